@@ -1,0 +1,1 @@
+"""The engine: standard library only, bundled into the hook."""
