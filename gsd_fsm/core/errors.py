@@ -61,3 +61,12 @@ class CheckFailed(GsdError):
     """A check command ran and did not pass."""
 
     exit_code = 7
+
+
+class Newer(GsdError):
+    """The journal was written by a newer gsd-fsm and is left alone."""
+
+    exit_code = 5
+
+    def __init__(self, what: str) -> None:
+        super().__init__("written by a newer gsd-fsm: " + what, "upgrade gsd-fsm")

@@ -1,0 +1,131 @@
+"""One event, one line: canonical ASCII JSON closed by a sum that chains it to the line before.
+
+    {"v":1,"seq":7,"ts":…,"loop":…,"type":…,"by":…,"data":{…},"sum":"89abcdef01234567"}\\n
+
+`sum` is the first 16 hex digits of SHA-256 over the previous line's sum and the raw bytes of this
+line before `,"sum"`. It is compared as bytes: hex read as a number would take `A` for `a`.
+"""
+
+from __future__ import annotations
+
+try:
+    from _json import encode_basestring_ascii as quote
+    from _json import make_scanner
+except ImportError:  # another Python implementation: the public module does the same, more slowly
+    from json.encoder import encode_basestring_ascii as quote  # type: ignore[no-redef]
+    from json.scanner import py_make_scanner as make_scanner  # type: ignore[no-redef]
+
+try:
+    from _sha2 import sha256
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[no-redef]
+    except ImportError:
+        from hashlib import sha256  # type: ignore[no-redef]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_LINE = 65_536
+MAX_DEPTH = 16
+MAX_INT = 1 << 53
+SUM_TAIL = 26  # ,"sum":"0123456789abcdef"}
+
+
+def dumps(value: Any) -> str:
+    """Compact ASCII JSON; ValueError for what JSON or the journal cannot hold."""
+    kind = type(value)
+    if kind is str:
+        return quote(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return int.__repr__(value)
+    if kind is float:
+        if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN
+            raise ValueError("not a finite number")
+        return float.__repr__(value)
+    if kind is dict:
+        return "{" + ",".join([quote(k) + ":" + dumps(v) for k, v in value.items()]) + "}"
+    if kind in (list, tuple):
+        return "[" + ",".join([dumps(item) for item in value]) + "]"
+    raise ValueError("not JSON: %s" % kind.__name__)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError("%s is not JSON" % name)
+
+
+class _ScannerSettings:
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = staticmethod(_refuse_constant)
+    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner wants it
+
+
+_scan_once = make_scanner(_ScannerSettings())
+
+
+def parse_json(text: str) -> Any:
+    """Exactly one JSON value, compact as we write it; ValueError for anything else."""
+    try:
+        value, end = _scan_once(text, 0)
+    except StopIteration:
+        raise ValueError("not JSON") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if end != len(text):
+        raise ValueError("bytes after the JSON value")
+    return value
+
+
+def check_value(value: Any, depth: int = MAX_DEPTH) -> None:
+    """ValueError unless every reader understands the value alike, and it is not too deep."""
+    kind = type(value)
+    if kind is str:
+        if not value.isascii():
+            value.encode("utf-8")  # UnicodeEncodeError, a ValueError, for lone surrogates
+    elif kind is int:
+        if not -MAX_INT <= value <= MAX_INT:
+            raise ValueError("a number beyond 2^53")
+    elif kind is float:
+        if value - value != 0:
+            raise ValueError("not a finite number")
+    elif kind is dict or kind is list:
+        if depth <= 0:
+            raise ValueError("nested deeper than %d" % MAX_DEPTH)
+        for item in value.values() if kind is dict else value:
+            check_value(item, depth - 1)
+        if kind is dict:
+            for key in value:
+                check_value(key)
+
+
+def decode_line(line: bytes) -> Any:
+    """The JSON value of a line whose sum is right; ValueError if it is not acceptable."""
+    value = parse_json(line.decode("ascii"))
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH or b"\\u" in line:
+        check_value(value)
+    return value
+
+
+def encode_event(event: dict[str, Any], previous: str) -> tuple[bytes, str]:
+    """The line, newline included, and its sum; ValueError when it is over the limits."""
+    check_value(event["data"], MAX_DEPTH - 1)
+    body = dumps(event)[:-1].encode("ascii")
+    digest = sha256(previous.encode("ascii") + body).hexdigest()[:16]
+    line = body + b',"sum":"' + digest.encode("ascii") + b'"}\n'
+    if len(line) > MAX_LINE:
+        raise ValueError("%d bytes are more than a line may have (%d)" % (len(line), MAX_LINE))
+    return line, digest
+
+
+def digest_of(text: str) -> str:
+    """16 hex digits that name a text."""
+    return str(sha256(text.encode("utf-8", "replace")).hexdigest()[:16])

@@ -1,0 +1,173 @@
+"""The few system calls the journal is made of, without the cost of importing `os`.
+
+On Unix a directory is an open descriptor and its files are opened relative to it, so that nobody
+can swap the directory under us; on Windows it is a path.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gsd_fsm.core.errors import CannotWrite, NotFound
+
+WINDOWS = sys.platform == "win32"
+
+if sys.platform == "win32":
+    import nt as system
+else:
+    import posix as system
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Union
+
+    Directory = Union[int, str]
+
+_NOFOLLOW = getattr(system, "O_NOFOLLOW", 0)
+_NONBLOCK = getattr(system, "O_NONBLOCK", 0)
+# Without O_BINARY Windows turns "\n" into "\r\n" and every sum breaks.
+_BINARY = getattr(system, "O_BINARY", 0) | getattr(system, "O_NOINHERIT", 0)
+READ = system.O_RDONLY | _NOFOLLOW | _NONBLOCK | _BINARY
+WRITE = system.O_RDWR | system.O_APPEND | _NOFOLLOW | _NONBLOCK | _BINARY
+CREATE = system.O_CREAT
+EXCLUSIVE = system.O_EXCL
+
+_S_IFMT, _S_IFREG, _S_IFDIR = 0o170000, 0o100000, 0o040000
+MAX_SIZE = 1 << 36
+
+
+def getenv(name: str) -> str:
+    """A variable's value, "" when unset; never needs `os`, never misses what `os` has changed."""
+    loaded = sys.modules.get("os")
+    if loaded is not None:
+        return str(loaded.environ.get(name, ""))
+    if sys.platform == "win32":
+        return str(system.environ.get(name.upper(), ""))
+    return system.environ.get(name.encode(), b"").decode("utf-8", "surrogateescape")
+
+
+def join(directory: str, name: str) -> str:
+    return directory.rstrip("/" if not WINDOWS else "/\\") + ("\\" if WINDOWS else "/") + name
+
+
+def explain(error: OSError) -> str:
+    return error.strerror or type(error).__name__
+
+
+def open_directory(path: str) -> Directory:
+    """The directory itself: not a link to one, and owned by this user."""
+    try:
+        if sys.platform == "win32":
+            info = system.lstat(path)
+            if info.st_mode & _S_IFMT != _S_IFDIR or getattr(info, "st_reparse_tag", 0):
+                raise CannotWrite("%s is not a plain directory" % path)
+            return path
+        fd = system.open(path, system.O_RDONLY | system.O_DIRECTORY | _NOFOLLOW)
+    except FileNotFoundError:
+        raise NotFound("%s does not exist" % path, "run 'gsd-fsm start' to begin a loop") from None
+    except OSError as error:
+        raise CannotWrite(
+            "%s cannot be used: %s" % (path, explain(error)),
+            "it must be a real directory of yours, not a link",
+        ) from error
+    if not _is_ours(system.fstat(fd).st_uid):
+        close_directory(fd)
+        raise CannotWrite("%s belongs to another user" % path)
+    return fd
+
+
+def _is_ours(uid: int) -> bool:
+    return sys.platform == "win32" or uid == system.geteuid()
+
+
+def close_directory(directory: Directory) -> None:
+    if isinstance(directory, int):
+        system.close(directory)
+
+
+def open_in(directory: Directory, name: str, flags: int, mode: int = 0o600) -> int:
+    if isinstance(directory, int):
+        return system.open(name, flags, mode, dir_fd=directory)
+    return system.open(join(directory, name), flags, mode)
+
+
+def open_regular(directory: Directory, name: str, flags: int) -> int:
+    """A plain file of this user with one name, or CannotWrite; FileNotFoundError passes."""
+    try:
+        fd = open_in(directory, name, flags)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise CannotWrite(
+            ".gsd/%s cannot be opened: %s" % (name, explain(error)),
+            "it must be a plain file of yours, not a link, pipe or device",
+        ) from error
+    info = system.fstat(fd)
+    wrong = ""
+    if info.st_mode & _S_IFMT != _S_IFREG:
+        wrong = "is not a plain file"
+    elif not _is_ours(info.st_uid):
+        wrong = "belongs to another user"
+    elif info.st_nlink > 1:
+        wrong = "has a second name (hard link)"
+    elif info.st_size > MAX_SIZE:
+        wrong = "is larger than 64 GiB"
+    if wrong:
+        system.close(fd)
+        raise CannotWrite(".gsd/%s %s" % (name, wrong), "move it away and look at it")
+    return fd
+
+
+def identity(directory: Directory, name: str) -> tuple[int, int]:
+    """Which file a name stands for now."""
+    if isinstance(directory, int):
+        info = system.stat(name, dir_fd=directory, follow_symlinks=False)
+    else:
+        info = system.lstat(join(directory, name))
+    return info.st_dev, info.st_ino
+
+
+def rename_in(directory: Directory, old: str, new: str) -> None:
+    if isinstance(directory, int):
+        system.replace(old, new, src_dir_fd=directory, dst_dir_fd=directory)
+    else:
+        system.replace(join(directory, old), join(directory, new))
+
+
+def unlink_in(directory: Directory, name: str) -> None:
+    if isinstance(directory, int):
+        system.unlink(name, dir_fd=directory)
+    else:
+        system.unlink(join(directory, name))
+
+
+def read_at(fd: int, offset: int, size: int) -> bytes:
+    """Up to `size` bytes from `offset`, fewer only at the end of the file."""
+    system.lseek(fd, offset, 0)
+    parts = []
+    while size > 0:
+        part = system.read(fd, size)
+        if not part:
+            break
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def sync(fd: int) -> None:
+    """The one flush of an append. A failure is final: a second try may lie."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        try:
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+        except OSError:
+            pass  # some file systems do not know it
+        else:
+            return
+    system.fsync(fd)
+
+
+def sync_directory(directory: Directory) -> None:
+    if isinstance(directory, int):
+        system.fsync(directory)

@@ -1,0 +1,198 @@
+"""Facts about the course of a loop: start, iteration, wait, pause, resume, end, owner, talk."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.guards import spent_limit, spent_retries
+from gsd_fsm.core.loop import progress_of, unmet
+from gsd_fsm.core.proof import new_criterion
+from gsd_fsm.core.work import new_task
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.loop import Loop
+
+DEFAULT_LIMITS = {
+    "max_iterations": 20,
+    "max_retries": 3,
+    "max_rounds": 20,
+    "tdd_max_attempts": 5,
+    "stuck_limit": 5,
+    "idle_limit": 3,
+}
+MAX_TALK = 50
+
+
+def check_start(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    names = [spec["name"] for spec in data.get("criteria", ())]
+    ids = [spec["id"] for spec in data.get("tasks", ())]
+    for what, found in (("criterion", names), ("task", ids)):
+        twice = sorted({name for name in found if found.count(name) > 1})
+        if twice:
+            raise Refused("%s %s is named twice" % (what, ", ".join(twice)))
+
+
+def fact_start(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    loop.id = event["loop"]
+    loop.started = event["ts"]
+    loop.owner = event.get("session")
+    loop.client = event.get("client")
+    for name in ("kind", "mode", "goal", "phase", "plan", "must_not", "auto_loop"):
+        if name in data:
+            setattr(loop, name, data[name])
+    loop.limits = {**DEFAULT_LIMITS, **data["limits"]}
+    loop.review_needed = data.get("review", False)
+    loop.criteria = {spec["name"]: new_criterion(spec) for spec in data.get("criteria", ())}
+    loop.tasks = {spec["id"]: new_task(spec["id"], spec) for spec in data.get("tasks", ())}
+    loop.accepts_tasks = not loop.tasks
+    loop.progress = progress_of(loop)
+    loop.moved = False
+
+
+def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    loop.iteration += 1
+    loop.last_iteration = event["ts"]
+    loop.prompted = False
+    loop.stuck += 1
+    if loop.moved:
+        progress = progress_of(loop)
+        if progress != loop.progress:
+            loop.stuck = 0
+            loop.progress = progress
+        loop.moved = False
+        loop.last_unmet = next(iter(unmet(loop)), None)
+    elif loop.iteration == 1:
+        loop.last_unmet = next(iter(unmet(loop)), None)
+    if event["by"] == "hook":
+        loop.idle = 1 if data.get("activity") else loop.idle + 1
+    if "delivered" in data:
+        loop.notes = [note for note in loop.notes if note["seq"] not in data["delivered"]]
+
+
+def fact_wait(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    loop.before_wait = loop.status
+    loop.wait_for = data["for"]
+    loop.question = data.get("question", data.get("reason"))
+    loop.until = data.get("until")
+    loop.answer = None
+    loop.prompted = False
+
+
+def _needs_human(loop: Loop, event: dict[str, Any], what: str) -> None:
+    if event["by"] == "agent" and not loop.prompted:
+        raise Refused(
+            "an agent may not %s loop %s before a human has spoken" % (what, loop.id),
+            "ask the user; their next message allows it",
+        )
+
+
+def check_answer(loop: Loop, event: dict[str, Any]) -> None:
+    _needs_human(loop, event, "answer for")
+
+
+def fact_answer(loop: Loop, event: dict[str, Any]) -> None:
+    loop.answer = event["data"]["text"]
+    _stop_waiting(loop)
+
+
+def _stop_waiting(loop: Loop) -> None:
+    loop.wait_for = loop.question = loop.until = None
+
+
+def check_resume(loop: Loop, event: dict[str, Any]) -> None:
+    add = event["data"].get("add", {})
+    if add or (loop.status == "waiting" and loop.wait_for == "human"):
+        _needs_human(loop, event, "raise the limits of" if add else "answer for")
+    if loop.status != "paused":
+        return
+    limits = more_limits(loop.limits, add)
+    spent = spent_retries(loop, limits) if loop.pause_code == "retries" else None
+    if loop.pause_code in ("iterations", "rounds", "budget", "minutes"):
+        spent = spent_limit(loop, limits, to_ms(event["ts"]))
+    if spent is not None:
+        raise Refused("loop %s is paused: %s" % (loop.id, spent.reason), spent.remedy)
+
+
+def more_limits(limits: dict[str, Any], add: dict[str, Any]) -> dict[str, Any]:
+    """The limits after an extension; what is unlimited stays so."""
+    more = dict(limits)
+    for name, extra in add.items():
+        unlimited = more.get(name) is None or (name.startswith("max_") and more[name] == 0)
+        if not (unlimited and name != "max_retries"):
+            more[name] = more[name] + extra
+    return more
+
+
+def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
+    loop.limits = more_limits(loop.limits, event["data"].get("add", {}))
+    loop.owner = event.get("session")
+    loop.client = event.get("client", loop.client)
+    loop.stuck = loop.idle = loop.repeats = loop.transient = 0
+    for task in loop.tasks.values():
+        task["transient"] = 0
+    if loop.status == "paused":
+        loop.pause_code = loop.pause_reason = None
+    elif loop.status == "waiting":
+        _stop_waiting(loop)
+
+
+def fact_pause(loop: Loop, event: dict[str, Any]) -> None:
+    loop.pause_code = event["data"]["code"]
+    loop.pause_reason = event["data"].get("reason", "")
+
+
+def check_cancel(loop: Loop, event: dict[str, Any]) -> None:
+    _needs_human(loop, event, "cancel")
+
+
+def fact_session(loop: Loop, event: dict[str, Any]) -> None:
+    action = event["data"]["action"]
+    if action == "bind":
+        loop.owner = event["session"]
+        loop.client = event.get("client")
+    elif action == "release":
+        loop.owner = None
+    elif action == "prompt":
+        loop.prompted = True
+        loop.idle = 0
+
+
+def fact_mode(loop: Loop, event: dict[str, Any]) -> None:
+    loop.mode = event["data"]["mode"]
+
+
+def fact_plan(loop: Loop, event: dict[str, Any]) -> None:
+    loop.plan = {**(loop.plan or {}), **event["data"]}
+
+
+def fact_spend(loop: Loop, event: dict[str, Any]) -> None:
+    # Cents do not add up in binary: six digits are kept, as they are written.
+    loop.spent_usd = round(loop.spent_usd + event["data"].get("usd", 0), 6)
+    loop.spent_tokens += event["data"].get("tokens", 0)
+
+
+def fact_note(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    if data.get("kind") == "recall":
+        loop.recalled = [*loop.recalled, data["text"]][-MAX_TALK:]
+    else:
+        loop.notes = [*loop.notes, {"seq": event["seq"], "text": data["text"]}][-MAX_TALK:]
+
+
+def fact_issue(loop: Loop, event: dict[str, Any]) -> None:
+    loop.issues = [*loop.issues, {**event["data"], "seq": event["seq"]}][-MAX_TALK:]
+
+
+def fact_stop(loop: Loop, event: dict[str, Any]) -> None:
+    loop.last_stop = {"seq": event["seq"], **event["data"]}
+
+
+def fact_checkpoint(loop: Loop, event: dict[str, Any]) -> None:
+    loop.checkpoints[event["data"]["name"]] = event["data"].get("commit")

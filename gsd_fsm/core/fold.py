@@ -1,0 +1,300 @@
+"""Events to state: pure, total, in order. The same events always give the same world."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.errors import Newer, Refused
+from gsd_fsm.core.events import PAYLOADS, VERSION, check_event
+from gsd_fsm.core.flow import (
+    check_answer,
+    check_cancel,
+    check_resume,
+    check_start,
+    fact_answer,
+    fact_checkpoint,
+    fact_issue,
+    fact_iteration,
+    fact_mode,
+    fact_note,
+    fact_pause,
+    fact_plan,
+    fact_resume,
+    fact_session,
+    fact_spend,
+    fact_start,
+    fact_stop,
+    fact_wait,
+)
+from gsd_fsm.core.loop import MAX_HISTORY, Loop
+from gsd_fsm.core.proof import (
+    check_complete,
+    check_criterion,
+    check_exit,
+    check_review_passed,
+    check_stage,
+    fact_criterion,
+    fact_exit,
+    fact_review,
+    fact_score,
+    fact_stage,
+    fact_verified,
+)
+from gsd_fsm.core.table import ACTIVE, ARROWS, FINAL, LIVE, VERBS, possible_verbs
+from gsd_fsm.core.work import (
+    check_failure,
+    check_gap,
+    check_task,
+    fact_failure,
+    fact_gap,
+    fact_task,
+    leaves_gaps,
+    may_retry,
+    recovers,
+    recovers_with_gaps,
+    stops_at_gaps,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    Event = dict[str, Any]
+
+# What this code makes of events; a snapshot of another fold is not used.
+FOLD_VERSION = 1
+
+
+def _came_from(origin: str) -> Callable[[Loop, Event], bool]:
+    def came_from(loop: Loop, event: Event) -> bool:
+        before = loop.before_wait if loop.status == "waiting" else loop.before_pause
+        return bool(before == origin)
+
+    return came_from
+
+
+CONDITIONS: dict[str, Callable[[Loop, Event], bool]] = {
+    "may_retry": may_retry,
+    "recovers": recovers,
+    "recovers_with_gaps": recovers_with_gaps,
+    "stops_at_gaps": stops_at_gaps,
+    "leaves_gaps": leaves_gaps,
+}
+for _origin in (*ACTIVE, "waiting"):
+    CONDITIONS["was_" + _origin] = _came_from(_origin)
+
+CHECKS: dict[str, Callable[[Loop, Event], None]] = {
+    "start": check_start,
+    "task": check_task,
+    "failure": check_failure,
+    "gap.found": check_gap,
+    "gap.reopened": check_gap,
+    "gap.closed": check_gap,
+    "criterion": check_criterion,
+    "exit": check_exit,
+    "review.passed": check_review_passed,
+    "stage": check_stage,
+    "answer": check_answer,
+    "resume": check_resume,
+    "cancel": check_cancel,
+    "complete": check_complete,
+}
+
+
+def _no_fact(loop: Loop, event: Event) -> None:
+    """The change of status says it all."""
+
+
+FACTS: dict[str, Callable[[Loop, Event], None]] = {
+    "start": fact_start,
+    "iteration": fact_iteration,
+    "failure": fact_failure,
+    "task": fact_task,
+    "gap.found": fact_gap,
+    "gap.reopened": fact_gap,
+    "gap.closed": fact_gap,
+    "review.begun": fact_review,
+    "review.passed": fact_review,
+    "review.failed": fact_review,
+    "review.light": fact_review,
+    "wait": fact_wait,
+    "answer": fact_answer,
+    "resume": fact_resume,
+    "pause": fact_pause,
+    "complete": _no_fact,
+    "cancel": _no_fact,
+    "session": fact_session,
+    "criterion": fact_criterion,
+    "verified": fact_verified,
+    "exit": fact_exit,
+    "stage": fact_stage,
+    "score": fact_score,
+    "plan": fact_plan,
+    "mode": fact_mode,
+    "spend": fact_spend,
+    "note": fact_note,
+    "issue": fact_issue,
+    "stop": fact_stop,
+    "checkpoint": fact_checkpoint,
+}
+
+
+def trigger_of(event: Event) -> str:
+    """The row of the table that this event is about."""
+    kind: str = event["type"]
+    if kind in ("gap", "review"):
+        return kind + "." + str(event["data"]["action"])
+    return kind
+
+
+def illegal(loop: Loop, trigger: str) -> Refused:
+    """The refusal for a trigger that has no row here: names the state and what is possible."""
+    verbs = possible_verbs(loop.status)
+    return Refused(
+        "loop %s is %s: %s is not possible now" % (loop.id, loop.status, VERBS.get(trigger, trigger)),
+        "possible now: %s" % ", ".join(verbs) if verbs else "it is final; 'gsd-fsm start' makes a new loop",
+    )
+
+
+def arrive(loop: Loop, event: Event, source: str, dest: str) -> None:
+    """Write down a change of status."""
+    if dest == "paused":
+        loop.before_pause = source
+        loop.prompted = False
+    loop.status = dest
+    data = event["data"]
+    about = data.get("task") or data.get("gap") or loop.pause_code or ""
+    line = "%d %s %s -> %s: %s %s" % (
+        event["seq"], event["ts"], source, dest, trigger_of(event), about,
+    )  # fmt: skip
+    loop.history.append(line.rstrip())
+    if len(loop.history) > MAX_HISTORY:
+        del loop.history[0]
+
+
+class World:
+    """All loops of one journal, after some number of its events."""
+
+    def __init__(self) -> None:
+        self.journal = ""
+        self.seq = 0
+        self.ts = ""
+        self.backwards = 0
+        self.repairs = 0
+        self.loops: dict[str, Loop] = {}
+        self.ended: list[str] = []
+
+    def apply(self, event: Event) -> None:
+        """Fold one event; ValueError or Refused leaves the world as it was."""
+        if event.__class__ is not dict or event.get("seq") != self.seq + 1:
+            raise ValueError("seq %s is due" % (self.seq + 1))
+        if event.get("v") != VERSION:
+            raise Newer("event %d has version %.20s" % (self.seq + 1, event.get("v")))
+        check_event(event)
+        kind = event["type"]
+        if (kind == "journal") is not (self.seq == 0):
+            raise ValueError("a journal event is the first, and only the first")
+        if kind == "journal":
+            self._open(event["data"])
+        elif kind == "repair":
+            self.repairs += 1
+        elif kind in PAYLOADS:
+            self._apply_to_loop(kind, event)
+        ts = event["ts"]
+        if ts < self.ts:
+            self.backwards += 1
+        self.ts = ts
+        self.seq += 1
+
+    def _open(self, data: dict[str, Any]) -> None:
+        unknown = data.get("incompat", ())
+        if unknown:
+            raise Newer("the journal needs %s" % ", ".join(unknown))
+        self.journal = data["id"]
+
+    def _apply_to_loop(self, kind: str, event: Event) -> None:
+        loop_id = event["loop"]
+        loop = self.loops.get(loop_id)
+        if kind == "start":
+            if loop is not None or loop_id in self.ended:
+                raise Refused("loop %s exists already" % loop_id)
+            self._check_owner(event, "")
+            loop = Loop()
+        elif loop is None:
+            if loop_id in self.ended:
+                raise Refused("loop %s has ended" % loop_id, "it is final")
+            raise Refused("there is no loop %s" % loop_id)
+        elif kind == "resume":
+            self._check_owner(event, loop_id)
+        elif kind == "session":
+            self._check_binding(event, loop_id)
+        source = loop.status
+        self.step(loop, event)
+        if kind == "start":
+            self.loops[loop_id] = loop
+        self._account(loop, event, source)
+
+    def step(self, loop: Loop, event: Event) -> None:
+        """One arrow of the table."""
+        trigger = trigger_of(event)
+        source = loop.status
+        arrows = ARROWS[trigger].get(source)
+        if arrows is None:
+            raise illegal(loop, trigger)
+        check = CHECKS.get(trigger)
+        if check is not None:
+            check(loop, event)
+        for condition, dest in arrows:
+            if not condition or CONDITIONS[condition](loop, event):
+                break
+        else:
+            raise illegal(loop, trigger)
+        FACTS[trigger](loop, event)
+        if dest != source:
+            arrive(loop, event, source, dest)
+
+    def _account(self, loop: Loop, event: Event, source: str) -> None:
+        ts = event["ts"]
+        status = loop.status
+        if event["by"] in ("agent", "human"):
+            loop.idle = 0
+        if loop.active_since is not None and (ts < loop.last_event or status != source):
+            # A stretch ends when the clock goes back or the status changes; it never counts twice.
+            end = max(ts, loop.last_event)
+            loop.active_ms += to_ms(end) - to_ms(loop.active_since)
+            loop.active_since = ts
+        if status != source:
+            if status not in ACTIVE:
+                loop.active_since = None
+            elif loop.active_since is None:
+                loop.active_since = ts
+        loop.last_event = ts
+        loop.last_seq = event["seq"]
+
+    def _check_owner(self, event: Event, this: str) -> None:
+        """A session owns at most one live loop; at most one live loop is unowned."""
+        session = event.get("session")
+        for other in self.live():
+            if other.owner == session and other.id != this:
+                whose = "this session" if session else "no session"
+                raise Refused(
+                    "live loop %s (%s) belongs to %s already" % (other.id, other.status, whose),
+                    "gsd-fsm status --loop %s · gsd-fsm resume --loop %s · "
+                    "gsd-fsm start --fresh cancels it" % (other.id, other.id),
+                )
+
+    def _check_binding(self, event: Event, loop_id: str) -> None:
+        action = event["data"]["action"]
+        if action == "bind":
+            if not event.get("session"):
+                raise ValueError("session.bind without session")
+            self._check_owner(event, loop_id)
+        elif action == "release":
+            self._check_owner({"session": None}, loop_id)
+
+    def live(self) -> list[Loop]:
+        return [loop for loop in self.loops.values() if loop.status in LIVE]
+
+    def last_ended(self) -> Loop | None:
+        """The loop that ended last."""
+        ended = [loop for loop in self.loops.values() if loop.status in FINAL]
+        return max(ended, key=lambda loop: loop.last_seq, default=None)

@@ -1,0 +1,287 @@
+"""The only writer: lock, catch up, repair a torn tail, decide, one write, one sync."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import now_ms, to_iso
+from gsd_fsm.core.codec import encode_event
+from gsd_fsm.core.disk import (
+    CREATE,
+    EXCLUSIVE,
+    READ,
+    WRITE,
+    close_directory,
+    explain,
+    identity,
+    join,
+    open_directory,
+    open_in,
+    open_regular,
+    read_at,
+    sync,
+    sync_directory,
+    system,
+)
+from gsd_fsm.core.errors import CannotWrite, Corrupt, NotFound, UsageError
+from gsd_fsm.core.events import VERSION
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.lock import acquire_lock, release_lock, wait_for_writer
+from gsd_fsm.core.scan import CHUNK, Position, scan
+from gsd_fsm.core.snapshot import load_snapshot, save_snapshot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from gsd_fsm.core.disk import Directory
+
+    Event = dict[str, Any]
+    Decide = Callable[[World, int], list[Event]]
+
+JOURNAL_NAME = "journal.jsonl"
+# Below this size every reading verifies the whole journal; above it the snapshot may help.
+SMALL = 1 << 18
+SNAPSHOT_EVERY = 64
+
+
+def draft(kind: str, loop: str | None, by: str, data: dict[str, Any], **more: str) -> Event:
+    """An event before it is given its place: `more` may hold session and client."""
+    return {"loop": loop, "type": kind, "by": by, **more, "data": data}
+
+
+class Journal:
+    """A journal directory. Every method either does its whole work or raises a GsdError."""
+
+    def __init__(self, path: str, lock_seconds: float = 10.0, now: Callable[[], int] = now_ms) -> None:
+        self.path = path
+        self.lock_seconds = lock_seconds
+        self.now = now
+        self.world = World()
+        self.at = Position()
+        self._file: tuple[int, int] | None = None
+        self._cold = False
+
+    # reading
+
+    def read(self, visit: Callable[[Event], None] | None = None, **how: Any) -> World:
+        """The world now, from the whole verified journal; `visit` sees each event before the fold."""
+        return self._read(False, visit, **how)
+
+    def glance(self) -> World:
+        """The world now, from the snapshot where the journal is long."""
+        return self._read(True, None)
+
+    def _read(self, cached: bool, visit: Callable[[Event], None] | None, **how: Any) -> World:
+        directory = open_directory(self.path)
+        try:
+            settled = wait_for_writer(directory, 0.2)
+            try:
+                fd = open_regular(directory, JOURNAL_NAME, READ)
+            except FileNotFoundError:
+                raise NotFound("%s has no journal" % self.path, "gsd-fsm start") from None
+            try:
+                size = system.fstat(fd).st_size
+                self.world, self.at = World(), Position()
+                if cached and size > SMALL:
+                    self.world, self.at = load_snapshot(directory, fd, size) or (self.world, self.at)
+                self._catch_up(fd, size, visit, **how)
+            finally:
+                system.close(fd)
+        finally:
+            close_directory(directory)
+        if not settled:
+            self.at.torn = 0  # an append under way is not torn
+        return self.world
+
+    def _catch_up(
+        self, fd: int, size: int, visit: Callable[[Event], None] | None = None, **how: Any
+    ) -> None:
+        apply = self.world.apply
+        if visit is not None:
+            look, fold = visit, apply
+
+            def apply(event: Event) -> None:
+                look(event)
+                fold(event)
+
+        try:
+            self.at = scan(lambda at, n: read_at(fd, at, n), size, self.at, apply, **how)
+        except Corrupt as damage:
+            raise Corrupt(damage.what, damage.line, damage.offset, self.journal_path()) from damage
+        except OSError as error:
+            raise CannotWrite("%s: %s" % (self.journal_path(), explain(error))) from error
+
+    def journal_path(self) -> str:
+        return join(self.path, JOURNAL_NAME)
+
+    # writing
+
+    def transact(self, decide: Decide) -> list[Event]:
+        """Under the lock: bring the world up to date, let `decide` draft events from it, append
+        them in one write and one sync, and return them acknowledged."""
+        for _ in range(2):
+            directory = open_directory(self.path)
+            try:
+                lock = acquire_lock(directory, self.lock_seconds)
+                try:
+                    if self._is_current(directory):
+                        return self._transact(directory, decide)
+                finally:
+                    release_lock(lock)
+            except OSError as error:
+                self._forget()
+                raise CannotWrite(
+                    "%s: %s" % (self.path, explain(error)), "free the cause, then try again"
+                ) from error
+            except BaseException:
+                self._forget()
+                raise
+            finally:
+                close_directory(directory)
+        raise CannotWrite("%s keeps being replaced" % self.path, "find out who moves it")
+
+    def _is_current(self, directory: Directory) -> bool:
+        if not isinstance(directory, int):
+            return True
+        now, then = system.stat(self.path, follow_symlinks=False), system.fstat(directory)
+        return (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino)
+
+    def _forget(self) -> None:
+        self.world, self.at, self._file = World(), Position(), None
+
+    def _transact(self, directory: Directory, decide: Decide) -> list[Event]:
+        try:
+            fd = open_regular(directory, JOURNAL_NAME, WRITE)
+        except FileNotFoundError:
+            raise NotFound("%s has no journal" % self.path, "gsd-fsm start") from None
+        try:
+            info = system.fstat(fd)
+            if (info.st_dev, info.st_ino) != identity(directory, JOURNAL_NAME):
+                raise CannotWrite("%s was replaced" % self.journal_path(), "try again")
+            self._prepare(directory, fd, info)
+            self._mend(directory, fd)
+            before = self.world.seq
+            drafts = decide(self.world, self.now())
+            events = self._append(fd, drafts)
+            if before // SNAPSHOT_EVERY != self.world.seq // SNAPSHOT_EVERY or self._cold:
+                save_snapshot(directory, self.world, self.at)
+                self._cold = False
+            return events
+        finally:
+            system.close(fd)
+
+    def _prepare(self, directory: Directory, fd: int, info: Any) -> None:
+        """Fold what is new since the last time, or everything."""
+        file = (info.st_dev, info.st_ino)
+        if file != self._file or info.st_size < self.at.offset:
+            self._forget()
+            if info.st_size > SMALL:
+                self.world, self.at = load_snapshot(directory, fd, info.st_size) or (
+                    self.world,
+                    self.at,
+                )
+            self._file = file
+        before = self.world.seq
+        if self.at.offset < info.st_size:
+            self._catch_up(fd, info.st_size)
+        self._cold = self.world.seq - before > 16 * SNAPSHOT_EVERY
+
+    def _append(self, fd: int, drafts: list[Event]) -> list[Event]:
+        """Give the drafts their place; all are folded before the first is written."""
+        ts = to_iso(self.now())
+        last = self.at.sum
+        lines = []
+        events = []
+        for fields in drafts:
+            event = {"v": VERSION, "seq": self.world.seq + 1, "ts": ts, **fields}
+            try:
+                self.world.apply(event)
+                line, last = encode_event(event, last)
+            except ValueError as error:
+                raise UsageError("this cannot be journalled: %s" % error) from error
+            lines.append(line)
+            events.append({**event, "sum": last})
+        for line, event in zip(lines, events):
+            # One write and one sync each: of two lines in one write a power cut may keep only the
+            # second, which would look like damage.
+            self._write(fd, line)
+            self.at = Position(self.at.offset + len(line), self.at.line + 1, event["sum"])
+        return events
+
+    def _write(self, fd: int, data: bytes) -> None:
+        """All of it, synced, or the file as it was."""
+        try:
+            written = system.write(fd, data)
+            if written != len(data):
+                raise CannotWrite(
+                    "%s: only %d of %d bytes could be written"
+                    % (self.journal_path(), written, len(data)),
+                    "free some space, then try again",
+                )
+            sync(fd)
+        except BaseException:
+            system.ftruncate(fd, self.at.offset)
+            raise
+
+    def _mend(self, directory: Directory, fd: int) -> None:
+        """Bring the end of the file to the end of its last event, and tell what was cut."""
+        if self.at.unended is not None:
+            system.ftruncate(fd, self.at.unended)
+            self.at = Position(self.at.unended, self.at.line, self.at.sum)
+            self._write(fd, b"\n")
+            self.at.offset += 1
+        if self.at.torn:
+            end = self.at.offset + self.at.torn
+            aside = set_aside(directory, fd, self.at.offset, end, self.now())
+            system.ftruncate(fd, self.at.offset)
+            told = {"bytes": self.at.torn, "aside": aside, "what": "torn tail"}
+            self.at.torn = 0
+            if self.world.seq:
+                self._append(fd, [draft("repair", None, "cli", told)])
+
+
+def create_journal(path: str, journal_id: str, now: int, lock_seconds: float = 10.0) -> None:
+    """Make an empty journal here, or complete one whose making was interrupted."""
+    directory = open_directory(path)
+    try:
+        lock = acquire_lock(directory, lock_seconds)
+        try:
+            system.close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
+        finally:
+            release_lock(lock)
+        sync_directory(directory)
+    except OSError as error:
+        raise CannotWrite("%s: %s" % (path, explain(error)), "free the cause, then try again") from error
+    finally:
+        close_directory(directory)
+    header = draft("journal", None, "cli", {"id": journal_id, "incompat": [], "compat": []})
+    Journal(path, lock_seconds, lambda: now).transact(
+        lambda world, _: [] if world.seq else [header]
+    )
+
+
+def set_aside(directory: Directory, fd: int, start: int, end: int, now: int) -> str:
+    """Keep these bytes of the file under a new name, synced; the name."""
+    stamp = to_iso(now).translate({ord(mark): None for mark in "-:."})
+    base = "journal.broken-%s-%d" % (stamp, system.getpid())
+    for count in range(1000):
+        name = "%s-%d" % (base, count) if count else base
+        try:
+            copy = open_in(directory, name, WRITE | CREATE | EXCLUSIVE)
+        except FileExistsError:
+            continue
+        try:
+            copy_bytes(fd, copy, start, end)
+            sync(copy)
+        finally:
+            system.close(copy)
+        sync_directory(directory)
+        return name
+    raise CannotWrite("no name is left to set the broken bytes aside")
+
+
+def copy_bytes(source: int, target: int, start: int, end: int) -> None:
+    while start < end:
+        view = memoryview(read_at(source, start, min(CHUNK, end - start)))
+        start += len(view) or end
+        while view:
+            view = view[system.write(target, view) :]

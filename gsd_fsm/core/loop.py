@@ -1,0 +1,101 @@
+"""The state of one loop, as the fold leaves it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_HISTORY = 200
+MAX_ERRORS = 3
+REPEATED_LIMIT = 3
+
+# Every field with its first value. Lists and dicts are copied for each loop.
+FIELDS: tuple[tuple[str, Any], ...] = (
+    ("id", ""), ("kind", ""), ("status", "idle"), ("mode", "interactive"), ("goal", None),
+    ("phase", None), ("plan", None), ("must_not", []), ("auto_loop", True), ("limits", {}),
+    ("started", None), ("last_event", None), ("last_seq", 0),
+    # where it returns to, and why it stands still
+    ("before_wait", "running"), ("before_pause", "running"), ("pause_code", None),
+    ("pause_reason", None), ("wait_for", None), ("question", None), ("until", None),
+    ("answer", None),
+    # who it belongs to; whether a human spoke since the last wait, pause or iteration
+    ("owner", None), ("client", None), ("prompted", True),
+    # counting
+    ("iteration", 0), ("last_iteration", None), ("round", 0), ("stuck", 0), ("idle", 0),
+    ("progress", ""), ("moved", True), ("last_unmet", None), ("active_ms", 0),
+    ("active_since", None), ("spent_usd", 0), ("spent_tokens", 0),
+    # work
+    ("tasks", {}), ("accepts_tasks", True), ("gaps", {}), ("criteria", {}), ("exit_signal", False),
+    ("verified", False), ("errors", []), ("last_error", None), ("repeats", 0), ("transient", 0),
+    # goal loops
+    ("stage", None), ("spec_score", None), ("fit_score", None), ("shape", None),
+    ("reviews", {}), ("review_needed", False),
+    # talk
+    ("notes", []), ("recalled", []), ("issues", []), ("checkpoints", {}), ("last_stop", None),
+    ("history", []),
+)  # fmt: skip
+
+
+class Loop:
+    """Plain mutable facts; only the fold changes them."""
+
+    __slots__ = tuple(name for name, _ in FIELDS)
+
+    def __init__(self, **known: Any) -> None:
+        for name, first in FIELDS:
+            if name in known:
+                setattr(self, name, known[name])
+            else:
+                setattr(self, name, first.copy() if isinstance(first, (dict, list)) else first)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+
+def loop_to_dict(loop: Loop) -> dict[str, Any]:
+    return {name: getattr(loop, name) for name, _ in FIELDS}
+
+
+def unmet(loop: Loop) -> list[str]:
+    """The criteria that are not met, in their order."""
+    return [name for name, criterion in loop.criteria.items() if not criterion["met"]]
+
+
+def open_gaps(loop: Loop) -> list[str]:
+    return [gap_id for gap_id, gap in loop.gaps.items() if gap["status"] == "open"]
+
+
+def open_tasks(loop: Loop) -> list[str]:
+    """The tasks that are neither complete nor skipped, in their order."""
+    return [
+        task_id
+        for task_id, task in loop.tasks.items()
+        if task["status"] not in ("complete", "skipped")
+    ]
+
+
+def failed_tasks(loop: Loop) -> list[str]:
+    return [task_id for task_id, task in loop.tasks.items() if task["status"] == "failed"]
+
+
+def current_wave(loop: Loop) -> int | None:
+    """The first wave with an open task, or the last wave of all; None without waves."""
+    waves = [task["wave"] for task in loop.tasks.values() if task["wave"]]
+    unfinished = [loop.tasks[task_id]["wave"] for task_id in open_tasks(loop)]
+    return min([wave for wave in unfinished if wave], default=max(waves, default=None))
+
+
+def progress_of(loop: Loop) -> str:
+    """What a stuck loop does not change: unmet criteria, open gaps, finished tasks, evidence."""
+    finished = [t for t, task in loop.tasks.items() if task["status"] in ("complete", "skipped")]
+    evidence = [
+        "%s=%s:%s" % (name, proof["exit_code"], proof.get("likeness"))
+        for name, criterion in loop.criteria.items()
+        for proof in (criterion["evidence"],)
+        if proof
+    ]
+    parts = (unmet(loop), open_gaps(loop), finished, evidence)
+    return "\n".join("\t".join(part) for part in parts)

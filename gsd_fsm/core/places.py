@@ -1,0 +1,170 @@
+"""Where things are: the project's `.gsd`, the user's state directory, and what is trusted there."""
+
+from __future__ import annotations
+
+import sys
+
+from gsd_fsm.core.clock import to_iso
+from gsd_fsm.core.codec import digest_of, dumps
+from gsd_fsm.core.disk import WINDOWS, explain, getenv, join, system
+from gsd_fsm.core.errors import CannotWrite, NotFound
+
+GSD = ".gsd"
+IGNORED = (
+    "journal.jsonl", "journal.lock", "journal.broken-*", "snapshot.json*", "hook.log", "STOP",
+)  # fmt: skip
+
+
+def _exists(path: str) -> bool:
+    try:
+        system.lstat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _file_id(path: str) -> tuple[int, int] | None:
+    try:
+        info = system.stat(path)
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino
+
+
+def home() -> str:
+    found = getenv("USERPROFILE" if WINDOWS else "HOME")
+    if not found and sys.platform != "win32":
+        import pwd
+
+        try:
+            found = pwd.getpwuid(system.geteuid()).pw_dir
+        except KeyError:
+            found = ""
+    return found
+
+
+def parent_of(path: str) -> str:
+    stripped = path.rstrip("/\\" if WINDOWS else "/")
+    cut = max(stripped.rfind("/"), stripped.rfind("\\") if WINDOWS else -1)
+    head = stripped[:cut]
+    if WINDOWS and head.endswith(":"):
+        return head + "\\"
+    return head or "/"
+
+
+def _walk_up(start: str) -> list[str]:
+    """The directories from here up to the git top, without HOME, the root and what is above."""
+    forbidden = _file_id(home()) if home() else None
+    path, found = start, []
+    while True:
+        above = parent_of(path)
+        if above == path or path in ("", "/") or _file_id(path) == forbidden:
+            return found
+        found.append(path)
+        if _exists(join(path, ".git")):
+            return found
+        path = above
+
+
+def find_gsd(start: str) -> str:
+    """The nearest `.gsd` above, or NotFound."""
+    for path in _walk_up(start):
+        if _exists(join(path, GSD)):
+            return join(path, GSD)
+    raise NotFound("there is no gsd-fsm project at or above %s" % start, "gsd-fsm start")
+
+
+def new_gsd(start: str) -> str:
+    """Where a new `.gsd` belongs: the git top, else here; never HOME or the root."""
+    above = _walk_up(start)
+    if not above:
+        raise NotFound(
+            "%s is no place for a project: it is your home or the root directory" % start,
+            "change into a project, or name it with --project DIR",
+        )
+    top = above[-1] if _exists(join(above[-1], ".git")) else start
+    return join(top, GSD)
+
+
+def make_gsd(path: str) -> None:
+    """The directory, private when it is new, and a .gitignore that names our own files."""
+    try:
+        try:
+            system.mkdir(path, 0o700)
+        except FileExistsError:
+            pass
+        ignore = join(path, ".gitignore")
+        kept = ""
+        if _exists(ignore):
+            with open(ignore, encoding="utf-8", errors="surrogateescape") as file:
+                kept = file.read()
+        lines = kept.splitlines()
+        new = [name for name in IGNORED if name not in lines]
+        if new:
+            glue = "\n" if kept and not kept.endswith("\n") else ""
+            with open(ignore, "a", encoding="utf-8", newline="\n") as file:
+                file.write(glue + "\n".join(new) + "\n")
+    except OSError as error:
+        raise CannotWrite(
+            "%s cannot be made: %s" % (path, explain(error)), "make the directory writable"
+        ) from error
+
+
+def state_directory() -> str:
+    """The user's state directory of this program; the one place where trust is kept."""
+    if sys.platform == "win32":
+        base = getenv("LOCALAPPDATA") or join(home(), "AppData\\Local")
+    elif sys.platform == "darwin":
+        base = join(home(), "Library/Application Support")
+    else:
+        base = getenv("XDG_STATE_HOME").strip()
+        if not base.startswith("/"):
+            base = join(home(), ".local/state")
+    return join(base, "gsd-fsm")
+
+
+def real_path(path: str) -> str:
+    """The path without links."""
+    loaded = sys.modules.get("os")
+    if loaded is not None:
+        return str(loaded.path.realpath(path))
+    before = system.getcwd()
+    system.chdir(path)
+    try:
+        return system.getcwd()
+    finally:
+        system.chdir(before)
+
+
+def _entry(journal_id: str, gsd: str) -> str:
+    return join(state_directory(), join("journals", "%s-%s" % (journal_id, digest_of(gsd))))
+
+
+def _make_directories(path: str) -> None:
+    if not _exists(path):
+        _make_directories(parent_of(path))
+        try:
+            system.mkdir(path, 0o700)
+        except FileExistsError:
+            pass  # somebody else was faster
+
+
+def is_registered(journal_id: str, gsd: str) -> bool:
+    """Whether this user has started or trusted this very journal at this very place."""
+    return bool(journal_id) and _exists(_entry(journal_id, real_path(gsd)))
+
+
+def register(journal_id: str, gsd: str, now: int) -> None:
+    """Trust this journal from now on."""
+    real = real_path(gsd)
+    entry = _entry(journal_id, real)
+    try:
+        _make_directories(parent_of(entry))
+        text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
+        with open(entry, "w", encoding="ascii") as file:
+            file.write(text)
+    except OSError as error:
+        raise CannotWrite(
+            "the journal cannot be registered in %s: %s" % (state_directory(), explain(error)),
+            "make that directory writable",
+        ) from error

@@ -1,0 +1,88 @@
+"""Going on after damage: the whole file is set aside, the good lines before the damage stay."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import to_iso
+from gsd_fsm.core.codec import encode_event
+from gsd_fsm.core.disk import (
+    CREATE,
+    EXCLUSIVE,
+    WRITE,
+    close_directory,
+    explain,
+    open_directory,
+    open_in,
+    open_regular,
+    read_at,
+    rename_in,
+    sync,
+    sync_directory,
+    system,
+    unlink_in,
+)
+from gsd_fsm.core.errors import CannotWrite, Corrupt
+from gsd_fsm.core.events import VERSION
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.journal import JOURNAL_NAME, copy_bytes, draft, set_aside
+from gsd_fsm.core.lock import acquire_lock, release_lock
+from gsd_fsm.core.scan import Position, scan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsd_fsm.core.disk import Directory
+
+
+def cut_damage(path: str, fresh_id: str, now: int, lock_seconds: float = 10.0) -> tuple[int, str]:
+    """Go on from the lines before the damage: how many events stay, and the name of the old file.
+
+    `fresh_id` names the journal if not even its first line is good.
+    """
+    directory = open_directory(path)
+    try:
+        lock = acquire_lock(directory, lock_seconds)
+        try:
+            fd = open_regular(directory, JOURNAL_NAME, WRITE)
+            try:
+                return _cut(directory, fd, fresh_id, now)
+            finally:
+                system.close(fd)
+        finally:
+            release_lock(lock)
+    except OSError as error:
+        raise CannotWrite("%s: %s" % (path, explain(error)), "free the cause, then try again") from error
+    finally:
+        close_directory(directory)
+
+
+def _cut(directory: Directory, fd: int, fresh_id: str, now: int) -> tuple[int, str]:
+    size = system.fstat(fd).st_size
+    world = World()
+    try:
+        scan(lambda at, n: read_at(fd, at, n), size, Position(), world.apply)
+    except Corrupt as damage:
+        good, what = damage.offset, "line %d: %s" % (damage.line, damage.what)
+    else:
+        return world.seq, ""
+    kept = world.seq
+    aside = set_aside(directory, fd, 0, size, now)
+    told = draft("repair", None, "cli", {"bytes": size - good, "aside": aside, "what": what[:500]})
+    header = draft("journal", None, "cli", {"id": fresh_id, "incompat": [], "compat": []})
+    last = read_at(fd, good - 19, 16).decode("ascii") if kept else ""
+    temporary = "%s.%d" % (JOURNAL_NAME, system.getpid())
+    new = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE)
+    try:
+        copy_bytes(fd, new, 0, good)
+        for fields in [told] if kept else [header, told]:
+            event = {"v": VERSION, "seq": world.seq + 1, "ts": to_iso(now), **fields}
+            world.apply(event)
+            line, last = encode_event(event, last)
+            system.write(new, line)
+        sync(new)
+        rename_in(directory, temporary, JOURNAL_NAME)
+    except BaseException:
+        unlink_in(directory, temporary)
+        raise
+    finally:
+        system.close(new)
+    sync_directory(directory)
+    return kept, aside

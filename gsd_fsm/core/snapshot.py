@@ -1,0 +1,119 @@
+"""A cache of the fold, so that a long journal costs no more than a short one.
+
+It is believed only if its own digest is right, its fold is this fold, and the journal's line that
+ends at its offset carries its sum. It may vanish at any moment.
+"""
+
+from __future__ import annotations
+
+from gsd_fsm.core.codec import digest_of, dumps, parse_json
+from gsd_fsm.core.disk import (
+    CREATE,
+    EXCLUSIVE,
+    READ,
+    WRITE,
+    open_in,
+    open_regular,
+    read_at,
+    rename_in,
+    system,
+    unlink_in,
+)
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.fold import FOLD_VERSION, World
+from gsd_fsm.core.loop import Loop, loop_to_dict
+from gsd_fsm.core.scan import Position
+from gsd_fsm.core.table import LIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.disk import Directory
+
+SNAPSHOT_NAME = "snapshot.json"
+MAX_SNAPSHOT = 8 << 20
+
+
+def world_to_dict(world: World) -> dict[str, Any]:
+    """The world without its past: live loops whole, of the ended ones only the last."""
+    last = world.last_ended()
+    kept = [loop for loop in world.loops.values() if loop.status in LIVE or loop is last]
+    names = {loop.id for loop in kept}
+    return {
+        "journal": world.journal,
+        "seq": world.seq,
+        "ts": world.ts,
+        "backwards": world.backwards,
+        "repairs": world.repairs,
+        "ended": [*world.ended, *(name for name in world.loops if name not in names)],
+        "loops": [loop_to_dict(loop) for loop in kept],
+    }
+
+
+def world_from_dict(data: dict[str, Any]) -> World:
+    world = World()
+    for name in ("journal", "seq", "ts", "backwards", "repairs", "ended"):
+        setattr(world, name, data[name])
+    world.loops = {known["id"]: Loop(**known) for known in data["loops"]}
+    return world
+
+
+def save_snapshot(directory: Directory, world: World, at: Position) -> None:
+    """Best effort: a snapshot that cannot be written is only missing."""
+    body = dumps(
+        {
+            "fold": FOLD_VERSION,
+            "offset": at.offset,
+            "line": at.line,
+            "sum": at.sum,
+            "world": world_to_dict(world),
+        }
+    )
+    text = '{"digest":"%s","body":%s}\n' % (digest_of(body), body)
+    temporary = "%s.%d" % (SNAPSHOT_NAME, system.getpid())
+    try:
+        fd = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE)
+    except OSError:
+        return
+    try:
+        data = text.encode("ascii")
+        whole = system.write(fd, data) == len(data)
+        system.close(fd)
+        if whole:
+            rename_in(directory, temporary, SNAPSHOT_NAME)
+            return
+    except OSError:
+        pass
+    try:
+        unlink_in(directory, temporary)
+    except OSError:
+        pass
+
+
+def load_snapshot(directory: Directory, journal: int, size: int) -> tuple[World, Position] | None:
+    """The cached world and where it stands in the journal, or None when it is not to be trusted."""
+    try:
+        fd = open_regular(directory, SNAPSHOT_NAME, READ)
+    except (OSError, GsdError):
+        return None
+    try:
+        text = read_at(fd, 0, MAX_SNAPSHOT).decode("ascii")
+    except (OSError, ValueError):
+        return None
+    finally:
+        system.close(fd)
+    body = text[36:-2]
+    if text[:36] != '{"digest":"%s","body":' % digest_of(body):
+        return None
+    try:
+        found = parse_json(body)
+        offset = found["offset"]
+        mark = ',"sum":"%s"}\n' % found["sum"]
+        if found["fold"] != FOLD_VERSION or offset > size:
+            return None
+        if read_at(journal, offset - len(mark), len(mark)) != mark.encode("ascii"):
+            return None
+        return world_from_dict(found["world"]), Position(offset, found["line"], found["sum"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return None

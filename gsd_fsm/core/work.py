@@ -1,0 +1,249 @@
+"""Facts about work: tasks, failures and gaps, and the conditions that depend on them.
+
+Each event has a check, which refuses without touching anything, and a fact, which cannot fail.
+"""
+
+from __future__ import annotations
+
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.loop import MAX_ERRORS, failed_tasks, open_gaps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.loop import Loop
+
+# status of a task -> what a `task` event may make of it; failing is an event of its own
+TASK_MOVES = {
+    "pending": ("running", "skipped"),
+    "running": ("running", "complete", "checkpoint", "skipped"),
+    "failed": ("running", "skipped"),
+    "checkpoint": ("running", "complete", "skipped"),
+    "complete": (),
+    "skipped": (),
+}
+
+
+def new_task(task_id: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": task_id,
+        "title": spec.get("title", ""),
+        "wave": spec.get("wave"),
+        "depends": list(spec.get("depends", ())),
+        "step": spec.get("step", False),
+        "status": "pending",
+        "retries": 0,
+        "transient": 0,
+        "phase": None,
+        "attempts": 0,
+        "ref": None,
+        "commit": None,
+        "question": None,
+        "errors": [],
+    }
+
+
+def _known_task(loop: Loop, task_id: str) -> dict[str, Any] | None:
+    task = loop.tasks.get(task_id)
+    if task is None and not loop.accepts_tasks:
+        raise Refused(
+            "loop %s has no task %s" % (loop.id, task_id),
+            "its tasks: %s" % ", ".join(loop.tasks),
+        )
+    return task
+
+
+def check_task(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    wanted = data["status"]
+    task = loop.tasks.get(data["task"])
+    if wanted == "pending":
+        if task is not None:
+            raise Refused("task %s exists already" % data["task"])
+        return
+    task = _known_task(loop, data["task"])
+    status = task["status"] if task is not None else "pending"
+    moves = TASK_MOVES[status]
+    if wanted not in moves:
+        raise Refused(
+            "task %s is %s and cannot become %s" % (data["task"], status, wanted),
+            "possible now: %s" % (", ".join((*moves, "failed")) if moves else "nothing, it is done"),
+        )
+    if "phase" in data and wanted != "running":
+        raise Refused("a TDD phase belongs to a running task")
+    depends = task["depends"] if task is not None else ()
+    waiting_for = [d for d in depends if d in loop.tasks and not _is_done(loop.tasks[d])]
+    if wanted == "running" and waiting_for:
+        raise Refused(
+            "task %s depends on %s" % (data["task"], ", ".join(waiting_for)),
+            "finish that first; 'gsd-fsm next' tells what can start",
+        )
+
+
+def _is_done(task: dict[str, Any]) -> bool:
+    return task["status"] in ("complete", "skipped")
+
+
+def fact_task(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    task = loop.tasks.get(data["task"])
+    if task is None:
+        task = loop.tasks[data["task"]] = new_task(data["task"], data)
+    status = data["status"]
+    task["status"] = status
+    for name in ("ref", "commit", "question"):
+        if name in data:
+            task[name] = data[name]
+    if status == "running":
+        if data.get("phase") == "green":
+            task["attempts"] = task["attempts"] + 1 if task["phase"] == "green" else 1
+        task["phase"] = data.get("phase", task["phase"])
+    elif status in ("complete", "skipped"):
+        # Success clears what only mattered while the task failed.
+        task["errors"] = []
+        task["transient"] = 0
+        loop.repeats = 0
+        loop.transient = 0
+        loop.moved = True
+
+
+def check_failure(loop: Loop, event: dict[str, Any]) -> None:
+    task_id = event["data"].get("task")
+    if task_id is None:
+        return
+    task = _known_task(loop, task_id)
+    if task is not None and _is_done(task):
+        raise Refused("task %s is %s and cannot fail any more" % (task_id, task["status"]))
+
+
+def may_retry(loop: Loop, event: dict[str, Any]) -> bool:
+    return not retry_refusal(loop, event["data"])
+
+
+def retry_refusal(loop: Loop, data: dict[str, Any]) -> str:
+    """The code of the pause this failure ends in, "" when it is retried."""
+    kind = data["class"]
+    if kind in ("blocking", "unknown"):
+        return str(kind)
+    if not loop.auto_loop:
+        return "manual"
+    task_id = data.get("task")
+    task = loop.tasks.get(task_id) if task_id is not None else None
+    tried = task["transient"] if task is not None else loop.transient if task_id is None else 0
+    if kind == "transient" and tried:
+        return "retries"
+    if task_id is None:
+        return ""
+    retries = task["retries"] if task is not None else 0
+    return "" if retries < loop.limits["max_retries"] else "retries"
+
+
+def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    code = retry_refusal(loop, data)
+    task_id = data.get("task")
+    error = {
+        "seq": event["seq"],
+        "text": data["error"],
+        "class": data["class"],
+        "signature": data.get("signature", data["error"]),
+        "analysis": data.get("analysis"),
+        "fix": data.get("fix"),
+    }
+    loop.last_error = data["error"]
+    transient = data["class"] == "transient"
+    if task_id is None:
+        same = bool(loop.errors) and loop.errors[-1]["signature"] == error["signature"]
+        loop.repeats = loop.repeats + 1 if same and loop.repeats else 1
+        loop.transient = loop.transient + 1 if transient else 0
+    else:
+        task = loop.tasks.get(task_id)
+        if task is None:
+            task = loop.tasks[task_id] = new_task(task_id, {})
+        task["status"] = "failed"
+        task["transient"] = task["transient"] + 1 if transient else 0
+        if not code:
+            task["retries"] += 1
+        _keep_error(task["errors"], error)
+        loop.moved = True
+    _keep_error(loop.errors, error)
+    if code:
+        loop.pause_code = code
+        loop.pause_reason = _pause_reason(loop, data, code)
+
+
+def _keep_error(errors: list[dict[str, Any]], error: dict[str, Any]) -> None:
+    # A repeated error moves to the end instead of pushing out a different one.
+    errors[:] = [e for e in errors if e["signature"] != error["signature"]][1 - MAX_ERRORS :]
+    errors.append(error)
+
+
+def _pause_reason(loop: Loop, data: dict[str, Any], code: str) -> str:
+    what = "Task %s" % data["task"] if "task" in data else "The loop"
+    if code == "retries":
+        if data["class"] == "transient":
+            return "%s failed again with a transient error" % what
+        return "%s failed after %d retries" % (what, loop.limits["max_retries"])
+    if code == "manual":
+        return "%s failed and auto_loop is off" % what
+    return "%s failed with %s error" % (what, "a blocking" if code == "blocking" else "an unknown")
+
+
+def recovers(loop: Loop, event: dict[str, Any]) -> bool:
+    data = event["data"]
+    others = [task_id for task_id in failed_tasks(loop) if task_id != data["task"]]
+    return not others
+
+
+def recovers_with_gaps(loop: Loop, event: dict[str, Any]) -> bool:
+    return recovers(loop, event) and bool(open_gaps(loop))
+
+
+def check_gap(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    action, gap_id = data["action"], data["gap"]
+    gap = loop.gaps.get(gap_id)
+    if action == "found":
+        if gap is not None and gap["status"] == "closed":
+            raise Refused("gap %s is closed" % gap_id, "gsd-fsm gap reopen %s" % gap_id)
+        return
+    if gap is None:
+        raise Refused(
+            "loop %s has no gap %s" % (loop.id, gap_id), "its gaps: %s" % ", ".join(loop.gaps)
+        )
+    if gap["status"] == ("closed" if action == "closed" else "open"):
+        raise Refused("gap %s is %s already" % (gap_id, gap["status"]))
+
+
+def fact_gap(loop: Loop, event: dict[str, Any]) -> None:
+    data = event["data"]
+    gap = loop.gaps.get(data["gap"])
+    if gap is None:
+        gap = loop.gaps[data["gap"]] = {
+            "id": data["gap"],
+            "kind": data.get("kind", "other"),
+            "file": data.get("file"),
+            "description": data.get("description", ""),
+            "evidence": data.get("evidence"),
+            "reopened": 0,
+            "round": loop.round,
+        }
+    elif "evidence" in data:
+        gap["evidence"] = data["evidence"]
+    if data["action"] == "reopened":
+        gap["reopened"] += 1
+    gap["status"] = "closed" if data["action"] == "closed" else "open"
+    loop.verified = False
+    loop.moved = True
+    if gap["status"] == "open" and not loop.auto_loop:
+        loop.pause_code = "manual"
+        loop.pause_reason = "Gap %s was found and auto_loop is off" % data["gap"]
+
+
+def stops_at_gaps(loop: Loop, event: dict[str, Any]) -> bool:
+    return not loop.auto_loop
+
+
+def leaves_gaps(loop: Loop, event: dict[str, Any]) -> bool:
+    return any(gap_id != event["data"]["gap"] for gap_id in open_gaps(loop))
