@@ -278,7 +278,7 @@ class World:
                 whose = "this session" if session else "no session"
                 raise Refused(
                     "live loop %s (%s) belongs to %s already" % (other.id, other.status, whose),
-                    "gsd-fsm status --loop %s · gsd-fsm resume --loop %s · "
+                    "gsd-fsm --loop %s status · gsd-fsm --loop %s resume · "
                     "gsd-fsm start --fresh cancels it" % (other.id, other.id),
                 )
 

@@ -24,7 +24,7 @@ class Spent:
         self.remedy = remedy
 
 
-_RESUME = "gsd-fsm resume --loop %s"
+_RESUME = "gsd-fsm --loop %s resume"
 
 
 def active_minutes(loop: Loop, now_ms: int) -> float:
@@ -55,14 +55,14 @@ def spent_limit(loop: Loop, limits: dict[str, Any], now_ms: int) -> Spent | None
             resume + " --add-rounds 10",
         )
     budget = limits.get("budget_usd")
-    if budget is not None and loop.spent_usd >= budget:
+    if budget and loop.spent_usd >= budget:
         return Spent(
             "budget",
             "%.2f of %.2f USD are spent" % (loop.spent_usd, budget),
             resume + " --add-budget 10",
         )
     minutes = limits.get("max_minutes")
-    if minutes is not None and active_minutes(loop, now_ms) >= minutes:
+    if minutes and active_minutes(loop, now_ms) >= minutes:
         return Spent(
             "minutes",
             "%.1f of %g minutes are used" % (active_minutes(loop, now_ms), minutes),

@@ -1,0 +1,5 @@
+"""python -m gsd_fsm"""
+
+from gsd_fsm.cli import main
+
+main()

@@ -1,0 +1,129 @@
+"""The command line: every verb in its own file, imported only when it is used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from gsd_fsm import __version__
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.sanitize import display
+
+# command -> module, in the order in which `--help` lists them
+COMMANDS = {
+    "start": "start",
+    "status": "look",
+    "next": "look",
+    "why": "look",
+    "iterate": "work",
+    "task": "work",
+    "fail": "work",
+    "gap": "gaps",
+    "verified": "gaps",
+    "criterion": "proof",
+    "check": "check",
+    "exit-signal": "proof",
+    "review": "proof",
+    "stage": "facts",
+    "spend": "facts",
+    "note": "facts",
+    "mode": "facts",
+    "wait": "flow",
+    "answer": "flow",
+    "pause": "flow",
+    "resume": "flow",
+    "cancel": "flow",
+    "complete": "flow",
+    "replay": "audit",
+    "fsck": "fsck",
+    "graph": "machine",
+    "config": "settings",
+    "ps": "places",
+    "trust": "places",
+}
+
+
+class Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"gsd_fsm.cli.{COMMANDS[cmd_name]}")
+        name = "next_" if cmd_name == "next" else cmd_name.replace("-", "_")
+        command = getattr(module, name)
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"There is no command '{display(args[0])}'.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--project", metavar="DIR", help="Look for the project here instead of in the current directory.")
+@click.option("--loop", "loop_id", metavar="ID", help="The loop that is meant, where there are several.")
+@click.version_option(__version__, prog_name="gsd-fsm")
+def cli(project: str | None, loop_id: str | None) -> None:
+    """Durable loops for coding agents: keep going until it is really done.
+
+    Every event is appended to a checksummed journal (.gsd/journal.jsonl); the state is derived
+    from it. A verb means the loop of the calling session, else the only live one.
+
+    Exit codes: 0 done, 1 bug, 2 usage, 3 no project or loop, 4 refused by the state machine,
+    5 journal corrupt, 6 cannot write, 7 a check failed.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of one command; whatever went wrong is told in one or two lines."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a console that cannot show a sign shows "?"
+    as_json = "--json" in arguments
+    try:
+        return int(cli.main(arguments, prog_name="gsd-fsm", standalone_mode=False) or 0)
+    except GsdError as error:
+        return _tell(error.message, error.hint, error.exit_code, as_json)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "gsd-fsm"
+        return _tell(error.format_message(), f"{where} --help", 2, as_json)
+    except (click.Abort, KeyboardInterrupt):
+        return _tell("interrupted; what was acknowledged is kept", "", 130, as_json)
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment] # nobody reads: do not flush again at exit
+        return 0
+    except OSError as error:
+        cause = f"{error.filename or 'a file'}: {error.strerror or error}"
+        return _tell(cause, "free the cause, then try again", 6, as_json)
+    except Exception as error:  # noqa: BLE001 - the last resort: no traceback for the user
+        import traceback
+
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}"
+        told = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
+        return _tell(told, "please report it; the journal is safe", 1, as_json)
+
+
+def _tell(message: str, hint: str, code: int, as_json: bool) -> int:
+    if as_json:
+        click.echo(dumps({"error": message, "hint": hint, "exit_code": code}))
+    click.echo(f"gsd-fsm: {display(message, lines=True)}", err=True)
+    if hint:
+        click.echo(f"  → {display(hint, lines=True)}", err=True)
+    return code

@@ -1,0 +1,83 @@
+"""`stage`, `spend`, `note`, `mode`: facts that leave the status as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.events import MODES, STAGES
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.proof import missing
+from gsd_fsm.core.table import ACTIVE
+from gsd_fsm.texts import keep, read_text
+
+
+@click.command()
+@click.argument("name", type=click.Choice(STAGES), required=False)
+@verb
+def stage(call: Call, *, name: str | None) -> None:
+    """Enter a stage of a goal loop, by default the next one; no stage is skipped."""
+    entered: list[str] = []
+
+    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
+        reached = STAGES.index(loop.stage) if loop.stage else -1
+        if name is None and reached + 1 == len(STAGES):
+            raise Refused(f"loop {loop.id} is in its last stage, {loop.stage}")
+        entered.append(name or STAGES[reached + 1])
+        return [call.event("stage", loop, {"stage": entered[0]})]
+
+    journal, loop = call.append(build)
+    call.acknowledge(journal, loop, f"Stage {entered[0]}.")
+
+
+@click.command()
+@click.argument("usd", type=click.FloatRange(0))
+@click.option("--tokens", type=click.IntRange(0), metavar="N", help="Tokens used as well.")
+@click.option("--what", metavar="TEXT", help="What it was spent on.")
+@verb
+def spend(call: Call, *, usd: float, tokens: int | None, what: str | None) -> None:
+    """Record money spent; a spent budget pauses the loop unless it can complete."""
+    if usd != usd or usd > 1e9:  # noqa: PLR0124 - NaN
+        raise UsageError("that is no amount of money")
+    data: dict[str, Any] = {"usd": usd}
+    if tokens is not None:
+        data["tokens"] = tokens
+    if what:
+        data["what"] = keep(what, 1_000)
+
+    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
+        drafts = [call.event("spend", loop, data)]
+        spent, budget = round(loop.spent_usd + usd, 6), loop.limits.get("budget_usd")
+        if budget and spent >= budget and loop.status in ACTIVE and missing(loop):
+            reason = f"{spent:.2f} of {budget:.2f} USD are spent"
+            drafts.append(call.event("pause", loop, {"code": "budget", "reason": reason}, by="cli"))
+        return drafts
+
+    journal, loop = call.append(build)
+    limit = loop.limits.get("budget_usd")
+    of = f" of {limit:.2f}" if limit else ""
+    call.acknowledge(journal, loop, f"{loop.spent_usd:.2f}{of} USD spent.")
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--file", "file", metavar="FILE|-", help="Read the note from a file or stdin.")
+@verb
+def note(call: Call, *, text: str | None, file: str | None) -> None:
+    """Leave a note for the agent; the next block delivers it, once."""
+    words = read_text(text, file, "the note")
+    if not (words or "").strip():
+        raise UsageError("a note needs its text", "gsd-fsm note TEXT")
+    call.append_one("note", {"text": keep(words or "", 4_000)}, "Noted.")
+
+
+@click.command()
+@click.argument("name", type=click.Choice(MODES))
+@verb
+def mode(call: Call, *, name: str) -> None:
+    """Switch between asking a human at decisions and going on alone."""
+    call.append_one("mode", {"mode": name}, f"Mode {name}.")

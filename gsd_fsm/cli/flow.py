@@ -1,0 +1,144 @@
+"""`wait`, `answer`, `pause`, `resume`, `cancel`, `complete`: the course of a loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.core.clock import to_iso, to_ms
+from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.loop import Loop, open_tasks
+from gsd_fsm.core.proof import has_tree, stale
+from gsd_fsm.core.table import ACTIVE
+from gsd_fsm.texts import keep, read_text
+
+
+@click.command()
+@click.argument("question", required=False)
+@click.option("--until", metavar="TIME", help="Wait for the client's limit to end (UTC), not for a human.")
+@verb
+def wait(call: Call, *, question: str | None, until: str | None) -> None:
+    """Wait for a human's answer, or until a throttled client may go on."""
+    data: dict[str, Any] = {"for": "throttled" if until else "human"}
+    if until:
+        data["until"] = parse_time(until)
+    elif not (question or "").strip():
+        raise UsageError("what must be answered?", "gsd-fsm wait QUESTION")
+    if question:
+        data["question"] = keep(question, 4_000)
+    call.append_one("wait", data, "Waiting.")
+
+
+def parse_time(text: str) -> str:
+    """A time as the journal writes it, from any ISO 8601 text; without a zone it is UTC."""
+    from datetime import datetime, timezone
+
+    try:
+        return to_iso(to_ms(text))
+    except (ValueError, IndexError):
+        pass
+    try:
+        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=timezone.utc)
+        return to_iso(int(found.timestamp() * 1000))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{text!r} is not a time", "2026-11-15T23:00:07Z") from error
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--file", "file", metavar="FILE|-", help="Read the answer from a file or stdin.")
+@verb
+def answer(call: Call, *, text: str | None, file: str | None) -> None:
+    """Answer the question a loop waits for; it goes on where it was."""
+    words = read_text(text, file, "the answer")
+    if words is None:
+        raise UsageError("an answer needs its text", "gsd-fsm answer TEXT")
+    call.append_one("answer", {"text": keep(words, 4_000)}, "Answered.")
+
+
+@click.command()
+@click.option("--reason", metavar="TEXT", default="paused by hand", help="Why.")
+@verb
+def pause(call: Call, *, reason: str) -> None:
+    """Pause a loop: the agent may stop, nothing is lost."""
+    call.append_one("pause", {"code": "manual", "reason": keep(reason, 2_000)}, "Paused.")
+
+
+@click.command()
+@click.option("--add-iterations", "max_iterations", type=click.IntRange(1), metavar="N", help="That many more iterations.")
+@click.option("--add-retries", "max_retries", type=click.IntRange(1), metavar="N", help="That many more retries of each task.")
+@click.option("--add-rounds", "max_rounds", type=click.IntRange(1), metavar="N", help="That many more verification rounds.")
+@click.option("--add-budget", "budget_usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="That much more money.")
+@click.option("--add-minutes", "max_minutes", type=click.FloatRange(0, min_open=True), metavar="N", help="That much more active time.")
+@verb
+def resume(call: Call, **more: float | None) -> None:
+    """Go on with a loop, in this session; counters and history stay.
+
+    The whole journal is verified and replayed by the state machine first.
+    """
+    from gsd_fsm.replay import replay_journal
+
+    replay_journal(call.journal())
+    add = {name: value for name, value in more.items() if value is not None}
+    journal, loop = call.append(
+        lambda loop, _world, _now: [call.event("resume", loop, {"add": add} if add else {})]
+    )
+    call.acknowledge(journal, loop, "Resumed.")
+
+
+@click.command()
+@click.option("--reason", metavar="TEXT", help="Why.")
+@verb
+def cancel(call: Call, *, reason: str | None) -> None:
+    """End a loop for good; what was done and what remains is reported."""
+    data = {"reason": keep(reason, 2_000)} if reason else {}
+    journal, loop = call.append(lambda loop, _world, _now: [call.event("cancel", loop, data)])
+    left = open_tasks(loop)
+    done = len(loop.tasks) - len(left)
+    report = f" Tasks done: {done}; remaining: {', '.join(left) or 'none'}." if loop.tasks else ""
+    call.acknowledge(journal, loop, f"Cancelled.{report}")
+
+
+@click.command()
+@verb
+def complete(call: Call) -> None:
+    """Complete a loop; refused while its completion rule does not hold.
+
+    Evidence counts only for the content it was taken from: after a change, check again.
+    """
+    tree = _tree_now(call)
+    old: list[str] = []
+
+    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
+        old[:] = stale(loop, tree) if loop.status in ACTIVE else []
+        if old:
+            return [
+                call.event("criterion", loop, {"criterion": name, "met": False, "stale": True}, by="cli")
+                for name in old
+            ]
+        return [call.event("complete", loop, {} if tree is None else {"tree": tree})]
+
+    journal, loop = call.append(build)
+    if old:
+        raise Refused(
+            f"loop {loop.id} is {loop.status} and not done: the content changed after the checks of "
+            f"{', '.join(old)}, so their evidence is stale",
+            f"gsd-fsm --loop {loop.id} check",
+        )
+    call.acknowledge(journal, loop, "Completed.")
+
+
+def _tree_now(call: Call) -> str | None:
+    """The content of the work tree, if evidence of the chosen loop was bound to one."""
+    journal, world = call.glance()
+    if not has_tree(call.choose(world)):
+        return None
+    from gsd_fsm.tree import content_tree
+
+    return content_tree(Path(journal.path).parent)

@@ -1,0 +1,78 @@
+"""`gap`, `verified`: what verification finds, and whether it passed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.events import is_id
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.loop import Loop
+from gsd_fsm.texts import keep
+
+_ACTIONS = {"found": "found", "close": "closed", "reopen": "reopened"}
+
+
+@click.command()
+@click.argument("action", type=click.Choice(tuple(_ACTIONS)))
+@click.argument("gap_id", metavar="[ID]", required=False)
+@click.option("--kind", default="other", show_default=True, help="orphan, broken_link, stub, missing_export, wrong_import, ci_failure …")
+@click.option("--file", "file", metavar="PATH", help="Where the gap is.")
+@click.option("--description", metavar="TEXT", help="What is missing or wrong.")
+@click.option("--evidence", metavar="TEXT", help="What shows it.")
+@verb
+def gap(call: Call, *, action: str, gap_id: str | None, kind: str, **found: str | None) -> None:
+    """Record a gap that was found, or close or reopen it by its id.
+
+    A gap keeps its id: the same kind, file and description found again is the same gap.
+    """
+    if gap_id is not None and not is_id(gap_id):
+        raise UsageError(f"{gap_id!r} is not a gap id")
+    if not is_id(kind):
+        raise UsageError(f"{kind!r} is not a kind of gap")
+    if action == "found" and not (found["description"] or "").strip():
+        raise UsageError("a gap needs --description", "gsd-fsm gap found --kind stub --file a.py --description TEXT")
+    if action != "found" and gap_id is None:
+        raise UsageError(f"which gap? gsd-fsm gap {action} ID", "gsd-fsm status lists them")
+    data: dict[str, Any] = {name: keep(text, 4_000) for name, text in found.items() if text}
+    named: list[str] = []
+
+    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
+        if action == "found":
+            details = {"kind": kind, **data}
+            known = _same_gap(loop, details, gap_id)
+            named.append(known or gap_id or f"G{len(loop.gaps) + 1}")
+            reopens = known is not None and loop.gaps[known]["status"] == "closed"
+            done = "reopened" if reopens else "found"
+        else:
+            details, done = data, _ACTIONS[action]
+            named.append(str(gap_id))
+        return [call.event("gap", loop, {"action": done, "gap": named[0], **details})]
+
+    journal, loop = call.append(build)
+    call.acknowledge(journal, loop, f"Gap {named[0]}: {_ACTIONS[action]}.", gap=named[0])
+
+
+def _same_gap(loop: Loop, details: dict[str, Any], gap_id: str | None) -> str | None:
+    if gap_id in loop.gaps:
+        return gap_id
+    identity = (details["kind"], details.get("file"), details.get("description"))
+    for known, gap in loop.gaps.items():
+        if identity == (gap["kind"], gap["file"], gap["description"]):
+            return str(known)
+    return None
+
+
+@click.command()
+@click.argument("verdict", type=click.Choice(("pass", "fail")), default="pass")
+@click.option("--report", metavar="TEXT", help="What was verified, in short.")
+@verb
+def verified(call: Call, *, verdict: str, report: str | None) -> None:
+    """Record one verification round and its verdict."""
+    data: dict[str, Any] = {"passed": verdict == "pass"}
+    if report:
+        data["report"] = keep(report)
+    call.append_one("verified", data, f"Verification: {verdict}.")

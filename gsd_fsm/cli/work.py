@@ -1,0 +1,124 @@
+"""`iterate`, `task`, `fail`: the work of a loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.events import CLASSES, TDD_PHASES, is_id
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.guards import guard
+from gsd_fsm.core.loop import REPEATED_LIMIT, Loop
+from gsd_fsm.core.table import ACTIVE
+from gsd_fsm.texts import keep, read_text, whole
+
+
+@click.command()
+@verb
+def iterate(call: Call) -> None:
+    """Begin an iteration by hand, where no hook does it.
+
+    A limit that is used up pauses the loop instead (exit code 4).
+    """
+    remedy = []
+
+    def build(loop: Loop, _world: World, now: int) -> list[Event]:
+        spent = guard(loop, now) if loop.status in ACTIVE else None
+        if spent is None:
+            return [call.event("iteration", loop, {})]
+        remedy.append(spent.remedy)
+        data = {"code": spent.code, "reason": spent.reason}
+        return [call.event("pause", loop, data, by="cli")]
+
+    journal, loop = call.append(build)
+    if remedy:
+        raise Refused(
+            f"loop {loop.id} is now paused ({loop.pause_code}): {loop.pause_reason}", remedy[0]
+        )
+    most = loop.limits["max_iterations"]
+    call.acknowledge(journal, loop, f"Iteration {loop.iteration}{f'/{most}' if most else ''}.")
+
+
+@click.command()
+@click.argument("task_id", metavar="ID")
+@click.argument(
+    "status", type=click.Choice(("running", "complete", "failed", "checkpoint", "skipped"))
+)
+@click.option("--commit", metavar="SHA", help="The commit that holds its result.")
+@click.option("--ref", metavar="ID", help="The client's id of the background task that does it.")
+@click.option("--phase", type=click.Choice(TDD_PHASES), help="Where a test-driven task stands.")
+@click.option("--question", metavar="TEXT", help="What must be decided at this checkpoint.")
+@verb
+def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
+    """Tell how a task stands: pending → running → complete, failed, checkpoint or skipped."""
+    _require_id(task_id)
+    if status == "failed":
+        if any(options.values()):
+            raise UsageError("a failure takes none of these options", f"gsd-fsm fail {task_id} --error …")
+        _fail(call, task_id, "reported as failed, without an error", None, {})
+        return
+    data: dict[str, Any] = {"task": task_id, "status": status}
+    data.update({name: whole(text, name, 2_000) for name, text in options.items() if text is not None})
+    call.append_one("task", data, f"Task {task_id} is {status}.")
+
+
+def _require_id(task_id: str) -> None:
+    if not is_id(task_id):
+        raise UsageError(f"{task_id!r} is not a task id", "letters, digits, dot, dash, underscore")
+
+
+@click.command()
+@click.argument("task_id", metavar="[ID]", required=False)
+@click.option("--error", metavar="TEXT", help="What went wrong.")
+@click.option("--error-file", metavar="FILE|-", help="Read the error from a file or stdin.")
+@click.option("--class", "error_class", type=click.Choice(CLASSES), help="Default: by published patterns.")
+@click.option("--analysis", metavar="TEXT", help="Why it went wrong.")
+@click.option("--fix", metavar="TEXT", help="What to try next.")
+@verb
+def fail(
+    call: Call, *, task_id: str | None, error: str | None, error_file: str | None, error_class: str | None, **why: str | None
+) -> None:
+    """Tell that a task, or the loop, has failed.
+
+    It is retried while retries are left; transient errors once; blocking and unknown ones pause.
+    """
+    if task_id is not None:
+        _require_id(task_id)
+    text = read_text(error, error_file, "the error")
+    if not (text or "").strip():
+        raise UsageError("a failure needs its error", "gsd-fsm fail [ID] --error TEXT | --error-file FILE|-")
+    _fail(call, task_id, text or "", error_class, why)
+
+
+def _fail(
+    call: Call, task_id: str | None, error: str, error_class: str | None, why: dict[str, str | None]
+) -> None:
+    from gsd_fsm.classify import classify
+    from gsd_fsm.likeness import likeness
+
+    data: dict[str, Any] = {} if task_id is None else {"task": task_id}
+    data["error"] = keep(error)
+    data["class"] = error_class or classify(data["error"])
+    data["signature"] = likeness(data["error"])
+    data.update({name: keep(text, 3_000) for name, text in why.items() if text})
+
+    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
+        drafts = [call.event("failure", loop, data)]
+        last = loop.errors[-1]["signature"] if loop.errors else None
+        again = loop.repeats + 1 if last == data["signature"] and loop.repeats else 1
+        if task_id is None and data["class"] == "logic" and again >= REPEATED_LIMIT and loop.auto_loop:
+            reason = f"the same error came {again} times"
+            drafts.append(call.event("pause", loop, {"code": "repeated", "reason": reason}, by="cli"))
+        return drafts
+
+    journal, loop = call.append(build)
+    what = f"Task {task_id}" if task_id else "The loop"
+    said = f"{what} failed ({data['class']})."
+    if loop.status == "paused":
+        said += f" {loop.pause_reason}."
+    elif task_id:
+        said += f" Retry {loop.tasks[task_id]['retries']} of {loop.limits['max_retries']}."
+    call.acknowledge(journal, loop, said)

@@ -1,0 +1,55 @@
+"""A journal's bill of health: how much of it is good, and where it is damaged."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from gsd_fsm.core.codec import SUM_TAIL
+from gsd_fsm.core.errors import Corrupt
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.scan import frame_ok
+from gsd_fsm.replay import fast_loads
+
+MAX_REPORTED = 100
+
+
+def examine(journal: Journal) -> dict[str, Any]:
+    """The good events before any damage, their head, the torn bytes, and every damaged line."""
+    damage: list[dict[str, Any]] = []
+    head = ""
+    try:
+        journal.read(loads=fast_loads, sha=hashlib.sha256)
+        head = f"{journal.world.seq}:{journal.at.sum}"
+    except Corrupt as found:
+        damage = [{"line": found.line, "offset": found.offset, "what": found.what}]
+        with open(journal.journal_path(), "rb") as file:
+            if found.offset:
+                file.seek(found.offset - 19)
+                head = f"{journal.world.seq}:{file.read(16).decode('ascii')}"
+            file.seek(found.offset)
+            damage += _further_damage(file, found.line, found.offset)
+    return {
+        "ok": not damage,
+        "events": journal.world.seq,
+        "head": head,
+        "torn": 0 if damage else journal.at.torn,
+        "damage": damage,
+    }
+
+
+def _further_damage(file: Any, number: int, offset: int) -> list[dict[str, Any]]:
+    """Lines behind the first damage that do not even follow from the line before them."""
+    found = []
+    line = file.readline()
+    while len(found) < MAX_REPORTED - 1:
+        offset += len(line)
+        number += 1
+        stored = line.rstrip(b"\n")[-SUM_TAIL:][8:24].decode("ascii", "replace")
+        line = file.readline()
+        if not line:
+            break
+        if not (stored.isascii() and frame_ok(line.rstrip(b"\n"), stored)):
+            what = "its sum does not follow from the line before"
+            found.append({"line": number, "offset": offset, "what": what})
+    return found

@@ -1,0 +1,96 @@
+"""The same table as a `transitions` machine: a second opinion on every step of the fold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transitions import EventData, Machine, MachineError
+
+from gsd_fsm.core.fold import CHECKS, CONDITIONS, FACTS, World, arrive, illegal, trigger_of
+from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.table import STATUSES, flat_rows
+
+
+class LoopModel:
+    """One loop as the machine sees it; the machine gives it `state` and `trigger`."""
+
+    state: str
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+
+
+def _check(data: EventData) -> None:
+    event = data.kwargs["event"]
+    check = CHECKS.get(trigger_of(event))
+    if check is not None:
+        check(data.model.loop, event)
+
+
+def _condition(name: str) -> Any:
+    def holds(data: EventData) -> bool:
+        return CONDITIONS[name](data.model.loop, data.kwargs["event"])
+
+    return holds
+
+
+def _take_facts(data: EventData) -> None:
+    event = data.kwargs["event"]
+    FACTS[trigger_of(event)](data.model.loop, event)
+
+
+def _arrive(data: EventData) -> None:
+    source, dest = data.transition.source, data.transition.dest
+    if source != dest:
+        arrive(data.model.loop, data.kwargs["event"], source, dest)
+
+
+def build_machine() -> Machine:
+    """The table as a machine, without any way around it."""
+    rows = [
+        {
+            "trigger": trigger,
+            "source": source,
+            "dest": dest,
+            "conditions": [_condition(condition)] if condition else [],
+        }
+        for trigger, source, dest, condition in flat_rows()
+    ]
+    return Machine(
+        model=None,
+        states=list(STATUSES),
+        transitions=rows,
+        initial="idle",
+        auto_transitions=False,
+        send_event=True,
+        prepare_event=[_check],
+        before_state_change=[_take_facts],
+        after_state_change=[_arrive],
+    )
+
+
+class MachineWorld(World):
+    """A world whose every step is taken by `transitions.Machine`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.machine = build_machine()
+        self._models: dict[str, LoopModel] = {}
+
+    def step(self, loop: Loop, event: dict[str, Any]) -> None:
+        model = self._models.get(event["loop"])
+        if model is None:
+            model = LoopModel(loop)
+            self.machine.add_model(model, initial=loop.status)
+        trigger = trigger_of(event)
+        try:
+            moved = model.trigger(trigger, event=event)  # type: ignore[attr-defined] # by Machine
+        except MachineError:
+            raise illegal(loop, trigger) from None
+        if not moved:
+            raise illegal(loop, trigger)
+        self._models[event["loop"]] = model
+
+    def possible(self, status: str) -> list[str]:
+        """What may happen in this status, as the machine knows it."""
+        return list(self.machine.get_triggers(status))

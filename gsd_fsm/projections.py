@@ -1,0 +1,69 @@
+"""Read models of a loop. They can always be made again from the journal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gsd_fsm.core.advice import next_step
+from gsd_fsm.core.loop import Loop, current_wave, open_gaps
+
+
+def status_view(loop: Loop, head: str) -> dict[str, Any]:
+    """Everything a script may ask about a loop; absent things are null or empty, never missing."""
+    sentence, command = next_step(loop)
+    tasks = [_task(task) for task in loop.tasks.values()]
+    return {
+        "loop": loop.id,
+        "kind": loop.kind,
+        "status": loop.status,
+        "mode": loop.mode,
+        "goal": loop.goal,
+        "phase": loop.phase,
+        "wave": current_wave(loop),
+        "round": loop.round,
+        "iteration": loop.iteration,
+        "max_iterations": loop.limits["max_iterations"],
+        "last_iteration": loop.last_iteration,
+        "task_retries": {name: task["retries"] for name, task in loop.tasks.items()},
+        "tasks": tasks,
+        "background_tasks": [
+            {"task_id": task["ref"], "task_num": task["id"], "status": "running"}
+            for task in loop.tasks.values()
+            if task["ref"] and task["status"] == "running"
+        ],
+        "steps": [
+            {"step": task["title"], "id": task["id"], "status": task["status"]}
+            for task in loop.tasks.values()
+            if task["step"]
+        ],
+        "gaps": [dict(gap) for gap in loop.gaps.values()],
+        "gaps_remaining": len(open_gaps(loop)),
+        "criteria": [dict(criterion) for criterion in loop.criteria.values()],
+        "last_unmet": loop.last_unmet,
+        "exit_signal": loop.exit_signal,
+        "stuck": loop.stuck,
+        "idle": loop.idle,
+        "last_error": loop.last_error,
+        "started": loop.started,
+        "last_event": loop.last_event,
+        "pause_code": loop.pause_code,
+        "pause_reason": loop.pause_reason,
+        "owner": loop.owner,
+        "stage": loop.stage,
+        "spec_score": loop.spec_score,
+        "fit_score": loop.fit_score,
+        "shape": loop.shape,
+        "reviews": dict(loop.reviews),
+        "spent_usd": loop.spent_usd,
+        "budget_usd": loop.limits.get("budget_usd"),
+        "history": list(loop.history),
+        "head": head,
+        "next": "%s Run: %s" % (sentence, command),
+    }
+
+
+def _task(task: dict[str, Any]) -> dict[str, Any]:
+    shown = ("id", "title", "status", "wave", "depends", "retries", "phase", "attempts")
+    view = {name: task[name] for name in (*shown, "ref", "commit")}
+    view["errors"] = [error["text"] for error in task["errors"]]
+    return view

@@ -1,0 +1,101 @@
+"""What people read: plain lines, with colour only on a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gsd_fsm.core.sanitize import display
+
+COLOURS = {
+    "running": "green",
+    "retrying": "yellow",
+    "fixing": "yellow",
+    "reviewing": "cyan",
+    "waiting": "magenta",
+    "paused": "red",
+    "completed": "green",
+    "cancelled": "red",
+}
+
+
+def status_word(status: str) -> str:
+    return click.style(status, fg=COLOURS.get(status), bold=True)
+
+
+def panel(view: dict[str, Any]) -> list[str]:
+    """A loop at a glance."""
+    most = view["max_iterations"]
+    rows = [
+        ("loop", f"{view['loop']} · {view['kind']} · {status_word(view['status'])} · {view['mode']}"),
+        ("goal", display(view["goal"] or "")),
+        ("phase", _some(view["phase"])),
+        ("iteration", f"{view['iteration']}{f' of {most}' if most else ''}"),
+        ("round", _some(view["round"] or None)),
+        ("paused", display(f"{view['pause_code']}: {view['pause_reason']}") if view["pause_code"] else ""),
+        ("stage", _some(view["stage"])),
+        ("spent", _money(view)),
+        ("owner", display(view["owner"] or "no session yet")),
+    ]
+    lines = [f"{name:<10} {text}" for name, text in rows if text]
+    for name, entries in (("criteria", _criteria(view)), ("tasks", _tasks(view)), ("gaps", _gaps(view))):
+        lines += [f"{name if i == 0 else '':<10} {display(text)}" for i, text in enumerate(entries)]
+    if view["last_error"]:
+        lines.append(f"{'last error':<10} {display(_first_line(view['last_error']))}")
+    lines.append(f"{'since':<10} {view['started']}, last event {view['last_event']}")
+    lines.append(f"{'head':<10} {view['head']}")
+    lines.append(f"{'next':<10} {display(view['next'])}")
+    return lines
+
+
+def _some(value: Any) -> str:
+    return "" if value is None else display(str(value))
+
+
+def _money(view: dict[str, Any]) -> str:
+    if not view["spent_usd"] and not view["budget_usd"]:
+        return ""
+    of = f" of {view['budget_usd']:.2f}" if view["budget_usd"] else ""
+    return f"{view['spent_usd']:.2f}{of} USD"
+
+
+def _criteria(view: dict[str, Any]) -> list[str]:
+    lines = []
+    for number, criterion in enumerate(view["criteria"], 1):
+        mark = "✓" if criterion["met"] else "~" if criterion["stale"] else "·"
+        check = f"  [{criterion['check']}]" if criterion["check"] else ""
+        lines.append(f"{mark} {number} {criterion['name']}{check}")
+    return lines
+
+
+def _tasks(view: dict[str, Any]) -> list[str]:
+    marks = {"complete": "✓", "skipped": "-", "failed": "✗", "running": "▸", "checkpoint": "?"}
+    lines = []
+    for task in view["tasks"]:
+        retries = f" (retry {task['retries']})" if task["retries"] else ""
+        mark = marks.get(task["status"], "·")
+        lines.append(f"{mark} {task['id']} {task['status']}{retries}  {task['title']}".rstrip())
+    return lines
+
+
+def _gaps(view: dict[str, Any]) -> list[str]:
+    return [
+        f"{'✓' if gap['status'] == 'closed' else '·'} {gap['id']} {gap['kind']} {gap['file'] or ''}  "
+        f"{_first_line(gap['description'])}"
+        for gap in view["gaps"]
+    ]
+
+
+def _first_line(text: str) -> str:
+    first = text.strip().split("\n", 1)[0]
+    return first if len(first) <= 120 else first[:119] + "…"
+
+
+def timeline_line(event: dict[str, Any], source: str | None, dest: str | None, what: str) -> str:
+    """When, who, event, from → to, what changed."""
+    when = event["ts"][:19].replace("T", " ")
+    move = "" if dest is None else dest if source == dest else f"{source} → {dest}"
+    name = click.style(f"{event['type']:<10}", bold=True)
+    styled = click.style(f"{move:<22}", fg=COLOURS.get(dest or ""))
+    return f"{event['seq']:>6}  {when}  {event['by']:<5}  {name} {styled} {display(what)}".rstrip()

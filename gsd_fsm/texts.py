@@ -1,0 +1,63 @@
+"""Free text on its way into the journal: decoded, redacted, and cut to fit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from gsd_fsm.core.codec import digest_of, quote
+from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.sanitize import clean
+
+MAX_INPUT = 16 << 20
+LONG = 6_000
+GOAL = 24_000
+
+
+def read_text(given: str | None, file: str | None, what: str) -> str | None:
+    """The text of an option, or of a file, or of stdin (`-`); None when none was given."""
+    if file is None:
+        return None if given is None else clean(given)
+    if given is not None:
+        raise UsageError(f"{what} is given twice: as text and as a file")
+    try:
+        if file == "-":
+            raw = sys.stdin.buffer.read(MAX_INPUT + 1)
+        else:
+            path = Path(file)
+            if not path.is_file():
+                raise UsageError(f"{file} is not a file")
+            with path.open("rb") as stream:
+                raw = stream.read(MAX_INPUT + 1)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    if len(raw) > MAX_INPUT:
+        raise UsageError(f"{what} is larger than 16 MiB", "give the part that matters")
+    return raw.decode("utf-8-sig", "replace").replace("\r\n", "\n").rstrip("\n")
+
+
+def keep(text: str, limit: int = LONG) -> str:
+    """The text without secrets, and short enough: of a long one its beginning and its end."""
+    from gsd_fsm.core.redact import redact
+
+    text = redact(clean(text))
+    size = len(quote(text))
+    if size <= limit:
+        return text
+    # Escapes make a character up to twelve bytes: the share that fits is found from the real size.
+    room = int((limit - 80) * len(text) / size) if size < 4 * len(text) else (limit - 80) // 12
+    head, tail = text[: room // 4], text[len(text) - (room - room // 4) :]
+    cut = len(text.encode("utf-8", "replace")) - len((head + tail).encode("utf-8", "replace"))
+    return f"{head}\n…[+{cut} bytes, sha256 {digest_of(text)}]…\n{tail}"
+
+
+def whole(text: str, what: str, limit: int = GOAL) -> str:
+    """The text without secrets; UsageError when it is too long to be kept as it is."""
+    from gsd_fsm.core.redact import redact
+
+    text = redact(clean(text)).strip()
+    if not text:
+        raise UsageError(f"{what} is empty")
+    if len(quote(text)) > limit:
+        raise UsageError(f"{what} is longer than {limit} bytes", "keep details in a file it names")
+    return text

@@ -1,0 +1,82 @@
+"""Events and decisions in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gsd_fsm.core.guards import active_minutes
+from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.proof import missing
+
+Event = dict[str, Any]
+# Events in which a stop was decided, or a loop came to stand still.
+DECISIONS = ("iteration", "stop", "pause", "wait", "complete", "cancel")
+
+
+def _short(text: Any, limit: int = 100) -> str:
+    flat = " ".join(str(text).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def what_changed(event: Event) -> str:
+    """One event in a few words, for the timeline."""
+    data = event["data"]
+    kind = event["type"]
+    if kind == "start":
+        return _short(f"{data['kind']}, {data['mode']}: {data.get('goal', '')}".rstrip(": "))
+    if kind == "failure":
+        return _short(f"{data.get('task', 'loop')} ({data['class']}): {data['error']}")
+    if kind == "task":
+        extra = "".join(f" {name} {data[name]}" for name in ("phase", "ref", "commit") if name in data)
+        return f"{data['task']} {data['status']}{extra}"
+    if kind == "gap":
+        return _short(f"{data['gap']} {data['action']} {data.get('description', '')}")
+    if kind == "criterion":
+        proof = data.get("evidence")
+        shown = f", exit code {proof['exit_code']}" if proof else ""
+        state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
+        return _short(f"{data['criterion']} {state}{shown}")
+    if kind == "resume":
+        return ", ".join(f"+{extra} {name}" for name, extra in data.get("add", {}).items())
+    return _short(" ".join(str(value) for value in data.values() if not isinstance(value, (dict, list))))
+
+
+def counts(loop: Loop) -> str:
+    """The numbers that every decision rests on."""
+    limits = loop.limits
+    parts = [
+        f"iteration {loop.iteration}/{limits['max_iterations'] or 'unlimited'}",
+        f"stuck {loop.stuck}/{limits['stuck_limit'] or 'off'}",
+        f"idle {loop.idle}/{limits['idle_limit'] or 'off'}",
+    ]
+    if loop.kind == "verify":
+        parts.append(f"round {loop.round}/{limits['max_rounds'] or 'unlimited'}")
+    if limits.get("budget_usd"):
+        parts.append(f"spent {loop.spent_usd:.2f}/{limits['budget_usd']:.2f} USD")
+    if limits.get("max_minutes"):
+        used = active_minutes(loop, to_ms(loop.last_event))
+        parts.append(f"active {used:.1f}/{limits['max_minutes']:g} minutes")
+    return ", ".join(parts)
+
+
+def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, str]:
+    """The decision, its code, and why: `loop` is the state after the event."""
+    data, kind = event["data"], event["type"]
+    numbers = f" ({counts(loop)})"
+    if kind == "iteration":
+        left = missing(loop)
+        why = "; ".join(left[:5]) or "the completion needs 'gsd-fsm complete'"
+        return "block", data.get("code", "continue"), f"The loop was not done: {why}{numbers}."
+    if kind == "complete":
+        return "allow", "complete", f"The completion rule held{numbers}."
+    if kind == "cancel":
+        return "allow", "cancel", f"It was cancelled: {data.get('reason', 'by hand')}{numbers}."
+    if kind == "wait":
+        about = data.get("question") or data.get("until") or "no time is known"
+        return "allow", data["for"], f"The loop waits for {data['for']}: {about}{numbers}."
+    if kind == "stop":
+        return "allow", data["code"], f"{data.get('reason', 'The stop was allowed')}{numbers}."
+    if loop.status == "paused" and source != "paused":
+        return "allow", str(loop.pause_code), f"The loop paused: {loop.pause_reason}{numbers}."
+    return "none", kind, f"Event {kind}: {what_changed(event)}; {source} → {loop.status}{numbers}."

@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from gsd_fsm.checks import KEPT_BYTES, TAIL_CHARACTERS, run_check
+from gsd_fsm.core.errors import CheckFailed
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+
+AGES = 30
+TOKEN = "ghp_" + "a1B2" * 9
+
+# A process that can be watched: it says hello on a socket and lives until the socket is closed.
+WATCHED = """
+import signal, socket, sys
+if "deaf" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+line = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+line.settimeout(30)
+line.sendall(b"!")
+line.recv(1)
+"""
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, *sys.argv[1:]])
+"""
+
+
+class Watch:
+    """Sees whether the watched process lives, without asking for process ids."""
+
+    def __init__(self, folder):
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.server.settimeout(AGES)
+        self.line = None
+        self.port = self.server.getsockname()[1]
+        (folder / "watched.py").write_text(WATCHED)
+
+    def command(self, *words):
+        return f'"{sys.executable}" watched.py {self.port} ' + " ".join(words)
+
+    def greet(self):
+        self.line, _ = self.server.accept()
+        self.line.settimeout(AGES)
+        assert self.line.recv(1) == b"!"
+
+    def has_greeted(self):
+        self.server.setblocking(False)
+        try:
+            self.line, _ = self.server.accept()
+        except BlockingIOError:
+            return False
+        self.line.settimeout(AGES)
+        return self.line.recv(1) == b"!"
+
+    def is_dead(self):
+        try:
+            return self.line.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+    def is_alive(self):
+        self.line.setblocking(False)
+        try:
+            return self.line.recv(1) != b""
+        except BlockingIOError:
+            return True
+
+    def close(self):
+        for it in (self.line, self.server):
+            if it:
+                it.close()
+
+
+@pytest.fixture
+def watch(tmp_path):
+    watch = Watch(tmp_path)
+    yield watch
+    watch.close()
+
+
+@pytest.fixture
+def python(tmp_path):
+    """Give a command line that runs a piece of Python."""
+
+    def command(source, *words):
+        script = tmp_path / f"script{len(list(tmp_path.iterdir()))}.py"
+        script.write_text("import os, sys\n" + source)
+        return f'"{sys.executable}" {script.name} ' + " ".join(words)
+
+    return command
+
+
+def write(text):
+    return f"sys.stdout.buffer.write({text.encode()!r})"
+
+
+def test_a_passing_command_is_reported_with_its_output(tmp_path):
+    outcome = run_check("echo hello", tmp_path, AGES)
+    assert (outcome.command, outcome.exit_code, outcome.tail) == ("echo hello", 0, "hello")
+    assert not outcome.timed_out
+    assert outcome.seconds > 0
+    assert len(outcome.digest) == 16
+
+
+def test_the_exit_code_and_both_streams_are_kept_in_order(python, tmp_path):
+    source = "for n, to in enumerate((1, 2, 1)): os.write(to, b'%d' % n)\nsys.exit(3)"
+    outcome = run_check(python(source), tmp_path, AGES)
+    assert (outcome.exit_code, outcome.tail) == (3, "012")
+
+
+def test_a_command_the_shell_does_not_know_fails_with_the_words_of_the_shell(tmp_path):
+    outcome = run_check("no-such-command-anywhere", tmp_path, AGES)
+    assert outcome.exit_code != 0
+    assert "no-such-command-anywhere" in outcome.tail
+
+
+@posix_only
+def test_death_by_a_signal_is_128_and_its_number(tmp_path):
+    assert run_check("kill -9 $$", tmp_path, AGES).exit_code == 128 + 9
+
+
+def test_the_command_runs_there_with_our_environment_and_no_input(python, tmp_path, monkeypatch):
+    monkeypatch.setenv("FROM_CALLER", "passed on")
+    monkeypatch.delenv("GSD_FSM_CHECK", raising=False)
+    source = (
+        "print(os.getcwd(), os.environ['FROM_CALLER'], os.environ['GSD_FSM_CHECK'],"
+        " repr(sys.stdin.read()), sep='|')"
+    )
+    tail = run_check(python(source), tmp_path, AGES).tail
+    assert tail == f"{os.path.realpath(tmp_path)}|passed on|1|''"
+    assert "GSD_FSM_CHECK" not in os.environ
+
+
+@pytest.mark.parametrize(("command", "folder"), [("echo", "missing"), ("echo \0", "")])
+def test_a_command_that_cannot_be_started_is_an_expected_failure(tmp_path, command, folder):
+    with pytest.raises(CheckFailed, match="cannot run the check"):
+        run_check(command, tmp_path / folder, AGES)
+
+
+def test_output_is_echoed_raw_while_the_command_still_runs(python, tmp_path):
+    # the command ends only after the echo of its first output has made a file
+    source = (
+        "import time\nos.write(1, b'\\x1b[1mready')\n"
+        "for _ in range(3000):\n"
+        "    if os.path.exists('seen'): os.write(1, b' seen'); break\n"
+        "    time.sleep(0.01)\n"
+    )
+    chunks = []
+
+    def echo(chunk):
+        chunks.append(chunk)
+        (tmp_path / "seen").touch()
+
+    outcome = run_check(python(source), tmp_path, AGES, echo)
+    assert b"".join(chunks) == b"\x1b[1mready seen"
+    assert outcome.tail == "ready seen"
+
+
+def run_into_the_time_limit(watch, command, folder):
+    """Run with a limit that leaves the watched process time enough to come up."""
+    for limit in (0.3, 1, 3, 9):
+        outcome = run_check(command, folder, limit)
+        if watch.has_greeted():
+            return outcome
+    return pytest.fail("the watched process never came up")
+
+
+@pytest.mark.parametrize("words", [(), pytest.param(("deaf",), marks=posix_only)])
+def test_a_time_limit_ends_the_command_even_if_deaf(watch, tmp_path, words):
+    outcome = run_into_the_time_limit(watch, watch.command(*words), tmp_path)
+    assert watch.is_dead()
+    assert (outcome.exit_code, outcome.timed_out) == (124, True)
+
+
+def test_a_time_limit_ends_the_children_too(watch, python, tmp_path):
+    source = "print('begun', flush=True)\n" + PARENT + "child.wait()"
+    command = python(source, "watched.py", str(watch.port))
+    outcome = run_into_the_time_limit(watch, command, tmp_path)
+    assert watch.is_dead()
+    assert (outcome.exit_code, outcome.tail) == (124, "begun")
+
+
+def test_a_silent_command_that_closed_its_output_is_still_waited_for(python, tmp_path):
+    source = "import time\nos.close(1); os.close(2); time.sleep(0.3); os._exit(5)"
+    assert run_check(python(source), tmp_path, AGES).exit_code == 5
+
+
+def test_a_child_left_behind_with_the_pipe_holds_up_nobody(watch, python, tmp_path):
+    source = PARENT + "print('done', flush=True)\nos._exit(4)"
+    outcome = run_check(python(source, "watched.py", str(watch.port)), tmp_path, AGES)
+    watch.greet()
+    assert watch.is_alive()
+    assert (outcome.exit_code, outcome.tail, outcome.timed_out) == (4, "done", False)
+
+
+@posix_only
+def test_a_chattering_child_left_behind_holds_up_nobody(tmp_path):
+    outcome = run_check("yes & echo $! >pid", tmp_path, AGES)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert (outcome.exit_code, outcome.timed_out) == (0, False)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, BrokenPipeError])
+def test_whatever_the_echo_raises_ends_the_command_and_comes_through(
+    watch, python, tmp_path, error
+):
+    def echo(chunk):
+        watch.greet()
+        raise error
+
+    source = PARENT + "print('begun', flush=True)\nchild.wait()"
+    with pytest.raises(error):
+        run_check(python(source, "watched.py", str(watch.port)), tmp_path, AGES, echo)
+    assert watch.is_dead()
+
+
+@posix_only
+def test_ctrl_c_ends_the_command_and_comes_through(watch, tmp_path):
+    source = (
+        "import pathlib, sys; from gsd_fsm.checks import run_check\n"
+        "try: run_check(sys.argv[1], pathlib.Path.cwd(), 30)\n"
+        "except KeyboardInterrupt: sys.exit(77)"
+    )
+    command = [sys.executable, "-c", source, watch.command()]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment) as process:
+        watch.greet()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(AGES) == 77
+    assert watch.is_dead()
+
+
+def test_of_long_output_the_last_is_kept_and_all_of_it_matters(python, tmp_path):
+    def outcome_of(first):
+        source = f"sys.stdout.write({first!r} + 'line\\n' * 60000 + 'the end\\n')"
+        return run_check(python(source), tmp_path, AGES)
+
+    one, same, other = map(outcome_of, ("a", "a", "b"))
+    assert one.tail.endswith("line\nthe end")
+    assert len(one.tail) == TAIL_CHARACTERS
+    assert one.digest == same.digest != other.digest
+
+
+def test_escapes_and_redrawn_lines_leave_no_trace_in_the_tail(python, tmp_path):
+    raw = (
+        "\x1b]0;title\x07\x1b[31mred\x1b[0m\r\n10%\r50%\r\x1b[K100%\r\n"
+        "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x9b\x00bell\x07\tü\n\x1b]unfinished\nlast\r"
+    )
+    assert run_check(python(write(raw)), tmp_path, AGES).tail == "red\n100%\nlink bell\tü\n\nlast"
+
+
+def test_bytes_that_are_no_text_are_replaced(python, tmp_path):
+    source = "sys.stdout.buffer.write(b'a\\xff\\xfeb')"
+    assert run_check(python(source), tmp_path, AGES).tail == "a\ufffd\ufffdb"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f"token {TOKEN} done",
+        f"{TOKEN[:9]}\x1b[0m{TOKEN[9:]} done",
+        TOKEN + " " + "x" * (TAIL_CHARACTERS - 12),  # the cut would fall into the token
+        # the limit of memory falls into the token, and what follows collapses to one line
+        "." * 99 + TOKEN + "\n" + "50%\r" * ((KEPT_BYTES - 20) // 4) + "\ndone",
+    ],
+    ids=["plain", "behind an escape", "at the cut of the tail", "at the limit of memory"],
+)
+def test_no_part_of_a_secret_reaches_the_tail(python, tmp_path, output):
+    outcome = run_check(python(write(output)), tmp_path, AGES)
+    assert outcome.tail.endswith(("done", "x", "%"))
+    assert TOKEN[-8:] not in outcome.tail
+
+
+def test_the_digest_knows_only_what_redaction_leaves(python, tmp_path, monkeypatch):
+    monkeypatch.setattr("gsd_fsm.core.redact.redact", lambda text: text.replace("secret", "******"))
+    texts = ("a secret\n", "a ******\n", "a riddle\n")
+    secret, redacted, other = (run_check(python(write(it)), tmp_path, AGES) for it in texts)
+    assert secret.digest == redacted.digest != other.digest
+
+
+def test_outputs_that_differ_only_in_time_are_alike_but_not_equal(python, tmp_path):
+    texts = ("1 failed in 0.12s", "1 failed in 0.34s", "2 failed in 0.12s")
+    one, later, other = (run_check(python(write(it)), tmp_path, AGES) for it in texts)
+    assert one.likeness == later.likeness != other.likeness
+    assert one.digest != later.digest
