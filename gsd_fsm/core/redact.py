@@ -44,7 +44,7 @@ google       -              EDGE(?:AIza[\w-]{30}|ya29\.[\w-]{9}|GOCSPX-[\w-]{9}|
 npm          npm_           EDGEnpm_[A-Za-z0-9]{30,}
 pypi         pypi-age       EDGEpypi-AgE[\w-]{16,}
 registry     -              EDGE(?:rubygems_[0-9a-f]|CLOJARS_|cio|oy2)[A-Za-z0-9]{31,}
-ai           -              EDGE(?:gsk_|xai-|r8_|pplx-|csk-|fw_|nvapi-(?:[\w-]{0,9}[_-])?)[A-Za-z0-9]{24,}
+ai           -              EDGE(?:gsk_|xai-|r8_|pplx-|csk-|fw_|nvapi-)[A-Za-z0-9]{20,}[\w-]*
 huggingface  hf_            EDGEhf_[A-Za-z0-9]{30,}
 sendgrid     sg.            EDGESG\.[\w-]{16,}\.[\w-]{16,}
 twilio       -              EDGE(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])
@@ -71,9 +71,9 @@ atlassian    at             EDGEAT(?:ATT3|CTT3|BB)[\w=-]{28,}
 airtable     pat            EDGEpat[A-Za-z0-9]{14}\.[0-9a-f]{64}
 fly          -              EDGE(?:fm[12]_[A-Za-z0-9+/=_,-]{40,}|fo1_[\w-]{40,})
 alibaba      ltai           EDGELTAI[A-Za-z0-9]{16,20}(?![A-Za-z0-9])
-vendor       -              EDGE(?:lsv2_[a-z]{2}_|xkeysib-|nfp_|bk(?:ua|at|ct)_|CCIP(?:AT|RJ)_|CFPAT-
-                            |sgp_|PMAK-|pul-|figd_|tskey-[a-z]{2,12}-|pscale_(?:tkn|pw|oauth)_|sbp_
-                            |sb_secret_|pat-(?:na|eu|ap)\d-|NR(?:AK|JS|II|AA)-|HRKU-|ntn_|ops_eyJ
+vendor       -              EDGE(?:lsv2_[a-z]{2}_|xkeysib-|nfp_|bk(?:ua|at|ct)_|CCIP(?:AT|RJ)_
+                            |CFPAT-|sgp_|PMAK-|pul-|figd_|tskey-[a-z]{2,12}-|pscale_(?:tkn|pw|oauth)_
+                            |sbp_|sb_secret_|pat-(?:na|eu|ap)\d-|NR(?:AK|JS|II|AA)-|HRKU-|ntn_|ops_eyJ
                             |lin_(?:api|oauth)_|dckr_[po]at_|AKCp|do[opr]_v1_)[\w.=-]{20,}
 header       authorization  (?i:authorization[\\"'`]*\s{0,4}[:=,]\s{0,4}[\\"'`]*(?:bearer|basic
                             |token|apikey|api-key|negotiate|ssws|splunk|key)[ \t]+)

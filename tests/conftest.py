@@ -1,0 +1,102 @@
+"""What every test stands on: a home of its own, and a project with the real command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from gsd_fsm.core.journal import Journal, create_journal, draft
+from gsd_fsm.core.places import make_gsd, register
+
+NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the real home, and none is run by an agent unless it says so."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    for name in list(os.environ):
+        if name.startswith(("CLAUDE", "GEMINI", "QWEN", "CODEX", "COPILOT", "CURSOR", "AI_AGENT", "GIT_")):
+            monkeypatch.delenv(name)
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Project:
+    """A directory in which the real command is run."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.gsd = root / ".gsd"
+        self.journal = self.gsd / "journal.jsonl"
+
+    def run(self, *args: str, env: dict[str, str] | None = None, stdin: bytes = b"") -> Answer:
+        done = subprocess.run(
+            [sys.executable, "-m", "gsd_fsm", *args],
+            cwd=self.root,
+            env={**os.environ, **(env or {})},
+            input=stdin,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def ok(self, *args: str, **how: Any) -> Answer:
+        """Run a command that must succeed."""
+        answer = self.run(*args, **how)
+        assert answer.code == 0, answer
+        return answer
+
+    def status(self) -> Any:
+        return self.ok("status", "--json").json
+
+    def lines(self) -> list[Any]:
+        """The journal, parsed."""
+        return [json.loads(line) for line in self.journal.read_bytes().splitlines()]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "project"
+    root.mkdir()
+    return Project(root)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    """An empty, registered journal, for tests below the command line."""
+    return new_journal(tmp_path / "library" / ".gsd")
+
+
+def new_journal(gsd: Path) -> Journal:
+    gsd.parent.mkdir(parents=True, exist_ok=True)
+    make_gsd(str(gsd))
+    register("j-test", str(gsd), NOW)
+    create_journal(str(gsd), "j-test", NOW)
+    return Journal(str(gsd))
+
+
+def start_draft(loop: str = "lp-1", kind: str = "execute", **data: Any) -> dict[str, Any]:
+    """A start event with the default limits."""
+    base = {"kind": kind, "mode": "yolo", "limits": {}}
+    if kind == "execute":
+        base["tasks"] = [{"id": "T1"}, {"id": "T2"}]
+    return draft("start", loop, "human", {**base, **data})
