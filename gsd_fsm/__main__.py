@@ -1,4 +1,4 @@
-"""python -m gsd_fsm"""
+"""The command, run as `python -m gsd_fsm`."""
 
 from gsd_fsm.cli import main
 

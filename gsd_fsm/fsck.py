@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
+from gsd_fsm.bulk import in_bulk
 from gsd_fsm.core.codec import SUM_TAIL
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.scan import frame_ok
-from gsd_fsm.replay import fast_loads
 
 MAX_REPORTED = 100
 
@@ -19,11 +20,11 @@ def examine(journal: Journal) -> dict[str, Any]:
     damage: list[dict[str, Any]] = []
     head = ""
     try:
-        journal.read(loads=fast_loads, sha=hashlib.sha256)
+        journal.read(in_bulk, hashlib.sha256)
         head = f"{journal.world.seq}:{journal.at.sum}"
     except Corrupt as found:
         damage = [{"line": found.line, "offset": found.offset, "what": found.what}]
-        with open(journal.journal_path(), "rb") as file:
+        with Path(journal.journal_path()).open("rb") as file:
             if found.offset:
                 file.seek(found.offset - 19)
                 head = f"{journal.world.seq}:{file.read(16).decode('ascii')}"
@@ -40,7 +41,7 @@ def examine(journal: Journal) -> dict[str, Any]:
 
 def _further_damage(file: Any, number: int, offset: int) -> list[dict[str, Any]]:
     """Lines behind the first damage that do not even follow from the line before them."""
-    found = []
+    found: list[dict[str, Any]] = []
     line = file.readline()
     while len(found) < MAX_REPORTED - 1:
         offset += len(line)

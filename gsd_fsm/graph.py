@@ -18,7 +18,11 @@ def mermaid() -> str:
     for trigger, sources, dest, condition in ROWS:
         if dest == SAME or sources == ("idle",):
             continue
-        label = trigger if condition in ("", "recovers", "recovers_with_gaps") else f"{trigger} ({condition})"
+        label = (
+            trigger
+            if condition in ("", "recovers", "recovers_with_gaps")
+            else f"{trigger} ({condition})"
+        )
         for source in ("active",) if set(ACTIVE) <= set(sources) else sources:
             target = "active" if dest == BACK else dest
             table = inner if source in (*ACTIVE, "active") and target in ACTIVE else outer

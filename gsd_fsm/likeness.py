@@ -27,7 +27,7 @@ PATTERNS = (
     ("time", rf"{_ISO}{_ZONE})?(?!\w)"),
     ("time", r"\b\d{8}T\d{6}Z?\b|\b\d{1,2}/\d{1,2}/\d{4}\b"),
     ("time", rf"(?<![\w:.]){_CLOCK}(?![\w:]){_ZONE}"),
-    ("duration", r"\d+:\d{2}<\d+:\d{2}|(?<=\bin )\d+:\d{2}\b"),
+    ("duration", r"(?<!\d)\d+:\d{2}<\d+:\d{2}|(?<=\bin )\d+:\d{2}\b"),
     ("rate", r"\b\d+(?:\.\d+)?\s?(?:(?:it|[kKMG]?i?B)/s|s/it)\b"),
     ("duration", rf"(?<![\w.:-])(?:\d+(?:\.\d+)?{_UNIT},? ?){{0,3}}\d+(?:\.\d+)?{_UNIT}(?![\w/])"),
     (

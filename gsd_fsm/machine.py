@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from transitions import EventData, Machine, MachineError
@@ -20,29 +21,32 @@ class LoopModel:
         self.loop = loop
 
 
+def _of(data: EventData) -> tuple[Loop, dict[str, Any]]:
+    model: Any = data.model
+    return model.loop, data.kwargs["event"]
+
+
 def _check(data: EventData) -> None:
-    event = data.kwargs["event"]
+    loop, event = _of(data)
     check = CHECKS.get(trigger_of(event))
     if check is not None:
-        check(data.model.loop, event)
+        check(loop, event)
 
 
-def _condition(name: str) -> Any:
-    def holds(data: EventData) -> bool:
-        return CONDITIONS[name](data.model.loop, data.kwargs["event"])
-
-    return holds
+def _condition(name: str) -> Callable[[EventData], bool]:
+    return lambda data: CONDITIONS[name](*_of(data))
 
 
 def _take_facts(data: EventData) -> None:
-    event = data.kwargs["event"]
-    FACTS[trigger_of(event)](data.model.loop, event)
+    loop, event = _of(data)
+    FACTS[trigger_of(event)](loop, event)
 
 
 def _arrive(data: EventData) -> None:
-    source, dest = data.transition.source, data.transition.dest
-    if source != dest:
-        arrive(data.model.loop, data.kwargs["event"], source, dest)
+    loop, event = _of(data)
+    arrow: Any = data.transition
+    if arrow.source != arrow.dest:
+        arrive(loop, event, arrow.source, arrow.dest)
 
 
 def build_machine() -> Machine:
@@ -72,8 +76,8 @@ def build_machine() -> Machine:
 class MachineWorld(World):
     """A world whose every step is taken by `transitions.Machine`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, keep: str | None = None) -> None:
+        super().__init__(keep)
         self.machine = build_machine()
         self._models: dict[str, LoopModel] = {}
 

@@ -56,9 +56,9 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
         "reviews": dict(loop.reviews),
         "spent_usd": loop.spent_usd,
         "budget_usd": loop.limits.get("budget_usd"),
-        "history": list(loop.history),
+        "history": [_line(change) for change in loop.history],
         "head": head,
-        "next": "%s Run: %s" % (sentence, command),
+        "next": f"{sentence} Run: {command}",
     }
 
 
@@ -67,3 +67,8 @@ def _task(task: dict[str, Any]) -> dict[str, Any]:
     view = {name: task[name] for name in (*shown, "ref", "commit")}
     view["errors"] = [error["text"] for error in task["errors"]]
     return view
+
+
+def _line(change: list[Any]) -> str:
+    seq, ts, source, dest, event, about = change
+    return f"{seq} {ts} {source} -> {dest}: {event} {about}".rstrip()

@@ -28,18 +28,28 @@ def panel(view: dict[str, Any]) -> list[str]:
     """A loop at a glance."""
     most = view["max_iterations"]
     rows = [
-        ("loop", f"{view['loop']} · {view['kind']} · {status_word(view['status'])} · {view['mode']}"),
+        (
+            "loop",
+            f"{view['loop']} · {view['kind']} · {status_word(view['status'])} · {view['mode']}",
+        ),
         ("goal", display(view["goal"] or "")),
         ("phase", _some(view["phase"])),
         ("iteration", f"{view['iteration']}{f' of {most}' if most else ''}"),
         ("round", _some(view["round"] or None)),
-        ("paused", display(f"{view['pause_code']}: {view['pause_reason']}") if view["pause_code"] else ""),
+        (
+            "paused",
+            display(f"{view['pause_code']}: {view['pause_reason']}") if view["pause_code"] else "",
+        ),
         ("stage", _some(view["stage"])),
         ("spent", _money(view)),
         ("owner", display(view["owner"] or "no session yet")),
     ]
     lines = [f"{name:<10} {text}" for name, text in rows if text]
-    for name, entries in (("criteria", _criteria(view)), ("tasks", _tasks(view)), ("gaps", _gaps(view))):
+    for name, entries in (
+        ("criteria", _criteria(view)),
+        ("tasks", _tasks(view)),
+        ("gaps", _gaps(view)),
+    ):
         lines += [f"{name if i == 0 else '':<10} {display(text)}" for i, text in enumerate(entries)]
     if view["last_error"]:
         lines.append(f"{'last error':<10} {display(_first_line(view['last_error']))}")

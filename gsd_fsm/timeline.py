@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gsd_fsm.core.guards import active_minutes
 from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.guards import active_minutes
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.proof import missing
 
@@ -28,7 +28,9 @@ def what_changed(event: Event) -> str:
     if kind == "failure":
         return _short(f"{data.get('task', 'loop')} ({data['class']}): {data['error']}")
     if kind == "task":
-        extra = "".join(f" {name} {data[name]}" for name in ("phase", "ref", "commit") if name in data)
+        extra = "".join(
+            f" {name} {data[name]}" for name in ("phase", "ref", "commit") if name in data
+        )
         return f"{data['task']} {data['status']}{extra}"
     if kind == "gap":
         return _short(f"{data['gap']} {data['action']} {data.get('description', '')}")
@@ -39,7 +41,9 @@ def what_changed(event: Event) -> str:
         return _short(f"{data['criterion']} {state}{shown}")
     if kind == "resume":
         return ", ".join(f"+{extra} {name}" for name, extra in data.get("add", {}).items())
-    return _short(" ".join(str(value) for value in data.values() if not isinstance(value, (dict, list))))
+    return _short(
+        " ".join(str(value) for value in data.values() if not isinstance(value, (dict, list)))
+    )
 
 
 def counts(loop: Loop) -> str:

@@ -173,7 +173,7 @@ def _is_ours(path: bytes) -> bool:
 
 
 def _quoted(path: bytes) -> bytes:
-    for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n"), (b"\r", b"\\r")):
+    for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
         path = path.replace(plain, escaped)
     return b'"%b"\n' % path
 
@@ -182,7 +182,7 @@ def _git_program() -> str | None:
     """Find git on PATH only: Windows would also start a git.exe that lies in the project."""
     name = "git.exe" if os.name == "nt" else "git"
     places = (Path(folder) / name for folder in os.get_exec_path())
-    runnable = (it for it in places if it.is_absolute() and it.is_file() and os.access(it, os.X_OK))
+    runnable = (it for it in places if it.is_absolute() and os.access(it, os.X_OK) and it.is_file())
     return next(map(str, runnable), None)
 
 

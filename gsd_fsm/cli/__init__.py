@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -71,8 +72,14 @@ class Verbs(click.Group):
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--project", metavar="DIR", help="Look for the project here instead of in the current directory.")
-@click.option("--loop", "loop_id", metavar="ID", help="The loop that is meant, where there are several.")
+@click.option(
+    "--project",
+    metavar="DIR",
+    help="Look for the project here instead of in the current directory.",
+)
+@click.option(
+    "--loop", "loop_id", metavar="ID", help="The loop that is meant, where there are several."
+)
 @click.version_option(__version__, prog_name="gsd-fsm")
 def cli(project: str | None, loop_id: str | None) -> None:
     """Durable loops for coding agents: keep going until it is really done.
@@ -106,7 +113,7 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _tell("interrupted; what was acknowledged is kept", "", 130, as_json)
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment] # nobody reads: do not flush again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nobody reads: the flush at exit goes nowhere
         return 0
     except OSError as error:
         cause = f"{error.filename or 'a file'}: {error.strerror or error}"

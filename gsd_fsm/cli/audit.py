@@ -85,8 +85,14 @@ def _close(call: Call, found: Replay) -> None:
         facts = {"head": found.head, "events": world.seq, "status": status, "state": view}
         click.echo(dumps(facts))
         return
-    click.echo(f"{world.seq} events, head {found.head}" + (f", loop {loop.id} {status_word(loop.status)}" if loop else ""))
+    click.echo(
+        f"{world.seq} events, head {found.head}"
+        + (f", loop {loop.id} {status_word(loop.status)}" if loop else "")
+    )
     if found.journal.at.torn:
-        click.echo(f"{found.journal.at.torn} torn bytes at the end; the next append sets them aside", err=True)
+        click.echo(
+            f"{found.journal.at.torn} torn bytes at the end; the next append sets them aside",
+            err=True,
+        )
     if world.backwards:
         click.echo(f"the clock went back {world.backwards} times; order is by seq", err=True)

@@ -34,7 +34,7 @@ class Call:
         self.caller: Caller = caller()
 
     def journal(self) -> Journal:
-        return Journal(find_gsd(self.start_directory))
+        return Journal(find_gsd(self.start_directory), keep=self.loop_id)
 
     def choose(self, world: World) -> Loop:
         """The loop that is meant, live or named."""
@@ -105,7 +105,13 @@ class Call:
     def acknowledge(self, journal: Journal, loop: Loop, said: str, **more: Any) -> None:
         """Tell that the event is durable."""
         self.answer(
-            {"loop": loop.id, "seq": journal.world.seq, "status": loop.status, "head": head(journal), **more},
+            {
+                "loop": loop.id,
+                "seq": journal.world.seq,
+                "status": loop.status,
+                "head": head(journal),
+                **more,
+            },
             f"{said} Loop {loop.id} is {loop.status}.",
         )
 

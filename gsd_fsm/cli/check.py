@@ -23,7 +23,9 @@ from gsd_fsm.tree import content_tree
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--timeout", type=click.IntRange(1), metavar="SECONDS", help="Time limit of each command.")
+@click.option(
+    "--timeout", type=click.IntRange(1), metavar="SECONDS", help="Time limit of each command."
+)
 @verb
 def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     """Run the checks of a loop, all or the named ones, and record the evidence.
@@ -41,7 +43,9 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     outcomes = {}
     for number, (name, command) in enumerate(wanted.items(), 1):
         _say(call, f"[{number}/{len(wanted)}] {name}: {command}")
-        outcomes[name] = run_check(command, root, float(limit or 0), lambda chunk: _echo(call, chunk))
+        outcomes[name] = run_check(
+            command, root, float(limit or 0), lambda chunk: _echo(call, chunk)
+        )
         _say(call, _verdict(outcomes[name]))
     # The content is taken once, after the last check, because checks may write files themselves.
     tree = content_tree(root)
@@ -55,8 +59,15 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
             f"{len(failed)} of {len(outcomes)} checks failed: {', '.join(failed)}",
             "mend what they show, then gsd-fsm check",
         )
-    facts = {"loop": loop.id, "seq": journal.world.seq, "status": loop.status, "head": head(journal)}
-    results = {name: {"exit_code": o.exit_code, "timed_out": o.timed_out} for name, o in outcomes.items()}
+    facts = {
+        "loop": loop.id,
+        "seq": journal.world.seq,
+        "status": loop.status,
+        "head": head(journal),
+    }
+    results = {
+        name: {"exit_code": o.exit_code, "timed_out": o.timed_out} for name, o in outcomes.items()
+    }
     if call.json:
         click.echo(dumps({**facts, "checks": results, "failed": failed}))
         if failed:
@@ -93,7 +104,9 @@ def _evidence(
             "timed_out": outcome.timed_out,
         }
         met = outcome.exit_code == 0
-        drafts.append(call.event("criterion", loop, {"criterion": name, "met": met, "evidence": evidence}))
+        drafts.append(
+            call.event("criterion", loop, {"criterion": name, "met": met, "evidence": evidence})
+        )
     return drafts
 
 

@@ -19,7 +19,9 @@ from gsd_fsm.texts import keep, read_text
 
 @click.command()
 @click.argument("question", required=False)
-@click.option("--until", metavar="TIME", help="Wait for the client's limit to end (UTC), not for a human.")
+@click.option(
+    "--until", metavar="TIME", help="Wait for the client's limit to end (UTC), not for a human."
+)
 @verb
 def wait(call: Call, *, question: str | None, until: str | None) -> None:
     """Wait for a human's answer, or until a throttled client may go on."""
@@ -71,11 +73,41 @@ def pause(call: Call, *, reason: str) -> None:
 
 
 @click.command()
-@click.option("--add-iterations", "max_iterations", type=click.IntRange(1), metavar="N", help="That many more iterations.")
-@click.option("--add-retries", "max_retries", type=click.IntRange(1), metavar="N", help="That many more retries of each task.")
-@click.option("--add-rounds", "max_rounds", type=click.IntRange(1), metavar="N", help="That many more verification rounds.")
-@click.option("--add-budget", "budget_usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="That much more money.")
-@click.option("--add-minutes", "max_minutes", type=click.FloatRange(0, min_open=True), metavar="N", help="That much more active time.")
+@click.option(
+    "--add-iterations",
+    "max_iterations",
+    type=click.IntRange(1),
+    metavar="N",
+    help="That many more iterations.",
+)
+@click.option(
+    "--add-retries",
+    "max_retries",
+    type=click.IntRange(1),
+    metavar="N",
+    help="That many more retries of each task.",
+)
+@click.option(
+    "--add-rounds",
+    "max_rounds",
+    type=click.IntRange(1),
+    metavar="N",
+    help="That many more verification rounds.",
+)
+@click.option(
+    "--add-budget",
+    "budget_usd",
+    type=click.FloatRange(0, min_open=True),
+    metavar="USD",
+    help="That much more money.",
+)
+@click.option(
+    "--add-minutes",
+    "max_minutes",
+    type=click.FloatRange(0, min_open=True),
+    metavar="N",
+    help="That much more active time.",
+)
 @verb
 def resume(call: Call, **more: float | None) -> None:
     """Go on with a loop, in this session; counters and history stay.
@@ -119,7 +151,9 @@ def complete(call: Call) -> None:
         old[:] = stale(loop, tree) if loop.status in ACTIVE else []
         if old:
             return [
-                call.event("criterion", loop, {"criterion": name, "met": False, "stale": True}, by="cli")
+                call.event(
+                    "criterion", loop, {"criterion": name, "met": False, "stale": True}, by="cli"
+                )
                 for name in old
             ]
         return [call.event("complete", loop, {} if tree is None else {"tree": tree})]

@@ -20,7 +20,9 @@ from gsd_fsm.fsck import examine
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Set damage aside and go on from the good lines before it.")
+@click.option(
+    "--repair", is_flag=True, help="Set damage aside and go on from the good lines before it."
+)
 @click.option("--yes", is_flag=True, help="Do not ask before repairing.")
 @verb
 def fsck(call: Call, *, repair: bool, yes: bool) -> None:
@@ -31,7 +33,7 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
     journal = call.journal()
     report = examine(journal)
     if repair and report["damage"]:
-        _repair(call, journal, report, yes)
+        _repair(journal, report, yes)
         report = examine(journal)
     elif repair and report["torn"]:
         Journal(journal.path).transact(lambda _world, _now: [])
@@ -43,12 +45,18 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
 
 def _words(report: dict[str, Any], journal: Journal) -> list[str]:
     lines = [f"{journal.journal_path()}: {report['events']} good events, head {report['head']}"]
-    for found in report["damage"]:
-        lines.append(display(f"line {found['line']}, byte {found['offset']}: {found['what']}"))
+    lines += [
+        display(f"line {found['line']}, byte {found['offset']}: {found['what']}")
+        for found in report["damage"]
+    ]
     if report["torn"]:
-        lines.append(f"{report['torn']} torn bytes at the end: an append that never returned; nothing acknowledged is lost")
+        lines.append(
+            f"{report['torn']} torn bytes at the end: an append that never returned; nothing acknowledged is lost"
+        )
     if report["damage"]:
-        lines.append("→ 'gsd-fsm fsck --repair' sets the file aside and goes on from the good events")
+        lines.append(
+            "→ 'gsd-fsm fsck --repair' sets the file aside and goes on from the good events"
+        )
     elif journal.world.backwards:
         lines.append(f"the clock went back {journal.world.backwards} times; order is by seq")
     if report["ok"] and not report["torn"]:
@@ -56,13 +64,19 @@ def _words(report: dict[str, Any], journal: Journal) -> list[str]:
     return lines
 
 
-def _repair(call: Call, journal: Journal, report: dict[str, Any], yes: bool) -> None:
+def _repair(journal: Journal, report: dict[str, Any], yes: bool) -> None:
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError("a repair asks first, and nobody is here to answer", "gsd-fsm fsck --repair --yes")
+            raise UsageError(
+                "a repair asks first, and nobody is here to answer", "gsd-fsm fsck --repair --yes"
+            )
         for line in _words(report, journal):
             click.echo(line, err=True)
-        click.confirm(f"Set the file aside and go on from {report['events']} good events?", abort=True, err=True)
+        click.confirm(
+            f"Set the file aside and go on from {report['events']} good events?",
+            abort=True,
+            err=True,
+        )
     trusted = is_registered(journal.world.journal, journal.path)
     fresh = new_id("j", 12)
     kept, aside = cut_damage(journal.path, fresh, now_ms())

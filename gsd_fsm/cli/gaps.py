@@ -19,7 +19,12 @@ _ACTIONS = {"found": "found", "close": "closed", "reopen": "reopened"}
 @click.command()
 @click.argument("action", type=click.Choice(tuple(_ACTIONS)))
 @click.argument("gap_id", metavar="[ID]", required=False)
-@click.option("--kind", default="other", show_default=True, help="orphan, broken_link, stub, missing_export, wrong_import, ci_failure …")
+@click.option(
+    "--kind",
+    default="other",
+    show_default=True,
+    help="orphan, broken_link, stub, missing_export, wrong_import, ci_failure …",
+)
 @click.option("--file", "file", metavar="PATH", help="Where the gap is.")
 @click.option("--description", metavar="TEXT", help="What is missing or wrong.")
 @click.option("--evidence", metavar="TEXT", help="What shows it.")
@@ -34,7 +39,10 @@ def gap(call: Call, *, action: str, gap_id: str | None, kind: str, **found: str 
     if not is_id(kind):
         raise UsageError(f"{kind!r} is not a kind of gap")
     if action == "found" and not (found["description"] or "").strip():
-        raise UsageError("a gap needs --description", "gsd-fsm gap found --kind stub --file a.py --description TEXT")
+        raise UsageError(
+            "a gap needs --description",
+            "gsd-fsm gap found --kind stub --file a.py --description TEXT",
+        )
     if action != "found" and gap_id is None:
         raise UsageError(f"which gap? gsd-fsm gap {action} ID", "gsd-fsm status lists them")
     data: dict[str, Any] = {name: keep(text, 4_000) for name, text in found.items() if text}

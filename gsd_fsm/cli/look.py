@@ -26,7 +26,11 @@ CHECK_CODES = {
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Exit 0 completed, 10 active, 11 waiting, 12 paused, 13 cancelled, 3 none.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Exit 0 completed, 10 active, 11 waiting, 12 paused, 13 cancelled, 3 none.",
+)
 @verb
 def status(call: Call, *, check: bool) -> None:
     """Show the loop that is meant, or else the last one that ended."""
@@ -60,7 +64,9 @@ def why(call: Call, *, seq: int | None) -> None:
     replay = Replay(call.journal())
     replay.run()
     if seq is not None and seq > replay.world.seq:
-        raise UsageError(f"the journal ends at event {replay.world.seq}", "gsd-fsm replay lists them")
+        raise UsageError(
+            f"the journal ends at event {replay.world.seq}", "gsd-fsm replay lists them"
+        )
     meant = call.look_at(replay.world).id if seq is None else None
     decided: list[tuple[dict[str, Any], str]] = []
     pending: list[tuple[dict[str, Any], str]] = []
@@ -95,4 +101,3 @@ def why(call: Call, *, seq: int | None) -> None:
         {**facts, "decision": decision, "code": code, "why": reason},
         display(f"{words} ({code}) at event {event['seq']}, {event['ts']}. {reason}"),
     )
-

@@ -56,7 +56,9 @@ def exit_signal(call: Call, *, reason: str | None) -> None:
 @click.argument("action", type=click.Choice(("begun", "passed", "failed", "light")))
 @click.option("--score", type=click.FloatRange(0), metavar="N", help="The reviewers' score.")
 @click.option("--issues", type=click.IntRange(0), metavar="N", help="Findings of any severity.")
-@click.option("--blockers", type=click.IntRange(0), metavar="N", help="Findings that must be resolved.")
+@click.option(
+    "--blockers", type=click.IntRange(0), metavar="N", help="Findings that must be resolved."
+)
 @click.option("--wave", type=click.IntRange(0), metavar="N", help="The wave of a light review.")
 @click.option("--report", metavar="TEXT", help="The findings, in short.")
 @verb

@@ -36,18 +36,47 @@ def new_id(prefix: str, length: int) -> str:
 @click.option("--mode", type=click.Choice(MODES), help="Ask a human at decisions, or go on.")
 @click.option("--max-iterations", type=click.IntRange(0), metavar="N", help="0 is unlimited.")
 @click.option("--max-retries", type=click.IntRange(0), metavar="N", help="Retries of each task.")
-@click.option("--stuck-limit", type=click.IntRange(0), metavar="N", help="Iterations without progress; 0 is off.")
-@click.option("--idle-limit", type=click.IntRange(0), metavar="N", help="Blocks without activity; 0 is off.")
-@click.option("--budget", type=click.FloatRange(0), metavar="USD", help="Pause when this much is spent.")
-@click.option("--max-minutes", type=click.FloatRange(0), metavar="N", help="Pause after this active time.")
-@click.option("--criterion", "criteria", multiple=True, metavar="TEXT", help="What must be true (repeatable).")
-@click.option("--check", "checks", multiple=True, metavar="NAME=CMD", help="A criterion that a command proves (repeatable).")
+@click.option(
+    "--stuck-limit",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Iterations without progress; 0 is off.",
+)
+@click.option(
+    "--idle-limit", type=click.IntRange(0), metavar="N", help="Blocks without activity; 0 is off."
+)
+@click.option(
+    "--budget", type=click.FloatRange(0), metavar="USD", help="Pause when this much is spent."
+)
+@click.option(
+    "--max-minutes", type=click.FloatRange(0), metavar="N", help="Pause after this active time."
+)
+@click.option(
+    "--criterion", "criteria", multiple=True, metavar="TEXT", help="What must be true (repeatable)."
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="NAME=CMD",
+    help="A criterion that a command proves (repeatable).",
+)
 @click.option("--task", "tasks", multiple=True, metavar="ID[:TITLE]", help="A task (repeatable).")
-@click.option("--step", "steps", multiple=True, metavar="TEXT", help="A step of the work (repeatable).")
-@click.option("--must-not", "must_not", multiple=True, metavar="TEXT", help="What must not happen (repeatable).")
+@click.option(
+    "--step", "steps", multiple=True, metavar="TEXT", help="A step of the work (repeatable)."
+)
+@click.option(
+    "--must-not",
+    "must_not",
+    multiple=True,
+    metavar="TEXT",
+    help="What must not happen (repeatable).",
+)
 @click.option("--fresh", is_flag=True, help="Cancel the live loop that stands in the way.")
 @verb
-def start(call: Call, *, kind: str, goal: str | None, goal_file: str | None, fresh: bool, **options: Any) -> None:
+def start(
+    call: Call, *, kind: str, goal: str | None, goal_file: str | None, fresh: bool, **options: Any
+) -> None:
     """Start a loop: execute tasks, verify until no gap is left, or pursue a goal.
 
     Example: gsd-fsm start goal "All tests pass" --check tests="pytest -q"
@@ -109,7 +138,10 @@ def _cancellation(call: Call, world: World) -> list[Event]:
 
 
 def _work(
-    criteria: tuple[str, ...], checks: tuple[str, ...], tasks: tuple[str, ...], steps: tuple[str, ...]
+    criteria: tuple[str, ...],
+    checks: tuple[str, ...],
+    tasks: tuple[str, ...],
+    steps: tuple[str, ...],
 ) -> dict[str, Any]:
     wanted: list[dict[str, Any]] = [
         {"name": whole(text, "a criterion", 2_000)} for text in criteria
@@ -124,7 +156,9 @@ def _work(
         task_id, _, title = spec.partition(":")
         if not is_id(task_id):
             raise UsageError(f"--task {spec!r}: {task_id!r} is not an id", "--task T01:'Add login'")
-        listed.append({"id": task_id, **({"title": whole(title, "a title", 500)} if title.strip() else {})})
+        listed.append(
+            {"id": task_id, **({"title": whole(title, "a title", 500)} if title.strip() else {})}
+        )
     for number, step in enumerate(steps, 1):
         listed.append({"id": f"S{number}", "title": whole(step, "a step", 500), "step": True})
     _refuse_twins("criterion", [spec["name"] for spec in wanted])
@@ -154,7 +188,10 @@ def _frame(options: dict[str, Any], start: Path) -> dict[str, Any]:
             content = plan.read_bytes()
         except OSError as error:
             raise UsageError(f"{plan} cannot be read: {error.strerror}") from error
-        frame["plan"] = {"file": options["plan"], "digest": hashlib.sha256(content).hexdigest()[:16]}
+        frame["plan"] = {
+            "file": options["plan"],
+            "digest": hashlib.sha256(content).hexdigest()[:16],
+        }
     if options["must_not"]:
         frame["must_not"] = [whole(text, "a must-not", 2_000) for text in options["must_not"]]
     return frame

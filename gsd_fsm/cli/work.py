@@ -57,11 +57,15 @@ def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
     _require_id(task_id)
     if status == "failed":
         if any(options.values()):
-            raise UsageError("a failure takes none of these options", f"gsd-fsm fail {task_id} --error …")
+            raise UsageError(
+                "a failure takes none of these options", f"gsd-fsm fail {task_id} --error …"
+            )
         _fail(call, task_id, "reported as failed, without an error", None, {})
         return
     data: dict[str, Any] = {"task": task_id, "status": status}
-    data.update({name: whole(text, name, 2_000) for name, text in options.items() if text is not None})
+    data.update(
+        {name: whole(text, name, 2_000) for name, text in options.items() if text is not None}
+    )
     call.append_one("task", data, f"Task {task_id} is {status}.")
 
 
@@ -74,12 +78,20 @@ def _require_id(task_id: str) -> None:
 @click.argument("task_id", metavar="[ID]", required=False)
 @click.option("--error", metavar="TEXT", help="What went wrong.")
 @click.option("--error-file", metavar="FILE|-", help="Read the error from a file or stdin.")
-@click.option("--class", "error_class", type=click.Choice(CLASSES), help="Default: by published patterns.")
+@click.option(
+    "--class", "error_class", type=click.Choice(CLASSES), help="Default: by published patterns."
+)
 @click.option("--analysis", metavar="TEXT", help="Why it went wrong.")
 @click.option("--fix", metavar="TEXT", help="What to try next.")
 @verb
 def fail(
-    call: Call, *, task_id: str | None, error: str | None, error_file: str | None, error_class: str | None, **why: str | None
+    call: Call,
+    *,
+    task_id: str | None,
+    error: str | None,
+    error_file: str | None,
+    error_class: str | None,
+    **why: str | None,
 ) -> None:
     """Tell that a task, or the loop, has failed.
 
@@ -89,7 +101,9 @@ def fail(
         _require_id(task_id)
     text = read_text(error, error_file, "the error")
     if not (text or "").strip():
-        raise UsageError("a failure needs its error", "gsd-fsm fail [ID] --error TEXT | --error-file FILE|-")
+        raise UsageError(
+            "a failure needs its error", "gsd-fsm fail [ID] --error TEXT | --error-file FILE|-"
+        )
     _fail(call, task_id, text or "", error_class, why)
 
 
@@ -109,9 +123,16 @@ def _fail(
         drafts = [call.event("failure", loop, data)]
         last = loop.errors[-1]["signature"] if loop.errors else None
         again = loop.repeats + 1 if last == data["signature"] and loop.repeats else 1
-        if task_id is None and data["class"] == "logic" and again >= REPEATED_LIMIT and loop.auto_loop:
+        if (
+            task_id is None
+            and data["class"] == "logic"
+            and again >= REPEATED_LIMIT
+            and loop.auto_loop
+        ):
             reason = f"the same error came {again} times"
-            drafts.append(call.event("pause", loop, {"code": "repeated", "reason": reason}, by="cli"))
+            drafts.append(
+                call.event("pause", loop, {"code": "repeated", "reason": reason}, by="cli")
+            )
         return drafts
 
     journal, loop = call.append(build)

@@ -45,7 +45,11 @@ def next_step(loop: Loop) -> tuple[str, str]:
 def _any_tree(loop: Loop) -> str | None:
     # Only `complete` can tell whether evidence is stale: here the latest counts as fresh.
     proofs = [c["evidence"] for c in loop.criteria.values() if c["met"] and c["evidence"]]
-    return max(proofs, key=lambda proof: int(proof["seq"]))["tree"] if proofs and has_tree(loop) else None
+    return (
+        max(proofs, key=lambda proof: int(proof["seq"]))["tree"]
+        if proofs and has_tree(loop)
+        else None
+    )
 
 
 def _paused(loop: Loop, run: str) -> tuple[str, str]:
@@ -65,7 +69,9 @@ def _failed(loop: Loop, run: str) -> tuple[str, str] | None:
         words = "Retry task %s (retry %d of %d)" % (
             _named(task), task["retries"], loop.limits["max_retries"],
         )  # fmt: skip
-        return words + "; last error: %s" % _short(task["errors"]), run + "task %s running" % task_id
+        return words + "; last error: %s" % _short(
+            task["errors"]
+        ), run + "task %s running" % task_id
     if loop.status == "retrying" and loop.errors:
         return "Fix the last error: %s" % _short(loop.errors), run + "next"
     return None

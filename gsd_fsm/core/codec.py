@@ -1,6 +1,6 @@
-"""One event, one line: canonical ASCII JSON closed by a sum that chains it to the line before.
+r"""One event, one line: canonical ASCII JSON closed by a sum that chains it to the line before.
 
-    {"v":1,"seq":7,"ts":…,"loop":…,"type":…,"by":…,"data":{…},"sum":"89abcdef01234567"}\\n
+    {"v":1,"seq":7,"ts":…,"loop":…,"type":…,"by":…,"data":{…},"sum":"89abcdef01234567"}\n
 
 `sum` is the first 16 hex digits of SHA-256 over the previous line's sum and the raw bytes of this
 line before `,"sum"`. It is compared as bytes: hex read as a number would take `A` for `a`.
@@ -8,24 +8,27 @@ line before `,"sum"`. It is compared as bytes: hex read as a number would take `
 
 from __future__ import annotations
 
-try:
-    from _json import encode_basestring_ascii as quote
-    from _json import make_scanner
-except ImportError:  # another Python implementation: the public module does the same, more slowly
-    from json.encoder import encode_basestring_ascii as quote  # type: ignore[no-redef]
-    from json.scanner import py_make_scanner as make_scanner  # type: ignore[no-redef]
-
-try:
-    from _sha2 import sha256
-except ImportError:
-    try:
-        from _sha256 import sha256  # type: ignore[no-redef]
-    except ImportError:
-        from hashlib import sha256  # type: ignore[no-redef]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
+
+    sha256: Callable[[bytes], Any]
+    quote: Callable[[str], str]
+    make_scanner: Callable[[Any], Callable[[str, int], tuple[Any, int]]]
+else:
+    try:
+        from _json import encode_basestring_ascii as quote
+        from _json import make_scanner
+    except ImportError:  # another Python: the public module does the same, more slowly
+        from json.encoder import encode_basestring_ascii as quote
+        from json.scanner import make_scanner
+    try:
+        from _sha2 import sha256
+    except ImportError:
+        try:
+            from _sha256 import sha256
+        except ImportError:
+            from hashlib import sha256
 
 MAX_LINE = 65_536
 MAX_DEPTH = 16

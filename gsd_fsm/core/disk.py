@@ -13,9 +13,13 @@ from gsd_fsm.core.errors import CannotWrite, NotFound
 WINDOWS = sys.platform == "win32"
 
 if sys.platform == "win32":
-    import nt as system
+    import nt
+
+    system = nt
 else:
-    import posix as system
+    import posix
+
+    system = posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

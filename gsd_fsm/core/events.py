@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import to_ms
-from gsd_fsm.core.codec import MAX_INT, check_value
+from gsd_fsm.core.codec import MAX_INT, check_value, decode_line
+from gsd_fsm.core.errors import Newer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,15 +29,26 @@ _ID_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 _ID_REST = _ID_FIRST | frozenset("._-")
 
 
+_known_ids: dict[str, None] = {}
+
+
 def is_id(text: Any) -> bool:
     """Whether this may name something: 1 to 64 of A-Z a-z 0-9 . _ -, never path-like."""
-    return (
-        type(text) is str
-        and 0 < len(text) <= 64
+    if type(text) is not str:
+        return False
+    if text in _known_ids:
+        return True
+    if not (
+        0 < len(text) <= 64
         and text[0] in _ID_FIRST
         and _ID_REST.issuperset(text)
         and ".." not in text
-    )
+    ):
+        return False
+    if len(_known_ids) > 4096:
+        _known_ids.clear()
+    _known_ids[text] = None
+    return True
 
 
 def _is_count(value: Any) -> bool:
@@ -52,14 +64,6 @@ def _is_time(value: Any) -> bool:
         return type(value) is str and to_ms(value) >= 0
     except (ValueError, IndexError):
         return False
-
-
-def _is_text(value: Any) -> bool:
-    return type(value) is str
-
-
-def _is_flag(value: Any) -> bool:
-    return type(value) is bool
 
 
 def _is_texts(value: Any) -> bool:
@@ -85,7 +89,11 @@ def _fits(value: Any, fields: dict[str, Any], required: tuple[str, ...]) -> bool
     if type(value) is not dict or not all(name in value for name in required):
         return False
     check_value(value)
-    return all(fields[name](item) for name, item in value.items() if name in fields)
+    return all(_obeys(fields[name], item) for name, item in value.items() if name in fields)
+
+
+def _obeys(rule: Any, value: Any) -> bool:
+    return type(value) is rule if rule.__class__ is type else bool(rule(value))
 
 
 _LIMITS = {
@@ -98,15 +106,15 @@ _LIMITS = {
     "budget_usd": _is_amount,
     "max_minutes": _is_amount,
 }
-_CRITERION = {"name": _is_text, "check": _is_text}
+_CRITERION = {"name": str, "check": str}
 _TASK = {
-    "id": is_id, "title": _is_text, "wave": _is_count, "depends": _is_ids, "step": _is_flag,
-    "tests": _is_flag,
+    "id": is_id, "title": str, "wave": _is_count, "depends": _is_ids, "step": bool,
+    "tests": bool,
 }  # fmt: skip
 _EVIDENCE = {
-    "command": _is_text, "exit_code": _is_count, "tail": _is_text, "digest": _is_text,
-    "likeness": _is_text, "tree": lambda value: value is None or type(value) is str,
-    "seconds": _is_amount, "timed_out": _is_flag,
+    "command": str, "exit_code": _is_count, "tail": str, "digest": str,
+    "likeness": str, "tree": lambda value: value is None or type(value) is str,
+    "seconds": _is_amount, "timed_out": bool,
 }  # fmt: skip
 
 
@@ -133,64 +141,64 @@ def _one_of(*words: str) -> Any:
 # type -> (required, every known field and its rule)
 PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "journal": (("id",), {"id": is_id, "incompat": _is_texts, "compat": _is_texts}),
-    "repair": (("bytes",), {"bytes": _is_count, "aside": _is_text, "what": _is_text}),
+    "repair": (("bytes",), {"bytes": _is_count, "aside": str, "what": str}),
     "start": (("kind", "mode", "limits"), {
-        "kind": _one_of(*KINDS), "mode": _one_of(*MODES), "limits": _is_limits, "goal": _is_text,
-        "phase": lambda value: _is_text(value) or _is_count(value), "plan": _is_object, "criteria": _is_criteria, "tasks": _is_tasks,
-        "must_not": _is_texts, "auto_loop": _is_flag, "review": _is_flag,
+        "kind": _one_of(*KINDS), "mode": _one_of(*MODES), "limits": _is_limits, "goal": str,
+        "phase": lambda value: type(value) is str or _is_count(value), "plan": _is_object, "criteria": _is_criteria, "tasks": _is_tasks,
+        "must_not": _is_texts, "auto_loop": bool, "review": bool,
     }),
     "iteration": ((), {
-        "activity": _is_flag, "delivered": _is_counts, "reason": _is_text, "code": _is_text,
+        "activity": bool, "delivered": _is_counts, "reason": str, "code": str,
     }),
     "failure": (("error", "class"), {
-        "task": is_id, "error": _is_text, "class": _one_of(*CLASSES), "analysis": _is_text,
-        "fix": _is_text, "signature": _is_text,
+        "task": is_id, "error": str, "class": _one_of(*CLASSES), "analysis": str,
+        "fix": str, "signature": str,
     }),
     "task": (("task", "status"), {
-        "task": is_id, "status": _one_of(*TASK_STATUSES), "title": _is_text, "wave": _is_count,
-        "depends": _is_ids, "commit": _is_text, "ref": _is_text, "phase": _one_of(*TDD_PHASES),
-        "question": _is_text,
+        "task": is_id, "status": _one_of(*TASK_STATUSES), "title": str, "wave": _is_count,
+        "depends": _is_ids, "commit": str, "ref": str, "phase": _one_of(*TDD_PHASES),
+        "question": str,
     }),
     "gap": (("action", "gap"), {
         "action": _one_of("found", "closed", "reopened"), "gap": is_id, "kind": is_id,
-        "file": _is_text, "description": _is_text, "evidence": _is_text,
+        "file": str, "description": str, "evidence": str,
     }),
     "criterion": (("criterion", "met"), {
-        "criterion": _is_text, "met": _is_flag, "stale": _is_flag, "evidence": _is_evidence,
+        "criterion": str, "met": bool, "stale": bool, "evidence": _is_evidence,
     }),
-    "verified": (("passed",), {"passed": _is_flag, "report": _is_text}),
-    "exit": ((), {"reason": _is_text}),
+    "verified": (("passed",), {"passed": bool, "report": str}),
+    "exit": ((), {"reason": str}),
     "review": (("action",), {
         "action": _one_of("begun", "passed", "failed", "light"), "wave": _is_count,
-        "score": _is_amount, "issues": _is_count, "blockers": _is_count, "report": _is_text,
+        "score": _is_amount, "issues": _is_count, "blockers": _is_count, "report": str,
     }),
     "stage": (("stage",), {"stage": _one_of(*STAGES)}),
     "score": ((), {
         "spec": _is_object, "spec_score": _is_count, "fit_score": _is_count,
         "shape": _one_of(*SHAPES),
     }),
-    "plan": ((), {"digest": _is_text, "file": _is_text, "changed": _is_flag}),
+    "plan": ((), {"digest": str, "file": str, "changed": bool}),
     "mode": (("mode",), {"mode": _one_of(*MODES)}),
-    "spend": ((), {"usd": _is_amount, "tokens": _is_count, "what": _is_text}),
-    "note": (("text",), {"text": _is_text, "kind": _one_of("steer", "recall")}),
-    "issue": (("text",), {"text": _is_text, "severity": _is_text, "task": is_id}),
+    "spend": ((), {"usd": _is_amount, "tokens": _is_count, "what": str}),
+    "note": (("text",), {"text": str, "kind": _one_of("steer", "recall")}),
+    "issue": (("text",), {"text": str, "severity": str, "task": is_id}),
     "wait": (("for",), {
-        "for": _one_of("human", "throttled"), "question": _is_text, "until": _is_time,
-        "reason": _is_text,
+        "for": _one_of("human", "throttled"), "question": str, "until": _is_time,
+        "reason": str,
     }),
-    "answer": (("text",), {"text": _is_text}),
-    "pause": (("code",), {"code": _one_of(*PAUSE_CODES), "reason": _is_text}),
-    "resume": ((), {"add": _is_limits, "reason": _is_text}),
-    "cancel": ((), {"reason": _is_text}),
+    "answer": (("text",), {"text": str}),
+    "pause": (("code",), {"code": _one_of(*PAUSE_CODES), "reason": str}),
+    "resume": ((), {"add": _is_limits, "reason": str}),
+    "cancel": ((), {"reason": str}),
     "complete": ((), {
-        "tree": lambda value: value is None or type(value) is str, "summary": _is_text,
+        "tree": lambda value: value is None or type(value) is str, "summary": str,
     }),
-    "stop": (("code",), {"code": _is_text, "reason": _is_text}),
+    "stop": (("code",), {"code": str, "reason": str}),
     "session": (("action",), {
         "action": _one_of("bind", "release", "start", "prompt", "compact", "end"),
-        "source": _is_text, "reason": _is_text,
+        "source": str, "reason": str,
     }),
-    "checkpoint": (("name",), {"name": _is_text, "commit": _is_text, "task": is_id}),
+    "checkpoint": (("name",), {"name": str, "commit": str, "task": is_id}),
 }  # fmt: skip
 
 # These stand outside every loop.
@@ -198,10 +206,12 @@ OF_THE_JOURNAL = ("journal", "repair")
 
 _SECONDS = frozenset("%02d." % n for n in range(60))
 _MILLIS = frozenset("%03dZ" % n for n in range(1000))
+_known_by = frozenset(BY)
 _minute = [""]
 
 
-def _check_time(ts: Any) -> None:
+def check_time(ts: Any) -> None:
+    """ValueError unless this is a time as the journal writes it."""
     # Most lines share their minute with the line before: only a new one is parsed.
     if type(ts) is str and ts[17:20] in _SECONDS and ts[20:] in _MILLIS:
         if ts[:17] == _minute[0]:
@@ -220,12 +230,14 @@ def check_event(event: Any) -> None:
     if type(event) is not dict:
         raise ValueError("not a JSON object")
     try:
-        ts, loop, kind = event["ts"], event["loop"], event["type"]
+        version, _, loop, kind = event["v"], event["seq"], event["loop"], event["type"]
         by, data = event["by"], event["data"]
+        check_time(event["ts"])
     except KeyError as missing:
         raise ValueError("no member %s" % missing) from None
-    _check_time(ts)
-    if by not in BY:
+    if version != VERSION or type(version) is not int:
+        raise Newer("an event has version %.20r" % (version,))
+    if type(by) is not str or by not in _known_by:
         raise ValueError("by is none of %s" % ", ".join(BY))
     if type(data) is not dict:
         raise ValueError("data is not an object")
@@ -246,7 +258,10 @@ def check_event(event: Any) -> None:
             raise ValueError("%s without %s" % (kind, name))
     for name, value in data.items():
         rule = fields.get(name)
-        if rule is None:
+        if rule.__class__ is type:
+            if type(value) is not rule:
+                raise ValueError("%s.%s is not acceptable" % (kind, name))
+        elif rule is None:
             check_value(value)
         elif not rule(value):
             raise ValueError("%s.%s is not acceptable" % (kind, name))
@@ -255,3 +270,10 @@ def check_event(event: Any) -> None:
 def is_session(text: Any) -> bool:
     """Whether this can be a session's or client's name: short printable ASCII without blanks."""
     return type(text) is str and 0 < len(text) <= 200 and text.isprintable() and " " not in text
+
+
+def load_event(line: bytes) -> Any:
+    """The event of a line whose sum is right; ValueError if it is not acceptable."""
+    event = decode_line(line)
+    check_event(event)
+    return event

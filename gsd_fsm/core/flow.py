@@ -31,8 +31,8 @@ def check_start(loop: Loop, event: dict[str, Any]) -> None:
     names = [spec["name"] for spec in data.get("criteria", ())]
     ids = [spec["id"] for spec in data.get("tasks", ())]
     for what, found in (("criterion", names), ("task", ids)):
-        twice = sorted({name for name in found if found.count(name) > 1})
-        if twice:
+        if len(set(found)) < len(found):
+            twice = sorted({name for name in found if found.count(name) > 1})
             raise Refused("%s %s is named twice" % (what, ", ".join(twice)))
 
 
@@ -51,7 +51,6 @@ def fact_start(loop: Loop, event: dict[str, Any]) -> None:
     loop.tasks = {spec["id"]: new_task(spec["id"], spec) for spec in data.get("tasks", ())}
     loop.accepts_tasks = not loop.tasks
     loop.progress = progress_of(loop)
-    loop.moved = False
 
 
 def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
@@ -59,15 +58,14 @@ def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
     loop.iteration += 1
     loop.last_iteration = event["ts"]
     loop.prompted = False
-    loop.stuck += 1
     if loop.moved:
         progress = progress_of(loop)
-        if progress != loop.progress:
-            loop.stuck = 0
-            loop.progress = progress
+        loop.advanced = loop.advanced or progress != loop.progress
+        loop.progress = progress
         loop.moved = False
-        loop.last_unmet = next(iter(unmet(loop)), None)
-    elif loop.iteration == 1:
+    loop.stuck = 0 if loop.advanced else loop.stuck + 1
+    loop.advanced = False
+    if loop.criteria:
         loop.last_unmet = next(iter(unmet(loop)), None)
     if event["by"] == "hook":
         loop.idle = 1 if data.get("activity") else loop.idle + 1

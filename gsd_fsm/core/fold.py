@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import to_ms
 from gsd_fsm.core.errors import Newer, Refused
-from gsd_fsm.core.events import PAYLOADS, VERSION, check_event
+from gsd_fsm.core.events import PAYLOADS, check_event
 from gsd_fsm.core.flow import (
     check_answer,
     check_cancel,
@@ -62,6 +62,11 @@ if TYPE_CHECKING:
 
 # What this code makes of events; a snapshot of another fold is not used.
 FOLD_VERSION = 1
+# Events that concern more than the one loop they name.
+_WORLDLY = frozenset(("journal", "repair", "start", "resume", "session"))
+# Events whose action belongs to their trigger.
+_COMPOUND = frozenset(("gap", "review"))
+_ALIVE = frozenset(("agent", "human"))
 
 
 def _came_from(origin: str) -> Callable[[Loop, Event], bool]:
@@ -138,10 +143,33 @@ FACTS: dict[str, Callable[[Loop, Event], None]] = {
 }
 
 
+def _plans() -> dict[str, dict[str, tuple[Any, Any, Any, str]]]:
+    """The table made ready for the fold: trigger -> source -> (check, conditions, fact, dest).
+
+    `conditions` is None where the destination is certain, as it mostly is.
+    """
+    plans: dict[str, dict[str, tuple[Any, Any, Any, str]]] = {}
+    for trigger, sources in ARROWS.items():
+        plans[trigger] = {}
+        for source, arrows in sources.items():
+            choices = [(CONDITIONS[name] if name else None, dest) for name, dest in arrows]
+            certain = choices[0][0] is None
+            plans[trigger][source] = (
+                CHECKS.get(trigger),
+                None if certain else tuple(choices),
+                FACTS[trigger],
+                choices[0][1],
+            )
+    return plans
+
+
+PLANS = _plans()
+
+
 def trigger_of(event: Event) -> str:
     """The row of the table that this event is about."""
     kind: str = event["type"]
-    if kind in ("gap", "review"):
+    if kind in _COMPOUND:
         return kind + "." + str(event["data"]["action"])
     return kind
 
@@ -150,8 +178,11 @@ def illegal(loop: Loop, trigger: str) -> Refused:
     """The refusal for a trigger that has no row here: names the state and what is possible."""
     verbs = possible_verbs(loop.status)
     return Refused(
-        "loop %s is %s: %s is not possible now" % (loop.id, loop.status, VERBS.get(trigger, trigger)),
-        "possible now: %s" % ", ".join(verbs) if verbs else "it is final; 'gsd-fsm start' makes a new loop",
+        "loop %s is %s: %s is not possible now"
+        % (loop.id, loop.status, VERBS.get(trigger, trigger)),
+        "possible now: %s" % ", ".join(verbs)
+        if verbs
+        else "it is final; 'gsd-fsm start' makes a new loop",
     )
 
 
@@ -163,34 +194,58 @@ def arrive(loop: Loop, event: Event, source: str, dest: str) -> None:
     loop.status = dest
     data = event["data"]
     about = data.get("task") or data.get("gap") or loop.pause_code or ""
-    line = "%d %s %s -> %s: %s %s" % (
-        event["seq"], event["ts"], source, dest, trigger_of(event), about,
-    )  # fmt: skip
-    loop.history.append(line.rstrip())
+    loop.history.append([event["seq"], event["ts"], source, dest, event["type"], about])
     if len(loop.history) > MAX_HISTORY:
         del loop.history[0]
 
 
 class World:
-    """All loops of one journal, after some number of its events."""
+    """The loops of one journal after some number of its events.
 
-    def __init__(self) -> None:
+    Of the ended loops only the last is held, and the one named `keep`: a long journal stays small.
+    """
+
+    def __init__(self, keep: str | None = None) -> None:
+        self.keep = keep
         self.journal = ""
         self.seq = 0
         self.ts = ""
         self.backwards = 0
         self.repairs = 0
         self.loops: dict[str, Loop] = {}
-        self.ended: list[str] = []
+        self.ended: dict[str, None] = {}
 
     def apply(self, event: Event) -> None:
-        """Fold one event; ValueError or Refused leaves the world as it was."""
-        if event.__class__ is not dict or event.get("seq") != self.seq + 1:
-            raise ValueError("seq %s is due" % (self.seq + 1))
-        if event.get("v") != VERSION:
-            raise Newer("event %d has version %.20s" % (self.seq + 1, event.get("v")))
+        """Check and fold one event; ValueError or Refused leaves the world as it was."""
         check_event(event)
+        self.fold(event)
+
+    def fold(self, event: Event) -> None:
+        """Fold one event that is known to be well-formed."""
+        seq = self.seq + 1
+        if event["seq"] != seq:
+            raise ValueError("seq %d is due" % seq)
         kind = event["type"]
+        ts = event["ts"]
+        loop = self.loops.get(event["loop"])
+        if loop is None or kind in _WORLDLY:
+            self._fold_worldly(kind, event)
+        else:
+            source = loop.status
+            self.step(loop, event)
+            if loop.status != source or ts < loop.last_event:
+                self._account(loop, ts, source)
+            loop.last_event = ts
+            loop.last_seq = seq
+            if event["by"] in _ALIVE:
+                loop.idle = 0
+        if ts < self.ts:
+            self.backwards += 1
+        self.ts = ts
+        self.seq = seq
+
+    def _fold_worldly(self, kind: str, event: Event) -> None:
+        """Events about the journal, about loops that are not there, and about owners."""
         if (kind == "journal") is not (self.seq == 0):
             raise ValueError("a journal event is the first, and only the first")
         if kind == "journal":
@@ -198,12 +253,7 @@ class World:
         elif kind == "repair":
             self.repairs += 1
         elif kind in PAYLOADS:
-            self._apply_to_loop(kind, event)
-        ts = event["ts"]
-        if ts < self.ts:
-            self.backwards += 1
-        self.ts = ts
-        self.seq += 1
+            self._fold_with_owner(kind, event)
 
     def _open(self, data: dict[str, Any]) -> None:
         unknown = data.get("incompat", ())
@@ -211,7 +261,7 @@ class World:
             raise Newer("the journal needs %s" % ", ".join(unknown))
         self.journal = data["id"]
 
-    def _apply_to_loop(self, kind: str, event: Event) -> None:
+    def _fold_with_owner(self, kind: str, event: Event) -> None:
         loop_id = event["loop"]
         loop = self.loops.get(loop_id)
         if kind == "start":
@@ -231,44 +281,54 @@ class World:
         self.step(loop, event)
         if kind == "start":
             self.loops[loop_id] = loop
-        self._account(loop, event, source)
+        self._account(loop, event["ts"], source)
+        loop.last_event = event["ts"]
+        loop.last_seq = event["seq"]
+        if event["by"] in _ALIVE:
+            loop.idle = 0
+
+    def _let_go(self, last: str) -> None:
+        for loop_id, loop in list(self.loops.items()):
+            if loop.status in FINAL and loop_id not in (last, self.keep):
+                del self.loops[loop_id]
+                self.ended[loop_id] = None
 
     def step(self, loop: Loop, event: Event) -> None:
         """One arrow of the table."""
-        trigger = trigger_of(event)
+        trigger = event["type"]
+        if trigger in _COMPOUND:
+            trigger = trigger_of(event)
         source = loop.status
-        arrows = ARROWS[trigger].get(source)
-        if arrows is None:
+        plan = PLANS[trigger].get(source)
+        if plan is None:
             raise illegal(loop, trigger)
-        check = CHECKS.get(trigger)
+        check, choices, fact, dest = plan
         if check is not None:
             check(loop, event)
-        for condition, dest in arrows:
-            if not condition or CONDITIONS[condition](loop, event):
-                break
-        else:
-            raise illegal(loop, trigger)
-        FACTS[trigger](loop, event)
+        if choices is not None:
+            for condition, dest in choices:  # noqa: B007 - the one that holds is used below
+                if condition is None or condition(loop, event):
+                    break
+            else:
+                raise illegal(loop, trigger)
+        fact(loop, event)
         if dest != source:
             arrive(loop, event, source, dest)
 
-    def _account(self, loop: Loop, event: Event, source: str) -> None:
-        ts = event["ts"]
-        status = loop.status
-        if event["by"] in ("agent", "human"):
-            loop.idle = 0
-        if loop.active_since is not None and (ts < loop.last_event or status != source):
-            # A stretch ends when the clock goes back or the status changes; it never counts twice.
-            end = max(ts, loop.last_event)
-            loop.active_ms += to_ms(end) - to_ms(loop.active_since)
-            loop.active_since = ts
-        if status != source:
-            if status not in ACTIVE:
-                loop.active_since = None
-            elif loop.active_since is None:
+    def _account(self, loop: Loop, ts: str, source: str) -> None:
+        """Keep the active time when the status changes or the clock goes back."""
+        if loop.active_since is not None:
+            if ts < loop.last_event:
+                # The clock went back: the stretch so far counts, and a new one begins.
+                loop.active_ms += to_ms(loop.last_event) - to_ms(loop.active_since)
                 loop.active_since = ts
-        loop.last_event = ts
-        loop.last_seq = event["seq"]
+            if loop.status not in ACTIVE:
+                loop.active_ms += to_ms(ts) - to_ms(loop.active_since)
+                loop.active_since = None
+        elif loop.status in ACTIVE:
+            loop.active_since = ts
+        if loop.status in FINAL and loop.status != source:
+            self._let_go(loop.id)
 
     def _check_owner(self, event: Event, this: str) -> None:
         """A session owns at most one live loop; at most one live loop is unowned."""

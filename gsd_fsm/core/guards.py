@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import to_ms
-from gsd_fsm.core.loop import REPEATED_LIMIT, progress_of
+from gsd_fsm.core.loop import REPEATED_LIMIT, has_moved
 from gsd_fsm.core.table import ACTIVE
 
 TYPE_CHECKING = False
@@ -92,7 +92,7 @@ def guard(loop: Loop, now_ms: int, activity: bool = False) -> Spent | None:
     resume = _RESUME % loop.id
     most = loop.limits["stuck_limit"]
     # Progress that is already folded but not yet seen by an iteration counts at once.
-    if most and loop.stuck >= most and not moved_on(loop):
+    if most and loop.stuck >= most and not has_moved(loop):
         reason = "%d iterations changed no criterion, gap, task or evidence" % loop.stuck
         return Spent("stuck", reason, resume)
     most = loop.limits["idle_limit"]
@@ -102,7 +102,3 @@ def guard(loop: Loop, now_ms: int, activity: bool = False) -> Spent | None:
     if loop.repeats >= REPEATED_LIMIT:
         return Spent("repeated", "the same error came %d times" % loop.repeats, resume)
     return spent
-
-
-def moved_on(loop: Loop) -> bool:
-    return bool(loop.moved) and progress_of(loop) != loop.progress

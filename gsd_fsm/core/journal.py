@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import now_ms, to_iso
-from gsd_fsm.core.codec import encode_event
+from gsd_fsm.core.codec import encode_event, sha256
 from gsd_fsm.core.disk import (
     CREATE,
     EXCLUSIVE,
@@ -22,7 +22,7 @@ from gsd_fsm.core.disk import (
     system,
 )
 from gsd_fsm.core.errors import CannotWrite, Corrupt, NotFound, UsageError
-from gsd_fsm.core.events import VERSION
+from gsd_fsm.core.events import VERSION, load_event
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.lock import acquire_lock, release_lock, wait_for_writer
 from gsd_fsm.core.scan import CHUNK, Position, scan
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     Event = dict[str, Any]
     Decide = Callable[[World, int], list[Event]]
+    Reader = Callable[[World], Callable[[bytes], None]]
 
 JOURNAL_NAME = "journal.jsonl"
 # Below this size every reading verifies the whole journal; above it the snapshot may help.
@@ -48,29 +49,43 @@ def draft(kind: str, loop: str | None, by: str, data: dict[str, Any], **more: st
     return {"loop": loop, "type": kind, "by": by, **more, "data": data}
 
 
+def into_fold(world: World) -> Callable[[bytes], None]:
+    return lambda line: world.fold(load_event(line))
+
+
 class Journal:
     """A journal directory. Every method either does its whole work or raises a GsdError."""
 
-    def __init__(self, path: str, lock_seconds: float = 10.0, now: Callable[[], int] = now_ms) -> None:
+    def __init__(
+        self,
+        path: str,
+        lock_seconds: float = 10.0,
+        now: Callable[[], int] = now_ms,
+        keep: str | None = None,
+    ) -> None:
         self.path = path
+        self.keep = keep
         self.lock_seconds = lock_seconds
         self.now = now
-        self.world = World()
+        self.world = World(keep)
         self.at = Position()
         self._file: tuple[int, int] | None = None
         self._cold = False
 
     # reading
 
-    def read(self, visit: Callable[[Event], None] | None = None, **how: Any) -> World:
-        """The world now, from the whole verified journal; `visit` sees each event before the fold."""
-        return self._read(False, visit, **how)
+    def read(self, reader: Reader | None = None, sha: Any = sha256) -> World:
+        """The world now, from the whole verified journal.
+
+        `reader` gets the empty world and returns what takes each line, by default into the fold.
+        """
+        return self._read(False, reader, sha)
 
     def glance(self) -> World:
         """The world now, from the snapshot where the journal is long."""
-        return self._read(True, None)
+        return self._read(True, None, sha256)
 
-    def _read(self, cached: bool, visit: Callable[[Event], None] | None, **how: Any) -> World:
+    def _read(self, cached: bool, reader: Reader | None, sha: Any) -> World:
         directory = open_directory(self.path)
         try:
             settled = wait_for_writer(directory, 0.2)
@@ -80,10 +95,13 @@ class Journal:
                 raise NotFound("%s has no journal" % self.path, "gsd-fsm start") from None
             try:
                 size = system.fstat(fd).st_size
-                self.world, self.at = World(), Position()
+                self._forget()
                 if cached and size > SMALL:
-                    self.world, self.at = load_snapshot(directory, fd, size) or (self.world, self.at)
-                self._catch_up(fd, size, visit, **how)
+                    self.world, self.at = load_snapshot(directory, fd, size) or (
+                        self.world,
+                        self.at,
+                    )
+                self._catch_up(fd, size, reader, sha)
             finally:
                 system.close(fd)
         finally:
@@ -93,18 +111,11 @@ class Journal:
         return self.world
 
     def _catch_up(
-        self, fd: int, size: int, visit: Callable[[Event], None] | None = None, **how: Any
+        self, fd: int, size: int, reader: Reader | None = None, sha: Any = sha256
     ) -> None:
-        apply = self.world.apply
-        if visit is not None:
-            look, fold = visit, apply
-
-            def apply(event: Event) -> None:
-                look(event)
-                fold(event)
-
+        take = (reader or into_fold)(self.world)
         try:
-            self.at = scan(lambda at, n: read_at(fd, at, n), size, self.at, apply, **how)
+            self.at = scan(lambda at, n: read_at(fd, at, n), size, self.at, take, sha)
         except Corrupt as damage:
             raise Corrupt(damage.what, damage.line, damage.offset, self.journal_path()) from damage
         except OSError as error:
@@ -116,8 +127,10 @@ class Journal:
     # writing
 
     def transact(self, decide: Decide) -> list[Event]:
-        """Under the lock: bring the world up to date, let `decide` draft events from it, append
-        them in one write and one sync, and return them acknowledged."""
+        """Let `decide` draft events from the world as it is now; append and acknowledge them.
+
+        All of it happens under the lock.
+        """
         for _ in range(2):
             directory = open_directory(self.path)
             try:
@@ -146,7 +159,7 @@ class Journal:
         return (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino)
 
     def _forget(self) -> None:
-        self.world, self.at, self._file = World(), Position(), None
+        self.world, self.at, self._file = World(self.keep), Position(), None
 
     def _transact(self, directory: Directory, decide: Decide) -> list[Event]:
         try:
@@ -200,7 +213,7 @@ class Journal:
                 raise UsageError("this cannot be journalled: %s" % error) from error
             lines.append(line)
             events.append({**event, "sum": last})
-        for line, event in zip(lines, events):
+        for line, event in zip(lines, events):  # noqa: B905 - strict came with Python 3.10
             # One write and one sync each: of two lines in one write a power cut may keep only the
             # second, which would look like damage.
             self._write(fd, line)
@@ -250,7 +263,9 @@ def create_journal(path: str, journal_id: str, now: int, lock_seconds: float = 1
             release_lock(lock)
         sync_directory(directory)
     except OSError as error:
-        raise CannotWrite("%s: %s" % (path, explain(error)), "free the cause, then try again") from error
+        raise CannotWrite(
+            "%s: %s" % (path, explain(error)), "free the cause, then try again"
+        ) from error
     finally:
         close_directory(directory)
     header = draft("journal", None, "cli", {"id": journal_id, "incompat": [], "compat": []})

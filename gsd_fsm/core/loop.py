@@ -23,10 +23,10 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("owner", None), ("client", None), ("prompted", True),
     # counting
     ("iteration", 0), ("last_iteration", None), ("round", 0), ("stuck", 0), ("idle", 0),
-    ("progress", ""), ("moved", True), ("last_unmet", None), ("active_ms", 0),
+    ("progress", ""), ("moved", False), ("advanced", False), ("last_unmet", None), ("active_ms", 0),
     ("active_since", None), ("spent_usd", 0), ("spent_tokens", 0),
     # work
-    ("tasks", {}), ("accepts_tasks", True), ("gaps", {}), ("criteria", {}), ("exit_signal", False),
+    ("tasks", {}), ("failed", 0), ("accepts_tasks", True), ("gaps", {}), ("criteria", {}), ("exit_signal", False),
     ("verified", False), ("errors", []), ("last_error", None), ("repeats", 0), ("transient", 0),
     # goal loops
     ("stage", None), ("spec_score", None), ("fit_score", None), ("shape", None),
@@ -89,13 +89,16 @@ def current_wave(loop: Loop) -> int | None:
 
 
 def progress_of(loop: Loop) -> str:
-    """What a stuck loop does not change: unmet criteria, open gaps, finished tasks, evidence."""
-    finished = [t for t, task in loop.tasks.items() if task["status"] in ("complete", "skipped")]
+    """What a stuck loop does not change, besides finishing tasks: unmet criteria, gaps, evidence."""
     evidence = [
         "%s=%s:%s" % (name, proof["exit_code"], proof.get("likeness"))
         for name, criterion in loop.criteria.items()
         for proof in (criterion["evidence"],)
         if proof
     ]
-    parts = (unmet(loop), open_gaps(loop), finished, evidence)
-    return "\n".join("\t".join(part) for part in parts)
+    return "\n".join("\t".join(part) for part in (unmet(loop), open_gaps(loop), evidence))
+
+
+def has_moved(loop: Loop) -> bool:
+    """Whether anything has changed since the last iteration that a stuck loop would not change."""
+    return bool(loop.advanced or (loop.moved and progress_of(loop) != loop.progress))

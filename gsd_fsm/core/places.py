@@ -55,7 +55,8 @@ def parent_of(path: str) -> str:
 def _walk_up(start: str) -> list[str]:
     """The directories from here up to the git top, without HOME, the root and what is above."""
     forbidden = _file_id(home()) if home() else None
-    path, found = start, []
+    path = start
+    found: list[str] = []
     while True:
         above = parent_of(path)
         if above == path or path in ("", "/") or _file_id(path) == forbidden:

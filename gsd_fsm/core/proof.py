@@ -34,11 +34,7 @@ def check_criterion(loop: Loop, event: dict[str, Any]) -> None:
     if criterion["check"] is None or not data["met"]:
         return
     evidence = data.get("evidence")
-    if (
-        evidence is None
-        or evidence["command"] != criterion["check"]
-        or evidence["exit_code"] != 0
-    ):
+    if evidence is None or evidence["command"] != criterion["check"] or evidence["exit_code"] != 0:
         raise Refused(
             "criterion %r has a check, and only its passing makes it met" % data["criterion"],
             "gsd-fsm check",

@@ -6,10 +6,10 @@ second: there the value may look like anything, and its surroundings decide.
 
 from __future__ import annotations
 
-# One row each: kind, a lower-case text every match contains (`-`: none), regex. Indented lines go
-# on; group 1, where there is one, is the secret. Time stays linear because a failing attempt reads
-# either a bounded stretch or one in which no other attempt can begin. No kind ends like a name in
-# _NAMED: a mark must not look like a named value.
+# One row each: kind, lower-case texts of which every match contains one (`-`: none), regex, which
+# goes on in indented lines; its group 1, if any, is the secret. Time stays linear because a failing
+# attempt reads a bounded stretch, or one in which no other attempt can begin. No kind ends like a
+# name in _NAMED: a mark must not look like a named value.
 PATTERNS = r"""
 pem          private        -----BEGIN PEMNAME[^-]*(?:-(?!----)[^-]*)*-----END PEMNAME
 pem          private        -----BEGIN PEMNAME((?:(?:\\[nr]|[\s"'+|>#,])*
@@ -17,39 +17,37 @@ pem          private        -----BEGIN PEMNAME((?:(?:\\[nr]|[\s"'+|>#,])*
                             (?:(?:\\[nr]|[\s"'+|>#,]){1,40}[A-Za-z0-9+/]{4,}={0,2}
                             (?=\s*$|[ \t]*[\r\n"'.…]|\\[nr]))?)
 pem          private        (?<![A-Za-z0-9+/=\r\n\\])([A-Za-z0-9+/=\r\n\\]{16,})-----END PEMNAME
-putty        private-lines  Private-Lines: \d+((?:\r?\n[A-Za-z0-9+/=]+)+)
+putty        private-lines  Private-Lines: \d+((?:(?:\r?\n|(?:\\r)?\\n)[A-Za-z0-9+/=]+)+)
 openssh      b3blbnnzac1rzxktdje EDGEb3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]+
 pem          ls0tls1crudjtib EDGELS0tLS1CRUdJTiB(?!DRVJU)[A-Za-z0-9+/=]{40,}
 age          age-secret-key- AGE-SECRET-KEY-(?:PQ-)?1[A-Za-z0-9]{20,}
-mapbox       sk.eyj         EDGEsk\.eyJ[\w-]{10,}\.[\w-]{10,}
 jwt          eyj            (?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2})|
                             (?<=[\[;][0-9]{2}m))eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]*
                             (?:\.[A-Za-z0-9_-]*)?|[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]{8,}){1,3})
 anthropic    sk-ant-        EDGEsk-ant-[\w-]{12,}
 openai       sk-            EDGEsk-(?:proj|svcacct|admin|None|or-v1)-[\w-]{16,}
 openai       sk-            EDGEsk-(?:[A-Za-z0-9]{1,15}[_-]){0,4}[A-Za-z0-9]{16,}[\w-]*
-github       gh             EDGE(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})
-gitlab       -              EDGE(?:gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-
+github       gh,github_pat_ EDGE(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})
+gitlab       gl,gr1348941   EDGE(?:gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-
                             |GR1348941)[\w-]{16,}(?:\.[\w-]+)*
-slack        -              EDGE(?:xoxe\.)?(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}
+slack        xox,xapp-      EDGE(?:xoxe\.)?(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}
 slack        hooks.slack    hooks\.slack(?:-gov)?\.com/(?:[a-z]+)/(T[\w/-]{16,})
 stripe       k_             EDGE[sr]k_(?:live|test)_[A-Za-z0-9]{10,}
 webhook      whsec_         EDGEwhsec_[A-Za-z0-9+/=_-]{16,}
-aws          -              EDGE(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])
+aws          akia,asia,abia,acca EDGEA(?:KI|SI|BI|CC)A[A-Z0-9]{16}(?![A-Za-z0-9])
 aws          secret         (?i:secret[ _-]?(?:access[ _-]?)?key)[^A-Za-z0-9/+\n]{1,12}
                             (?:None\]: )?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])
 aws          signature=     (?i:\bsignature=)([0-9a-f]{64})
-google       -              EDGE(?:AIza[\w-]{30}|ya29\.[\w-]{9}|GOCSPX-[\w-]{9}|1//0[\w-]{30})
-                            [\w-]*(?:\.[\w-]+)*
-npm          npm_           EDGEnpm_[A-Za-z0-9]{30,}
+google       aiza,ya29.,gocspx-,1//0 EDGE(?:AIza[\w-]{30}|ya29\.[\w-]{9}|GOCSPX-[\w-]{9}
+                            |1//0[\w-]{30})[\w-]*(?:\.[\w-]+)*
 pypi         pypi-age       EDGEpypi-AgE[\w-]{16,}
-registry     -              EDGE(?:rubygems_[0-9a-f]|CLOJARS_|cio|oy2)[A-Za-z0-9]{31,}
-ai           -              EDGE(?:gsk_|xai-|r8_|pplx-|csk-|fw_|nvapi-)[A-Za-z0-9]{20,}[\w-]*
-huggingface  hf_            EDGEhf_[A-Za-z0-9]{30,}
+vendor       oy2,cio,rubygems_,clojars_,npm_,hf_,gsk_,xai-,r8_,pplx-,csk-,fw_,ltai EDGE
+                            (?:oy2|cio|rubygems_|CLOJARS_|npm_|hf_|gsk_|xai-|r8_|pplx-|csk-|fw_|LTAI)
+                            [A-Za-z0-9]{20,}
 sendgrid     sg.            EDGESG\.[\w-]{16,}\.[\w-]{16,}
 twilio       -              EDGE(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])
-mailgun      key-           (?<![\w-])key-[0-9a-f]{32}(?![A-Za-z0-9])
-mailer       -              (?<![\w-])[0-9a-f]{32}-(?:us\d{1,2}|[0-9a-f]{8}-[0-9a-f]{8})(?![\w-])
+mailgun      key-           EDGE(?<![_-])key-[0-9a-f]{32}(?![A-Za-z0-9])
+mailer       -              EDGE(?<![_-])[0-9a-f]{32}-(?:us\d{1,2}|[0-9a-f]{8}-[0-9a-f]{8})(?![\w-])
 telegram     :aa            (?<!\d)\d{8,10}:AA[\w-]{32,}
 discord      .              EDGE(?<!\.)[MNO][\w-]{23,27}\.(?=[\w-]{0,5}\d)[\w-]{6}\.[\w-]{27,}
 discord      /webhooks/     discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/([\w-]{20,})
@@ -57,24 +55,20 @@ azure        sig=           (?i:(?:[?&;]|EDGE)sig=)([A-Za-z0-9%+/=_-]{20,})
 azure        8q~            [\w~.-]{3}8Q~[\w~.-]{30,}
 databricks   dapi           EDGEdapi[0-9a-f]{32}(?:-\d)?
 shopify      shp            EDGEshp(?:at|ca|pa|ss)_[0-9A-Fa-f]{30,}
-square       -              EDGE(?:sq0[a-z]{3}-[\w-]{20,}|EAAA(?!AAA)[\w-]{56,})
+square       sq0,eaaa       EDGE(?:sq0[a-z]{3}-[\w-]{20,}|EAAA(?!AAA)[\w-]{56,})
 notion       secret_        EDGEsecret_[A-Za-z0-9]{43}(?![A-Za-z0-9])
-doppler      dp.            EDGEdp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{20,}
-vault        hv             EDGEhv[sbr]\.[\w-]{20,}
 terraform    .atlasv1.      EDGE[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}
 cloudflare   v1.0-          EDGEv1\.0-[0-9a-f]{24}-[0-9a-f]{100,}
 cloudflare   cf             EDGEcf(?:k|ut|at)_[A-Za-z0-9]{40,}
 sentry       sntry          EDGEsntry[su]_[\w+/=-]{20,}
 grafana      gl             EDGEgl(?:sa_|c_)[\w+/=]{30,}
 dynatrace    dt0            EDGEdt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}
-atlassian    at             EDGEAT(?:ATT3|CTT3|BB)[\w=-]{28,}
-airtable     pat            EDGEpat[A-Za-z0-9]{14}\.[0-9a-f]{64}
-fly          -              EDGE(?:fm[12]_[A-Za-z0-9+/=_,-]{40,}|fo1_[\w-]{40,})
-alibaba      ltai           EDGELTAI[A-Za-z0-9]{16,20}(?![A-Za-z0-9])
+fly          fm1_,fm2_,fo1_ EDGEf(?:m[12]|o1)_[\w+/=,-]{40,}
 vendor       -              EDGE(?:lsv2_[a-z]{2}_|xkeysib-|nfp_|bk(?:ua|at|ct)_|CCIP(?:AT|RJ)_
-                            |CFPAT-|sgp_|PMAK-|pul-|figd_|tskey-[a-z]{2,12}-|pscale_(?:tkn|pw|oauth)_
+                            |CFPAT-|sgp_|nvapi-|PMAK-|pul-|figd_|tskey-[a-z]{2,12}-|pscale_(?:tkn|pw|oauth)_
                             |sbp_|sb_secret_|pat-(?:na|eu|ap)\d-|NR(?:AK|JS|II|AA)-|HRKU-|ntn_|ops_eyJ
-                            |lin_(?:api|oauth)_|dckr_[po]at_|AKCp|do[opr]_v1_)[\w.=-]{20,}
+                            |lin_(?:api|oauth)_|dckr_[po]at_|AKCp|do[opr]_v1_|sk\.eyJ
+                            |pat[A-Za-z0-9]{14}\.|hv[sbr]\.|dp\.[a-z]{2,5}\.|AT(?:ATT3|CTT3|BB))[\w.=-]{20,}
 header       authorization  (?i:authorization[\\"'`]*\s{0,4}[:=,]\s{0,4}[\\"'`]*(?:bearer|basic
                             |token|apikey|api-key|negotiate|ssws|splunk|key)[ \t]+)
                             ([^\s"'`\\,;<>\x1b]+)
@@ -84,7 +78,7 @@ header       basic          (?i:EDGEbasic[ \t]+)(?=[A-Za-z+/]{0,40}[\d=])([\w+/]
 digest       response=      response=\\?"([0-9a-f]{32,64})
 cookie       set-cookie     (?i:set-cookie[\\"']*\s{0,4}[:,]\s{0,4}[\\"']*)
                             [^\s"'=;:\[\]\\]{1,99}=([^\s;"',\\]+)
-cookie       cookie         (?i:(?<![\w-])cookie[\\"']*\s{0,4}[:,]\s{0,4}[\\"']*)
+cookie       cookie         (?i:(?:(?<![\w-])|(?<=\\[nrt]))cookie[\\"']*\s{0,4}[:,]\s{0,4}[\\"']*)
                             ([^\s"'=;:\[\]\\]{1,99}=[^\r\n"'\\]+)
 url          ://            (?<=[A-Za-z0-9])://[^\s/:@"'<>`]*:([^\s/"'<>`]+)@(?!sha256:)
 url          ://            (?i:postgres|postgresql|mysql|mongodb|mongodb\+srv|rediss?|amqps?
@@ -92,10 +86,10 @@ url          ://            (?i:postgres|postgresql|mysql|mongodb|mongodb\+srv|r
 url          ://            (?<=[A-Za-z0-9])://((?=[A-Za-z_-]{0,40}\d)[\w-]{20,})(?::[\w-]*)?@
 xml          </             (?i:<[\w.:-]*(?:passw(?:or)?d|passphrase|secret|token|api-?key)>)
                             ([^<\s]+)</
-sql          identified     (?i:identified\s{1,9}by\s{1,9})'([^'\n]+)'
-sql          password       (?i:with\s{1,9}(?:encrypted\s{1,9})?password\s{1,9})'([^'\n]+)'
-netrc        machine        \bmachine\s{1,9}\S{1,99}\s{1,9}login\s{1,9}\S{1,99}\s{1,9}
-                            password\s{1,9}(\S+)
+sql          identified,password (?i:identified\s{1,9}by|with\s{1,9}(?:encrypted\s{1,9})?password)
+                            \s{1,9}'([^'\n]+)'
+netrc        machine        EDGEmachine\s{1,9}\S{1,99}\s{1,9}login\s{1,9}\S{1,99}\s{1,9}
+                            password\s{1,9}([^\s"'\\]+)
 curl         curl           (?<=\s)(?:-u|--user)[ =]["']?[^\s:"'/]{1,99}:(?!\d+\b)([^\s"']+)
 """
 _PEM_NAME = r"(?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
@@ -108,15 +102,15 @@ _EDGE = (
 # What a name ends in, by how sure it makes us: a password may be any word, a token never is one,
 # and a mere `_key` is a secret only if its value looks random.
 _NAMED = {
-    "password": r"passw(?:or)?d|passphrase|pwd|(?<=[_-])pass|secret|mnemonic",
+    "password": r"passw(?:or)?d|passphrase|pwd|(?<=[_-])pass|secret|seed[_-]?phrase",
     "token": r"token|credentials?|client-key-data|authorization|(?:api|access|account|auth|secret"
     r"|private|signing|encryption|master|shared|license|session|service|webhook|app)[_-]?key",
     "key": r"(?<=[_-])(?:key|auth|pat|dsn)|(?<=[\"'])auth",
 }
-_COLOUR = r"(?:\x1b\[[\d;]*m){0,4}"
+_COLOUR = r"(?:(?:\x1b|\\u001b|\\x1b|\\033)\[[\d;]*m){0,4}"
 _JOINT = (
     rf"(?:[_-]?\d{{1,2}}|[_-]?confirm(?:ation)?)?{_COLOUR}(?:\\*[\"'`])?\]?{_COLOUR}(?:"
-    r"(?P<pair>(?:\s*,\s*|\s+)(?:\\*[\"'])?value(?:\\*[\"'])?[ \t]*[:=][ \t]*)"
+    r"(?P<pair>(?:\s*,\s*|(?:\\[nrt]|\s)+)(?:\\*[\"'])?value(?:\\*[\"'])?[ \t]*[:=][ \t]*)"
     r"|(?P<typed>:[ \t]*&?[\w.\[\]<>|]{1,40}[ \t]+=[ \t]+(?=\S))"
     r"|(?P<equals>(?:=>|:=|=(?!=)|%3[Dd])(?![ \t]))"
     r"|(?P<spaced>[ \t]*(?:=>|:=|=(?!=))[ \t]*)"
@@ -126,7 +120,7 @@ _JOINT = (
 _MARK = r"\[redacted:[\w.-]{1,40}:[0-9a-f]{8}\]"
 _QUOTED = (
     r"[burfBURF]{0,2}(?P<quote>\\*[\"'`])"
-    r"(?P<inside>(?:[^\\\"'`\n]+|(?!(?P=quote))(?:\\.|[^\\\n]))*)"
+    r"(?P<inside>(?:[^\\\"'`\n]+|(?!(?P=quote))(?:\\{3}[\"'`]|\\.|[^\\\n]))*)"
 )
 _BARE = r"(?:[^\s\"'`;,&<>\x1b\\]+|\\(?![nrtu\"'\\]))+"
 _BARE_LINE = r"(?:[^\s\"'\x1b\\]+|\\(?![nrtu\"'\\]))+"  # in an env file `,` `;` and `&` are value
@@ -136,7 +130,7 @@ _PLACEHOLDER = (
 )
 _CODE = (
     r"[&*!]?[A-Za-z_][\w.:$]*\??[(\[{<]|[A-Za-z_]+(?:(?:\.|::|->|\?\.)[A-Za-z_]+)+(?![\w.:$-])"
-    r"|&'?[a-z]+|\$\{[^}\s]*\}|[{<(\[]"
+    r"|(?:exports|module|self|this|process|settings|config|os)\.[\w.]+|&'?[a-z]+|\$\{[^}\s]*\}|[{<(\[]"
 )
 _PATH = r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@-]*)+"
 _HARMLESS_PREFIX = (
@@ -172,7 +166,7 @@ class _Redactor:
         self.sha256 = sha256
         rows = re.sub(r"\n +", "", PATTERNS).replace("EDGE", _EDGE).replace("PEMNAME", _PEM_NAME)
         cells = [row.split(None, 2) for row in rows.strip().splitlines()]
-        self.shapes = [(kind, hint, re.compile(regex)) for kind, hint, regex in cells]
+        self.shapes = [(kind, hints.split(","), re.compile(regex)) for kind, hints, regex in cells]
         names = "|".join(f"(?P<{sure}>{regex})" for sure, regex in _NAMED.items())
         self.named = re.compile(f"{_MARK}|(?:{names}){_JOINT}", re.IGNORECASE)
         self.quoted, self.bare = re.compile(_QUOTED), re.compile(_BARE)
@@ -181,7 +175,7 @@ class _Redactor:
         self.mark_or_code = re.compile(f"{_MARK}|{_CODE}")
         self.harmless_prefix = re.compile(f"(?:.*[^A-Za-z])?{_HARMLESS_PREFIX}", re.IGNORECASE)
         self.ends_here = re.compile(r"[ \t]*(?:$|[\r\n,;})\]\"'`#]|\\[nr\"'])")
-        self.last_word = re.compile(r"([A-Za-z]+),? $")
+        self.last_word = re.compile(r"(?:\\[nrt])?([A-Za-z]+),? $")
         self.words, self.declaring = set(_WORDS.split()), set(_DECLARING.split())
 
     def mark(self, kind: str, secret: str) -> str:
@@ -192,8 +186,8 @@ class _Redactor:
 
     def hide_shapes(self, text: str) -> str:
         lowered = text.lower()
-        for kind, hint, pattern in self.shapes:
-            if hint != "-" and hint not in lowered:
+        for kind, hints, pattern in self.shapes:
+            if not any(hint == "-" or hint in lowered for hint in hints):
                 continue
             kept, done = [""], 0
             for found in pattern.finditer(text):
@@ -229,6 +223,8 @@ class _Redactor:
         head = text[max(0, span[0] - 64) : span[0]]
         before = head.rstrip(_NAME_CHARACTERS)
         prefix = head[len(before) :]
+        if before.endswith("\\") and prefix[:1] in ("n", "r", "t"):
+            before, prefix = before[:-1] + "\n", prefix[1:]
         flag = prefix.startswith("--")
         if joint == "gap" and not flag:
             return nothing
@@ -242,34 +238,38 @@ class _Redactor:
         quoted = self.quoted.match(text, at)
         if quoted:
             start, stop = quoted.span("inside")
+            outside = prose and text[start : start + 1] in (")", ",", ";")
+            # in `getpass("Password: ")` and `ask("Your password: ")` the quote closes
+            if text[span[1] : at] == ": " and (outside or before.endswith(quoted["quote"])):
+                return nothing
         else:
             code = self.mark_or_code.match(text, at)
             if code:
                 return at, code.end(), False
-            line = certain and name.isupper() and (not before or before.endswith(("\n", "export ")))
+            lead = before.rstrip(" \t")
+            line = certain and name.isupper() and (not lead or lead.endswith(("\n", "export")))
             bare = (self.bare_line if line else self.bare).match(text, at)
             start, stop = at, at + len(bare.group().rstrip(".,:;)]}") if bare else "")
         value = text[start:stop]
         plain = value.replace("_", "").replace("-", "").isalpha()
-        random = not plain and any(map(str.isdigit, value))
+        random = not plain and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+        echo = name.lower() in value.lower() and value.isidentifier()  # password=raw_password
         own_names = ("", name.lower(), (prefix + name).lower())
-        phrase = name.lower() in ("passphrase", "mnemonic")
+        phrase = name.lower().endswith("phrase")
         just_token = sure == "token" and not prefix and name.lower() == "token"
         argument = joint == "equals" and text[stop : stop + 1] in (")", ",")
         rules = (
             (value.lower() in own_names or self.harmless(value), False),
-            (len(value) > 256, True),  # what is rejected is read again, so it has to be short
+            # a rejected word is read again, for names in it, so it has to be short
+            (not quoted and len(value) > 256, True),
             (any(map(str.isspace, value)), sure == "password" and (phrase or joint != "colon")),
             (self.path.fullmatch(value), False),
             (sure == "key", random and len(value) >= 16),
             (sure == "token" and len(value) < (12 if value.isdigit() else 6), False),
+            (echo and not certain and not (quoted and sure == "password"), False),
             (quoted, not (plain and len(value) < 24 and (prose or just_token))),
             (len(value) < 3, False),
             (certain, True),
-            (
-                name.lower() in value.lower() and value.isidentifier(),
-                False,
-            ),  # password=raw_password
             (joint == "gap" and (value[:1] == "-" or (plain and value.isupper())), False),
             (joint == "gap", sure == "password" or random),
             (joint == "colon" and not self.ends_here.match(text, stop), random and len(value) > 7),

@@ -23,7 +23,7 @@ from gsd_fsm.core.disk import (
 from gsd_fsm.core.errors import CannotWrite, Corrupt
 from gsd_fsm.core.events import VERSION
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import JOURNAL_NAME, copy_bytes, draft, set_aside
+from gsd_fsm.core.journal import JOURNAL_NAME, copy_bytes, draft, into_fold, set_aside
 from gsd_fsm.core.lock import acquire_lock, release_lock
 from gsd_fsm.core.scan import Position, scan
 
@@ -49,7 +49,9 @@ def cut_damage(path: str, fresh_id: str, now: int, lock_seconds: float = 10.0) -
         finally:
             release_lock(lock)
     except OSError as error:
-        raise CannotWrite("%s: %s" % (path, explain(error)), "free the cause, then try again") from error
+        raise CannotWrite(
+            "%s: %s" % (path, explain(error)), "free the cause, then try again"
+        ) from error
     finally:
         close_directory(directory)
 
@@ -58,7 +60,7 @@ def _cut(directory: Directory, fd: int, fresh_id: str, now: int) -> tuple[int, s
     size = system.fstat(fd).st_size
     world = World()
     try:
-        scan(lambda at, n: read_at(fd, at, n), size, Position(), world.apply)
+        scan(lambda at, n: read_at(fd, at, n), size, Position(), into_fold(world))
     except Corrupt as damage:
         good, what = damage.offset, "line %d: %s" % (damage.line, damage.what)
     else:

@@ -6,14 +6,14 @@ Everything else that is not a good line is corrupt.
 
 from __future__ import annotations
 
-from gsd_fsm.core.codec import MAX_LINE, SUM_TAIL, decode_line, sha256
+from gsd_fsm.core.codec import MAX_LINE, SUM_TAIL, sha256
 from gsd_fsm.core.errors import Corrupt, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-CHUNK = 1 << 20
+CHUNK = 1 << 16
 SECTOR = 512
 
 
@@ -55,17 +55,19 @@ def scan(
     read: Callable[[int, int], bytes],
     size: int,
     at: Position,
-    visit: Callable[[Any], None],
-    loads: Callable[[bytes], Any] = decode_line,
+    take: Callable[[bytes], None],
     sha: Any = sha256,
 ) -> Position:
-    """Visit every event up to `size` and return the position behind the last good one.
+    """Let `take` have every line with a right sum, up to `size`; the position behind the last.
 
-    Raises Corrupt at the first damage; a torn tail is only noted in the position.
+    Raises Corrupt at the first line that is damaged or that `take` refuses; a torn tail is only
+    noted in the position.
     """
     offset, number, previous = at.offset, at.line, at.sum.encode("ascii")
     reached = offset
     rest = b""
+    good = 0  # lines of this chunk
+    lines: list[bytes] = []
     try:
         while reached < size:
             chunk = read(reached, min(CHUNK, size - reached))
@@ -74,28 +76,40 @@ def scan(
             reached += len(chunk)
             lines = (rest + chunk).split(b"\n")
             rest = lines.pop()
+            good = 0
             for line in lines:
                 digest = sha(previous + line[:-26]).hexdigest()[:16].encode()
-                if line[-26:] != b',"sum":"' + digest + b'"}':
-                    if offset + len(line) + 1 == size and _lost_sector(line + b"\n", offset):
-                        rest = line + b"\n"
-                        break
-                    raise ValueError(_what_is_wrong(line))
+                if line[-18:-2] != digest or line[-26:-18] != b',"sum":"' or line[-2:] != b'"}':
+                    raise BadFrame(_what_is_wrong(line))
                 if len(line) >= MAX_LINE:
                     raise ValueError("longer than %d bytes" % MAX_LINE)
-                visit(loads(line))
+                take(line)
                 previous = digest
-                number += 1
-                offset += len(line) + 1
+                good += 1
+            number += good
+            offset += sum(map(len, lines)) + good
             if len(rest) > MAX_LINE and reached < size:
+                lines, good = [rest], 0
                 raise ValueError("longer than %d bytes" % MAX_LINE)
         end = Position(offset, number, previous.decode("ascii"))
+        lines, good = [rest], 0
         if rest:
-            _finish(end, rest, visit, loads)
+            _finish(end, rest, take)
     except (ValueError, Refused) as error:
+        number += good
+        offset += sum(map(len, lines[:good])) + good
+        bad = lines[good] + b"\n"
+        if offset + len(bad) == size and _lost_sector(bad, offset) and isinstance(error, BadFrame):
+            end = Position(offset, number, previous.decode("ascii"))
+            end.torn = len(bad)
+            return end
         message = error.message if isinstance(error, Refused) else str(error)
         raise Corrupt(message, number + 1, offset) from error
     return end
+
+
+class BadFrame(ValueError):
+    """A line whose sum is not right."""
 
 
 def _what_is_wrong(line: bytes) -> str:
@@ -110,12 +124,12 @@ def _what_is_wrong(line: bytes) -> str:
     return "its sum does not match: the line was changed, or lines before it are missing or moved"
 
 
-def _finish(end: Position, rest: bytes, visit: Callable[[Any], None], loads: Any) -> None:
+def _finish(end: Position, rest: bytes, take: Callable[[bytes], None]) -> None:
     """Judge the bytes after the last newline."""
     whole = rest.rstrip(b"\0")
     if len(rest) <= 2 * MAX_LINE:
         if whole and frame_ok(whole, end.sum):
-            visit(loads(whole))
+            take(whole)
             end.sum = whole[-18:-2].decode("ascii")
             end.line += 1
             end.unended = end.offset + len(whole)

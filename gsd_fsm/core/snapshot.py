@@ -23,7 +23,6 @@ from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.fold import FOLD_VERSION, World
 from gsd_fsm.core.loop import Loop, loop_to_dict
 from gsd_fsm.core.scan import Position
-from gsd_fsm.core.table import LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,25 +35,22 @@ MAX_SNAPSHOT = 8 << 20
 
 
 def world_to_dict(world: World) -> dict[str, Any]:
-    """The world without its past: live loops whole, of the ended ones only the last."""
-    last = world.last_ended()
-    kept = [loop for loop in world.loops.values() if loop.status in LIVE or loop is last]
-    names = {loop.id for loop in kept}
     return {
         "journal": world.journal,
         "seq": world.seq,
         "ts": world.ts,
         "backwards": world.backwards,
         "repairs": world.repairs,
-        "ended": [*world.ended, *(name for name in world.loops if name not in names)],
-        "loops": [loop_to_dict(loop) for loop in kept],
+        "ended": list(world.ended),
+        "loops": [loop_to_dict(loop) for loop in world.loops.values()],
     }
 
 
 def world_from_dict(data: dict[str, Any]) -> World:
     world = World()
-    for name in ("journal", "seq", "ts", "backwards", "repairs", "ended"):
+    for name in ("journal", "seq", "ts", "backwards", "repairs"):
         setattr(world, name, data[name])
+    world.ended = dict.fromkeys(data["ended"])
     world.loops = {known["id"]: Loop(**known) for known in data["loops"]}
     return world
 

@@ -6,7 +6,7 @@ Each event has a check, which refuses without touching anything, and a fact, whi
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop import MAX_ERRORS, failed_tasks, open_gaps
+from gsd_fsm.core.loop import MAX_ERRORS, open_gaps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def new_task(task_id: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known_task(loop: Loop, task_id: str) -> dict[str, Any] | None:
-    task = loop.tasks.get(task_id)
+    task: dict[str, Any] | None = loop.tasks.get(task_id)
     if task is None and not loop.accepts_tasks:
         raise Refused(
             "loop %s has no task %s" % (loop.id, task_id),
@@ -68,15 +68,21 @@ def check_task(loop: Loop, event: dict[str, Any]) -> None:
     if wanted not in moves:
         raise Refused(
             "task %s is %s and cannot become %s" % (data["task"], status, wanted),
-            "possible now: %s" % (", ".join((*moves, "failed")) if moves else "nothing, it is done"),
+            "possible now: %s"
+            % (", ".join((*moves, "failed")) if moves else "nothing, it is done"),
         )
     if "phase" in data and wanted != "running":
         raise Refused("a TDD phase belongs to a running task")
-    depends = task["depends"] if task is not None else ()
-    waiting_for = [d for d in depends if d in loop.tasks and not _is_done(loop.tasks[d])]
-    if wanted == "running" and waiting_for:
+    if wanted == "running" and task is not None and task["depends"]:
+        _check_dependencies(loop, task)
+
+
+def _check_dependencies(loop: Loop, task: dict[str, Any]) -> None:
+    known = [name for name in task["depends"] if name in loop.tasks]
+    unfinished = [name for name in known if not _is_done(loop.tasks[name])]
+    if unfinished:
         raise Refused(
-            "task %s depends on %s" % (data["task"], ", ".join(waiting_for)),
+            "task %s depends on %s" % (task["id"], ", ".join(unfinished)),
             "finish that first; 'gsd-fsm next' tells what can start",
         )
 
@@ -91,10 +97,13 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
     if task is None:
         task = loop.tasks[data["task"]] = new_task(data["task"], data)
     status = data["status"]
+    if task["status"] == "failed":
+        loop.failed -= 1
     task["status"] = status
-    for name in ("ref", "commit", "question"):
-        if name in data:
-            task[name] = data[name]
+    if len(data) > 2:
+        for name in ("ref", "commit", "question"):
+            if name in data:
+                task[name] = data[name]
     if status == "running":
         if data.get("phase") == "green":
             task["attempts"] = task["attempts"] + 1 if task["phase"] == "green" else 1
@@ -105,7 +114,7 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
         task["transient"] = 0
         loop.repeats = 0
         loop.transient = 0
-        loop.moved = True
+        loop.advanced = True
 
 
 def check_failure(loop: Loop, event: dict[str, Any]) -> None:
@@ -161,12 +170,13 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
         task = loop.tasks.get(task_id)
         if task is None:
             task = loop.tasks[task_id] = new_task(task_id, {})
+        if task["status"] != "failed":
+            loop.failed += 1
         task["status"] = "failed"
         task["transient"] = task["transient"] + 1 if transient else 0
         if not code:
             task["retries"] += 1
         _keep_error(task["errors"], error)
-        loop.moved = True
     _keep_error(loop.errors, error)
     if code:
         loop.pause_code = code
@@ -175,7 +185,8 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
 
 def _keep_error(errors: list[dict[str, Any]], error: dict[str, Any]) -> None:
     # A repeated error moves to the end instead of pushing out a different one.
-    errors[:] = [e for e in errors if e["signature"] != error["signature"]][1 - MAX_ERRORS :]
+    if errors:
+        errors[:] = [e for e in errors if e["signature"] != error["signature"]][1 - MAX_ERRORS :]
     errors.append(error)
 
 
@@ -191,9 +202,9 @@ def _pause_reason(loop: Loop, data: dict[str, Any], code: str) -> str:
 
 
 def recovers(loop: Loop, event: dict[str, Any]) -> bool:
-    data = event["data"]
-    others = [task_id for task_id in failed_tasks(loop) if task_id != data["task"]]
-    return not others
+    """Whether no task is failed any more after this event."""
+    task = loop.tasks.get(event["data"]["task"])
+    return bool(loop.failed == (task is not None and task["status"] == "failed"))
 
 
 def recovers_with_gaps(loop: Loop, event: dict[str, Any]) -> bool:
