@@ -177,8 +177,8 @@ class _Kept:
 
     def evidence(self) -> tuple[str, str, str]:
         """Return tail, digest and likeness, all three of text that was redacted first."""
-        from gsd_fsm.core.redact import redact  # noqa: PLC0415 — only needed once there is output
-        from gsd_fsm.likeness import likeness  # noqa: PLC0415
+        from gsd_fsm.core.redact import redact
+        from gsd_fsm.likeness import likeness
 
         if self.total > KEPT_BYTES and (cut := FIRST_LINE.match(self.last)):
             self._drop(cut.end())  # half a line may hold half a secret, which no pattern knows

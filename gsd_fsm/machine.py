@@ -7,8 +7,9 @@ from typing import Any
 
 from transitions import EventData, Machine, MachineError
 
-from gsd_fsm.core.fold import CHECKS, CONDITIONS, FACTS, World, arrive, illegal, trigger_of
+from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.rules import CHECKS, CONDITIONS, FACTS, arrive, illegal, trigger_of
 from gsd_fsm.core.table import STATUSES, flat_rows
 
 

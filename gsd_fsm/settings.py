@@ -94,7 +94,7 @@ _LEXEME = r"""
 
 def user_file() -> Path:
     """Return where the user's own settings are, whether or not that file exists."""
-    import platformdirs  # noqa: PLC0415 - start-up time is a promise
+    import platformdirs
 
     return Path(platformdirs.user_config_dir("gsd-fsm", appauthor=False)) / FILE_NAME
 
@@ -139,9 +139,9 @@ def _open_at_once(path: str, flags: int) -> int:
 
 def _parse(path: Path, content: bytes) -> dict[str, Setting]:
     if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415 - only a file needs it
+        import tomllib
     else:
-        import tomli as tomllib  # noqa: PLC0415 - only a file needs it
+        import tomli as tomllib
 
     found: dict[str, Setting] = {}
     try:
@@ -185,8 +185,8 @@ def _validate(where: str, name: str, value: object, is_table: bool, is_repeated:
     key = _KEY_NAMED.get(name)
     if key is not None and not is_repeated and key.rule.accepts(value):
         return
-    import difflib  # noqa: PLC0415 - only a mistake needs it
-    import json  # noqa: PLC0415 - only a mistake needs it
+    import difflib
+    import json
 
     if key is None and is_table:
         raise UsageError(f"{where}: unknown table {name[:80]!r}", "settings stand in no table")

@@ -215,10 +215,9 @@ def _limits(gsd: str, options: dict[str, Any], tasks: int) -> dict[str, Any]:
         "stuck_limit": pick("stuck_limit", "stuck_limit"),
         "idle_limit": pick("idle_limit", "idle_limit"),
     }
-    for name, value in (
-        ("budget_usd", pick("budget", "budget_usd")),
-        ("max_minutes", pick("max_minutes", "max_minutes")),
-    ):
-        if value is not None:
-            limits[name] = value
+    optional = {
+        "budget_usd": pick("budget", "budget_usd"),
+        "max_minutes": pick("max_minutes", "max_minutes"),
+    }
+    limits.update({name: value for name, value in optional.items() if value is not None})
     return {"mode": pick("mode", "mode"), "auto_loop": found["auto_loop"], "limits": limits}

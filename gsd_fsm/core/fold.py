@@ -5,58 +5,13 @@ from __future__ import annotations
 from gsd_fsm.core.clock import to_ms
 from gsd_fsm.core.errors import Newer, Refused
 from gsd_fsm.core.events import PAYLOADS, check_event
-from gsd_fsm.core.flow import (
-    check_answer,
-    check_cancel,
-    check_resume,
-    check_start,
-    fact_answer,
-    fact_checkpoint,
-    fact_issue,
-    fact_iteration,
-    fact_mode,
-    fact_note,
-    fact_pause,
-    fact_plan,
-    fact_resume,
-    fact_session,
-    fact_spend,
-    fact_start,
-    fact_stop,
-    fact_wait,
-)
-from gsd_fsm.core.loop import MAX_HISTORY, Loop
-from gsd_fsm.core.proof import (
-    check_complete,
-    check_criterion,
-    check_exit,
-    check_review_passed,
-    check_stage,
-    fact_criterion,
-    fact_exit,
-    fact_review,
-    fact_score,
-    fact_stage,
-    fact_verified,
-)
-from gsd_fsm.core.table import ACTIVE, ARROWS, FINAL, LIVE, VERBS, possible_verbs
-from gsd_fsm.core.work import (
-    check_failure,
-    check_gap,
-    check_task,
-    fact_failure,
-    fact_gap,
-    fact_task,
-    leaves_gaps,
-    may_retry,
-    recovers,
-    recovers_with_gaps,
-    stops_at_gaps,
-)
+from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.rules import COMPOUND, PLANS, arrive, illegal, trigger_of
+from gsd_fsm.core.table import ACTIVE, FINAL, LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any
 
     Event = dict[str, Any]
 
@@ -64,139 +19,7 @@ if TYPE_CHECKING:
 FOLD_VERSION = 1
 # Events that concern more than the one loop they name.
 _WORLDLY = frozenset(("journal", "repair", "start", "resume", "session"))
-# Events whose action belongs to their trigger.
-_COMPOUND = frozenset(("gap", "review"))
 _ALIVE = frozenset(("agent", "human"))
-
-
-def _came_from(origin: str) -> Callable[[Loop, Event], bool]:
-    def came_from(loop: Loop, event: Event) -> bool:
-        before = loop.before_wait if loop.status == "waiting" else loop.before_pause
-        return bool(before == origin)
-
-    return came_from
-
-
-CONDITIONS: dict[str, Callable[[Loop, Event], bool]] = {
-    "may_retry": may_retry,
-    "recovers": recovers,
-    "recovers_with_gaps": recovers_with_gaps,
-    "stops_at_gaps": stops_at_gaps,
-    "leaves_gaps": leaves_gaps,
-}
-for _origin in (*ACTIVE, "waiting"):
-    CONDITIONS["was_" + _origin] = _came_from(_origin)
-
-CHECKS: dict[str, Callable[[Loop, Event], None]] = {
-    "start": check_start,
-    "task": check_task,
-    "failure": check_failure,
-    "gap.found": check_gap,
-    "gap.reopened": check_gap,
-    "gap.closed": check_gap,
-    "criterion": check_criterion,
-    "exit": check_exit,
-    "review.passed": check_review_passed,
-    "stage": check_stage,
-    "answer": check_answer,
-    "resume": check_resume,
-    "cancel": check_cancel,
-    "complete": check_complete,
-}
-
-
-def _no_fact(loop: Loop, event: Event) -> None:
-    """The change of status says it all."""
-
-
-FACTS: dict[str, Callable[[Loop, Event], None]] = {
-    "start": fact_start,
-    "iteration": fact_iteration,
-    "failure": fact_failure,
-    "task": fact_task,
-    "gap.found": fact_gap,
-    "gap.reopened": fact_gap,
-    "gap.closed": fact_gap,
-    "review.begun": fact_review,
-    "review.passed": fact_review,
-    "review.failed": fact_review,
-    "review.light": fact_review,
-    "wait": fact_wait,
-    "answer": fact_answer,
-    "resume": fact_resume,
-    "pause": fact_pause,
-    "complete": _no_fact,
-    "cancel": _no_fact,
-    "session": fact_session,
-    "criterion": fact_criterion,
-    "verified": fact_verified,
-    "exit": fact_exit,
-    "stage": fact_stage,
-    "score": fact_score,
-    "plan": fact_plan,
-    "mode": fact_mode,
-    "spend": fact_spend,
-    "note": fact_note,
-    "issue": fact_issue,
-    "stop": fact_stop,
-    "checkpoint": fact_checkpoint,
-}
-
-
-def _plans() -> dict[str, dict[str, tuple[Any, Any, Any, str]]]:
-    """The table made ready for the fold: trigger -> source -> (check, conditions, fact, dest).
-
-    `conditions` is None where the destination is certain, as it mostly is.
-    """
-    plans: dict[str, dict[str, tuple[Any, Any, Any, str]]] = {}
-    for trigger, sources in ARROWS.items():
-        plans[trigger] = {}
-        for source, arrows in sources.items():
-            choices = [(CONDITIONS[name] if name else None, dest) for name, dest in arrows]
-            certain = choices[0][0] is None
-            plans[trigger][source] = (
-                CHECKS.get(trigger),
-                None if certain else tuple(choices),
-                FACTS[trigger],
-                choices[0][1],
-            )
-    return plans
-
-
-PLANS = _plans()
-
-
-def trigger_of(event: Event) -> str:
-    """The row of the table that this event is about."""
-    kind: str = event["type"]
-    if kind in _COMPOUND:
-        return kind + "." + str(event["data"]["action"])
-    return kind
-
-
-def illegal(loop: Loop, trigger: str) -> Refused:
-    """The refusal for a trigger that has no row here: names the state and what is possible."""
-    verbs = possible_verbs(loop.status)
-    return Refused(
-        "loop %s is %s: %s is not possible now"
-        % (loop.id, loop.status, VERBS.get(trigger, trigger)),
-        "possible now: %s" % ", ".join(verbs)
-        if verbs
-        else "it is final; 'gsd-fsm start' makes a new loop",
-    )
-
-
-def arrive(loop: Loop, event: Event, source: str, dest: str) -> None:
-    """Write down a change of status."""
-    if dest == "paused":
-        loop.before_pause = source
-        loop.prompted = False
-    loop.status = dest
-    data = event["data"]
-    about = data.get("task") or data.get("gap") or loop.pause_code or ""
-    loop.history.append([event["seq"], event["ts"], source, dest, event["type"], about])
-    if len(loop.history) > MAX_HISTORY:
-        del loop.history[0]
 
 
 class World:
@@ -296,7 +119,7 @@ class World:
     def step(self, loop: Loop, event: Event) -> None:
         """One arrow of the table."""
         trigger = event["type"]
-        if trigger in _COMPOUND:
+        if trigger in COMPOUND:
             trigger = trigger_of(event)
         source = loop.status
         plan = PLANS[trigger].get(source)

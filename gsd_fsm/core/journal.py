@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.aside import set_aside
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.codec import encode_event, sha256
 from gsd_fsm.core.disk import (
     CREATE,
-    EXCLUSIVE,
     READ,
     WRITE,
     close_directory,
@@ -14,7 +14,6 @@ from gsd_fsm.core.disk import (
     identity,
     join,
     open_directory,
-    open_in,
     open_regular,
     read_at,
     sync,
@@ -25,7 +24,7 @@ from gsd_fsm.core.errors import CannotWrite, Corrupt, NotFound, UsageError
 from gsd_fsm.core.events import VERSION, load_event
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.lock import acquire_lock, release_lock, wait_for_writer
-from gsd_fsm.core.scan import CHUNK, Position, scan
+from gsd_fsm.core.scan import Position, scan
 from gsd_fsm.core.snapshot import load_snapshot, save_snapshot
 
 TYPE_CHECKING = False
@@ -272,31 +271,3 @@ def create_journal(path: str, journal_id: str, now: int, lock_seconds: float = 1
     Journal(path, lock_seconds, lambda: now).transact(
         lambda world, _: [] if world.seq else [header]
     )
-
-
-def set_aside(directory: Directory, fd: int, start: int, end: int, now: int) -> str:
-    """Keep these bytes of the file under a new name, synced; the name."""
-    stamp = to_iso(now).translate({ord(mark): None for mark in "-:."})
-    base = "journal.broken-%s-%d" % (stamp, system.getpid())
-    for count in range(1000):
-        name = "%s-%d" % (base, count) if count else base
-        try:
-            copy = open_in(directory, name, WRITE | CREATE | EXCLUSIVE)
-        except FileExistsError:
-            continue
-        try:
-            copy_bytes(fd, copy, start, end)
-            sync(copy)
-        finally:
-            system.close(copy)
-        sync_directory(directory)
-        return name
-    raise CannotWrite("no name is left to set the broken bytes aside")
-
-
-def copy_bytes(source: int, target: int, start: int, end: int) -> None:
-    while start < end:
-        view = memoryview(read_at(source, start, min(CHUNK, end - start)))
-        start += len(view) or end
-        while view:
-            view = view[system.write(target, view) :]

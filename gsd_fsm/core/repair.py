@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.aside import copy_bytes, set_aside
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.codec import encode_event
 from gsd_fsm.core.disk import (
@@ -23,7 +24,7 @@ from gsd_fsm.core.disk import (
 from gsd_fsm.core.errors import CannotWrite, Corrupt
 from gsd_fsm.core.events import VERSION
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import JOURNAL_NAME, copy_bytes, draft, into_fold, set_aside
+from gsd_fsm.core.journal import JOURNAL_NAME, draft, into_fold
 from gsd_fsm.core.lock import acquire_lock, release_lock
 from gsd_fsm.core.scan import Position, scan
 

@@ -34,7 +34,7 @@ class Position:
 def frame_ok(line: bytes, previous: str) -> bool:
     """Whether this line, without its newline, carries the right sum."""
     digest = sha256(previous.encode("ascii") + line[:-SUM_TAIL]).hexdigest()[:16]
-    return line[-SUM_TAIL:] == b',"sum":"' + digest.encode("ascii") + b'"}'
+    return bool(line[-SUM_TAIL:] == b',"sum":"' + digest.encode("ascii") + b'"}')
 
 
 def _lost_sector(line: bytes, offset: int) -> bool:
