@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from gsd_fsm.core.codec import MAX_DEPTH, SUM_TAIL, check_value
+from gsd_fsm.core.codec import MAX_DEPTH, SUM_TAIL, check_value, dumps
 from gsd_fsm.core.events import check_event, check_time
 from gsd_fsm.core.fold import World
 
@@ -66,10 +66,10 @@ def in_bulk(world: World) -> Callable[[bytes], None]:
     def parse(line: bytes, start: int, split: int) -> None:
         event = fast_load_event(line)
         fold(event)
-        middle = line[start:split]
-        # Only our own order of members is remembered, so that parts can be put together again.
-        if split < 0 or len(line) > _SHORT or b"{" in middle or list(event)[-2:] != ["data", "sum"]:
+        # Only lines just as we write them are remembered: their parts can be put together anew.
+        if len(line) > _SHORT or dumps(event) != str(line, "ascii"):
             return
+        middle = line[start:split]
         checked = payloads.setdefault(event["type"], {})
         if len(middles) >= _REMEMBERED or len(checked) >= _REMEMBERED:
             middles.clear()

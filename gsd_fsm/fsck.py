@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gsd_fsm.bulk import in_bulk
-from gsd_fsm.core.codec import SUM_TAIL
+from gsd_fsm.core.codec import MAX_LINE, SUM_TAIL
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.scan import frame_ok
@@ -42,12 +42,12 @@ def examine(journal: Journal) -> dict[str, Any]:
 def _further_damage(file: Any, number: int, offset: int) -> list[dict[str, Any]]:
     """Lines behind the first damage that do not even follow from the line before them."""
     found: list[dict[str, Any]] = []
-    line = file.readline()
-    while len(found) < MAX_REPORTED - 1:
+    line = file.readline(MAX_LINE + 1)
+    while len(found) < MAX_REPORTED - 1 and line.endswith(b"\n"):
         offset += len(line)
         number += 1
         stored = line.rstrip(b"\n")[-SUM_TAIL:][8:24].decode("ascii", "replace")
-        line = file.readline()
+        line = file.readline(MAX_LINE + 1)
         if not line:
             break
         if not (stored.isascii() and frame_ok(line.rstrip(b"\n"), stored)):

@@ -135,7 +135,7 @@ def _is_evidence(value: Any) -> bool:
 
 
 def _one_of(*words: str) -> Any:
-    return frozenset(words).__contains__
+    return lambda value: type(value) is str and value in words
 
 
 # type -> (required, every known field and its rule)
@@ -201,6 +201,9 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "checkpoint": (("name",), {"name": str, "commit": str, "task": is_id}),
 }  # fmt: skip
 
+MEMBERS = frozenset(
+    ("v", "seq", "ts", "loop", "type", "by", "session", "client", "optional", "data", "sum")
+)
 # These stand outside every loop.
 OF_THE_JOURNAL = ("journal", "repair")
 
@@ -230,13 +233,15 @@ def check_event(event: Any) -> None:
     if type(event) is not dict:
         raise ValueError("not a JSON object")
     try:
-        version, _, loop, kind = event["v"], event["seq"], event["loop"], event["type"]
+        version, seq, loop, kind = event["v"], event["seq"], event["loop"], event["type"]
         by, data = event["by"], event["data"]
         check_time(event["ts"])
     except KeyError as missing:
         raise ValueError("no member %s" % missing) from None
     if version != VERSION or type(version) is not int:
         raise Newer("an event has version %.20r" % (version,))
+    if type(seq) is not int:
+        raise ValueError("seq is not a number")
     if type(by) is not str or by not in _known_by:
         raise ValueError("by is none of %s" % ", ".join(BY))
     if type(data) is not dict:
@@ -244,14 +249,13 @@ def check_event(event: Any) -> None:
     payload = PAYLOADS.get(kind) if type(kind) is str else None
     if payload is None:
         if event.get("optional") is True:
+            check_value(event)
             return
         raise ValueError("unknown event type %.40r" % (kind,))
     if not is_id(loop) and (loop is not None or kind not in OF_THE_JOURNAL):
         raise ValueError("loop is not an id")
-    if len(event) > 8 and not (
-        is_session(event.get("session", "-")) and is_session(event.get("client", "-"))
-    ):
-        raise ValueError("session or client is not a name")
+    if len(event) > 7:
+        _check_members(event)
     required, fields = payload
     for name in required:
         if name not in data:
@@ -267,9 +271,25 @@ def check_event(event: Any) -> None:
             raise ValueError("%s.%s is not acceptable" % (kind, name))
 
 
+def _check_members(event: dict[str, Any]) -> None:
+    unknown = [name for name in event if name not in MEMBERS]
+    if unknown:
+        raise ValueError("unknown member %.40r" % unknown[0])
+    if not (is_session(event.get("session", "-")) and is_session(event.get("client", "-"))):
+        raise ValueError("session or client is not a name")
+    if type(event.get("optional", False)) is not bool:
+        raise ValueError("optional is not a flag")
+
+
 def is_session(text: Any) -> bool:
     """Whether this can be a session's or client's name: short printable ASCII without blanks."""
-    return type(text) is str and 0 < len(text) <= 200 and text.isprintable() and " " not in text
+    return (
+        type(text) is str
+        and 0 < len(text) <= 200
+        and text.isascii()
+        and text.isprintable()
+        and " " not in text
+    )
 
 
 def load_event(line: bytes) -> Any:

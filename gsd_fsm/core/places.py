@@ -6,8 +6,24 @@ import sys
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.codec import digest_of, dumps
-from gsd_fsm.core.disk import WINDOWS, explain, getenv, join, system
+from gsd_fsm.core.disk import (
+    CREATE,
+    WINDOWS,
+    WRITE,
+    close_directory,
+    explain,
+    getenv,
+    join,
+    open_directory,
+    open_regular,
+    read_at,
+    system,
+)
 from gsd_fsm.core.errors import CannotWrite, NotFound
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsd_fsm.core.disk import Directory
 
 GSD = ".gsd"
 IGNORED = (
@@ -94,21 +110,28 @@ def make_gsd(path: str) -> None:
             system.mkdir(path, 0o700)
         except FileExistsError:
             pass
-        ignore = join(path, ".gitignore")
-        kept = ""
-        if _exists(ignore):
-            with open(ignore, encoding="utf-8", errors="surrogateescape") as file:
-                kept = file.read()
-        lines = kept.splitlines()
-        new = [name for name in IGNORED if name not in lines]
-        if new:
-            glue = "\n" if kept and not kept.endswith("\n") else ""
-            with open(ignore, "a", encoding="utf-8", newline="\n") as file:
-                file.write(glue + "\n".join(new) + "\n")
+        directory = open_directory(path)
+        try:
+            _ignore_our_files(directory)
+        finally:
+            close_directory(directory)
     except OSError as error:
         raise CannotWrite(
             "%s cannot be made: %s" % (path, explain(error)), "make the directory writable"
         ) from error
+
+
+def _ignore_our_files(directory: Directory) -> None:
+    fd = open_regular(directory, ".gitignore", WRITE | CREATE)
+    try:
+        kept = read_at(fd, 0, 1 << 20)
+        lines = kept.decode("utf-8", "replace").splitlines()
+        new = [name for name in IGNORED if name not in lines]
+        if new:
+            glue = "\n" if kept and not kept.endswith(b"\n") else ""
+            system.write(fd, (glue + "\n".join(new) + "\n").encode("ascii"))
+    finally:
+        system.close(fd)
 
 
 def state_directory() -> str:
