@@ -12,6 +12,7 @@ from gsd_fsm.core.sanitize import clean
 MAX_INPUT = 16 << 20
 LONG = 6_000
 GOAL = 24_000
+WINDOW = 64_000
 
 
 def read_text(given: str | None, file: str | None, what: str) -> str | None:
@@ -36,11 +37,19 @@ def read_text(given: str | None, file: str | None, what: str) -> str | None:
     return raw.decode("utf-8-sig", "replace").replace("\r\n", "\n").rstrip("\n")
 
 
+def _ends(text: str) -> str:
+    """Of a huge text its two ends, cut at blanks: half a secret is one that no pattern knows."""
+    if len(text) <= 4 * WINDOW:
+        return text
+    head, tail = text[:WINDOW].rsplit(None, 1)[0], text[-WINDOW:].split(None, 1)[-1]
+    return f"{head}\n…[{len(text) - len(head) - len(tail)} characters]…\n{tail}"
+
+
 def keep(text: str, limit: int = LONG) -> str:
     """The text without secrets, and short enough: of a long one its beginning and its end."""
     from gsd_fsm.core.redact import redact
 
-    text = redact(clean(text))
+    text = redact(_ends(clean(text)))
     size = len(quote(text))
     if size <= limit:
         return text
@@ -55,6 +64,8 @@ def whole(text: str, what: str, limit: int = GOAL) -> str:
     """The text without secrets; UsageError when it is too long to be kept as it is."""
     from gsd_fsm.core.redact import redact
 
+    if len(text) > 4 * limit:  # not worth the search for secrets
+        raise UsageError(f"{what} is longer than {limit} bytes", "keep details in a file it names")
     text = redact(clean(text)).strip()
     if not text:
         raise UsageError(f"{what} is empty")

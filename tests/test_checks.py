@@ -18,13 +18,17 @@ TOKEN = "ghp_" + "a1B2" * 9
 
 # A process that can be watched: it says hello on a socket and lives until the socket is closed.
 WATCHED = """
-import signal, socket, sys
+import os, signal, socket, sys
 if "deaf" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 line = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-line.settimeout(30)
+line.settimeout(90)
 line.sendall(b"!")
-line.recv(1)
+if line.recv(1) == b"w":
+    for _ in range(200):
+        os.write(1, bytes(10000))
+    line.sendall(b"w")
+    line.recv(1)
 """
 PARENT = """
 import subprocess, sys
@@ -72,6 +76,11 @@ class Watch:
         except BlockingIOError:
             return True
 
+    def can_go_on_writing(self):
+        self.line.settimeout(AGES)
+        self.line.sendall(b"w")
+        return self.line.recv(1) == b"w"
+
     def close(self):
         for it in (self.line, self.server):
             if it:
@@ -83,6 +92,20 @@ def watch(tmp_path):
     watch = Watch(tmp_path)
     yield watch
     watch.close()
+
+
+@pytest.fixture
+def _typed_input():
+    """Put something to read on the standard input of this process."""
+    reader, writer = os.pipe()
+    os.write(writer, b"typed")
+    os.close(writer)
+    saved = os.dup(0)
+    os.dup2(reader, 0)
+    yield
+    os.dup2(saved, 0)
+    os.close(saved)
+    os.close(reader)
 
 
 @pytest.fixture
@@ -126,6 +149,7 @@ def test_death_by_a_signal_is_128_and_its_number(tmp_path):
     assert run_check("kill -9 $$", tmp_path, AGES).exit_code == 128 + 9
 
 
+@pytest.mark.usefixtures("_typed_input")
 def test_the_command_runs_there_with_our_environment_and_no_input(python, tmp_path, monkeypatch):
     monkeypatch.setenv("FROM_CALLER", "passed on")
     monkeypatch.delenv("GSD_FSM_CHECK", raising=False)
@@ -197,6 +221,7 @@ def test_a_child_left_behind_with_the_pipe_holds_up_nobody(watch, python, tmp_pa
     outcome = run_check(python(source, "watched.py", str(watch.port)), tmp_path, AGES)
     watch.greet()
     assert watch.is_alive()
+    assert watch.can_go_on_writing()
     assert (outcome.exit_code, outcome.tail, outcome.timed_out) == (4, "done", False)
 
 

@@ -104,7 +104,11 @@ def run(arguments: list[str]) -> int:
             stream.reconfigure(errors="replace")  # a console that cannot show a sign shows "?"
     as_json = "--json" in arguments
     try:
-        return int(cli.main(arguments, prog_name="gsd-fsm", standalone_mode=False) or 0)
+        # Not cli.main: it answers a broken pipe itself, with exit code 1.
+        with cli.make_context("gsd-fsm", list(arguments)) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as left:
+        return left.exit_code
     except GsdError as error:
         return _tell(error.message, error.hint, error.exit_code, as_json)
     except click.UsageError as error:
@@ -125,6 +129,7 @@ def run(arguments: list[str]) -> int:
         place = f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}"
         told = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
         return _tell(told, "please report it; the journal is safe", 1, as_json)
+    return 0
 
 
 def _tell(message: str, hint: str, code: int, as_json: bool) -> int:

@@ -78,7 +78,12 @@ def replay(call: Call, *, at: int | None, until: str | None, events: bool, stric
 
 def _close(call: Call, found: Replay) -> None:
     world = found.world
-    loop = call.look_at(world) if world.loops else None
+    try:
+        loop = call.look_at(world) if world.loops else None
+    except UsageError:
+        if call.json:
+            raise
+        loop = None  # several are live: the timeline has shown them all
     view = status_view(loop, found.head) if loop else None
     if call.json:
         status = loop.status if loop else None

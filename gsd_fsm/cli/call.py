@@ -12,10 +12,10 @@ import click
 from gsd_fsm.caller import Caller, caller
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, NotFound, UsageError
-from gsd_fsm.core.events import is_id
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import Journal, draft
 from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.payloads import is_id
 from gsd_fsm.core.places import find_gsd, is_registered
 from gsd_fsm.core.sanitize import display
 
@@ -90,11 +90,10 @@ class Call:
         chosen: list[Loop] = []
 
         def decide(world: World, now: int) -> list[Event]:
-            require_trust(world, journal.path)
             chosen.append(self.choose(world))
             return build(chosen[0], world, now)
 
-        journal.transact(decide)
+        journal.transact(decide, lambda world: require_trust(world, journal.path))
         return journal, chosen[0]
 
     def append_one(self, kind: str, data: dict[str, Any], said: str, by: str = "") -> None:

@@ -8,9 +8,9 @@ import click
 
 from gsd_fsm.cli.call import Call, Event, verb
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.core.events import MODES, STAGES
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.payloads import MODES, STAGES
 from gsd_fsm.core.proof import missing
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep, read_text

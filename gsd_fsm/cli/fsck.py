@@ -44,7 +44,9 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
 
 
 def _words(report: dict[str, Any], journal: Journal) -> list[str]:
-    lines = [f"{journal.journal_path()}: {report['events']} good events, head {report['head']}"]
+    lines = [
+        display(f"{journal.journal_path()}: {report['events']} good events, head {report['head']}")
+    ]
     lines += [
         display(f"line {found['line']}, byte {found['offset']}: {found['what']}")
         for found in report["damage"]

@@ -8,9 +8,9 @@ import click
 
 from gsd_fsm.cli.call import Call, Event, verb
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.events import is_id
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.payloads import is_id
 from gsd_fsm.texts import keep
 
 _ACTIONS = {"found": "found", "close": "closed", "reopen": "reopened"}
@@ -52,7 +52,7 @@ def gap(call: Call, *, action: str, gap_id: str | None, kind: str, **found: str 
         if action == "found":
             details = {"kind": kind, **data}
             known = _same_gap(loop, details, gap_id)
-            named.append(known or gap_id or f"G{len(loop.gaps) + 1}")
+            named.append(known or gap_id or _free_id(loop))
             reopens = known is not None and loop.gaps[known]["status"] == "closed"
             done = "reopened" if reopens else "found"
         else:
@@ -62,6 +62,13 @@ def gap(call: Call, *, action: str, gap_id: str | None, kind: str, **found: str 
 
     journal, loop = call.append(build)
     call.acknowledge(journal, loop, f"Gap {named[0]}: {_ACTIONS[action]}.", gap=named[0])
+
+
+def _free_id(loop: Loop) -> str:
+    number = len(loop.gaps) + 1
+    while f"G{number}" in loop.gaps:
+        number += 1
+    return f"G{number}"
 
 
 def _same_gap(loop: Loop, details: dict[str, Any], gap_id: str | None) -> str | None:

@@ -91,9 +91,9 @@ def why(call: Call, *, seq: int | None) -> None:
     if not decided:
         raise NotFound("no stop of this loop was decided yet", "gsd-fsm status")
     event, source = decided[0]
-    if event["loop"] is None:
-        raise UsageError(f"event {seq} belongs to no loop", "gsd-fsm replay lists the events")
     replay.run(at=event["seq"])
+    if event["loop"] not in replay.world.loops:
+        raise UsageError(f"event {seq} belongs to no loop", "gsd-fsm replay lists the events")
     decision, code, reason = explain_decision(event, replay.world.loops[event["loop"]], source)
     facts = {"loop": event["loop"], "seq": event["seq"], "type": event["type"]}
     words = {"block": "Blocked", "allow": "Allowed"}.get(decision, "No stop")

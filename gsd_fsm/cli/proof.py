@@ -20,7 +20,7 @@ def find_criterion(loop: Loop, wanted: str) -> str:
     if wanted in loop.criteria:
         return wanted
     names = list(loop.criteria)
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
+    if wanted.isdecimal() and len(wanted) < 10 and 1 <= int(wanted) <= len(names):
         return str(names[int(wanted) - 1])
     listed = "; ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "none"
     raise UsageError(f"loop {loop.id} has no criterion {wanted!r}", f"its criteria: {listed}")
@@ -69,6 +69,8 @@ def review(call: Call, *, action: str, report: str | None, **numbers: float | No
     data: dict[str, Any] = {"action": action}
     for name, value in numbers.items():
         if value is not None:
+            if not value < 1e9:
+                raise UsageError(f"--{name} is no number that counts")
             data[name] = int(value) if value == int(value) else value
     if report:
         data["report"] = keep(report)

@@ -14,9 +14,9 @@ from gsd_fsm import settings
 from gsd_fsm.cli.call import Call, Event, require_trust, verb
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
-from gsd_fsm.core.events import KINDS, MODES, is_id
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import JOURNAL_NAME, Journal, create_journal
+from gsd_fsm.core.payloads import KINDS, MODES, is_id
 from gsd_fsm.core.places import find_gsd, is_registered, make_gsd, new_gsd, register
 from gsd_fsm.texts import read_text, whole
 
@@ -98,11 +98,10 @@ def start(
     loop_id = new_id("lp", 6)
 
     def decide(world: World, _now: int) -> list[Event]:
-        require_trust(world, gsd)
         drafts = _cancellation(call, world) if fresh else []
         return [*drafts, {**call.event("start", None, data), "loop": loop_id}]
 
-    journal.transact(decide)
+    journal.transact(decide, lambda world: require_trust(world, gsd))
     loop = journal.world.loops[loop_id]
     owner = "" if loop.owner else " The next session that gets a prompt here will own it."
     made = "" if known else f"Made {gsd}. "
@@ -119,7 +118,7 @@ def _locate(call: Call) -> str:
 def _prepare_journal(gsd: str) -> bool:
     """Make and register the journal unless it is there; False when it is new."""
     path = os.path.join(gsd, JOURNAL_NAME)
-    if os.path.lexists(path) and (not os.path.isfile(path) or os.path.getsize(path)):
+    if os.path.lexists(path) and Journal(gsd).glance().seq:
         return True
     make_gsd(gsd)
     journal_id = new_id("j", 12)
@@ -181,10 +180,14 @@ def _frame(options: dict[str, Any], start: Path) -> dict[str, Any]:
     frame: dict[str, Any] = {}
     phase = options["phase"]
     if phase is not None:
-        frame["phase"] = int(phase) if phase.isdecimal() else whole(phase, "the phase", 100)
+        frame["phase"] = (
+            int(phase) if phase.isdecimal() and len(phase) < 16 else whole(phase, "the phase", 100)
+        )
     if options["plan"] is not None:
         plan = start / options["plan"]
         try:
+            if plan.exists() and not plan.is_file():
+                raise UsageError(f"{plan} cannot be read: not a file")
             content = plan.read_bytes()
         except OSError as error:
             raise UsageError(f"{plan} cannot be read: {error.strerror}") from error

@@ -8,10 +8,10 @@ import click
 
 from gsd_fsm.cli.call import Call, Event, verb
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.core.events import CLASSES, TDD_PHASES, is_id
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard
 from gsd_fsm.core.loop import REPEATED_LIMIT, Loop
+from gsd_fsm.core.payloads import CLASSES, TDD_PHASES, is_id
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep, read_text, whole
 

@@ -98,8 +98,8 @@ def check_value(value: Any, depth: int = MAX_DEPTH) -> None:
         if not -MAX_INT <= value <= MAX_INT:
             raise ValueError("a number beyond 2^53")
     elif kind is float:
-        if value - value != 0:
-            raise ValueError("not a finite number")
+        if not -MAX_INT <= value <= MAX_INT:  # also what a parser made of a longer integer
+            raise ValueError("not a finite number within 2^53")
     elif kind is dict or kind is list:
         if depth <= 0:
             raise ValueError("nested deeper than %d" % MAX_DEPTH)

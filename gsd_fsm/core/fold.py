@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import to_ms
 from gsd_fsm.core.errors import Newer, Refused
-from gsd_fsm.core.events import PAYLOADS, check_event
+from gsd_fsm.core.events import check_event
 from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.payloads import PAYLOADS
 from gsd_fsm.core.rules import COMPOUND, PLANS, arrive, illegal, trigger_of
 from gsd_fsm.core.table import ACTIVE, FINAL, LIVE
 
@@ -51,7 +52,7 @@ class World:
         kind = event["type"]
         ts = event["ts"]
         loop = self.loops.get(event["loop"])
-        if loop is None or kind in _WORLDLY:
+        if loop is None or kind in _WORLDLY or kind not in PAYLOADS:
             self._fold_worldly(kind, event)
         else:
             source = loop.status

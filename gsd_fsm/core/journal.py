@@ -117,6 +117,8 @@ class Journal:
             self.at = scan(lambda at, n: read_at(fd, at, n), size, self.at, take, sha)
         except Corrupt as damage:
             raise Corrupt(damage.what, damage.line, damage.offset, self.journal_path()) from damage
+        except BrokenPipeError:
+            raise  # a reader of ours has left; no file says this
         except OSError as error:
             raise CannotWrite("%s: %s" % (self.journal_path(), explain(error))) from error
 
@@ -125,7 +127,7 @@ class Journal:
 
     # writing
 
-    def transact(self, decide: Decide) -> list[Event]:
+    def transact(self, decide: Decide, allow: Callable[[World], None] | None = None) -> list[Event]:
         """Let `decide` draft events from the world as it is now; append and acknowledge them.
 
         All of it happens under the lock.
@@ -136,7 +138,7 @@ class Journal:
                 lock = acquire_lock(directory, self.lock_seconds)
                 try:
                     if self._is_current(directory):
-                        return self._transact(directory, decide)
+                        return self._transact(directory, decide, allow)
                 finally:
                     release_lock(lock)
             except OSError as error:
@@ -160,7 +162,9 @@ class Journal:
     def _forget(self) -> None:
         self.world, self.at, self._file = World(self.keep), Position(), None
 
-    def _transact(self, directory: Directory, decide: Decide) -> list[Event]:
+    def _transact(
+        self, directory: Directory, decide: Decide, allow: Callable[[World], None] | None
+    ) -> list[Event]:
         try:
             fd = open_regular(directory, JOURNAL_NAME, WRITE)
         except FileNotFoundError:
@@ -170,6 +174,8 @@ class Journal:
             if (info.st_dev, info.st_ino) != identity(directory, JOURNAL_NAME):
                 raise CannotWrite("%s was replaced" % self.journal_path(), "try again")
             self._prepare(directory, fd, info)
+            if allow is not None:
+                allow(self.world)  # before the first byte is touched
             self._mend(directory, fd)
             before = self.world.seq
             drafts = decide(self.world, self.now())

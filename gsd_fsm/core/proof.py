@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.events import STAGES
 from gsd_fsm.core.loop import open_gaps, open_tasks, unmet
+from gsd_fsm.core.payloads import STAGES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

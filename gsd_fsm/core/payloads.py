@@ -1,0 +1,202 @@
+"""What each type of event may carry."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.codec import MAX_INT, check_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+KINDS = ("execute", "verify", "goal")
+MODES = ("interactive", "yolo")
+CLASSES = ("transient", "logic", "blocking", "unknown")
+TASK_STATUSES = ("pending", "running", "complete", "checkpoint", "skipped")
+TDD_PHASES = ("red", "green", "refactor")
+STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
+SHAPES = ("tool", "tool-review", "colleague", "blocked")
+SEVERITIES = ("BLOCKER", "WARNING", "SUGGESTION")
+PAUSE_CODES = (
+    "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "retries",
+    "blocking", "unknown", "client", "manual", "oscillation", "plan",
+)  # fmt: skip
+
+_ID_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_ID_REST = _ID_FIRST | frozenset("._-")
+
+
+_known_ids: dict[str, None] = {}
+
+
+def is_id(text: Any) -> bool:
+    """Whether this may name something: 1 to 64 of A-Z a-z 0-9 . _ -, never path-like."""
+    if type(text) is not str:
+        return False
+    if text in _known_ids:
+        return True
+    if not (
+        0 < len(text) <= 64
+        and text[0] in _ID_FIRST
+        and _ID_REST.issuperset(text)
+        and ".." not in text
+    ):
+        return False
+    if len(_known_ids) > 4096:
+        _known_ids.clear()
+    _known_ids[text] = None
+    return True
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MAX_INT
+
+
+def _is_amount(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= MAX_INT
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        return type(value) is str and to_ms(value) >= 0
+    except (ValueError, IndexError):
+        return False
+
+
+def _is_texts(value: Any) -> bool:
+    return type(value) is list and all(type(item) is str for item in value)
+
+
+def _is_ids(value: Any) -> bool:
+    return type(value) is list and all(is_id(item) for item in value)
+
+
+def _is_counts(value: Any) -> bool:
+    return type(value) is list and all(_is_count(item) for item in value)
+
+
+def _is_object(value: Any) -> bool:
+    if type(value) is not dict:
+        return False
+    check_value(value)
+    return True
+
+
+def _fits(value: Any, fields: dict[str, Any], required: tuple[str, ...]) -> bool:
+    if type(value) is not dict or not all(name in value for name in required):
+        return False
+    check_value(value)
+    return all(_obeys(fields[name], item) for name, item in value.items() if name in fields)
+
+
+def _obeys(rule: Any, value: Any) -> bool:
+    return type(value) is rule if rule.__class__ is type else bool(rule(value))
+
+
+_LIMITS = {
+    "max_iterations": _is_count,
+    "max_retries": _is_count,
+    "max_rounds": _is_count,
+    "tdd_max_attempts": _is_count,
+    "stuck_limit": _is_count,
+    "idle_limit": _is_count,
+    "budget_usd": _is_amount,
+    "max_minutes": _is_amount,
+}
+_CRITERION = {"name": str, "check": str}
+_TASK = {
+    "id": is_id, "title": str, "wave": _is_count, "depends": _is_ids, "step": bool,
+    "tests": bool,
+}  # fmt: skip
+_EVIDENCE = {
+    "command": str, "exit_code": _is_count, "tail": str, "digest": str,
+    "likeness": str, "tree": lambda value: value is None or type(value) is str,
+    "seconds": _is_amount, "timed_out": bool,
+}  # fmt: skip
+
+
+def _is_limits(value: Any) -> bool:
+    return _fits(value, _LIMITS, ())
+
+
+def _is_criteria(value: Any) -> bool:
+    return type(value) is list and all(_fits(item, _CRITERION, ("name",)) for item in value)
+
+
+def _is_tasks(value: Any) -> bool:
+    return type(value) is list and all(_fits(item, _TASK, ("id",)) for item in value)
+
+
+def _is_evidence(value: Any) -> bool:
+    return _fits(value, _EVIDENCE, ("command", "exit_code"))
+
+
+def _one_of(*words: str) -> Any:
+    return lambda value: type(value) is str and value in words
+
+
+# type -> (required, every known field and its rule)
+PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "journal": (("id",), {"id": is_id, "incompat": _is_texts, "compat": _is_texts}),
+    "repair": (("bytes",), {"bytes": _is_count, "aside": str, "what": str}),
+    "start": (("kind", "mode", "limits"), {
+        "kind": _one_of(*KINDS), "mode": _one_of(*MODES), "limits": _is_limits, "goal": str,
+        "phase": lambda value: type(value) is str or _is_count(value), "plan": _is_object, "criteria": _is_criteria, "tasks": _is_tasks,
+        "must_not": _is_texts, "auto_loop": bool, "review": bool,
+    }),
+    "iteration": ((), {
+        "activity": bool, "delivered": _is_counts, "reason": str, "code": str,
+    }),
+    "failure": (("error", "class"), {
+        "task": is_id, "error": str, "class": _one_of(*CLASSES), "analysis": str,
+        "fix": str, "signature": str,
+    }),
+    "task": (("task", "status"), {
+        "task": is_id, "status": _one_of(*TASK_STATUSES), "title": str, "wave": _is_count,
+        "depends": _is_ids, "commit": str, "ref": str, "phase": _one_of(*TDD_PHASES),
+        "question": str,
+    }),
+    "gap": (("action", "gap"), {
+        "action": _one_of("found", "closed", "reopened"), "gap": is_id, "kind": is_id,
+        "file": str, "description": str, "evidence": str,
+    }),
+    "criterion": (("criterion", "met"), {
+        "criterion": str, "met": bool, "stale": bool, "evidence": _is_evidence,
+    }),
+    "verified": (("passed",), {"passed": bool, "report": str}),
+    "exit": ((), {"reason": str}),
+    "review": (("action",), {
+        "action": _one_of("begun", "passed", "failed", "light"), "wave": _is_count,
+        "score": _is_amount, "issues": _is_count, "blockers": _is_count, "report": str,
+    }),
+    "stage": (("stage",), {"stage": _one_of(*STAGES)}),
+    "score": ((), {
+        "spec": _is_object, "spec_score": _is_count, "fit_score": _is_count,
+        "shape": _one_of(*SHAPES),
+    }),
+    "plan": ((), {"digest": str, "file": str, "changed": bool}),
+    "mode": (("mode",), {"mode": _one_of(*MODES)}),
+    "spend": ((), {"usd": _is_amount, "tokens": _is_count, "what": str}),
+    "note": (("text",), {"text": str, "kind": _one_of("steer", "recall")}),
+    "issue": (("text",), {"text": str, "severity": str, "task": is_id}),
+    "wait": (("for",), {
+        "for": _one_of("human", "throttled"), "question": str, "until": _is_time,
+        "reason": str,
+    }),
+    "answer": (("text",), {"text": str}),
+    "pause": (("code",), {"code": _one_of(*PAUSE_CODES), "reason": str}),
+    "resume": ((), {"add": _is_limits, "reason": str}),
+    "cancel": ((), {"reason": str}),
+    "complete": ((), {
+        "tree": lambda value: value is None or type(value) is str, "summary": str,
+    }),
+    "stop": (("code",), {"code": str, "reason": str}),
+    "session": (("action",), {
+        "action": _one_of("bind", "release", "start", "prompt", "compact", "end"),
+        "source": str, "reason": str,
+    }),
+    "checkpoint": (("name",), {"name": str, "commit": str, "task": is_id}),
+}  # fmt: skip
+
+# These stand outside every loop.
+OF_THE_JOURNAL = ("journal", "repair")

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Here
+
+DEFAULTS = {
+    "mode": "interactive",
+    "execute_max_retries": 3,
+    "verify_max_iterations": 20,
+    "tdd_max_attempts": 5,
+    "auto_loop": True,
+    "stuck_limit": 5,
+    "idle_limit": 3,
+    "budget_usd": None,
+    "max_minutes": None,
+}
+
+
+def user_file() -> Path:
+    return Path(os.environ["XDG_CONFIG_HOME"]) / "gsd-fsm/config.toml"
+
+
+def test_config_shows_each_value_and_where_it_came_from(here: Here) -> None:
+    settings = here.ok("config", "--json").json["settings"]
+    assert {name: settings[name]["value"] for name in DEFAULTS} == DEFAULTS
+    assert {setting["source"] for setting in settings.values()} == {"default"}
+    user_file().parent.mkdir(parents=True)
+    user_file().write_text('mode = "yolo"\nstuck_limit = 9\n')
+    here.gsd.mkdir()
+    here.gsd.joinpath("config.toml").write_text("stuck_limit = 7\n")
+    settings = here.ok("config", "--json").json["settings"]
+    assert settings["mode"] == {"value": "yolo", "source": str(user_file())}
+    assert settings["stuck_limit"] == {"value": 7, "source": str(here.gsd / "config.toml")}
+    shown = here.ok("config").out
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith("mode")] == ["yolo"]
+    assert "auto_loop               true" in shown
+    assert str(user_file()) in shown
+    assert str(here.gsd / "config.toml") in shown
+
+
+def test_settings_are_frozen_into_start(here: Here) -> None:
+    here.gsd.mkdir()
+    config = here.gsd / "config.toml"
+    config.write_text(
+        'mode = "yolo"\nexecute_max_retries = 1\nverify_max_iterations = 4\ntdd_max_attempts = 2\n'
+        "stuck_limit = 0\nidle_limit = 8\nbudget_usd = 2.5\nmax_minutes = 60\n"
+    )
+    here.start("execute", "--task", "T1", "--stuck-limit", "6")
+    data = here.last()["data"]
+    assert (data["mode"], data["auto_loop"]) == ("yolo", True)
+    assert data["limits"] == {
+        "max_iterations": 20,
+        "max_retries": 1,
+        "max_rounds": 4,
+        "tdd_max_attempts": 2,
+        "stuck_limit": 6,
+        "idle_limit": 8,
+        "budget_usd": 2.5,
+        "max_minutes": 60,
+    }
+    before = here.status()
+    config.write_text("execute_max_retries = 9\n")
+    assert here.status() == before
+    here.ok("fail", "T1", "--error", "AssertionError")
+    here.ok("fail", "T1", "--error", "AssertionError")
+    assert here.status()["pause_code"] == "retries"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "words"),
+    [
+        ("mode = 'yolo'\nstuk_limit = 3\n", 2, "did you mean 'stuck_limit'"),
+        ("\n\nstuck_limit = -1\n", 3, "stuck_limit must be"),
+        ("auto_loop = 'yes'\n", 1, "true or false"),
+        ("stuck_limit = true\n", 1, "whole number"),
+        ("mode =\n", 1, "TOML"),
+        ("stuck_limit = 1\nstuck_limit = 2\n", 2, "duplicate"),
+        ("[tool]\nx = 1\n", 1, "table"),
+    ],
+)
+def test_a_wrong_setting_names_its_file_and_line(
+    here: Here, content: str, line: int, words: str
+) -> None:
+    for path in (user_file(), here.gsd / "config.toml"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        for command in (["config"], ["start", "goal", "g"], ["config", "--json"]):
+            answer = here.run(*command)
+            assert answer.code == 2, answer
+            assert f"{path}:{line}: " in answer.err
+            assert words in answer.err
+        path.unlink()
+    assert not here.journal.exists() or len(here.lines()) == 1

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.cli.forge import body, chain, header, plant, start, sums_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Here
+
+KEYS = ["ok", "events", "head", "torn", "damage"]
+
+
+def filled(here: Here) -> bytes:
+    here.start("goal", "g")
+    for number in range(4):
+        here.ok("note", f"note {number}")
+    return here.journal.read_bytes()
+
+
+def test_a_sound_journal_is_told_so(here: Here) -> None:
+    raw = filled(here)
+    answer = here.ok("fsck")
+    assert "6 good events" in answer.out
+    assert "no damage" in answer.out
+    report = here.ok("fsck", "--json").json
+    head = f"6:{sums_of(raw)[-1]}"
+    assert report == {"ok": True, "events": 6, "head": head, "torn": 0, "damage": []}
+    assert list(report) == KEYS
+    assert here.ok("fsck", "--repair", "--json").json == report
+    assert here.journal.read_bytes() == raw
+
+
+def test_damage_is_named_by_line_and_byte(here: Here) -> None:
+    raw = filled(here)
+    lines = raw.split(b"\n")
+    offset = raw.index(lines[3])
+    here.journal.write_bytes(raw.replace(b'"text":"note 1"', b'"text":"note x"'))
+    answer = here.run("fsck")
+    assert answer.code == 5
+    assert f"line 4, byte {offset}" in answer.out
+    assert "fsck --repair" in answer.out
+    report = here.run("fsck", "--json")
+    assert report.code == 5
+    assert list(report.json) == KEYS
+    assert (report.json["ok"], report.json["events"]) == (False, 3)
+    assert report.json["head"] == f"3:{sums_of(raw)[2]}"
+    first = report.json["damage"][0]
+    assert list(first) == ["line", "offset", "what"]
+    assert (first["line"], first["offset"]) == (4, offset)
+
+
+def test_every_other_command_refuses_a_corrupt_journal_and_names_the_line(here: Here) -> None:
+    raw = filled(here)
+    here.journal.write_bytes(raw.replace(b"note 1", b"note x"))
+    for command in (
+        *(["status"], ["next"], ["why"], ["replay"], ["note", "n"], ["start", "goal", "g"]),
+        *(["check"], ["trust"], ["resume"], ["config"], ["complete"]),
+    ):
+        answer = here.refused(5, *command)
+        assert "line 4" in answer.err, command
+        assert "gsd-fsm fsck" in answer.err, command
+
+
+def test_a_torn_tail_is_no_damage_and_the_next_append_sets_it_aside(here: Here) -> None:
+    raw = filled(here)
+    tail = b'{"v":1,"seq":7,"ts":"2026'
+    here.journal.write_bytes(raw + tail)
+    report = here.ok("fsck", "--json").json
+    assert (report["ok"], report["events"], report["torn"]) == (True, 6, len(tail))
+    assert f"{len(tail)} torn bytes" in here.ok("fsck").out
+    assert here.journal.read_bytes() == raw + tail
+    here.ok("note", "after")
+    repair, note = here.lines()[-2:]
+    assert (repair["type"], repair["data"]["bytes"], repair["by"]) == ("repair", len(tail), "cli")
+    assert note["data"] == {"text": "after"}
+    assert here.gsd.joinpath(repair["data"]["aside"]).read_bytes() == tail
+    assert here.ok("fsck", "--json").json["torn"] == 0
+
+
+def test_repair_of_a_torn_tail_sets_it_aside_at_once(here: Here) -> None:
+    raw = filled(here)
+    here.journal.write_bytes(raw + b"{torn")
+    report = here.ok("fsck", "--repair", "--json").json
+    assert (report["ok"], report["torn"], report["events"]) == (True, 0, 7)
+    assert here.last()["type"] == "repair"
+
+
+def test_repair_asks_before_it_cuts(here: Here) -> None:
+    raw = filled(here)
+    here.journal.write_bytes(raw.replace(b"note 1", b"note x"))
+    answer = here.refused(2, "fsck", "--repair")
+    assert "--yes" in answer.err
+
+
+def test_repair_keeps_the_whole_old_file_and_goes_on_from_the_good_lines(here: Here) -> None:
+    raw = filled(here)
+    damaged = raw.replace(b"note 1", b"note x")
+    here.journal.write_bytes(damaged)
+    answer = here.ok("fsck", "--repair", "--yes", "--json")
+    assert answer.json["events"] == 4
+    kept = here.journal.read_bytes()
+    assert kept.startswith(b"\n".join(raw.split(b"\n")[:3]) + b"\n")
+    assert [json.loads(line)["sum"] for line in kept.splitlines()] == sums_of(kept)
+    told = here.last()
+    assert told["type"] == "repair"
+    assert "line 4" in told["data"]["what"]
+    assert here.gsd.joinpath(told["data"]["aside"]).read_bytes() == damaged
+    assert told["data"]["aside"] in answer.err
+    here.ok("note", "goes on")
+    assert here.status()["status"] == "running"
+
+
+def test_a_journal_without_one_good_line_begins_anew_and_is_kept(here: Here) -> None:
+    filled(here)
+    rubbish = b"\x00\xff rubbish\nmore\n"
+    here.journal.write_bytes(rubbish)
+    here.ok("fsck", "--repair", "--yes")
+    assert [line["type"] for line in here.lines()] == ["journal", "repair"]
+    assert here.gsd.joinpath(here.last()["data"]["aside"]).read_bytes() == rubbish
+    here.start("goal", "again")
+
+
+def test_an_unreadable_end_is_kept_when_its_newline_alone_is_missing(here: Here) -> None:
+    raw = filled(here)
+    here.journal.write_bytes(raw[:-1])
+    assert here.ok("fsck", "--json").json["events"] == 6
+    here.ok("note", "n")
+    assert here.journal.read_bytes().startswith(raw)
+    assert here.last()["seq"] == 7
+
+
+def test_fsck_lists_later_damage_too(here: Here) -> None:
+    bodies = [header(), start()] + [body(n, "note", "lp-1", {"text": f"n{n}"}) for n in range(3, 9)]
+    raw = chain(bodies).replace(b'"n3"', b'"x3"').replace(b'"n6"', b'"x6"')
+    plant(here.root, raw)
+    report = here.run("fsck", "--json").json
+    assert [found["line"] for found in report["damage"]] == [3, 6]

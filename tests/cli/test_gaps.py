@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Here
+
+
+def test_gaps_are_found_closed_and_reopened_and_the_status_follows(here: Here) -> None:
+    here.start("verify")
+    found = here.ok(
+        *("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "empty body"),
+        *("--evidence", "line 3", "--json"),
+    ).json
+    assert list(found) == ["loop", "seq", "status", "head", "gap"]
+    assert (found["gap"], found["status"]) == ("G1", "fixing")
+    here.ok("gap", "found", "--description", "another")
+    here.ok("gap", "close", "G1", "--evidence", "now full")
+    status = here.status()
+    assert (status["status"], status["gaps_remaining"]) == ("fixing", 1)
+    here.ok("gap", "close", "G2")
+    assert here.status()["status"] == "running"
+    here.ok("gap", "reopen", "G1")
+    status = here.status()
+    assert (status["status"], status["gaps_remaining"]) == ("fixing", 1)
+    assert status["gaps"][0] == {
+        "id": "G1",
+        "kind": "stub",
+        "file": "a.py",
+        "description": "empty body",
+        "evidence": "now full",
+        "reopened": 1,
+        "round": 0,
+        "status": "open",
+    }
+
+
+def test_the_same_gap_keeps_its_id_and_a_closed_one_is_reopened(here: Here) -> None:
+    here.start("verify")
+    same = ("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "d", "--json")
+    assert here.ok(*same).json["gap"] == "G1"
+    assert here.ok(*same).json["gap"] == "G1"
+    here.ok("gap", "close", "G1")
+    assert here.ok(*same).json["gap"] == "G1"
+    assert (here.last()["data"]["action"], here.status()["gaps"][0]["reopened"]) == ("reopened", 1)
+
+
+def test_a_new_gap_never_takes_the_id_of_another(here: Here) -> None:
+    here.start("verify")
+    here.ok("gap", "found", "G2", "--description", "named by hand")
+    here.ok("gap", "found", "--description", "named by us")
+    gaps = {gap["id"]: gap["description"] for gap in here.status()["gaps"]}
+    assert sorted(gaps.values()) == ["named by hand", "named by us"]
+    assert gaps["G2"] == "named by hand"
+
+
+def test_wrong_gaps_are_refused_by_name(here: Here) -> None:
+    here.start("verify")
+    assert "--description" in here.refused(2, "gap", "found").err
+    assert "which gap" in here.refused(2, "gap", "close").err
+    here.refused(2, "gap", "lost")
+    here.refused(2, "gap", "close", "../G1")
+    here.refused(2, "gap", "found", "--kind", "../k", "--description", "d")
+    assert "no gap G1" in here.refused(4, "gap", "close", "G1").err
+    here.ok("gap", "found", "--description", "d")
+    assert "open already" in here.refused(4, "gap", "reopen", "G1").err
+    here.ok("gap", "close", "G1")
+    assert "closed already" in here.refused(4, "gap", "close", "G1").err
+
+
+def test_verify_completes_only_after_a_pass_since_the_last_gap(here: Here) -> None:
+    here.start("verify")
+    answer = here.refused(4, "complete")
+    assert "no verification has passed" in answer.err
+    here.ok("verified")
+    here.ok("gap", "found", "--description", "d")
+    assert "gap G1 is open" in here.refused(4, "complete").err
+    here.ok("gap", "close", "G1")
+    assert "no verification" in here.refused(4, "complete").err
+    here.ok("verified", "fail", "--report", "still not")
+    assert "no verification" in here.refused(4, "complete").err
+    here.ok("verified", "pass")
+    assert here.status()["round"] == 3
+    assert here.ok("complete", "--json").json["status"] == "completed"
+
+
+def test_rounds_are_limited_and_can_be_added(here: Here) -> None:
+    here.gsd.mkdir()
+    here.gsd.joinpath("config.toml").write_text("verify_max_iterations = 1\n")
+    here.start("verify")
+    here.ok("verified", "fail")
+    assert here.run("iterate").code == 4
+    assert here.status()["pause_code"] == "rounds"
+    assert "--add-rounds" in here.refused(4, "resume").err
+    here.ok("resume", "--add-rounds", "1")
+    here.ok("iterate")
+
+
+def test_without_auto_loop_a_gap_and_a_failure_pause(here: Here) -> None:
+    here.gsd.mkdir()
+    here.gsd.joinpath("config.toml").write_text("auto_loop = false\n")
+    here.start("verify")
+    here.ok("gap", "found", "--description", "d")
+    status = here.status()
+    assert (status["status"], status["pause_code"]) == ("paused", "manual")
+    here.start("execute", "--task", "T1", "--fresh")
+    here.ok("fail", "T1", "--error", "AssertionError")
+    status = here.status()
+    assert (status["status"], status["pause_code"]) == ("paused", "manual")

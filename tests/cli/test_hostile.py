@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gsd_fsm.core.places import register
+from tests.cli.forge import body, chain, header, plant, start
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Here
+
+EVIL = (
+    "a\x1b[31mred\x1b]52;c;ZXZpbA==\x07\x1b]0;title\x1b\\ b\x9b2Jc\x85 d\u202eback\u2066iso\u2069 "
+    "e\u200bzero\ufeff\u00ad\u2060 f\U000e0041\U000e007f tag\x00nul\x08\x7f\r\u2028\u3164end"
+)
+READING = (
+    *(["status"], ["status", "--json"], ["next"], ["next", "--json"], ["why"], ["why", "--json"]),
+    *(["replay"], ["replay", "--json"], ["replay", "--events"], ["fsck"], ["fsck", "--json"]),
+    *(["ps"], ["ps", "--json"], ["trust"], ["trust", "--json"], ["config"], ["config", "--json"]),
+)
+DECEPTIVE = {
+    *(0xAD, 0x61C, 0x180E, 0x3164, 0xFEFF, 0xFFA0, 0x115F, 0x1160),
+    *range(0x200B, 0x2010),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    *range(0xE0000, 0xE0080),
+    *range(0x7F, 0xA0),
+}
+
+
+def assert_harmless(text: str, what: object) -> None:
+    bad = {c for c in text if (ord(c) < 32 and c not in "\n\t") or ord(c) in DECEPTIVE}
+    assert not bad, (what, bad)
+
+
+def hostile_events() -> list[bytes]:
+    loop = "lp-1"
+    facts: list[tuple[str, dict[str, object]]] = [
+        ("iteration", {"reason": EVIL, "code": EVIL}),
+        ("failure", {"task": "T1", "error": EVIL, "class": "logic", "analysis": EVIL, "fix": EVIL}),
+        ("task", {"task": "T1", "status": "running", "ref": EVIL, "commit": EVIL}),
+        ("gap", {"action": "found", "gap": "G1", "file": EVIL, "description": EVIL}),
+        ("criterion", {"criterion": EVIL, "met": False}),
+        ("verified", {"passed": False, "report": EVIL}),
+        ("review", {"action": "light", "wave": 1, "report": EVIL}),
+        ("plan", {"file": EVIL, "digest": EVIL}),
+        ("spend", {"usd": 1, "what": EVIL}),
+        ("note", {"text": EVIL, EVIL: EVIL}),
+        ("issue", {"text": EVIL, "severity": EVIL}),
+        ("checkpoint", {"name": EVIL, "commit": EVIL}),
+        ("session", {"action": "start", "source": EVIL}),
+        ("stop", {"code": EVIL, "reason": EVIL}),
+        ("wait", {"for": "human", "question": EVIL}),
+        ("pause", {"code": "manual", "reason": EVIL}),
+        ("note", {"text": "last"}),
+    ]
+    first = start(
+        goal=EVIL,
+        phase=EVIL,
+        plan={"file": EVIL},
+        must_not=[EVIL],
+        criteria=[{"name": EVIL, "check": EVIL}],
+        tasks=[{"id": "T1", "title": EVIL, "step": True}],
+    )
+    return [header(), first] + [
+        body(number, kind, loop, data) for number, (kind, data) in enumerate(facts, 3)
+    ]
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 5, 6, 7, 16, 17, 18, 19])
+def test_nothing_in_a_journal_reaches_the_terminal_raw(here: Here, length: int) -> None:
+    plant(here.root, chain(hostile_events()[:length]))
+    register("j-forged", str(here.gsd), 0)
+    seen = 0
+    for command in (*READING, *(["why", str(seq)] for seq in range(2, length + 1))):
+        answer = here.run(*command)
+        assert answer.code == 0 or (length == 2 and command[0] == "why"), (command, answer)
+        assert_harmless(answer.out + answer.err, command)
+        seen += "[31mred" in answer.out
+    assert seen >= 6
+
+
+def test_errors_about_hostile_things_are_harmless_too(here: Here) -> None:
+    plant(here.root, chain(hostile_events()))
+    register("j-forged", str(here.gsd), 0)
+    for command in (
+        *(["criterion", "1", "met"], ["check", EVIL.replace("\0", "")], ["exit-signal"]),
+        *([EVIL], ["--loop", EVIL, "status"], ["--project", EVIL.replace("\0", ""), "status"]),
+        *(["task", EVIL, "running"], ["start", EVIL], ["status", f"--{EVIL}"]),
+        *(["start", "goal", "--goal-file", EVIL.replace("\0", "")], ["replay", "--until", EVIL]),
+        *(["gap", "close", EVIL], ["start", "execute", "--task", EVIL], ["complete"]),
+        *(["start", "execute", "--check", EVIL], ["wait", "--until", EVIL], ["cancel", EVIL]),
+    ):
+        answer = here.run(*command)
+        assert answer.code in (2, 3, 4), (command, answer)
+        assert_harmless(answer.out + answer.err, command)
+
+
+def test_a_directory_name_reaches_the_terminal_visibly(here: Here) -> None:
+    here.where = here.root / "x\x1b[31m\u202ey"
+    here.where.mkdir()
+    here.start("goal", "g")
+    here.ok("note", "n")
+    for command in READING[:4] + READING[6:]:
+        answer = here.ok(*command)
+        assert_harmless(answer.out + answer.err, command)
+    (here.where / ".gsd/journal.jsonl").write_bytes(b"rubbish\n")
+    for command in (["status"], ["fsck"], ["ps"], ["fsck", "--repair"], ["note", "n"]):
+        answer = here.run(*command)
+        assert_harmless(answer.out + answer.err, command)
+
+
+def note(seq: int = 3, **data: object) -> bytes:
+    return body(seq, "note", "lp-1", {"text": "x", **data})
+
+
+DEEP = b"[" * 200_000 + b"]" * 200_000
+CORRUPT = {
+    "NaN": note(x="@").replace(b'"@"', b"NaN"),
+    "-Infinity": note(x="@").replace(b'"@"', b"-Infinity"),
+    "1e999": note(x="@").replace(b'"@"', b"1e999"),
+    "2^64": note(x="@").replace(b'"@"', b"18446744073709551616"),
+    "200,000 deep": note(x="@").replace(b'"@"', DEEP),
+    "30,000 deep": note(x="@").replace(b'"@"', b"[" * 30_000 + b"]" * 30_000),
+    "17 deep": note(x="@").replace(b'"@"', b"[" * 17 + b"]" * 17),
+    "10 MB line": note(x="y" * 10_000_000),
+    "invalid UTF-8": note(x="@").replace(b"@", b"\xff\xfe"),
+    "raw UTF-8": note(x="@").replace(b"@", "é".encode()),
+    "lone surrogate": note(x="@").replace(b"@", b"\\ud800"),
+    "path as loop id": body(3, "note", "../../etc", {"text": "x"}),
+    "path as task id": body(3, "task", "lp-1", {"task": "../T", "status": "running"}),
+    "path as gap id": body(3, "gap", "lp-1", {"action": "found", "gap": "a/../b"}),
+    "unknown type": body(3, "party", "lp-1", {}),
+    "type is a list": body(3, ["note"], "lp-1", {"text": "x"}),
+    "loop is a list": body(3, "note", ["lp-1"], {"text": "x"}),
+    "loop of an unknown type is a list": body(3, "party", ["x"], {}, optional=True),
+    "unknown type is an object": body(3, {"a": 1}, "lp-1", {}, optional=True),
+    "action is a list": body(3, "gap", "lp-1", {"action": ["found"], "gap": "G1"}),
+    "status is an object": body(3, "task", "lp-1", {"task": "T", "status": {}}),
+    "by is a list": note().replace(b'"by":"human"', b'"by":["human"]'),
+    "data is a list": body(3, "note", "lp-1", []),
+    "no data": note().replace(b'"data":{"text":"x"}', b'"data":null'),
+    "text is a number": body(3, "note", "lp-1", {"text": 7}),
+    "wrong seq": note(4),
+    "seq is true": note().replace(b'"seq":3', b'"seq":true'),
+    "not a time": note().replace(b"T23:00", b"T25:00"),
+    "a second header": header().replace(b'"seq":1', b'"seq":3'),
+    "an array": b"[1]",
+    "a string": b'"x}',
+    "another start": start(3),
+    "outside": note(outside=1).replace(b'"v":1', b'"v":1,"extra":1e999'),
+}
+
+
+@pytest.mark.parametrize("what", CORRUPT)
+def test_hostile_lines_with_right_sums_are_corrupt_for_every_reader(here: Here, what: str) -> None:
+    plant(here.root, chain([header(), start(), CORRUPT[what]]))
+    register("j-forged", str(here.gsd), 0)
+    for command in (
+        *(["status"], ["replay"], ["replay", "--events"], ["replay", "--json"], ["fsck"], ["why"]),
+        *(["why", "3"], ["next"], ["note", "n"], ["trust"], ["check"], ["start", "goal", "g"]),
+    ):
+        answer = here.run(*command)
+        assert answer.code == 5, (command, answer.code, answer.out[-500:], answer.err[-500:])
+        assert "line 3" in answer.out + answer.err, (command, answer)
+        assert len(answer.out + answer.err) < 5_000
+        assert "bug" not in answer.err
+    assert sorted(path.name for path in here.root.iterdir()) == [".gsd"]
+
+
+@pytest.mark.parametrize("what", ["200,000 deep", "10 MB line", "NaN"])
+def test_hostile_lines_are_refused_by_the_real_command_in_time(here: Here, what: str) -> None:
+    plant(here.root, chain([header(), start(), CORRUPT[what]]))
+    for command in (["status"], ["replay", "--json"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "gsd_fsm", *command],
+            cwd=here.root,
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+        assert done.returncode == 5
+        assert b"Traceback" not in done.stderr
+
+
+def test_an_optional_unknown_event_is_passed_over(here: Here) -> None:
+    events = [header(), start(), body(3, "party", "lp-1", {"text": "x"}, optional=True), note(4)]
+    plant(here.root, chain(events))
+    assert here.ok("replay", "--json").json["events"] == 4
+    for command in READING:
+        if command[0] != "why":
+            here.ok(*command)
+    assert "party" in here.ok("replay").out
+    assert here.run("why", "3").code in (0, 2)
+
+
+def test_an_optional_unknown_event_of_an_unknown_loop_is_no_bug(here: Here) -> None:
+    plant(here.root, chain([header(), start(), body(3, "party", "lp-9", {}, optional=True)]))
+    here.ok("replay")
+    assert here.run("why", "3").code == 2
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        [header(incompat=["compressed\x1b[31m"]), start()],
+        [header(), start(), note().replace(b'"v":1', b'"v":2')],
+    ],
+)
+def test_a_newer_journal_is_left_alone(here: Here, newer: list[bytes]) -> None:
+    journal = plant(here.root, chain(newer))
+    register("j-forged", str(here.gsd), 0)
+    before = journal.read_bytes()
+    for command in (["status"], ["replay"], ["fsck"], ["note", "n"], ["start", "goal", "g"]):
+        answer = here.run(*command)
+        assert answer.code == 5
+        assert "newer gsd-fsm" in answer.err
+        assert "upgrade" in answer.err
+        assert_harmless(answer.out + answer.err, command)
+    assert here.run("fsck", "--repair", "--yes").code == 5
+    assert journal.read_bytes() == before
+
+
+def test_a_known_compatible_flag_is_no_obstacle(here: Here) -> None:
+    plant(here.root, chain([header(compat=["anything"]), start()]))
+    here.ok("replay")
+
+
+quiet = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@quiet
+@given(raw=st.binary(max_size=2000))
+def test_random_bytes_as_a_journal_never_crash_a_reader(here: Here, raw: bytes) -> None:
+    plant(here.root, raw)
+    for command in (["status"], ["replay"], ["fsck", "--json"], ["note", "n"]):
+        answer = here.run(*command)
+        assert answer.code in ((0, 5) if command[0] == "fsck" else (0, 3, 5, 6)), answer
+        assert_harmless(answer.out + answer.err, raw)
+    assert here.journal.read_bytes() == raw
+
+
+words = st.text(st.characters(exclude_characters="\0"), max_size=40)
+some_arguments = st.lists(
+    st.one_of(
+        words,
+        st.sampled_from(
+            ["start", "goal", "task", "fail", "note", "gap", "found", "--error", "--json", "--loop"]
+        ),
+    ),
+    max_size=6,
+)
+
+
+@quiet
+@given(arguments=some_arguments, stdin=st.binary(max_size=50))
+def test_random_arguments_never_crash_the_command(
+    here: Here, arguments: list[str], stdin: bytes
+) -> None:
+    answer = here.run(*arguments, stdin=stdin)
+    assert answer.code in (0, 2, 3, 4), (arguments, answer)
+    assert_harmless(answer.out + answer.err, arguments)
+
+
+@quiet
+@given(text=st.text(max_size=200))
+def test_any_text_is_journalled_and_comes_back(here: Here, text: str) -> None:
+    here.run("start", "goal", "g")
+    answer = here.run("note", "--file", "-", stdin=text.encode())
+    assert answer.code == (0 if text.strip() else 2), answer
+    assert here.run("fsck").code == 0
+    assert Path(here.journal).read_bytes().isascii()

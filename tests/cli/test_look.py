@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsd_fsm.cli import COMMANDS
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Here
+
+STATUS_KEYS = [
+    "loop",
+    "kind",
+    "status",
+    "mode",
+    "goal",
+    "phase",
+    "wave",
+    "round",
+    "iteration",
+    "max_iterations",
+    "last_iteration",
+    "task_retries",
+    "tasks",
+    "background_tasks",
+    "steps",
+    "gaps",
+    "gaps_remaining",
+    "criteria",
+    "last_unmet",
+    "exit_signal",
+    "stuck",
+    "idle",
+    "last_error",
+    "started",
+    "last_event",
+    "pause_code",
+    "pause_reason",
+    "owner",
+    "stage",
+    "spec_score",
+    "fit_score",
+    "shape",
+    "reviews",
+    "spent_usd",
+    "budget_usd",
+    "history",
+    "head",
+    "next",
+]
+
+
+def test_status_json_has_exactly_the_documented_members(here: Here) -> None:
+    for kind in ("execute", "verify", "goal"):
+        here.start(kind, "g", "--fresh")
+        assert list(here.status()) == STATUS_KEYS
+    fresh = here.status()
+    null = [name for name, value in fresh.items() if value is None]
+    assert null == [
+        "phase",
+        "wave",
+        "last_iteration",
+        "last_unmet",
+        "last_error",
+        "pause_code",
+        "pause_reason",
+        "owner",
+        "stage",
+        "spec_score",
+        "fit_score",
+        "shape",
+        "budget_usd",
+    ]
+    assert [n for n, value in fresh.items() if value in ([], {})] == [
+        "task_retries",
+        "tasks",
+        "background_tasks",
+        "steps",
+        "gaps",
+        "criteria",
+        "reviews",
+    ]
+    here.ok("cancel")
+    assert list(here.status()) == STATUS_KEYS
+
+
+def test_history_is_one_line_for_each_change_of_status(here: Here) -> None:
+    here.start("verify")
+    here.ok("note", "changes nothing")
+    here.ok("gap", "found", "--description", "d")
+    here.ok("gap", "close", "G1")
+    here.ok("pause")
+    here.ok("cancel")
+    moves = [line.split("Z ", 1)[1] for line in here.status()["history"]]
+    assert [move.split(":")[0] for move in moves] == [
+        "idle -> running",
+        "running -> fixing",
+        "fixing -> running",
+        "running -> paused",
+        "paused -> cancelled",
+    ]
+
+
+def test_status_check_tells_the_state_by_its_exit_code(here: Here) -> None:
+    assert here.run("status", "--check").code == 3
+    here.start("execute", "--task", "T1")
+    assert here.run("status", "--check").code == 10
+    here.ok("fail", "T1", "--error", "AssertionError")
+    assert here.run("status", "--check").code == 10
+    here.ok("wait", "q")
+    assert here.run("status", "--check").code == 11
+    here.ok("pause")
+    assert here.run("status", "--check").code == 12
+    here.ok("cancel")
+    assert here.run("status", "--check").code == 13
+    here.start("execute", "--task", "T1")
+    here.ok("task", "T1", "skipped")
+    here.ok("complete")
+    answer = here.run("status", "--check", "--json")
+    assert (answer.code, answer.json["status"]) == (0, "completed")
+
+
+def test_status_shows_the_last_loop_that_ended_when_none_lives(here: Here) -> None:
+    assert "gsd-fsm start" in here.refused(3, "status").err
+    first = here.start("goal", "one")
+    here.ok("cancel")
+    second = here.start("goal", "two")
+    here.ok("cancel")
+    assert here.status()["loop"] == second
+    assert here.ok("--loop", first, "status", "--json").json["goal"] == "one"
+    assert here.ok("status", "--loop", first, "--json").json["goal"] == "one"
+
+
+def test_the_panel_shows_what_matters(here: Here) -> None:
+    here.start("goal", "The goal", "--criterion", "one", "--check", "t=true", "--task", "T1:First")
+    here.ok("criterion", "one", "met")
+    here.ok("fail", "T1", "--error", "first line\nsecond line")
+    here.ok("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "empty")
+    shown = here.ok("status").out
+    for words in (
+        *("The goal", "✓ 1 one", "· 2 t  [true]", "✗ T1 failed (retry 1)  First"),
+        *("· G1 stub a.py  empty", "interactive", "no session yet", "0 of 20"),
+    ):
+        assert words in shown
+    assert "\nlast error first line\n" in shown
+    assert "\x1b" not in shown
+
+
+def test_next_tells_the_command_that_moves_the_loop(here: Here) -> None:
+    loop = here.start("execute", "--task", "T1:First")
+    run = f"gsd-fsm --loop {loop} "
+    before = here.journal.read_bytes()
+    for then in (
+        "task T1 running",
+        "task T1 complete",
+        "complete",
+    ):
+        advice = here.ok("next", "--json").json
+        assert list(advice) == ["loop", "status", "text", "command"]
+        assert advice["command"] == run + then
+        assert here.ok("next").out == f"{advice['text']}\nRun: {advice['command']}\n"
+        assert here.journal.read_bytes() == before
+        here.ok(*advice["command"].split()[1:])
+        before = here.journal.read_bytes()
+    assert here.ok("next", "--json").json["command"] == "gsd-fsm start"
+
+
+def test_following_next_brings_a_goal_to_its_end(here: Here) -> None:
+    here.start("goal", "g", "--criterion", "one", "--check", "t=true", "--step", "look")
+    for _ in range(20):
+        if here.status()["status"] == "completed":
+            return
+        here.ok(*here.ok("next", "--json").json["command"].split()[1:])
+    pytest.fail(here.ok("replay").out)
+
+
+def test_why_explains_the_last_decision_and_any_event(here: Here) -> None:
+    here.start("execute", "--task", "T1", "--max-iterations", "1")
+    assert "no stop" in here.refused(3, "why").err
+    here.ok("iterate")
+    facts = here.ok("why", "--json").json
+    assert list(facts) == ["loop", "seq", "type", "decision", "code", "why"]
+    assert (facts["seq"], facts["decision"]) == (3, "block")
+    assert "task T1 is pending" in facts["why"]
+    assert "iteration 1/1" in facts["why"]
+    here.run("iterate")
+    here.ok("note", "later")
+    told = here.ok("why").out
+    assert told.startswith("Allowed (iterations) at event 4")
+    assert "1 of 1 iterations are used" in told
+    assert here.ok("why", "3").out.startswith("Blocked")
+    assert here.ok("why", "5", "--json").json["decision"] == "none"
+    assert "belongs to no loop" in here.refused(2, "why", "1").err
+    assert "ends at event 5" in here.refused(2, "why", "6").err
+    here.refused(2, "why", "0")
+
+
+def test_why_names_a_failure_that_paused_and_the_end(here: Here) -> None:
+    here.start("execute", "--task", "T1")
+    here.ok("fail", "T1", "--error", "permission denied")
+    facts = here.ok("why", "--json").json
+    assert (facts["type"], facts["decision"], facts["code"]) == ("failure", "allow", "blocking")
+    here.ok("resume")
+    here.ok("wait", "Which?")
+    assert "waits for human: Which?" in here.ok("why").out
+    here.ok("answer", "this")
+    here.ok("cancel", "--reason", "enough")
+    assert "cancelled: enough" in here.ok("why").out
+
+
+def test_graph_draws_every_state_without_a_project(here: Here) -> None:
+    drawn = here.ok("graph").out
+    for state in ("running", "retrying", "fixing", "reviewing", "waiting", "paused", "cancelled"):
+        assert state in drawn
+    assert drawn.startswith("stateDiagram")
+    assert here.ok("graph", "--json").json == {"mermaid": drawn.rstrip("\n")}
+    assert not here.gsd.exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(here: Here, command: str) -> None:
+    answer = here.ok(command, "--help")
+    assert answer.out.startswith(f"Usage: gsd-fsm {command} ")
+    assert "--json" in answer.out
+    assert "--loop ID" in answer.out
+    assert len(answer.out.split("Options:")[0].split("\n\n")[1].strip()) > 20
+    assert not here.gsd.exists()
+
+
+def test_the_main_help_lists_every_command_and_exit_code(here: Here) -> None:
+    for option in ("--help", "-h"):
+        shown = here.ok(option).out
+        assert all(f"\n  {name} " in shown for name in COMMANDS)
+        assert all(words in shown for words in ("4 refused", "7 a check", "--project DIR"))
+    assert here.ok("--version").out.startswith("gsd-fsm, version ")
+
+
+JSON_STORY = (
+    *("start execute --task T1 --check t=true --criterion c", "status", "next", "iterate"),
+    *("task T1 running", "fail T1 --error e", "task T1 running", "gap found --description d"),
+    *("gap close G1", "gap reopen G1", "gap close G1", "verified pass", "criterion c met"),
+    *("check", "exit-signal", "review begun", "review passed", "stage intent", "spend 0.1"),
+    *("note n", "mode yolo", "wait q", "answer a", "pause", "resume", "task T1 complete", "why"),
+    *("complete", "replay", "fsck", "graph", "config", "ps", "trust", "start goal g", "cancel"),
+)
+
+
+def test_every_command_prints_exactly_one_json_object(here: Here) -> None:
+    assert {line.split()[0] for line in JSON_STORY} == set(COMMANDS)
+    appended = 0
+    for line in JSON_STORY:
+        answer = here.ok(*line.split(), "--json")
+        assert answer.out.endswith("}\n")
+        assert answer.out.count("\n") == 1
+        found = json.loads(answer.out)
+        assert isinstance(found, dict), line
+        if "seq" in found and not line.startswith("why"):
+            appended += 1
+            assert list(found)[:4] == ["loop", "seq", "status", "head"], line
+            assert found["head"].startswith(f"{found['seq']}:")
+            assert found["seq"] == len(here.lines())
+    assert appended == 27

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from tests.cli.conftest import A, B, Here
+
+
+def test_start_in_a_session_owns_at_once(here: Here) -> None:
+    here.start("goal", "g", env=A)
+    assert here.status()["owner"] == "session-a"
+    assert here.last()["session"] == "session-a"
+
+
+def test_a_session_owns_at_most_one_live_loop(here: Here) -> None:
+    first = here.start("goal", "one", env=A)
+    answer = here.refused(4, "start", "goal", "two", env=A)
+    for words in (first, "running", f"--loop {first} status", f"--loop {first} resume", "--fresh"):
+        assert words in answer.err
+    second = here.start("goal", "two", "--fresh", env=A)
+    assert here.ok("--loop", first, "status", "--json").json["status"] == "cancelled"
+    assert here.ok("--loop", second, "status", "--json").json["owner"] == "session-a"
+    assert here.lines()[-2]["data"] == {"reason": "start --fresh"}
+
+
+def test_fresh_cancels_only_the_loop_in_the_way(here: Here) -> None:
+    other = here.start("goal", "one", env=B)
+    free = here.start("goal", "nobody's")
+    here.start("goal", "two", env=A)
+    here.start("goal", "three", "--fresh", env=A)
+    assert here.ok("--loop", other, "status", "--json").json["status"] == "running"
+    assert here.ok("--loop", free, "status", "--json").json["status"] == "running"
+
+
+def test_at_most_one_live_loop_is_unowned(here: Here) -> None:
+    first = here.start("goal", "one")
+    answer = here.refused(4, "start", "goal", "two")
+    assert first in answer.err
+    assert "no session" in answer.err
+    here.ok("pause")
+    here.refused(4, "start", "goal", "two")
+    here.start("goal", "two", env=A)
+    here.ok("--loop", first, "cancel")
+    here.start("goal", "three")
+
+
+def test_several_loops_live_side_by_side(here: Here) -> None:
+    one = here.start("execute", "--task", "T1", env=A)
+    two = here.start("execute", "--task", "T1", env=B)
+    here.ok("task", "T1", "running", env=A)
+    here.ok("fail", "T1", "--error", "AssertionError", env=B)
+    assert here.ok("status", "--json", env=A).json["loop"] == one
+    assert here.ok("status", "--json", env=A).json["status"] == "running"
+    assert here.ok("status", "--json", env=B).json["loop"] == two
+    assert here.ok("status", "--json", env=B).json["status"] == "retrying"
+
+
+def test_a_verb_means_the_own_loop_then_the_only_one_then_asks(here: Here) -> None:
+    one = here.start("goal", "one", env=A)
+    assert here.ok("note", "n", "--json", env=B).json["loop"] == one
+    assert here.ok("note", "n", "--json").json["loop"] == one
+    two = here.start("goal", "two", env=B)
+    assert here.ok("note", "n", "--json", env=A).json["loop"] == one
+    third = {"CLAUDE_CODE_SESSION_ID": "session-c"}
+    for env in ({}, third):
+        for verb in (["note", "n"], ["status"], ["next"], ["complete"], ["check"], ["why"]):
+            answer = here.refused(2, *verb, env=env)
+            assert f"{one} (goal, running)" in answer.err
+            assert f"{two} (goal, running)" in answer.err
+            assert "--loop" in answer.err
+    assert here.ok("--loop", two, "note", "n", "--json", env=third).json["loop"] == two
+    assert here.ok("note", "n", "--loop", two, "--json", env=A).json["loop"] == two
+
+
+def test_an_empty_session_id_matches_nothing(here: Here) -> None:
+    for empty in ("", "  "):
+        env = {"CLAUDE_CODE_SESSION_ID": empty}
+        here.start("goal", "one", "--fresh", env=env)
+        assert here.status()["owner"] is None
+        assert "session" not in here.last()
+    here.start("goal", "two", env=A)
+    here.refused(2, "note", "n", env={"CLAUDE_CODE_SESSION_ID": ""})
+
+
+def test_resume_moves_the_owner_and_outside_a_session_clears_it(here: Here) -> None:
+    loop = here.start("goal", "g", env=A)
+    here.ok("resume", env=B)
+    assert here.status()["owner"] == "session-b"
+    here.ok("pause", env=B)
+    here.ok("resume")
+    assert here.status()["owner"] is None
+    here.ok("resume", env=A)
+    here.start("goal", "other", env=B)
+    answer = here.refused(4, "--loop", loop, "resume", env=B)
+    assert "belongs to this session already" in answer.err
+    here.ok("--loop", loop, "resume", env=A)
+
+
+def test_a_resume_that_would_make_a_second_unowned_loop_is_refused(here: Here) -> None:
+    here.start("goal", "free")
+    owned = here.start("goal", "owned", env=A)
+    assert "no session" in here.refused(4, "--loop", owned, "resume").err
+
+
+def test_an_unknown_or_impossible_loop_id_is_told(here: Here) -> None:
+    loop = here.start("goal", "g")
+    answer = here.refused(3, "--loop", "lp-other", "note", "n")
+    assert loop in answer.err
+    for wrong in ("../lp", "a b", "", "é", "x" * 65):
+        here.refused(2, "--loop", wrong, "status")
+
+
+def test_a_strange_session_id_is_named_by_its_digest(here: Here) -> None:
+    for strange in ("a b\x1b[31m", "x" * 500, "tab\there"):
+        env = {"CLAUDE_CODE_SESSION_ID": strange}
+        here.start("goal", "g", "--fresh", env=env)
+        owner = here.ok("status", "--json", env=env).json["owner"]
+        assert owner.startswith("x-")
+        assert len(owner) == 18
+        here.ok("cancel", env=env)

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.cli.forge import body, chain, header, plant, start, sums_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Here
+
+
+def story(here: Here) -> str:
+    loop = here.start("execute", "the goal", "--task", "T1")
+    here.ok("fail", "T1", "--error", "AssertionError: 1", env={"CLAUDECODE": "1"})
+    here.ok("task", "T1", "running")
+    here.ok("task", "T1", "complete")
+    here.ok("complete")
+    return loop
+
+
+def test_the_timeline_shows_when_who_what_from_to(here: Here) -> None:
+    loop = story(here)
+    before = here.journal.read_bytes()
+    lines = here.ok("replay").out.splitlines()
+    assert len(lines) == 7
+    stamps = [line["ts"][:19].replace("T", " ") for line in here.lines()]
+    for number, (line, stamp) in enumerate(zip(lines, stamps, strict=False), 1):
+        assert line.split()[0] == str(number)
+        assert stamp in line
+    assert "agent  failure    running → retrying     T1 (logic): AssertionError: 1" in lines[2]
+    assert "human  task       retrying → running     T1 running" in lines[3]
+    assert "complete   running → completed" in lines[5]
+    assert lines[6] == f"6 events, head 6:{sums_of(before)[-1]}, loop {loop} completed"
+    assert here.journal.read_bytes() == before
+
+
+def test_replay_json_is_head_events_status_and_the_state_of_status(here: Here) -> None:
+    story(here)
+    found = here.ok("replay", "--json").json
+    assert list(found) == ["head", "events", "status", "state"]
+    assert (found["events"], found["status"]) == (6, "completed")
+    assert found["head"] == f"6:{sums_of(here.journal.read_bytes())[-1]}"
+    assert found["state"] == here.status()
+    assert here.ok("replay", "--json", "--strict").json == found
+
+
+def test_replay_events_is_one_line_for_each_event(here: Here) -> None:
+    story(here)
+    rows = [json.loads(line) for line in here.ok("replay", "--events").out.splitlines()]
+    assert [list(row) for row in rows] == [["seq", "ts", "type", "by", "from", "to", "data"]] * 6
+    moves = [(row["type"], row["from"], row["to"]) for row in rows]
+    assert moves == [
+        ("journal", None, None),
+        ("start", "idle", "running"),
+        ("failure", "running", "retrying"),
+        ("task", "retrying", "running"),
+        ("task", "running", "running"),
+        ("complete", "running", "completed"),
+    ]
+    assert [row["data"] for row in rows] == [line["data"] for line in here.lines()]
+    assert here.ok("replay", "--events", "--json").out == here.ok("replay", "--events").out
+
+
+def test_replay_at_stops_after_that_event(here: Here) -> None:
+    story(here)
+    sums = sums_of(here.journal.read_bytes())
+    statuses = [None, "running", "retrying", "running", "running", "completed"]
+    for seq, status in enumerate(statuses, 1):
+        found = here.ok("replay", "--json", "--at", str(seq)).json
+        assert (found["events"], found["status"]) == (seq, status)
+        assert found["head"] == f"{seq}:{sums[seq - 1]}"
+    assert len(here.ok("replay", "--at", "3").out.splitlines()) == 4
+    assert len(here.ok("replay", "--events", "--at", "3").out.splitlines()) == 3
+    assert "ends at event 6" in here.refused(2, "replay", "--at", "7").err
+    here.refused(2, "replay", "--at", "0")
+
+
+def test_replay_until_stops_before_the_first_later_event(here: Here) -> None:
+    bodies = [header(), start()] + [body(n, "note", "lp-1", {"text": "x"}) for n in (3, 4)]
+    times = [b"2026-11-15T23:00:0%d.500Z" % n for n in range(4)]
+    dated = [
+        line.replace(b"2026-11-15T23:00:00.000Z", time)
+        for line, time in zip(bodies, times, strict=True)
+    ]
+    plant(here.root, chain(dated))
+    for until, events in (
+        ("2026-11-15T23:00:01.500Z", 2),
+        ("2026-11-15T23:00:01.499Z", 1),
+        ("2026-11-16T00:00:02.700+01:00", 3),
+        ("2026-11-15 23:00:03", 3),
+        ("2026-11-16", 4),
+    ):
+        assert here.ok("replay", "--json", "--until", until).json["events"] == events, until
+    assert "is not a time" in here.refused(2, "replay", "--until", "soon").err
+
+
+def test_replay_of_one_loop_shows_only_that_loop(here: Here) -> None:
+    first = here.start("goal", "one", env={"CLAUDE_CODE_SESSION_ID": "a"})
+    second = here.start("goal", "two", env={"CLAUDE_CODE_SESSION_ID": "b"})
+    here.ok("--loop", second, "note", "n")
+    rows = here.ok("replay", "--events", "--loop", second).out.splitlines()
+    assert [json.loads(row)["seq"] for row in rows] == [3, 4]
+    assert here.ok("--loop", first, "replay", "--json").json["state"]["goal"] == "one"
+    here.refused(3, "replay", "--loop", "lp-none")
+
+
+def test_the_timeline_of_several_live_loops_needs_no_choice(here: Here) -> None:
+    here.start("goal", "one", env={"CLAUDE_CODE_SESSION_ID": "a"})
+    here.start("goal", "two", env={"CLAUDE_CODE_SESSION_ID": "b"})
+    shown = here.ok("replay").out
+    assert "goal, interactive: one" in shown
+    assert "goal, interactive: two" in shown
+    assert "3 events, head 3:" in shown
+    assert len(here.ok("replay", "--events").out.splitlines()) == 3
+
+
+def test_an_illegal_transition_is_refused_with_its_line(here: Here) -> None:
+    bodies = [header(), start(), body(3, "answer", "lp-1", {"text": "nobody asked"})]
+    plant(here.root, chain(bodies))
+    for command in (["replay"], ["replay", "--json"], ["replay", "--strict"], ["status"]):
+        answer = here.refused(5, *command)
+        assert "line 3" in answer.err
+        assert "lp-1 is running: answer is not possible now" in answer.err
+
+
+def test_replay_says_when_the_clock_went_back_and_when_the_tail_is_torn(here: Here) -> None:
+    bodies = [header(), start(), body(3, "note", "lp-1", {"text": "x"}).replace(b"T23", b"T22")]
+    journal = plant(here.root, chain(bodies))
+    assert "clock went back 1 time" in here.ok("replay").err
+    journal.write_bytes(chain(bodies) + b'{"v":1,"seq":4')
+    answer = here.ok("replay")
+    assert "14 torn bytes" in answer.err
+    assert here.ok("replay", "--json").json["events"] == 3
+    assert journal.read_bytes().endswith(b'"seq":4')
+
+
+def test_the_same_bytes_give_the_same_replay(here: Here) -> None:
+    story(here)
+    first = here.ok("replay", "--json").out
+    assert {here.ok("replay", "--json").out for _ in range(3)} == {first}
+    here.gsd.joinpath("snapshot.json").unlink(missing_ok=True)
+    assert here.ok("replay", "--json").out == first

@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Here
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+def test_iterate_counts_and_pauses_when_the_limit_is_used(here: Here) -> None:
+    loop = here.start("execute", "--task", "T1", "--max-iterations", "2", "--stuck-limit", "0")
+    assert "Iteration 1/2" in here.ok("iterate").out
+    assert here.ok("iterate", "--json").json["status"] == "running"
+    answer = here.run("iterate")
+    assert answer.code == 4
+    assert "paused (iterations)" in answer.err
+    assert f"gsd-fsm --loop {loop} resume --add-iterations" in answer.err
+    status = here.status()
+    assert (status["status"], status["pause_code"]) == ("paused", "iterations")
+    assert (status["iteration"], here.last()["by"]) == (2, "cli")
+    assert f"--loop {loop} resume --add-iterations" in here.refused(4, "resume").err
+    here.ok("resume", "--add-iterations", "1")
+    here.ok("iterate")
+    assert here.status()["max_iterations"] == 3
+
+
+def test_iterations_without_progress_are_stuck_and_progress_is_not(here: Here) -> None:
+    here.start("execute", "--task", "T1", "--task", "T2", "--stuck-limit", "2")
+    here.ok("iterate")
+    here.ok("iterate")
+    here.ok("task", "T1", "running")
+    here.ok("task", "T1", "complete")
+    here.ok("iterate")
+    assert here.status()["stuck"] == 0
+    here.ok("iterate")
+    here.ok("iterate")
+    assert here.run("iterate").code == 4
+    assert here.status()["pause_code"] == "stuck"
+    here.ok("resume")
+    assert here.status()["stuck"] == 0
+    here.ok("iterate")
+
+
+def test_a_task_goes_its_ways_and_keeps_what_was_told(here: Here) -> None:
+    here.start("execute", "--task", "T1:First", "--task", "T2")
+    here.ok("task", "T1", "running", "--ref", "bg-7", "--phase", "red")
+    assert here.status()["background_tasks"] == [
+        {"task_id": "bg-7", "task_num": "T1", "status": "running"}
+    ]
+    for _ in range(2):
+        here.ok("task", "T1", "running", "--phase", "green")
+    here.ok("task", "T1", "running", "--phase", "refactor")
+    here.ok("task", "T1", "checkpoint", "--question", "Which one?")
+    here.ok("task", "T1", "complete", "--commit", "abc123")
+    task = here.status()["tasks"][0]
+    assert (task["title"], task["status"], task["commit"]) == ("First", "complete", "abc123")
+    assert (task["phase"], task["attempts"]) == ("refactor", 2)
+    here.ok("task", "T2", "skipped")
+    here.ok("complete")
+
+
+@pytest.mark.parametrize(
+    ("steps", "refused", "told"),
+    [
+        ([], ["T1", "complete"], ["pending", "running, skipped"]),
+        ([], ["T1", "checkpoint"], ["pending"]),
+        (["running", "complete"], ["T1", "running"], ["complete", "nothing, it is done"]),
+        (["skipped"], ["T1", "failed"], ["skipped", "cannot fail"]),
+        ([], ["T9", "running"], ["no task T9", "T1, T2"]),
+        (["running"], ["T1", "complete", "--phase", "red"], ["running task"]),
+    ],
+)
+def test_an_illegal_move_of_a_task_names_its_state_and_what_is_possible(
+    here: Here, steps: list[str], refused: list[str], told: list[str]
+) -> None:
+    here.start("execute", "--task", "T1", "--task", "T2")
+    for step in steps:
+        here.ok("task", "T1", step)
+    answer = here.refused(4, "task", *refused)
+    assert all(words in answer.err for words in told), answer
+
+
+def test_a_task_named_like_a_path_is_no_task(here: Here) -> None:
+    here.start("execute")
+    for name in ("../T1", "a/b", "", "x" * 65, "-T", "a..b", "T\n1", "Ü"):
+        assert here.refused(2, "task", "--", name, "running").out == ""
+        assert here.refused(2, "fail", "--error", "e", "--", name).out == ""
+
+
+def test_failures_are_retried_up_to_the_limit_and_then_pause(here: Here) -> None:
+    loop = here.start("execute", "--task", "T1", "--max-retries", "2")
+    for retry in (1, 2):
+        told = here.ok("fail", "T1", "--error", f"assert {retry}", "--class", "logic").out
+        assert f"Retry {retry} of 2" in told
+        assert here.status()["status"] == "retrying"
+        here.ok("task", "T1", "running")
+        assert here.status()["status"] == "running"
+    here.ok("fail", "T1", "--error", "again", "--analysis", "why", "--fix", "how")
+    status = here.status()
+    assert (status["status"], status["pause_code"]) == ("paused", "retries")
+    assert status["task_retries"] == {"T1": 2}
+    assert here.last()["type"] == "failure"
+    assert (here.last()["data"]["analysis"], here.last()["data"]["fix"]) == ("why", "how")
+    answer = here.refused(4, "resume")
+    assert f"gsd-fsm --loop {loop} resume --add-retries" in answer.err
+    here.ok("resume", "--add-retries", "1")
+    assert here.status()["status"] == "running"
+    here.ok("task", "T1", "running")
+
+
+def test_the_class_of_a_failure_decides(here: Here) -> None:
+    for text, given, kind, then in (
+        ("permission denied", [], "blocking", "paused"),
+        ("AssertionError: 1 != 2", [], "logic", "retrying"),
+        ("HTTP 503 service unavailable", [], "transient", "retrying"),
+        ("whatever", ["--class", "unknown"], "unknown", "paused"),
+        ("permission denied", ["--class", "logic"], "logic", "retrying"),
+    ):
+        here.start("execute", "--task", "T1", "--fresh")
+        here.ok("fail", "T1", "--error", text, *given)
+        assert (here.last()["data"]["class"], here.status()["status"]) == (kind, then), text
+
+
+def test_a_transient_failure_is_retried_once_and_success_resets_it(here: Here) -> None:
+    here.start("execute", "--task", "T1", "--task", "T2")
+    here.ok("fail", "--error", "connection reset")
+    assert here.status()["status"] == "retrying"
+    here.ok("task", "T2", "running")
+    here.ok("task", "T2", "complete")
+    here.ok("fail", "--error", "connection reset")
+    assert here.status()["status"] == "retrying"
+    here.ok("fail", "--error", "connection reset")
+    assert (here.status()["status"], here.status()["pause_code"]) == ("paused", "retries")
+
+
+def test_the_same_error_three_times_pauses_where_no_retries_count(here: Here) -> None:
+    here.start("goal", "g")
+    for _ in range(3):
+        assert here.status()["status"] in ("running", "retrying")
+        here.ok("fail", "--error", "AssertionError: x", "--class", "logic")
+    assert (here.status()["status"], here.status()["pause_code"]) == ("paused", "repeated")
+    assert [line["by"] for line in here.lines()[-2:]] == ["human", "cli"]
+
+
+def test_a_failed_task_without_its_error_counts_as_a_failure(here: Here) -> None:
+    here.start("execute", "--task", "T1")
+    here.ok("task", "T1", "failed")
+    assert (here.status()["status"], here.last()["type"]) == ("retrying", "failure")
+    assert "fail T1" in here.refused(2, "task", "T1", "failed", "--commit", "x").err
+
+
+def test_a_failure_needs_exactly_one_error_text(here: Here) -> None:
+    here.start("execute", "--task", "T1")
+    (here.root / "log").write_text("from the file\n")
+    assert "--error" in here.refused(2, "fail", "T1").err
+    assert "needs its error" in here.refused(2, "fail", "T1", "--error", " ").err
+    assert "twice" in here.refused(2, "fail", "--error", "a", "--error-file", "log").err
+    assert "nope" in here.refused(2, "fail", "--error-file", "nope").err
+    here.refused(2, "fail", "--error", "a", "--class", "odd")
+    here.ok("fail", "T1", "--error-file", "log")
+    assert here.last()["data"]["error"] == "from the file"
+    here.ok("fail", "T1", "--error-file", "-", stdin=b"\xef\xbb\xbffrom\r\nstdin\n")
+    assert here.last()["data"]["error"] == "from\nstdin"
+
+
+NASTY = "a 'b' \"c\" `d` $(touch pwned) ; touch pwned2 && x | y > z\n\tnew 🚀 \\n %s {0}"
+
+
+def test_texts_reach_the_journal_as_they_are_and_no_shell_sees_them(here: Here) -> None:
+    (here.root / "text").write_text(NASTY)
+    here.start("goal", NASTY, "--criterion", NASTY, "--must-not", NASTY, "--step", NASTY)
+    assert here.last()["data"]["goal"] == NASTY
+    assert here.last()["data"]["criteria"] == [{"name": NASTY}]
+    here.ok("fail", "--error", NASTY)
+    assert here.last()["data"]["error"] == NASTY
+    here.ok("note", "--file", "text")
+    assert here.last()["data"]["text"] == NASTY
+    here.ok("criterion", NASTY, "met")
+    assert here.status()["criteria"][0]["met"] is True
+    here.ok("start", "goal", "--goal-file", "-", "--fresh", stdin=NASTY.encode())
+    assert here.status()["goal"] == NASTY
+    assert sorted(path.name for path in here.root.iterdir()) == [".gsd", "text"]
+
+
+def test_invalid_utf8_is_replaced_wherever_a_text_comes_from(here: Here) -> None:
+    bad = b"caf\xe9 \xff"
+    (here.root / "text").write_bytes(bad)
+    here.ok("start", "goal", "--goal-file", "text")
+    assert here.status()["goal"] == "caf\ufffd \ufffd"
+    here.ok("fail", "--error", bad.decode("utf-8", "surrogateescape"))
+    assert "caf" in here.last()["data"]["error"]
+    here.ok("note", "--file", "-", stdin=bad)
+    assert here.last()["data"]["text"] == "caf\ufffd \ufffd"
+    assert here.ok("replay", "--json").json["events"] == 4
+
+
+def test_ten_megabytes_are_kept_as_beginning_and_end(here: Here) -> None:
+    here.start("goal", "g")
+    text = b"begin " + b"lorem ipsum " * 870_000 + b" end"
+    here.ok("fail", "--error-file", "-", stdin=text)
+    error = here.last()["data"]["error"]
+    assert error.startswith("begin ")
+    assert error.endswith(" end")
+    assert "bytes, sha256" in error
+    assert len(here.journal.read_bytes().split(b"\n")[-2]) < 65_536
+    goal = text[:200_000]
+    assert "longer" in here.refused(2, "start", "goal", "--goal-file", "-", stdin=goal).err
+    too_much = b"x" * (17 << 20)
+    assert "16 MiB" in here.refused(2, "fail", "--error-file", "-", stdin=too_much).err
+
+
+def test_secrets_never_reach_the_journal_from_any_text(here: Here) -> None:
+    words = f"token {SECRET} end"
+    (here.root / "text").write_text(words)
+    here.start(
+        *("goal", words, "--criterion", words, "--task", f"T1:{words}", "--step", words),
+        *("--must-not", words, "--phase", words, "--check", f"check {words}=true"),
+    )
+    verbs = (
+        ("fail", "T1", "--error", words, "--analysis", words, "--fix", words),
+        ("fail", "T1", "--error-file", "text"),
+        ("task", "T1", "running", "--commit", words, "--ref", words),
+        ("task", "T1", "checkpoint", "--question", words),
+        ("gap", "found", "--description", words, "--file", words, "--evidence", words),
+        ("verified", "fail", "--report", words),
+        ("review", "light", "--wave", "1", "--report", words),
+        ("spend", "0.1", "--what", words),
+        ("note", words),
+        ("wait", words),
+        ("answer", words),
+        ("pause", "--reason", words),
+        ("resume",),
+        ("cancel", "--reason", words),
+    )
+    said = "".join("".join(here.ok(*verb)[1:]) for verb in verbs)
+    said += "".join(here.ok(*look).out for look in (["status"], ["replay"], ["status", "--json"]))
+    assert SECRET not in said
+    for path in here.gsd.iterdir():
+        assert SECRET.encode() not in path.read_bytes(), path

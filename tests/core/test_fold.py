@@ -1,0 +1,262 @@
+"""The fold: what each event makes of a loop, beyond its status."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.table import ACTIVE, LIVE
+from gsd_fsm.projections import status_view
+from tests.story import PAYLOADS, Story, in_status
+
+
+@pytest.mark.parametrize("status", ACTIVE)
+def test_an_answer_brings_back_what_was_before_the_wait(status: str) -> None:
+    story = in_status(status)
+    story("wait", for_="human", question="Which?")
+    assert (story.loop.wait_for, story.loop.question) == ("human", "Which?")
+    assert story("answer", text="This one.").status == status
+    assert (story.loop.answer, story.loop.wait_for, story.loop.question) == (
+        "This one.",
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize("status", [*ACTIVE, "waiting"])
+def test_a_resume_brings_back_what_was_before_the_pause(status: str) -> None:
+    story = in_status(status)
+    assert story("pause", code="manual", reason="tea").status == "paused"
+    assert (story.loop.pause_code, story.loop.pause_reason) == ("manual", "tea")
+    assert story("resume").status == status
+    assert (story.loop.pause_code, story.loop.pause_reason) == (None, None)
+
+
+@pytest.mark.parametrize("status", ACTIVE)
+def test_a_wait_that_was_paused_still_knows_where_it_came_from(status: str) -> None:
+    story = in_status(status)
+    story("wait", for_="human", question="Which?")
+    story("pause", code="manual")
+    assert story("resume").status == "waiting"
+    assert story.loop.question == "Which?"
+    assert story("answer", text="This one.").status == status
+
+
+@pytest.mark.parametrize("status", ACTIVE)
+def test_a_failure_that_pauses_returns_where_it_was(status: str) -> None:
+    story = in_status(status)
+    story.fail(None, "blocking")
+    assert story("resume").status == status
+
+
+def test_a_throttled_wait_knows_until_when_and_ends_by_resume() -> None:
+    story = in_status("running")
+    story("wait", for_="throttled", until="2026-11-16T00:00:00.000Z", reason="rate limit")
+    assert story.loop.until == "2026-11-16T00:00:00.000Z"
+    story("resume", _by="agent")
+    assert (story.status, story.loop.until) == ("running", None)
+
+
+def test_iterations_are_counted_in_every_active_status_and_nowhere_else() -> None:
+    for status in LIVE:
+        story = in_status(status)
+        if status in ACTIVE:
+            assert story("iteration").iteration == 1
+            assert story("iteration").iteration == 2
+            assert story.loop.last_iteration == story.events[-1]["ts"]
+        else:
+            story.refused("iteration")
+
+
+@pytest.mark.parametrize(
+    ("before", "allowed"),
+    [
+        ("pending", {"running", "skipped"}),
+        ("running", {"running", "complete", "checkpoint", "skipped"}),
+        ("failed", {"running", "skipped"}),
+        ("checkpoint", {"running", "complete", "skipped"}),
+        ("complete", set()),
+        ("skipped", set()),
+    ],
+)
+def test_a_task_moves_only_along_its_own_arrows(before: str, allowed: set[str]) -> None:
+    for wanted in ("pending", "running", "complete", "checkpoint", "skipped"):
+        story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}])
+        if before == "failed":
+            story.fail("T1")
+        elif before != "pending":
+            story.task("T1", "running") if before != "skipped" else None
+            story.task("T1", before)
+        if wanted in allowed:
+            assert story.task("T1", wanted).tasks["T1"]["status"] == wanted
+        else:
+            story.refused("task", task="T1", status=wanted)
+
+
+def test_a_task_carries_its_reference_commit_and_question() -> None:
+    story = Story("execute", tasks=[{"id": "T1", "title": "Login"}])
+    story.task("T1", "running", ref="bg-1")
+    story.task("T1", "checkpoint", question="Which port?")
+    task = story.task("T1", "complete", commit="abc").tasks["T1"]
+    assert (task["ref"], task["question"], task["commit"]) == ("bg-1", "Which port?", "abc")
+    assert task["title"] == "Login"
+
+
+def test_a_task_waits_for_what_it_depends_on() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2", "depends": ["T1"]}])
+    assert "T1" in story.refused("task", task="T2", status="running").message
+    story.task("T1", "running")
+    story.refused("task", task="T2", status="running")
+    story.task("T1", "complete")
+    story.task("T2", "running")
+
+
+def test_the_wave_is_the_first_with_open_work_and_at_last_the_last() -> None:
+    tasks = [{"id": "A", "wave": 1}, {"id": "B", "wave": 2}, {"id": "C", "wave": 2}]
+    story = Story("execute", tasks=tasks)
+    waves = []
+    for name in ("A", "B", "C"):
+        waves.append(status_view(story.loop, "")["wave"])
+        story.task(name, "skipped")
+    assert [*waves, status_view(story.loop, "")["wave"]] == [1, 2, 2, 2]
+    assert status_view(Story("goal").loop, "")["wave"] is None
+
+
+def test_green_attempts_are_counted_from_one_each_time_green_is_entered_anew() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}])
+    seen = []
+    for phase in ("red", "green", "green", "green", "refactor", "red", "green"):
+        task = story.task("T1", "running", phase=phase).tasks["T1"]
+        assert task["phase"] == phase
+        seen.append(task["attempts"])
+    assert seen == [0, 1, 2, 3, 3, 3, 1]
+
+
+def test_a_phase_belongs_to_a_running_task() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}])
+    story.task("T1", "running")
+    story.refused("task", task="T1", status="complete", phase="green")
+
+
+def test_gaps_open_close_and_reopen_under_one_id() -> None:
+    story = Story("verify")
+    story.gap("G1", kind="missing", file="a.py", description="no login", evidence="404")
+    story.gap("G2")
+    assert story.gap("G1", "closed").status == "fixing"
+    assert story.gap("G2", "closed").status == "running"
+    assert "reopen G1" in story.refused("gap", gap="G1", action="found").hint
+    story.refused("gap", gap="G1", action="closed")
+    assert story.gap("G1", "reopened", evidence="500").status == "fixing"
+    story.refused("gap", gap="G1", action="reopened")
+    gap = story.loop.gaps["G1"]
+    assert (gap["reopened"], gap["evidence"], gap["description"]) == (1, "500", "no login")
+    for action in ("closed", "reopened"):
+        assert "G9" in story.refused("gap", gap="G9", action=action).message
+
+
+def test_with_auto_loop_off_a_gap_pauses_with_the_report() -> None:
+    story = Story("verify", auto_loop=False)
+    assert story.gap("G1").status == "paused"
+    assert (story.loop.pause_code, "G1" in story.loop.pause_reason) == ("manual", True)
+    story("resume")
+    assert story.gap("G1", "closed").status == "running"
+    assert story.gap("G1", "reopened").status == "paused"
+
+
+def test_a_note_is_delivered_once() -> None:
+    story = Story("goal")
+    story("note", text="first")
+    story("note", text="old wisdom", kind="recall")
+    story("note", text="second", kind="steer")
+    numbers = [note["seq"] for note in story.loop.notes]
+    assert [note["text"] for note in story.loop.notes] == ["first", "second"]
+    assert story.loop.recalled == ["old wisdom"]
+    story("iteration", delivered=numbers[:1], _by="hook")
+    assert [note["text"] for note in story.loop.notes] == ["second"]
+    story("iteration", delivered=numbers, _by="hook")
+    assert story.loop.notes == []
+
+
+def test_stages_follow_each_other_without_skipping_and_may_go_back() -> None:
+    stages = ("intent", "shape", "decompose", "executing", "review", "complete")
+    story = Story("goal")
+    for number, stage in enumerate(stages):
+        for later in stages[number + 1 :]:
+            assert stage in story.refused("stage", stage=later).hint
+        assert story("stage", stage=stage).stage == stage
+    assert story("stage", stage="shape").stage == "shape"
+    story.refused("stage", stage="executing")
+
+
+def test_reviews_are_kept_by_wave_and_the_thorough_one_by_its_verdict() -> None:
+    story = Story("goal")
+    story("review", action="light", wave=2, score=8, issues=1, blockers=0)
+    assert story.loop.reviews["wave_2"] == {"score": 8, "issues": 1, "blockers": 0}
+    story("review", action="begun")
+    assert story.loop.reviews["thorough"]["passed"] is False
+    story.refused("review", action="passed", blockers=1)
+    assert story("review", action="failed", blockers=2).status == "fixing"
+    assert story.loop.reviews["thorough"] == {"passed": False, "blockers_remaining": 2}
+    story("review", action="begun")
+    story("review", action="passed", score=9)
+    thorough = {"passed": True, "blockers_remaining": 0, "score": 9}
+    assert story.loop.reviews["thorough"] == thorough
+
+
+def test_facts_are_kept_where_they_belong() -> None:
+    story = Story("goal", plan={"file": "PLAN.md", "digest": "1"})
+    story("score", spec_score=80, fit_score=7, shape="tool")
+    story("plan", digest="2", changed=True)
+    story("mode", mode="interactive")
+    story("issue", text="smell", severity="WARNING")
+    story("stop", code="background", reason="a subagent runs")
+    story("checkpoint", name="before", commit="abc")
+    loop = story.loop
+    assert (loop.spec_score, loop.fit_score, loop.shape) == (80, 7, "tool")
+    assert loop.plan == {"file": "PLAN.md", "digest": "2", "changed": True}
+    assert loop.mode == "interactive"
+    assert loop.issues[0]["text"] == "smell"
+    assert loop.last_stop["code"] == "background"
+    assert loop.checkpoints == {"before": "abc"}
+
+
+def test_cents_add_up() -> None:
+    story = Story("goal")
+    for _ in range(100):
+        story("spend", usd=0.1, tokens=7)
+    assert (story.loop.spent_usd, story.loop.spent_tokens) == (10, 700)
+
+
+def test_history_has_one_line_for_each_change_of_status() -> None:
+    story = in_status("retrying")
+    story("iteration")
+    story.task("T1", "running")
+    story("pause", code="manual")
+    moves = [("idle", "running"), ("running", "retrying"), ("retrying", "running")]
+    lines = status_view(story.loop, "")["history"]
+    assert len(lines) == 4
+    for line, (source, dest) in zip(lines, [*moves, ("running", "paused")], strict=True):
+        assert source in str(line)
+        assert dest in str(line)
+
+
+def test_history_is_bounded() -> None:
+    story = Story("goal")
+    for _ in range(300):
+        story("pause", code="manual")
+        story("resume")
+    assert len(story.loop.history) == 200
+
+
+def test_a_start_that_names_a_thing_twice_is_refused() -> None:
+    story = Story()
+    start = PAYLOADS["start"]
+    story.refused("start", **start, tasks=[{"id": "A"}, {"id": "A"}])
+    story.refused("start", **start, criteria=[{"name": "A"}, {"name": "A"}])
+    assert story.world.loops == {}
+
+
+def test_limits_are_frozen_into_the_start_over_the_defaults() -> None:
+    story = Story("goal", limits={"stuck_limit": 9})
+    assert story.loop.limits["stuck_limit"] == 9
+    assert story.loop.limits["max_iterations"] == 20
+    assert story.loop.limits["max_retries"] == 3

@@ -1,0 +1,179 @@
+"""Failures: how often a task is tried again, and what each class of error does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.story import Story
+
+TASKS = [{"id": "T1"}, {"id": "T2"}]
+
+
+def execute(**more: object) -> Story:
+    return Story("execute", tasks=TASKS, **more)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 7])
+def test_a_limit_of_n_gives_n_retries_and_the_next_failure_pauses(most: int) -> None:
+    story = execute(limits={"max_retries": most})
+    for count in range(1, most + 1):
+        assert story.fail("T1").status == "retrying"
+        assert story.loop.tasks["T1"]["retries"] == count
+        assert story.task("T1", "running").status == "running"
+    events = len(story.events)
+    assert story.fail("T1").status == "paused"
+    assert len(story.events) == events + 1
+    assert story.loop.pause_code == "retries"
+    assert str(most) in story.loop.pause_reason
+    assert story.loop.tasks["T1"]["retries"] == most
+    assert story.loop.tasks["T1"]["status"] == "failed"
+
+
+def test_the_default_is_three_retries() -> None:
+    story = execute()
+    assert [story.fail("T1").status for _ in range(4)] == ["retrying"] * 3 + ["paused"]
+
+
+def test_retries_are_counted_for_each_task_alone() -> None:
+    story = execute()
+    for _ in range(3):
+        story.fail("T1")
+        assert story.fail("T2").status == "retrying"
+    assert {name: task["retries"] for name, task in story.loop.tasks.items()} == {"T1": 3, "T2": 3}
+    assert story.fail("T2").status == "paused"
+
+
+def test_a_success_keeps_the_count_of_retries() -> None:
+    story = execute()
+    story.fail("T1")
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    assert story.loop.tasks["T1"]["retries"] == 1
+
+
+def test_a_pending_task_may_fail_and_a_finished_one_may_not() -> None:
+    story = execute()
+    assert story.fail("T1").tasks["T1"]["status"] == "failed"
+    story.task("T2", "skipped")
+    assert "skipped" in story.refused("failure", task="T2", error="e", class_="logic").message
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    assert "complete" in story.refused("failure", task="T1", error="e", class_="logic").message
+
+
+def test_a_task_the_loop_does_not_have_cannot_fail() -> None:
+    refusal = execute().refused("failure", task="T9", error="e", class_="logic")
+    assert "T9" in refusal.message
+    assert "T1, T2" in refusal.hint
+
+
+def test_a_loop_without_a_list_takes_the_tasks_as_they_come() -> None:
+    story = Story("execute")
+    story.fail("T7")
+    assert story.loop.tasks["T7"]["retries"] == 1
+
+
+@pytest.mark.parametrize("class_", ["blocking", "unknown"])
+@pytest.mark.parametrize("task", ["T1", None])
+def test_blocking_and_unknown_errors_pause_at_once(class_: str, task: str | None) -> None:
+    story = execute()
+    assert story.fail(task, class_).status == "paused"
+    assert story.loop.pause_code == class_
+    assert story.loop.tasks["T1"]["retries"] == 0
+
+
+def test_a_transient_error_is_retried_once() -> None:
+    story = execute()
+    assert story.fail("T1", "transient").status == "retrying"
+    assert story.fail("T1", "transient").status == "paused"
+    assert story.loop.pause_code == "retries"
+    assert "transient" in story.loop.pause_reason
+    assert story.loop.tasks["T1"]["retries"] == 1
+
+
+def test_a_transient_error_of_the_loop_is_retried_once() -> None:
+    story = execute()
+    assert story.fail(None, "transient").status == "retrying"
+    assert story.fail(None, "transient").status == "paused"
+    assert story.loop.pause_code == "retries"
+
+
+def test_another_kind_of_error_or_a_resume_ends_a_row_of_transient_ones() -> None:
+    story = execute()
+    story.fail("T1", "transient")
+    story.fail("T1", "logic")
+    assert story.fail("T1", "transient").status == "retrying"
+    assert story.fail("T1", "transient").status == "paused"
+    story("resume", add={"max_retries": 3})
+    assert story.fail("T1", "transient").status == "retrying"
+
+
+def test_success_resets_the_transient_count_of_the_loop() -> None:
+    story = execute()
+    story.fail(None, "transient")
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    assert story.fail(None, "transient").status == "retrying"
+
+
+def test_the_reason_of_a_first_transient_error_beyond_the_retries_speaks_of_retries() -> None:
+    story = execute(limits={"max_retries": 0})
+    story.fail("T1", "transient")
+    assert story.loop.pause_code == "retries"
+    assert "again" not in story.loop.pause_reason
+
+
+def test_with_auto_loop_off_every_failure_pauses_with_the_report() -> None:
+    story = execute(auto_loop=False)
+    assert story.fail("T1").status == "paused"
+    assert story.loop.pause_code == "manual"
+    assert story.loop.last_error == "it broke"
+    story("resume")
+    assert story.fail("T1", "blocking").pause_code == "blocking"
+
+
+def test_a_loop_recovers_when_its_last_failed_task_runs_again() -> None:
+    story = execute()
+    story.fail("T1")
+    story.fail("T2")
+    assert story.task("T1", "running").status == "retrying"
+    assert story.task("T2", "running").status == "running"
+
+
+def test_a_loop_with_open_gaps_recovers_into_fixing() -> None:
+    story = execute()
+    story.gap("G1")
+    story.fail("T1")
+    assert story.task("T1", "running").status == "fixing"
+
+
+def test_skipping_the_failed_task_recovers_the_loop_too() -> None:
+    story = execute()
+    story.fail("T1")
+    assert story.task("T1", "skipped").status == "running"
+
+
+def test_only_different_errors_are_kept_and_the_last_three_of_them() -> None:
+    story = execute(limits={"max_retries": 99})
+    for text in ("a", "b", "c", "b", "d"):
+        story.fail("T1", error=text)
+    for errors in (story.loop.errors, story.loop.tasks["T1"]["errors"]):
+        assert [error["text"] for error in errors] == ["c", "b", "d"]
+
+
+def test_errors_that_differ_only_beside_their_signature_are_the_same() -> None:
+    story = execute()
+    story.fail("T1", error="at 10:00", signature="at T")
+    story.fail("T1", error="at 10:01", signature="at T", analysis="why", fix="how")
+    assert len(story.loop.errors) == 1
+    assert story.loop.errors[0]["text"] == "at 10:01"
+    assert (story.loop.errors[0]["analysis"], story.loop.errors[0]["fix"]) == ("why", "how")
+
+
+def test_a_failed_task_that_succeeds_forgets_its_errors() -> None:
+    story = execute()
+    story.fail("T1")
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    assert story.loop.tasks["T1"]["errors"] == []
+    assert story.loop.last_error == "it broke"

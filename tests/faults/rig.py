@@ -1,0 +1,242 @@
+"""What the fault tests share: journals to hurt, calls to break, children to kill, a judge."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pkgutil
+import posix
+import random
+import sys
+import traceback
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import gsd_fsm.core
+from gsd_fsm.core import lock
+from gsd_fsm.core.errors import Corrupt
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.journal import Journal, draft, into_fold
+from gsd_fsm.core.scan import Position, scan
+from tests.conftest import new_journal, start_draft
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Intercept = Callable[..., Any]
+
+# Every module of the core that makes system calls.
+MODULES = [
+    module
+    for found in pkgutil.iter_modules(gsd_fsm.core.__path__)
+    if hasattr(module := import_module(f"gsd_fsm.core.{found.name}"), "system")
+]
+HARMLESS = ("getpid", "geteuid", "getcwd", "stat_result")
+
+
+def torture(goal: int) -> int:
+    """So many rounds of a long campaign: the goal, scaled by GSD_TORTURE."""
+    return max(1, int(goal * float(os.environ.get("GSD_TORTURE", "1.0"))))
+
+
+# journals
+
+
+def note(text: str) -> dict[str, Any]:
+    return draft("note", "lp-1", "agent", {"text": text})
+
+
+def say(journal_: Journal, *texts: str) -> list[dict[str, Any]]:
+    return journal_.transact(lambda _world, _now: [note(text) for text in texts])
+
+
+def long_journal(gsd: Path, events: int, seed: int = 0, longest: int = 120) -> Journal:
+    """A journal of so many events, its lines of all lengths."""
+    made = new_journal(gsd)
+    made.transact(lambda _world, _now: [start_draft(goal=f"seed {seed}")])
+    choose = random.Random(seed)
+    for number in range(events - 2):
+        say(made, f"{number} " + "x" * choose.randrange(longest))
+    return made
+
+
+def long_bytes(gsd: Path, events: int, seed: int = 0, longest: int = 120) -> bytes:
+    long_journal(gsd, events, seed, longest)
+    return (gsd / "journal.jsonl").read_bytes()
+
+
+def pad_to(journal_: Journal, place: int, sector: int = 512) -> None:
+    """Append until the next line begins at this place of a sector."""
+    path = Path(journal_.journal_path())
+    size = path.stat().st_size
+    say(journal_, "x")
+    line = path.stat().st_size - size
+    say(journal_, "x" * (1 + (place - size - 2 * line) % sector))
+    assert path.stat().st_size % sector == place
+
+
+def sums(data: bytes) -> list[str]:
+    """The sum of each whole line."""
+    return [line[-18:-2].decode("ascii", "replace") for line in data.split(b"\n")[:-1]]
+
+
+def positions(data: bytes) -> list[Position]:
+    """Where a scan stands before the first line, after it, after the second …"""
+    found, offset = [Position()], 0
+    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+        offset += len(line) + 1
+        found.append(Position(offset, number, line[-18:-2].decode()))
+    return found
+
+
+class Verdict(NamedTuple):
+    """What a reader makes of some bytes."""
+
+    events: int
+    last: str
+    torn: int
+    damaged: int  # the line, 0 for none
+
+
+def judge(data: bytes, at: Position | None = None) -> Verdict:
+    """Scan and fold; from a position on only scan, for what is before it is known to be good."""
+    world = World()
+    take = into_fold(world) if at is None else lambda _line: None
+    begin = at or Position()
+    try:
+        end = scan(lambda offset, size: data[offset : offset + size], len(data), begin, take)
+    except Corrupt as damage:
+        return Verdict(damage.line - 1, "", 0, damage.line)
+    if at is None:
+        assert world.seq == end.line
+    return Verdict(end.line, end.sum, end.torn, 0)
+
+
+def assert_goes_on(gsd: Path, known: list[str]) -> None:
+    """All of the known events are there, in order, and the next append works."""
+    before = Journal(str(gsd)).read()
+    held = sums((gsd / "journal.jsonl").read_bytes() + b"\n")
+    assert [sum_ for sum_ in held if sum_ in set(known)] == known
+    acknowledged = say(Journal(str(gsd)), "next")[-1]
+    assert acknowledged["seq"] > before.seq
+    data = (gsd / "journal.jsonl").read_bytes()
+    verdict = judge(data)
+    assert verdict == (acknowledged["seq"], acknowledged["sum"], 0, 0)
+    held = sums(data)
+    assert [sum_ for sum_ in held if sum_ in set(known)] == known
+
+
+# directories as they were
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def put_back(folder: Path, files: dict[str, bytes]) -> None:
+    """The directory holds these files and no others; the lock file stays."""
+    for path in folder.iterdir():
+        if path.name not in files and path.name != "journal.lock":
+            path.unlink()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+
+
+def everything_below(folder: Path) -> dict[str, Any]:
+    """Names, kinds and contents: to prove that nothing was written there."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.rglob("*")):
+        info = path.lstat()
+        plain = path.is_file() and not path.is_symlink() and info.st_size < 1 << 24
+        found[str(path)] = (info.st_mode, info.st_size, path.read_bytes() if plain else b"")
+    return found
+
+
+# system calls
+
+
+class Wired:
+    """A module of system calls, each passed through `intercept(name, real, *args)`."""
+
+    def __init__(self, module: Any, intercept: Intercept) -> None:
+        self.module = module
+        self.intercept = intercept
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self.module, name)
+        if not callable(real) or name in HARMLESS:
+            return real
+        return lambda *args, **more: self.intercept(name, real, *args, **more)
+
+
+@contextlib.contextmanager
+def wired(intercept: Intercept) -> Iterator[None]:
+    """Every system call of the journal goes through `intercept`."""
+    for module in MODULES:
+        module.system = Wired(posix, intercept)
+    lock.fcntl = Wired(fcntl, intercept)
+    try:
+        yield
+    finally:
+        for module in MODULES:
+            module.system = posix
+        lock.fcntl = fcntl
+
+
+def calls_of(work: Callable[[], Any]) -> list[tuple[str, int]]:
+    """The calls that some work makes: their names, and how many bytes were written."""
+    seen: list[tuple[str, int]] = []
+
+    def watch(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        seen.append((name, len(args[1]) if name == "write" else 0))
+        return real(*args, **more)
+
+    with wired(watch):
+        work()
+    return seen
+
+
+def without_sync(name: str, real: Any, *args: Any, **more: Any) -> Any:
+    return None if name == "fsync" else real(*args, **more)
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+# children
+
+
+def in_child(work: Callable[[], Any]) -> int:
+    """Fork a child that does this and leaves with 0; its pid."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads
+        pid = os.fork()
+    if pid:
+        return pid
+    code = 70
+    try:
+        work()
+        code = 0
+    except BaseException:  # noqa: BLE001 - the child must not run the tests of its parent
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def outcome(pid: int) -> int:
+    """Wait for a child: its exit code, or the negative signal that ended it."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def drained(reader: int) -> bytes:
+    parts = []
+    while part := os.read(reader, 1 << 16):
+        parts.append(part)
+    os.close(reader)
+    return b"".join(parts)

@@ -1,0 +1,192 @@
+"""Any changed byte, and any moved line, is reported with its line; nothing is folded past it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core.errors import Corrupt
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.scan import Position
+from tests.conftest import Project
+from tests.faults.rig import judge, long_bytes, long_journal, pad_to, positions, say, sums, torture
+
+
+def _changed(data: bytes, offset: int, value: int) -> bytes:
+    return data[:offset] + bytes([value]) + data[offset + 1 :]
+
+
+def _assert_reported(
+    data: bytes, offset: int, value: int, line: int, at: Position | None = None
+) -> None:
+    verdict = judge(_changed(data, offset, value), at)
+    if offset == len(data) - 1 and value == 0:
+        # Only the newline of the last line is gone: the event is still the same.
+        assert verdict == (line, sums(data)[-1], 0, 0)
+    else:
+        assert verdict.damaged == line, (offset, value, verdict)
+
+
+def test_every_bit_flip_at_every_offset_of_twenty_events_is_reported_with_its_line(
+    tmp_path: Path,
+) -> None:
+    data = long_bytes(tmp_path / "p" / ".gsd", 20, longest=20)
+    places = positions(data)
+    for offset in range(len(data)):
+        line = data.count(b"\n", 0, offset) + 1
+        for bit in range(8):
+            begin = None if bit == offset % 8 else places[line - 1]
+            _assert_reported(data, offset, data[offset] ^ 1 << bit, line, begin)
+
+
+def test_every_value_at_every_offset_of_the_last_line_is_reported(tmp_path: Path) -> None:
+    data = long_bytes(tmp_path / "p" / ".gsd", 3, longest=30)
+    for offset in range(data.rindex(b"\n", 0, -1) + 1, len(data)):
+        for value in set(range(256)) - {data[offset]}:
+            _assert_reported(data, offset, value, 3, positions(data)[2])
+
+
+def test_one_nul_byte_on_the_edge_of_a_sector_is_damage_and_not_torn(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    pad_to(long_journal(gsd, 3), 511)
+    say(Journal(str(gsd)), "acknowledged")
+    data = (gsd / "journal.jsonl").read_bytes()
+    for offset in range(data.rindex(b"\n", 0, -1) + 1, len(data) - 1):
+        assert judge(_changed(data, offset, 0)).damaged == data.count(b"\n")
+
+
+def edits(data: bytes, other: bytes) -> Iterator[tuple[str, bytes, int]]:
+    """Every way to move lines about: its name, the result, and the line that must be named."""
+    lines, foreign = data.splitlines(keepends=True), other.splitlines(keepends=True)
+    for at in range(len(lines) - 1):
+        yield f"deleted {at}", b"".join(lines[:at] + lines[at + 1 :]), at + 1
+    for at in range(len(lines)):
+        yield f"duplicated {at}", b"".join(lines[: at + 1] + lines[at:]), at + 2
+        yield f"blank line {at}", b"".join([*lines[:at], b"\n", *lines[at:]]), at + 1
+        yield (
+            f"CRLF {at}",
+            b"".join([*lines[:at], lines[at][:-1] + b"\r\n", *lines[at + 1 :]]),
+            at + 1,
+        )
+        if at > 1:
+            spliced = b"".join([*lines[:at], foreign[at], *lines[at + 1 :]])
+            yield f"spliced {at}", spliced, at + 1
+        indented = b"".join([*lines[:at], b" " + lines[at], *lines[at + 1 :]])
+        yield f"indented {at}", indented, at + 1
+        spaced = b"".join([*lines[:at], lines[at][:-1] + b" \n", *lines[at + 1 :]])
+        yield f"trailing space {at}", spaced, at + 1
+        for to in range(at + 1, len(lines)):
+            moved = [*lines]
+            moved[at], moved[to] = moved[to], moved[at]
+            yield f"swapped {at} {to}", b"".join(moved), at + 1
+    yield "reversed", b"".join(reversed(lines)), 1
+    yield "rest of another journal", b"".join(lines[:5] + foreign[5:]), 6
+    yield "two journals in a row", data + other, len(lines) + 1
+    yield "CRLF everywhere", data.replace(b"\n", b"\r\n"), 1
+    yield "BOM", b"\xef\xbb\xbf" + data, 1
+    yield "blank line at the end", data + b"\n", len(lines) + 1
+    yield "re-saved as UTF-16", data.decode().encode("utf-16"), 1
+    yield "keys in order", data.replace(b'{"v":1,"seq":7,', b'{"seq":7,"v":1,'), 7
+    yield "spaces after colons", data.replace(b'"seq":9,', b'"seq": 9,'), 9
+    yield "upper case sum", data[:-18] + data[-18:-2].upper() + data[-2:], len(lines)
+
+
+def test_lines_that_were_moved_or_re_saved_are_reported_with_the_right_line(
+    tmp_path: Path,
+) -> None:
+    data = long_bytes(tmp_path / "p" / ".gsd", 30)
+    other = long_bytes(tmp_path / "q" / ".gsd", 30, seed=9)
+    count = 0
+    for name, hurt, line in edits(data, other):
+        if hurt != data:
+            assert judge(hurt).damaged == line, name
+            count += 1
+    assert count > 600
+
+
+def test_an_editor_that_drops_the_last_newline_changes_nothing(tmp_path: Path) -> None:
+    data = long_bytes(tmp_path / "p" / ".gsd", 5)
+    assert judge(data[:-1]) == judge(data)
+
+
+def test_nothing_is_folded_or_appended_past_damage(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 10)
+    lines = data.splitlines(keepends=True)
+    hurt = b"".join([*lines[:6], lines[6].replace(b"agent", b"human"), *lines[7:]])
+    (gsd / "journal.jsonl").write_bytes(hurt)
+    journal = Journal(str(gsd))
+    with pytest.raises(Corrupt) as found:
+        journal.read()
+    assert (journal.world.seq, found.value.line, found.value.offset) == (
+        6,
+        7,
+        len(b"".join(lines[:6])),
+    )
+    with pytest.raises(Corrupt):
+        say(Journal(str(gsd)), "no")
+    assert (gsd / "journal.jsonl").read_bytes() == hurt
+
+
+def test_a_writer_that_is_already_open_sees_that_the_file_was_restored_from_a_copy(
+    tmp_path: Path,
+) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 5)
+    journal = Journal(str(gsd))
+    say(journal, "after the copy")
+    longer = long_bytes(tmp_path / "q" / ".gsd", 12, seed=4)
+    (gsd / "journal.jsonl").write_bytes(longer)  # in place, as cp does: the inode stays
+    assert len(longer) > len(data)
+    written = say(journal, "on")[0]
+    assert judge((gsd / "journal.jsonl").read_bytes()) == (13, written["sum"], 0, 0)
+
+
+def test_the_command_line_names_line_and_byte_and_writes_nothing(project: Project) -> None:
+    data = long_bytes(project.gsd, 9)
+    lines = data.splitlines(keepends=True)
+    choose = random.Random(5)
+    for line in (1, 5, 9):
+        before = len(b"".join(lines[: line - 1]))
+        offset = before + choose.randrange(len(lines[line - 1]))
+        hurt = _changed(data, offset, data[offset] ^ 4)
+        project.journal.write_bytes(hurt)
+        answer = project.run("fsck", "--json")
+        assert answer.code == 5
+        report = answer.json
+        assert not report["ok"]
+        assert report["events"] == line - 1
+        assert (report["damage"][0]["line"], report["damage"][0]["offset"]) == (line, before)
+    for verb in (("note", "no"), ("status",), ("replay", "--json")):
+        answer = project.run(*verb)
+        assert answer.code == 5
+        assert f"line {len(lines)}" in answer.err
+    assert project.journal.read_bytes() == hurt
+
+
+@pytest.mark.torture
+def test_every_offset_of_a_thousand_events_damaged(tmp_path: Path) -> None:
+    data = long_bytes(tmp_path / "p" / ".gsd", torture(1_000))
+    places, choose = positions(data), random.Random(6)
+    for offset in range(len(data)):
+        line = data.count(b"\n", 0, offset) + 1
+        value = choose.choice([v for v in range(1, 256) if v != data[offset]])
+        found = judge(_changed(data, offset, value), places[line - 1]).damaged
+        assert found == line, (offset, value)
+    print(f"{len(data)} offsets damaged, {len(data)} reported")
+
+
+@pytest.mark.torture
+def test_every_moved_line_of_a_long_journal(tmp_path: Path) -> None:
+    size = max(12, torture(200))
+    data = long_bytes(tmp_path / "p" / ".gsd", size, longest=20)
+    other = long_bytes(tmp_path / "q" / ".gsd", size, seed=9, longest=20)
+    count = 0
+    for name, hurt, line in edits(data, other):
+        if hurt != data:
+            assert judge(hurt).damaged == line, name
+            count += 1
+    print(f"{count} edits reported")

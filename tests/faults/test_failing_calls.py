@@ -1,0 +1,229 @@
+"""The N-th system call fails, once or for ever: an honest error, and on when the cause is gone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.errors import CannotWrite, GsdError
+from gsd_fsm.core.journal import Journal, create_journal
+from gsd_fsm.core.places import make_gsd
+from gsd_fsm.core.repair import cut_damage
+from tests.conftest import NOW, start_draft
+from tests.faults.rig import (
+    calls_of,
+    files_in,
+    in_child,
+    judge,
+    long_bytes,
+    long_journal,
+    open_descriptors,
+    outcome,
+    put_back,
+    say,
+    sums,
+    wired,
+)
+
+ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES", "EMFILE", "ENOLCK", "ESTALE")
+PATIENCE = 0.02
+
+
+class Trouble:
+    """Lets the N-th call fail, once or from then on; watches the syncs."""
+
+    def __init__(self, number: int, error: int, for_ever: bool) -> None:
+        self.number, self.error, self.for_ever = number, error, for_ever
+        self.count = 0
+        self.failed: list[str] = []
+        self.syncs: dict[int, int] = {}
+
+    def __call__(self, name: str, real: Any, *args: Any, **more: Any) -> Any:
+        self.count += 1
+        if name == "write":
+            self.syncs[args[0]] = 0
+        if name == "fsync" and args[0] in self.syncs:
+            self.syncs[args[0]] += 1
+            if self.syncs[args[0]] > 1:
+                raise AssertionError("a second sync for one write")
+        if name in ("open", "close"):
+            self.syncs.pop(args[0], None)
+        if self.count == self.number or (self.for_ever and self.count > self.number):
+            self.failed.append(name)
+            if name == "close":
+                real(*args)  # the descriptor is gone whatever close says
+            raise OSError(self.error, os.strerror(self.error))
+        return real(*args, **more)
+
+
+def _append(gsd: Path) -> list[str]:
+    return [say(Journal(str(gsd), PATIENCE), "new")[0]["sum"]]
+
+
+def _append_two(gsd: Path) -> list[str]:
+    return [event["sum"] for event in say(Journal(str(gsd), PATIENCE), "new", "newer")]
+
+
+def _create(gsd: Path) -> list[str]:
+    create_journal(str(gsd), "j-new", NOW, PATIENCE)
+    made = Journal(str(gsd), PATIENCE).transact(lambda _world, _now: [start_draft()])
+    return [made[0]["sum"]]
+
+
+def _cut(gsd: Path) -> list[str]:
+    cut_damage(str(gsd), "j-new", NOW, PATIENCE)
+    return []
+
+
+def _make(gsd: Path, scene: str) -> tuple[Callable[[Path], list[str]], list[str]]:
+    """What is to be done in this directory, and the events that must be there ever after."""
+    if scene == "creating":
+        gsd.parent.mkdir()
+        make_gsd(str(gsd))
+        return _create, []
+    # 63 events: the next one also makes a snapshot
+    data = long_bytes(gsd, 63 if scene == "appending with a snapshot" else 4)
+    path = gsd / "journal.jsonl"
+    if scene == "mending":
+        path.write_bytes(data + b'{"v":1,"seq":5,"ts"')
+    elif scene == "completing":
+        path.write_bytes(data[:-1])
+    elif scene == "cutting":
+        path.write_bytes(data.replace(b'"seq":3', b'"seq":4'))
+        return _cut, sums(data)[:2]
+    return _append_two if scene == "appending two" else _append, sums(data)
+
+
+SCENES = ("appending", "appending with a snapshot", "appending two", "mending", "completing", "creating", "cutting")  # fmt: skip
+
+
+@pytest.mark.parametrize("for_ever", [False, True], ids=["once", "for ever"])
+@pytest.mark.parametrize("scene", SCENES)
+def test_any_call_may_fail_with_any_error(tmp_path: Path, scene: str, for_ever: bool) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    work, known = _make(gsd, scene)
+    files = files_in(gsd)
+    calls = len(calls_of(partial(work, gsd)))
+    assert calls > 10
+    problems = []
+    for number in range(1, calls + 1):
+        for name in ERRORS if not for_ever else ERRORS[:3]:
+            put_back(gsd, files)
+            trouble = Trouble(number, getattr(errno, name), for_ever)
+            told, wrong = _try(partial(work, gsd), trouble)
+            assert trouble.failed
+            wrong = wrong or _unsound(gsd, scene, known, told, trouble.failed)
+            if wrong:
+                problems.append(f"{wrong}: call {number}, {trouble.failed[0]}, {name}")
+    assert problems == []
+
+
+def _try(work: Callable[[], Any], trouble: Trouble) -> tuple[Any, str]:
+    """What it returned, and what is wrong with how it failed."""
+    result, wrong = None, ""
+    before = open_descriptors()
+    try:
+        with wired(trouble):
+            result = work()
+    except GsdError as error:
+        wrong = "" if error.exit_code == 6 else f"exit code {error.exit_code}"
+    except OSError:
+        wrong = "an error of the system instead of one of ours"
+    after = open_descriptors()
+    return result, wrong or (f"{after - before} descriptors leaked" if after != before else "")
+
+
+def _unsound(
+    gsd: Path, scene: str, known: list[str], told: list[str] | None, failed: list[str]
+) -> str:
+    path = gsd / "journal.jsonl"
+    data = path.read_bytes() if path.exists() else b""
+    could_undo = scene.startswith("appending") and "ftruncate" not in failed
+    if told is None and could_undo and sums(data) != known:
+        return "told that nothing was appended, but something was"
+    told = told or []
+    if not set(told) <= set(sums(data)):
+        return "an acknowledged event is missing"
+    if scene == "cutting" and judge(data).damaged and cut_damage(str(gsd), "j-x", NOW)[0] != 2:
+        return "the second repair keeps something else"
+    if scene == "creating":
+        create_journal(str(gsd), "j-again", NOW)
+        Journal(str(gsd)).transact(lambda world, _now: [] if world.loops else [start_draft()])
+    written = say(Journal(str(gsd)), "next")[0]
+    data = path.read_bytes()
+    if judge(data) != (written["seq"], written["sum"], 0, 0):
+        return "not sound after the next append"
+    kept = [sum_ for sum_ in sums(data) if sum_ in {*known, *told}]
+    return "" if kept == [*known, *told] else "events are missing after the next append"
+
+
+@pytest.mark.parametrize("look", ["read", "glance"])
+def test_any_call_of_a_reader_may_fail(tmp_path: Path, look: str) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 4)
+    calls = len(calls_of(getattr(Journal(str(gsd)), look)))
+    problems = []
+    for number in range(1, calls + 1):
+        for name in ERRORS:
+            trouble = Trouble(number, getattr(errno, name), for_ever=False)
+            world, wrong = _try(getattr(Journal(str(gsd)), look), trouble)
+            assert world is None or world.seq == 4
+            if wrong:
+                problems.append(f"{wrong}: call {number}, {trouble.failed[0]}, {name}")
+    assert problems == []
+
+
+def test_a_failed_sync_is_never_tried_again_and_the_event_is_taken_back(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 4)
+    syncs = 0
+
+    def fail(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        nonlocal syncs
+        if name == "fsync":
+            syncs += 1
+            raise OSError(errno.EIO, "Input/output error")
+        return real(*args, **more)
+
+    with wired(fail), pytest.raises(CannotWrite, match="Input/output error"):
+        say(Journal(str(gsd)), "never acknowledged")
+    assert syncs == 1
+    assert (gsd / "journal.jsonl").read_bytes() == data
+
+
+def test_every_event_is_synced_before_it_is_acknowledged(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 3)
+    calls = [name for name, _ in calls_of(lambda: say(Journal(str(gsd)), "one", "two"))]
+    assert [name for name in calls if name in ("write", "fsync")] == ["write", "fsync"] * 2
+
+
+def test_without_free_descriptors_nothing_is_written(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 3)
+
+    def work(limit: int) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+        try:
+            say(Journal(str(gsd)), "on")
+        except CannotWrite:
+            os._exit(6)
+
+    highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
+    codes = []
+    for limit in range(highest + 8):
+        codes.append(outcome(in_child(lambda n=limit: work(n))))
+        if codes[-1] == 6:
+            assert (gsd / "journal.jsonl").read_bytes() == data
+        else:
+            break
+    assert set(codes[:-1]) == {6}
+    assert codes[-1] == 0
+    assert judge((gsd / "journal.jsonl").read_bytes())[2:] == (0, 0)

@@ -1,0 +1,181 @@
+"""The lock: a deadline instead of a hang, and no trust in what was swapped while waiting."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core.disk import open_directory
+from gsd_fsm.core.errors import CannotWrite, GsdError
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.lock import acquire_lock
+from tests.conftest import Project
+from tests.faults.rig import in_child, judge, long_bytes, long_journal, outcome, say, torture
+
+
+@contextmanager
+def stopped_holder(gsd: Path) -> Iterator[int]:
+    """A process that holds the lock and does not run."""
+    reader, writer = os.pipe()
+
+    def hold() -> None:
+        acquire_lock(open_directory(str(gsd)), 10)
+        os.write(writer, b"!")
+        time.sleep(600)
+
+    pid = in_child(hold)
+    os.close(writer)
+    assert os.read(reader, 1) == b"!"
+    os.close(reader)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        assert outcome(pid) == -signal.SIGKILL
+
+
+def test_a_lock_held_by_a_stopped_process_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 3)
+    with stopped_holder(gsd):
+        with pytest.raises(CannotWrite, match=r"journal\.lock is held") as refused:
+            say(Journal(str(gsd), lock_seconds=0.1), "no")
+        assert refused.value.hint
+        assert Journal(str(gsd)).read().seq == 3
+        assert (gsd / "journal.jsonl").read_bytes() == data
+    assert say(Journal(str(gsd), lock_seconds=0.1), "yes")[0]["seq"] == 4
+
+
+def test_a_half_written_line_beside_a_holder_is_under_way_and_is_left_alone(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 3) + b'{"v":1,"seq":4'
+    (gsd / "journal.jsonl").write_bytes(data)
+    with stopped_holder(gsd):
+        journal = Journal(str(gsd))
+        assert (journal.read().seq, journal.at.torn) == (3, 0)
+    assert (journal.read().seq, journal.at.torn) == (3, 14)
+    assert (gsd / "journal.jsonl").read_bytes() == data
+
+
+def test_the_command_line_gives_up_with_exit_6_and_names_the_lock(project: Project) -> None:
+    project.ok("start", "goal", "Wait your turn")
+    before = project.journal.read_bytes()
+    with stopped_holder(project.gsd):
+        answer = project.run("note", "no")
+        assert answer.code == 6
+        assert ".gsd/journal.lock" in answer.err
+        assert project.status()["status"] == "running"
+        assert project.journal.read_bytes() == before
+    project.ok("note", "yes")
+
+
+def _while_waiting(gsd: Path, meanwhile: Callable[[], None]) -> list[object]:
+    """Append in a thread that has to wait for the lock; do something; let it go on."""
+    lock = acquire_lock(open_directory(str(gsd)), 10)
+    result: list[object] = []
+
+    def append() -> None:
+        try:
+            result.extend(say(Journal(str(gsd), lock_seconds=20), "waited"))
+        except GsdError as error:
+            result.append(error)
+
+    thread = threading.Thread(target=append)
+    thread.start()
+    time.sleep(0.03)
+    meanwhile()
+    os.close(lock)
+    thread.join(60)
+    assert not thread.is_alive()
+    return result
+
+
+def _race(root: Path) -> None:
+    gsd, away = root / ".gsd", root / "away"
+    old = long_bytes(gsd, 3)
+    new = long_bytes(root / "other" / ".gsd", 5, seed=2)
+
+    def swap() -> None:
+        gsd.rename(away)
+        (root / "other" / ".gsd").rename(gsd)
+
+    (written,) = _while_waiting(gsd, swap)
+    assert isinstance(written, dict)
+    assert (away / "journal.jsonl").read_bytes() == old
+    data = (gsd / "journal.jsonl").read_bytes()
+    assert data.startswith(new)
+    assert judge(data) == (6, written["sum"], 0, 0)
+
+
+def test_a_directory_swapped_while_waiting_gets_the_event_and_the_old_one_does_not(
+    tmp_path: Path,
+) -> None:
+    _race(tmp_path)
+
+
+def test_a_directory_that_became_a_link_while_waiting_is_refused(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 3)
+
+    def swap() -> None:
+        gsd.rename(tmp_path / "away")
+        gsd.symlink_to(tmp_path / "away")
+
+    (refused,) = _while_waiting(gsd, swap)
+    assert isinstance(refused, CannotWrite)
+    assert (tmp_path / "away" / "journal.jsonl").read_bytes() == data
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "../.gsd"])
+def test_what_was_deleted_while_waiting_is_not_made_again(tmp_path: Path, name: str) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 3)
+    (refused,) = _while_waiting(gsd, lambda: (gsd / name).rename(tmp_path / "away"))
+    assert isinstance(refused, GsdError)
+    assert refused.exit_code in (3, 6)
+    kept = tmp_path / "away"
+    assert (kept / "journal.jsonl" if kept.is_dir() else kept).read_bytes() == data
+    assert not (gsd / "journal.jsonl").exists()
+
+
+def test_a_lock_file_replaced_while_waiting_is_waited_for_anew(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 3)
+    (written,) = _while_waiting(gsd, (gsd / "journal.lock").unlink)
+    assert isinstance(written, dict)
+    assert written["seq"] == 4
+    assert judge((gsd / "journal.jsonl").read_bytes())[2:] == (0, 0)
+
+
+def test_the_lock_file_is_never_unlinked(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    journal = long_journal(gsd, 3)
+    before = (gsd / "journal.lock").stat()
+    say(journal, "on")
+    after = (gsd / "journal.lock").stat()
+    assert (after.st_ino, after.st_mode & 0o777) == (before.st_ino, 0o600)
+
+
+@pytest.mark.torture
+def test_a_hundred_stopped_holders(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 3)
+    for number in range(torture(100)):
+        with stopped_holder(gsd), pytest.raises(CannotWrite, match=r"journal\.lock"):
+            say(Journal(str(gsd), lock_seconds=0.05), "no")
+        assert say(Journal(str(gsd)), "yes")[0]["seq"] == 4 + number
+
+
+@pytest.mark.torture
+def test_a_thousand_swapped_directories(tmp_path: Path) -> None:
+    for number in range(torture(1_000)):
+        (tmp_path / str(number)).mkdir()
+        _race(tmp_path / str(number))

@@ -1,0 +1,100 @@
+"""`fsck --repair`: the old file is kept whole, the good lines go on."""
+
+from __future__ import annotations
+
+import posix
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.errors import CannotWrite
+from gsd_fsm.core.repair import cut_damage
+from tests.conftest import NOW, Project
+from tests.faults.rig import files_in, judge, long_bytes, wired
+
+
+def _hurt(data: bytes, line: int) -> bytes:
+    lines = data.splitlines(keepends=True)
+    lines[line - 1] = lines[line - 1].replace(b'"v":1', b'"v":7')
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize("line", [1, 2, 4])
+def test_a_repair_keeps_the_old_file_and_goes_on_from_the_good_lines(
+    project: Project, line: int
+) -> None:
+    data = long_bytes(project.gsd, 5)
+    hurt = _hurt(data, line)
+    project.journal.write_bytes(hurt)
+    refused = project.run("fsck", "--repair")
+    assert refused.code == 2  # nobody is there to be asked
+    assert project.journal.read_bytes() == hurt
+    report = project.ok("fsck", "--repair", "--yes", "--json").json
+    assert report["ok"]
+    asides = list(project.gsd.glob("journal.broken-*"))
+    assert [aside.read_bytes() for aside in asides] == [hurt]
+    good = b"".join(data.splitlines(keepends=True)[: line - 1])
+    assert project.journal.read_bytes().startswith(good)
+    told = project.lines()[-1]
+    assert told["type"] == "repair"
+    assert told["data"]["aside"] == asides[0].name
+    assert told["data"]["bytes"] == len(hurt) - len(good)
+    assert f"line {line}" in told["data"]["what"]
+    if line <= 2:
+        project.ok("start", "goal", "Begin again")
+    project.ok("note", "next")
+    clean = project.ok("fsck", "--json").json
+    assert (clean["ok"], clean["torn"], clean["damage"]) == (True, 0, [])
+    assert clean["events"] == len(project.lines())
+    again = project.ok("fsck", "--repair", "--yes", "--json").json
+    assert again == clean
+    assert project.journal.stat().st_mode & 0o777 == 0o600
+
+
+def test_two_repairs_keep_two_old_files(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 8)
+    path = gsd / "journal.jsonl"
+    first, kept = _hurt(data, 6), set()
+    path.write_bytes(first)
+    assert cut_damage(str(gsd), "j-new", NOW)[0] == 5
+    kept.add(first)
+    second = _hurt(path.read_bytes(), 3)
+    path.write_bytes(second)
+    assert cut_damage(str(gsd), "j-new", NOW)[0] == 2
+    kept.add(second)
+    assert {aside.read_bytes() for aside in gsd.glob("journal.broken-*")} == kept
+    assert judge(path.read_bytes()).events == 3
+
+
+def test_a_repair_of_a_good_journal_changes_nothing(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_bytes(gsd, 5)
+    before = files_in(gsd)
+    assert cut_damage(str(gsd), "j-new", NOW) == (5, "")
+    assert files_in(gsd) == before
+
+
+@pytest.mark.parametrize("line", [1, 4])
+def test_a_repair_that_runs_out_of_space_in_its_last_line_leaves_the_old_journal(
+    tmp_path: Path, line: int
+) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    hurt = _hurt(long_bytes(gsd, 6), line)
+    (gsd / "journal.jsonl").write_bytes(hurt)
+    writes = 0
+
+    def short(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        nonlocal writes
+        if name == "write" and bytes(args[1]).startswith(b"{") and b'"repair"' in bytes(args[1]):
+            writes += 1
+            return posix.write(args[0], args[1][:20])
+        return real(*args, **more)
+
+    with wired(short), pytest.raises(CannotWrite):
+        cut_damage(str(gsd), "j-new", NOW)
+    assert writes == 1
+    assert (gsd / "journal.jsonl").read_bytes() == hurt
+    assert cut_damage(str(gsd), "j-new", NOW)[0] == line - 1
+    assert not judge((gsd / "journal.jsonl").read_bytes()).damaged

@@ -1,0 +1,213 @@
+"""What is not a plain file of ours is refused at once, and nothing is written elsewhere."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.cli import run
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.journal import Journal, create_journal
+from gsd_fsm.core.repair import cut_damage
+from tests.conftest import NOW, Answer, Project
+from tests.faults.rig import everything_below, long_bytes, long_journal, say
+
+Make = Callable[[Path, Path], None]
+
+
+def _link(path: Path, away: Path) -> None:
+    path.rename(away)
+    path.symlink_to(away)
+
+
+def _dangling(path: Path, away: Path) -> None:
+    path.unlink()
+    path.symlink_to(away)
+
+
+def _hard_link(path: Path, away: Path) -> None:
+    os.link(path, away)
+
+
+def _fifo(path: Path, away: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _socket(path: Path, away: Path) -> None:
+    path.unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(f"/proc/self/fd/{folder}/{path.name}")  # the name of a socket must be short
+    os.close(folder)
+
+
+def _device(path: Path, away: Path) -> None:
+    """A device node needs root; a link to one does not, and is refused just the same."""
+    path.unlink()
+    if os.geteuid() == 0:
+        os.mknod(path, 0o20600, os.makedev(1, 7))
+    else:
+        path.symlink_to("/dev/full")
+
+
+def _directory(path: Path, away: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _sparse(path: Path, away: Path) -> None:
+    os.truncate(path, 1 << 40)
+
+
+KINDS: dict[str, Make] = {
+    "a link": _link,
+    "a dangling link": _dangling,
+    "a hard link": _hard_link,
+    "a pipe": _fifo,
+    "a socket": _socket,
+    "a device": _device,
+    "a directory": _directory,
+    "a tebibyte": _sparse,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["journal.jsonl", "journal.lock"])
+def test_what_is_not_a_plain_file_is_refused_and_nothing_is_written(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 3)
+    KINDS[kind](gsd / name, tmp_path / "away")
+    before = everything_below(tmp_path)
+    tries: list[Callable[[], object]] = [
+        lambda: say(Journal(str(gsd)), "no"),
+        lambda: create_journal(str(gsd), "j-new", NOW),
+        lambda: cut_damage(str(gsd), "j-new", NOW),
+        lambda: Journal(str(gsd)).read(),
+        lambda: Journal(str(gsd)).glance(),
+    ]
+    for attempt in tries:
+        with pytest.raises(GsdError) as refused:
+            attempt()
+        assert refused.value.exit_code == 6
+        assert name in refused.value.message
+    assert everything_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_command_line_refuses_such_a_journal_with_exit_6(
+    project: Project, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long_journal(project.gsd, 3)
+    KINDS[kind](project.journal, project.root.parent / "away")
+    before = everything_below(project.root.parent)
+    for verb in (["note", "no"], ["status"], ["replay"], ["fsck"], ["start", "goal", "no"]):
+        assert run(["--project", str(project.root), *verb]) == 6, verb
+        assert ".gsd/journal.jsonl" in capsys.readouterr().err
+    assert everything_below(project.root.parent) == before
+
+
+def _ask(project: Project, *arguments: str) -> Answer:
+    """Run a command that must not hang."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gsd_fsm", *arguments],
+        cwd=project.root,
+        capture_output=True,
+        timeout=10,
+        check=False,
+    )
+    return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.mark.parametrize("kind", ["a dangling link", "a pipe"])
+@pytest.mark.parametrize("verb", [("start", "goal", "no"), ("fsck", "--repair", "--yes")])
+def test_other_verbs_that_write_refuse_such_a_journal_too(
+    project: Project, kind: str, verb: tuple[str, ...]
+) -> None:
+    long_journal(project.gsd, 3)
+    KINDS[kind](project.journal, project.root.parent / "away")
+    before = everything_below(project.root.parent)
+    assert _ask(project, *verb).code == 6
+    assert everything_below(project.root.parent) == before
+
+
+@pytest.mark.parametrize("content", ["a journal", "nothing"])
+def test_a_gsd_that_is_a_link_is_refused_and_nothing_is_written_behind_it(
+    project: Project, content: str
+) -> None:
+    elsewhere = project.root.parent / "elsewhere"
+    if content == "a journal":
+        long_journal(elsewhere, 3)
+    else:
+        elsewhere.mkdir()
+    project.gsd.symlink_to(elsewhere)
+    before = everything_below(project.root.parent)
+    for verb in (("start", "goal", "no"), ("note", "no"), ("status",)):
+        answer = _ask(project, *verb)
+        assert answer.code == 6, verb
+        assert everything_below(project.root.parent) == before, verb
+
+
+def test_a_gitignore_that_is_a_link_is_not_written_through(project: Project) -> None:
+    precious = project.root.parent / "precious"
+    precious.write_text("mine\n")
+    project.gsd.mkdir()
+    (project.gsd / ".gitignore").symlink_to(precious)
+    _ask(project, "start", "goal", "A cloned repository brought this link")
+    assert precious.read_text() == "mine\n"
+
+
+def test_a_gitignore_that_is_a_pipe_does_not_hang_the_start(project: Project) -> None:
+    project.gsd.mkdir()
+    os.mkfifo(project.gsd / ".gitignore")
+    assert _ask(project, "start", "goal", "Do not wait for ever").code in (0, 6)
+
+
+def test_a_snapshot_that_is_a_pipe_or_a_link_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsd_fsm.core.journal.SMALL", 0)
+    gsd = tmp_path / "p" / ".gsd"
+    journal = long_journal(gsd, 63)
+    precious = tmp_path / "precious"
+    precious.write_text("mine\n")
+    for make in (_fifo, _directory, lambda path, _away: path.symlink_to(precious)):
+        snapshot = gsd / "snapshot.json"
+        snapshot.touch()
+        if make not in (_fifo, _directory):
+            snapshot.unlink()
+        make(snapshot, tmp_path / "away")
+        assert Journal(str(gsd)).glance().seq == journal.world.seq
+        for _ in range(64):
+            say(journal, "on")
+        assert precious.read_text() == "mine\n"
+        if snapshot.is_dir():
+            snapshot.rmdir()
+        else:
+            snapshot.unlink(missing_ok=True)
+
+
+def test_a_huge_damaged_journal_is_examined_in_little_memory(project: Project) -> None:
+    long_bytes(project.gsd, 3)
+    os.truncate(project.journal, 8 << 30)
+    import resource
+
+    limit = 1 << 30
+    done = subprocess.run(
+        [sys.executable, "-m", "gsd_fsm", "fsck", "--json"],
+        cwd=project.root,
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 5, done.stderr
+    assert b'"line":4' in done.stdout

@@ -1,0 +1,142 @@
+"""Many writers and readers at once: every acknowledged event once, in one unbroken chain."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core import journal as journal_module
+from gsd_fsm.core.journal import Journal
+from tests.conftest import Project
+from tests.faults.rig import drained, in_child, judge, long_journal, outcome, say, sums, torture
+
+PATIENCE = 300.0
+
+
+def _write(gsd: Path, writer: int, events: int, pipe: int) -> None:
+    journal = Journal(str(gsd), lock_seconds=PATIENCE)
+    for number in range(events):
+        written = say(journal, f"w{writer} {number}")[0]
+        os.write(pipe, f"{number} {written['seq']} {written['sum']}\n".encode())
+
+
+def _read(gsd: Path, until: Path, seen: Path) -> None:
+    journal = Journal(str(gsd))
+    with seen.open("w") as file:
+        while True:
+            last = until.exists()
+            for look in (journal.read, journal.glance):
+                world = look()
+                file.write(f"{world.seq} {journal.at.sum} {len(world.loops)}\n")
+            if last:
+                return
+
+
+def _storm(gsd: Path, writers: int, events: int, kills: int, readers: int) -> int:
+    """Let them all work at once, kill some; verify what is there in the end."""
+    first = long_journal(gsd, 4).world.seq
+    pipes, pids = {}, {}
+    for writer in range(writers):
+        reader, pipe = os.pipe()
+        pids[writer] = in_child(lambda w=writer, p=pipe: _write(gsd, w, events, p))
+        os.close(pipe)
+        pipes[writer] = reader
+    done = gsd.parent / "done"
+    seen = [gsd.parent / f"seen-{number}" for number in range(readers)]
+    watching = [in_child(lambda s=path: _read(gsd, done, s)) for path in seen]
+    choose = random.Random(writers)
+    doomed = choose.sample(range(writers), kills)
+    for writer in doomed:
+        time.sleep(choose.random() * 0.02)
+        os.kill(pids[writer], signal.SIGKILL)
+    told = {writer: drained(pipe).decode().splitlines() for writer, pipe in pipes.items()}
+    for writer, pid in pids.items():
+        assert outcome(pid) in ((0, -signal.SIGKILL) if writer in doomed else (0,))
+    done.touch()
+    assert [outcome(pid) for pid in watching] == [0] * readers
+    data = (gsd / "journal.jsonl").read_bytes()
+    _assert_all_there(data, told, first)
+    assert all(len(told[writer]) == events for writer in pids if writer not in doomed)
+    chain = sums(data)
+    for path in seen:
+        looks = [line.split() for line in path.read_text().splitlines()]
+        assert looks
+        for seq, sum_, loops in looks:
+            assert chain[int(seq) - 1] == sum_  # what was seen is a prefix of what is there
+            assert loops == "1"
+    return sum(len(lines) for lines in told.values())
+
+
+def _assert_all_there(data: bytes, told: dict[int, list[str]], first: int) -> None:
+    assert judge(data)[2:] == (0, 0)
+    events = [json.loads(line) for line in data.splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    at = {event["sum"]: event for event in events}
+    mine: dict[int, list[int]] = {writer: [] for writer in told}
+    for event in events[first:]:
+        if event["type"] == "note":
+            writer, number = event["data"]["text"][1:].split()
+            mine[int(writer)].append(int(number))
+    for writer, lines in told.items():
+        for line in lines:
+            number, seq, sum_ = line.split()
+            assert at[sum_]["seq"] == int(seq)
+            assert at[sum_]["data"]["text"] == f"w{writer} {number}"
+        # In order, each once; at most one more than was acknowledged, of a writer that was killed.
+        assert mine[writer] == list(range(len(mine[writer])))
+        assert len(mine[writer]) - len(lines) in (0, 1)
+
+
+def test_eight_writers_with_readers_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "SMALL", 0)
+    assert _storm(tmp_path / "p" / ".gsd", writers=8, events=50, kills=0, readers=2) == 400
+
+
+def test_writers_that_are_killed_take_nothing_with_them(tmp_path: Path) -> None:
+    assert _storm(tmp_path / "p" / ".gsd", writers=8, events=40, kills=3, readers=1) >= 5 * 40
+
+
+def test_command_line_readers_never_fail_while_others_write(project: Project) -> None:
+    project.ok("start", "goal", "Be read while written")
+    loop = project.lines()[1]["loop"]
+
+    def write() -> None:
+        journal = Journal(str(project.gsd))
+        while not (project.root / "enough").exists():
+            journal.transact(
+                lambda _world, _now: [
+                    {"loop": loop, "type": "note", "by": "agent", "data": {"text": "on"}}
+                ]
+            )
+
+    writers = [in_child(write) for _ in range(2)]
+    verbs = ("replay", "status", "fsck", "replay")
+    heads = [project.ok(verb, "--json").json["head"] for verb in verbs]
+    (project.root / "enough").touch()
+    assert [outcome(pid) for pid in writers] == [0, 0]
+    chain = sums(project.journal.read_bytes())
+    for head in heads:
+        seq, sum_ = head.split(":")
+        assert chain[int(seq) - 1] == sum_
+
+
+@pytest.mark.torture
+def test_sixty_four_writers_of_a_thousand_events_a_quarter_of_them_killed(tmp_path: Path) -> None:
+    events = torture(1_000)
+    total = _storm(tmp_path / "p" / ".gsd", writers=64, events=events, kills=16, readers=4)
+    assert total >= 48 * events
+    print(f"{total} events acknowledged by 64 writers, 16 of them killed; all there once")
+
+
+@pytest.mark.torture
+def test_sixty_four_writers_of_a_thousand_events(tmp_path: Path) -> None:
+    events = torture(1_000)
+    assert _storm(tmp_path / "p" / ".gsd", 64, events, kills=0, readers=0) == 64 * events

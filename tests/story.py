@@ -1,0 +1,191 @@
+"""A journal told event by event, without a file: what the tests of the core are written in."""
+
+from __future__ import annotations
+
+import marshal
+from operator import attrgetter
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.clock import to_iso, to_ms
+from gsd_fsm.core.errors import GsdError, Refused
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.guards import Spent, guard
+from gsd_fsm.core.loop import FIELDS, Loop
+
+NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
+SECOND = 1000
+MINUTE = 60 * SECOND
+_facts = attrgetter(*(name for name, _ in FIELDS))
+
+
+def frozen(world: World) -> bytes:
+    """Everything a world knows, as bytes that are equal only if all of it is equal."""
+    loops = [_facts(loop) for loop in world.loops.values()]
+    rest = [world.journal, world.seq, world.ts, world.backwards, world.repairs, world.ended]
+    return marshal.dumps((rest, loops), 2)
+
+
+class Story:
+    """Events given in words: `story("task", task="T1", status="running", _by="agent")`.
+
+    Names with a leading underscore belong to the envelope; a trailing one is taken off.
+    """
+
+    def __init__(self, kind: str = "", *, world: World | None = None, **start: Any) -> None:
+        self.world = World() if world is None else world
+        self.now = NOW
+        self.events: list[dict[str, Any]] = []
+        self("journal", id="j-test", _loop=None, _by="cli")
+        if kind:
+            self("start", kind=kind, **{"mode": "yolo", "limits": {}, **start})
+
+    def event(self, kind: str, /, **words: Any) -> dict[str, Any]:
+        data = {
+            name.rstrip("_"): value for name, value in words.items() if not name.startswith("_")
+        }
+        event = {
+            "v": 1,
+            "seq": self.world.seq + 1,
+            "ts": to_iso(self.now),
+            "loop": words.get("_loop", "lp-1"),
+            "type": kind,
+            "by": words.get("_by", "human"),
+        }
+        for name in ("session", "client"):
+            if "_" + name in words:
+                event[name] = words["_" + name]
+        return {**event, "data": data, "sum": "0" * 16}
+
+    def __call__(self, kind: str, /, **words: Any) -> Loop:
+        self.now += words.pop("_after", SECOND)
+        event = self.event(kind, **words)
+        self.world.apply(event)
+        self.events.append(event)
+        return self.world.loops.get(event["loop"], Loop())
+
+    def refused(self, kind: str, /, **words: Any) -> Refused:
+        """The refusal this event must meet; it changes nothing."""
+        before = frozen(self.world)
+        with pytest.raises(Refused) as refusal:
+            self(kind, **words)
+        assert frozen(self.world) == before
+        assert refusal.value.exit_code == 4
+        return refusal.value
+
+    def invalid(self, kind: str, /, **words: Any) -> str:
+        """What is said about an event that is none; it changes nothing."""
+        before = frozen(self.world)
+        with pytest.raises(ValueError) as error:
+            self(kind, **words)
+        assert frozen(self.world) == before
+        return str(error.value)
+
+    @property
+    def loop(self) -> Loop:
+        return self.world.loops["lp-1"]
+
+    @property
+    def status(self) -> str:
+        return str(self.loop.status)
+
+    def task(self, name: str, status: str, /, **words: Any) -> Loop:
+        return self("task", task=name, status=status, **words)
+
+    def fail(self, name: str | None = None, class_: str = "logic", **words: Any) -> Loop:
+        about = {} if name is None else {"task": name}
+        return self("failure", **{"error": "it broke", "class": class_, **about, **words})
+
+    def gap(self, name: str, action: str = "found", **words: Any) -> Loop:
+        return self("gap", gap=name, action=action, **words)
+
+    def block(self, *, activity: bool = False) -> Spent | None:
+        """One stop: an iteration by the hook, or the limit that forbids it."""
+        spent = guard(self.loop, self.now + SECOND, activity)
+        if spent is None:
+            self("iteration", activity=activity, _by="hook")
+        return spent
+
+    def blocks(self, most: int = 200, **seen: bool) -> tuple[int, str]:
+        """Stops in a row until a guard ends it: how many were blocked, and the code."""
+        for count in range(most):
+            spent = self.block(**seen)
+            if spent is not None:
+                return count, spent.code
+        return most, ""
+
+
+def in_status(status: str, world: World | None = None) -> Story:
+    """A loop that has come to this status the ordinary way."""
+    if status == "idle":
+        return Story(world=world)
+    story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}], world=world)
+    if status == "retrying":
+        story.fail("T1")
+    elif status == "fixing":
+        story.gap("G1")
+    elif status == "reviewing":
+        story("review", action="begun")
+    elif status == "waiting":
+        story("wait", for_="human", question="Which?")
+    elif status == "paused":
+        story("pause", code="manual")
+    elif status == "cancelled":
+        story("cancel")
+    elif status == "completed":
+        for name in ("T1", "T2"):
+            story.task(name, "skipped")
+        story("complete")
+    assert story.status == status
+    return story
+
+
+# one acceptable payload for every trigger
+PAYLOADS: dict[str, dict[str, Any]] = {
+    "start": {"kind": "execute", "mode": "yolo", "limits": {}},
+    "iteration": {},
+    "failure": {"error": "it broke", "class": "logic", "task": "T2"},
+    "task": {"task": "T2", "status": "running"},
+    "gap.found": {"action": "found", "gap": "G2"},
+    "gap.reopened": {"action": "reopened", "gap": "G0"},
+    "gap.closed": {"action": "closed", "gap": "G1"},
+    "review.begun": {"action": "begun"},
+    "review.passed": {"action": "passed"},
+    "review.failed": {"action": "failed"},
+    "review.light": {"action": "light", "wave": 1},
+    "wait": {"for": "human", "question": "Which?"},
+    "answer": {"text": "This one."},
+    "resume": {},
+    "pause": {"code": "manual"},
+    "complete": {},
+    "cancel": {},
+    "session": {"action": "prompt"},
+    "criterion": {"criterion": "C", "met": True},
+    "verified": {"passed": True},
+    "exit": {},
+    "stage": {"stage": "intent"},
+    "score": {"spec_score": 90},
+    "plan": {"digest": "d"},
+    "mode": {"mode": "yolo"},
+    "spend": {"usd": 0.5},
+    "note": {"text": "Mind the gap."},
+    "issue": {"text": "A smell."},
+    "stop": {"code": "background"},
+    "checkpoint": {"name": "before"},
+}
+
+
+def seconds(iso: str) -> float:
+    return to_ms(iso) / 1000
+
+
+def error_of(action: Any, *args: Any) -> str:
+    """The kind of the expected error, "" when there was none."""
+    try:
+        action(*args)
+    except GsdError as error:
+        return type(error).__name__ + ": " + error.message + " → " + error.hint
+    except ValueError as error:
+        return "ValueError: " + str(error)
+    return ""

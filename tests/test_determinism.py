@@ -1,0 +1,155 @@
+"""Replay is a function: the same bytes give the same answer, however and wherever they are read."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gsd_fsm.core.codec import dumps, parse_json
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.journal import SMALL
+from gsd_fsm.core.loop import loop_to_dict
+from gsd_fsm.core.places import register
+from gsd_fsm.core.snapshot import world_from_dict, world_to_dict
+from tests.chaos import run_random_story
+from tests.conftest import Project
+from tests.golden import DIRECTORY, NAMES, journal_bytes, write_lines
+from tests.story import NOW, Story, error_of
+
+ROOT = Path(__file__).parents[1]
+FOLD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.journal import into_fold
+from gsd_fsm.core.loop import loop_to_dict
+from gsd_fsm.core.scan import Position, scan
+for path in sys.argv[2:]:
+    with open(path, "rb") as file:
+        data = file.read()
+    world = World()
+    at = scan(lambda at, n: data[at:at + n], len(data), Position(), into_fold(world))
+    print(at.sum, world.seq, dumps([loop_to_dict(loop) for loop in world.loops.values()]))
+"""
+
+
+def events_of(name: str) -> list[dict[str, object]]:
+    return [parse_json(line.decode("ascii")) for line in journal_bytes(name).splitlines()]
+
+
+def place(project: Project, data: bytes) -> None:
+    project.gsd.mkdir(mode=0o700)
+    project.journal.write_bytes(data)
+    project.journal.chmod(0o600)
+
+
+@pytest.mark.parametrize("name", ["execute", "goal"])
+def test_every_hash_seed_gives_the_same_bytes(name: str, project: Project) -> None:
+    place(project, journal_bytes(name))
+    found = {
+        project.ok("replay", "--json", "--events", env={"PYTHONHASHSEED": str(seed)}).out
+        for seed in range(5)
+    }
+    assert len(found) == 1
+
+
+def interpreters() -> list[str]:
+    """Every Python from 3.8 on that can be found here: this one at least."""
+    found = {}
+    siblings = Path(sys.base_prefix).parent.glob("*/bin/python3")
+    names = [shutil.which(f"python3.{minor}") for minor in range(8, 15)]
+    for candidate in (sys.executable, *sorted(map(str, siblings)), *filter(None, names)):
+        asked = subprocess.run(
+            [candidate, "-I", "-S", "-c", "import sys; print(sys.version_info[:2])"],
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        if asked.returncode == 0:
+            version = tuple(map(int, asked.stdout.decode().strip("()\n").split(",")))
+            if version >= (3, 8):
+                found.setdefault(version, candidate)
+    return [found[version] for version in sorted(found)]
+
+
+def test_every_python_here_folds_the_golden_journals_alike() -> None:
+    pythons = interpreters()
+    assert pythons
+    journals = [str(DIRECTORY / f"{name}.jsonl") for name in NAMES]
+    said = {}
+    for python in pythons:
+        done = subprocess.run(
+            [python, "-I", "-S", "-B", "-c", FOLD, str(ROOT), *journals],
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, (python, done.stderr.decode())
+        said[python] = done.stdout
+    assert len(set(said.values())) == 1, said
+    for name in NAMES:
+        assert journal_bytes(name)[-19:-3] in said[pythons[0]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fold_in_pieces_through_a_snapshot_is_the_whole_fold(name: str) -> None:
+    events = events_of(name)
+    whole = World()
+    for event in events:
+        whole.apply(event)
+    for cut in range(1, len(events), max(1, len(events) // 40)):
+        first = World()
+        for event in events[:cut]:
+            first.apply(event)
+        second = world_from_dict(parse_json(dumps(world_to_dict(first))))
+        for event in events[cut:]:
+            second.apply(event)
+        for loop in second.loops.values():
+            assert loop_to_dict(loop) == loop_to_dict(whole.loops[loop.id])
+        assert (second.seq, second.ts, second.backwards) == (whole.seq, whole.ts, whole.backwards)
+        assert set(whole.loops) == set(second.loops)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_random_story_goes_on_from_its_snapshot_as_if_nothing_had_been(seed: int) -> None:
+    world, _ = run_random_story(Random(seed), 80)
+    copy = world_from_dict(parse_json(dumps(world_to_dict(world))))
+    for name, loop in world.loops.items():
+        assert loop_to_dict(copy.loops[name]) == loop_to_dict(loop)
+    assert list(copy.loops) == list(world.loops)
+    story = Story(world=None)
+    for event in (story.event("cancel", _loop=name) for name in [*world.loops, *world.ended]):
+        answers = [error_of(each.apply, {**event, "seq": each.seq + 1}) for each in (world, copy)]
+        assert answers[0] == answers[1]
+
+
+def test_status_is_the_same_with_and_without_a_snapshot(project: Project) -> None:
+    story = Story("goal", goal="long", criteria=[{"name": "A"}], limits={"max_iterations": 0})
+    for number in range(2500):
+        story("iteration", reason="x" * 20, _by="hook")
+        if number % 7 == 0:
+            story.gap(f"G{number}", description="d")
+            story.gap(f"G{number}", "closed")
+    data = write_lines(story.events)
+    assert len(data) > SMALL
+    place(project, data)
+    register("j-test", str(project.gsd), NOW)
+    snapshot = project.gsd / "snapshot.json"
+    project.ok("note", "this makes a snapshot")
+    assert snapshot.exists()
+    project.ok("note", "this comes after it")
+    commands = (("status", "--json"), ("next", "--json"), ("status",), ("why", "--json"))
+    cached = [project.ok(*command).out for command in commands]
+    kept = snapshot.read_bytes()
+    snapshot.unlink()
+    assert [project.ok(*command).out for command in commands] == cached
+    snapshot.write_bytes(kept.replace(b'"iteration":2500', b'"iteration":2501'))
+    assert snapshot.read_bytes() != kept
+    assert [project.ok(*command).out for command in commands] == cached
+    assert project.journal.stat().st_size > len(data)
