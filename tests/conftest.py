@@ -25,7 +25,9 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     for name in list(os.environ):
-        if name.startswith(("CLAUDE", "GEMINI", "QWEN", "CODEX", "COPILOT", "CURSOR", "AI_AGENT", "GIT_")):
+        if name.startswith(
+            ("CLAUDE", "GEMINI", "QWEN", "CODEX", "COPILOT", "CURSOR", "AI_AGENT", "GIT_")
+        ):
             monkeypatch.delenv(name)
 
 

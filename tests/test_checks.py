@@ -1,97 +1,20 @@
+"""A check command runs, ends or is ended, and takes its children along."""
+
 from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 
 import pytest
 
-from gsd_fsm.checks import KEPT_BYTES, TAIL_CHARACTERS, run_check
+from gsd_fsm.checks import run_check
 from gsd_fsm.core.errors import CheckFailed
+from tests import check_rig
+from tests.check_rig import AGES, PARENT, posix_only
 
-posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
-
-AGES = 30
-TOKEN = "ghp_" + "a1B2" * 9
-
-# A process that can be watched: it says hello on a socket and lives until the socket is closed.
-WATCHED = """
-import os, signal, socket, sys
-if "deaf" in sys.argv:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-line = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-line.settimeout(90)
-line.sendall(b"!")
-if line.recv(1) == b"w":
-    for _ in range(200):
-        os.write(1, bytes(10000))
-    line.sendall(b"w")
-    line.recv(1)
-"""
-PARENT = """
-import subprocess, sys
-child = subprocess.Popen([sys.executable, *sys.argv[1:]])
-"""
-
-
-class Watch:
-    """Sees whether the watched process lives, without asking for process ids."""
-
-    def __init__(self, folder):
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.server.settimeout(AGES)
-        self.line = None
-        self.port = self.server.getsockname()[1]
-        (folder / "watched.py").write_text(WATCHED)
-
-    def command(self, *words):
-        return f'"{sys.executable}" watched.py {self.port} ' + " ".join(words)
-
-    def greet(self):
-        self.line, _ = self.server.accept()
-        self.line.settimeout(AGES)
-        assert self.line.recv(1) == b"!"
-
-    def has_greeted(self):
-        self.server.setblocking(False)
-        try:
-            self.line, _ = self.server.accept()
-        except BlockingIOError:
-            return False
-        self.line.settimeout(AGES)
-        return self.line.recv(1) == b"!"
-
-    def is_dead(self):
-        try:
-            return self.line.recv(1) == b""
-        except ConnectionResetError:
-            return True
-
-    def is_alive(self):
-        self.line.setblocking(False)
-        try:
-            return self.line.recv(1) != b""
-        except BlockingIOError:
-            return True
-
-    def can_go_on_writing(self):
-        self.line.settimeout(AGES)
-        self.line.sendall(b"w")
-        return self.line.recv(1) == b"w"
-
-    def close(self):
-        for it in (self.line, self.server):
-            if it:
-                it.close()
-
-
-@pytest.fixture
-def watch(tmp_path):
-    watch = Watch(tmp_path)
-    yield watch
-    watch.close()
+python, watch = check_rig.python, check_rig.watch  # fixtures
 
 
 @pytest.fixture
@@ -106,22 +29,6 @@ def _typed_input():
     os.dup2(saved, 0)
     os.close(saved)
     os.close(reader)
-
-
-@pytest.fixture
-def python(tmp_path):
-    """Give a command line that runs a piece of Python."""
-
-    def command(source, *words):
-        script = tmp_path / f"script{len(list(tmp_path.iterdir()))}.py"
-        script.write_text("import os, sys\n" + source)
-        return f'"{sys.executable}" {script.name} ' + " ".join(words)
-
-    return command
-
-
-def write(text):
-    return f"sys.stdout.buffer.write({text.encode()!r})"
 
 
 def test_a_passing_command_is_reported_with_its_output(tmp_path):
@@ -260,58 +167,3 @@ def test_ctrl_c_ends_the_command_and_comes_through(watch, tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(AGES) == 77
     assert watch.is_dead()
-
-
-def test_of_long_output_the_last_is_kept_and_all_of_it_matters(python, tmp_path):
-    def outcome_of(first):
-        source = f"sys.stdout.write({first!r} + 'line\\n' * 60000 + 'the end\\n')"
-        return run_check(python(source), tmp_path, AGES)
-
-    one, same, other = map(outcome_of, ("a", "a", "b"))
-    assert one.tail.endswith("line\nthe end")
-    assert len(one.tail) == TAIL_CHARACTERS
-    assert one.digest == same.digest != other.digest
-
-
-def test_escapes_and_redrawn_lines_leave_no_trace_in_the_tail(python, tmp_path):
-    raw = (
-        "\x1b]0;title\x07\x1b[31mred\x1b[0m\r\n10%\r50%\r\x1b[K100%\r\n"
-        "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x9b\x00bell\x07\tü\n\x1b]unfinished\nlast\r"
-    )
-    assert run_check(python(write(raw)), tmp_path, AGES).tail == "red\n100%\nlink bell\tü\n\nlast"
-
-
-def test_bytes_that_are_no_text_are_replaced(python, tmp_path):
-    source = "sys.stdout.buffer.write(b'a\\xff\\xfeb')"
-    assert run_check(python(source), tmp_path, AGES).tail == "a\ufffd\ufffdb"
-
-
-@pytest.mark.parametrize(
-    "output",
-    [
-        f"token {TOKEN} done",
-        f"{TOKEN[:9]}\x1b[0m{TOKEN[9:]} done",
-        TOKEN + " " + "x" * (TAIL_CHARACTERS - 12),  # the cut would fall into the token
-        # the limit of memory falls into the token, and what follows collapses to one line
-        "." * 99 + TOKEN + "\n" + "50%\r" * ((KEPT_BYTES - 20) // 4) + "\ndone",
-    ],
-    ids=["plain", "behind an escape", "at the cut of the tail", "at the limit of memory"],
-)
-def test_no_part_of_a_secret_reaches_the_tail(python, tmp_path, output):
-    outcome = run_check(python(write(output)), tmp_path, AGES)
-    assert outcome.tail.endswith(("done", "x", "%"))
-    assert TOKEN[-8:] not in outcome.tail
-
-
-def test_the_digest_knows_only_what_redaction_leaves(python, tmp_path, monkeypatch):
-    monkeypatch.setattr("gsd_fsm.core.redact.redact", lambda text: text.replace("secret", "******"))
-    texts = ("a secret\n", "a ******\n", "a riddle\n")
-    secret, redacted, other = (run_check(python(write(it)), tmp_path, AGES) for it in texts)
-    assert secret.digest == redacted.digest != other.digest
-
-
-def test_outputs_that_differ_only_in_time_are_alike_but_not_equal(python, tmp_path):
-    texts = ("1 failed in 0.12s", "1 failed in 0.34s", "2 failed in 0.12s")
-    one, later, other = (run_check(python(write(it)), tmp_path, AGES) for it in texts)
-    assert one.likeness == later.likeness != other.likeness
-    assert one.digest != later.digest

@@ -1,3 +1,5 @@
+"""The digest of a work tree changes with its content, and with nothing else."""
+
 from __future__ import annotations
 
 import os
@@ -8,44 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm import tree
-from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.tree import content_tree
+from tests import git_rig
+from tests.git_rig import git, new_repository, posix_only
 
-posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
-
-
-def git(where: Path, *arguments: str, **options) -> str:
-    command = ["git", "-C", str(where), "-c", "protocol.file.allow=always", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, **options)
-    return done.stdout.strip()
-
-
-@pytest.fixture(autouse=True)
-def _isolated_git(monkeypatch):
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "A")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@example.org")
-
-
-def new_repository(where: Path, *options: str) -> Path:
-    where.mkdir(parents=True)
-    git(where, "init", "-q", "--template=", *options)
-    (where / "kept.txt").write_bytes(b"kept\n")
-    (where / "sub").mkdir()
-    (where / "sub" / "deep.txt").write_bytes(b"deep\n")
-    git(where, "add", "-A")
-    git(where, "commit", "-qm", "first")
-    return where
-
-
-@pytest.fixture
-def repo(tmp_path):
-    return new_repository(tmp_path / "repo")
+_isolated_git, repo = git_rig._isolated_git, git_rig.repo  # fixtures
 
 
 def assert_staging_and_committing_keep(repo: Path) -> str:
@@ -270,69 +239,6 @@ def test_edits_hidden_from_git_status_are_seen(repo, flag):
     assert content_tree(repo) != before
 
 
-@posix_only
-def test_a_file_that_vanishes_while_others_are_hashed_counts_as_gone(repo):
-    # git hashes in the order of names: the filter of the first removes the second
-    (repo / ".gitattributes").write_text("a.txt filter=thief\n")
-    for name in ("a.txt", "b.txt", "c.txt"):
-        (repo / name).write_text(name)
-    git(repo, "config", "filter.thief.clean", "rm -f b.txt; cat")
-    stolen = content_tree(repo)
-    assert not (repo / "b.txt").exists()
-    assert content_tree(repo) == stolen
-    (repo / "c.txt").write_text("still seen")
-    assert content_tree(repo) != stolen
-
-
-@posix_only
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root reads everything")
-def test_an_unreadable_file_is_no_failure(repo):
-    (repo / "secret.txt").write_text("secret")
-    readable = content_tree(repo)
-    (repo / "secret.txt").chmod(0)
-    assert content_tree(repo) not in (None, readable)
-
-
-@posix_only
-def test_a_failing_filter_is_reported_in_the_words_of_git(repo):
-    (repo / ".gitattributes").write_text("new.txt filter=broken\n")
-    git(repo, "config", "filter.broken.clean", "false")
-    git(repo, "config", "filter.broken.required", "true")
-    (repo / "new.txt").write_text("new")
-    with pytest.raises(CheckFailed, match="clean filter 'broken' failed"):
-        content_tree(repo)
-
-
-@posix_only
-def test_settings_of_the_repository_start_no_program(repo, tmp_path):
-    trap = tmp_path / "trap"
-    trap.write_text(f"#!/bin/sh\ntouch '{tmp_path}/sprung'\n")
-    trap.chmod(0o755)
-    for setting in ("core.fsmonitor", "diff.external", "pager.ls-files", "core.pager"):
-        git(repo, "config", setting, str(trap))
-    (repo / "kept.txt").write_text("edited")
-    assert content_tree(repo)
-    assert not (tmp_path / "sprung").exists()
-
-
-def test_a_bare_repository_among_the_files_does_not_pose_as_the_work_tree(repo):
-    git(repo, "init", "-q", "--template=", "--bare", "bait")
-    git(repo / "bait", "config", "core.bare", "false")
-    git(repo / "bait", "config", "core.worktree", str(repo / "sub"))
-    assert content_tree(repo / "bait") is None
-
-
-def test_variables_of_a_surrounding_hook_do_not_mislead(repo, tmp_path, monkeypatch):
-    expected = content_tree(repo)
-    other = new_repository(tmp_path / "other")
-    (other / "kept.txt").write_text("other")
-    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(other))
-    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "no-index"))
-    monkeypatch.setenv("GIT_PREFIX", "sub/")
-    assert content_tree(repo) == expected
-
-
 def test_a_repository_with_sha256_ids_works_the_same(tmp_path):
     repo = new_repository(tmp_path / "repo", "--object-format=sha256")
     (repo / "new.txt").write_text("new")
@@ -346,43 +252,3 @@ def test_a_linked_work_tree_has_a_digest_of_its_own(repo, tmp_path):
     assert content_tree(tmp_path / "linked") == content_tree(repo)
     (tmp_path / "linked" / "kept.txt").write_text("edited")
     assert content_tree(tmp_path / "linked") != content_tree(repo)
-
-
-def test_without_a_work_tree_there_is_no_digest(repo, tmp_path):
-    (tmp_path / "plain").mkdir()
-    assert content_tree(tmp_path / "plain") is None
-    assert content_tree(repo / ".git") is None
-    git(tmp_path, "init", "-q", "--template=", "--bare", "bare.git")
-    assert content_tree(tmp_path / "bare.git") is None
-
-
-def test_a_fresh_repository_without_files_has_a_digest(tmp_path):
-    git(tmp_path, "init", "-q", "--template=")
-    assert content_tree(tmp_path)
-
-
-def test_without_git_there_is_no_digest(repo, monkeypatch):
-    monkeypatch.setenv("PATH", str(repo))
-    assert content_tree(repo) is None
-
-
-def test_a_git_program_lying_in_the_project_is_not_started(repo, monkeypatch):
-    name = "git.exe" if sys.platform == "win32" else "git"
-    (repo / name).write_text("#!/bin/sh\nexit 1\n")
-    (repo / name).chmod(0o755)
-    monkeypatch.chdir(repo)
-    monkeypatch.setenv("PATH", "." + os.pathsep + os.environ["PATH"])
-    assert Path(tree._git_program()).parent != repo
-    assert content_tree(repo)
-
-
-def test_a_broken_index_is_reported_in_the_words_of_git(repo):
-    (repo / ".git" / "index").write_bytes(b"no index at all, and long enough to be read")
-    with pytest.raises(CheckFailed, match="index"):
-        content_tree(repo)
-
-
-def test_a_git_file_that_points_nowhere_is_a_failure_not_an_absence(tmp_path):
-    (tmp_path / ".git").write_text("gitdir: /no/such/place\n")
-    with pytest.raises(CheckFailed, match="not a git repository"):
-        content_tree(tmp_path)

@@ -46,7 +46,7 @@ def _any_tree(loop: Loop) -> str | None:
     # Only `complete` can tell whether evidence is stale: here the latest counts as fresh.
     proofs = [c["evidence"] for c in loop.criteria.values() if c["met"] and c["evidence"]]
     return (
-        max(proofs, key=lambda proof: int(proof["seq"]))["tree"]
+        max(proofs, key=lambda proof: int(proof["seq"])).get("tree")
         if proofs and has_tree(loop)
         else None
     )

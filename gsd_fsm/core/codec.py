@@ -20,8 +20,12 @@ else:
         from _json import encode_basestring_ascii as quote
         from _json import make_scanner
     except ImportError:  # another Python: the public module does the same, more slowly
+        from json.decoder import JSONDecoder
         from json.encoder import encode_basestring_ascii as quote
-        from json.scanner import make_scanner
+
+        def make_scanner(settings: Any) -> Any:
+            return JSONDecoder(parse_constant=settings.parse_constant).scan_once
+
     try:
         from _sha2 import sha256
     except ImportError:
@@ -52,6 +56,8 @@ def dumps(value: Any) -> str:
             raise ValueError("not a finite number")
         return float.__repr__(value)
     if kind is dict:
+        if not all(type(key) is str for key in value):
+            raise ValueError("a key that is no text")
         return "{" + ",".join([quote(k) + ":" + dumps(v) for k, v in value.items()]) + "}"
     if kind in (list, tuple):
         return "[" + ",".join([dumps(item) for item in value]) + "]"
@@ -83,6 +89,8 @@ def parse_json(text: str) -> Any:
         raise ValueError("not JSON") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except SystemError:  # what _json gives instead of an error while `json` is not imported
+        raise ValueError("not JSON") from None
     if end != len(text):
         raise ValueError("bytes after the JSON value")
     return value

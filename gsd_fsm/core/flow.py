@@ -7,7 +7,7 @@ from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.guards import spent_limit, spent_retries
 from gsd_fsm.core.loop import progress_of, unmet
 from gsd_fsm.core.proof import new_criterion
-from gsd_fsm.core.work import new_task
+from gsd_fsm.core.work import find_circle, new_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ def check_start(loop: Loop, event: dict[str, Any]) -> None:
         if len(set(found)) < len(found):
             twice = sorted({name for name in found if found.count(name) > 1})
             raise Refused("%s %s is named twice" % (what, ", ".join(twice)))
+    circle = find_circle({spec["id"]: spec.get("depends", ()) for spec in data.get("tasks", ())})
+    if circle:
+        raise Refused("tasks depend on each other in a circle: %s" % ", ".join(circle))
 
 
 def fact_start(loop: Loop, event: dict[str, Any]) -> None:
@@ -122,9 +125,9 @@ def more_limits(limits: dict[str, Any], add: dict[str, Any]) -> dict[str, Any]:
     """The limits after an extension; what is unlimited stays so."""
     more = dict(limits)
     for name, extra in add.items():
-        unlimited = more.get(name) is None or (name.startswith("max_") and more[name] == 0)
-        if not (unlimited and name != "max_retries"):
-            more[name] = more[name] + extra
+        unlimited = name != "max_retries" and not more.get(name)
+        if not unlimited:
+            more[name] += extra
     return more
 
 

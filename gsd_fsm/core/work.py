@@ -44,6 +44,19 @@ def new_task(task_id: str, spec: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def find_circle(depends: dict[str, Any]) -> list[str]:
+    """The tasks that can never start because they wait for each other."""
+    left = {
+        task_id: {name for name in names if name in depends} for task_id, names in depends.items()
+    }
+    while True:
+        free = [task_id for task_id, names in left.items() if not names & left.keys()]
+        if not free:
+            return list(left)
+        for task_id in free:
+            del left[task_id]
+
+
 def _known_task(loop: Loop, task_id: str) -> dict[str, Any] | None:
     task: dict[str, Any] | None = loop.tasks.get(task_id)
     if task is None and not loop.accepts_tasks:
@@ -193,7 +206,8 @@ def _keep_error(errors: list[dict[str, Any]], error: dict[str, Any]) -> None:
 def _pause_reason(loop: Loop, data: dict[str, Any], code: str) -> str:
     what = "Task %s" % data["task"] if "task" in data else "The loop"
     if code == "retries":
-        if data["class"] == "transient":
+        times = loop.tasks[data["task"]]["transient"] if "task" in data else loop.transient
+        if times > 1:
             return "%s failed again with a transient error" % what
         return "%s failed after %d retries" % (what, loop.limits["max_retries"])
     if code == "manual":

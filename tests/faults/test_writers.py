@@ -53,7 +53,7 @@ def _storm(gsd: Path, writers: int, events: int, kills: int, readers: int) -> in
     choose = random.Random(writers)
     doomed = choose.sample(range(writers), kills)
     for writer in doomed:
-        time.sleep(choose.random() * 0.02)
+        time.sleep(choose.random() * events / 400)  # while they all write
         os.kill(pids[writer], signal.SIGKILL)
     told = {writer: drained(pipe).decode().splitlines() for writer, pipe in pipes.items()}
     for writer, pid in pids.items():

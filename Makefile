@@ -1,0 +1,46 @@
+# Everything runs from here; `make` alone lists what there is.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+help:
+	@echo "make demo     play a whole loop in a temporary project and show its replay"
+	@echo "make test     the tests (about two minutes)"
+	@echo "make check    lint, types, tests"
+	@echo "make lint     ruff"
+	@echo "make types    mypy, strict"
+	@echo "make torture  long fault campaigns (about half an hour; GSD_TORTURE=0.1 for a tenth)"
+	@echo "make bench    speed as ratios"
+	@echo "make clean    remove what the targets above made"
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(RUN)/python scripts/demo.py
+
+test: $(READY)
+	$(RUN)/python -m pytest -q -n 2
+
+lint: $(READY)
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+
+types: $(READY)
+	$(RUN)/mypy
+
+check: lint types test
+
+torture: $(READY)
+	$(RUN)/python -m pytest -q -m torture --durations=0
+
+bench: $(READY)
+	@$(RUN)/python scripts/bench.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.PHONY: help demo test lint types check torture bench clean

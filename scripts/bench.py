@@ -1,0 +1,233 @@
+"""Speed as ratios, side by side with what it is compared with. Nothing here is a test."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import orjson
+from synthetic import write_journal
+
+from gsd_fsm.core.journal import Journal, draft
+from gsd_fsm.fsck import examine
+from gsd_fsm.machine import build_machine
+from gsd_fsm.replay import Replay
+
+EVENTS = int(os.environ.get("GSD_BENCH_EVENTS", "1000000"))
+ROUNDS = int(os.environ.get("GSD_BENCH_ROUNDS", "5"))
+APPENDS = 1000
+WRITERS = 8
+# A project of its own for every figure about the command line.
+ENV = {k: v for k, v in os.environ.items() if not k.startswith(("CLAUDE", "GSD_", "AI_AGENT"))}
+
+
+def interleave(rounds: int, **works: Callable[[], float | None]) -> dict[str, list[float]]:
+    """Seconds of each work in each round; a work may measure itself and return its seconds."""
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for done in range(rounds):
+        for name, work in works.items():
+            print(f"\r  round {done + 1}/{rounds} {name:<20}", end="", file=sys.stderr, flush=True)
+            began = time.perf_counter()
+            own = work()
+            times[name].append(time.perf_counter() - began if own is None else own)
+    print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
+    return times
+
+
+def row(what: str, figure: str, goal: str) -> None:
+    print(f"{what:<58}{figure:>22}   goal {goal}", flush=True)
+
+
+def ratio(fast: list[float], slow: list[float]) -> str:
+    """How many times `fast` fits into `slow`: by medians, and by the best of each."""
+    return f"{median(slow) / median(fast):.2f} (min {min(slow) / min(fast):.2f})"
+
+
+def parse_only(path: Path) -> None:
+    with path.open("rb") as file:
+        for line in file:
+            orjson.loads(line)
+
+
+def bench_replay(folder: Path) -> None:
+    gsd = folder / "long" / ".gsd"
+    gsd.mkdir(parents=True, mode=0o700)
+    path = gsd / "journal.jsonl"
+    write_journal(path, EVENTS)
+    path.chmod(0o600)
+    print(f"\n{EVENTS} events, {path.stat().st_size / 1e6:.0f} MB; whole file, every sum verified")
+    times = interleave(
+        ROUNDS,
+        parse=lambda: parse_only(path),
+        replay=lambda: Replay(Journal(str(gsd))).run(),
+        fsck=lambda: examine(Journal(str(gsd))) and None,
+    )
+    row("replay against orjson parsing alone", ratio(times["replay"], times["parse"]), "≥ 0.35")
+    row("fsck against orjson parsing alone", ratio(times["fsck"], times["parse"]), "≥ 0.35")
+    triggers = min(EVENTS, 50_000)
+    machine = interleave(3, trigger=lambda: trigger_only(triggers))["trigger"]
+    per_event = [seconds * EVENTS / triggers for seconds in machine]
+    row("replay against Machine.trigger alone", ratio(times["replay"], per_event), "≥ 4")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    subprocess.run(
+        [sys.executable, "-m", "gsd_fsm", "replay", "--json"],
+        cwd=gsd.parent, env=ENV, check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    figure = (
+        f"{after / 1024:.0f} MB" if after > before or not before else f"≤ {after / 1024:.0f} MB"
+    )
+    row("memory of `gsd-fsm replay --json`", figure, "≤ 40 MB")
+
+
+def trigger_only(count: int) -> float:
+    """Seconds for so many bare triggers of a machine over the same table, without any fold."""
+    from transitions import Machine
+
+    rows = [
+        {"trigger": t.name, "source": source, "dest": rows[0].dest}
+        for t in build_machine().events.values()
+        for source, rows in t.transitions.items()
+    ]
+    machine = Machine(states=["idle", "running", "retrying", "fixing", "reviewing", "waiting", "paused",
+                              "completed", "cancelled"],
+                      transitions=rows, initial="running", auto_transitions=False)  # fmt: skip
+    began = time.perf_counter()
+    for _ in range(count):
+        machine.trigger("iteration")  # type: ignore[attr-defined] # given by Machine
+    return time.perf_counter() - began
+
+
+def new_journal(folder: Path) -> Journal:
+    from gsd_fsm.core.journal import create_journal
+    from gsd_fsm.core.places import make_gsd
+
+    gsd = folder / ".gsd"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    make_gsd(str(gsd))
+    create_journal(str(gsd), "j-bench", 1_794_783_600_000)
+    journal = Journal(str(gsd))
+    limits = {"max_iterations": 0, "stuck_limit": 0}
+    start = {"kind": "goal", "mode": "yolo", "goal": "Be fast", "limits": limits}
+    journal.transact(lambda _w, _n: [draft("start", "lp-bench", "human", start)])
+    return journal
+
+
+def append_events(journal: Journal, count: int) -> None:
+    event = draft("iteration", "lp-bench", "hook", {"activity": True, "code": "continue"})
+    for _ in range(count):
+        journal.transact(lambda _w, _n: [event])
+
+
+def append_plain(path: Path, count: int) -> None:
+    line = b"x" * 170 + b"\n"
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    for _ in range(count):
+        os.write(fd, line)
+        os.fsync(fd)
+    os.close(fd)
+
+
+def append_sqlite(path: Path, count: int) -> None:
+    base = sqlite3.connect(path, timeout=60, isolation_level=None)
+    base.execute("PRAGMA journal_mode=WAL")
+    base.execute("PRAGMA synchronous=FULL")
+    base.execute("CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, line TEXT)")
+    for _ in range(count):
+        base.execute("INSERT INTO events (line) VALUES (?)", ("x" * 170,))
+    base.close()
+
+
+def together(work: Callable[[], None]) -> None:
+    """The same work in several processes at once."""
+    children = []
+    for _ in range(WRITERS):
+        child = os.fork()
+        if child == 0:
+            work()
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        if os.waitpid(child, 0)[1]:
+            raise SystemExit("a writer failed")
+
+
+def bench_append(folder: Path) -> None:
+    each = APPENDS // WRITERS
+    print(f"\n{APPENDS} durable appends, by 1 and by {WRITERS} writers")
+    one = new_journal(folder / "one")
+    many = new_journal(folder / "many")
+    times = interleave(
+        ROUNDS,
+        plain=lambda: append_plain(folder / "plain", APPENDS),
+        ours=lambda: append_events(one, APPENDS),
+        sqlite=lambda: append_sqlite(folder / "one.db", APPENDS),
+        ours_many=lambda: together(lambda: append_events(Journal(many.path), each)),
+        sqlite_many=lambda: together(lambda: append_sqlite(folder / "many.db", each)),
+    )
+    row("1 writer against plain write + fsync", ratio(times["ours"], times["plain"]), "≥ 0.7")
+    row(
+        "8 writers against plain write + fsync", ratio(times["ours_many"], times["plain"]), "≥ 0.25"
+    )
+    row(
+        "1 writer against sqlite3 WAL, synchronous=FULL",
+        ratio(times["ours"], times["sqlite"]),
+        "> 1",
+    )
+    row(
+        "8 writers against sqlite3 WAL, synchronous=FULL",
+        ratio(times["ours_many"], times["sqlite_many"]),
+        "> 1",
+    )
+
+
+def bench_verbs(folder: Path) -> None:
+    project = folder / "verbs"
+    project.mkdir()
+    home = {
+        "HOME": str(folder),
+        "XDG_STATE_HOME": f"{folder}/state",
+        "XDG_CONFIG_HOME": f"{folder}/config",
+    }
+    command = str(Path(sys.executable).with_name("gsd-fsm"))
+
+    def run(*args: str) -> None:
+        subprocess.run(
+            args, cwd=project, env={**ENV, **home}, check=True, stdout=subprocess.DEVNULL
+        )
+
+    run(command, "start", "goal", "Be fast", "--stuck-limit", "0", "--max-iterations", "0")
+    print("\nOne command from start to end, against bare `python -I -S -c pass`")
+    times = interleave(
+        ROUNDS * 4,
+        bare=lambda: run(sys.executable, "-I", "-S", "-c", "pass"),
+        iterate=lambda: run(command, "iterate"),
+        status=lambda: run(command, "status", "--json"),
+        click=lambda: run(sys.executable, "-c", "import click"),
+    )
+    row("a verb that appends (iterate)", ratio(times["bare"], times["iterate"]), "≤ 7")
+    row("a verb that reads (status --json)", ratio(times["bare"], times["status"]), "≤ 7")
+    row("  of which Python and `import click`", ratio(times["bare"], times["click"]), "—")
+
+
+def main() -> None:
+    print("Ratio by medians (by the best of each round).")
+    with tempfile.TemporaryDirectory(prefix="gsd-fsm-bench-") as name:
+        folder = Path(name)
+        bench_verbs(folder)
+        bench_append(folder)
+        bench_replay(folder)
+
+
+if __name__ == "__main__":
+    main()
