@@ -7,6 +7,7 @@ from gsd_fsm.core.disk import (
     CREATE,
     EXCLUSIVE,
     WRITE,
+    close,
     open_in,
     read_at,
     sync,
@@ -36,7 +37,7 @@ def set_aside(directory: Directory, fd: int, start: int, end: int, now: int) -> 
             copy_bytes(fd, copy, start, end)
             sync(copy)
         finally:
-            system.close(copy)
+            close(copy)
         sync_directory(directory)
         return name
     raise CannotWrite("no name is left to set the broken bytes aside")

@@ -23,7 +23,7 @@ else:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Union
+    from typing import Any, Union
 
     Directory = Union[int, str]
 
@@ -74,10 +74,26 @@ def open_directory(path: str) -> Directory:
             "%s cannot be used: %s" % (path, explain(error)),
             "it must be a real directory of yours, not a link",
         ) from error
-    if not _is_ours(system.fstat(fd).st_uid):
+    if not _is_ours(_look_at(fd, path).st_uid):
         close_directory(fd)
         raise CannotWrite("%s belongs to another user" % path)
     return fd
+
+
+def _look_at(fd: int, name: str) -> Any:
+    try:
+        return system.fstat(fd)
+    except OSError as error:
+        close(fd)
+        raise CannotWrite("%s cannot be used: %s" % (name, explain(error))) from error
+
+
+def close(fd: int) -> None:
+    """Let go of a descriptor. What matters was synced before: a failure here changes nothing."""
+    try:
+        system.close(fd)
+    except OSError:
+        pass
 
 
 def _is_ours(uid: int) -> bool:
@@ -86,7 +102,7 @@ def _is_ours(uid: int) -> bool:
 
 def close_directory(directory: Directory) -> None:
     if isinstance(directory, int):
-        system.close(directory)
+        close(directory)
 
 
 def open_in(directory: Directory, name: str, flags: int, mode: int = 0o600) -> int:
@@ -106,7 +122,7 @@ def open_regular(directory: Directory, name: str, flags: int) -> int:
             ".gsd/%s cannot be opened: %s" % (name, explain(error)),
             "it must be a plain file of yours, not a link, pipe or device",
         ) from error
-    info = system.fstat(fd)
+    info = _look_at(fd, ".gsd/%s" % name)
     wrong = ""
     if info.st_mode & _S_IFMT != _S_IFREG:
         wrong = "is not a plain file"
@@ -117,7 +133,7 @@ def open_regular(directory: Directory, name: str, flags: int) -> int:
     elif info.st_size > MAX_SIZE:
         wrong = "is larger than 64 GiB"
     if wrong:
-        system.close(fd)
+        close(fd)
         raise CannotWrite(".gsd/%s %s" % (name, wrong), "move it away and look at it")
     return fd
 

@@ -9,6 +9,7 @@ from gsd_fsm.core.disk import (
     CREATE,
     READ,
     WRITE,
+    close,
     close_directory,
     explain,
     identity,
@@ -101,8 +102,10 @@ class Journal:
                         self.at,
                     )
                 self._catch_up(fd, size, reader, sha)
+            except OSError as error:
+                raise CannotWrite("%s: %s" % (self.journal_path(), explain(error))) from error
             finally:
-                system.close(fd)
+                close(fd)
         finally:
             close_directory(directory)
         if not settled:
@@ -181,16 +184,21 @@ class Journal:
             drafts = decide(self.world, self.now())
             events = self._append(fd, drafts)
             if before // SNAPSHOT_EVERY != self.world.seq // SNAPSHOT_EVERY or self._cold:
-                save_snapshot(directory, self.world, self.at)
+                save_snapshot(directory, fd, self.world, self.at)
                 self._cold = False
             return events
         finally:
-            system.close(fd)
+            close(fd)
 
     def _prepare(self, directory: Directory, fd: int, info: Any) -> None:
         """Fold what is new since the last time, or everything."""
         file = (info.st_dev, info.st_ino)
-        if file != self._file or info.st_size < self.at.offset:
+        mark = b',"sum":"%s"}\n' % self.at.sum.encode("ascii")
+        if (
+            file != self._file
+            or info.st_size < self.at.offset
+            or (self.at.sum and read_at(fd, self.at.offset - len(mark), len(mark)) != mark)
+        ):
             self._forget()
             if info.st_size > SMALL:
                 self.world, self.at = load_snapshot(directory, fd, info.st_size) or (
@@ -218,15 +226,16 @@ class Journal:
                 raise UsageError("this cannot be journalled: %s" % error) from error
             lines.append(line)
             events.append({**event, "sum": last})
+        start = self.at.offset
         for line, event in zip(lines, events):  # noqa: B905 - strict came with Python 3.10
             # One write and one sync each: of two lines in one write a power cut may keep only the
             # second, which would look like damage.
-            self._write(fd, line)
+            self._write(fd, line, start)
             self.at = Position(self.at.offset + len(line), self.at.line + 1, event["sum"])
         return events
 
-    def _write(self, fd: int, data: bytes) -> None:
-        """All of it, synced, or the file as it was."""
+    def _write(self, fd: int, data: bytes, start: int) -> None:
+        """All of it, synced, or the file as it was when it ended at `start`."""
         try:
             written = system.write(fd, data)
             if written != len(data):
@@ -237,7 +246,7 @@ class Journal:
                 )
             sync(fd)
         except BaseException:
-            system.ftruncate(fd, self.at.offset)
+            system.ftruncate(fd, start)
             raise
 
     def _mend(self, directory: Directory, fd: int) -> None:
@@ -245,12 +254,13 @@ class Journal:
         if self.at.unended is not None:
             system.ftruncate(fd, self.at.unended)
             self.at = Position(self.at.unended, self.at.line, self.at.sum)
-            self._write(fd, b"\n")
+            self._write(fd, b"\n", self.at.offset)
             self.at.offset += 1
         if self.at.torn:
             end = self.at.offset + self.at.torn
             aside = set_aside(directory, fd, self.at.offset, end, self.now())
             system.ftruncate(fd, self.at.offset)
+            sync(fd)  # else a power cut may mix sectors of the tail and of the next line
             told = {"bytes": self.at.torn, "aside": aside, "what": "torn tail"}
             self.at.torn = 0
             if self.world.seq:
@@ -263,7 +273,7 @@ def create_journal(path: str, journal_id: str, now: int, lock_seconds: float = 1
     try:
         lock = acquire_lock(directory, lock_seconds)
         try:
-            system.close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
+            close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
         finally:
             release_lock(lock)
         sync_directory(directory)

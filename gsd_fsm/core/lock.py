@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from time import monotonic, sleep
 
-from gsd_fsm.core.disk import CREATE, READ, WRITE, explain, identity, open_regular, system
+from gsd_fsm.core.disk import CREATE, READ, WRITE, close, explain, identity, open_regular, system
 from gsd_fsm.core.errors import CannotWrite
 
 TYPE_CHECKING = False
@@ -94,4 +94,4 @@ def release_lock(fd: int) -> None:
             msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
         except OSError:
             pass  # it was not ours
-    system.close(fd)
+    close(fd)

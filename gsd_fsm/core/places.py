@@ -110,6 +110,8 @@ def make_gsd(path: str) -> None:
             system.mkdir(path, 0o700)
         except FileExistsError:
             pass
+        else:
+            _sync_parent(path)
         directory = open_directory(path)
         try:
             _ignore_our_files(directory)
@@ -119,6 +121,16 @@ def make_gsd(path: str) -> None:
         raise CannotWrite(
             "%s cannot be made: %s" % (path, explain(error)), "make the directory writable"
         ) from error
+
+
+def _sync_parent(path: str) -> None:
+    """Make a new directory outlive a power cut."""
+    if sys.platform != "win32":
+        fd = system.open(parent_of(path), system.O_RDONLY | system.O_DIRECTORY)
+        try:
+            system.fsync(fd)
+        finally:
+            system.close(fd)
 
 
 def _ignore_our_files(directory: Directory) -> None:

@@ -9,6 +9,7 @@ from gsd_fsm.core.disk import (
     CREATE,
     EXCLUSIVE,
     WRITE,
+    close,
     close_directory,
     explain,
     open_directory,
@@ -46,7 +47,7 @@ def cut_damage(path: str, fresh_id: str, now: int, lock_seconds: float = 10.0) -
             try:
                 return _cut(directory, fd, fresh_id, now)
             finally:
-                system.close(fd)
+                close(fd)
         finally:
             release_lock(lock)
     except OSError as error:
@@ -71,7 +72,11 @@ def _cut(directory: Directory, fd: int, fresh_id: str, now: int) -> tuple[int, s
     told = draft("repair", None, "cli", {"bytes": size - good, "aside": aside, "what": what[:500]})
     header = draft("journal", None, "cli", {"id": fresh_id, "incompat": [], "compat": []})
     last = read_at(fd, good - 19, 16).decode("ascii") if kept else ""
-    temporary = "%s.%d" % (JOURNAL_NAME, system.getpid())
+    temporary = JOURNAL_NAME + ".new"
+    try:
+        unlink_in(directory, temporary)  # of a repair that was killed: the lock is ours
+    except FileNotFoundError:
+        pass
     new = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE)
     try:
         copy_bytes(fd, new, 0, good)
@@ -79,13 +84,17 @@ def _cut(directory: Directory, fd: int, fresh_id: str, now: int) -> tuple[int, s
             event = {"v": VERSION, "seq": world.seq + 1, "ts": to_iso(now), **fields}
             world.apply(event)
             line, last = encode_event(event, last)
-            system.write(new, line)
+            if system.write(new, line) != len(line):
+                raise CannotWrite("the repaired journal could not be written", "free some space")
         sync(new)
         rename_in(directory, temporary, JOURNAL_NAME)
     except BaseException:
-        unlink_in(directory, temporary)
+        try:
+            unlink_in(directory, temporary)
+        except OSError:
+            pass
         raise
     finally:
-        system.close(new)
+        close(new)
     sync_directory(directory)
     return kept, aside

@@ -12,6 +12,7 @@ from gsd_fsm.core.disk import (
     EXCLUSIVE,
     READ,
     WRITE,
+    close,
     open_in,
     open_regular,
     read_at,
@@ -55,11 +56,20 @@ def world_from_dict(data: dict[str, Any]) -> World:
     return world
 
 
-def save_snapshot(directory: Directory, world: World, at: Position) -> None:
+def _number(fd: int) -> int:
+    """Which file this is: a snapshot that came with a copied or cloned project is not believed."""
+    try:
+        return int(system.fstat(fd).st_ino)
+    except OSError:
+        return -1
+
+
+def save_snapshot(directory: Directory, journal: int, world: World, at: Position) -> None:
     """Best effort: a snapshot that cannot be written is only missing."""
     body = dumps(
         {
             "fold": FOLD_VERSION,
+            "file": _number(journal),
             "offset": at.offset,
             "line": at.line,
             "sum": at.sum,
@@ -67,15 +77,21 @@ def save_snapshot(directory: Directory, world: World, at: Position) -> None:
         }
     )
     text = '{"digest":"%s","body":%s}\n' % (digest_of(body), body)
-    temporary = "%s.%d" % (SNAPSHOT_NAME, system.getpid())
+    temporary = SNAPSHOT_NAME + ".new"
+    try:
+        unlink_in(directory, temporary)
+    except OSError:
+        pass
     try:
         fd = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE)
     except OSError:
         return
     try:
         data = text.encode("ascii")
-        whole = system.write(fd, data) == len(data)
-        system.close(fd)
+        try:
+            whole = system.write(fd, data) == len(data)
+        finally:
+            close(fd)
         if whole:
             rename_in(directory, temporary, SNAPSHOT_NAME)
             return
@@ -98,7 +114,7 @@ def load_snapshot(directory: Directory, journal: int, size: int) -> tuple[World,
     except (OSError, ValueError):
         return None
     finally:
-        system.close(fd)
+        close(fd)
     body = text[36:-2]
     if text[:36] != '{"digest":"%s","body":' % digest_of(body):
         return None
@@ -106,7 +122,9 @@ def load_snapshot(directory: Directory, journal: int, size: int) -> tuple[World,
         found = parse_json(body)
         offset = found["offset"]
         mark = ',"sum":"%s"}\n' % found["sum"]
-        if found["fold"] != FOLD_VERSION or offset > size:
+        if found["fold"] != FOLD_VERSION or not 0 < offset <= size:
+            return None
+        if found["line"] != found["world"]["seq"] or found["file"] != _number(journal):
             return None
         if read_at(journal, offset - len(mark), len(mark)) != mark.encode("ascii"):
             return None
