@@ -138,12 +138,28 @@ def open_regular(directory: Directory, name: str, flags: int) -> int:
     return fd
 
 
+def look_up(directory: Directory, name: str) -> Any:
+    """What a name stands for now, without following a link."""
+    if isinstance(directory, int):
+        return system.stat(name, dir_fd=directory, follow_symlinks=False)
+    return system.lstat(join(directory, name))
+
+
 def identity(directory: Directory, name: str) -> tuple[int, int]:
     """Which file a name stands for now."""
-    if isinstance(directory, int):
-        info = system.stat(name, dir_fd=directory, follow_symlinks=False)
-    else:
-        info = system.lstat(join(directory, name))
+    info = look_up(directory, name)
+    return info.st_dev, info.st_ino
+
+
+def file_id(fd: Directory) -> tuple[int, int]:
+    """Which file an open descriptor is."""
+    info = system.fstat(fd) if isinstance(fd, int) else system.lstat(fd)
+    return info.st_dev, info.st_ino
+
+
+def path_id(path: str, directory: Directory) -> tuple[int, int]:
+    """Which directory the path stands for now; on Windows the path is all there is."""
+    info = system.stat(path, follow_symlinks=not isinstance(directory, int))
     return info.st_dev, info.st_ino
 
 
@@ -163,13 +179,17 @@ def unlink_in(directory: Directory, name: str) -> None:
 
 def read_at(fd: int, offset: int, size: int) -> bytes:
     """Up to `size` bytes from `offset`, fewer only at the end of the file."""
-    system.lseek(fd, offset, 0)
     parts = []
     while size > 0:
-        part = system.read(fd, size)
+        if sys.platform == "win32":
+            system.lseek(fd, offset, 0)
+            part = system.read(fd, size)
+        else:
+            part = system.pread(fd, size, offset)
         if not part:
             break
         parts.append(part)
+        offset += len(part)
         size -= len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -12,8 +12,9 @@ from gsd_fsm.core.disk import (
     close,
     close_directory,
     explain,
-    identity,
+    file_id,
     join,
+    look_up,
     open_directory,
     open_regular,
     read_at,
@@ -24,7 +25,7 @@ from gsd_fsm.core.disk import (
 from gsd_fsm.core.errors import CannotWrite, Corrupt, NotFound, UsageError
 from gsd_fsm.core.events import VERSION, load_event
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.lock import acquire_lock, release_lock, wait_for_writer
+from gsd_fsm.core.lock import Hold, wait_for_writer
 from gsd_fsm.core.scan import Position, scan
 from gsd_fsm.core.snapshot import load_snapshot, save_snapshot
 
@@ -69,8 +70,10 @@ class Journal:
         self.now = now
         self.world = World(keep)
         self.at = Position()
-        self._file: tuple[int, int] | None = None
         self._cold = False
+        self._hold = Hold(path)
+        self._fd: int | None = None
+        self._file: tuple[int, int] | None = None
 
     # reading
 
@@ -95,13 +98,15 @@ class Journal:
                 raise NotFound("%s has no journal" % self.path, "gsd-fsm start") from None
             try:
                 size = system.fstat(fd).st_size
-                self._forget()
+                self.world, self.at = World(self.keep), Position()
                 if cached and size > SMALL:
                     self.world, self.at = load_snapshot(directory, fd, size) or (
                         self.world,
                         self.at,
                     )
                 self._catch_up(fd, size, reader, sha)
+            except BrokenPipeError:
+                raise  # a reader of ours has left; no file says this
             except OSError as error:
                 raise CannotWrite("%s: %s" % (self.journal_path(), explain(error))) from error
             finally:
@@ -120,10 +125,6 @@ class Journal:
             self.at = scan(lambda at, n: read_at(fd, at, n), size, self.at, take, sha)
         except Corrupt as damage:
             raise Corrupt(damage.what, damage.line, damage.offset, self.journal_path()) from damage
-        except BrokenPipeError:
-            raise  # a reader of ours has left; no file says this
-        except OSError as error:
-            raise CannotWrite("%s: %s" % (self.journal_path(), explain(error))) from error
 
     def journal_path(self) -> str:
         return join(self.path, JOURNAL_NAME)
@@ -135,80 +136,75 @@ class Journal:
 
         All of it happens under the lock.
         """
-        for _ in range(2):
-            directory = open_directory(self.path)
-            try:
-                lock = acquire_lock(directory, self.lock_seconds)
-                try:
-                    if self._is_current(directory):
-                        return self._transact(directory, decide, allow)
-                finally:
-                    release_lock(lock)
-            except OSError as error:
-                self._forget()
-                raise CannotWrite(
-                    "%s: %s" % (self.path, explain(error)), "free the cause, then try again"
-                ) from error
-            except BaseException:
-                self._forget()
-                raise
-            finally:
-                close_directory(directory)
-        raise CannotWrite("%s keeps being replaced" % self.path, "find out who moves it")
+        try:
+            directory = self._hold.acquire(self.lock_seconds)
+            events = self._transact(directory, decide, allow)
+            self._hold.release()
+        except OSError as error:
+            self.close()
+            raise CannotWrite(
+                "%s: %s" % (self.path, explain(error)), "free the cause, then try again"
+            ) from error
+        except BaseException:
+            self.close()
+            raise
+        return events
 
-    def _is_current(self, directory: Directory) -> bool:
-        if not isinstance(directory, int):
-            return True
-        now, then = system.stat(self.path, follow_symlinks=False), system.fstat(directory)
-        return (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino)
+    def close(self) -> None:
+        """Forget everything and let go of the files; the next use opens them again."""
+        self.world, self.at = World(self.keep), Position()
+        if self._fd is not None:
+            close(self._fd)
+        self._fd = self._file = None
+        self._hold.close()
 
-    def _forget(self) -> None:
-        self.world, self.at, self._file = World(self.keep), Position(), None
+    def __del__(self) -> None:
+        self.close()
 
     def _transact(
         self, directory: Directory, decide: Decide, allow: Callable[[World], None] | None
     ) -> list[Event]:
+        fd, size = self._open(directory)
+        self._prepare(directory, fd, size)
+        if allow is not None:
+            allow(self.world)  # before the first byte is touched
+        self._mend(directory, fd)
+        before = self.world.seq
+        drafts = decide(self.world, self.now())
+        events = self._append(fd, drafts)
+        if before // SNAPSHOT_EVERY != self.world.seq // SNAPSHOT_EVERY or self._cold:
+            save_snapshot(directory, fd, self.world, self.at)
+            self._cold = False
+        return events
+
+    def _open(self, directory: Directory) -> tuple[int, int]:
+        """The journal's descriptor and size: the one kept open, or a new one if it was replaced."""
         try:
-            fd = open_regular(directory, JOURNAL_NAME, WRITE)
+            info = look_up(directory, JOURNAL_NAME)
+            if self._fd is None or self._file != (info.st_dev, info.st_ino):
+                if self._fd is not None:
+                    close(self._fd)
+                    self._fd = None
+                self.world, self.at = World(self.keep), Position()
+                self._fd = open_regular(directory, JOURNAL_NAME, WRITE)
+                self._file = file_id(self._fd)
+                if self._file != (info.st_dev, info.st_ino):
+                    raise CannotWrite("%s was replaced" % self.journal_path(), "try again")
         except FileNotFoundError:
             raise NotFound("%s has no journal" % self.path, "gsd-fsm start") from None
-        try:
-            info = system.fstat(fd)
-            if (info.st_dev, info.st_ino) != identity(directory, JOURNAL_NAME):
-                raise CannotWrite("%s was replaced" % self.journal_path(), "try again")
-            self._prepare(directory, fd, info)
-            if allow is not None:
-                allow(self.world)  # before the first byte is touched
-            self._mend(directory, fd)
-            before = self.world.seq
-            drafts = decide(self.world, self.now())
-            events = self._append(fd, drafts)
-            if before // SNAPSHOT_EVERY != self.world.seq // SNAPSHOT_EVERY or self._cold:
-                save_snapshot(directory, fd, self.world, self.at)
-                self._cold = False
-            return events
-        finally:
-            close(fd)
+        return self._fd, info.st_size
 
-    def _prepare(self, directory: Directory, fd: int, info: Any) -> None:
+    def _prepare(self, directory: Directory, fd: int, size: int) -> None:
         """Fold what is new since the last time, or everything."""
-        file = (info.st_dev, info.st_ino)
         mark = b',"sum":"%s"}\n' % self.at.sum.encode("ascii")
-        if (
-            file != self._file
-            or info.st_size < self.at.offset
-            or (self.at.sum and read_at(fd, self.at.offset - len(mark), len(mark)) != mark)
-        ):
-            self._forget()
-            if info.st_size > SMALL:
-                self.world, self.at = load_snapshot(directory, fd, info.st_size) or (
-                    self.world,
-                    self.at,
-                )
-            self._file = file
+        known = self.at.sum and size >= self.at.offset
+        if not known or read_at(fd, self.at.offset - len(mark), len(mark)) != mark:
+            self.world, self.at = World(self.keep), Position()
+            if size > SMALL:
+                self.world, self.at = load_snapshot(directory, fd, size) or (self.world, self.at)
         before = self.world.seq
-        if self.at.offset < info.st_size:
-            self._catch_up(fd, info.st_size)
+        if self.at.offset < size:
+            self._catch_up(fd, size)
         self._cold = self.world.seq - before > 16 * SNAPSHOT_EVERY
 
     def _append(self, fd: int, drafts: list[Event]) -> list[Event]:
@@ -269,20 +265,17 @@ class Journal:
 
 def create_journal(path: str, journal_id: str, now: int, lock_seconds: float = 10.0) -> None:
     """Make an empty journal here, or complete one whose making was interrupted."""
-    directory = open_directory(path)
+    hold = Hold(path)
     try:
-        lock = acquire_lock(directory, lock_seconds)
-        try:
-            close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
-        finally:
-            release_lock(lock)
+        directory = hold.acquire(lock_seconds)
+        close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
         sync_directory(directory)
     except OSError as error:
         raise CannotWrite(
             "%s: %s" % (path, explain(error)), "free the cause, then try again"
         ) from error
     finally:
-        close_directory(directory)
+        hold.close()
     header = draft("journal", None, "cli", {"id": journal_id, "incompat": [], "compat": []})
     Journal(path, lock_seconds, lambda: now).transact(
         lambda world, _: [] if world.seq else [header]

@@ -10,9 +10,7 @@ from gsd_fsm.core.disk import (
     EXCLUSIVE,
     WRITE,
     close,
-    close_directory,
     explain,
-    open_directory,
     open_in,
     open_regular,
     read_at,
@@ -26,7 +24,7 @@ from gsd_fsm.core.errors import CannotWrite, Corrupt
 from gsd_fsm.core.events import VERSION
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import JOURNAL_NAME, draft, into_fold
-from gsd_fsm.core.lock import acquire_lock, release_lock
+from gsd_fsm.core.lock import Hold
 from gsd_fsm.core.scan import Position, scan
 
 TYPE_CHECKING = False
@@ -39,23 +37,20 @@ def cut_damage(path: str, fresh_id: str, now: int, lock_seconds: float = 10.0) -
 
     `fresh_id` names the journal if not even its first line is good.
     """
-    directory = open_directory(path)
+    hold = Hold(path)
     try:
-        lock = acquire_lock(directory, lock_seconds)
+        directory = hold.acquire(lock_seconds)
+        fd = open_regular(directory, JOURNAL_NAME, WRITE)
         try:
-            fd = open_regular(directory, JOURNAL_NAME, WRITE)
-            try:
-                return _cut(directory, fd, fresh_id, now)
-            finally:
-                close(fd)
+            return _cut(directory, fd, fresh_id, now)
         finally:
-            release_lock(lock)
+            close(fd)
     except OSError as error:
         raise CannotWrite(
             "%s: %s" % (path, explain(error)), "free the cause, then try again"
         ) from error
     finally:
-        close_directory(directory)
+        hold.close()
 
 
 def _cut(directory: Directory, fd: int, fresh_id: str, now: int) -> tuple[int, str]:

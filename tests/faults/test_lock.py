@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm.core.disk import open_directory
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.lock import acquire_lock
+from gsd_fsm.core.lock import Hold
 from tests.conftest import Project
 from tests.faults.rig import in_child, judge, long_bytes, long_journal, outcome, say, torture
 
@@ -26,7 +25,8 @@ def stopped_holder(gsd: Path) -> Iterator[int]:
     reader, writer = os.pipe()
 
     def hold() -> None:
-        acquire_lock(open_directory(str(gsd)), 10)
+        held = Hold(str(gsd))
+        held.acquire(10)
         os.write(writer, b"!")
         time.sleep(600)
 
@@ -79,7 +79,8 @@ def test_the_command_line_gives_up_with_exit_6_and_names_the_lock(project: Proje
 
 def _while_waiting(gsd: Path, meanwhile: Callable[[], None]) -> list[object]:
     """Append in a thread that has to wait for the lock; do something; let it go on."""
-    lock = acquire_lock(open_directory(str(gsd)), 10)
+    held = Hold(str(gsd))
+    held.acquire(10)
     result: list[object] = []
 
     def append() -> None:
@@ -92,7 +93,7 @@ def _while_waiting(gsd: Path, meanwhile: Callable[[], None]) -> list[object]:
     thread.start()
     time.sleep(0.03)
     meanwhile()
-    os.close(lock)
+    held.close()
     thread.join(60)
     assert not thread.is_alive()
     return result
@@ -179,3 +180,19 @@ def test_a_thousand_swapped_directories(tmp_path: Path) -> None:
     for number in range(torture(1_000)):
         (tmp_path / str(number)).mkdir()
         _race(tmp_path / str(number))
+
+
+def test_a_forked_child_does_not_share_the_lock_of_its_parent(tmp_path: Path) -> None:
+    shared = long_journal(tmp_path / "p" / ".gsd", 3)
+    children = [in_child(lambda: [say(shared, f"child {n}") for n in range(50)]) for _ in range(4)]
+    for number in range(50):
+        say(shared, f"parent {number}")
+    assert [outcome(child) for child in children] == [0] * 4
+    assert judge((tmp_path / "p" / ".gsd" / "journal.jsonl").read_bytes()).events == 3 + 5 * 50
+
+
+def test_a_journal_that_is_dropped_leaves_no_file_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(20):
+        say(long_journal(tmp_path / str(number) / ".gsd", 3), "and away")
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,19 +42,18 @@ def _as_user(project: Project, *arguments: str) -> Answer:
 
 
 @pytest.fixture
-def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: object) -> Project:
+def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: object) -> Iterator[Project]:
     """A project of an ordinary user, in a place that anybody may pass through."""
     # The interpreter itself may lie where only we can read: load all that is needed now.
     for number, words in enumerate((["start", "goal", "x"], ["note", "x"], ["status"], ["fsck"])):
         warm = tmp_path / "warm"
         warm.mkdir(exist_ok=True)
         assert run(["--project", str(warm), *words]) == 0, number
-    for path in tmp_path.parents[:3]:
-        path.chmod(path.stat().st_mode | 0o011)
-    tmp_path.chmod(0o755)
-    state = tmp_path / "state"
+    open_place = Path(tempfile.mkdtemp(prefix="gsd-fsm-"))  # pytest's own is closed to others
+    open_place.chmod(0o755)
+    state = open_place / "state"
     state.mkdir()
-    root = tmp_path / "theirs"
+    root = open_place / "theirs"
     root.mkdir()
     for path in (root, state):
         if os.geteuid() == 0:
@@ -59,7 +61,8 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: object) -> Pr
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(state))
     monkeypatch.setenv("HOME", str(state))
-    return Project(root)
+    yield Project(root)
+    shutil.rmtree(open_place, ignore_errors=True)
 
 
 def test_a_directory_without_write_permission_is_refused_and_works_again_with_it(

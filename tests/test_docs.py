@@ -1,0 +1,266 @@
+"""The documents say what is: links lead somewhere, tables equal the code, the example runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm import classify, settings
+from gsd_fsm.cli.look import CHECK_CODES
+from gsd_fsm.core import errors, payloads, work
+from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE
+from gsd_fsm.core.flow import DEFAULT_LIMITS
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.journal import into_fold
+from gsd_fsm.core.scan import Position, scan
+from gsd_fsm.core.table import ACTIVE, LIVE, ROWS, STATUSES
+
+ROOT = Path(__file__).parents[1]
+NAMED = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in NAMED)]
+names = [str(page.relative_to(ROOT)) for page in PAGES]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+TEST = re.compile(r"\btests/[\w/]+\.py(?:::\w+)?")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def fenced(name: str, language: str) -> list[str]:
+    return [body for found, body in FENCE.findall(text_of(name)) if found == language]
+
+
+def rows_under(name: str, header: str) -> list[list[str]]:
+    """The cells of the tables that have this header."""
+    found = []
+    for table in re.findall(
+        rf"^\| {re.escape(header)} \|\n\|[-|]+\n((?:\|.*\n)+)", text_of(name), re.MULTILINE
+    ):
+        for line in table.splitlines():
+            cells = re.split(r"(?<!\\)\|", line)[1:-1]
+            found.append([cell.strip() for cell in cells])
+    assert found, header
+    return found
+
+
+def plain(cell: str) -> str:
+    return cell.strip("`")
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as a forge names them."""
+    titles = HEADING.findall(FENCE.sub("", page.read_text("utf-8")))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@cache
+def functions_of(path: Path) -> frozenset[str]:
+    module = ast.parse(path.read_text("utf-8"))
+    return frozenset(node.name for node in module.body if isinstance(node, ast.FunctionDef))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    for target in LINK.findall(page.read_text("utf-8")):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), target
+        assert there.is_relative_to(ROOT), target
+        if anchor:
+            assert anchor in anchors(there), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_every_test_that_is_named_exists(page: Path) -> None:
+    for named in TEST.findall(page.read_text("utf-8")):
+        path, _, function = named.partition("::")
+        assert (ROOT / path).is_file(), named
+        assert not function or function in functions_of(ROOT / path), named
+
+
+def test_every_promise_and_every_fault_of_the_matrix_names_a_test() -> None:
+    text = text_of("docs/guarantees.md")
+    promises = re.findall(r"^### \d+\. .*\n((?:.*\n)*?)(?=^##)", text, re.MULTILINE)
+    assert len(promises) == 10
+    for promise in promises:
+        assert "::test_" in promise, promise
+    rows = rows_under("docs/guarantees.md", "fault | injected by | test")
+    numbers = [int(re.match(r"F(\d+) ", row[0])[1]) for row in rows]  # type: ignore[index]
+    assert numbers == [1, *range(3, 17), *range(19, 24), 25, 28]
+    assert all("::test_" in row[2] for row in rows[:-1])
+
+
+def test_every_bug_of_the_track_record_has_its_own_row_and_a_test() -> None:
+    header = "# | bug | what it would have cost | found by | reproduced by"
+    rows = rows_under("docs/track-record.md", header)
+    assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
+    assert all("::test_" in row[4] for row in rows)
+
+
+def test_the_worked_example_prints_what_the_page_says(tmp_path: Path) -> None:
+    (lines,), (code,) = fenced("docs/journal.md", "jsonl"), fenced("docs/journal.md", "python")
+    (tmp_path / "journal.jsonl").write_text(lines, "ascii")
+    command = [sys.executable, "-I", "-W", "ignore", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.stderr == b""
+    assert done.stdout.decode() == fenced("docs/journal.md", "text")[0]
+    assert len(code.splitlines()) == 10
+    for offset in range(0, len(lines) - 1, 7):
+        hurt = bytearray(lines, "ascii")
+        hurt[offset] ^= 1
+        (tmp_path / "journal.jsonl").write_bytes(hurt)
+        if offset % 49 == 0:
+            assert subprocess.run(
+                command, cwd=tmp_path, capture_output=True, check=False
+            ).returncode
+
+
+def test_the_worked_example_is_a_journal_that_folds() -> None:
+    (lines,) = fenced("docs/journal.md", "jsonl")
+    data, world = lines.encode("ascii"), World()
+    end = scan(lambda at, size: data[at : at + size], len(data), Position(), into_fold(world))
+    assert (end.line, end.torn) == (6, 0)
+    assert [loop.status for loop in world.loops.values()] == ["completed"]
+
+
+def test_the_table_of_events_is_that_of_the_code() -> None:
+    rows = rows_under("docs/journal.md", "type | field | required | value")
+    told = [(plain(kind), plain(field), needed) for kind, field, needed, _ in rows]
+    real = [
+        (kind, field, "yes" if field in required else "no")
+        for kind, (required, fields) in payloads.PAYLOADS.items()
+        for field in fields
+    ]
+    assert len(set(told)) == len(told)
+    assert set(told) == set(real)
+
+
+def test_the_words_a_field_may_hold_are_all_named() -> None:
+    rows = rows_under("docs/journal.md", "type | field | required | value")
+    values = {(plain(kind), plain(field)): value for kind, field, _, value in rows}
+    closed = {
+        ("start", "kind"): payloads.KINDS,
+        ("start", "mode"): payloads.MODES,
+        ("mode", "mode"): payloads.MODES,
+        ("failure", "class"): payloads.CLASSES,
+        ("task", "status"): payloads.TASK_STATUSES,
+        ("task", "phase"): payloads.TDD_PHASES,
+        ("stage", "stage"): payloads.STAGES,
+        ("score", "shape"): payloads.SHAPES,
+    }
+    for field, words in closed.items():
+        assert set(re.findall(r"`([\w-]+)`", values[field])) - {"running"} == set(words) - {
+            "running"
+        }, field
+    for (kind, field), value in values.items():
+        rule: Any = payloads.PAYLOADS[kind][1][field]
+        if isinstance(rule, type):
+            assert value.startswith({str: "text", bool: "flag"}[rule]), (kind, field)
+
+
+def test_the_table_of_objects_is_that_of_the_code() -> None:
+    rows = rows_under("docs/journal.md", "object | field | required | value")
+    told = {(kind, plain(field), needed) for kind, field, needed, _ in rows}
+    known = {
+        "limits": (payloads._LIMITS, ()),
+        "criterion": (payloads._CRITERION, ("name",)),
+        "task": (payloads._TASK, ("id",)),
+        "evidence": (payloads._EVIDENCE, ("command", "exit_code")),
+    }
+    assert told == {
+        (kind, field, "yes" if field in required else "no")
+        for kind, (fields, required) in known.items()
+        for field in fields
+    }
+    for kind, field, _, value in rows:
+        if kind == "limits" and plain(field) in DEFAULT_LIMITS:
+            assert f"default {DEFAULT_LIMITS[plain(field)]};" in value
+
+
+def test_the_table_of_transitions_is_that_of_the_code() -> None:
+    sets = {"active": ACTIVE, "live": LIVE}
+    told = []
+    for trigger, sources, dest, condition in rows_under(
+        "docs/journal.md", "trigger | from | to | condition"
+    ):
+        listed = [s for word in sources.split(", ") for s in sets.get(word, (word,))]
+        told.append((plain(trigger), tuple(listed), dest, plain(condition)))
+    assert told == list(ROWS)
+    for _, _, _, condition in ROWS:
+        assert not condition or f"`{condition}`:" in text_of("docs/journal.md")
+
+
+def test_the_moves_of_a_task_are_those_of_the_code() -> None:
+    told: dict[str, tuple[str, ...]] = {}
+    for sources, targets in rows_under("docs/journal.md", "from | to"):
+        for source in sources.split(", "):
+            told[source] = () if targets == "nothing" else tuple(targets.split(", "))
+    assert told == work.TASK_MOVES
+
+
+def test_every_status_pause_code_and_exit_code_is_explained() -> None:
+    text = text_of("docs/journal.md")
+    for status in STATUSES:
+        assert f"`{status}`" in text
+    told = [
+        plain(row[0]) for row in rows_under("docs/journal.md", "code | the loop paused because")
+    ]
+    assert sorted(told) == sorted(payloads.PAUSE_CODES)
+    classes = [c for c in vars(errors).values() if isinstance(c, type)]
+    codes = {0, 130, *(c.exit_code for c in classes if issubclass(c, errors.GsdError))}
+    told = [plain(row[0]) for row in rows_under("docs/journal.md", "code | meaning")]
+    assert {int(code) for code in told} == codes | set(CHECK_CODES.values())
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    told = dict(rows_under("docs/journal.md", "what | limit"))
+    assert f"{MAX_LINE:,} bytes" in told["a line, newline included"]
+    depth = "depth: objects and lists inside each other, the line itself included"
+    assert told[depth] == str(MAX_DEPTH)
+
+
+def test_the_published_patterns_are_those_that_decide() -> None:
+    rows = [
+        f"{number}. {kind}: {what}\n   {regex}\n"
+        for number, (kind, regex, what) in enumerate(classify.PATTERNS, 1)
+    ]
+    blocks = fenced("docs/journal.md", "text")
+    assert "".join(rows) in blocks
+    assert classify._NAMES.pattern + "\n" in blocks
+
+
+def test_the_table_of_settings_is_that_of_the_code() -> None:
+    words = {True: "`true`", None: "absent", "interactive": '`"interactive"`'}
+    told = rows_under("docs/settings.md", "key | value | default | meaning")
+    assert [[cell.replace("`", "") for cell in row] for row in told] == [
+        [
+            key.name,
+            key.rule.words,
+            words.get(key.default, str(key.default)).replace("`", ""),
+            key.description,
+        ]
+        for key in settings.KEYS
+    ]
+
+
+def test_every_module_stands_on_the_map() -> None:
+    rows = rows_under("CONTRIBUTING.md", "file | what it is")
+    told = {plain(row[0]) for row in rows}
+    for path in told:
+        assert (ROOT / path).exists(), path
+    real = {str(path.relative_to(ROOT)) for path in (ROOT / "gsd_fsm").rglob("*.py")}
+    assert {path for path in told if path.startswith("gsd_fsm/")} == real
+    assert all(row[1] for row in rows)
