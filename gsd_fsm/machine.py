@@ -10,7 +10,7 @@ from transitions import EventData, Machine, MachineError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.rules import CHECKS, CONDITIONS, FACTS, arrive, illegal, trigger_of
-from gsd_fsm.core.table import STATUSES, flat_rows
+from gsd_fsm.core.table import FINAL, STATUSES, flat_rows
 
 
 class LoopModel:
@@ -85,16 +85,21 @@ class MachineWorld(World):
     def step(self, loop: Loop, event: dict[str, Any]) -> None:
         model = self._models.get(event["loop"])
         if model is None:
-            model = LoopModel(loop)
+            model = self._models[event["loop"]] = LoopModel(loop)
             self.machine.add_model(model, initial=loop.status)
         trigger = trigger_of(event)
+        moved = False
         try:
             moved = model.trigger(trigger, event=event)  # type: ignore[attr-defined] # by Machine
         except MachineError:
-            raise illegal(loop, trigger) from None
+            pass
+        finally:
+            # A loop that has ended, or never began, takes no more steps.
+            if loop.status in (*FINAL, "idle"):
+                self.machine.remove_model(model)
+                del self._models[event["loop"]]
         if not moved:
             raise illegal(loop, trigger)
-        self._models[event["loop"]] = model
 
     def possible(self, status: str) -> list[str]:
         """What may happen in this status, as the machine knows it."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 
 from gsd_fsm.core.codec import digest_of, quote
 from gsd_fsm.core.errors import UsageError
@@ -25,10 +25,9 @@ def read_text(given: str | None, file: str | None, what: str) -> str | None:
         if file == "-":
             raw = sys.stdin.buffer.read(MAX_INPUT + 1)
         else:
-            path = Path(file)
-            if not path.is_file():
+            if not os.path.isfile(file):
                 raise UsageError(f"{file} is not a file")
-            with path.open("rb") as stream:
+            with open(file, "rb") as stream:
                 raw = stream.read(MAX_INPUT + 1)
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error

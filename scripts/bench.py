@@ -27,7 +27,7 @@ ROUNDS = int(os.environ.get("GSD_BENCH_ROUNDS", "5"))
 APPENDS = 1000
 WRITERS = 8
 # A project of its own for every figure about the command line.
-ENV = {k: v for k, v in os.environ.items() if not k.startswith(("CLAUDE", "GSD_", "AI_AGENT"))}
+ENV = {k: v for k, v in os.environ.items() if not k.startswith(("CLAUDE", "GSD_", "AI_", "PYTHON"))}
 
 
 def interleave(rounds: int, **works: Callable[[], float | None]) -> dict[str, list[float]]:

@@ -10,7 +10,7 @@ import click
 
 from gsd_fsm import __version__
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.sanitize import display
 
 # command -> module, in the order in which `--help` lists them
@@ -94,7 +94,17 @@ def cli(project: str | None, loop_id: str | None) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and leave with its exit code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except BrokenPipeError:
+        pass  # nobody reads any more
+    except OSError:
+        code = code or CannotWrite.exit_code
+    # Everything is written: tearing the interpreter down would cost as much as a tenth of the call.
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -203,6 +203,7 @@ class Journal:
             if size > SMALL:
                 self.world, self.at = load_snapshot(directory, fd, size) or (self.world, self.at)
         before = self.world.seq
+        self.at.torn = 0  # somebody else may have mended it
         if self.at.offset < size:
             self._catch_up(fd, size)
         self._cold = self.world.seq - before > 16 * SNAPSHOT_EVERY

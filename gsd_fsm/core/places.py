@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 GSD = ".gsd"
 IGNORED = (
-    "journal.jsonl", "journal.lock", "journal.broken-*", "snapshot.json*", "hook.log", "STOP",
+    "journal.jsonl", "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
+    "snapshot.json.new", "hook.log", "STOP",
 )  # fmt: skip
 
 
