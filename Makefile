@@ -35,7 +35,7 @@ types: $(READY)
 check: lint types test
 
 torture: $(READY)
-	$(RUN)/python -m pytest -q -m torture --durations=0
+	$(RUN)/python -m pytest -q -n 2 -m torture --durations=0
 
 bench: $(READY)
 	@$(RUN)/python scripts/bench.py

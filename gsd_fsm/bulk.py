@@ -18,7 +18,7 @@ from gsd_fsm.core.fold import World
 Event = dict[str, Any]
 _HEAD = b'{"v":1,"seq":%d,"ts":"'
 _REMEMBERED = 4096
-_SHORT = 2048
+_SHORT = 512
 
 
 def fast_loads(line: bytes) -> Any:

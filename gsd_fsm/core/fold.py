@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # What this code makes of events; a snapshot of another fold is not used.
 FOLD_VERSION = 1
-# Events that concern more than the one loop they name.
-_WORLDLY = frozenset(("journal", "repair", "start", "resume", "session"))
+# Events that concern only the loop they name.
+_ORDINARY = frozenset(PAYLOADS) - {"journal", "repair", "start", "resume", "session"}
 _ALIVE = frozenset(("agent", "human"))
 
 
@@ -52,7 +52,7 @@ class World:
         kind = event["type"]
         ts = event["ts"]
         loop = self.loops.get(event["loop"])
-        if loop is None or kind in _WORLDLY or kind not in PAYLOADS:
+        if loop is None or kind not in _ORDINARY:
             self._fold_worldly(kind, event)
         else:
             source = loop.status

@@ -85,12 +85,13 @@ def _is_object(value: Any) -> bool:
 def _fits(value: Any, fields: dict[str, Any], required: tuple[str, ...]) -> bool:
     if type(value) is not dict or not all(name in value for name in required):
         return False
-    check_value(value)
-    return all(_obeys(fields[name], item) for name, item in value.items() if name in fields)
-
-
-def _obeys(rule: Any, value: Any) -> bool:
-    return type(value) is rule if rule.__class__ is type else bool(rule(value))
+    for name, item in value.items():
+        rule = fields.get(name)
+        if rule is None:
+            check_value(item)
+        elif not (type(item) is rule if rule.__class__ is type else rule(item)):
+            return False
+    return True
 
 
 _LIMITS = {

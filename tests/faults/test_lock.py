@@ -192,7 +192,7 @@ def test_a_forked_child_does_not_share_the_lock_of_its_parent(tmp_path: Path) ->
 
 
 def test_a_journal_that_is_dropped_leaves_no_file_open(tmp_path: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for number in range(20):
         say(long_journal(tmp_path / str(number) / ".gsd", 3), "and away")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
