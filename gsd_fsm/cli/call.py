@@ -22,6 +22,21 @@ from gsd_fsm.core.sanitize import display
 Event = dict[str, Any]
 
 
+class Amount(click.FloatRange):
+    """A number that can be counted with: finite, and not below zero."""
+
+    name = "number"
+
+    def __init__(self, *, above_zero: bool = False) -> None:
+        super().__init__(0, 1e9, min_open=above_zero)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:  # noqa: PLR0124 - NaN passes every range
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return int(number) if number == int(number) else number
+
+
 class Call:
     """What every verb starts from."""
 

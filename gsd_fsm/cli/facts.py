@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.cli.call import Amount, Call, Event, verb
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
@@ -35,14 +35,12 @@ def stage(call: Call, *, name: str | None) -> None:
 
 
 @click.command()
-@click.argument("usd", type=click.FloatRange(0))
+@click.argument("usd", type=Amount())
 @click.option("--tokens", type=click.IntRange(0), metavar="N", help="Tokens used as well.")
 @click.option("--what", metavar="TEXT", help="What it was spent on.")
 @verb
 def spend(call: Call, *, usd: float, tokens: int | None, what: str | None) -> None:
     """Record money spent; a spent budget pauses the loop unless it can complete."""
-    if usd != usd or usd > 1e9:  # noqa: PLR0124 - NaN
-        raise UsageError("that is no amount of money")
     data: dict[str, Any] = {"usd": usd}
     if tokens is not None:
         data["tokens"] = tokens

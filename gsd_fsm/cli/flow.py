@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.cli.call import Amount, Call, Event, verb
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
@@ -97,14 +97,14 @@ def pause(call: Call, *, reason: str) -> None:
 @click.option(
     "--add-budget",
     "budget_usd",
-    type=click.FloatRange(0, min_open=True),
+    type=Amount(above_zero=True),
     metavar="USD",
     help="That much more money.",
 )
 @click.option(
     "--add-minutes",
     "max_minutes",
-    type=click.FloatRange(0, min_open=True),
+    type=Amount(above_zero=True),
     metavar="N",
     help="That much more active time.",
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.cli.call import Amount, Call, Event, verb
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
@@ -54,12 +54,16 @@ def exit_signal(call: Call, *, reason: str | None) -> None:
 
 @click.command()
 @click.argument("action", type=click.Choice(("begun", "passed", "failed", "light")))
-@click.option("--score", type=click.FloatRange(0), metavar="N", help="The reviewers' score.")
-@click.option("--issues", type=click.IntRange(0), metavar="N", help="Findings of any severity.")
+@click.option("--score", type=Amount(), metavar="N", help="The reviewers' score.")
 @click.option(
-    "--blockers", type=click.IntRange(0), metavar="N", help="Findings that must be resolved."
+    "--issues", type=click.IntRange(0, 10**9), metavar="N", help="Findings of any severity."
 )
-@click.option("--wave", type=click.IntRange(0), metavar="N", help="The wave of a light review.")
+@click.option(
+    "--blockers", type=click.IntRange(0, 10**9), metavar="N", help="Findings that must be resolved."
+)
+@click.option(
+    "--wave", type=click.IntRange(0, 10**9), metavar="N", help="The wave of a light review."
+)
 @click.option("--report", metavar="TEXT", help="The findings, in short.")
 @verb
 def review(call: Call, *, action: str, report: str | None, **numbers: float | None) -> None:
@@ -67,11 +71,7 @@ def review(call: Call, *, action: str, report: str | None, **numbers: float | No
     if action == "light" and numbers["wave"] is None:
         raise UsageError("a light review belongs to a wave", "gsd-fsm review light --wave N")
     data: dict[str, Any] = {"action": action}
-    for name, value in numbers.items():
-        if value is not None:
-            if not value < 1e9:
-                raise UsageError(f"--{name} is no number that counts")
-            data[name] = int(value) if value == int(value) else value
+    data.update({name: value for name, value in numbers.items() if value is not None})
     if report:
         data["report"] = keep(report)
     call.append_one("review", data, f"Review {action}.")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from gsd_fsm import settings
-from gsd_fsm.cli.call import Call, Event, require_trust, verb
+from gsd_fsm.cli.call import Amount, Call, Event, require_trust, verb
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.fold import World
@@ -45,12 +45,8 @@ def new_id(prefix: str, length: int) -> str:
 @click.option(
     "--idle-limit", type=click.IntRange(0), metavar="N", help="Blocks without activity; 0 is off."
 )
-@click.option(
-    "--budget", type=click.FloatRange(0), metavar="USD", help="Pause when this much is spent."
-)
-@click.option(
-    "--max-minutes", type=click.FloatRange(0), metavar="N", help="Pause after this active time."
-)
+@click.option("--budget", type=Amount(), metavar="USD", help="Pause when this much is spent.")
+@click.option("--max-minutes", type=Amount(), metavar="N", help="Pause after this active time.")
 @click.option(
     "--criterion", "criteria", multiple=True, metavar="TEXT", help="What must be true (repeatable)."
 )

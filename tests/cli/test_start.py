@@ -125,7 +125,7 @@ def test_the_defaults_are_interactive_and_three_iterations_a_task(here: Here) ->
         (["start", "execute", "--max-iterations", "-1"], "max-iterations"),
         (["start", "execute", "--max-iterations", "9" * 5000], "max-iterations"),
         (["start", "execute", "--budget", "nan"], "finite"),
-        (["start", "execute", "--max-minutes", "inf"], "finite"),
+        (["start", "execute", "--max-minutes", "inf"], "range"),
         (["start", "execute", "--phase", "9" * 5000], "phase"),
         (["start", "execute", "--mode", "turbo"], "turbo"),
         (["start", "execute", "--unknown"], "--unknown"),
