@@ -4,51 +4,44 @@ from __future__ import annotations
 
 from gsd_fsm.core.table import ACTIVE, BACK, FINAL, ROWS, SAME
 
-_HEAD = """stateDiagram-v2
-    direction LR
-    [*] --> active: start
-    state active {
-        [*] --> running"""
+Edges = dict[tuple[str, str], list[str]]
 
 
 def mermaid() -> str:
     """The diagram of all changes of status; facts, which change none, are left out."""
-    inner: dict[tuple[str, str], list[str]] = {}
-    outer: dict[tuple[str, str], list[str]] = {}
+    inner: Edges = {}
+    outer: Edges = {}
     for trigger, sources, dest, condition in ROWS:
         if dest == SAME or sources == ("idle",):
             continue
-        label = (
-            trigger
-            if condition in ("", "recovers", "recovers_with_gaps")
-            else f"{trigger} ({condition})"
-        )
-        for source in ("active",) if set(ACTIVE) <= set(sources) else sources:
-            target = "active" if dest == BACK else dest
-            table = inner if source in (*ACTIVE, "active") and target in ACTIVE else outer
-            if source == "active" and table is inner:
-                for each in ACTIVE:
-                    if each != target:
-                        _add(inner, each, target, label)
-            else:
-                _add(outer if table is outer else inner, source, target, label)
-        if set(ACTIVE) < set(sources):
-            for source in sources:
-                if source not in ACTIVE:
-                    _add(outer, source, "active" if dest == BACK else dest, label)
-    lines = [_HEAD]
-    lines += [f"        {a} --> {b}: {_join(names)}" for (a, b), names in inner.items()]
-    lines.append("    }")
-    lines += [f"    {a} --> {b}: {_join(names)}" for (a, b), names in outer.items()]
-    lines += [f"    {status} --> [*]" for status in FINAL]
-    return "\n".join(lines)
+        plain = condition in ("", "recovers", "recovers_with_gaps")
+        label = trigger if plain else f"{trigger} ({condition})"
+        if dest in ACTIVE:
+            _add(inner, [source for source in sources if source != dest], dest, label)
+        else:
+            _add(outer, _grouped(sources), "active" if dest == BACK else dest, label)
+    return "\n".join(
+        [
+            "stateDiagram-v2",
+            "    direction LR",
+            "    [*] --> active: start",
+            "    state active {",
+            "        [*] --> running",
+            *(f"        {a} --> {b}: {', '.join(labels)}" for (a, b), labels in inner.items()),
+            "    }",
+            *(f"    {a} --> {b}: {', '.join(labels)}" for (a, b), labels in outer.items()),
+            *(f"    {status} --> [*]" for status in FINAL),
+        ]
+    )
 
 
-def _add(edges: dict[tuple[str, str], list[str]], source: str, dest: str, label: str) -> None:
-    labels = edges.setdefault((source, dest), [])
-    if label not in labels:
-        labels.append(label)
+def _grouped(sources: tuple[str, ...]) -> list[str]:
+    """The four active statuses as one, where all of them are meant."""
+    if not set(ACTIVE) <= set(sources):
+        return list(sources)
+    return ["active", *(source for source in sources if source not in ACTIVE)]
 
 
-def _join(names: list[str]) -> str:
-    return ", ".join(names)
+def _add(edges: Edges, sources: list[str], dest: str, label: str) -> None:
+    for source in sources:
+        edges.setdefault((source, dest), []).append(label)
