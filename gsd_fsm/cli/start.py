@@ -88,8 +88,12 @@ def start(
     gsd = _locate(call)
     if os.path.lexists(os.path.join(gsd, "STOP")):
         raise Refused(f"{gsd}/STOP switches all loops off", f"remove it first: rm {gsd}/STOP")
-    known = _prepare_journal(gsd)
-    data.update(_limits(gsd, options, len(data.get("tasks", ()))))
+    known = _journal_id(gsd)
+    # A project without a journal is new to this user, who starts the loop by hand: it is obeyed.
+    trusted = not known or is_registered(known, gsd)
+    data.update(_limits(gsd, trusted, options, len(data.get("tasks", ()))))
+    if not known:
+        _make_journal(gsd)
     journal = Journal(gsd)
     loop_id = new_id("lp", 6)
 
@@ -111,16 +115,17 @@ def _locate(call: Call) -> str:
         return new_gsd(call.start_directory)
 
 
-def _prepare_journal(gsd: str) -> bool:
-    """Make and register the journal unless it is there; False when it is new."""
+def _journal_id(gsd: str) -> str:
+    """The id of the journal there, "" when it must be made first."""
     path = os.path.join(gsd, JOURNAL_NAME)
-    if os.path.lexists(path) and Journal(gsd).glance().seq:
-        return True
+    return Journal(gsd).glance().journal if os.path.lexists(path) else ""
+
+
+def _make_journal(gsd: str) -> None:
     make_gsd(gsd)
     journal_id = new_id("j", 12)
     register(journal_id, gsd, now_ms())
     create_journal(gsd, journal_id, now_ms())
-    return False
 
 
 def _cancellation(call: Call, world: World) -> list[Event]:
@@ -196,10 +201,8 @@ def _frame(options: dict[str, Any], start: Path) -> dict[str, Any]:
     return frame
 
 
-def _limits(gsd: str, options: dict[str, Any], tasks: int) -> dict[str, Any]:
+def _limits(gsd: str, trusted: bool, options: dict[str, Any], tasks: int) -> dict[str, Any]:
     """Options over settings over defaults, as they are frozen into the loop."""
-    journal = Journal(gsd)
-    trusted = is_registered(journal.glance().journal, gsd)
     found = {name: s.value for name, s in settings.load(Path(gsd), trusted=trusted).items()}
 
     def pick(option: str, setting: str) -> Any:

@@ -26,7 +26,8 @@ def iterate(call: Call) -> None:
     remedy = []
 
     def build(loop: Loop, _world: World, now: int) -> list[Event]:
-        spent = guard(loop, now) if loop.status in ACTIVE else None
+        # Whoever runs this command is not idle.
+        spent = guard(loop, now, activity=True) if loop.status in ACTIVE else None
         if spent is None:
             return [call.event("iteration", loop, {})]
         remedy.append(spent.remedy)

@@ -97,3 +97,12 @@ def test_a_wrong_setting_names_its_file_and_line(
             assert words in answer.err
         path.unlink()
     assert not here.journal.exists() or len(here.lines()) == 1
+
+
+def test_a_start_that_fails_on_its_settings_leaves_nothing_behind(here: Here) -> None:
+    here.gsd.mkdir()
+    (here.gsd / "config.toml").write_text("stuck_limit = 'often'\n")
+    answer = here.run("start", "goal", "Be careful")
+    assert answer.code == 2
+    assert "config.toml:1" in answer.err
+    assert [path.name for path in here.gsd.iterdir()] == ["config.toml"]

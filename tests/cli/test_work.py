@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsd_fsm.core.journal import Journal
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Here
 
@@ -240,3 +242,12 @@ def test_secrets_never_reach_the_journal_from_any_text(here: Here) -> None:
     assert SECRET not in said
     for path in here.gsd.iterdir():
         assert SECRET.encode() not in path.read_bytes(), path
+
+
+def test_iterating_by_hand_is_activity_and_ends_no_idle_loop(here: Here) -> None:
+    here.ok("start", "goal", "Be awake", "--idle-limit", "1")
+    blocked = {"loop": here.status()["loop"], "type": "iteration", "by": "hook", "data": {}}
+    Journal(str(here.gsd)).transact(lambda _world, _now: [blocked])
+    assert here.status()["idle"] == 1
+    here.ok("iterate")
+    assert (here.status()["status"], here.status()["idle"]) == ("running", 0)
