@@ -153,16 +153,18 @@ HOSTILE = {
 def test_time_grows_no_faster_than_the_text(piece):
     def seconds(size):
         text = piece * (size // len(piece))
-        best = float("inf")
-        for _ in range(2):
-            start = time.perf_counter()
-            redact(text)
-            best = min(best, time.perf_counter() - start)
-        return best
+        start = time.process_time()
+        redact(text)
+        return time.process_time() - start
 
     redact("")
-    # Eight times the text: linear gives 8, quadratic 64.
-    assert seconds(32_000) < 28 * max(seconds(4_000), 0.0005)
+    short = long = float("inf")
+    # Eight times the text: linear gives 8, quadratic 64. A busy machine may need another look.
+    for _ in range(12):
+        short, long = min(short, seconds(4_000)), min(long, seconds(32_000))
+        if long < 28 * max(short, 0.0005):
+            return
+    pytest.fail(f"8 times the text took {long / short:.0f} times the time")
 
 
 def test_a_megabyte_is_redacted_in_the_end():

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
 
+from gsd_fsm.bulk import in_bulk
+from gsd_fsm.cli import run
 from gsd_fsm.core import journal as journal_module
-from gsd_fsm.core.codec import digest_of
-from gsd_fsm.core.errors import CannotWrite, Refused
-from gsd_fsm.core.journal import Journal, draft
+from gsd_fsm.core.codec import digest_of, encode_event
+from gsd_fsm.core.errors import CannotWrite, Corrupt, Refused
+from gsd_fsm.core.journal import Journal, draft, into_fold
 from gsd_fsm.core.lock import Hold
-from tests.faults.rig import judge, long_bytes, long_journal, note, say, sums
+from tests.conftest import new_journal, start_draft
+from tests.faults.power import Disk
+from tests.faults.rig import (
+    files_in,
+    judge,
+    long_bytes,
+    long_journal,
+    note,
+    say,
+    sums,
+    wired,
+)
 
 
 def test_of_two_events_none_is_written_if_the_second_is_refused(tmp_path: Path) -> None:
@@ -79,3 +93,86 @@ def test_a_snapshot_of_another_fold_is_passed_over(
     new = json.dumps(body, separators=(",", ":"))
     path.write_text(f'{{"digest":"{digest_of(new)}","body":{new}}}\n')
     assert Journal(str(gsd)).glance().loops["lp-1"].goal == "seed 0"
+
+
+def test_no_power_cut_loses_both_a_torn_tail_and_what_was_set_aside(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    tail = b'{"v":1,"seq":5,"text":"' + b"t" * 700
+    torn = long_bytes(gsd, 4) + tail
+    (gsd / "journal.jsonl").write_bytes(torn)
+    disk = Disk(files_in(gsd))
+    with wired(disk.watch):
+        Journal(str(gsd)).transact(lambda _world, _now: [])
+    choose, kept = random.Random(7), 0
+    for step in [*range(len(disk.log) + 1)] * 20:
+        image = disk.before(step).image(choose, 512)
+        asides = [data for name, data in image.items() if name.startswith("journal.broken-")]
+        assert image["journal.jsonl"] == torn or asides == [tail]
+        kept += asides == [tail]
+    assert kept
+
+
+def test_zeros_behind_a_whole_last_line_are_cut_before_it_is_completed(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    data = long_bytes(gsd, 4)
+    for zeros in (1, 2, 600):
+        (gsd / "journal.jsonl").write_bytes(data[:-1] + bytes(zeros))
+        written = say(Journal(str(gsd)), "next")[0]
+        found = (gsd / "journal.jsonl").read_bytes()
+        assert found.startswith(data)
+        assert judge(found) == (5, written["sum"], 0, 0)
+
+
+def test_a_writer_that_is_already_open_goes_on_in_the_file_that_took_the_place(
+    tmp_path: Path,
+) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    journal = long_journal(gsd, 4)
+    path = gsd / "journal.jsonl"
+    (gsd / "journal.new").write_bytes(path.read_bytes())
+    (gsd / "journal.new").rename(path)  # as a repair by another process does
+    written = say(journal, "into the new one")[0]
+    assert judge(path.read_bytes()) == (5, written["sum"], 0, 0)
+
+
+@pytest.mark.parametrize("wrong", [{"seq": 7}, {"ts": "2026-11-15T23:00:00.12xZ"}], ids=str)
+def test_the_bulk_reader_refuses_in_a_known_line_what_the_fold_refuses(
+    tmp_path: Path, wrong: dict[str, object]
+) -> None:
+    data = long_bytes(tmp_path / "p" / ".gsd", 2)
+    last, when = sums(data)[-1], {"ts": "2026-11-15T23:00:00.123Z"}
+    for seq, change in ((3, {}), (4, {}), (5, wrong)):
+        line, last = encode_event({"v": 1, "seq": seq, **when, **note("again"), **change}, last)
+        data += line
+    (tmp_path / "p" / ".gsd" / "journal.jsonl").write_bytes(data)
+    for reader in (into_fold, in_bulk):
+        with pytest.raises(Corrupt) as found:
+            Journal(str(tmp_path / "p" / ".gsd")).read(reader)
+        assert found.value.line == 5
+
+
+def test_resume_sees_damage_that_a_snapshot_hides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "SMALL", 0)
+    gsd = tmp_path / "p" / ".gsd"
+    journal = long_journal(gsd, 70)
+    journal.transact(lambda _world, _now: [draft("pause", "lp-1", "human", {"code": "manual"})])
+    path = gsd / "journal.jsonl"
+    hurt = path.read_bytes().replace(b'"text":"5 ', b'"text":"6 ')
+    path.write_bytes(hurt)
+    assert Journal(str(gsd)).glance().seq == 71  # the snapshot stands behind the damage
+    assert run(["--project", str(gsd.parent), "resume"]) == 5
+    assert path.read_bytes() == hurt
+
+
+def test_the_name_of_an_ended_loop_is_never_given_again(tmp_path: Path) -> None:
+    journal = new_journal(tmp_path / "p" / ".gsd")
+    for loop in ("lp-1", "lp-2"):  # of the ended loops only the last is held in memory
+        cancel = draft("cancel", loop, "human", {})
+        journal.transact(lambda _world, _now, n=loop, c=cancel: [start_draft(n), c])
+    assert list(journal.world.loops) == ["lp-2"]
+    for loop in ("lp-1", "lp-2"):
+        with pytest.raises(Refused, match="exists already"):
+            journal.transact(lambda _world, _now, n=loop: [start_draft(n)])
+    assert Journal(journal.path).read().seq == 5
