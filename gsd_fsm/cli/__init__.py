@@ -71,7 +71,11 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--project",
     metavar="DIR",
@@ -81,7 +85,8 @@ class Verbs(click.Group):
     "--loop", "loop_id", metavar="ID", help="The loop that is meant, where there are several."
 )
 @click.version_option(__version__, prog_name="gsd-fsm")
-def cli(project: str | None, loop_id: str | None) -> None:
+@click.pass_context
+def cli(context: click.Context, project: str | None, loop_id: str | None) -> None:
     """Durable loops for coding agents: keep going until it is really done.
 
     Every event is appended to a checksummed journal (.gsd/journal.jsonl); the state is derived
@@ -90,6 +95,9 @@ def cli(project: str | None, loop_id: str | None) -> None:
     Exit codes: 0 done, 1 bug, 2 usage, 3 no project or loop, 4 refused by the state machine,
     5 journal corrupt, 6 cannot write, 7 a check failed.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        context.exit(2)
 
 
 def main(arguments: list[str] | None = None) -> None:

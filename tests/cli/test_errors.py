@@ -271,3 +271,9 @@ def test_a_bug_is_exit_1_without_a_traceback(here: Here, monkeypatch: pytest.Mon
     answer = here.refused(1, "status")
     assert "this is a bug in gsd-fsm: ZeroDivisionError at" in answer.err
     assert "\x1b" not in answer.err
+
+
+def test_the_bare_command_shows_its_help_and_is_not_taken_for_done(here: Here) -> None:
+    answer = here.run()
+    assert (answer.code, answer.err) == (2, "")
+    assert "start " in answer.out
