@@ -31,6 +31,7 @@ lint: $(READY)
 
 types: $(READY)
 	$(RUN)/mypy
+	$(RUN)/mypy --platform win32
 
 check: lint types test
 

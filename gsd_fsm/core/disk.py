@@ -63,7 +63,8 @@ def open_directory(path: str) -> Directory:
     try:
         if sys.platform == "win32":
             info = system.lstat(path)
-            if info.st_mode & _S_IFMT != _S_IFDIR or getattr(info, "st_reparse_tag", 0):
+            is_link = info.st_reparse_tag != 0
+            if info.st_mode & _S_IFMT != _S_IFDIR or is_link:
                 raise CannotWrite("%s is not a plain directory" % path)
             return path
         fd = system.open(path, system.O_RDONLY | system.O_DIRECTORY | _NOFOLLOW)
