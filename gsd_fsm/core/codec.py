@@ -56,9 +56,10 @@ def dumps(value: Any) -> str:
             raise ValueError("not a finite number")
         return float.__repr__(value)
     if kind is dict:
-        if not all(type(key) is str for key in value):
-            raise ValueError("a key that is no text")
-        return "{" + ",".join([quote(k) + ":" + dumps(v) for k, v in value.items()]) + "}"
+        try:
+            return "{" + ",".join([quote(k) + ":" + dumps(v) for k, v in value.items()]) + "}"
+        except TypeError:
+            raise ValueError("a key that is no text") from None
     if kind in (list, tuple):
         return "[" + ",".join([dumps(item) for item in value]) + "]"
     raise ValueError("not JSON: %s" % kind.__name__)

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 JOURNAL_NAME = "journal.jsonl"
 # Below this size every reading verifies the whole journal; above it the snapshot may help.
 SMALL = 1 << 18
+# A process that appends once saves the snapshot at every 64th event; one that stays, far less often.
 SNAPSHOT_EVERY = 64
+SNAPSHOT_RARELY = 1024
 
 
 def draft(kind: str, loop: str | None, by: str, data: dict[str, Any], **more: str) -> Event:
@@ -70,7 +72,7 @@ class Journal:
         self.now = now
         self.world = World(keep)
         self.at = Position()
-        self._cold = False
+        self._snapshot_at = -SNAPSHOT_RARELY
         self._hold = Hold(path)
         self._fd: int | None = None
         self._file: tuple[int, int] | None = None
@@ -165,16 +167,19 @@ class Journal:
         self, directory: Directory, decide: Decide, allow: Callable[[World], None] | None
     ) -> list[Event]:
         fd, size = self._open(directory)
-        self._prepare(directory, fd, size)
+        folded = self._prepare(directory, fd, size)
         if allow is not None:
             allow(self.world)  # before the first byte is touched
         self._mend(directory, fd)
         before = self.world.seq
         drafts = decide(self.world, self.now())
         events = self._append(fd, drafts)
-        if before // SNAPSHOT_EVERY != self.world.seq // SNAPSHOT_EVERY or self._cold:
+        due = before // SNAPSHOT_EVERY != self.world.seq // SNAPSHOT_EVERY
+        if (
+            due or folded > SNAPSHOT_RARELY
+        ) and self.world.seq - self._snapshot_at >= SNAPSHOT_RARELY:
             save_snapshot(directory, fd, self.world, self.at)
-            self._cold = False
+            self._snapshot_at = self.world.seq
         return events
 
     def _open(self, directory: Directory) -> tuple[int, int]:
@@ -194,8 +199,8 @@ class Journal:
             raise NotFound("%s has no journal" % self.path, "gsd-fsm start") from None
         return self._fd, info.st_size
 
-    def _prepare(self, directory: Directory, fd: int, size: int) -> None:
-        """Fold what is new since the last time, or everything."""
+    def _prepare(self, directory: Directory, fd: int, size: int) -> int:
+        """Fold what is new since the last time, or everything; how many events that were."""
         mark = b',"sum":"%s"}\n' % self.at.sum.encode("ascii")
         known = self.at.sum and size >= self.at.offset
         if not known or read_at(fd, self.at.offset - len(mark), len(mark)) != mark:
@@ -206,7 +211,7 @@ class Journal:
         self.at.torn = 0  # somebody else may have mended it
         if self.at.offset < size:
             self._catch_up(fd, size)
-        self._cold = self.world.seq - before > 16 * SNAPSHOT_EVERY
+        return self.world.seq - before
 
     def _append(self, fd: int, drafts: list[Event]) -> list[Event]:
         """Give the drafts their place; all are folded before the first is written."""
