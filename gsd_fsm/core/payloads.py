@@ -16,7 +16,6 @@ TASK_STATUSES = ("pending", "running", "complete", "checkpoint", "skipped")
 TDD_PHASES = ("red", "green", "refactor")
 STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
 SHAPES = ("tool", "tool-review", "colleague", "blocked")
-SEVERITIES = ("BLOCKER", "WARNING", "SUGGESTION")
 PAUSE_CODES = (
     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "retries",
     "blocking", "unknown", "client", "manual", "oscillation", "plan",
