@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.guards import active_minutes
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.proof import missing
@@ -59,7 +59,7 @@ def counts(loop: Loop) -> str:
     if limits.get("budget_usd"):
         parts.append(f"spent {loop.spent_usd:.2f}/{limits['budget_usd']:.2f} USD")
     if limits.get("max_minutes"):
-        used = active_minutes(loop, to_ms(loop.last_event))
+        used = active_minutes(loop, ms_of(loop.last_event))
         parts.append(f"active {used:.1f}/{limits['max_minutes']:g} minutes")
     return ", ".join(parts)
 

@@ -18,7 +18,8 @@ from statistics import median
 import orjson
 from synthetic import write_journal
 
-from gsd_fsm.bulk import fast_load_event
+from gsd_fsm.bulk import fast_loads
+from gsd_fsm.core.events import load_event
 from gsd_fsm.core.journal import Journal, draft
 from gsd_fsm.fsck import examine
 from gsd_fsm.machine import MachineWorld
@@ -100,7 +101,9 @@ def bench_replay(folder: Path) -> None:
 def drive_machine(journal: Journal) -> None:
     """The same journal, every line verified, with each step taken by Machine.trigger."""
     machine = MachineWorld()
-    journal.read(lambda _world: lambda line: machine.fold(fast_load_event(line)), hashlib.sha256)
+    journal.read(
+        lambda _world: lambda line: machine.fold(load_event(line, fast_loads)), hashlib.sha256
+    )
 
 
 def new_journal(folder: Path) -> Journal:

@@ -27,7 +27,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import into_fold
+from gsd_fsm.core.reader import into_fold
 from gsd_fsm.core.loop import loop_to_dict
 from gsd_fsm.core.scan import Position, scan
 for path in sys.argv[2:]:

@@ -18,7 +18,7 @@ from gsd_fsm.core import errors, payloads, work
 from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE
 from gsd_fsm.core.flow import DEFAULT_LIMITS
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import into_fold
+from gsd_fsm.core.reader import into_fold
 from gsd_fsm.core.scan import Position, scan
 from gsd_fsm.core.table import ACTIVE, LIVE, ROWS, STATUSES
 

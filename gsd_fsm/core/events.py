@@ -9,7 +9,7 @@ from gsd_fsm.core.payloads import OF_THE_JOURNAL, PAYLOADS, is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
 VERSION = 1
 BY = ("agent", "human", "hook", "cli")
@@ -55,8 +55,7 @@ def check_event(event: Any) -> None:
         raise ValueError("by is none of %s" % ", ".join(BY))
     if type(data) is not dict:
         raise ValueError("data is not an object")
-    payload = PAYLOADS.get(kind) if type(kind) is str else None
-    if payload is None:
+    if type(kind) is not str or kind not in PAYLOADS:
         if event.get("optional") is not True or not is_id(kind):
             raise ValueError("unknown event type %.40r" % (kind,))
         if loop is not None and not is_id(loop):
@@ -67,7 +66,12 @@ def check_event(event: Any) -> None:
         raise ValueError("loop is not an id")
     if len(event) > 7:
         _check_members(event)
-    required, fields = payload
+    check_payload(kind, data)
+
+
+def check_payload(kind: str, data: dict[str, Any]) -> None:
+    """ValueError unless an event of this known type may carry this."""
+    required, fields = PAYLOADS[kind]
     for name in required:
         if name not in data:
             raise ValueError("%s without %s" % (kind, name))
@@ -103,8 +107,8 @@ def is_session(text: Any) -> bool:
     )
 
 
-def load_event(line: bytes) -> Any:
+def load_event(line: bytes, loads: Callable[[bytes], Any] = decode_line) -> Any:
     """The event of a line whose sum is right; ValueError if it is not acceptable."""
-    event = decode_line(line)
+    event = loads(line)
     check_event(event)
     return event

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.guards import spent_limit, spent_retries
 from gsd_fsm.core.loop import progress_of, unmet
@@ -34,7 +34,8 @@ def check_start(loop: Loop, event: dict[str, Any]) -> None:
         if len(set(found)) < len(found):
             twice = sorted({name for name in found if found.count(name) > 1})
             raise Refused("%s %s is named twice" % (what, ", ".join(twice)))
-    circle = find_circle({spec["id"]: spec.get("depends", ()) for spec in data.get("tasks", ())})
+    depends = {spec["id"]: spec["depends"] for spec in data.get("tasks", ()) if "depends" in spec}
+    circle = find_circle(depends)
     if circle:
         raise Refused("tasks depend on each other in a circle: %s" % ", ".join(circle))
 
@@ -116,7 +117,7 @@ def check_resume(loop: Loop, event: dict[str, Any]) -> None:
     limits = more_limits(loop.limits, add)
     spent = spent_retries(loop, limits) if loop.pause_code == "retries" else None
     if loop.pause_code in ("iterations", "rounds", "budget", "minutes"):
-        spent = spent_limit(loop, limits, to_ms(event["ts"]))
+        spent = spent_limit(loop, limits, ms_of(event["ts"]))
     if spent is not None:
         raise Refused("loop %s is paused: %s" % (loop.id, spent.reason), spent.remedy)
 

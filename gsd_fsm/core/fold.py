@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import Newer, Refused
 from gsd_fsm.core.events import check_event
 from gsd_fsm.core.loop import Loop
@@ -144,10 +144,10 @@ class World:
         if loop.active_since is not None:
             if ts < loop.last_event:
                 # The clock went back: the stretch so far counts, and a new one begins.
-                loop.active_ms += to_ms(loop.last_event) - to_ms(loop.active_since)
+                loop.active_ms += ms_of(loop.last_event) - ms_of(loop.active_since)
                 loop.active_since = ts
             if loop.status not in ACTIVE:
-                loop.active_ms += to_ms(ts) - to_ms(loop.active_since)
+                loop.active_ms += ms_of(ts) - ms_of(loop.active_since)
                 loop.active_since = None
         elif loop.status in ACTIVE:
             loop.active_since = ts

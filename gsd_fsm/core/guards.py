@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.loop import REPEATED_LIMIT, has_moved
 from gsd_fsm.core.table import ACTIVE
 
@@ -31,9 +31,9 @@ def active_minutes(loop: Loop, now_ms: int) -> float:
     """Minutes the loop was active; a clock that went back adds nothing and takes nothing."""
     total = loop.active_ms
     if loop.active_since is not None:
-        total += to_ms(loop.last_event) - to_ms(loop.active_since)
+        total += ms_of(loop.last_event) - ms_of(loop.active_since)
         if loop.status in ACTIVE:
-            total += max(0, now_ms - to_ms(loop.last_event))
+            total += max(0, now_ms - ms_of(loop.last_event))
     return float(total) / 60_000
 
 

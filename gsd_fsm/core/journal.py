@@ -23,9 +23,10 @@ from gsd_fsm.core.disk import (
     system,
 )
 from gsd_fsm.core.errors import CannotWrite, Corrupt, NotFound, UsageError
-from gsd_fsm.core.events import VERSION, load_event
+from gsd_fsm.core.events import VERSION
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.lock import Hold, wait_for_writer
+from gsd_fsm.core.reader import into_fold
 from gsd_fsm.core.scan import Position, scan
 from gsd_fsm.core.snapshot import load_snapshot, save_snapshot
 
@@ -50,10 +51,6 @@ SNAPSHOT_RARELY = 1024
 def draft(kind: str, loop: str | None, by: str, data: dict[str, Any], **more: str) -> Event:
     """An event before it is given its place: `more` may hold session and client."""
     return {"loop": loop, "type": kind, "by": by, **more, "data": data}
-
-
-def into_fold(world: World) -> Callable[[bytes], None]:
-    return lambda line: world.fold(load_event(line))
 
 
 class Journal:

@@ -198,8 +198,10 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
 
 def _keep_error(errors: list[dict[str, Any]], error: dict[str, Any]) -> None:
     # A repeated error moves to the end instead of pushing out a different one.
-    if errors:
-        errors[:] = [e for e in errors if e["signature"] != error["signature"]][1 - MAX_ERRORS :]
+    if errors and errors[-1]["signature"] == error["signature"]:
+        errors[-1] = error
+        return
+    errors[:] = [e for e in errors if e["signature"] != error["signature"]][1 - MAX_ERRORS :]
     errors.append(error)
 
 
@@ -222,7 +224,7 @@ def recovers(loop: Loop, event: dict[str, Any]) -> bool:
 
 
 def recovers_with_gaps(loop: Loop, event: dict[str, Any]) -> bool:
-    return recovers(loop, event) and bool(open_gaps(loop))
+    return bool(loop.gaps) and recovers(loop, event) and bool(open_gaps(loop))
 
 
 def check_gap(loop: Loop, event: dict[str, Any]) -> None:

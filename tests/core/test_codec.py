@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.bulk import fast_loads, in_bulk, watching
+from gsd_fsm.bulk import fast_loads
 from gsd_fsm.core.codec import MAX_LINE, check_value, decode_line, dumps, encode_event
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import into_fold
+from gsd_fsm.core.reader import into_fold
 from gsd_fsm.core.scan import Position, scan
-from tests.chaos import run_random_story
-from tests.story import Story, frozen
+from tests.lines import (
+    HARMLESS,
+    HOSTILE,
+    READERS,
+    decoded,
+    in_data,
+    in_envelope,
+    verdicts,
+)
+from tests.story import Story
 
 SAFE = st.text(st.characters(exclude_categories=("Cs",)))
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(-1e15, 1e15)
@@ -26,105 +33,6 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(SAFE, inner, max_size=4),
     max_leaves=20,
 )
-# What a hostile hand could put where a member of `data` stands.
-HOSTILE: dict[str, bytes] = {
-    "NaN": b"NaN",
-    "Infinity": b"-Infinity",
-    "1e999": b"1e999",
-    "-1e999": b"-1e999",
-    "2^53+1": b"9007199254740993",
-    "2^64": b"18446744073709551616",
-    "-2^63-1": b"-9223372036854775809",
-    "5000 digits": b"1" * 5000,
-    "high surrogate": b'"\\ud800"',
-    "low surrogate": b'"\\udc00x"',
-    "swapped surrogates": b'"\\udc00\\ud800"',
-    "surrogate key": b'{"\\ud800":1}',
-    "17 deep": b"[" * 17 + b"]" * 17,
-    "200,000 deep": b"[" * 200_000 + b"]" * 200_000,
-    "200,000 open": b"[" * 200_000,
-    "leading zero": b"01",
-    "plus": b"+1",
-    "dot": b"1.",
-    "bare dot": b".5",
-    "hex": b"0x10",
-    "control": b'"\x01"',
-    "raw tab": b'"\t"',
-    "raw newline escape": b'"\\q"',
-    "short escape": b'"\\u12"',
-    "trailing comma": b"[1,]",
-    "single quotes": b"'a'",
-    "comment": b"1/*x*/",
-    "UTF-8": '"é"'.encode(),
-    "invalid UTF-8": b'"\xff"',
-    "encoded surrogate": b'"\xed\xa0\x80"',
-    "NUL": b"\0",
-    "vertical tab": b"\x0b1",
-    "nothing": b"",
-}
-HARMLESS: dict[str, bytes] = {
-    "-0": b"-0",
-    "-0.0": b"-0.0",
-    "1E5": b"1E5",
-    "tiny": b"1e-400",
-    "long fraction": b"0." + b"1" * 3000,
-    "duplicate keys": b'{"a":1,"b":2,"a":3}',
-    "escaped duplicate": b'{"a":1,"\\u0061":2}',
-    "blanks": b" [ 1 , 2 ] ",
-    "line end inside": b"[1,\r2]",
-    "surrogate pair": b'"\\ud83d\\ude00"',
-    "DEL": b'"\x7f"',
-    "solidus": b'"\\/"',
-    "2^53": b"9007199254740992",
-    "16 deep": b"[" * 14 + b"]" * 14,
-}
-PREFIX = b'{"v":1,"seq":1,"ts":"2026-11-15T23:00:00.000Z","loop":null,"type":"journal","by":"cli",'
-
-
-def closed(body: bytes, previous: str = "") -> bytes:
-    """The body of a line with the sum it needs."""
-    digest = hashlib.sha256(previous.encode() + body).hexdigest()[:16]
-    return body + b',"sum":"' + digest.encode() + b'"}'
-
-
-def in_data(value: bytes) -> bytes:
-    return closed(PREFIX + b'"data":{"id":"j","x":' + value + b"}")
-
-
-def in_envelope(value: bytes) -> bytes:
-    return closed(PREFIX + b'"x":' + value + b',"data":{"id":"j"}')
-
-
-READERS: dict[str, Any] = {
-    "into_fold": into_fold,
-    "watching": watching(lambda event: None),
-    "in_bulk": in_bulk,
-}
-
-
-def verdict(reader: Any, *lines: bytes) -> Any:
-    """The world after these lines, or the number of the one that was refused."""
-    world = World()
-    take = reader(world)
-    for number, line in enumerate(lines):
-        before = frozen(world)
-        try:
-            take(line)
-        except ValueError:
-            assert frozen(world) == before
-            return number
-    return frozen(world)
-
-
-def verdicts(*lines: bytes) -> dict[str, Any]:
-    return {name: verdict(reader, *lines) for name, reader in READERS.items()}
-
-
-def decoded(loads: Any, line: bytes) -> str:
-    try:
-        return dumps(loads(line))
-    except ValueError:
-        return "refused"
 
 
 @pytest.mark.parametrize("what", HARMLESS)
@@ -182,36 +90,6 @@ def test_ten_megabytes_are_no_line() -> None:
     data = in_data(b'"' + b"x" * 10_000_000 + b'"') + b"\n"
     with pytest.raises(Corrupt, match="longer than"):
         scan(lambda at, n: data[at : at + n], len(data), Position(), into_fold(World()))
-
-
-def lines_of(events: list[dict[str, Any]]) -> list[bytes]:
-    lines, previous = [], ""
-    for event in events:
-        line, previous = encode_event({n: v for n, v in event.items() if n != "sum"}, previous)
-        lines.append(line[:-1])
-    return lines
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_all_readers_make_the_same_world_of_a_random_journal(seed: int) -> None:
-    world, events = run_random_story(Random(seed), 200)
-    assert set(verdicts(*lines_of(events)).values()) == {frozen(world)}
-
-
-@pytest.mark.parametrize("member", [b'"seq":3', b'"ts":"2026-11-15T23:00:03.000Z"', b'"by":"cli"'])
-@pytest.mark.parametrize("place", ["middle", "end"])
-def test_a_member_given_twice_is_judged_alike_by_a_reader_that_remembers(
-    member: bytes, place: str
-) -> None:
-    lines = lines_of(Story("goal").events)
-    for seq in (3, 4, 5):
-        line = b'{"v":1,"seq":%d,"ts":"2026-11-15T23:00:0%d.000Z","loop":"lp-1",' % (seq, seq)
-        line += member + b"," if place == "middle" else b""
-        line += b'"type":"iteration","by":"hook","data":{}'
-        line += b"," + member if place == "end" else b""
-        lines.append(closed(line, lines[-1][-18:-2].decode()))
-    found = verdicts(*lines)
-    assert len(set(found.values())) == 1, found
 
 
 @given(st.dictionaries(SAFE, VALUES, max_size=5))

@@ -19,7 +19,8 @@ import gsd_fsm.core
 from gsd_fsm.core import lock
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import Journal, draft, into_fold
+from gsd_fsm.core.journal import Journal, draft
+from gsd_fsm.core.reader import into_fold
 from gsd_fsm.core.scan import Position, scan
 from tests.conftest import new_journal, start_draft
 

@@ -13,8 +13,9 @@ from gsd_fsm.cli import run
 from gsd_fsm.core import journal as journal_module
 from gsd_fsm.core.codec import digest_of, encode_event
 from gsd_fsm.core.errors import CannotWrite, Corrupt, Refused
-from gsd_fsm.core.journal import Journal, draft, into_fold
+from gsd_fsm.core.journal import Journal, draft
 from gsd_fsm.core.lock import Hold
+from gsd_fsm.core.reader import into_fold
 from tests.conftest import new_journal, start_draft
 from tests.faults.power import Disk
 from tests.faults.rig import (
@@ -136,7 +137,7 @@ def test_a_writer_that_is_already_open_goes_on_in_the_file_that_took_the_place(
 
 
 @pytest.mark.parametrize("wrong", [{"seq": 7}, {"ts": "2026-11-15T23:00:00.12xZ"}], ids=str)
-def test_the_bulk_reader_refuses_in_a_known_line_what_the_fold_refuses(
+def test_a_reader_refuses_in_a_known_line_what_the_fold_refuses(
     tmp_path: Path, wrong: dict[str, object]
 ) -> None:
     data = long_bytes(tmp_path / "p" / ".gsd", 2)
