@@ -19,10 +19,8 @@ def _days_from_civil(year: int, month: int, day: int) -> int:
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
 
 
-def to_iso(ms: int) -> str:
-    """The moment as text; beyond year 9999 or before 1970 the clock is wrong and is clamped."""
-    ms = min(max(ms, 0), 253_402_300_799_999)
-    days, rest = divmod(ms, _DAY_MS)
+def _civil_from_seconds(seconds: int) -> str:
+    days, rest = divmod(seconds, 86_400)
     shifted = days + 719_468
     era = shifted // 146_097
     of_era = shifted - era * 146_097
@@ -31,16 +29,28 @@ def to_iso(ms: int) -> str:
     index = (5 * of_year + 2) // 153
     day = of_year - (153 * index + 2) // 5 + 1
     month = index + (3 if index < 10 else -9)
-    seconds, milli = divmod(rest, 1000)
-    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (
+    return "%04d-%02d-%02dT%02d:%02d:%02d" % (
         year + era * 400 + (month <= 2),
         month,
         day,
-        seconds // 3600,
-        seconds // 60 % 60,
-        seconds % 60,
-        milli,
+        rest // 3600,
+        rest // 60 % 60,
+        rest % 60,
     )
+
+
+# The last second that was written out: many moments share theirs with the one before.
+_last = [(-1, "")]
+
+
+def to_iso(ms: int) -> str:
+    """The moment as text; beyond year 9999 or before 1970 the clock is wrong and is clamped."""
+    seconds, milli = divmod(min(max(ms, 0), 253_402_300_799_999), 1000)
+    known, text = _last[0]
+    if known != seconds:
+        text = _civil_from_seconds(seconds)
+        _last[0] = (seconds, text)
+    return "%s.%03dZ" % (text, milli)
 
 
 def ms_of(iso: str) -> int:

@@ -14,14 +14,20 @@ if TYPE_CHECKING:
 
     sha256: Callable[[bytes], Any]
     quote: Callable[[str], str]
+    make_encoder: Callable[..., Callable[[Any, int], tuple[str, ...]]]
     make_scanner: Callable[[Any], Callable[[str, int], tuple[Any, int]]]
 else:
     try:
         from _json import encode_basestring_ascii as quote
-        from _json import make_scanner
+        from _json import make_encoder, make_scanner
     except ImportError:  # another Python: the public module does the same, more slowly
         from json.decoder import JSONDecoder
+        from json.encoder import JSONEncoder
         from json.encoder import encode_basestring_ascii as quote
+
+        def make_encoder(_markers: Any, default: Any, *_settings: Any) -> Any:
+            encoder = JSONEncoder(allow_nan=False, separators=(",", ":"), default=default)
+            return lambda value, _level: encoder.iterencode(value)
 
         def make_scanner(settings: Any) -> Any:
             return JSONDecoder(parse_constant=settings.parse_constant).scan_once
@@ -40,29 +46,16 @@ MAX_INT = 1 << 53
 SUM_TAIL = 26  # ,"sum":"0123456789abcdef"}
 
 
+def _refuse(value: Any) -> None:
+    raise ValueError("not JSON: %s" % type(value).__name__)
+
+
+_encode = make_encoder(None, _refuse, quote, None, ":", ",", False, False, False)
+
+
 def dumps(value: Any) -> str:
-    """Compact ASCII JSON; ValueError for what JSON or the journal cannot hold."""
-    kind = type(value)
-    if kind is str:
-        return quote(value)
-    if value is None:
-        return "null"
-    if kind is bool:
-        return "true" if value else "false"
-    if kind is int:
-        return int.__repr__(value)
-    if kind is float:
-        if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN
-            raise ValueError("not a finite number")
-        return float.__repr__(value)
-    if kind is dict:
-        try:
-            return "{" + ",".join([quote(k) + ":" + dumps(v) for k, v in value.items()]) + "}"
-        except TypeError:
-            raise ValueError("a key that is no text") from None
-    if kind in (list, tuple):
-        return "[" + ",".join([dumps(item) for item in value]) + "]"
-    raise ValueError("not JSON: %s" % kind.__name__)
+    """Compact ASCII JSON; ValueError for what JSON cannot hold."""
+    return "".join(_encode(value, 0))
 
 
 def _refuse_constant(name: str) -> None:
@@ -116,6 +109,8 @@ def check_value(value: Any, depth: int = MAX_DEPTH) -> None:
             check_value(item, depth - 1)
         if kind is dict:
             for key in value:
+                if type(key) is not str:
+                    raise ValueError("a key that is no text")
                 check_value(key)
 
 

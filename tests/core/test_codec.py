@@ -152,6 +152,13 @@ def test_the_sum_chains_each_line_to_the_one_before() -> None:
     assert chained[:-27] == line[:-27]
 
 
+@pytest.mark.parametrize("key", [1, None, True, 1.5, "\ud800"])
+def test_a_key_that_is_no_text_is_not_written(key: Any) -> None:
+    event = {**Story().event("note", text="t")}
+    with pytest.raises(ValueError):
+        encode_event({**event, "data": {"text": "t", "x": [{key: 1}]}}, "")
+
+
 def test_values_nested_to_the_limit_pass_and_beyond_it_do_not() -> None:
     deep: Any = 1
     for _ in range(16):

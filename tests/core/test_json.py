@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 
 from gsd_fsm.core.codec import dumps, parse_json
-from tests.core.test_codec import HARMLESS, HOSTILE, VALUES, in_data
+from tests.core.test_codec import VALUES
+from tests.lines import HARMLESS, HOSTILE, in_data
 
 
 @given(VALUES)
@@ -22,7 +23,7 @@ def test_our_json_is_ordinary_json(value: Any) -> None:
     assert parse_json(dumps(value)) == value
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), b"x", {1, 2}, object(), {1: 2}, 1j])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), b"x", {1, 2}, object(), 1j])
 def test_what_is_not_json_is_not_written(value: Any) -> None:
     with pytest.raises(ValueError):
         dumps(value)
