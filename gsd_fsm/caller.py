@@ -36,12 +36,19 @@ class Caller(NamedTuple):
 
 def caller() -> Caller:
     """Whoever runs this process; an empty session id is none."""
-    for client, markers, session_variable in CLIENTS:
-        session = getenv(session_variable).strip()
-        marked = any(getenv(marker) for marker in markers)
-        if not session and not marked:
-            continue
-        if session and not is_session(session):
-            session = "x-" + digest_of(session)
-        return Caller("agent" if marked else "human", session or None, client)
-    return Caller("human", None, None)
+    found = [
+        Caller(
+            "agent" if any(getenv(marker) for marker in markers) else "human",
+            _session(getenv(session_variable).strip()),
+            client,
+        )
+        for client, markers, session_variable in CLIENTS
+    ]
+    # A marked client first: a session id that another one left behind must not hide an agent.
+    agents = [caller for caller in found if caller.by == "agent"]
+    sessions = [caller for caller in found if caller.session]
+    return next(iter(agents + sessions), Caller("human", None, None))
+
+
+def _session(text: str) -> str | None:
+    return (text if is_session(text) else "x-" + digest_of(text)) if text else None

@@ -18,7 +18,7 @@ _ISO = r"\b\d{4}([-/])\d{2}\1\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
 PATTERNS = (
     ("uuid", r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])"),
     ("address", r"\b0x[0-9A-Fa-f]{6,16}\b"),
-    ("temp", r"\bpytest-of-[^/\\\s\"']+[/\\]pytest-\d+"),
+    ("temp", r"\bpytest-of-[^/\\\s\"']{1,64}[/\\]pytest-\d+"),
     ("temp", r"(?:/private)?/var/folders/[^/\s\"']+/[^/\s\"']+/T\b"),
     ("temp", r"(?<=[/\\])tmp[a-z0-9_]{8}(?!\w)"),
     ("temp", r"(?<=/tmp/)tmp[.\w]{4,10}(?!\w)"),

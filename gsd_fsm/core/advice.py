@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.guards import spent_limit, spent_retries
 from gsd_fsm.core.loop import failed_tasks, open_gaps, open_tasks, unmet
-from gsd_fsm.core.proof import has_tree, missing
-from gsd_fsm.core.table import FINAL
+from gsd_fsm.core.proof import latest_tree, missing, stale
+from gsd_fsm.core.table import ARROWS, FINAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,119 +14,148 @@ if TYPE_CHECKING:
 
     from gsd_fsm.core.loop import Loop
 
-_MORE = {
-    "iterations": " --add-iterations 10",
-    "rounds": " --add-rounds 10",
-    "budget": " --add-budget 10",
-    "minutes": " --add-minutes 30",
-}
+    Advice = tuple[str, str]
 
 
-def next_step(loop: Loop) -> tuple[str, str]:
-    """The next step in words, and the command that goes with it."""
+def next_step(loop: Loop) -> Advice:
+    """The next step in words, on one line, and the command that goes with it."""
     run = "gsd-fsm --loop %s " % loop.id
     if loop.status in FINAL:
-        return "The loop is %s." % loop.status, "gsd-fsm start"
+        return "The loop is %s." % loop.status, "gsd-fsm start --help"
     if loop.status == "paused":
         return _paused(loop, run)
     if loop.status == "waiting":
         if loop.wait_for == "human":
-            return "A human must answer: %s" % (loop.question or ""), run + "answer TEXT"
+            return "A human must answer: %s" % _flat(loop.question), run + "answer TEXT"
         return "Throttled until %s." % (loop.until or "the client recovers"), run + "resume"
-    if not missing(loop, _any_tree(loop)):
+    if not missing(loop, latest_tree(loop)):
         return "Everything is done; complete the loop.", run + "complete"
     if loop.status == "reviewing":
-        return "Finish the review.", run + "review passed"
-    for advise in (_failed, _gaps, _tasks, _criteria):
+        words = "Finish the review; if it finds blockers, it is 'review failed --blockers N'."
+        return words, run + "review passed"
+    return _failed(loop, run) or _after_error(loop, run, _onward(loop, run))
+
+
+def _paused(loop: Loop, run: str) -> Advice:
+    words = "Paused (%s): %s." % (loop.pause_code, _flat(loop.pause_reason).rstrip("."))
+    spent = None
+    if loop.pause_code in ("iterations", "rounds", "budget", "minutes"):
+        spent = spent_limit(loop, loop.limits, ms_of(loop.last_event))
+    elif loop.pause_code == "retries":
+        spent = spent_retries(loop, loop.limits)
+    return words, spent.remedy if spent else run + "resume"
+
+
+def _failed(loop: Loop, run: str) -> Advice | None:
+    for task_id in failed_tasks(loop):
+        task = loop.tasks[task_id]
+        if _can_start(loop, task):
+            words = "Retry task %s (%d of %d retries used); last error: %s" % (
+                _named(task),
+                task["retries"],
+                loop.limits["max_retries"],
+                _last_error(task["errors"]),
+            )
+            return words, run + "task %s running" % task_id
+    return None
+
+
+def _after_error(loop: Loop, run: str, onward: Advice) -> Advice:
+    """An error of the loop itself comes before whatever else is to be done."""
+    if loop.status != "retrying" or not loop.errors or failed_tasks(loop):
+        return onward
+    words, command = onward
+    error = _last_error(loop.errors)
+    if command.endswith("review begun") and loop.status not in ARROWS["review.begun"]:
+        # Only work leads out of `retrying`: the fix is a task of its own.
+        words = "Fix the last error as a task of its own: %s" % error
+        return words, run + "task fix-%d running" % loop.errors[-1]["seq"]
+    return "Fix the last error: %s. Then: %s" % (error.rstrip("."), words), command
+
+
+def _onward(loop: Loop, run: str) -> Advice:
+    for advise in (_gaps, _blockers, _tasks, _criteria):
         advice = advise(loop, run)
         if advice is not None:
             return advice
     return _closing(loop, run)
 
 
-def _any_tree(loop: Loop) -> str | None:
-    # Only `complete` can tell whether evidence is stale: here the latest counts as fresh.
-    proofs = [c["evidence"] for c in loop.criteria.values() if c["met"] and c["evidence"]]
-    return (
-        max(proofs, key=lambda proof: int(proof["seq"])).get("tree")
-        if proofs and has_tree(loop)
-        else None
-    )
-
-
-def _paused(loop: Loop, run: str) -> tuple[str, str]:
-    words = "Paused (%s): %s." % (loop.pause_code, (loop.pause_reason or "").rstrip("."))
-    more = _MORE.get(loop.pause_code, "")
-    if loop.pause_code == "retries" and any(
-        task["status"] == "failed" and task["retries"] >= loop.limits["max_retries"]
-        for task in loop.tasks.values()
-    ):
-        more = " --add-retries 1"
-    return words, run + "resume" + more
-
-
-def _failed(loop: Loop, run: str) -> tuple[str, str] | None:
-    for task_id in failed_tasks(loop):
-        task = loop.tasks[task_id]
-        words = "Retry task %s (retry %d of %d)" % (
-            _named(task), task["retries"], loop.limits["max_retries"],
-        )  # fmt: skip
-        return words + "; last error: %s" % _short(
-            task["errors"]
-        ), run + "task %s running" % task_id
-    if loop.status == "retrying" and loop.errors:
-        return "Fix the last error: %s" % _short(loop.errors), run + "next"
-    return None
-
-
-def _gaps(loop: Loop, run: str) -> tuple[str, str] | None:
+def _gaps(loop: Loop, run: str) -> Advice | None:
     for gap_id in open_gaps(loop):
         gap = loop.gaps[gap_id]
-        where = " in %s" % gap["file"] if gap["file"] else ""
-        words = "Fix gap %s (%s%s): %s" % (gap_id, gap["kind"], where, gap["description"])
+        where = " in %s" % _flat(gap["file"]) if gap["file"] else ""
+        words = "Fix gap %s (%s%s): %s" % (gap_id, gap["kind"], where, _flat(gap["description"]))
         return words, run + "gap close %s" % gap_id
     return None
 
 
-def _tasks(loop: Loop, run: str) -> tuple[str, str] | None:
-    waiting = open_tasks(loop)
-    for task_id in waiting:
-        task = loop.tasks[task_id]
+def _blockers(loop: Loop, run: str) -> Advice | None:
+    review = loop.reviews.get("thorough")
+    if review is None or review["passed"] or loop.status != "fixing":
+        return None
+    found = review["blockers_remaining"]
+    what = "the %d blockers that" % found if found else "what"
+    return "Fix %s the review found, then review again." % what, run + "review begun"
+
+
+def _tasks(loop: Loop, run: str) -> Advice | None:
+    waiting = [loop.tasks[task_id] for task_id in open_tasks(loop)]
+    for task in waiting:
         if task["status"] == "running":
-            return "Finish task %s." % _named(task), run + "task %s complete" % task_id
+            return "Finish task %s." % _named(task), run + "task %s complete" % task["id"]
         if task["status"] == "checkpoint":
-            return "Task %s needs a decision." % _named(task), run + "task %s running" % task_id
-    for task_id in waiting:
-        task = loop.tasks[task_id]
-        if not any(other in waiting for other in task["depends"]):
-            return "Start task %s." % _named(task), run + "task %s running" % task_id
+            question = ": %s" % _flat(task["question"]) if task["question"] else "."
+            words = "Task %s needs a decision%s" % (_named(task), question)
+            return words, run + "task %s running" % task["id"]
+    for task in waiting:
+        if _can_start(loop, task):
+            return "Start task %s." % _named(task), run + "task %s running" % task["id"]
     return None
 
 
-def _criteria(loop: Loop, run: str) -> tuple[str, str] | None:
+def _can_start(loop: Loop, task: dict[str, Any]) -> bool:
+    return not set(open_tasks(loop)).intersection(task["depends"])
+
+
+def _criteria(loop: Loop, run: str) -> Advice | None:
     for number, (name, criterion) in enumerate(loop.criteria.items(), 1):
         if criterion["met"]:
             continue
         if criterion["check"] is not None:
-            return "Make the check %r pass: %s" % (name, criterion["check"]), run + "check"
-        return "Meet criterion %d: %s" % (number, name), run + "criterion %d met" % number
+            words = "Make the check %r pass: %s" % (_flat(name), _flat(criterion["check"]))
+            return words, run + "check"
+        # A criterion's text comes before a number, and it may be one itself.
+        shown = "'%s'" % name if str(number) in loop.criteria else str(number)
+        return "Meet criterion %d: %s" % (number, _flat(name)), run + "criterion %s met" % shown
+    old = stale(loop, latest_tree(loop))
+    if old:
+        return "The content has changed since %s was checked." % _flat(old[0]), run + "check"
     return None
 
 
-def _closing(loop: Loop, run: str) -> tuple[str, str]:
+def _closing(loop: Loop, run: str) -> Advice:
     if loop.kind == "verify":
-        return "Verify everything again.", run + "verified pass"
+        again = " again" if loop.round or loop.gaps else ""
+        words = "Verify everything%s; record every gap ('gap found'), then the verdict." % again
+        return words, run + "verified pass"
     if loop.kind == "execute":
         return "Record the tasks of this loop.", run + "task ID running"
     if not loop.exit_signal and not unmet(loop):
-        return "Every criterion is met; say that you are done.", run + "exit-signal"
+        met = "Every criterion is met; say" if loop.criteria else "Reach the goal; then say"
+        return met + " that you are done.", run + "exit-signal"
     return "A thorough review must pass.", run + "review begun"
 
 
 def _named(task: dict[str, Any]) -> str:
-    return "%s (%s)" % (task["id"], task["title"]) if task["title"] else str(task["id"])
+    return "%s (%s)" % (task["id"], _flat(task["title"])) if task["title"] else str(task["id"])
 
 
-def _short(errors: list[dict[str, Any]]) -> str:
-    text = " ".join(errors[-1]["text"].split()) if errors else ""
+def _flat(text: str | None) -> str:
+    """The text on one line: a line of its own could pass for one of ours."""
+    return " ".join((text or "").split())
+
+
+def _last_error(errors: list[dict[str, Any]]) -> str:
+    text = _flat(errors[-1]["text"]) if errors else ""
     return text if len(text) <= 200 else text[:199] + "…"

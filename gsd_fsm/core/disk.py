@@ -7,6 +7,7 @@ can swap the directory under us; on Windows it is a path.
 from __future__ import annotations
 
 import sys
+from errno import ENOSPC, EROFS
 
 from gsd_fsm.core.errors import CannotWrite, NotFound
 
@@ -58,6 +59,12 @@ def explain(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
+def way_out(error: OSError, otherwise: str) -> str:
+    if isinstance(error, PermissionError):
+        return "give yourself the right to read and write it"
+    return "free the cause, then try again" if error.errno in (ENOSPC, EROFS) else otherwise
+
+
 def open_directory(path: str) -> Directory:
     """The directory itself: not a link to one, and owned by this user."""
     try:
@@ -73,11 +80,11 @@ def open_directory(path: str) -> Directory:
     except OSError as error:
         raise CannotWrite(
             "%s cannot be used: %s" % (path, explain(error)),
-            "it must be a real directory of yours, not a link",
+            way_out(error, "it must be a real directory of yours, not a link"),
         ) from error
     if not _is_ours(_look_at(fd, path).st_uid):
         close_directory(fd)
-        raise CannotWrite("%s belongs to another user" % path)
+        raise CannotWrite("%s belongs to another user" % path, "only its owner can work there")
     return fd
 
 
@@ -121,7 +128,7 @@ def open_regular(directory: Directory, name: str, flags: int) -> int:
     except OSError as error:
         raise CannotWrite(
             ".gsd/%s cannot be opened: %s" % (name, explain(error)),
-            "it must be a plain file of yours, not a link, pipe or device",
+            way_out(error, "it must be a plain file of yours, not a link, pipe or device"),
         ) from error
     info = _look_at(fd, ".gsd/%s" % name)
     wrong = ""
@@ -199,11 +206,14 @@ def sync(fd: int) -> None:
     """The one flush of an append. A failure is final: a second try may lie."""
     if sys.platform == "darwin":
         import fcntl
+        from errno import EINVAL, ENOTSUP, ENOTTY
 
         try:
             fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-        except OSError:
-            pass  # some file systems do not know it
+        except OSError as error:
+            # Some file systems do not know it. Any other failure is final.
+            if error.errno not in (ENOTSUP, ENOTTY, EINVAL):
+                raise
         else:
             return
     system.fsync(fd)

@@ -41,14 +41,18 @@ def check_event(event: Any) -> None:
     """ValueError, saying what is wrong, unless this is an event the fold may see."""
     if type(event) is not dict:
         raise ValueError("not a JSON object")
+    # The version first: what a later one changed must not pass for damage.
+    version = event.get("v", VERSION)
+    if version != VERSION or type(version) is not int:
+        raise Newer("an event has version %.20r" % (version,))
     try:
-        version, seq, loop, kind = event["v"], event["seq"], event["loop"], event["type"]
+        seq, loop, kind = event["seq"], event["loop"], event["type"]
         by, data = event["by"], event["data"]
         check_time(event["ts"])
     except KeyError as missing:
         raise ValueError("no member %s" % missing) from None
-    if version != VERSION or type(version) is not int:
-        raise Newer("an event has version %.20r" % (version,))
+    if "v" not in event:
+        raise ValueError("no member 'v'")
     if type(seq) is not int:
         raise ValueError("seq is not a number")
     if type(by) is not str or by not in _known_by:
@@ -60,6 +64,7 @@ def check_event(event: Any) -> None:
             raise ValueError("unknown event type %.40r" % (kind,))
         if loop is not None and not is_id(loop):
             raise ValueError("loop is not an id")
+        _check_members(event)
         check_value(event)
         return
     if not is_id(loop) and (loop is not None or kind not in OF_THE_JOURNAL):

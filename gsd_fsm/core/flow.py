@@ -6,6 +6,7 @@ from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.guards import spent_limit, spent_retries
 from gsd_fsm.core.loop import progress_of, unmet
+from gsd_fsm.core.payloads import LIMITS
 from gsd_fsm.core.proof import new_criterion
 from gsd_fsm.core.work import find_circle, new_task
 
@@ -53,7 +54,8 @@ def fact_start(loop: Loop, event: dict[str, Any]) -> None:
     loop.review_needed = data.get("review", False)
     loop.criteria = {spec["name"]: new_criterion(spec) for spec in data.get("criteria", ())}
     loop.tasks = {spec["id"]: new_task(spec["id"], spec) for spec in data.get("tasks", ())}
-    loop.accepts_tasks = not loop.tasks
+    # The tasks of an execute loop are what it must do; in other loops they are a help.
+    loop.accepts_tasks = loop.kind != "execute" or not loop.tasks
     loop.progress = progress_of(loop)
 
 
@@ -91,7 +93,7 @@ def _needs_human(loop: Loop, event: dict[str, Any], what: str) -> None:
     if event["by"] == "agent" and not loop.prompted:
         raise Refused(
             "an agent may not %s loop %s before a human has spoken" % (what, loop.id),
-            "ask the user; their next message allows it",
+            "ask the user, and go on once they have said so",
         )
 
 
@@ -126,6 +128,8 @@ def more_limits(limits: dict[str, Any], add: dict[str, Any]) -> dict[str, Any]:
     """The limits after an extension; what is unlimited stays so."""
     more = dict(limits)
     for name, extra in add.items():
+        if name not in LIMITS:
+            continue  # of a later version; what it means is not known here
         unlimited = name != "max_retries" and not more.get(name)
         if not unlimited:
             more[name] += extra

@@ -25,6 +25,14 @@ class Spent:
 
 
 _RESUME = "gsd-fsm --loop %s resume"
+# What a resume adds to what was overspent.
+_MORE = {"iterations": 10, "rounds": 10, "budget": 10, "minutes": 30}
+_SPENT = {
+    "iterations": "%d of %d iterations are used",
+    "rounds": "%d of %d verification rounds are used",
+    "budget": "%.2f of %.2f USD are spent",
+    "minutes": "%.1f of %g minutes are used",
+}
 
 
 def active_minutes(loop: Loop, now_ms: int) -> float:
@@ -38,37 +46,23 @@ def active_minutes(loop: Loop, now_ms: int) -> float:
 
 
 def spent_limit(loop: Loop, limits: dict[str, Any], now_ms: int) -> Spent | None:
-    """The first of these limits that only more of it can lift."""
-    resume = _RESUME % loop.id
-    most = limits["max_iterations"]
-    if most and loop.iteration >= most:
-        return Spent(
-            "iterations",
-            "%d of %d iterations are used" % (loop.iteration, most),
-            resume + " --add-iterations 10",
-        )
-    most = limits["max_rounds"]
-    if most and loop.kind == "verify" and loop.round >= most:
-        return Spent(
-            "rounds",
-            "%d of %d verification rounds are used" % (loop.round, most),
-            resume + " --add-rounds 10",
-        )
-    budget = limits.get("budget_usd")
-    if budget and loop.spent_usd >= budget:
-        return Spent(
-            "budget",
-            "%.2f of %.2f USD are spent" % (loop.spent_usd, budget),
-            resume + " --add-budget 10",
-        )
-    minutes = limits.get("max_minutes")
-    if minutes and active_minutes(loop, now_ms) >= minutes:
-        return Spent(
-            "minutes",
-            "%.1f of %g minutes are used" % (active_minutes(loop, now_ms), minutes),
-            resume + " --add-minutes 30",
-        )
-    return None
+    """The first of these limits that only more of it can lift; its remedy lifts all that are spent."""
+    used = {
+        "iterations": (loop.iteration, limits["max_iterations"]),
+        "rounds": (loop.round if loop.kind == "verify" else 0, limits["max_rounds"]),
+        "budget": (loop.spent_usd, limits.get("budget_usd")),
+        "minutes": (0, limits.get("max_minutes")),
+    }
+    if limits.get("max_minutes"):
+        used["minutes"] = (active_minutes(loop, now_ms), limits["max_minutes"])
+    spent = [code for code, (amount, most) in used.items() if most and amount >= most]
+    if not spent:
+        return None
+    remedy = _RESUME % loop.id
+    for code in spent:
+        amount, most = used[code]
+        remedy += " --add-%s %d" % (code, int(amount - most) + _MORE[code])
+    return Spent(spent[0], _SPENT[spent[0]] % used[spent[0]], remedy)
 
 
 def spent_retries(loop: Loop, limits: dict[str, Any]) -> Spent | None:

@@ -54,7 +54,7 @@ def _poll_lock(fd: Any, shared: bool, deadline: float) -> bool:
         if left <= 0:
             return False
         sleep(min(pause, left))
-        # The step varies with the descriptor and the moment, so that waiters do not march in step.
+        # The step varies with the moment, so that waiters do not march in step.
         pause = min(pause * 1.5 + (monotonic() * 1e6 % 7) * 1e-5, 0.02)
     return True
 
@@ -116,9 +116,10 @@ class Hold:
             _unlock(self._lock)
 
     def close(self) -> None:
-        """Let go of everything; closing the lock file releases the lock."""
+        """Let go of everything. A forked child only closes: the lock is still its parent's."""
         if self._lock is not None:
-            self.release()
+            if self._process == system.getpid():
+                self.release()
             close(self._lock)
             self._lock = None
         close_directory(self.directory)

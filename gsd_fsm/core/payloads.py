@@ -103,6 +103,7 @@ _LIMITS = {
     "budget_usd": _is_amount,
     "max_minutes": _is_amount,
 }
+LIMITS = frozenset(_LIMITS)
 _CRITERION = {"name": str, "check": str}
 _TASK = {
     "id": is_id, "title": str, "wave": _is_count, "depends": _is_ids, "step": bool,

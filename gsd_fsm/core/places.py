@@ -18,6 +18,7 @@ from gsd_fsm.core.disk import (
     open_regular,
     read_at,
     system,
+    way_out,
 )
 from gsd_fsm.core.errors import CannotWrite, NotFound
 
@@ -63,6 +64,9 @@ def home() -> str:
 def parent_of(path: str) -> str:
     stripped = path.rstrip("/\\" if WINDOWS else "/")
     cut = max(stripped.rfind("/"), stripped.rfind("\\") if WINDOWS else -1)
+    share = WINDOWS and stripped.startswith("\\\\") and stripped.count("\\") < 4
+    if cut < 0 or share:
+        return path  # a drive, a share or a bare name has nothing above it
     head = stripped[:cut]
     if WINDOWS and head.endswith(":"):
         return head + "\\"
@@ -120,7 +124,8 @@ def make_gsd(path: str) -> None:
             close_directory(directory)
     except OSError as error:
         raise CannotWrite(
-            "%s cannot be made: %s" % (path, explain(error)), "make the directory writable"
+            "%s cannot be made: %s" % (path, explain(error)),
+            way_out(error, "free the cause, then try again"),
         ) from error
 
 
@@ -200,6 +205,9 @@ def register(journal_id: str, gsd: str, now: int) -> None:
         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
         with open(entry, "w", encoding="ascii") as file:
             file.write(text)
+            file.flush()
+            system.fsync(file.fileno())
+        _sync_parent(entry)
     except OSError as error:
         raise CannotWrite(
             "the journal cannot be registered in %s: %s" % (state_directory(), explain(error)),

@@ -152,6 +152,19 @@ def has_tree(loop: Loop) -> bool:
     )
 
 
+def latest_tree(loop: Loop) -> str | None:
+    """The content that the latest evidence was taken from.
+
+    Only `complete` takes the content again; until then the latest evidence counts as fresh.
+    """
+    taken = [
+        (proof["seq"], proof["tree"])
+        for proof in (c["evidence"] for c in loop.criteria.values() if c["met"])
+        if proof and proof.get("tree")
+    ]
+    return max(taken)[1] if taken else None
+
+
 def check_complete(loop: Loop, event: dict[str, Any]) -> None:
     wants = missing(loop, event["data"].get("tree"))
     if wants:

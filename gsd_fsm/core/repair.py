@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from gsd_fsm.core.disk import Directory
 
 
+_NEW = JOURNAL_NAME + ".new"
+
+
 def cut_damage(path: str, fresh_id: str, now: int, lock_seconds: float = 10.0) -> tuple[int, str]:
     """Go on from the lines before the damage: how many events stay, and the name of the old file.
 
@@ -43,18 +46,21 @@ def cut_damage(path: str, fresh_id: str, now: int, lock_seconds: float = 10.0) -
         directory = hold.acquire(lock_seconds)
         fd = open_regular(directory, JOURNAL_NAME, WRITE)
         try:
-            return _cut(directory, fd, fresh_id, now)
+            kept, aside = _write_anew(directory, fd, fresh_id, now)
         finally:
             close(fd)
+        if aside:
+            _put_in_place(directory)
     except OSError as error:
         raise CannotWrite(
             "%s: %s" % (path, explain(error)), "free the cause, then try again"
         ) from error
     finally:
         hold.close()
+    return kept, aside
 
 
-def _cut(directory: Directory, fd: int, fresh_id: str, now: int) -> tuple[int, str]:
+def _write_anew(directory: Directory, fd: int, fresh_id: str, now: int) -> tuple[int, str]:
     size = system.fstat(fd).st_size
     world = World()
     try:
@@ -68,12 +74,11 @@ def _cut(directory: Directory, fd: int, fresh_id: str, now: int) -> tuple[int, s
     told = draft("repair", None, "cli", {"bytes": size - good, "aside": aside, "what": what[:500]})
     header = draft("journal", None, "cli", {"id": fresh_id, "incompat": [], "compat": []})
     last = read_at(fd, good - 19, 16).decode("ascii") if kept else ""
-    temporary = JOURNAL_NAME + ".new"
     try:
-        unlink_in(directory, temporary)  # of a repair that was killed: the lock is ours
+        unlink_in(directory, _NEW)  # of a repair that was killed: the lock is ours
     except FileNotFoundError:
         pass
-    new = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE)
+    new = open_in(directory, _NEW, WRITE | CREATE | EXCLUSIVE)
     try:
         copy_bytes(fd, new, 0, good)
         for fields in [told] if kept else [header, told]:
@@ -83,14 +88,26 @@ def _cut(directory: Directory, fd: int, fresh_id: str, now: int) -> tuple[int, s
             if system.write(new, line) != len(line):
                 raise CannotWrite("the repaired journal could not be written", "free some space")
         sync(new)
-        rename_in(directory, temporary, JOURNAL_NAME)
     except BaseException:
-        try:
-            unlink_in(directory, temporary)
-        except OSError:
-            pass
-        raise
-    finally:
         close(new)
-    sync_directory(directory)
+        _drop_new(directory)
+        raise
+    close(new)
     return kept, aside
+
+
+def _put_in_place(directory: Directory) -> None:
+    # Both files are closed by now: Windows renames neither over an open file nor an open one.
+    try:
+        rename_in(directory, _NEW, JOURNAL_NAME)
+    except BaseException:
+        _drop_new(directory)
+        raise
+    sync_directory(directory)
+
+
+def _drop_new(directory: Directory) -> None:
+    try:
+        unlink_in(directory, _NEW)
+    except OSError:
+        pass

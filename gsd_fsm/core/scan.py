@@ -128,6 +128,8 @@ def _finish(end: Position, rest: bytes, take: Callable[[bytes], None]) -> None:
     """Judge the bytes after the last newline."""
     whole = rest.rstrip(b"\0")
     if whole and frame_ok(whole, end.sum):
+        if len(whole) >= MAX_LINE:
+            raise ValueError("longer than %d bytes" % MAX_LINE)
         take(whole)
         end.sum = whole[-18:-2].decode("ascii")
         end.line += 1

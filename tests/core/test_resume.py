@@ -92,7 +92,7 @@ def test_of_two_spent_limits_raising_one_is_not_enough() -> None:
     spend_iterations(story)
     spend_budget(story)
     story("pause", code="iterations")
-    assert story.refused("resume").hint.endswith("--add-iterations 10")
+    assert story.refused("resume").hint.endswith("resume --add-iterations 10 --add-budget 10")
     assert story.refused("resume", add={"max_iterations": 1}).hint.endswith("--add-budget 10")
     story("resume", add={"max_iterations": 1, "budget_usd": 0.5})
 
