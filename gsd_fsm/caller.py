@@ -12,7 +12,7 @@ from gsd_fsm.core.events import is_session
 CLIENTS = (
     ("claude", ("CLAUDECODE",), "CLAUDE_CODE_SESSION_ID"),
     ("gemini", ("GEMINI_CLI",), "GEMINI_SESSION_ID"),
-    ("qwen", ("QWEN_CODE",), "QWEN_SESSION_ID"),
+    ("qwen", ("QWEN_CODE",), "QWEN_CODE_SESSION_ID"),
     ("codex", ("CODEX_SANDBOX", "CODEX_THREAD_ID"), "CODEX_THREAD_ID"),
     ("copilot", ("COPILOT_CLI",), "COPILOT_SESSION_ID"),
     ("cursor", ("CURSOR_AGENT",), "CURSOR_SESSION_ID"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.sanitize import display
 
 COLOURS = {
@@ -24,8 +25,8 @@ def status_word(status: str) -> str:
     return click.style(status, fg=COLOURS.get(status), bold=True)
 
 
-def panel(view: dict[str, Any]) -> list[str]:
-    """A loop at a glance."""
+def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
+    """A loop at a glance: what scripts are told, and what people have said."""
     most = view["max_iterations"]
     rows = [
         (
@@ -38,14 +39,20 @@ def panel(view: dict[str, Any]) -> list[str]:
         ("round", _some(view["round"] or None)),
         (
             "paused",
-            display(f"{view['pause_code']}: {view['pause_reason']}") if view["pause_code"] else "",
+            display(f"{view['pause_code']}: {view['pause_reason']}")
+            if view["status"] == "paused"
+            else "",
         ),
         ("stage", _some(view["stage"])),
         ("spent", _money(view)),
         ("owner", display(view["owner"] or "no session yet")),
+        ("question", display(loop.question or "")),
+        ("answer", display(loop.answer or "")),
     ]
     lines = [f"{name:<10} {text}" for name, text in rows if text]
     for name, entries in (
+        ("must not", loop.must_not),
+        ("notes", [_first_line(note["text"]) for note in loop.notes]),
         ("criteria", _criteria(view)),
         ("tasks", _tasks(view)),
         ("gaps", _gaps(view)),
@@ -55,7 +62,9 @@ def panel(view: dict[str, Any]) -> list[str]:
         lines.append(f"{'last error':<10} {display(_first_line(view['last_error']))}")
     lines.append(f"{'since':<10} {view['started']}, last event {view['last_event']}")
     lines.append(f"{'head':<10} {view['head']}")
-    lines.append(f"{'next':<10} {display(view['next'])}")
+    # A journal that is not trusted may be looked at; it does not say what to do.
+    step = view["next"] if trusted else "This journal is not trusted here. Run: gsd-fsm trust"
+    lines.append(f"{'next':<10} {display(step)}")
     return lines
 
 

@@ -20,17 +20,21 @@ def read_text(given: str | None, file: str | None, what: str) -> str | None:
     if file is None:
         return None if given is None else clean(given)
     if given is not None:
-        raise UsageError(f"{what} is given twice: as text and as a file")
+        raise UsageError(f"{what} is given twice: as text and as a file", "leave one of them out")
     try:
         if file == "-":
+            if sys.stdin is None:
+                raise UsageError("standard input is closed", f"give {what} as text or as a file")
             raw = sys.stdin.buffer.read(MAX_INPUT + 1)
         else:
             if not os.path.isfile(file):
-                raise UsageError(f"{file} is not a file")
+                raise UsageError(f"{file} is not a file", f"name the file that holds {what}")
             with open(file, "rb") as stream:
                 raw = stream.read(MAX_INPUT + 1)
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+        raise UsageError(
+            f"{file} cannot be read: {error.strerror}", f"name the file that holds {what}"
+        ) from error
     if len(raw) > MAX_INPUT:
         raise UsageError(f"{what} is larger than 16 MiB", "give the part that matters")
     return raw.decode("utf-8-sig", "replace").replace("\r\n", "\n").rstrip("\n")
@@ -67,7 +71,7 @@ def whole(text: str, what: str, limit: int = GOAL) -> str:
         raise UsageError(f"{what} is longer than {limit} bytes", "keep details in a file it names")
     text = redact(clean(text)).strip()
     if not text:
-        raise UsageError(f"{what} is empty")
+        raise UsageError(f"{what} is empty", "write a few words")
     if len(quote(text)) > limit:
         raise UsageError(f"{what} is longer than {limit} bytes", "keep details in a file it names")
     return text

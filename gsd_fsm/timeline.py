@@ -7,7 +7,7 @@ from typing import Any
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.guards import active_minutes
 from gsd_fsm.core.loop import Loop
-from gsd_fsm.core.proof import missing
+from gsd_fsm.core.proof import latest_tree, missing
 
 Event = dict[str, Any]
 # Events in which a stop was decided, or a loop came to stand still.
@@ -69,7 +69,7 @@ def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, s
     data, kind = event["data"], event["type"]
     numbers = f" ({counts(loop)})"
     if kind == "iteration":
-        left = missing(loop)
+        left = missing(loop, latest_tree(loop))
         why = "; ".join(left[:5]) or "the completion needs 'gsd-fsm complete'"
         return "block", data.get("code", "continue"), f"The loop was not done: {why}{numbers}."
     if kind == "complete":

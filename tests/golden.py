@@ -1,6 +1,6 @@
 """The golden journals: stories told once, kept as bytes, and replayed for ever.
 
-`GSD_RECORD=1 pytest tests/test_golden.py` writes them anew.
+`GSD_RECORD=1 pytest tests/test_golden.py` writes new ones, and of all what they replay to.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_the_loop_section_of_state_md_can_be_derived(execute: Loop) -> None:
         "started": TS.format(2),
         "last_iteration": TS.format(5),
         "paused": True,
-        "pause_reason": "Task T02 failed after 1 retries",
+        "pause_reason": "Task T02 failed after 1 retry",
         "last_error": "Type error in auth.ts",
     }
     assert [line.split(" ", 2)[2] for line in view["history"]] == [

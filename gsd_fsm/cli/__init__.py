@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib import import_module
@@ -93,7 +94,7 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
     from it. A verb means the loop of the calling session, else the only live one.
 
     Exit codes: 0 done, 1 bug, 2 usage, 3 no project or loop, 4 refused by the state machine,
-    5 journal corrupt, 6 cannot write, 7 a check failed.
+    5 journal corrupt, 6 cannot write, 7 a check failed, 130 interrupted.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -123,7 +124,7 @@ def run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     try:
         # Not cli.main: it answers a broken pipe itself, with exit code 1.
-        with cli.make_context("gsd-fsm", list(arguments)) as context:
+        with cli.make_context("gsd-fsm", list(arguments), color=_colour()) as context:
             cli.invoke(context)
     except click.exceptions.Exit as left:
         return left.exit_code
@@ -144,16 +145,24 @@ def run(arguments: list[str]) -> int:
         import traceback
 
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}"
+        place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
         told = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
         return _tell(told, "please report it; the journal is safe", 1, as_json)
     return 0
 
 
+def _colour() -> bool | None:
+    """False where colour is not wanted; None where the stream decides."""
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return False if unwanted else None
+
+
 def _tell(message: str, hint: str, code: int, as_json: bool) -> int:
-    if as_json:
-        click.echo(dumps({"error": message, "hint": hint, "exit_code": code}))
-    click.echo(f"gsd-fsm: {display(message, lines=True)}", err=True)
-    if hint:
-        click.echo(f"  → {display(hint, lines=True)}", err=True)
+    with contextlib.suppress(OSError):  # it may be this very stream that failed
+        if as_json:
+            click.echo(dumps({"error": message, "hint": hint, "exit_code": code}))
+    with contextlib.suppress(OSError):
+        click.echo(f"gsd-fsm: {display(message, lines=True)}", err=True)
+        if hint:
+            click.echo(f"  → {display(hint, lines=True)}", err=True)
     return code

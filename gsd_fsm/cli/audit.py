@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from itertools import islice
 from typing import Any
 
 import click
 
 from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.cli.flow import parse_time
+from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.errors import Corrupt, GsdError, Newer, UsageError
 from gsd_fsm.core.fold import World
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.sanitize import display
 from gsd_fsm.projections import status_view
 from gsd_fsm.render import status_word, timeline_line
 from gsd_fsm.replay import COMPARED, Replay, compare_with_machine
@@ -25,6 +30,8 @@ class _Lines:
     def __init__(self, loop: str | None, as_json: bool) -> None:
         self.loop = loop
         self.as_json = as_json
+        self.shown = 0
+        self._last_loop: str | None = None
         self._pending: tuple[Event, str | None] | None = None
 
     def see(self, event: Event, world: World) -> None:
@@ -36,18 +43,23 @@ class _Lines:
         self._pending = (event, source)
 
     def flush(self, world: World) -> None:
-        if self._pending is None:
-            return
+        if self._pending is None or self._pending[0]["seq"] > world.seq:
+            return  # nothing, or what the fold has refused
         event, source = self._pending
         self._pending = None
+        self.shown += 1
         after = world.loops.get(event["loop"]) if event["loop"] else None
         dest = after.status if after else None
         if self.as_json:
             names = ("seq", "ts", "type", "by")
             row = {name: event[name] for name in names}
-            click.echo(dumps({**row, "from": source, "to": dest, "data": event["data"]}))
-        else:
-            click.echo(timeline_line(event, source, dest, what_changed(event)))
+            say(dumps({**row, "from": source, "to": dest, "data": event["data"]}))
+            return
+        if event["loop"] not in (None, self._last_loop):
+            if self._last_loop is not None:
+                say(f"        loop {event['loop']}")
+            self._last_loop = event["loop"]
+        say(timeline_line(event, source, dest, what_changed(event)))
 
 
 @click.command()
@@ -65,18 +77,38 @@ def replay(call: Call, *, at: int | None, until: str | None, events: bool, stric
     limit = parse_time(until) if until else None
     quiet = call.json and not events
     lines = _Lines(call.loop_id, events or call.json)
-    found.run(None if quiet else lines.see, at, limit)
+    if at is not None:
+        _require_event(found.journal, at)
+    try:
+        found.run(None if quiet else lines.see, at, limit)
+    except GsdError as error:
+        lines.flush(found.journal.world)  # the good event before the damage
+        if isinstance(error, Newer) and not lines.as_json:
+            _show_raw(found.journal)
+        raise
     lines.flush(found.world)
-    if at is not None and found.world.seq < at and limit is None:
-        raise UsageError(f"the journal ends at event {found.world.seq}", "gsd-fsm replay")
     if at is None and limit is None and (strict or found.world.seq <= COMPARED):
         compare_with_machine(found.journal)
     if events:
         return
-    _close(call, found)
+    _close(call, found, lines.shown)
 
 
-def _close(call: Call, found: Replay) -> None:
+def _require_event(journal: Journal, seq: int) -> None:
+    with contextlib.suppress(Corrupt):  # what is good of it will be shown
+        last = Journal(journal.path).glance().seq
+        if seq > last:
+            raise UsageError(f"the journal ends at event {last}", "gsd-fsm replay")
+
+
+def _show_raw(journal: Journal) -> None:
+    """The lines that only a later version understands, as they are."""
+    with open(journal.journal_path(), "rb") as file:
+        for line in islice(file, journal.world.seq, None):
+            say(display(line.decode("ascii", "replace").rstrip("\n")))
+
+
+def _close(call: Call, found: Replay, shown: int) -> None:
     world = found.world
     try:
         loop = call.look_at(world) if world.loops else None
@@ -88,16 +120,17 @@ def _close(call: Call, found: Replay) -> None:
     if call.json:
         status = loop.status if loop else None
         facts = {"head": found.head, "events": world.seq, "status": status, "state": view}
-        click.echo(dumps(facts))
+        say(dumps(facts))
         return
-    click.echo(
-        f"{world.seq} events, head {found.head}"
+    of = f"{shown} of " if shown < world.seq else ""
+    say(
+        f"{of}{counted(world.seq, 'event')}, head {found.head}"
         + (f", loop {loop.id} {status_word(loop.status)}" if loop else "")
     )
     if found.journal.at.torn:
-        click.echo(
+        say(
             f"{found.journal.at.torn} torn bytes at the end; the next append sets them aside",
             err=True,
         )
     if world.backwards:
-        click.echo(f"the clock went back {world.backwards} times; order is by seq", err=True)
+        say(f"the clock went back {counted(world.backwards, 'time')}; order is by seq", err=True)

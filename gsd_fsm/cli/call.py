@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from gsd_fsm.caller import Caller, caller
+from gsd_fsm.cli.voice import say
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import CannotWrite, NotFound, UsageError
+from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import Journal, draft
 from gsd_fsm.core.loop import Loop
@@ -20,6 +22,8 @@ from gsd_fsm.core.places import find_gsd, is_registered
 from gsd_fsm.core.sanitize import display
 
 Event = dict[str, Any]
+MANY = 10**9
+ID_RULE = "an id has 1 to 64 letters, digits, dots, dashes or underscores"
 
 
 class Amount(click.FloatRange):
@@ -28,7 +32,7 @@ class Amount(click.FloatRange):
     name = "number"
 
     def __init__(self, *, above_zero: bool = False) -> None:
-        super().__init__(0, 1e9, min_open=above_zero)
+        super().__init__(0, MANY, min_open=above_zero)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -44,6 +48,8 @@ class Call:
         if loop is not None and not is_id(loop):
             raise UsageError(f"{display(loop)} is not a loop id", "'gsd-fsm ps' lists the loops")
         self.start_directory = project_directory(project)
+        # How this very call would be written again, up to its verb.
+        self.command = f"gsd-fsm --project {shlex.quote(project)}" if project else "gsd-fsm"
         self.loop_id = loop
         self.json = json
         self.caller: Caller = caller()
@@ -57,20 +63,22 @@ class Call:
         if found is None:
             last = world.last_ended()
             ended = f"; the last one, {last.id}, is {last.status}" if last else ""
-            raise NotFound(f"there is no live loop{ended}", "gsd-fsm start")
+            raise NotFound(f"there is no live loop{ended}", "gsd-fsm start --help")
         return found
 
     def look_at(self, world: World) -> Loop:
         """The loop that is meant, or else the last one that ended."""
         found = self._named(world) or self._meant(world) or world.last_ended()
         if found is None:
-            raise NotFound("there is no loop yet", "gsd-fsm start")
+            raise NotFound("there is no loop yet", "gsd-fsm start --help")
         return found
 
     def _named(self, world: World) -> Loop | None:
         if self.loop_id is None:
             return None
         found = world.loops.get(self.loop_id)
+        if found is None and self.loop_id in world.ended:
+            raise Refused(f"loop {self.loop_id} has ended", "it is final; gsd-fsm start --help")
         if found is None:
             known = ", ".join(loop.id for loop in world.loops.values()) or "none"
             raise NotFound(f"there is no loop {self.loop_id}", f"the loops here: {known}")
@@ -126,12 +134,12 @@ class Call:
                 "head": head(journal),
                 **more,
             },
-            f"{said} Loop {loop.id} is {loop.status}.",
+            display(f"{said} Loop {loop.id} is {loop.status}."),
         )
 
     def answer(self, facts: dict[str, Any], words: str) -> None:
-        """One JSON object for scripts, or words for people."""
-        click.echo(dumps(facts) if self.json else display(words, lines=True))
+        """One JSON object for scripts, or words for people, line by line."""
+        say(dumps(facts) if self.json else display(words, lines=True))
 
 
 def project_directory(project: str | None) -> str:
@@ -141,7 +149,7 @@ def project_directory(project: str | None) -> str:
     except OSError as error:
         raise NotFound("the current directory no longer exists", "change into a project") from error
     if not os.path.isdir(start):
-        raise NotFound(f"{display(start)} is not a directory")
+        raise NotFound(f"{display(start)} is not a directory", "--project names a directory")
     return start
 
 
@@ -152,7 +160,7 @@ def head(journal: Journal) -> str:
 def require_trust(world: World, path: str) -> None:
     """A journal that this user neither made nor trusted is not written to."""
     if not world.seq:
-        raise NotFound("the journal is empty", "gsd-fsm start")
+        raise NotFound("the journal is empty", "gsd-fsm start --help")
     if not is_registered(world.journal, path):
         raise CannotWrite(
             "this journal is not trusted: it was not started by you on this machine",

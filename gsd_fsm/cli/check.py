@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from gsd_fsm import settings
 from gsd_fsm.checks import Outcome, run_check
-from gsd_fsm.cli.call import Call, Event, head, require_trust, verb
+from gsd_fsm.cli.call import MANY, Call, Event, head, require_trust, verb
 from gsd_fsm.cli.proof import find_criterion
+from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
 from gsd_fsm.core.fold import World
@@ -24,13 +28,14 @@ from gsd_fsm.tree import content_tree
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
-    "--timeout", type=click.IntRange(1), metavar="SECONDS", help="Time limit of each command."
+    "--timeout", type=click.IntRange(1, MANY), metavar="SECONDS", help="Time limit of each command."
 )
 @verb
 def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     """Run the checks of a loop, all or the named ones, and record the evidence.
 
-    Exit code 7 when one fails. The output is streamed, redacted, and its end is kept.
+    Exit code 7 when one fails. The output is streamed as it comes; what is kept of it, its end, is
+    redacted first. A check that is ended by a signal records nothing.
     """
     journal, world = call.glance()
     require_trust(world, journal.path)
@@ -41,12 +46,12 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     limit = timeout or settings.load(Path(journal.path))["check_timeout_seconds"].value
     root = Path(journal.path).parent
     outcomes = {}
-    for number, (name, command) in enumerate(wanted.items(), 1):
-        _say(call, f"[{number}/{len(wanted)}] {name}: {command}")
-        outcomes[name] = run_check(
-            command, root, float(limit or 0), lambda chunk: _echo(call, chunk)
-        )
-        _say(call, _verdict(outcomes[name]))
+    screen = _Screen(sys.stderr if call.json else sys.stdout)
+    with _ended_by_signals():
+        for number, (name, command) in enumerate(wanted.items(), 1):
+            screen.say(f"[{number}/{len(wanted)}] {name}: {command}")
+            outcomes[name] = run_check(command, root, float(limit or 0), screen.show)
+            screen.say(_verdict(outcomes[name]))
     # The content is taken once, after the last check, because checks may write files themselves.
     tree = content_tree(root)
     call.loop_id = loop.id
@@ -56,8 +61,8 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     failed = [name for name, outcome in outcomes.items() if outcome.exit_code]
     if failed and not call.json:
         raise CheckFailed(
-            f"{len(failed)} of {len(outcomes)} checks failed: {', '.join(failed)}",
-            "mend what they show, then gsd-fsm check",
+            f"{len(failed)} of {counted(len(outcomes), 'check')} failed: {', '.join(failed)}",
+            f"mend what they show, then gsd-fsm --loop {loop.id} check",
         )
     facts = {
         "loop": loop.id,
@@ -69,11 +74,13 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
         name: {"exit_code": o.exit_code, "timed_out": o.timed_out} for name, o in outcomes.items()
     }
     if call.json:
-        click.echo(dumps({**facts, "checks": results, "failed": failed}))
+        with contextlib.suppress(BrokenPipeError):
+            say(dumps({**facts, "checks": results, "failed": failed}))
         if failed:
             raise click.exceptions.Exit(CheckFailed.exit_code)
     else:
-        call.answer(facts, f"All {len(outcomes)} checks passed. Loop {loop.id} is {loop.status}.")
+        passed = counted(len(outcomes), "check")
+        call.answer(facts, f"{passed} passed. Loop {loop.id} is {loop.status}.")
 
 
 def _wanted(loop: Loop, names: tuple[str, ...]) -> dict[str, str]:
@@ -84,7 +91,9 @@ def _wanted(loop: Loop, names: tuple[str, ...]) -> dict[str, str]:
         raise UsageError(f"{', '.join(without)} has no check", "gsd-fsm criterion ID met")
     found = {name: command for name, command in wanted.items() if command is not None}
     if not found:
-        raise UsageError(f"loop {loop.id} has no checks", "gsd-fsm start goal … --check NAME=CMD")
+        raise UsageError(
+            f"loop {loop.id} has no checks; they are given at its start", "gsd-fsm criterion ID met"
+        )
     return found
 
 
@@ -117,12 +126,37 @@ def _verdict(outcome: Outcome) -> str:
     return f"  {state} in {outcome.seconds:.1f} s"
 
 
-def _say(call: Call, words: str) -> None:
-    click.echo(display(words), err=call.json)
+class _Screen:
+    """Where a check can be watched. When nobody watches any more, the check goes on."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self.stream = stream
+
+    def say(self, words: str) -> None:
+        self.show((display(words) + "\n").encode("utf-8", "replace"))
+
+    def show(self, chunk: bytes) -> None:
+        if self.stream is None:
+            return
+        try:
+            self.stream.flush()
+            self.stream.buffer.write(chunk)
+            self.stream.buffer.flush()
+        except OSError:
+            self.stream = None
 
 
-def _echo(call: Call, chunk: bytes) -> None:
-    stream = sys.stderr if call.json else sys.stdout
-    stream.flush()
-    stream.buffer.write(chunk)
-    stream.buffer.flush()
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A signal that ends us ends the running command too, which has a session of its own."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise click.exceptions.Exit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, leave) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Amount, Call, Event, verb
+from gsd_fsm.cli.call import MANY, Amount, Call, Event, verb
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import MODES, STAGES
-from gsd_fsm.core.proof import missing
+from gsd_fsm.core.proof import latest_tree, missing
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep, read_text
 
@@ -26,7 +26,10 @@ def stage(call: Call, *, name: str | None) -> None:
     def build(loop: Loop, _world: World, _now: int) -> list[Event]:
         reached = STAGES.index(loop.stage) if loop.stage else -1
         if name is None and reached + 1 == len(STAGES):
-            raise Refused(f"loop {loop.id} is in its last stage, {loop.stage}")
+            raise Refused(
+                f"loop {loop.id} is in its last stage, {loop.stage}",
+                "gsd-fsm next tells what to do",
+            )
         entered.append(name or STAGES[reached + 1])
         return [call.event("stage", loop, {"stage": entered[0]})]
 
@@ -36,7 +39,7 @@ def stage(call: Call, *, name: str | None) -> None:
 
 @click.command()
 @click.argument("usd", type=Amount())
-@click.option("--tokens", type=click.IntRange(0), metavar="N", help="Tokens used as well.")
+@click.option("--tokens", type=click.IntRange(0, MANY), metavar="N", help="Tokens used as well.")
 @click.option("--what", metavar="TEXT", help="What it was spent on.")
 @verb
 def spend(call: Call, *, usd: float, tokens: int | None, what: str | None) -> None:
@@ -50,7 +53,8 @@ def spend(call: Call, *, usd: float, tokens: int | None, what: str | None) -> No
     def build(loop: Loop, _world: World, _now: int) -> list[Event]:
         drafts = [call.event("spend", loop, data)]
         spent, budget = round(loop.spent_usd + usd, 6), loop.limits.get("budget_usd")
-        if budget and spent >= budget and loop.status in ACTIVE and missing(loop):
+        left = missing(loop, latest_tree(loop))
+        if budget and spent >= budget and loop.status in ACTIVE and left:
             reason = f"{spent:.2f} of {budget:.2f} USD are spent"
             drafts.append(call.event("pause", loop, {"code": "budget", "reason": reason}, by="cli"))
         return drafts

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Amount, Call, Event, verb
+from gsd_fsm.cli.call import MANY, Amount, Call, Event, require_trust, verb
 from gsd_fsm.core.clock import to_iso, to_ms
-from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.errors import CannotWrite, Refused, UsageError
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.loop import Loop, open_tasks
+from gsd_fsm.core.loop import Loop, open_gaps, open_tasks, unmet
 from gsd_fsm.core.proof import has_tree, stale
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep, read_text
@@ -76,21 +76,21 @@ def pause(call: Call, *, reason: str) -> None:
 @click.option(
     "--add-iterations",
     "max_iterations",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MANY),
     metavar="N",
     help="That many more iterations.",
 )
 @click.option(
     "--add-retries",
     "max_retries",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MANY),
     metavar="N",
     help="That many more retries of each task.",
 )
 @click.option(
     "--add-rounds",
     "max_rounds",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MANY),
     metavar="N",
     help="That many more verification rounds.",
 )
@@ -131,9 +131,16 @@ def cancel(call: Call, *, reason: str | None) -> None:
     """End a loop for good; what was done and what remains is reported."""
     data = {"reason": keep(reason, 2_000)} if reason else {}
     journal, loop = call.append(lambda loop, _world, _now: [call.event("cancel", loop, data)])
-    left = open_tasks(loop)
-    done = len(loop.tasks) - len(left)
-    report = f" Tasks done: {done}; remaining: {', '.join(left) or 'none'}." if loop.tasks else ""
+    left = {
+        "tasks": (len(loop.tasks), open_tasks(loop)),
+        "gaps": (len(loop.gaps), open_gaps(loop)),
+        "criteria": (len(loop.criteria), unmet(loop)),
+    }
+    report = "".join(
+        f" {what.capitalize()} done: {total - len(names)}; remaining: {', '.join(names) or 'none'}."
+        for what, (total, names) in left.items()
+        if total
+    )
     call.acknowledge(journal, loop, f"Cancelled.{report}")
 
 
@@ -173,6 +180,13 @@ def _tree_now(call: Call) -> str | None:
     journal, world = call.glance()
     if not has_tree(call.choose(world)):
         return None
+    require_trust(world, journal.path)  # git may run programs that a repository names
     from gsd_fsm.tree import content_tree
 
-    return content_tree(Path(journal.path).parent)
+    tree = content_tree(Path(journal.path).parent)
+    if tree is None:
+        raise CannotWrite(
+            "the evidence belongs to the content of a git work tree, and git cannot tell it now",
+            "make git work here, or check again without it: gsd-fsm check",
+        )
+    return tree

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
 from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.cli.start import new_id
+from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import Corrupt, UsageError
+from gsd_fsm.core.errors import Corrupt, Newer, UsageError
 from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.places import is_registered, register
+from gsd_fsm.core.places import register
 from gsd_fsm.core.repair import cut_damage
 from gsd_fsm.core.sanitize import display
-from gsd_fsm.fsck import examine
+from gsd_fsm.fsck import examine, sums_only
 
 
 @click.command()
@@ -31,21 +31,32 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
     Without damage exit code 0, with damage 5. Nothing is ever deleted: a repair keeps the old file.
     """
     journal = call.journal()
-    report = examine(journal)
+    newer = None
+    try:
+        report = examine(journal)
+    except Newer as found:
+        if repair:
+            raise
+        newer, report = found, examine(journal, sums_only)
     if repair and report["damage"]:
         _repair(journal, report, yes)
         report = examine(journal)
     elif repair and report["torn"]:
         Journal(journal.path).transact(lambda _world, _now: [])
         report = examine(journal)
-    click.echo(dumps(report) if call.json else "\n".join(_words(report, journal)))
-    if report["damage"]:
+    say(dumps(report) if call.json else "\n".join(_words(report, journal)))
+    if newer:
+        say(f"gsd-fsm: {display(newer.message)}\n  → {newer.hint}", err=True)
+    if report["damage"] or newer:
         raise click.exceptions.Exit(Corrupt.exit_code)
 
 
 def _words(report: dict[str, Any], journal: Journal) -> list[str]:
     lines = [
-        display(f"{journal.journal_path()}: {report['events']} good events, head {report['head']}")
+        display(
+            f"{journal.journal_path()}: {counted(report['events'], 'good event')}, "
+            f"head {report['head']}"
+        )
     ]
     lines += [
         display(f"line {found['line']}, byte {found['offset']}: {found['what']}")
@@ -68,20 +79,22 @@ def _words(report: dict[str, Any], journal: Journal) -> list[str]:
 
 def _repair(journal: Journal, report: dict[str, Any], yes: bool) -> None:
     if not yes:
-        if not sys.stdin.isatty():
-            raise UsageError(
-                "a repair asks first, and nobody is here to answer", "gsd-fsm fsck --repair --yes"
-            )
         for line in _words(report, journal):
-            click.echo(line, err=True)
-        click.confirm(
-            f"Set the file aside and go on from {report['events']} good events?",
-            abort=True,
-            err=True,
-        )
-    trusted = is_registered(journal.world.journal, journal.path)
+            say(line, err=True)
+        good = counted(report["events"], "good event")
+        try:
+            agreed = click.confirm(f"Set the file aside and go on from {good}?", err=True)
+        except click.Abort:
+            say("", err=True)  # ends the line of the question
+            raise UsageError(
+                "a repair asks first, and nobody answered", "gsd-fsm fsck --repair --yes"
+            ) from None
+        if not agreed:
+            say("Nothing was changed.", err=True)
+            raise click.exceptions.Exit(Corrupt.exit_code)
     fresh = new_id("j", 12)
     kept, aside = cut_damage(journal.path, fresh, now_ms())
-    if not kept and not trusted:
+    if not kept:
         register(fresh, journal.path, now_ms())
-    click.echo(f"the damaged journal is kept as .gsd/{aside}", err=True)
+    if aside:
+        say(f"the damaged journal is kept as .gsd/{aside}", err=True)

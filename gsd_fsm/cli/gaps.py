@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop import Loop, open_gaps, unmet
 from gsd_fsm.core.payloads import is_id
+from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep
 
 _ACTIONS = {"found": "found", "close": "closed", "reopen": "reopened"}
@@ -35,9 +36,9 @@ def gap(call: Call, *, action: str, gap_id: str | None, kind: str, **found: str 
     A gap keeps its id: the same kind, file and description found again is the same gap.
     """
     if gap_id is not None and not is_id(gap_id):
-        raise UsageError(f"{gap_id!r} is not a gap id")
+        raise UsageError(f"{gap_id!r} is not a gap id", ID_RULE)
     if not is_id(kind):
-        raise UsageError(f"{kind!r} is not a kind of gap")
+        raise UsageError(f"{kind!r} is not a kind of gap", ID_RULE)
     if action == "found" and not (found["description"] or "").strip():
         raise UsageError(
             "a gap needs --description",
@@ -82,12 +83,32 @@ def _same_gap(loop: Loop, details: dict[str, Any], gap_id: str | None) -> str | 
 
 
 @click.command()
-@click.argument("verdict", type=click.Choice(("pass", "fail")), default="pass")
+@click.argument("verdict", type=click.Choice(("pass", "fail")))
 @click.option("--report", metavar="TEXT", help="What was verified, in short.")
 @verb
 def verified(call: Call, *, verdict: str, report: str | None) -> None:
-    """Record one verification round and its verdict."""
+    """Record one verification round and its verdict.
+
+    The last round that the limit allows pauses the loop, unless it can complete.
+    """
     data: dict[str, Any] = {"passed": verdict == "pass"}
     if report:
         data["report"] = keep(report)
-    call.append_one("verified", data, f"Verification: {verdict}.")
+
+    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
+        drafts = [call.event("verified", loop, data)]
+        done, most = loop.round + 1, loop.limits["max_rounds"]
+        settled = data["passed"] and not open_gaps(loop) and not unmet(loop)
+        if (
+            loop.kind == "verify"
+            and most
+            and done >= most
+            and loop.status in ACTIVE
+            and not settled
+        ):
+            reason = f"{done} of {most} verification rounds are used"
+            drafts.append(call.event("pause", loop, {"code": "rounds", "reason": reason}, by="cli"))
+        return drafts
+
+    journal, loop = call.append(build)
+    call.acknowledge(journal, loop, f"Verification: {verdict}.")

@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, head, verb
+from gsd_fsm.cli.call import Call, head, require_trust, verb
+from gsd_fsm.cli.voice import say
 from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import NotFound, UsageError
 from gsd_fsm.core.fold import World
+from gsd_fsm.core.places import is_registered
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.projections import status_view
@@ -37,7 +39,8 @@ def status(call: Call, *, check: bool) -> None:
     journal, world = call.glance()
     loop = call.look_at(world)
     view = status_view(loop, head(journal))
-    click.echo(dumps(view) if call.json else "\n".join(panel(view)))
+    trusted = is_registered(world.journal, journal.path)
+    say(dumps(view) if call.json else "\n".join(panel(view, loop, trusted=trusted)))
     if check:
         raise click.exceptions.Exit(CHECK_CODES[loop.status])
 
@@ -46,11 +49,13 @@ def status(call: Call, *, check: bool) -> None:
 @verb
 def next_(call: Call) -> None:
     """Tell what to do now and the command for it; changes nothing."""
-    _, world = call.glance()
+    journal, world = call.glance()
+    require_trust(world, journal.path)
     loop = call.look_at(world)
     sentence, command = next_step(loop)
+    command = command.replace("gsd-fsm", call.command, 1)
     facts = {"loop": loop.id, "status": loop.status, "text": sentence, "command": command}
-    call.answer(facts, f"{sentence}\nRun: {command}")
+    call.answer(facts, f"{display(sentence)}\nRun: {display(command)}")
 
 
 @click.command()

@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.voice import say
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.places import is_registered, register, state_directory
+from gsd_fsm.core.sanitize import display
 
 
 def _registered() -> list[dict[str, str]]:
@@ -35,12 +37,14 @@ def ps(call: Call) -> None:
     """List the live loops of all projects on this machine."""
     loops: list[dict[str, Any]] = []
     problems: list[dict[str, str]] = []
+    seen: set[str] = set()
     for entry in _registered():
-        if not os.path.isdir(entry["path"]):
-            continue  # the project is gone
+        if not os.path.isdir(entry["path"]) or entry["path"] in seen:
+            continue  # the project is gone, or a journal before this one was there
         try:
             world = Journal(entry["path"]).glance()
         except GsdError as error:
+            seen.add(entry["path"])
             problems.append({"project": os.path.dirname(entry["path"]), "error": error.message})
             continue
         if world.journal != entry["id"]:
@@ -60,10 +64,10 @@ def ps(call: Call) -> None:
         ]
     lines = [
         f"{row['loop']:<12}{row['kind']:<9}{row['status']:<11}iteration {row['iteration']:<5}"
-        f"{row['last_event']}  {row['project']}"
+        f"{row['last_event']}  {display(row['project'])}"
         for row in loops
     ] or ["No live loops."]
-    lines += [f"! {problem['project']}: {problem['error']}" for problem in problems]
+    lines += [display(f"! {problem['project']}: {problem['error']}") for problem in problems]
     call.answer({"loops": loops, "problems": problems}, "\n".join(lines))
 
 
@@ -76,7 +80,7 @@ def trust(call: Call) -> None:
     journal = call.journal()
     world = journal.read()
     if not world.seq:
-        raise NotFound("the journal is empty", "gsd-fsm start")
+        raise NotFound("the journal is empty", "gsd-fsm start --help")
     already = is_registered(world.journal, journal.path)
     shown = [
         {
@@ -89,10 +93,14 @@ def trust(call: Call) -> None:
     ]
     lines = []
     for row in shown:
-        lines.append(f"{row['loop']} ({row['status']}): {row['goal'] or 'no goal text'}")
-        lines += [f"    check {name}: {command}" for name, command in row["checks"].items()]
+        lines.append(display(f"{row['loop']} ({row['status']}): {row['goal'] or 'no goal text'}"))
+        lines += [
+            display(f"    check {name}: {command}") for name, command in row["checks"].items()
+        ]
+    if not call.json:
+        for line in lines:
+            say(line)  # before anything is trusted
     register(world.journal, journal.path, now_ms())
     state = "was trusted already" if already else "is trusted now"
-    lines.append(f"Journal {world.journal} in {journal.path} {state}.")
     facts = {"journal": world.journal, "path": journal.path, "already": already, "loops": shown}
-    call.answer(facts, "\n".join(lines))
+    call.answer(facts, display(f"Journal {world.journal} in {journal.path} {state}."))

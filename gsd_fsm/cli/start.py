@@ -5,21 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gsd_fsm import settings
-from gsd_fsm.cli.call import Amount, Call, Event, require_trust, verb
-from gsd_fsm.core.clock import now_ms
+from gsd_fsm.cli.call import ID_RULE, MANY, Amount, Call, Event, require_trust, verb
+from gsd_fsm.core.clock import now_ms, to_iso
+from gsd_fsm.core.codec import encode_event
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import JOURNAL_NAME, Journal, create_journal
 from gsd_fsm.core.payloads import KINDS, MODES, is_id
 from gsd_fsm.core.places import find_gsd, is_registered, make_gsd, new_gsd, register
+from gsd_fsm.core.sanitize import clean
 from gsd_fsm.texts import read_text, whole
 
+LONGEST_CHECK = 8_000
 _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
 
 
@@ -34,16 +38,21 @@ def new_id(prefix: str, length: int) -> str:
 @click.option("--phase", metavar="N", help="The phase this loop carries out.")
 @click.option("--plan", metavar="FILE", help="The plan; its digest is frozen into the journal.")
 @click.option("--mode", type=click.Choice(MODES), help="Ask a human at decisions, or go on.")
-@click.option("--max-iterations", type=click.IntRange(0), metavar="N", help="0 is unlimited.")
-@click.option("--max-retries", type=click.IntRange(0), metavar="N", help="Retries of each task.")
+@click.option("--max-iterations", type=click.IntRange(0, MANY), metavar="N", help="0 is unlimited.")
+@click.option(
+    "--max-retries", type=click.IntRange(0, MANY), metavar="N", help="Retries of each task."
+)
 @click.option(
     "--stuck-limit",
-    type=click.IntRange(0),
+    type=click.IntRange(0, MANY),
     metavar="N",
     help="Iterations without progress; 0 is off.",
 )
 @click.option(
-    "--idle-limit", type=click.IntRange(0), metavar="N", help="Blocks without activity; 0 is off."
+    "--idle-limit",
+    type=click.IntRange(0, MANY),
+    metavar="N",
+    help="Blocks without activity; 0 is off.",
 )
 @click.option("--budget", type=Amount(), metavar="USD", help="Pause when this much is spent.")
 @click.option("--max-minutes", type=Amount(), metavar="N", help="Pause after this active time.")
@@ -87,24 +96,31 @@ def start(
     data.update(_frame(options, Path(call.start_directory)))
     gsd = _locate(call)
     if os.path.lexists(os.path.join(gsd, "STOP")):
-        raise Refused(f"{gsd}/STOP switches all loops off", f"remove it first: rm {gsd}/STOP")
+        stop = os.path.join(gsd, "STOP")
+        raise Refused(f"{stop} switches all loops off", f"remove it first: rm {shlex.quote(stop)}")
     known = _journal_id(gsd)
     # A project without a journal is new to this user, who starts the loop by hand: it is obeyed.
     trusted = not known or is_registered(known, gsd)
-    data.update(_limits(gsd, trusted, options, len(data.get("tasks", ()))))
+    tasks = len(data.get("tasks", ())) if kind == "execute" else 0
+    data.update(_limits(gsd, trusted, options, tasks))
+    loop_id = new_id("lp", 6)
+    event = {**call.event("start", None, data), "loop": loop_id}
+    _require_fit(event)
     if not known:
         _make_journal(gsd)
     journal = Journal(gsd)
-    loop_id = new_id("lp", 6)
+    cancelled: list[str] = []
 
     def decide(world: World, _now: int) -> list[Event]:
         drafts = _cancellation(call, world) if fresh else []
-        return [*drafts, {**call.event("start", None, data), "loop": loop_id}]
+        cancelled.extend(draft["loop"] for draft in drafts)
+        return [*drafts, event]
 
     journal.transact(decide, lambda world: require_trust(world, gsd))
     loop = journal.world.loops[loop_id]
     owner = "" if loop.owner else " The next session that gets a prompt here will own it."
     made = "" if known else f"Made {gsd}. "
+    made += "".join(f"Cancelled loop {name}. " for name in cancelled)
     call.acknowledge(journal, loop, f"{made}Started {kind} loop {loop_id}.{owner}")
 
 
@@ -126,6 +142,16 @@ def _make_journal(gsd: str) -> None:
     journal_id = new_id("j", 12)
     register(journal_id, gsd, now_ms())
     create_journal(gsd, journal_id, now_ms())
+
+
+def _require_fit(event: Event) -> None:
+    """UsageError, before anything is made, for what the journal could not hold."""
+    try:
+        encode_event({"v": 1, "seq": MANY, "ts": to_iso(0), **event}, "")
+    except ValueError as error:
+        raise UsageError(
+            f"the loop cannot be journalled: {error}", "keep long texts in files that it names"
+        ) from error
 
 
 def _cancellation(call: Call, world: World) -> list[Event]:
@@ -150,12 +176,17 @@ def _work(
         name, equals, command = check.partition("=")
         if not equals or not name.strip() or not command.strip():
             raise UsageError(f"--check {check!r} is not NAME=CMD", '--check tests="pytest -q"')
+        if clean(command) != command or len(command) > LONGEST_CHECK:
+            raise UsageError(
+                f"the command of check {name!r} is no text, or longer than {LONGEST_CHECK} characters",
+                "put it into a script and name that",
+            )
         wanted.append({"name": whole(name, "a check's name", 200), "check": command.strip()})
     listed: list[dict[str, Any]] = []
     for spec in tasks:
         task_id, _, title = spec.partition(":")
         if not is_id(task_id):
-            raise UsageError(f"--task {spec!r}: {task_id!r} is not an id", "--task T01:'Add login'")
+            raise UsageError(f"--task {spec!r}: {task_id!r} is not an id", ID_RULE)
         listed.append(
             {"id": task_id, **({"title": whole(title, "a title", 500)} if title.strip() else {})}
         )
@@ -174,7 +205,7 @@ def _work(
 def _refuse_twins(what: str, names: list[str]) -> None:
     twins = sorted({name for name in names if names.count(name) > 1})
     if twins:
-        raise UsageError(f"{what} {', '.join(twins)} is named twice")
+        raise UsageError(f"{what} {', '.join(twins)} is named twice", "name each once")
 
 
 def _frame(options: dict[str, Any], start: Path) -> dict[str, Any]:
@@ -188,10 +219,12 @@ def _frame(options: dict[str, Any], start: Path) -> dict[str, Any]:
         plan = start / options["plan"]
         try:
             if plan.exists() and not plan.is_file():
-                raise UsageError(f"{plan} cannot be read: not a file")
+                raise UsageError(f"{plan} cannot be read: not a file", "--plan names a file")
             content = plan.read_bytes()
         except OSError as error:
-            raise UsageError(f"{plan} cannot be read: {error.strerror}") from error
+            raise UsageError(
+                f"{plan} cannot be read: {error.strerror}", "--plan names a file"
+            ) from error
         frame["plan"] = {
             "file": options["plan"],
             "digest": hashlib.sha256(content).hexdigest()[:16],

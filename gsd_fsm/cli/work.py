@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard
@@ -72,7 +72,7 @@ def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
 
 def _require_id(task_id: str) -> None:
     if not is_id(task_id):
-        raise UsageError(f"{task_id!r} is not a task id", "letters, digits, dot, dash, underscore")
+        raise UsageError(f"{task_id!r} is not a task id", ID_RULE)
 
 
 @click.command()

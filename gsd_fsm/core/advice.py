@@ -38,10 +38,8 @@ def next_step(loop: Loop) -> Advice:
 
 def _paused(loop: Loop, run: str) -> Advice:
     words = "Paused (%s): %s." % (loop.pause_code, _flat(loop.pause_reason).rstrip("."))
-    spent = None
-    if loop.pause_code in ("iterations", "rounds", "budget", "minutes"):
-        spent = spent_limit(loop, loop.limits, ms_of(loop.last_event))
-    elif loop.pause_code == "retries":
+    spent = spent_limit(loop, loop.limits, ms_of(loop.last_event))
+    if spent is None and loop.pause_code == "retries":
         spent = spent_retries(loop, loop.limits)
     return words, spent.remedy if spent else run + "resume"
 

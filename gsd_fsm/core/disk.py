@@ -76,7 +76,7 @@ def open_directory(path: str) -> Directory:
             return path
         fd = system.open(path, system.O_RDONLY | system.O_DIRECTORY | _NOFOLLOW)
     except FileNotFoundError:
-        raise NotFound("%s does not exist" % path, "run 'gsd-fsm start' to begin a loop") from None
+        raise NotFound("%s does not exist" % path, "gsd-fsm start --help") from None
     except OSError as error:
         raise CannotWrite(
             "%s cannot be used: %s" % (path, explain(error)),

@@ -117,9 +117,9 @@ def check_resume(loop: Loop, event: dict[str, Any]) -> None:
     if loop.status != "paused":
         return
     limits = more_limits(loop.limits, add)
-    spent = spent_retries(loop, limits) if loop.pause_code == "retries" else None
-    if loop.pause_code in ("iterations", "rounds", "budget", "minutes"):
-        spent = spent_limit(loop, limits, ms_of(event["ts"]))
+    spent = spent_limit(loop, limits, ms_of(event["ts"]))
+    if spent is None and loop.pause_code == "retries":
+        spent = spent_retries(loop, limits)
     if spent is not None:
         raise Refused("loop %s is paused: %s" % (loop.id, spent.reason), spent.remedy)
 

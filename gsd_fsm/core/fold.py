@@ -163,7 +163,7 @@ class World:
                 raise Refused(
                     "live loop %s (%s) belongs to %s already" % (other.id, other.status, whose),
                     "gsd-fsm --loop %s status · gsd-fsm --loop %s resume · "
-                    "gsd-fsm start --fresh cancels it" % (other.id, other.id),
+                    "'start … --fresh' cancels it" % (other.id, other.id),
                 )
 
     def _check_binding(self, event: Event, loop_id: str) -> None:

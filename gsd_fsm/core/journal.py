@@ -94,7 +94,7 @@ class Journal:
             try:
                 fd = open_regular(directory, JOURNAL_NAME, READ)
             except FileNotFoundError:
-                raise NotFound("%s has no journal" % self.path, "gsd-fsm start") from None
+                raise NotFound("%s has no journal" % self.path, "gsd-fsm start --help") from None
             try:
                 size = system.fstat(fd).st_size
                 self.world, self.at = World(self.keep), Position()
@@ -193,7 +193,7 @@ class Journal:
                 if self._file != (info.st_dev, info.st_ino):
                     raise CannotWrite("%s was replaced" % self.journal_path(), "try again")
         except FileNotFoundError:
-            raise NotFound("%s has no journal" % self.path, "gsd-fsm start") from None
+            raise NotFound("%s has no journal" % self.path, "gsd-fsm start --help") from None
         return self._fd, info.st_size
 
     def _prepare(self, directory: Directory, fd: int, size: int) -> int:

@@ -93,7 +93,7 @@ def find_gsd(start: str) -> str:
     for path in _walk_up(start):
         if _exists(join(path, GSD)):
             return join(path, GSD)
-    raise NotFound("there is no gsd-fsm project at or above %s" % start, "gsd-fsm start")
+    raise NotFound("there is no gsd-fsm project at or above %s" % start, "gsd-fsm start --help")
 
 
 def new_gsd(start: str) -> str:

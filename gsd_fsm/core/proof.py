@@ -62,7 +62,8 @@ def check_exit(loop: Loop, event: dict[str, Any]) -> None:
     left = unmet(loop)
     if left:
         raise Refused(
-            "the exit signal needs every criterion met; unmet: %s" % ", ".join(left),
+            "loop %s is %s: the exit signal needs every criterion met; unmet: %s"
+            % (loop.id, loop.status, ", ".join(left)),
             "gsd-fsm check, or gsd-fsm criterion ID met",
         )
 

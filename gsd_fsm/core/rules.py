@@ -177,7 +177,7 @@ def illegal(loop: Loop, trigger: str) -> Refused:
         % (loop.id, loop.status, VERBS.get(trigger, trigger)),
         "possible now: %s" % ", ".join(verbs)
         if verbs
-        else "it is final; 'gsd-fsm start' makes a new loop",
+        else "it is final; a new loop: gsd-fsm start --help",
     )
 
 

@@ -73,7 +73,7 @@ def check_task(loop: Loop, event: dict[str, Any]) -> None:
     task = loop.tasks.get(data["task"])
     if wanted == "pending":
         if task is not None:
-            raise Refused("task %s exists already" % data["task"])
+            raise Refused("task %s exists already" % data["task"], "give it another id")
         return
     task = _known_task(loop, data["task"])
     status = task["status"] if task is not None else "pending"
@@ -85,7 +85,7 @@ def check_task(loop: Loop, event: dict[str, Any]) -> None:
             % (", ".join((*moves, "failed")) if moves else "nothing, it is done"),
         )
     if "phase" in data and wanted != "running":
-        raise Refused("a TDD phase belongs to a running task")
+        raise Refused("a TDD phase belongs to a running task", "task ID running --phase …")
     if wanted == "running" and task is not None and task["depends"]:
         _check_dependencies(loop, task)
 
@@ -136,7 +136,10 @@ def check_failure(loop: Loop, event: dict[str, Any]) -> None:
         return
     task = _known_task(loop, task_id)
     if task is not None and _is_done(task):
-        raise Refused("task %s is %s and cannot fail any more" % (task_id, task["status"]))
+        raise Refused(
+            "task %s is %s and cannot fail any more" % (task_id, task["status"]),
+            "gsd-fsm fail without a task tells that the loop failed",
+        )
 
 
 def may_retry(loop: Loop, event: dict[str, Any]) -> bool:
@@ -178,7 +181,7 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
     if task_id is None:
         same = bool(loop.errors) and loop.errors[-1]["signature"] == error["signature"]
         loop.repeats = loop.repeats + 1 if same and loop.repeats else 1
-        loop.transient = loop.transient + 1 if transient else 0
+        loop.transient += transient
     else:
         task = loop.tasks.get(task_id)
         if task is None:
@@ -186,7 +189,7 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
         if task["status"] != "failed":
             loop.failed += 1
         task["status"] = "failed"
-        task["transient"] = task["transient"] + 1 if transient else 0
+        task["transient"] += transient
         if not code:
             task["retries"] += 1
         _keep_error(task["errors"], error)
@@ -209,9 +212,10 @@ def _pause_reason(loop: Loop, data: dict[str, Any], code: str) -> str:
     what = "Task %s" % data["task"] if "task" in data else "The loop"
     if code == "retries":
         times = loop.tasks[data["task"]]["transient"] if "task" in data else loop.transient
-        if times > 1:
+        if times > 1 and data["class"] == "transient":
             return "%s failed again with a transient error" % what
-        return "%s failed after %d retries" % (what, loop.limits["max_retries"])
+        most = loop.limits["max_retries"]
+        return "%s failed after %d %s" % (what, most, "retry" if most == 1 else "retries")
     if code == "manual":
         return "%s failed and auto_loop is off" % what
     return "%s failed with %s error" % (what, "a blocking" if code == "blocking" else "an unknown")
@@ -237,10 +241,11 @@ def check_gap(loop: Loop, event: dict[str, Any]) -> None:
         return
     if gap is None:
         raise Refused(
-            "loop %s has no gap %s" % (loop.id, gap_id), "its gaps: %s" % ", ".join(loop.gaps)
+            "loop %s has no gap %s" % (loop.id, gap_id),
+            "its gaps: %s" % (", ".join(loop.gaps) or "none"),
         )
     if gap["status"] == ("closed" if action == "closed" else "open"):
-        raise Refused("gap %s is %s already" % (gap_id, gap["status"]))
+        raise Refused("gap %s is %s already" % (gap_id, gap["status"]), "gsd-fsm status")
 
 
 def fact_gap(loop: Loop, event: dict[str, Any]) -> None:

@@ -72,3 +72,15 @@ def test_a_prompt_before_the_wait_does_not_allow_the_answer(here: Here) -> None:
 def test_an_agent_may_not_trust_a_journal(here: Here) -> None:
     here.start("goal", "g")
     assert "ask the user" in here.refused(6, "trust", env=AGENT).err
+
+
+@pytest.mark.parametrize("marker", ["GEMINI_CLI", "AI_AGENT"])
+def test_a_session_id_left_behind_does_not_make_an_agent_human(here: Here, marker: str) -> None:
+    here.start("goal", "g", env={marker: "1", "CLAUDE_CODE_SESSION_ID": "left-behind"})
+    assert here.last()["by"] == "agent"
+    assert "session" not in here.last()
+
+
+def test_the_session_of_each_client_owns_its_loop(here: Here) -> None:
+    here.start("goal", "g", env={"QWEN_CODE": "1", "QWEN_CODE_SESSION_ID": "q-1"})
+    assert (here.status()["owner"], here.last()["client"]) == ("q-1", "qwen")

@@ -23,7 +23,7 @@ def test_check_streams_the_output_and_journals_the_evidence(here: Here) -> None:
     assert "[1/1] t: echo to stdout" in answer.out
     assert "to stdout\nto stderr\n" in answer.out
     assert "passed in" in answer.out
-    assert "All 1 checks passed." in answer.out
+    assert "1 check passed." in answer.out
     data = here.last()["data"]
     assert (data["criterion"], data["met"]) == ("t", True)
     evidence = data["evidence"]

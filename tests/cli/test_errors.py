@@ -74,7 +74,7 @@ def test_a_project_that_is_no_directory_is_told(here: Here, wrong: str) -> None:
 def test_without_a_project_every_verb_exits_3_and_makes_nothing(here: Here) -> None:
     for command in (
         *(["status"], ["next"], ["why"], ["iterate"], ["task", "T", "running"], ["fsck"]),
-        *(["fail", "--error", "e"], ["gap", "found", "--description", "d"], ["verified"]),
+        *(["fail", "--error", "e"], ["gap", "found", "--description", "d"], ["verified", "pass"]),
         *(["criterion", "1", "met"], ["check"], ["exit-signal"], ["review", "begun"], ["stage"]),
         *(["spend", "1"], ["note", "n"], ["mode", "yolo"], ["wait", "q"], ["answer", "a"]),
         *(["pause"], ["resume"], ["cancel"], ["complete"], ["replay"], ["trust"]),

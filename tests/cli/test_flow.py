@@ -136,3 +136,40 @@ def test_resume_replays_the_whole_journal_first(here: Here) -> None:
     here.journal.write_bytes(raw.replace(b'"goal":"g"', b'"goal":"h"'))
     answer = here.refused(5, "resume")
     assert "line 2" in answer.err
+
+
+def test_a_cancelled_loop_tells_what_was_done_and_what_remains(here: Here) -> None:
+    here.start("execute", "--task", "A", "--task", "B", "--criterion", "c")
+    here.ok("task", "A", "skipped")
+    here.ok("gap", "found", "--description", "d")
+    said = here.ok("cancel").out
+    assert "Tasks done: 1; remaining: B." in said
+    assert "Gaps done: 0; remaining: G1." in said
+    assert "Criteria done: 0; remaining: c." in said
+    assert "paused" not in here.ok("status").out
+
+
+def test_an_ended_loop_that_is_named_is_refused_with_and_without_a_snapshot(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = here.start("goal", "g")
+    here.ok("cancel")
+    here.start("goal", "h")
+    here.ok("cancel")
+    here.refused(4, "--loop", old, "note", "n")
+    monkeypatch.setattr("gsd_fsm.core.journal.SMALL", 0)
+    here.start("goal", "i")
+    for number in range(70):
+        here.ok("note", str(number))
+    here.refused(4, "--loop", old, "note", "n")
+
+
+def test_what_was_said_is_shown(here: Here) -> None:
+    here.start("goal", "g", "--must-not", "break the API")
+    here.ok("note", "look here")
+    here.ok("wait", "Which base?")
+    assert "Which base?" in here.ok("status").out
+    here.ok("answer", "postgres")
+    shown = here.ok("status").out
+    for words in ("break the API", "look here", "postgres"):
+        assert words in shown

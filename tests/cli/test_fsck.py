@@ -89,8 +89,16 @@ def test_repair_of_a_torn_tail_sets_it_aside_at_once(here: Here) -> None:
 def test_repair_asks_before_it_cuts(here: Here) -> None:
     raw = filled(here)
     here.journal.write_bytes(raw.replace(b"note 1", b"note x"))
-    answer = here.refused(2, "fsck", "--repair")
-    assert "--yes" in answer.err
+    damaged = here.journal.read_bytes()
+    unanswered = here.run("fsck", "--repair")
+    assert unanswered.code == 2
+    assert "--yes" in unanswered.err
+    declined = here.run("fsck", "--repair", stdin=b"n\n")
+    assert declined.code == 5
+    assert "Nothing was changed." in declined.err
+    assert here.journal.read_bytes() == damaged
+    assert here.run("fsck", "--repair", stdin=b"y\n").code == 0
+    assert here.journal.read_bytes() != damaged
 
 
 def test_repair_keeps_the_whole_old_file_and_goes_on_from_the_good_lines(here: Here) -> None:

@@ -72,7 +72,7 @@ def test_verify_completes_only_after_a_pass_since_the_last_gap(here: Here) -> No
     here.start("verify")
     answer = here.refused(4, "complete")
     assert "no verification has passed" in answer.err
-    here.ok("verified")
+    here.ok("verified", "pass")
     here.ok("gap", "found", "--description", "d")
     assert "gap G1 is open" in here.refused(4, "complete").err
     here.ok("gap", "close", "G1")
@@ -107,3 +107,17 @@ def test_without_auto_loop_a_gap_and_a_failure_pause(here: Here) -> None:
     here.ok("fail", "T1", "--error", "AssertionError")
     status = here.status()
     assert (status["status"], status["pause_code"]) == ("paused", "manual")
+
+
+def test_the_last_round_of_the_limit_pauses_unless_everything_is_settled(here: Here) -> None:
+    (here.root / ".gsd").mkdir()
+    (here.root / ".gsd" / "config.toml").write_text("verify_max_iterations = 2\n")
+    here.start("verify")
+    here.ok("verified", "fail")
+    here.ok("verified", "fail")
+    assert (here.status()["status"], here.status()["pause_code"]) == ("paused", "rounds")
+    assert "--add-rounds" in here.refused(4, "resume").err
+    here.ok("resume", "--add-rounds", "1")
+    here.ok("verified", "pass")
+    assert here.status()["status"] == "running"
+    here.ok("complete")

@@ -8,6 +8,8 @@ import pytest
 from gsd_fsm.cli import COMMANDS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.cli.conftest import Here
 
 STATUS_KEYS = [
@@ -164,7 +166,7 @@ def test_next_tells_the_command_that_moves_the_loop(here: Here) -> None:
         assert here.journal.read_bytes() == before
         here.ok(*advice["command"].split()[1:])
         before = here.journal.read_bytes()
-    assert here.ok("next", "--json").json["command"] == "gsd-fsm start"
+    assert here.ok("next", "--json").json["command"] == "gsd-fsm start --help"
 
 
 def test_following_next_brings_a_goal_to_its_end(here: Here) -> None:
@@ -262,3 +264,10 @@ def test_every_command_prints_exactly_one_json_object(here: Here) -> None:
             assert found["head"].startswith(f"{found['seq']}:")
             assert found["seq"] == len(here.lines())
     assert appended == 27
+
+
+def test_next_names_the_project_it_was_asked_about(here: Here, tmp_path: Path) -> None:
+    loop = here.start("goal", "g")
+    here.where = tmp_path
+    told = here.ok("--project", str(here.root), "next", "--json").json
+    assert told["command"] == f"gsd-fsm --project {here.root} --loop {loop} exit-signal"

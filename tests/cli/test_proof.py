@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.cli.conftest import Here
 
 
@@ -109,3 +111,26 @@ def test_notes_and_mode_are_facts_that_leave_the_status(here: Here) -> None:
     here.refused(2, "note")
     here.refused(2, "note", " ")
     here.refused(2, "mode", "turbo")
+
+
+def test_fresh_evidence_of_a_work_tree_counts_when_money_is_spent(repository: Here) -> None:
+    repository.start("goal", "g", "--budget", "1", "--check", "t=true")
+    repository.ok("check")
+    repository.ok("iterate")
+    assert "stale" not in repository.ok("why").out
+    repository.ok("exit-signal")
+    repository.ok("spend", "5")
+    assert repository.status()["status"] == "running"
+    repository.ok("complete")
+
+
+def test_without_git_evidence_of_a_work_tree_is_neither_stale_nor_enough(
+    repository: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.start("goal", "g", "--check", "t=true")
+    repository.ok("check")
+    repository.ok("exit-signal")
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "/nowhere")
+        assert "git" in repository.refused(6, "complete").err
+    repository.ok("complete")

@@ -71,3 +71,23 @@ def test_ps_believes_neither_a_swapped_journal_nor_a_broken_registration(here: H
         journals.joinpath(name).write_bytes(content)
     journals.joinpath("f").mkdir()
     assert here.ok("ps", "--json").json["loops"] == []
+
+
+def test_a_place_with_several_journals_is_listed_once(here: Here) -> None:
+    here.start("goal", "g")
+    for _ in range(2):
+        here.journal.write_bytes(b"damaged\n")
+        here.ok("fsck", "--repair", "--yes")
+    here.journal.write_bytes(b"damaged\n")
+    assert len(here.ok("ps", "--json").json["problems"]) == 1
+    here.ok("fsck", "--repair", "--yes")
+    here.start("goal", "g")
+    assert len(here.ok("ps", "--json").json["loops"]) == 1
+
+
+def test_a_newline_in_a_path_makes_no_line_of_its_own(here: Here, tmp_path: Path) -> None:
+    odd = here.where = tmp_path / "odd\nlp-fake goal running"
+    odd.mkdir()
+    made = here.ok("start", "goal", "g").out
+    assert made.count("\n") == 1
+    assert here.ok("ps").out.count("\n") == 1

@@ -140,3 +140,41 @@ def test_the_same_bytes_give_the_same_replay(here: Here) -> None:
     assert {here.ok("replay", "--json").out for _ in range(3)} == {first}
     here.gsd.joinpath("snapshot.json").unlink(missing_ok=True)
     assert here.ok("replay", "--json").out == first
+
+
+def test_an_early_limit_shows_nothing(here: Here) -> None:
+    story(here)
+    answer = here.ok("replay", "--until", "2020-01-01")
+    assert answer.out == "0 events, head \n"
+    found = here.ok("replay", "--until", "2020-01-01", "--json").json
+    assert found == {"head": "", "events": 0, "status": None, "state": None}
+
+
+def test_an_event_that_is_not_there_is_told_before_anything_is_shown(here: Here) -> None:
+    story(here)
+    answer = here.refused(2, "replay", "--at", "99")
+    assert answer.out == ""
+    assert "ends at event 6" in answer.err
+
+
+def test_every_good_event_before_the_damage_is_shown(here: Here) -> None:
+    story(here)
+    here.journal.write_bytes(
+        here.journal.read_bytes().replace(b'"status":"running"', b'"status":"runnnng"')
+    )
+    answer = here.refused(5, "replay")
+    assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2", "3"]
+    lines = [header(), start(), body(3, "answer", "lp-1", {"text": "t"})]
+    plant(here.root, chain(lines))
+    answer = here.refused(5, "replay")
+    assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2"]
+
+
+def test_several_loops_are_told_apart(here: Here) -> None:
+    one = here.start("goal", "g", env={"CLAUDE_CODE_SESSION_ID": "a"})
+    two = here.start("goal", "g", env={"CLAUDE_CODE_SESSION_ID": "b"})
+    here.ok("--loop", one, "note", "n")
+    lines = here.ok("replay").out.splitlines()
+    assert lines[2].strip() == f"loop {two}"
+    assert lines[4].strip() == f"loop {one}"
+    assert here.ok("replay", "--loop", one).out.splitlines()[-1].startswith("2 of 4 events")

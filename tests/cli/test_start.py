@@ -243,3 +243,31 @@ def test_ids_of_loops_and_journals_differ(here: Here, tmp_path: Path) -> None:
     assert here.start("execute") != first
     other = json.loads((here.where / ".gsd/journal.jsonl").read_bytes().split(b"\n")[0])
     assert other["data"]["id"] != here.lines()[0]["data"]["id"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--max-iterations", "99999999999999999999"],
+        ["--check", "t=" + "x" * 9000],
+        ["--check", "t=\udcff"],
+        [word for n in range(3000) for word in ("--task", f"T{n}:title")],
+    ],
+    ids=["number", "long check", "no text", "tasks"],
+)
+def test_a_start_that_is_refused_makes_nothing(here: Here, options: list[str]) -> None:
+    here.refused(2, "start", "goal", "g", *options)
+    assert list(here.root.iterdir()) == []
+
+
+def test_a_fresh_start_names_what_it_cancelled(here: Here) -> None:
+    old = here.start("goal", "g")
+    assert f"Cancelled loop {old}." in here.ok("start", "goal", "h", "--fresh").out
+
+
+def test_only_the_tasks_of_an_execute_loop_raise_its_iterations(here: Here) -> None:
+    steps = [word for n in range(10) for word in ("--step", f"step {n}")]
+    here.start("goal", "g", *steps)
+    assert here.status()["max_iterations"] == 20
+    here.start("execute", *steps, "--fresh")
+    assert here.status()["max_iterations"] == 30

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.forge import chain, header, plant, start
+from tests.cli.conftest import git
+from tests.cli.forge import body, chain, header, plant, start
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here
@@ -26,7 +27,8 @@ def test_an_unregistered_journal_is_read_but_not_written_or_run(here: Here) -> N
         *(["note", "n"], ["cancel"], ["pause"], ["resume"], ["complete"], ["task", "T", "running"]),
         *(["fail", "--error", "e"], ["gap", "found", "--description", "d"], ["exit-signal"]),
         *(
-            ["verified"],
+            ["verified", "pass"],
+            ["next"],
             ["criterion", "t", "unmet"],
             ["review", "begun"],
             ["stage"],
@@ -37,8 +39,9 @@ def test_an_unregistered_journal_is_read_but_not_written_or_run(here: Here) -> N
         answer = here.refused(6, *command)
         assert "not trusted" in answer.err, command
         assert "gsd-fsm trust" in answer.err, command
-    for command in (["status"], ["replay"], ["fsck"], ["next"], ["replay", "--json"]):
+    for command in (["status"], ["replay"], ["fsck"], ["replay", "--json"]):
         here.ok(*command)
+    assert "not trusted here. Run: gsd-fsm trust" in here.ok("status").out
     assert sorted(path.name for path in here.root.iterdir()) == [".gsd"]
 
 
@@ -166,3 +169,26 @@ def test_the_search_goes_up_to_the_git_top_and_no_further(here: Here) -> None:
     here.start("goal", "inner")
     assert (here.root / "a/.gsd/journal.jsonl").is_file()
     assert here.status()["goal"] == "inner"
+
+
+def test_git_is_not_asked_about_a_journal_that_is_not_trusted(repository: Here) -> None:
+    proof = {"command": "c", "exit_code": 0, "tree": "1"}
+    criterion = {"criterion": "t", "met": True, "evidence": proof}
+    events = [
+        header(),
+        start(criteria=[{"name": "t", "check": "c"}]),
+        body(3, "criterion", "lp-1", criterion),
+    ]
+    plant(repository.root, chain(events))
+    (repository.root / ".gitattributes").write_text("* filter=evil\n")
+    git(repository.root, "config", "filter.evil.clean", "touch pwned; cat")
+    repository.refused(6, "complete")
+    assert not list(repository.root.rglob("pwned"))
+
+
+def test_what_trust_shows_cannot_pass_for_more_lines(here: Here) -> None:
+    goal = "good\n    check tests: pytest -q\nJournal j-forged is trusted now."
+    plant(here.root, chain([header(), start(goal=goal)]))
+    shown = here.ok("trust").out.splitlines()
+    assert len(shown) == 2
+    assert "\\u{a}" in shown[0]

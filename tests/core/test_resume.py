@@ -58,16 +58,15 @@ def test_a_spent_limit_needs_more_of_it(code: str, limit: str, spend: Any, optio
 
 
 @pytest.mark.parametrize(("code", "limit", "spend", "option"), SPENT)
-def test_a_pause_for_another_reason_is_no_matter_of_limits(
+def test_a_spent_limit_is_asked_for_whatever_the_loop_was_paused_for(
     code: str, limit: str, spend: Any, option: str
 ) -> None:
     story = Story("verify", limits={limit: 2})
     spend(story)
     story("pause", code="manual")
-    assert story("resume").status == "running"
-    spent = guard(story.loop, story.now)
-    assert spent is not None
-    assert spent.code == code
+    assert story.refused("resume").hint == RESUME + option
+    assert story("resume", add={limit: 1}).status == "running"
+    assert guard(story.loop, story.now) is None
 
 
 def test_spent_retries_need_more_retries() -> None:
@@ -189,3 +188,10 @@ def test_the_pause_for_minutes_does_not_count_as_active_time() -> None:
     spent = guard(story.loop, story.now + MINUTE - SECOND)
     assert spent is not None
     assert spent.code == "minutes"
+
+
+def test_limits_of_a_later_version_are_left_alone() -> None:
+    story = Story("goal", limits={"foo": "abc", "bar": [1]})
+    assert story("resume", add={"foo": 1, "bar": [2]}).status == "running"
+    assert story.loop.limits["foo"] == "abc"
+    assert story.loop.limits["bar"] == [1]

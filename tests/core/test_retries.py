@@ -98,14 +98,22 @@ def test_a_transient_error_of_the_loop_is_retried_once() -> None:
     assert story.loop.pause_code == "retries"
 
 
-def test_another_kind_of_error_or_a_resume_ends_a_row_of_transient_ones() -> None:
+@pytest.mark.parametrize("task", ["T1", None])
+def test_only_success_or_a_resume_allows_another_transient_error(task: str | None) -> None:
+    story = execute()
+    story.fail(task, "transient")
+    story.fail(task, "logic")
+    assert story.fail(task, "transient").status == "paused"
+    story("resume", add={"max_retries": 3})
+    assert story.fail(task, "transient").status == "retrying"
+
+
+def test_retries_that_are_used_up_are_not_called_transient() -> None:
     story = execute()
     story.fail("T1", "transient")
-    story.fail("T1", "logic")
-    assert story.fail("T1", "transient").status == "retrying"
-    assert story.fail("T1", "transient").status == "paused"
-    story("resume", add={"max_retries": 3})
-    assert story.fail("T1", "transient").status == "retrying"
+    for _ in range(3):
+        story.fail("T1", "logic")
+    assert story.loop.pause_reason == "Task T1 failed after 3 retries"
 
 
 def test_success_resets_the_transient_count_of_the_loop() -> None:

@@ -196,3 +196,14 @@ def test_a_journal_that_is_dropped_leaves_no_file_open(tmp_path: Path) -> None:
     for number in range(20):
         say(long_journal(tmp_path / str(number) / ".gsd", 3), "and away")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_forked_child_leaves_the_lock_with_its_parent(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 3)
+    held = Hold(str(gsd))
+    held.acquire(1)
+    assert outcome(in_child(held.close)) == 0
+    with pytest.raises(CannotWrite, match="held by another process"):
+        Hold(str(gsd)).acquire(0.05)
+    held.close()
