@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from gsd_fsm.caller import CLIENTS
+
 STORY: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("Two tasks, at most one retry each, no questions asked.",
      ("start", "execute", "Add a login page", "--task", "T01:Form", "--task", "T02:Session",
@@ -49,7 +51,7 @@ def main() -> int:
             "XDG_STATE_HOME": f"{folder}/state",
             "XDG_CONFIG_HOME": f"{folder}/config",
         }
-        agent = ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT")
+        agent = {name for _, markers, session in CLIENTS for name in (*markers, session)}
         env = {k: v for k, v in os.environ.items() if k not in agent} | home
         for title, command, expected in STORY:
             if title:

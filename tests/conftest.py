@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from gsd_fsm.caller import CLIENTS
 from gsd_fsm.core.journal import Journal, create_journal, draft
 from gsd_fsm.core.places import make_gsd, register
 
@@ -24,10 +25,9 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
     for name in list(os.environ):
-        if name.startswith(
-            ("CLAUDE", "GEMINI", "QWEN", "CODEX", "COPILOT", "CURSOR", "AI_AGENT", "GIT_")
-        ):
+        if name in agents or name.startswith("GIT_"):
             monkeypatch.delenv(name)
 
 
