@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.fold import World
 from gsd_fsm.core.table import ACTIVE, LIVE
 from gsd_fsm.projections import status_view
+from tests.chaos import run_random_story
 from tests.story import PAYLOADS, Story, in_status
 
 
@@ -260,3 +265,13 @@ def test_limits_are_frozen_into_the_start_over_the_defaults() -> None:
     assert story.loop.limits["stuck_limit"] == 9
     assert story.loop.limits["max_iterations"] == 20
     assert story.loop.limits["max_retries"] == 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_fold_changes_no_event(seed: int) -> None:
+    _, events = run_random_story(Random(seed), 150)
+    before = dumps(events)
+    world = World()
+    for event in events:
+        world.apply(event)
+    assert dumps(events) == before
