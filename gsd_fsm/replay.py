@@ -55,6 +55,11 @@ class Replay:
             self.world = self.journal.world
             self.head = f"{self.world.seq}:{last[0]['sum']}" if last else ""
 
+    def compare(self, *, always: bool = False) -> None:
+        """Let the machine replay the whole journal too, up to 100,000 events unless `always`."""
+        if always or self.world.seq <= COMPARED:
+            _compare_with_machine(self.journal)
+
     def _stop_if_done(self, event: Event, at: int | None, until: str | None) -> None:
         if at is not None and event.get("seq", 0) > at:
             raise _Enough
@@ -62,7 +67,7 @@ class Replay:
             raise _Enough
 
 
-def compare_with_machine(journal: Journal) -> None:
+def _compare_with_machine(journal: Journal) -> None:
     """Drive the machine event by event beside the fold; they must agree at every step."""
     from gsd_fsm.machine import MachineWorld
 
@@ -93,11 +98,3 @@ def compare_with_machine(journal: Journal) -> None:
                 f"fold and machine disagree about loop {loop.id}",
                 "this is a bug in gsd-fsm; please report it with the journal",
             )
-
-
-def replay_journal(journal: Journal) -> None:
-    """The whole journal, by the fold and, up to 100,000 events, by the machine."""
-    replay = Replay(journal)
-    replay.run()
-    if replay.world.seq <= COMPARED:
-        compare_with_machine(journal)

@@ -49,14 +49,20 @@ class Project:
         self.gsd = root / ".gsd"
         self.journal = self.gsd / "journal.jsonl"
 
-    def run(self, *args: str, env: dict[str, str] | None = None, stdin: bytes = b"") -> Answer:
+    def run(
+        self,
+        *args: str,
+        env: dict[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float = 60,
+    ) -> Answer:
         done = subprocess.run(
             [sys.executable, "-m", "gsd_fsm", *args],
             cwd=self.root,
             env={**os.environ, **(env or {})},
             input=stdin,
             capture_output=True,
-            timeout=60,
+            timeout=timeout,
             check=False,
         )
         return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())

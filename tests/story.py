@@ -116,6 +116,25 @@ class Story:
         return most, ""
 
 
+# the one event that brings an active loop to this status
+_STEPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "reviewing": ("review", {"action": "begun"}),
+    "waiting": ("wait", {"for_": "human", "question": "Which?"}),
+    "paused": ("pause", {"code": "manual"}),
+    "cancelled": ("cancel", {}),
+    "completed": ("complete", {}),
+}
+
+
+def brought_to(status: str, story: Story) -> Story:
+    """The story, in this status after one more event where it needs one."""
+    if status in _STEPS:
+        kind, words = _STEPS[status]
+        story(kind, **words)
+    assert story.status == status
+    return story
+
+
 def in_status(status: str, world: World | None = None) -> Story:
     """A loop that has come to this status the ordinary way."""
     if status == "idle":
@@ -125,20 +144,10 @@ def in_status(status: str, world: World | None = None) -> Story:
         story.fail("T1")
     elif status == "fixing":
         story.gap("G1")
-    elif status == "reviewing":
-        story("review", action="begun")
-    elif status == "waiting":
-        story("wait", for_="human", question="Which?")
-    elif status == "paused":
-        story("pause", code="manual")
-    elif status == "cancelled":
-        story("cancel")
     elif status == "completed":
         for name in ("T1", "T2"):
             story.task(name, "skipped")
-        story("complete")
-    assert story.status == status
-    return story
+    return brought_to(status, story)
 
 
 # one acceptable payload for every trigger

@@ -18,7 +18,7 @@ from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.projections import status_view
 from gsd_fsm.render import status_word, timeline_line
-from gsd_fsm.replay import COMPARED, Replay, compare_with_machine
+from gsd_fsm.replay import Replay
 from gsd_fsm.timeline import what_changed
 
 Event = dict[str, Any]
@@ -87,8 +87,8 @@ def replay(call: Call, *, at: int | None, until: str | None, events: bool, stric
             _show_raw(found.journal)
         raise
     lines.flush(found.world)
-    if at is None and limit is None and (strict or found.world.seq <= COMPARED):
-        compare_with_machine(found.journal)
+    if at is None and limit is None:
+        found.compare(always=strict)
     if events:
         return
     _close(call, found, lines.shown)

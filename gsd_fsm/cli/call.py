@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -15,6 +15,7 @@ from gsd_fsm.cli.voice import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
 from gsd_fsm.core.fold import World
+from gsd_fsm.core.guards import Spent
 from gsd_fsm.core.journal import Journal, draft
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import is_id
@@ -23,6 +24,8 @@ from gsd_fsm.core.sanitize import display
 
 Event = dict[str, Any]
 MANY = 10**9
+COUNT = click.IntRange(0, MANY)
+ONE_OR_MORE = click.IntRange(1, MANY)
 ID_RULE = "an id has 1 to 64 letters, digits, dots, dashes or underscores"
 
 
@@ -107,12 +110,19 @@ class Call:
         members = self.caller.members()
         return draft(kind, loop.id if loop else None, by or self.caller.by, data, **members)
 
-    def append(self, build: Callable[[Loop, World, int], list[Event]]) -> tuple[Journal, Loop]:
-        """Append what `build` drafts for the chosen loop, under the lock."""
+    def pause(self, loop: Loop, spent: Spent) -> Event:
+        """The draft of the pause that a spent limit ends in."""
+        return self.event("pause", loop, {"code": spent.code, "reason": spent.reason}, by="cli")
+
+    def append(self, build: Callable[[Loop, World, int], Iterable[Event]]) -> tuple[Journal, Loop]:
+        """Append what `build` drafts for the chosen loop, under the lock.
+
+        A generator sees the loop as each event it has yielded leaves it.
+        """
         journal = self.journal()
         chosen: list[Loop] = []
 
-        def decide(world: World, now: int) -> list[Event]:
+        def decide(world: World, now: int) -> Iterable[Event]:
             chosen.append(self.choose(world))
             return build(chosen[0], world, now)
 

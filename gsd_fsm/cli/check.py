@@ -13,7 +13,7 @@ import click
 
 from gsd_fsm import settings
 from gsd_fsm.checks import Outcome, run_check
-from gsd_fsm.cli.call import MANY, Call, Event, head, require_trust, verb
+from gsd_fsm.cli.call import ONE_OR_MORE, Call, Event, head, require_trust, verb
 from gsd_fsm.cli.proof import find_criterion
 from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.codec import dumps
@@ -27,9 +27,7 @@ from gsd_fsm.tree import content_tree
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option(
-    "--timeout", type=click.IntRange(1, MANY), metavar="SECONDS", help="Time limit of each command."
-)
+@click.option("--timeout", type=ONE_OR_MORE, metavar="SECONDS", help="Time limit of each command.")
 @verb
 def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     """Run the checks of a loop, all or the named ones, and record the evidence.

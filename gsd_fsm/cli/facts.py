@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import MANY, Amount, Call, Event, verb
+from gsd_fsm.cli.call import COUNT, Amount, Call, Event, verb
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
+from gsd_fsm.core.guards import spent_limit
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import MODES, STAGES
 from gsd_fsm.core.proof import latest_tree, missing
@@ -39,7 +41,7 @@ def stage(call: Call, *, name: str | None) -> None:
 
 @click.command()
 @click.argument("usd", type=Amount())
-@click.option("--tokens", type=click.IntRange(0, MANY), metavar="N", help="Tokens used as well.")
+@click.option("--tokens", type=COUNT, metavar="N", help="Tokens used as well.")
 @click.option("--what", metavar="TEXT", help="What it was spent on.")
 @verb
 def spend(call: Call, *, usd: float, tokens: int | None, what: str | None) -> None:
@@ -50,14 +52,11 @@ def spend(call: Call, *, usd: float, tokens: int | None, what: str | None) -> No
     if what:
         data["what"] = keep(what, 1_000)
 
-    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
-        drafts = [call.event("spend", loop, data)]
-        spent, budget = round(loop.spent_usd + usd, 6), loop.limits.get("budget_usd")
-        left = missing(loop, latest_tree(loop))
-        if budget and spent >= budget and loop.status in ACTIVE and left:
-            reason = f"{spent:.2f} of {budget:.2f} USD are spent"
-            drafts.append(call.event("pause", loop, {"code": "budget", "reason": reason}, by="cli"))
-        return drafts
+    def build(loop: Loop, _world: World, now: int) -> Iterator[Event]:
+        yield call.event("spend", loop, data)
+        spent = spent_limit(loop, loop.limits, now, ("budget",))
+        if spent and loop.status in ACTIVE and missing(loop, latest_tree(loop)):
+            yield call.pause(loop, spent)
 
     journal, loop = call.append(build)
     limit = loop.limits.get("budget_usd")

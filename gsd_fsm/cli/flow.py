@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import MANY, Amount, Call, Event, require_trust, verb
+from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, Event, require_trust, verb
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.errors import CannotWrite, Refused, UsageError
 from gsd_fsm.core.fold import World
@@ -76,21 +76,21 @@ def pause(call: Call, *, reason: str) -> None:
 @click.option(
     "--add-iterations",
     "max_iterations",
-    type=click.IntRange(1, MANY),
+    type=ONE_OR_MORE,
     metavar="N",
     help="That many more iterations.",
 )
 @click.option(
     "--add-retries",
     "max_retries",
-    type=click.IntRange(1, MANY),
+    type=ONE_OR_MORE,
     metavar="N",
     help="That many more retries of each task.",
 )
 @click.option(
     "--add-rounds",
     "max_rounds",
-    type=click.IntRange(1, MANY),
+    type=ONE_OR_MORE,
     metavar="N",
     help="That many more verification rounds.",
 )
@@ -114,9 +114,11 @@ def resume(call: Call, **more: float | None) -> None:
 
     The whole journal is verified and replayed by the state machine first.
     """
-    from gsd_fsm.replay import replay_journal
+    from gsd_fsm.replay import Replay
 
-    replay_journal(call.journal())
+    replay = Replay(call.journal())
+    replay.run()
+    replay.compare()
     add = {name: value for name, value in more.items() if value is not None}
     journal, loop = call.append(
         lambda loop, _world, _now: [call.event("resume", loop, {"add": add} if add else {})]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -9,8 +10,10 @@ import click
 from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.loop import Loop, open_gaps, unmet
+from gsd_fsm.core.guards import spent_limit
+from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import is_id
+from gsd_fsm.core.proof import latest_tree, missing
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep
 
@@ -95,20 +98,11 @@ def verified(call: Call, *, verdict: str, report: str | None) -> None:
     if report:
         data["report"] = keep(report)
 
-    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
-        drafts = [call.event("verified", loop, data)]
-        done, most = loop.round + 1, loop.limits["max_rounds"]
-        settled = data["passed"] and not open_gaps(loop) and not unmet(loop)
-        if (
-            loop.kind == "verify"
-            and most
-            and done >= most
-            and loop.status in ACTIVE
-            and not settled
-        ):
-            reason = f"{done} of {most} verification rounds are used"
-            drafts.append(call.event("pause", loop, {"code": "rounds", "reason": reason}, by="cli"))
-        return drafts
+    def build(loop: Loop, _world: World, now: int) -> Iterator[Event]:
+        yield call.event("verified", loop, data)
+        spent = spent_limit(loop, loop.limits, now, ("rounds",))
+        if spent and loop.status in ACTIVE and missing(loop, latest_tree(loop)):
+            yield call.pause(loop, spent)
 
     journal, loop = call.append(build)
     call.acknowledge(journal, loop, f"Verification: {verdict}.")

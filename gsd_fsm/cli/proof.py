@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import MANY, Amount, Call, Event, verb
+from gsd_fsm.cli.call import COUNT, Amount, Call, Event, verb
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
@@ -55,15 +55,9 @@ def exit_signal(call: Call, *, reason: str | None) -> None:
 @click.command()
 @click.argument("action", type=click.Choice(("begun", "passed", "failed", "light")))
 @click.option("--score", type=Amount(), metavar="N", help="The reviewers' score.")
-@click.option(
-    "--issues", type=click.IntRange(0, MANY), metavar="N", help="Findings of any severity."
-)
-@click.option(
-    "--blockers", type=click.IntRange(0, MANY), metavar="N", help="Findings that must be resolved."
-)
-@click.option(
-    "--wave", type=click.IntRange(0, MANY), metavar="N", help="The wave of a light review."
-)
+@click.option("--issues", type=COUNT, metavar="N", help="Findings of any severity.")
+@click.option("--blockers", type=COUNT, metavar="N", help="Findings that must be resolved.")
+@click.option("--wave", type=COUNT, metavar="N", help="The wave of a light review.")
 @click.option("--report", metavar="TEXT", help="The findings, in short.")
 @verb
 def review(call: Call, *, action: str, report: str | None, **numbers: float | None) -> None:

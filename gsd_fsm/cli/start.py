@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from gsd_fsm import settings
-from gsd_fsm.cli.call import ID_RULE, MANY, Amount, Call, Event, require_trust, verb
+from gsd_fsm.cli.call import COUNT, ID_RULE, MANY, Amount, Call, Event, require_trust, verb
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.codec import encode_event
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
@@ -38,22 +38,12 @@ def new_id(prefix: str, length: int) -> str:
 @click.option("--phase", metavar="N", help="The phase this loop carries out.")
 @click.option("--plan", metavar="FILE", help="The plan; its digest is frozen into the journal.")
 @click.option("--mode", type=click.Choice(MODES), help="Ask a human at decisions, or go on.")
-@click.option("--max-iterations", type=click.IntRange(0, MANY), metavar="N", help="0 is unlimited.")
+@click.option("--max-iterations", type=COUNT, metavar="N", help="0 is unlimited.")
+@click.option("--max-retries", type=COUNT, metavar="N", help="Retries of each task.")
 @click.option(
-    "--max-retries", type=click.IntRange(0, MANY), metavar="N", help="Retries of each task."
+    "--stuck-limit", type=COUNT, metavar="N", help="Iterations without progress; 0 is off."
 )
-@click.option(
-    "--stuck-limit",
-    type=click.IntRange(0, MANY),
-    metavar="N",
-    help="Iterations without progress; 0 is off.",
-)
-@click.option(
-    "--idle-limit",
-    type=click.IntRange(0, MANY),
-    metavar="N",
-    help="Blocks without activity; 0 is off.",
-)
+@click.option("--idle-limit", type=COUNT, metavar="N", help="Blocks without activity; 0 is off.")
 @click.option("--budget", type=Amount(), metavar="USD", help="Pause when this much is spent.")
 @click.option("--max-minutes", type=Amount(), metavar="N", help="Pause after this active time.")
 @click.option(

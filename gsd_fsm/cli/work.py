@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -9,8 +10,8 @@ import click
 from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.guards import guard
-from gsd_fsm.core.loop import REPEATED_LIMIT, Loop
+from gsd_fsm.core.guards import guard, spent_patience
+from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import CLASSES, TDD_PHASES, is_id
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep, read_text, whole
@@ -31,8 +32,7 @@ def iterate(call: Call) -> None:
         if spent is None:
             return [call.event("iteration", loop, {})]
         remedy.append(spent.remedy)
-        data = {"code": spent.code, "reason": spent.reason}
-        return [call.event("pause", loop, data, by="cli")]
+        return [call.pause(loop, spent)]
 
     journal, loop = call.append(build)
     if remedy:
@@ -120,21 +120,11 @@ def _fail(
     data["signature"] = likeness(data["error"])
     data.update({name: keep(text, 3_000) for name, text in why.items() if text})
 
-    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
-        drafts = [call.event("failure", loop, data)]
-        last = loop.errors[-1]["signature"] if loop.errors else None
-        again = loop.repeats + 1 if last == data["signature"] and loop.repeats else 1
-        if (
-            task_id is None
-            and data["class"] == "logic"
-            and again >= REPEATED_LIMIT
-            and loop.auto_loop
-        ):
-            reason = f"the same error came {again} times"
-            drafts.append(
-                call.event("pause", loop, {"code": "repeated", "reason": reason}, by="cli")
-            )
-        return drafts
+    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        yield call.event("failure", loop, data)
+        spent = spent_patience(loop) if task_id is None else None
+        if spent and loop.status in ACTIVE:
+            yield call.pause(loop, spent)
 
     journal, loop = call.append(build)
     what = f"Task {task_id}" if task_id else "The loop"

@@ -37,6 +37,7 @@ WRITE = system.O_RDWR | system.O_APPEND | _NOFOLLOW | _NONBLOCK | _BINARY
 CREATE = system.O_CREAT
 EXCLUSIVE = system.O_EXCL
 
+_LATER = "free the cause, then try again"
 _S_IFMT, _S_IFREG, _S_IFDIR = 0o170000, 0o100000, 0o040000
 MAX_SIZE = 1 << 36
 
@@ -62,7 +63,12 @@ def explain(error: OSError) -> str:
 def way_out(error: OSError, otherwise: str) -> str:
     if isinstance(error, PermissionError):
         return "give yourself the right to read and write it"
-    return "free the cause, then try again" if error.errno in (ENOSPC, EROFS) else otherwise
+    return _LATER if error.errno in (ENOSPC, EROFS) else otherwise
+
+
+def stopped_by(error: OSError, what: str) -> CannotWrite:
+    """The system's refusal as our own error: what it concerns, why, and the way out."""
+    return CannotWrite("%s: %s" % (what, explain(error)), way_out(error, _LATER))
 
 
 def open_directory(path: str) -> Directory:

@@ -45,17 +45,19 @@ def active_minutes(loop: Loop, now_ms: int) -> float:
     return float(total) / 60_000
 
 
-def spent_limit(loop: Loop, limits: dict[str, Any], now_ms: int) -> Spent | None:
+def spent_limit(
+    loop: Loop, limits: dict[str, Any], now_ms: int, codes: tuple[str, ...] = tuple(_MORE)
+) -> Spent | None:
     """The first of these limits that only more of it can lift; its remedy lifts all that are spent."""
     used = {
         "iterations": (loop.iteration, limits["max_iterations"]),
         "rounds": (loop.round if loop.kind == "verify" else 0, limits["max_rounds"]),
         "budget": (loop.spent_usd, limits.get("budget_usd")),
-        "minutes": (0, limits.get("max_minutes")),
     }
     if limits.get("max_minutes"):
         used["minutes"] = (active_minutes(loop, now_ms), limits["max_minutes"])
     spent = [code for code, (amount, most) in used.items() if most and amount >= most]
+    spent = [code for code in spent if code in codes]
     if not spent:
         return None
     remedy = _RESUME % loop.id
@@ -63,6 +65,13 @@ def spent_limit(loop: Loop, limits: dict[str, Any], now_ms: int) -> Spent | None
         amount, most = used[code]
         remedy += " --add-%s %d" % (code, int(amount - most) + _MORE[code])
     return Spent(spent[0], _SPENT[spent[0]] % used[spent[0]], remedy)
+
+
+def spent_patience(loop: Loop) -> Spent | None:
+    """Whether the same error came too often where no retry limit applies."""
+    if loop.repeats < REPEATED_LIMIT:
+        return None
+    return Spent("repeated", "the same error came %d times" % loop.repeats, _RESUME % loop.id)
 
 
 def spent_retries(loop: Loop, limits: dict[str, Any]) -> Spent | None:
@@ -93,6 +102,4 @@ def guard(loop: Loop, now_ms: int, activity: bool = False) -> Spent | None:
     if most and not activity and loop.idle >= most:
         reason = "%d blocks in a row saw no activity" % loop.idle
         return Spent("idle", reason, resume)
-    if loop.repeats >= REPEATED_LIMIT:
-        return Spent("repeated", "the same error came %d times" % loop.repeats, resume)
-    return spent
+    return spent_patience(loop) or spent

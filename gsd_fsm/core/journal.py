@@ -18,6 +18,7 @@ from gsd_fsm.core.disk import (
     open_directory,
     open_regular,
     read_at,
+    stopped_by,
     sync,
     sync_directory,
     system,
@@ -32,12 +33,12 @@ from gsd_fsm.core.snapshot import load_snapshot, save_snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, Iterable
 
     from gsd_fsm.core.disk import Directory
 
     Event = dict[str, Any]
-    Decide = Callable[[World, int], list[Event]]
+    Decide = Callable[[World, int], Iterable[Event]]
     Reader = Callable[[World], Callable[[bytes], None]]
 
 JOURNAL_NAME = "journal.jsonl"
@@ -133,7 +134,7 @@ class Journal:
     def transact(self, decide: Decide, allow: Callable[[World], None] | None = None) -> list[Event]:
         """Let `decide` draft events from the world as it is now; append and acknowledge them.
 
-        All of it happens under the lock.
+        All of it happens under the lock. A generator sees the world as each draft leaves it.
         """
         try:
             directory = self._hold.acquire(self.lock_seconds)
@@ -141,9 +142,7 @@ class Journal:
             self._hold.release()
         except OSError as error:
             self.close()
-            raise CannotWrite(
-                "%s: %s" % (self.path, explain(error)), "free the cause, then try again"
-            ) from error
+            raise stopped_by(error, self.path) from error
         except BaseException:
             self.close()
             raise
@@ -210,7 +209,7 @@ class Journal:
             self._catch_up(fd, size)
         return self.world.seq - before
 
-    def _append(self, fd: int, drafts: list[Event]) -> list[Event]:
+    def _append(self, fd: int, drafts: Iterable[Event]) -> list[Event]:
         """Give the drafts their place; all are folded before the first is written."""
         ts = to_iso(self.now())
         last = self.at.sum
@@ -274,9 +273,7 @@ def create_journal(path: str, journal_id: str, now: int, lock_seconds: float = 1
         close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
         sync_directory(directory)
     except OSError as error:
-        raise CannotWrite(
-            "%s: %s" % (path, explain(error)), "free the cause, then try again"
-        ) from error
+        raise stopped_by(error, path) from error
     finally:
         hold.close()
     header = draft("journal", None, "cli", {"id": journal_id, "incompat": [], "compat": []})

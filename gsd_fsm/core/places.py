@@ -17,8 +17,8 @@ from gsd_fsm.core.disk import (
     open_directory,
     open_regular,
     read_at,
+    stopped_by,
     system,
-    way_out,
 )
 from gsd_fsm.core.errors import CannotWrite, NotFound
 
@@ -123,10 +123,7 @@ def make_gsd(path: str) -> None:
         finally:
             close_directory(directory)
     except OSError as error:
-        raise CannotWrite(
-            "%s cannot be made: %s" % (path, explain(error)),
-            way_out(error, "free the cause, then try again"),
-        ) from error
+        raise stopped_by(error, "%s cannot be made" % path) from error
 
 
 def _sync_parent(path: str) -> None:

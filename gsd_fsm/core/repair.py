@@ -10,11 +10,11 @@ from gsd_fsm.core.disk import (
     EXCLUSIVE,
     WRITE,
     close,
-    explain,
     open_in,
     open_regular,
     read_at,
     rename_in,
+    stopped_by,
     sync,
     sync_directory,
     system,
@@ -52,9 +52,7 @@ def cut_damage(path: str, fresh_id: str, now: int, lock_seconds: float = 10.0) -
         if aside:
             _put_in_place(directory)
     except OSError as error:
-        raise CannotWrite(
-            "%s: %s" % (path, explain(error)), "free the cause, then try again"
-        ) from error
+        raise stopped_by(error, path) from error
     finally:
         hold.close()
     return kept, aside

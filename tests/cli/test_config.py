@@ -6,20 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.settings_rig import DEFAULTS
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Here
-
-DEFAULTS = {
-    "mode": "interactive",
-    "execute_max_retries": 3,
-    "verify_max_iterations": 20,
-    "tdd_max_attempts": 5,
-    "auto_loop": True,
-    "stuck_limit": 5,
-    "idle_limit": 3,
-    "budget_usd": None,
-    "max_minutes": None,
-}
 
 
 def user_file() -> Path:

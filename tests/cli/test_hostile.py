@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.places import register
 from tests.cli.forge import body, chain, header, plant, start
+from tests.conftest import Project
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here
@@ -178,15 +177,9 @@ def test_hostile_lines_with_right_sums_are_corrupt_for_every_reader(here: Here, 
 def test_hostile_lines_are_refused_by_the_real_command_in_time(here: Here, what: str) -> None:
     plant(here.root, chain([header(), start(), CORRUPT[what]]))
     for command in (["status"], ["replay", "--json"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "gsd_fsm", *command],
-            cwd=here.root,
-            capture_output=True,
-            timeout=20,
-            check=False,
-        )
-        assert done.returncode == 5
-        assert b"Traceback" not in done.stderr
+        answer = Project(here.root).run(*command, timeout=20)
+        assert answer.code == 5
+        assert "Traceback" not in answer.err
 
 
 def test_an_optional_unknown_event_is_passed_over(here: Here) -> None:

@@ -19,7 +19,7 @@ from gsd_fsm.core.table import (
     possible_verbs,
 )
 from gsd_fsm.machine import MachineWorld
-from tests.story import PAYLOADS, Story, in_status
+from tests.story import PAYLOADS, Story, brought_to, in_status
 
 # The contract, written down a second time: trigger -> source -> destination of the payload above.
 SAME_ACTIVE = {status: status for status in ACTIVE}
@@ -76,18 +76,7 @@ def prepared(trigger: str, status: str) -> Story:
         story("review", action="passed")
     if status == "retrying":
         story.fail(failing)
-    elif status == "reviewing":
-        story("review", action="begun")
-    elif status == "waiting":
-        story("wait", for_="human", question="Which?")
-    elif status == "paused":
-        story("pause", code="manual")
-    elif status == "cancelled":
-        story("cancel")
-    elif status == "completed":
-        story("complete")
-    assert story.status == status
-    return story
+    return brought_to(status, story)
 
 
 CASES = [(trigger, status) for trigger in CONTRACT for status in STATUSES if status != "idle"]

@@ -117,14 +117,7 @@ def test_the_command_line_refuses_such_a_journal_with_exit_6(
 
 def _ask(project: Project, *arguments: str) -> Answer:
     """Run a command that must not hang."""
-    done = subprocess.run(
-        [sys.executable, "-m", "gsd_fsm", *arguments],
-        cwd=project.root,
-        capture_output=True,
-        timeout=10,
-        check=False,
-    )
-    return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return project.run(*arguments, timeout=10)
 
 
 @pytest.mark.parametrize("kind", ["a dangling link", "a pipe"])
