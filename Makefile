@@ -12,6 +12,9 @@ help:
 	@echo "make types    mypy, strict"
 	@echo "make torture  long fault campaigns (about half an hour; GSD_TORTURE=0.1 for a tenth)"
 	@echo "make bench    speed as ratios"
+	@echo "make hook     bundle gsd_fsm/core into the one file that agents run"
+	@echo "make e2e      the real client against a scripted model (installs it once; needs npm)"
+	@echo "make test-windows  the core and the hook on a Windows Python under Wine (opt-in)"
 	@echo "make clean    remove what the targets above made"
 
 $(READY): pyproject.toml
@@ -41,7 +44,16 @@ torture: $(READY)
 bench: $(READY)
 	@$(RUN)/python scripts/bench.py
 
+hook: $(READY)
+	$(RUN)/python scripts/build_hook.py
+
+e2e: $(READY)
+	$(RUN)/python -m pytest -q -n 2 -m e2e
+
+test-windows: $(READY)
+	scripts/test-windows
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: help demo test lint types check torture bench clean
+.PHONY: help demo test lint types check torture bench hook e2e test-windows clean

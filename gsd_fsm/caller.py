@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.disk import getenv
-from gsd_fsm.core.events import is_session
+from gsd_fsm.core.names import session_name
 
 # client, variables it sets in the shells it opens, variable with its session's id
 CLIENTS = (
@@ -39,7 +38,7 @@ def caller() -> Caller:
     found = [
         Caller(
             "agent" if any(getenv(marker) for marker in markers) else "human",
-            _session(getenv(session_variable).strip()),
+            session_name(getenv(session_variable)) or None,
             client,
         )
         for client, markers, session_variable in CLIENTS
@@ -48,7 +47,3 @@ def caller() -> Caller:
     agents = [caller for caller in found if caller.by == "agent"]
     sessions = [caller for caller in found if caller.session]
     return next(iter(agents + sessions), Caller("human", None, None))
-
-
-def _session(text: str) -> str | None:
-    return (text if is_session(text) else "x-" + digest_of(text)) if text else None

@@ -39,6 +39,20 @@ def what_changed(event: Event) -> str:
         shown = f", exit code {proof['exit_code']}" if proof else ""
         state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
         return _short(f"{data['criterion']} {state}{shown}")
+    if kind == "iteration" and "reason" in data:
+        return _short(data["reason"].split("\n", 1)[0])
+    if kind in ("pause", "stop"):
+        return _short(f"{data['code']}: {data.get('reason', '')}".rstrip(": "))
+    if kind == "wait":
+        return _short(
+            f"{data['for']}: {data.get('question') or data.get('reason') or ''}".rstrip(": ")
+        )
+    if kind == "complete":
+        return _short(data.get("summary", ""))
+    if kind == "session":
+        return _short(
+            " ".join(data[name] for name in ("action", "source", "reason") if data.get(name))
+        )
     if kind == "resume":
         return ", ".join(f"+{extra} {name}" for name, extra in data.get("add", {}).items())
     return _short(
@@ -62,6 +76,23 @@ def counts(loop: Loop) -> str:
         used = active_minutes(loop, ms_of(loop.last_event))
         parts.append(f"active {used:.1f}/{limits['max_minutes']:g} minutes")
     return ", ".join(parts)
+
+
+def aftermath(event: Event, later: Event | None) -> str:
+    """What became of a block, seen at the next signal of its session."""
+    if event["type"] != "iteration" or event["by"] != "hook":
+        return ""
+    if later is None:
+        return " Whether the client went on is not known yet."
+    if later["type"] == "stop" and later["data"]["code"] == "client":
+        return f" The client, not the loop, ended the turn (seen at event {later['seq']})."
+    return f" The client went on (seen at event {later['seq']})."
+
+
+def follows(event: Event, later: Event) -> bool:
+    """Whether this later event shows what became of a block."""
+    told = "stop" in later["data"] or later["type"] in ("stop", "wait", "pause")
+    return later["loop"] == event["loop"] and later["seq"] > event["seq"] and told
 
 
 def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, str]:

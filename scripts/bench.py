@@ -19,8 +19,8 @@ import orjson
 from synthetic import write_journal
 
 from gsd_fsm.bulk import fast_loads
-from gsd_fsm.core.events import load_event
-from gsd_fsm.core.journal import Journal, draft
+from gsd_fsm.core.events import draft, load_event
+from gsd_fsm.core.journal import Journal
 from gsd_fsm.fsck import examine
 from gsd_fsm.machine import MachineWorld
 from gsd_fsm.replay import Replay

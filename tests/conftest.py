@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from gsd_fsm.caller import CLIENTS
-from gsd_fsm.core.journal import Journal, create_journal, draft
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.journal import Journal, create_journal
 from gsd_fsm.core.places import make_gsd, register
 
 NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z

@@ -22,7 +22,8 @@ from hypothesis.stateful import (
 
 from gsd_fsm.core.codec import encode_event
 from gsd_fsm.core.errors import Corrupt, Refused
-from gsd_fsm.core.journal import Journal, create_journal, draft
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.journal import Journal, create_journal
 from gsd_fsm.core.places import make_gsd
 from gsd_fsm.core.repair import cut_damage
 from tests.story import NOW

@@ -14,9 +14,10 @@ from gsd_fsm.caller import Caller, caller
 from gsd_fsm.cli.voice import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
+from gsd_fsm.core.events import draft
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import Spent
-from gsd_fsm.core.journal import Journal, draft
+from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import is_id
 from gsd_fsm.core.places import find_gsd, is_registered

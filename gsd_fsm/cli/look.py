@@ -64,7 +64,7 @@ def next_(call: Call) -> None:
 def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop, or that of event SEQ, was allowed or blocked."""
     from gsd_fsm.replay import Replay
-    from gsd_fsm.timeline import DECISIONS, explain_decision
+    from gsd_fsm.timeline import DECISIONS, aftermath, explain_decision, follows
 
     replay = Replay(call.journal())
     replay.run()
@@ -96,10 +96,13 @@ def why(call: Call, *, seq: int | None) -> None:
     if not decided:
         raise NotFound("no stop of this loop was decided yet", "gsd-fsm status")
     event, source = decided[0]
+    later: list[dict[str, Any]] = []
+    replay.run(lambda other, _world: later.append(other) if follows(event, other) else None)
     replay.run(at=event["seq"])
     if event["loop"] not in replay.world.loops:
         raise UsageError(f"event {seq} belongs to no loop", "gsd-fsm replay lists the events")
     decision, code, reason = explain_decision(event, replay.world.loops[event["loop"]], source)
+    reason += aftermath(event, later[0] if later else None)
     facts = {"loop": event["loop"], "seq": event["seq"], "type": event["type"]}
     words = {"block": "Blocked", "allow": "Allowed"}.get(decision, "No stop")
     call.answer(

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     Directory = Union[int, str]
 
+# Everything is written: tearing the interpreter down would only cost time.
+leave = system._exit  # noqa: SLF001 - there is no other name for it
+
 _NOFOLLOW = getattr(system, "O_NOFOLLOW", 0)
 _NONBLOCK = getattr(system, "O_NONBLOCK", 0)
 # Without O_BINARY Windows turns "\n" into "\r\n" and every sum breaks.
@@ -138,7 +141,7 @@ def open_regular(directory: Directory, name: str, flags: int) -> int:
         ) from error
     info = _look_at(fd, ".gsd/%s" % name)
     wrong = ""
-    if info.st_mode & _S_IFMT != _S_IFREG:
+    if not is_regular(info):
         wrong = "is not a plain file"
     elif not _is_ours(info.st_uid):
         wrong = "belongs to another user"
@@ -150,6 +153,10 @@ def open_regular(directory: Directory, name: str, flags: int) -> int:
         close(fd)
         raise CannotWrite(".gsd/%s %s" % (name, wrong), "move it away and look at it")
     return fd
+
+
+def is_regular(info: Any) -> bool:
+    return bool(info.st_mode & _S_IFMT == _S_IFREG)
 
 
 def look_up(directory: Directory, name: str) -> Any:

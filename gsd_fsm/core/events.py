@@ -5,6 +5,7 @@ from __future__ import annotations
 from gsd_fsm.core.clock import to_ms
 from gsd_fsm.core.codec import check_value, decode_line
 from gsd_fsm.core.errors import Newer
+from gsd_fsm.core.names import is_session
 from gsd_fsm.core.payloads import OF_THE_JOURNAL, PAYLOADS, is_id
 
 TYPE_CHECKING = False
@@ -101,19 +102,15 @@ def _check_members(event: dict[str, Any]) -> None:
         raise ValueError("optional is not a flag")
 
 
-def is_session(text: Any) -> bool:
-    """Whether this can be a session's or client's name: short printable ASCII without blanks."""
-    return (
-        type(text) is str
-        and 0 < len(text) <= 200
-        and text.isascii()
-        and text.isprintable()
-        and " " not in text
-    )
-
-
 def load_event(line: bytes, loads: Callable[[bytes], Any] = decode_line) -> Any:
     """The event of a line whose sum is right; ValueError if it is not acceptable."""
     event = loads(line)
     check_event(event)
     return event
+
+
+def draft(
+    kind: str, loop: str | None, by: str, data: dict[str, Any], **more: str
+) -> dict[str, Any]:
+    """An event before it is given its place: `more` may hold session and client."""
+    return {"loop": loop, "type": kind, "by": by, **more, "data": data}

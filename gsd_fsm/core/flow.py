@@ -75,8 +75,32 @@ def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
         loop.last_unmet = next(iter(unmet(loop)), None)
     if event["by"] == "hook":
         loop.idle = 1 if data.get("activity") else loop.idle + 1
+        loop.commit = data.get("commit", loop.commit)
+        loop.answer = None  # the block has delivered it
+        _fact_transcript(loop, event)
     if "delivered" in data:
         loop.notes = [note for note in loop.notes if note["seq"] not in data["delivered"]]
+
+
+def _fact_transcript(loop: Loop, event: dict[str, Any]) -> None:
+    """How far the transcript of this session was read."""
+    if "transcript" in event["data"]:
+        loop.transcript = [event.get("session"), event["data"]["transcript"]]
+
+
+def fact_said(loop: Loop, event: dict[str, Any]) -> None:
+    """What the hook has answered to a stop, and to which."""
+    data = event["data"]
+    blocks = event["type"] == "iteration"
+    loop.said = {
+        "seq": event["seq"],
+        "ts": event["ts"],
+        "blocks": blocks,
+        "copy": data.get("copy", ""),
+        "stop": data["stop"],
+        "text": data.get("reason" if blocks else "said", ""),
+    }
+    loop.unconfirmed = event["seq"] if blocks else 0
 
 
 def fact_wait(loop: Loop, event: dict[str, Any]) -> None:
@@ -85,8 +109,10 @@ def fact_wait(loop: Loop, event: dict[str, Any]) -> None:
     loop.wait_for = data["for"]
     loop.question = data.get("question", data.get("reason"))
     loop.until = data.get("until")
+    loop.asked = data.get("about")
     loop.answer = None
     loop.prompted = False
+    loop.unconfirmed = 0
 
 
 def _needs_human(loop: Loop, event: dict[str, Any], what: str) -> None:
@@ -107,7 +133,9 @@ def fact_answer(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def _stop_waiting(loop: Loop) -> None:
-    loop.wait_for = loop.question = loop.until = None
+    if loop.asked:
+        loop.decided = [*loop.decided, loop.asked][-MAX_TALK:]
+    loop.wait_for = loop.question = loop.until = loop.asked = None
 
 
 def check_resume(loop: Loop, event: dict[str, Any]) -> None:
@@ -152,6 +180,7 @@ def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
 def fact_pause(loop: Loop, event: dict[str, Any]) -> None:
     loop.pause_code = event["data"]["code"]
     loop.pause_reason = event["data"].get("reason", "")
+    loop.unconfirmed = 0
 
 
 def check_cancel(loop: Loop, event: dict[str, Any]) -> None:
@@ -159,7 +188,10 @@ def check_cancel(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def fact_session(loop: Loop, event: dict[str, Any]) -> None:
-    action = event["data"]["action"]
+    data = event["data"]
+    action = data["action"]
+    loop.pid = data.get("pid", loop.pid)
+    _fact_transcript(loop, event)
     if action == "bind":
         loop.owner = event["session"]
         loop.client = event.get("client")
@@ -197,7 +229,10 @@ def fact_issue(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def fact_stop(loop: Loop, event: dict[str, Any]) -> None:
-    loop.last_stop = {"seq": event["seq"], **event["data"]}
+    data = event["data"]
+    loop.last_stop = {"seq": event["seq"], "code": data["code"], "reason": data.get("reason", "")}
+    loop.background = [*loop.background, *data.get("background", ())][-MAX_TALK:]
+    loop.unconfirmed = 0
 
 
 def fact_checkpoint(loop: Loop, event: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import Newer, Refused
 from gsd_fsm.core.events import check_event
+from gsd_fsm.core.flow import fact_said
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import PAYLOADS
 from gsd_fsm.core.rules import COMPOUND, PLANS, arrive, illegal, trigger_of
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     Event = dict[str, Any]
 
 # What this code makes of events; a snapshot of another fold is not used.
-FOLD_VERSION = 2
+FOLD_VERSION = 3
 # Events that concern only the loop they name.
 _ORDINARY = frozenset(PAYLOADS) - {"journal", "repair", "start", "resume", "session"}
 _ALIVE = frozenset(("agent", "human"))
@@ -63,6 +64,8 @@ class World:
             loop.last_seq = seq
             if event["by"] in _ALIVE:
                 loop.idle = 0
+            elif "stop" in event["data"]:
+                fact_said(loop, event)
         if ts < self.ts:
             self.backwards += 1
         self.ts = ts

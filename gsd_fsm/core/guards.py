@@ -87,8 +87,12 @@ def spent_retries(loop: Loop, limits: dict[str, Any]) -> Spent | None:
     return None
 
 
-def guard(loop: Loop, now_ms: int, activity: bool = False) -> Spent | None:
-    """What forbids another iteration now. `activity`: something was seen since the last block."""
+def guard(loop: Loop, now_ms: int, activity: bool = False, cap: int = 0) -> Spent | None:
+    """What forbids another iteration now.
+
+    `activity`: something was seen since the last block. `cap`: idle blocks after which the client
+    would end the turn without a word.
+    """
     spent = spent_limit(loop, loop.limits, now_ms)
     if spent is not None and spent.code in ("iterations", "rounds"):
         return spent
@@ -99,7 +103,11 @@ def guard(loop: Loop, now_ms: int, activity: bool = False) -> Spent | None:
         reason = "%d iterations changed no criterion, gap, task or evidence" % loop.stuck
         return Spent("stuck", reason, resume)
     most = loop.limits["idle_limit"]
+    capped = bool(cap) and not 0 < most <= cap
+    most = cap if capped else most
     if most and not activity and loop.idle >= most:
         reason = "%d blocks in a row saw no activity" % loop.idle
+        if capped:
+            reason += "; the client would end the turn itself after %d" % cap
         return Spent("idle", reason, resume)
     return spent_patience(loop) or spent

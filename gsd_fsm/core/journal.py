@@ -24,7 +24,7 @@ from gsd_fsm.core.disk import (
     system,
 )
 from gsd_fsm.core.errors import CannotWrite, Corrupt, NotFound, UsageError
-from gsd_fsm.core.events import VERSION
+from gsd_fsm.core.events import VERSION, draft
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.lock import Hold, wait_for_writer
 from gsd_fsm.core.reader import into_fold
@@ -47,11 +47,6 @@ SMALL = 1 << 18
 # A process that appends once saves the snapshot at every 64th event; one that stays, far less often.
 SNAPSHOT_EVERY = 64
 SNAPSHOT_RARELY = 1024
-
-
-def draft(kind: str, loop: str | None, by: str, data: dict[str, Any], **more: str) -> Event:
-    """An event before it is given its place: `more` may hold session and client."""
-    return {"loop": loop, "type": kind, "by": by, **more, "data": data}
 
 
 class Journal:
@@ -99,6 +94,7 @@ class Journal:
             try:
                 size = system.fstat(fd).st_size
                 self.world, self.at = World(self.keep), Position()
+                self._file = file_id(fd)
                 if cached and size > SMALL:
                     self.world, self.at = load_snapshot(directory, fd, size) or (
                         self.world,
@@ -182,11 +178,12 @@ class Journal:
         """The journal's descriptor and size: the one kept open, or a new one if it was replaced."""
         try:
             info = look_up(directory, JOURNAL_NAME)
-            if self._fd is None or self._file != (info.st_dev, info.st_ino):
+            if self._file != (info.st_dev, info.st_ino):
                 if self._fd is not None:
                     close(self._fd)
                     self._fd = None
                 self.world, self.at = World(self.keep), Position()
+            if self._fd is None:
                 self._fd = open_regular(directory, JOURNAL_NAME, WRITE)
                 self._file = file_id(self._fd)
                 if self._file != (info.st_dev, info.st_ino):

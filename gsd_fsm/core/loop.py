@@ -18,9 +18,11 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     # where it returns to, and why it stands still
     ("before_wait", "running"), ("before_pause", "running"), ("pause_code", None),
     ("pause_reason", None), ("wait_for", None), ("question", None), ("until", None),
-    ("answer", None),
+    ("answer", None), ("asked", None), ("decided", []),
     # who it belongs to; whether a human spoke since the last wait, pause or iteration
-    ("owner", None), ("client", None), ("prompted", True),
+    ("owner", None), ("client", None), ("pid", None), ("prompted", True),
+    # what the hook has seen and said; a block is unconfirmed until the next signal of its session
+    ("transcript", None), ("commit", None), ("background", []), ("said", None), ("unconfirmed", 0),
     # counting
     ("iteration", 0), ("last_iteration", None), ("round", 0), ("stuck", 0), ("idle", 0),
     ("progress", ""), ("moved", False), ("advanced", False), ("last_unmet", None), ("active_ms", 0),

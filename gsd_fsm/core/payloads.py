@@ -136,6 +136,12 @@ def _one_of(*words: str) -> Any:
     return lambda value: type(value) is str and value in words
 
 
+# What the hook adds to the event in which it decides a stop: which call it was, which of its copies
+# was called, and whether the client says that it is going on already.
+_STOP: dict[str, Any] = {"stop": str, "copy": str, "active": bool}
+# An allow may be told to the user; the text of a block is its `reason`.
+_ALLOW: dict[str, Any] = {**_STOP, "said": str}
+
 # type -> (required, every known field and its rule)
 PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "journal": (("id",), {"id": is_id, "incompat": _is_texts, "compat": _is_texts}),
@@ -147,6 +153,7 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     }),
     "iteration": ((), {
         "activity": bool, "delivered": _is_counts, "reason": str, "code": str,
+        "transcript": _is_count, "commit": str, **_STOP,
     }),
     "failure": (("error", "class"), {
         "task": is_id, "error": str, "class": _one_of(*CLASSES), "analysis": str,
@@ -182,19 +189,19 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "issue": (("text",), {"text": str, "severity": str, "task": is_id}),
     "wait": (("for",), {
         "for": _one_of("human", "throttled"), "question": str, "until": _is_time,
-        "reason": str,
+        "reason": str, "about": str, **_ALLOW,
     }),
     "answer": (("text",), {"text": str}),
-    "pause": (("code",), {"code": _one_of(*PAUSE_CODES), "reason": str}),
+    "pause": (("code",), {"code": _one_of(*PAUSE_CODES), "reason": str, **_ALLOW}),
     "resume": ((), {"add": _is_limits, "reason": str}),
     "cancel": ((), {"reason": str}),
     "complete": ((), {
-        "tree": lambda value: value is None or type(value) is str, "summary": str,
+        "tree": lambda value: value is None or type(value) is str, "summary": str, **_ALLOW,
     }),
-    "stop": (("code",), {"code": str, "reason": str}),
+    "stop": (("code",), {"code": str, "reason": str, "background": _is_texts, **_ALLOW}),
     "session": (("action",), {
         "action": _one_of("bind", "release", "start", "prompt", "compact", "end"),
-        "source": str, "reason": str,
+        "source": str, "reason": str, "pid": _is_count, "transcript": _is_count,
     }),
     "checkpoint": (("name",), {"name": str, "commit": str, "task": is_id}),
 }  # fmt: skip

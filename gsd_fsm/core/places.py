@@ -33,7 +33,7 @@ IGNORED = (
 )  # fmt: skip
 
 
-def _exists(path: str) -> bool:
+def exists(path: str) -> bool:
     try:
         system.lstat(path)
     except OSError:
@@ -83,7 +83,7 @@ def _walk_up(start: str) -> list[str]:
         if above == path or path in ("", "/") or _file_id(path) == forbidden:
             return found
         found.append(path)
-        if _exists(join(path, ".git")):
+        if exists(join(path, ".git")):
             return found
         path = above
 
@@ -91,7 +91,7 @@ def _walk_up(start: str) -> list[str]:
 def find_gsd(start: str) -> str:
     """The nearest `.gsd` above, or NotFound."""
     for path in _walk_up(start):
-        if _exists(join(path, GSD)):
+        if exists(join(path, GSD)):
             return join(path, GSD)
     raise NotFound("there is no gsd-fsm project at or above %s" % start, "gsd-fsm start --help")
 
@@ -104,7 +104,7 @@ def new_gsd(start: str) -> str:
             "%s is no place for a project: it is your home or the root directory" % start,
             "change into a project, or name it with --project DIR",
         )
-    top = above[-1] if _exists(join(above[-1], ".git")) else start
+    top = above[-1] if exists(join(above[-1], ".git")) else start
     return join(top, GSD)
 
 
@@ -175,12 +175,16 @@ def real_path(path: str) -> str:
         system.chdir(before)
 
 
+def _journals() -> str:
+    return join(state_directory(), "journals")
+
+
 def _entry(journal_id: str, gsd: str) -> str:
-    return join(state_directory(), join("journals", "%s-%s" % (journal_id, digest_of(gsd))))
+    return join(_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
 
 
 def _make_directories(path: str) -> None:
-    if not _exists(path):
+    if not exists(path):
         _make_directories(parent_of(path))
         try:
             system.mkdir(path, 0o700)
@@ -190,7 +194,16 @@ def _make_directories(path: str) -> None:
 
 def is_registered(journal_id: str, gsd: str) -> bool:
     """Whether this user has started or trusted this very journal at this very place."""
-    return bool(journal_id) and _exists(_entry(journal_id, real_path(gsd)))
+    return bool(journal_id) and exists(_entry(journal_id, real_path(gsd)))
+
+
+def is_known_place(gsd: str) -> bool:
+    """Whether this user has started or trusted any journal at this place, whatever it holds now."""
+    try:
+        suffix = "-" + digest_of(real_path(gsd))
+        return any(name.endswith(suffix) for name in system.listdir(_journals()))
+    except OSError:
+        return False
 
 
 def register(journal_id: str, gsd: str, now: int) -> None:

@@ -21,9 +21,9 @@ from gsd_fsm.core.disk import (
     unlink_in,
 )
 from gsd_fsm.core.errors import CannotWrite, Corrupt
-from gsd_fsm.core.events import VERSION
+from gsd_fsm.core.events import VERSION, draft
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import JOURNAL_NAME, draft
+from gsd_fsm.core.journal import JOURNAL_NAME
 from gsd_fsm.core.lock import Hold
 from gsd_fsm.core.reader import into_fold
 from gsd_fsm.core.scan import Position, scan

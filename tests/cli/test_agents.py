@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.core.journal import Journal, draft
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.journal import Journal
 from tests.cli.conftest import AGENT, A, Here
 
 AGENT_A = {**AGENT, **A}

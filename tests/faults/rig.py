@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gsd_fsm.core
 from gsd_fsm.core import lock
 from gsd_fsm.core.errors import Corrupt
+from gsd_fsm.core.events import draft
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import Journal, draft
+from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.reader import into_fold
 from gsd_fsm.core.scan import Position, scan
 from tests.conftest import new_journal, start_draft

@@ -13,7 +13,8 @@ from gsd_fsm.cli import run
 from gsd_fsm.core import journal as journal_module
 from gsd_fsm.core.codec import digest_of, encode_event
 from gsd_fsm.core.errors import CannotWrite, Corrupt, Refused
-from gsd_fsm.core.journal import Journal, draft
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.lock import Hold
 from gsd_fsm.core.reader import into_fold
 from tests.conftest import new_journal, start_draft

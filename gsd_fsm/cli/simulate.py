@@ -1,0 +1,92 @@
+"""`simulate`: rehearse a loop and its limits before an agent spends money on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.voice import counted, say
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.sanitize import display
+from gsd_fsm.render import status_word
+from gsd_fsm.texts import read_text
+
+
+@click.command()
+@click.argument("file", metavar="FILE|-")
+@click.option("--copy", "copied", is_flag=True, help="Play it on a copy of this project's journal.")
+@click.option("--full", is_flag=True, help="Show every answer in full.")
+@verb
+def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
+    """Play a script of stops, prompts and commands against the real decisions, without an agent.
+
+    Nothing of yours is touched: it happens in a scratch project, or on a copy of the journal.
+    A step a line: a command (start goal "…"), 'prompt TEXT', 'stop TEXT', 'stop --tool TEXT',
+    'stop --background shell:ID TEXT', 'failure rate_limit', 'session resume', 'x10 stop TEXT'.
+    """
+    from gsd_fsm.cli import run
+    from gsd_fsm.simulation import Outcome, Rehearsal, read_script
+
+    steps = read_script(read_text(None, file, "the script") or "")
+    rehearsal = Rehearsal(run, Path(call.journal().journal_path()) if copied else None)
+    rows: list[dict[str, Any]] = []
+    blocks = 0
+
+    def show(outcome: Outcome) -> None:
+        step = outcome.step
+        kinds = [_name(event) for event in outcome.events]
+        rows.append(
+            {
+                "line": step.line,
+                "step": f"{step.verb} {step.words}".rstrip(),
+                "decision": _decision(outcome),
+                "events": kinds,
+                "status": outcome.status,
+                "exit_code": outcome.exit_code,
+                "said": outcome.said,
+            }
+        )
+        if call.json:
+            return
+        said = outcome.said if full else outcome.said.split("\n", 1)[0]
+        say(f"{step.line:>4}  {display(rows[-1]['step'][:60])}")
+        verdict = " · ".join(filter(None, (_decision(outcome), ", ".join(kinds))))
+        say(f"      → {display(verdict) or 'nothing'} · {status_word(outcome.status or 'no loop')}")
+        if said:
+            say("        " + display(said, lines=True).replace("\n", "\n        "))
+
+    try:
+        for outcome in rehearsal.play(steps):
+            show(outcome)
+            blocks += outcome.blocks
+            if outcome.exit_code == 2:
+                raise UsageError(f"line {outcome.step.line}: {outcome.said}", "mend the script")
+    finally:
+        rehearsal.close()
+    stops = [row for row in rows if row["step"].startswith("stop")]
+    if call.json:
+        say(
+            dumps(
+                {"steps": rows, "stops": len(stops), "blocks": blocks, "status": rows[-1]["status"]}
+            )
+        )
+        return
+    say(
+        f"{counted(len(stops), 'stop')}, {blocks} blocked; the loop is {status_word(rows[-1]['status'])}"
+    )
+
+
+def _decision(outcome: Any) -> str:
+    if outcome.step.verb != "stop":
+        return ""
+    return "block" if outcome.blocks else "allow"
+
+
+def _name(event: dict[str, Any]) -> str:
+    data = event["data"]
+    detail = data.get("code") or data.get("action") or data.get("for") or data.get("status") or ""
+    return f"{event['type']} {detail}".rstrip()

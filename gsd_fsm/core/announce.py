@@ -1,0 +1,143 @@
+"""What sessions and users are told about a loop: at the start, with a prompt, and when it ends."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.advice import next_step
+from gsd_fsm.core.loop import current_wave, open_tasks, unmet
+from gsd_fsm.core.quote import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsd_fsm.core.loop import Loop
+
+
+def resumption(loop: Loop) -> str:
+    """A live loop as its own session is told of it."""
+    most = loop.limits["max_iterations"]
+    count = "%d of %d" % (loop.iteration, most) if most else "%d" % loop.iteration
+    lines = [
+        "[LOOP RESUME] Active loop detected",
+        "Loop: %s (%s, %s)" % (loop.id, loop.kind, loop.status),
+    ]
+    if loop.goal:
+        lines.append("Goal: %s" % one_line(loop.goal, 1_000))
+    if loop.stage or loop.spec_score is not None:
+        lines.append(
+            "Stage: %s | Spec: %s | Fit: %s"
+            % (loop.stage or "none", _or_none(loop.spec_score), _or_none(loop.fit_score))
+        )
+    lines.append("Progress: %s | Iteration: %s" % (_progress(loop), count))
+    if loop.reviews:
+        lines.append("Reviews: %s" % "; ".join(_review(loop, name) for name in loop.reviews))
+    left = unmet(loop)
+    if loop.criteria:
+        named = ", ".join(one_line(name, 160) for name in left[:10])
+        lines.append("Unmet criteria: %s" % (named or "none"))
+    if loop.last_error and loop.status in ("retrying", "paused"):
+        lines.append("Last error: %s" % one_line(loop.last_error, 300))
+    words, command = next_step(loop)
+    lines.append("Next: %s" % one_line(words, 600))
+    lines.append("Run: %s" % one_line(command, 600))
+    lines.append("State is changed by gsd-fsm alone; never edit .gsd by hand.")
+    return "\n".join(lines)
+
+
+def _or_none(value: int | None) -> str:
+    return "none" if value is None else "%d" % value
+
+
+def _progress(loop: Loop) -> str:
+    if loop.tasks:
+        steps = all(task["step"] for task in loop.tasks.values())
+        done = len(loop.tasks) - len(open_tasks(loop))
+        wave = current_wave(loop)
+        return "%d/%d %s%s" % (
+            done,
+            len(loop.tasks),
+            "steps" if steps else "tasks",
+            " | Wave: %d" % wave if wave else "",
+        )
+    if loop.gaps:
+        closed = [gap for gap in loop.gaps.values() if gap["status"] == "closed"]
+        return "%d/%d gaps closed | Round: %d" % (len(closed), len(loop.gaps), loop.round)
+    return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
+
+
+def _review(loop: Loop, name: str) -> str:
+    found = loop.reviews[name]
+    facts = ", ".join("%s %s" % (what, found[what]) for what in found)
+    return "%s: %s" % (name, facts or "done")
+
+
+def elsewhere(loop: Loop, source: str) -> str:
+    """A live loop as a session is told of it that does not own it."""
+    if loop.owner:
+        whose = "belongs to session %s" % loop.owner
+        if source == "fork":
+            whose += ", which this one may have been forked from"
+        then = "This session is not part of it. To go on with it here: gsd-fsm --loop %s resume"
+    else:
+        whose = "belongs to no session yet"
+        then = "The next prompt of the user makes it this session's. It stands: gsd-fsm --loop %s status"
+    goal = ": %s" % one_line(loop.goal) if loop.goal else ""
+    return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. %s" % (
+        loop.id,
+        loop.kind,
+        loop.status,
+        goal,
+        whose,
+        then % loop.id,
+    )
+
+
+def reminder(loop: Loop) -> str:
+    """What the owner's model must know with this prompt; "" when nothing stands in the way."""
+    words, command = next_step(loop)
+    if loop.status == "paused":
+        then = "If the user wants it to go on, run: %s" % command
+    elif loop.status != "waiting":
+        return ""
+    elif loop.wait_for == "human":
+        then = "If this message answers it, run: %s (TEXT: the user's answer, quoted)" % command
+    else:
+        then = "To go on, run: %s" % command
+    return "gsd-fsm loop %s: %s %s" % (loop.id, one_line(words, 1_000), one_line(then, 600))
+
+
+def notice(loop: Loop) -> str:
+    """What the user is told of a loop that stands still."""
+    if loop.status == "waiting":
+        return wait_notice(loop, loop.question)
+    return pause_notice(loop, loop.pause_code, loop.pause_reason, next_step(loop)[1])
+
+
+def pause_notice(loop: Loop, code: str, reason: str, command: str) -> str:
+    return "gsd-fsm: loop %s paused (%s): %s. To go on: %s" % (
+        loop.id,
+        code,
+        one_line(reason, 600).rstrip("."),
+        command,
+    )
+
+
+def wait_notice(loop: Loop, question: str) -> str:
+    return (
+        "gsd-fsm: loop %s waits for you: %s Answer here, or run: gsd-fsm --loop %s answer TEXT"
+        % (
+            loop.id,
+            one_line(question, 600),
+            loop.id,
+        )
+    )
+
+
+def completion_notice(loop: Loop) -> str:
+    return "gsd-fsm: loop %s completed after %d iterations; its story: gsd-fsm --loop %s replay" % (
+        loop.id,
+        loop.iteration,
+        loop.id,
+    )
+
+
+def background_notice(loop: Loop, reason: str) -> str:
+    return "gsd-fsm: loop %s: %s." % (loop.id, reason)

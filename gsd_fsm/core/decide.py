@@ -1,0 +1,180 @@
+"""Every stop of an agent, decided: the first rule that applies, journalled before it is told."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.announce import (
+    background_notice,
+    completion_notice,
+    notice,
+    pause_notice,
+    wait_notice,
+)
+from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.dialect import WITHOUT_PROMPTS
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.guards import guard
+from gsd_fsm.core.loop import unmet
+from gsd_fsm.core.prompt import next_action
+from gsd_fsm.core.proof import has_tree, latest_tree, missing
+from gsd_fsm.core.question import pending_question
+from gsd_fsm.core.signal import claims_completion
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
+    from gsd_fsm.core.fold import World
+    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.core.signal import Signal
+
+    Event = dict[str, Any]
+
+# Copies of the hook that were called for the same stop answer within this time of each other.
+_TOGETHER_MS = 15_000
+
+
+class Seen:
+    """What the hook saw outside of the journal; everything absent is empty."""
+
+    __slots__ = ("commit", "disabled", "nonce", "tool", "transcript")
+
+    def __init__(self, nonce: str = "", disabled: bool = False) -> None:
+        self.nonce = nonce
+        self.disabled = disabled
+        self.tool = False
+        self.transcript: int | None = None
+        self.commit = ""
+
+
+class Verdict:
+    """What is to be told: to the model, when the stop is blocked, or else to the user."""
+
+    __slots__ = ("blocks", "text")
+
+    def __init__(self, blocks: bool = False, text: str = "") -> None:
+        self.blocks = blocks
+        self.text = text
+
+
+def own_loop(world: World, session: str) -> Loop | None:
+    """The live loop of this session; an empty id matches nothing."""
+    return next((loop for loop in world.live() if session and loop.owner == session), None)
+
+
+def unowned_loop(world: World) -> Loop | None:
+    return next((loop for loop in world.live() if not loop.owner), None)
+
+
+def own_or_first(world: World, signal: Signal) -> Loop | None:
+    """The loop that a stop of this session is about."""
+    own = own_loop(world, signal.session)
+    if own is None and signal.session and signal.client in WITHOUT_PROMPTS:
+        return unowned_loop(world)
+    return own
+
+
+def answered_before(world: World, signal: Signal, now: int) -> Verdict | None:
+    """The answer that another copy of the hook has already given to this very stop."""
+    for loop in world.loops.values():
+        said = loop.said
+        if (
+            said is not None
+            and loop.owner == signal.session
+            and said["stop"] == signal.digest
+            and said["copy"] != signal.copy
+            and abs(now - ms_of(said["ts"])) <= _TOGETHER_MS
+        ):
+            return Verdict(said["blocks"], said["text"])
+    return None
+
+
+def hook_event(kind: str, loop: Loop, signal: Signal, data: dict[str, Any]) -> Event:
+    return draft(kind, loop.id, "hook", data, **signal.members())
+
+
+def decide_stop(
+    loop: Loop, signal: Signal, seen: Seen, now: int, verdict: Verdict
+) -> Iterator[Event]:
+    """The events of this stop, and in `verdict` what is to be told once they are acknowledged."""
+    about: dict[str, Any] = {"stop": signal.digest, "active": signal.active}
+    if signal.copy:
+        about["copy"] = signal.copy
+
+    def allow(kind: str, **data: Any) -> Event:
+        if verdict.text:
+            data["said"] = verdict.text
+        return hook_event(kind, loop, signal, {**data, **about})
+
+    if loop.owner != signal.session:
+        yield hook_event("session", loop, signal, {"action": "bind"})
+    if seen.disabled:
+        yield allow("stop", code="disabled", reason="The hook is switched off")
+        return
+    if loop.status == "waiting" and loop.wait_for == "throttled":
+        yield hook_event("resume", loop, signal, {"reason": "the client works again"})
+    if loop.status in ("paused", "waiting"):
+        if not _was_told(loop):
+            verdict.text = notice(loop)
+        yield allow("stop", code=loop.status, reason=_standing(loop))
+        return
+    busy = _background(loop, signal)
+    if busy is not None:
+        reason, ids = busy
+        verdict.text = background_notice(loop, reason)
+        yield allow("stop", code="background", reason=reason, background=ids)
+        return
+    claimed = claims_completion(signal.message)
+    if claimed and loop.kind == "goal" and not loop.exit_signal and not unmet(loop):
+        yield hook_event("exit", loop, signal, {"reason": "the completion mark"})
+    if not missing(loop, latest_tree(loop)) and not has_tree(loop):
+        verdict.text = completion_notice(loop)
+        yield allow("complete")
+        return
+    asked = pending_question(loop)
+    if asked is not None:
+        key, question = asked
+        verdict.text = wait_notice(loop, question)
+        yield allow("wait", question=question, about=key, **{"for": "human"})
+        return
+    activity = seen.tool or bool(seen.commit and loop.commit and seen.commit != loop.commit)
+    spent = guard(loop, now, activity, signal.cap)
+    if spent is not None:
+        verdict.text = pause_notice(loop, spent.code, spent.reason, spent.remedy)
+        yield allow("pause", code=spent.code, reason=spent.reason)
+        return
+    verdict.text, delivered = next_action(loop, seen.nonce, claimed)
+    verdict.blocks = True
+    data: dict[str, Any] = {"activity": activity, "code": "continue", "reason": verdict.text}
+    if delivered:
+        data["delivered"] = delivered
+    if seen.transcript is not None:
+        data["transcript"] = seen.transcript
+    if seen.commit:
+        data["commit"] = seen.commit
+    yield hook_event("iteration", loop, signal, {**data, **about})
+
+
+def _standing(loop: Loop) -> str:
+    if loop.status == "paused":
+        return "The loop is paused (%s): %s" % (loop.pause_code, loop.pause_reason)
+    return "The loop waits for a human: %s" % loop.question
+
+
+def _was_told(loop: Loop) -> bool:
+    """Whether the hook has spoken since the loop came to stand still."""
+    return bool(loop.said and loop.said["seq"] >= loop.history[-1][0])
+
+
+def _background(loop: Loop, signal: Signal) -> tuple[str, list[str]] | None:
+    """Why running work lets the agent rest, and the ids that will not do so again."""
+    agents = [task for kind, task in signal.background if kind == "subagent"]
+    new = [
+        task
+        for kind, task in signal.background
+        if kind != "subagent" and task not in loop.background
+    ]
+    if agents:
+        return "it goes on when the running subagents (%d) have ended" % len(agents), new
+    if new:
+        return "it rests while background work runs (%s), this once" % ", ".join(new), new
+    return None

@@ -1,0 +1,113 @@
+"""What the hook makes of a signal: decide, append, and only then answer."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import now_ms
+from gsd_fsm.core.decide import Seen, Verdict, answered_before, decide_stop, own_or_first
+from gsd_fsm.core.dialect import block_answer, context_answer, notice_answer
+from gsd_fsm.core.disk import getenv, join, system
+from gsd_fsm.core.errors import CannotWrite
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.log import complain
+from gsd_fsm.core.places import exists, is_registered
+from gsd_fsm.core.sessions import Talk, concerned, decide_session, of_others
+from gsd_fsm.core.watch import head_commit, transcript_size, used_a_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
+
+    from gsd_fsm.core.fold import World
+    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.core.signal import Signal
+
+    Event = dict[str, Any]
+
+_LOCK_SECONDS = 2.0
+
+
+def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
+    """The answer to this signal, {} for none. Everything it rests on is acknowledged."""
+    disabled = getenv("GSD_FSM_DISABLE") == "1"
+    if disabled and signal.event != "Stop":
+        return {}
+    told: list[str] = []
+    for gsd in projects:
+        journal = Journal(gsd, _LOCK_SECONDS)
+        try:
+            world = journal.glance()
+            if not is_registered(world.journal, gsd):
+                continue
+            if signal.event == "Stop":
+                answer = _stop(journal, world, signal, disabled)
+            else:
+                answer = _session(journal, world, signal)
+        except Exception as error:  # noqa: BLE001 - what cannot be decided is allowed
+            complain(error, [gsd])
+            continue
+        if answer is not None:
+            return answer
+        told.append(of_others(world, signal))
+    text = "\n".join(filter(None, told))
+    return context_answer(signal.client, signal.event, text) if text else {}
+
+
+def _append(journal: Journal, decide: Callable[[World, int], Iterable[Event]]) -> None:
+    def allow(world: World) -> None:
+        if not is_registered(world.journal, journal.path):
+            raise CannotWrite("the journal was replaced by one that is not trusted")
+
+    journal.transact(decide, allow)
+
+
+def _stop(journal: Journal, world: World, signal: Signal, disabled: bool) -> dict[str, Any] | None:
+    if own_or_first(world, signal) is None and answered_before(world, signal, now_ms()) is None:
+        return None
+    verdict = Verdict()
+    disabled = disabled or exists(join(journal.path, "STOP"))
+
+    def decide(world: World, now: int) -> Iterable[Event]:
+        before = answered_before(world, signal, now)
+        loop = own_or_first(world, signal)
+        if before is not None or loop is None:
+            verdict.blocks, verdict.text = (before.blocks, before.text) if before else (False, "")
+            return ()
+        seen = _look(journal.path, loop, signal)
+        seen.disabled = disabled
+        return decide_stop(loop, signal, seen, now, verdict)
+
+    _append(journal, decide)
+    if not verdict.text:
+        return {}
+    if verdict.blocks:
+        return block_answer(signal.client, signal.quiet, verdict.text)
+    return notice_answer(signal.client, verdict.text)
+
+
+def _look(gsd: str, loop: Loop, signal: Signal) -> Seen:
+    seen = Seen(system.urandom(8).hex())
+    seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
+    if seen.transcript is not None:
+        session, known = loop.transcript or (None, None)
+        known = known if session == signal.session else None
+        seen.tool = used_a_tool(signal.transcript, known, seen.transcript)
+    seen.commit = head_commit(gsd)
+    return seen
+
+
+def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] | None:
+    if concerned(world, signal) is None:
+        return None
+    talk = Talk()
+    seen = Seen()
+    seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
+
+    def decide(world: World, now: int) -> Iterable[Event]:
+        loop = concerned(world, signal)
+        return decide_session(loop, signal, seen, now, talk) if loop is not None else ()
+
+    _append(journal, decide)
+    answer = context_answer(signal.client, signal.event, talk.context) if talk.context else {}
+    if talk.notice:
+        answer.update(notice_answer(signal.client, talk.notice))
+    return answer

@@ -1,0 +1,58 @@
+"""What the hook could not do, told where somebody will look for it; never on stdout."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import now_ms, to_iso
+from gsd_fsm.core.disk import (
+    CREATE,
+    WRITE,
+    close,
+    close_directory,
+    explain,
+    open_directory,
+    open_regular,
+    system,
+)
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.places import is_known_place
+from gsd_fsm.core.sanitize import display
+
+LOG_NAME = "hook.log"
+_MAX_LOG = 1 << 18
+
+
+def complain(error: BaseException | str, places: list[str]) -> None:
+    """One line for whoever debugs a client, and one where the user will look for it."""
+    what = error if isinstance(error, str) else _in_words(error)
+    line = display(what)
+    try:
+        said = "gsd-fsm hook: the stop is allowed: %s\n" % line
+        system.write(2, said.encode("ascii", "backslashreplace"))
+    except OSError:
+        pass
+    for gsd in places[:1]:
+        if is_known_place(gsd):
+            _log(gsd, "%s %s\n" % (to_iso(now_ms()), line))
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, GsdError):
+        return error.message
+    if isinstance(error, OSError):
+        return explain(error)
+    return "%s: %s" % (type(error).__name__, error)
+
+
+def _log(gsd: str, line: str) -> None:
+    try:
+        directory = open_directory(gsd)
+        try:
+            fd = open_regular(directory, LOG_NAME, WRITE | CREATE)
+            if system.fstat(fd).st_size > _MAX_LOG:
+                system.ftruncate(fd, 0)
+            system.write(fd, line.encode("ascii", "backslashreplace"))
+            close(fd)
+        finally:
+            close_directory(directory)
+    except (OSError, GsdError):
+        pass  # the disk may be the very reason

@@ -1,0 +1,149 @@
+"""What a blocked agent is told: the next action, specific and short, with the evidence for it."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.advice import next_step
+from gsd_fsm.core.codec import quote
+from gsd_fsm.core.loop import failed_tasks, open_gaps
+from gsd_fsm.core.proof import latest_tree, missing
+from gsd_fsm.core.quote import one_line, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.loop import Loop
+
+MAX_TEXT = 7_900
+# Escapes make a character up to twelve bytes, and a journal line has its limit too.
+_MAX_BYTES = 40_000
+_QUOTE = 1_100
+_LISTED = 8
+
+
+def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
+    """The text of the next block, and the notes that it delivers."""
+    most = loop.limits["max_iterations"]
+    number = "%d/%d" % (loop.iteration + 1, most) if most else "%d" % (loop.iteration + 1)
+    head = ["Continuing %s loop iteration %s (%s)." % (loop.kind, number, loop.id)]
+    if claimed:
+        head.append("You wrote <loop-complete>, but the loop is not done.")
+    if loop.goal:
+        head.append("Goal: %s" % one_line(loop.goal, 600))
+    head += _wanted(loop)
+    words, command = next_step(loop)
+    tail = [
+        "Next: %s" % one_line(words, 600),
+        "Run: %s" % one_line(command, 600),
+        "Do the work, then report it with gsd-fsm; never edit .gsd by hand.",
+    ]
+    for share in (1, 2, 4, 8):
+        notes, delivered = _notes(loop, nonce, 3_000 // share)
+        details = _answer(loop, nonce) + notes + _details(loop, nonce, _QUOTE // share)
+        text = "\n".join(head + details + tail)
+        if len(text) <= MAX_TEXT and len(quote(text)) <= _MAX_BYTES:
+            return text, delivered
+    return "\n".join([head[0][:200], *tail])[:MAX_TEXT], []
+
+
+def _wanted(loop: Loop) -> list[str]:
+    wants = missing(loop, latest_tree(loop))
+    lines = []
+    if wants:
+        shown = [one_line(want, 160) for want in wants[:_LISTED]]
+        more = ["and %d more" % (len(wants) - _LISTED)] if len(wants) > _LISTED else []
+        lines.append("Not done yet: %s." % "; ".join(shown + more))
+    if loop.must_not:
+        lines.append(
+            "Must not: %s." % "; ".join(one_line(text, 200) for text in loop.must_not[:_LISTED])
+        )
+    return lines
+
+
+def _notes(loop: Loop, nonce: str, room: int) -> tuple[list[str], list[int]]:
+    """As many of the undelivered notes as there is room for, the oldest first, at least one."""
+    lines: list[str] = []
+    delivered: list[int] = []
+    for note in loop.notes:
+        line = quoted("Note from the user", note["text"], nonce, min(room, 1_500))
+        room -= len(line)
+        if room < 0 and delivered:
+            break
+        lines.append(line)
+        delivered.append(note["seq"])
+    return lines, delivered
+
+
+def _answer(loop: Loop, nonce: str) -> list[str]:
+    if not loop.answer:
+        return []
+    return [
+        quoted("The user has answered; act on it", loop.answer, nonce, 600),
+        "If that was a no: gsd-fsm --loop %s pause" % loop.id,
+    ]
+
+
+def _details(loop: Loop, nonce: str, room: int) -> list[str]:
+    return _failures(loop, nonce, room) + _gap_list(loop) + _evidence(loop, nonce, room)
+
+
+def _failures(loop: Loop, nonce: str, room: int) -> list[str]:
+    lines = []
+    most = loop.limits["max_retries"]
+    for task_id in failed_tasks(loop)[:2]:
+        task = loop.tasks[task_id]
+        title = " (%s)" % one_line(task["title"], 120) if task["title"] else ""
+        lines.append(
+            "Task %s%s failed; this is retry %d of %d. Do not repeat what failed."
+            % (task_id, title, task["retries"], most)
+        )
+        lines += _errors(task["errors"], nonce, room)
+    if not lines and loop.status == "retrying" and loop.errors:
+        lines.append("The loop failed.")
+        lines += _errors(loop.errors, nonce, room)
+    return lines
+
+
+def _errors(errors: list[dict[str, Any]], nonce: str, room: int) -> list[str]:
+    """The last different errors, each with what was thought about it."""
+    lines = []
+    for error in errors:
+        lines.append(quoted("Error at event %d" % error["seq"], error["text"], nonce, room))
+        for what in ("analysis", "fix"):
+            if error[what]:
+                name = "Analysis" if what == "analysis" else "Suggested fix"
+                lines.append("%s: %s" % (name, one_line(error[what], 400)))
+    return lines
+
+
+def _gap_list(loop: Loop) -> list[str]:
+    ids = open_gaps(loop)
+    lines = []
+    for gap_id in ids[:_LISTED]:
+        gap = loop.gaps[gap_id]
+        where = " in %s" % one_line(gap["file"], 120) if gap["file"] else ""
+        again = ", reopened %d times" % gap["reopened"] if gap["reopened"] else ""
+        lines.append(
+            "Gap %s (%s%s%s): %s"
+            % (gap_id, gap["kind"], where, again, one_line(gap["description"], 240))
+        )
+    if len(ids) > _LISTED:
+        lines.append("and %d more gaps: gsd-fsm --loop %s status" % (len(ids) - _LISTED, loop.id))
+    return lines
+
+
+def _evidence(loop: Loop, nonce: str, room: int) -> list[str]:
+    """What the checks of unmet criteria returned last."""
+    lines: list[str] = []
+    for name, criterion in loop.criteria.items():
+        proof = criterion["evidence"]
+        if criterion["met"] or not proof or len(lines) >= 3:
+            continue
+        state = "stale" if criterion["stale"] else "exit code %d" % proof["exit_code"]
+        what = "Last evidence of %s: %s, %s" % (
+            one_line(name, 120),
+            one_line(proof["command"], 300),
+            state,
+        )
+        lines.append(quoted(what, proof.get("tail") or "(no output)", nonce, room))
+    return lines

@@ -1,0 +1,129 @@
+"""Sessions come and go: who owns a loop, what they are told, what is marked in the journal."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.announce import elsewhere, reminder, resumption
+from gsd_fsm.core.clock import to_iso
+from gsd_fsm.core.decide import hook_event, own_loop, unowned_loop
+from gsd_fsm.core.names import is_session
+from gsd_fsm.core.signal import is_human
+from gsd_fsm.core.table import ACTIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
+    from gsd_fsm.core.decide import Seen
+    from gsd_fsm.core.fold import World
+    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.core.signal import Signal
+
+    Event = dict[str, Any]
+
+# Errors of the client that pass by themselves.
+_PASSING = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
+_TURN_LOST = "The client, not the loop, ended the turn after block %d"
+
+
+class Talk:
+    """What is to be told once the events are acknowledged: to the model, and to the user."""
+
+    __slots__ = ("context", "notice")
+
+    def __init__(self) -> None:
+        self.context = ""
+        self.notice = ""
+
+
+def concerned(world: World, signal: Signal) -> Loop | None:
+    """The loop that a signal of this session changes; None when there is nothing to append."""
+    own = own_loop(world, signal.session)
+    if own is not None or not signal.session:
+        return own
+    if signal.event == "SessionStart" and signal.source == "clear":
+        return _left_by(world, signal.pid)
+    if signal.event == "UserPromptSubmit" and is_human(signal, ""):
+        return unowned_loop(world)
+    return None
+
+
+def _left_by(world: World, pid: int) -> Loop | None:
+    """The loop of the session that this very client process has just cleared away."""
+    return next((loop for loop in world.live() if pid and loop.owner and loop.pid == pid), None)
+
+
+def of_others(world: World, signal: Signal) -> str:
+    """What a session is told that owns no loop here; "" when there is none."""
+    if signal.event != "SessionStart":
+        return ""
+    return "\n".join(elsewhere(loop, signal.source) for loop in world.live()[:3])
+
+
+def decide_session(loop: Loop, signal: Signal, seen: Seen, now: int, talk: Talk) -> Iterator[Event]:
+    """The events of a signal that is no stop, and in `talk` what is to be told of it."""
+
+    def mark(action: str, **data: Any) -> Event:
+        if signal.pid:
+            data["pid"] = signal.pid
+        if seen.transcript is not None and action in ("bind", "prompt"):
+            data["transcript"] = seen.transcript
+        return hook_event("session", loop, signal, {"action": action, **data})
+
+    event = signal.event
+    if event == "StopFailure":
+        yield from _failed_turn(loop, signal, now)
+        return
+    if event == "PreCompact":
+        yield mark("compact", reason=signal.reason)
+        return
+    human = event == "UserPromptSubmit" and is_human(signal, (loop.said or {}).get("text", ""))
+    if event == "UserPromptSubmit" and not human:
+        return
+    lost = loop.unconfirmed
+    if lost and not (event == "SessionStart" and signal.source == "compact"):
+        reason = _TURN_LOST % lost
+        yield hook_event("stop", loop, signal, {"code": "client", "reason": reason})
+        talk.notice = "gsd-fsm: loop %s: %s. It is %s and goes on with this session." % (
+            loop.id,
+            reason[0].lower() + reason[1:],
+            loop.status,
+        )
+    if event == "SessionEnd":
+        yield mark("end", reason=signal.reason)
+        return
+    bound = loop.owner != signal.session
+    if bound:
+        yield mark("bind", source=signal.source or "prompt")
+    if event == "SessionStart":
+        yield mark("start", source=signal.source)
+        talk.context = resumption(loop)
+        return
+    yield mark("prompt")
+    talk.context = resumption(loop) if bound else reminder(loop)
+    if bound:
+        talk.context = "This session now owns the loop below.\n" + talk.context
+
+
+def _failed_turn(loop: Loop, signal: Signal, now: int) -> Iterator[Event]:
+    """The client could not finish a turn: wait for what passes by itself, pause for the rest."""
+    if loop.status not in ACTIVE:
+        return
+    error = signal.error if is_session(signal.error) else "unknown"
+    if error in _PASSING:
+        data: dict[str, Any] = {"for": "throttled", "reason": "the client reports %s" % error}
+        until = _reset_time(signal.message, now)
+        if until:
+            data["until"] = to_iso(until)
+        yield hook_event("wait", loop, signal, data)
+    else:
+        reason = "the client could not finish the turn: %s" % error
+        yield hook_event("pause", loop, signal, {"code": "client", "reason": reason})
+
+
+def _reset_time(message: str, now: int) -> int:
+    """When the limit ends, if the client said so as a moment (`…|1794787200`); 0 when not."""
+    moment = message.rpartition("|")[2].strip()
+    if not (moment.isdecimal() and len(moment) == 10):
+        return 0
+    until = int(moment) * 1000
+    return until if now < until < now + 8 * 86_400_000 else 0

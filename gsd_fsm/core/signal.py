@@ -1,0 +1,120 @@
+"""What a client tells a hook: untrusted, in many spellings, read into one shape."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.codec import digest_of, parse_json
+from gsd_fsm.core.dialect import block_cap, client_of, ended_its_turn, event_of, is_quiet
+from gsd_fsm.core.names import session_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId")
+_TRANSCRIPT = ("transcript_path", "transcriptPath")
+_FOLDERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
+_TAG = "<loop-complete>"
+_END = "</loop-complete>"
+_FENCES = ("```", "~~~")
+# What a client writes itself where a human would.
+_MACHINE = ("<task-notification", "<system-reminder")
+
+
+class Signal:
+    """One call of the hook, by the copy of this name. Everything absent is empty."""
+
+    __slots__ = (
+        "active", "background", "cap", "client", "copy", "digest", "error", "event", "folders",
+        "message", "pid", "prompt", "quiet", "reason", "session", "source", "transcript",
+    )  # fmt: skip
+
+    def __init__(self, text: str, copy: str, env: Callable[[str], str]) -> None:
+        payload = parse_json(text)
+        if type(payload) is not dict:
+            raise ValueError("not a JSON object")
+        self.client = client_of(payload, env)
+        self.event = event_of(payload)
+        if self.event == "Stop" and not ended_its_turn(payload, self.client):
+            self.event = ""
+        self.session = session_name(_first(payload, _SESSION))
+        self.transcript = _first(payload, _TRANSCRIPT)
+        self.folders = _folders(payload)
+        self.message = _first(payload, ("last_assistant_message", "prompt_response"))
+        self.active = payload.get("stop_hook_active") is True
+        self.background = _running(payload.get("background_tasks"))
+        self.source = _first(payload, ("source",))
+        self.reason = _first(payload, ("reason", "trigger"))
+        self.prompt = _first(payload, ("prompt",))
+        self.error = _first(payload, ("error",))
+        self.quiet = is_quiet(self.client, env("AI_AGENT"))
+        self.cap = block_cap(self.client, env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"))
+        pid = env("CLAUDE_PID")
+        self.pid = int(pid) if pid.isdecimal() and len(pid) < 12 else 0
+        self.copy = copy
+        self.digest = digest_of(text)
+
+    def members(self) -> dict[str, str]:
+        """The optional members of an event."""
+        named = {"session": self.session, "client": self.client}
+        return {name: value for name, value in named.items() if value}
+
+
+def _first(payload: dict[str, Any], names: tuple[str, ...]) -> str:
+    for name in names:
+        value = payload.get(name)
+        if type(value) is str:
+            return value
+    return ""
+
+
+def _folders(payload: dict[str, Any]) -> list[str]:
+    found = []
+    for name in _FOLDERS:
+        value = payload.get(name)
+        if type(value) is list and value:
+            value = value[0]
+        if type(value) is str and value:
+            found.append(value)
+    return found
+
+
+def _running(tasks: Any) -> list[tuple[str, str]]:
+    """The kind and id of every background task that still runs."""
+    if type(tasks) is not list:
+        return []
+    return [
+        (str(task.get("type", "")), session_name(str(task.get("id", ""))))
+        for task in tasks
+        if type(task) is dict and task.get("status", "running") == "running"
+    ]
+
+
+def is_human(signal: Signal, told: str) -> bool:
+    """Whether a person wrote this prompt: not the client, and not we (`told`: our last text)."""
+    prompt = signal.prompt.strip()
+    return not prompt.startswith(_MACHINE) and (not told or told not in prompt)
+
+
+def claims_completion(message: str) -> bool:
+    """Whether the message ends with the completion mark, outside of every code fence."""
+    text = message.rstrip()
+    last = text[text.rfind("\n") + 1 :].strip()
+    if text.endswith(_END):
+        opened = text.rfind(_TAG)
+    elif last == _TAG:
+        opened = len(text) - len(_TAG)
+    else:
+        return False
+    return opened >= 0 and not _inside_fence(text[:opened])
+
+
+def _inside_fence(text: str) -> bool:
+    fence = ""
+    for line in text.split("\n"):
+        start = line.strip()
+        if fence:
+            if start[:3] == fence and not start.strip(fence[0]):
+                fence = ""
+        elif start[:3] in _FENCES:
+            fence = start[:3]
+    return bool(fence)
