@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 import orjson
+from bench_hook import bench_hook
 from synthetic import write_journal
 
 from gsd_fsm.bulk import fast_loads
@@ -33,7 +34,7 @@ WRITERS = 8
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("CLAUDE", "GSD_", "AI_", "PYTHON"))}
 
 
-def interleave(rounds: int, **works: Callable[[], float | None]) -> dict[str, list[float]]:
+def interleave(rounds: int, **works: Callable[[], object]) -> dict[str, list[float]]:
     """Seconds of each work in each round; a work may measure itself and return its seconds."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for done in range(rounds):
@@ -41,7 +42,7 @@ def interleave(rounds: int, **works: Callable[[], float | None]) -> dict[str, li
             print(f"\r  round {done + 1}/{rounds} {name:<20}", end="", file=sys.stderr, flush=True)
             began = time.perf_counter()
             own = work()
-            times[name].append(time.perf_counter() - began if own is None else own)
+            times[name].append(own if isinstance(own, float) else time.perf_counter() - began)
     print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
     return times
 
@@ -223,6 +224,7 @@ def main() -> None:
     print("Ratio by medians (by the best of each round).")
     with tempfile.TemporaryDirectory(prefix="gsd-fsm-bench-") as name:
         folder = Path(name)
+        bench_hook(folder / "hook", ENV, EVENTS, ROUNDS * 6, interleave, row)
         bench_verbs(folder)
         bench_append(folder)
         bench_replay(folder)

@@ -1,70 +1,121 @@
-"""A whole loop in a temporary project: fail, retry, gap, fix, pause, resume, complete, replay."""
+"""An agent that stops too early, lies, fails and at last succeeds, held by the real hook.
+
+The agent is a script; the hook is the file that real agents run, as a process of its own.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import gsd_fsm
 from gsd_fsm.caller import CLIENTS
 
-STORY: tuple[tuple[str, tuple[str, ...], int], ...] = (
-    ("Two tasks, at most one retry each, no questions asked.",
-     ("start", "execute", "Add a login page", "--task", "T01:Form", "--task", "T02:Session",
-      "--mode", "yolo", "--max-retries", "1"), 0),
-    ("The first task fails, and is retried.", ("task", "T01", "running"), 0),
-    ("", ("fail", "T01", "--error", "AssertionError: no <form> in the page"), 0),
-    ("", ("task", "T01", "running"), 0),
-    ("", ("task", "T01", "complete", "--commit", "1a2b3c4"), 0),
-    ("Done already? The state machine knows better.", ("complete",), 4),
-    ("A gap is found, fixed and closed.",
-     ("gap", "found", "--kind", "stub", "--file", "login.py", "--description", "logout does nothing"),
-     0),
-    ("", ("gap", "close", "G1"), 0),
-    ("A token in an error text is not kept.", ("task", "T02", "running"), 0),
-    ("", ("fail", "T02", "--error", "401 for https://me:hunter2hunter2@example.org", "--class", "logic"),
-     0),
-    ("The retries are used up: the loop pauses, it never spins.",
-     ("fail", "T02", "--error", "401 again", "--class", "logic"), 0),
-    ("", ("next",), 0),
-    ("", ("resume",), 4),
-    ("A human extends the limit, and the loop goes on where it was.",
-     ("resume", "--add-retries", "1"), 0),
-    ("", ("task", "T02", "running"), 0),
-    ("", ("task", "T02", "complete"), 0),
-    ("", ("complete",), 0),
-    ("What happened? The journal tells, every line verified.", ("replay",), 0),
-    ("", ("why",), 0),
-    ("", ("fsck",), 0),
-)  # fmt: skip
+HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
+SESSION = "demo-session"
+WRONG = "def add(a, b):\n    return a - b\n"
+RIGHT = "def add(a, b):\n    return a + b\n"
+TEST = (
+    "from calc import add\nassert add(2, 2) == 4, f'add(2, 2) is {add(2, 2)}'\nprint('1 passed')\n"
+)
+
+
+class Stage:
+    """A temporary project, the command, the hook, and a voice."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "project"
+        self.project.mkdir()
+        agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
+        env = {name: value for name, value in os.environ.items() if name not in agents}
+        for name, place in (
+            ("HOME", ""),
+            ("XDG_STATE_HOME", "state"),
+            ("XDG_CONFIG_HOME", "config"),
+        ):
+            env[name] = str(folder / place)
+        self.env = env
+        self.agent = {**env, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": SESSION}
+        tty = sys.stdout.isatty()
+        self.bold, self.dim, self.plain = ("\033[1m", "\033[2m", "\033[0m") if tty else ("", "", "")
+
+    def tell(self, text: str) -> None:
+        print(f"\n{self.bold}# {text}{self.plain}", flush=True)
+
+    def run(self, *words: str, by_agent: bool = False, expected: int = 0) -> None:
+        """A command, by the user or by the agent; its exit code must be the expected one."""
+        shown = " ".join(f'"{word}"' if " " in word else word for word in words)
+        print(
+            f"{self.bold}{'agent' if by_agent else 'you'}$ gsd-fsm {shown}{self.plain}", flush=True
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "gsd_fsm", *words],
+            cwd=self.project, env=self.agent if by_agent else self.env, check=False,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        if done.returncode != expected:
+            raise SystemExit(f"the demo expected exit code {expected}, got {done.returncode}")
+
+    def signal(self, event: str, **facts: object) -> dict[str, object]:
+        """What the hook answers to the client."""
+        payload = {"hook_event_name": event, "session_id": SESSION, "cwd": str(self.project)}
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", str(HOOK), "demo"], input=json.dumps({**payload, **facts}),
+            cwd=self.project, env=self.env, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        return json.loads(done.stdout) if done.stdout else {}
+
+    def stop(self, message: str, *, blocked: bool) -> None:
+        """The agent wants to end its turn; the hook must decide as expected."""
+        print(f"{self.bold}agent:{self.plain} {message}", flush=True)
+        answer = self.signal("Stop", last_assistant_message=message)
+        if (answer.get("decision") == "block") is not blocked:
+            raise SystemExit(f"the demo expected another decision than {answer}")
+        word, text = ("BLOCK", answer["reason"]) if blocked else ("ALLOW", answer["systemMessage"])
+        body = str(text).replace("\n", f"{self.plain}\n      {self.dim}")
+        print(
+            f"{self.bold}hook: {word}{self.plain}\n      {self.dim}{body}{self.plain}", flush=True
+        )
+
+
+def play(stage: Stage) -> None:
+    code, test = stage.project / "calc.py", stage.project / "test_calc.py"
+    code.write_text(WRONG)
+    test.write_text(TEST)
+    stage.tell("You want a thing done, and a command that proves it.")
+    check = f'tests="{sys.executable}" -B test_calc.py'
+    stage.run(
+        "start", "goal", "add() adds", "--check", check, "--mode", "yolo", "--max-iterations", "6"
+    )
+    stage.tell("You ask an agent. Its session now owns the loop.")
+    stage.signal("UserPromptSubmit", prompt="Please make add() work.")
+    print(f"{stage.bold}you:{stage.plain} Please make add() work.")
+    stage.tell("It stops too early.")
+    stage.stop("I had a look. It should be fine.", blocked=True)
+    stage.tell("It lies about being done.")
+    stage.stop("All tests pass.\n<loop-complete>all criteria met</loop-complete>", blocked=True)
+    stage.tell("It tries, and fails: the engine runs the check and keeps the evidence.")
+    stage.run("check", by_agent=True, expected=7)
+    stage.stop("I think the test is wrong.", blocked=True)
+    stage.tell("Declaring it met does not help.")
+    stage.run("criterion", "tests", "met", by_agent=True, expected=4)
+    stage.tell("It mends the code, proves it, and says so.")
+    code.write_text(RIGHT)
+    stage.run("check", by_agent=True)
+    stage.stop("Fixed.\n<loop-complete>tests pass</loop-complete>", blocked=False)
+    stage.tell("What happened? The journal tells, every line verified.")
+    stage.run("replay")
+    stage.run("why")
+    stage.run("fsck")
 
 
 def main() -> int:
-    bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
     with tempfile.TemporaryDirectory(prefix="gsd-fsm-demo-") as folder:
-        project = Path(folder, "project")
-        project.mkdir()
-        home = {
-            "HOME": folder,
-            "XDG_STATE_HOME": f"{folder}/state",
-            "XDG_CONFIG_HOME": f"{folder}/config",
-        }
-        agent = {name for _, markers, session in CLIENTS for name in (*markers, session)}
-        env = {k: v for k, v in os.environ.items() if k not in agent} | home
-        for title, command, expected in STORY:
-            if title:
-                print(f"\n{bold}# {title}{plain}")
-            shown = " ".join(f'"{word}"' if " " in word else word for word in command)
-            print(f"{bold}$ gsd-fsm {shown}{plain}", flush=True)
-            done = subprocess.run(
-                [sys.executable, "-m", "gsd_fsm", *command], cwd=project, env=env, check=False,
-                stderr=subprocess.STDOUT,
-            )  # fmt: skip
-            if done.returncode != expected:
-                print(f"the demo expected exit code {expected}, got {done.returncode}")
-                return 1
+        play(Stage(Path(folder)))
     return 0
 
 

@@ -8,6 +8,8 @@ line before `,"sum"`. It is compared as bytes: hex read as a number would take `
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -33,12 +35,13 @@ else:
             return JSONDecoder(parse_constant=settings.parse_constant).scan_once
 
     try:
-        from _sha2 import sha256
-    except ImportError:
-        try:
+        # Not by trial: a module that is not there is dearer than one that is.
+        if sys.version_info >= (3, 12):
+            from _sha2 import sha256
+        else:
             from _sha256 import sha256
-        except ImportError:
-            from hashlib import sha256
+    except ImportError:
+        from hashlib import sha256
 
 MAX_LINE = 65_536
 MAX_DEPTH = 16

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Event = dict[str, Any]
 
 _LOCK_SECONDS = 2.0
+# An agent waits for every answer: the snapshot helps from here on.
+_SMALL = 1 << 14
 
 
 def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
         return {}
     told: list[str] = []
     for gsd in projects:
-        journal = Journal(gsd, _LOCK_SECONDS)
+        journal = Journal(gsd, _LOCK_SECONDS, small=_SMALL)
         try:
             world = journal.glance()
             if not is_registered(world.journal, gsd):

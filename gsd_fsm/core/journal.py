@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 JOURNAL_NAME = "journal.jsonl"
 # Below this size every reading verifies the whole journal; above it the snapshot may help.
 SMALL = 1 << 18
-# A process that appends once saves the snapshot at every 64th event; one that stays, far less often.
-SNAPSHOT_EVERY = 64
+# A process that appends once saves the snapshot at every 32nd event; one that stays, far less often.
+SNAPSHOT_EVERY = 32
 SNAPSHOT_RARELY = 1024
 
 
@@ -58,9 +58,11 @@ class Journal:
         lock_seconds: float = 10.0,
         now: Callable[[], int] = now_ms,
         keep: str | None = None,
+        small: int | None = None,
     ) -> None:
         self.path = path
         self.keep = keep
+        self.small = SMALL if small is None else small
         self.lock_seconds = lock_seconds
         self.now = now
         self.world = World(keep)
@@ -95,7 +97,7 @@ class Journal:
                 size = system.fstat(fd).st_size
                 self.world, self.at = World(self.keep), Position()
                 self._file = file_id(fd)
-                if cached and size > SMALL:
+                if cached and size > self.small:
                     self.world, self.at = load_snapshot(directory, fd, size) or (
                         self.world,
                         self.at,
@@ -198,7 +200,7 @@ class Journal:
         known = self.at.sum and size >= self.at.offset
         if not known or read_at(fd, self.at.offset - len(mark), len(mark)) != mark:
             self.world, self.at = World(self.keep), Position()
-            if size > SMALL:
+            if size > self.small:
                 self.world, self.at = load_snapshot(directory, fd, size) or (self.world, self.at)
         before = self.world.seq
         self.at.torn = 0  # somebody else may have mended it

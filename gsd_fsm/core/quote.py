@@ -9,7 +9,7 @@ from __future__ import annotations
 from gsd_fsm.core.sanitize import display
 
 # Tags by which clients mark what is theirs.
-_TAGS = (
+_MARKUP = (
     "system-reminder", "system", "hook_prompt", "hook_context", "task-notification", "command-",
     "qwen:", "function_calls", "invoke", "antml", "loop-complete", "user-prompt-submit-hook",
 )  # fmt: skip
@@ -22,7 +22,7 @@ def tame(text: str) -> str:
     first, *rest = text.replace("</", "<\\/").split("<")
     parts = [first]
     for part in rest:
-        parts.append("&lt;" if part.lstrip().lower().startswith(_TAGS) else "<")
+        parts.append("&lt;" if part.lstrip().lower().startswith(_MARKUP) else "<")
         parts.append(part)
     return "".join(parts)
 

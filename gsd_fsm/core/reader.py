@@ -9,7 +9,7 @@ gives; a test compares them.
 from __future__ import annotations
 
 from gsd_fsm.core.codec import MAX_DEPTH, SUM_TAIL, decode_line, dumps
-from gsd_fsm.core.events import MILLIS, check_payload, check_time, load_event
+from gsd_fsm.core.events import check_payload, check_time, is_millis, load_event
 from gsd_fsm.core.payloads import PAYLOADS
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ def into_fold(world: World, loads: Callable[[bytes], Any] = decode_line) -> Call
             if data is None:
                 return take_whole(line, line[start:split])
         ts = line[start - _TIME : start].decode()
-        if ts[:20] != second or ts[20:] not in MILLIS:
+        if ts[:20] != second or not is_millis(ts[20:]):
             check_time(ts)
             second = ts[:20]
         event["seq"] = seq

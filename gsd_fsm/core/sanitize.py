@@ -12,12 +12,13 @@ _DECEPTIVE = frozenset(
     + list(range(0x2060, 0x2070))
     + list(range(0xFE00, 0xFE10))
     + list(range(0xFFF0, 0xFFFC))
-    + list(range(0xE0000, 0xE1000))
 )
+_TAGS = range(0xE0000, 0xE1000)  # letters without a glyph
 
 
 def _visible(character: str) -> str:
-    if character.isprintable() and ord(character) not in _DECEPTIVE:
+    code = ord(character)
+    if character.isprintable() and code not in _DECEPTIVE and code not in _TAGS:
         return character
     return "\\u{%x}" % ord(character)
 
