@@ -48,7 +48,7 @@ hook: $(READY)
 	$(RUN)/python scripts/build_hook.py
 
 e2e: $(READY)
-	$(RUN)/python -m pytest -q -n 2 -m e2e
+	$(RUN)/python -m pytest -q -m e2e tests/e2e
 
 test-windows: $(READY)
 	scripts/test-windows

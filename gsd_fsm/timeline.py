@@ -48,7 +48,7 @@ def what_changed(event: Event) -> str:
             f"{data['for']}: {data.get('question') or data.get('reason') or ''}".rstrip(": ")
         )
     if kind == "complete":
-        return _short(data.get("summary", ""))
+        return _short(data.get("summary", "the completion rule held"))
     if kind == "session":
         return _short(
             " ".join(data[name] for name in ("action", "source", "reason") if data.get(name))
@@ -91,8 +91,8 @@ def aftermath(event: Event, later: Event | None) -> str:
 
 def follows(event: Event, later: Event) -> bool:
     """Whether this later event shows what became of a block."""
-    told = "stop" in later["data"] or later["type"] in ("stop", "wait", "pause")
-    return later["loop"] == event["loop"] and later["seq"] > event["seq"] and told
+    after = later["loop"] == event["loop"] and later["seq"] > event["seq"]
+    return after and later["type"] in DECISIONS
 
 
 def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, str]:
@@ -115,3 +115,11 @@ def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, s
     if loop.status == "paused" and source != "paused":
         return "allow", str(loop.pause_code), f"The loop paused: {loop.pause_reason}{numbers}."
     return "none", kind, f"Event {kind}: {what_changed(event)}; {source} → {loop.status}{numbers}."
+
+
+def undecided(log: str, since: str) -> str:
+    """What the hook could not decide since this time, by the last line of its log; "" for nothing."""
+    last = log.rstrip("\n").rpartition("\n")[2]
+    return (
+        f" The hook could not decide a later stop (.gsd/hook.log): {last}" if last > since else ""
+    )

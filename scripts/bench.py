@@ -224,7 +224,14 @@ def main() -> None:
     print("Ratio by medians (by the best of each round).")
     with tempfile.TemporaryDirectory(prefix="gsd-fsm-bench-") as name:
         folder = Path(name)
-        bench_hook(folder / "hook", ENV, EVENTS, ROUNDS * 6, interleave, row)
+        bench_hook(
+            folder / "hook",
+            env=ENV,
+            events=EVENTS,
+            rounds=ROUNDS * 6,
+            interleave=interleave,
+            row=row,
+        )
         bench_verbs(folder)
         bench_append(folder)
         bench_replay(folder)

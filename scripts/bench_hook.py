@@ -111,6 +111,7 @@ def fresh_snapshot(project: Path) -> None:
 
 def bench_hook(
     folder: Path,
+    *,
     env: dict[str, str],
     events: int,
     rounds: int,

@@ -16,6 +16,9 @@ from gsd_fsm.core.sanitize import display
 
 # command -> module, in the order in which `--help` lists them
 COMMANDS = {
+    "init": "setup",
+    "uninstall": "setup",
+    "doctor": "setup",
     "start": "start",
     "status": "look",
     "next": "look",
@@ -41,6 +44,8 @@ COMMANDS = {
     "complete": "flow",
     "replay": "audit",
     "fsck": "fsck",
+    "hook": "hook",
+    "simulate": "simulate",
     "graph": "machine",
     "config": "settings",
     "ps": "places",

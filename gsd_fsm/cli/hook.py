@@ -6,15 +6,7 @@ import os
 
 import click
 
-import gsd_fsm
 from gsd_fsm.cli.call import Call, verb
-
-HOOK_NAME = "gsd_fsm_hook.py"
-
-
-def hook_path() -> str:
-    """The hook that came with this version."""
-    return os.path.join(os.path.dirname(os.path.abspath(gsd_fsm.__file__)), HOOK_NAME)
 
 
 @click.command()
@@ -25,10 +17,12 @@ def hook(call: Call, *, show_path: bool) -> None:
 
     Always exits with 0; what it could not do stands on stderr and in .gsd/hook.log.
     """
-    if show_path:
-        call.answer({"path": hook_path()}, hook_path())
-        return
     from gsd_fsm.core.entry import main
+    from gsd_fsm.installer import packaged_hook
 
+    if show_path:
+        path = str(packaged_hook())
+        call.answer({"path": path}, path)
+        return
     os.chdir(call.start_directory)
     main("cli")

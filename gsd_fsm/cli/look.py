@@ -10,8 +10,10 @@ from gsd_fsm.cli.call import Call, head, require_trust, verb
 from gsd_fsm.cli.voice import say
 from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import NotFound, UsageError
+from gsd_fsm.core.disk import READ, open_directory, open_regular
+from gsd_fsm.core.errors import GsdError, NotFound, UsageError
 from gsd_fsm.core.fold import World
+from gsd_fsm.core.log import LOG_NAME
 from gsd_fsm.core.places import is_registered
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.core.table import ACTIVE
@@ -64,7 +66,7 @@ def next_(call: Call) -> None:
 def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop, or that of event SEQ, was allowed or blocked."""
     from gsd_fsm.replay import Replay
-    from gsd_fsm.timeline import DECISIONS, aftermath, explain_decision, follows
+    from gsd_fsm.timeline import DECISIONS, aftermath, explain_decision, follows, undecided
 
     replay = Replay(call.journal())
     replay.run()
@@ -93,8 +95,10 @@ def why(call: Call, *, seq: int | None) -> None:
 
     replay.run(see)
     settle(replay.world)
+    log = _hook_log(replay.journal.path)
     if not decided:
-        raise NotFound("no stop of this loop was decided yet", "gsd-fsm status")
+        more = undecided(log, "").strip() or "gsd-fsm status"
+        raise NotFound("no stop of this loop was decided yet", more)
     event, source = decided[0]
     later: list[dict[str, Any]] = []
     replay.run(lambda other, _world: later.append(other) if follows(event, other) else None)
@@ -103,9 +107,21 @@ def why(call: Call, *, seq: int | None) -> None:
         raise UsageError(f"event {seq} belongs to no loop", "gsd-fsm replay lists the events")
     decision, code, reason = explain_decision(event, replay.world.loops[event["loop"]], source)
     reason += aftermath(event, later[0] if later else None)
+    if seq is None:
+        reason += undecided(log, event["ts"])
     facts = {"loop": event["loop"], "seq": event["seq"], "type": event["type"]}
     words = {"block": "Blocked", "allow": "Allowed"}.get(decision, "No stop")
     call.answer(
         {**facts, "decision": decision, "code": code, "why": reason},
         display(f"{words} ({code}) at event {event['seq']}, {event['ts']}. {reason}"),
     )
+
+
+def _hook_log(gsd: str) -> str:
+    """What the hook could not do; "" when there is nothing to read."""
+    try:
+        fd = open_regular(open_directory(gsd), LOG_NAME, READ)
+        with open(fd, "rb") as file:
+            return file.read(1 << 20).decode("ascii", "replace")
+    except (OSError, GsdError):
+        return ""

@@ -132,10 +132,14 @@ def wait_notice(loop: Loop, question: str) -> str:
 
 
 def completion_notice(loop: Loop) -> str:
-    return "gsd-fsm: loop %s completed after %d iterations; its story: gsd-fsm --loop %s replay" % (
-        loop.id,
-        loop.iteration,
-        loop.id,
+    return (
+        "gsd-fsm: loop %s completed after %d iteration%s; its story: gsd-fsm --loop %s replay"
+        % (
+            loop.id,
+            loop.iteration,
+            "" if loop.iteration == 1 else "s",
+            loop.id,
+        )
     )
 
 

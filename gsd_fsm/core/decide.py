@@ -38,7 +38,7 @@ class Seen:
 
     __slots__ = ("commit", "disabled", "nonce", "tool", "transcript")
 
-    def __init__(self, nonce: str = "", disabled: bool = False) -> None:
+    def __init__(self, nonce: str = "", disabled: str = "") -> None:
         self.nonce = nonce
         self.disabled = disabled
         self.tool = False
@@ -76,16 +76,19 @@ def own_or_first(world: World, signal: Signal) -> Loop | None:
 def answered_before(world: World, signal: Signal, now: int) -> Verdict | None:
     """The answer that another copy of the hook has already given to this very stop."""
     for loop in world.loops.values():
-        said = loop.said
-        if (
-            said is not None
-            and loop.owner == signal.session
-            and said["stop"] == signal.digest
-            and said["copy"] != signal.copy
-            and abs(now - ms_of(said["ts"])) <= _TOGETHER_MS
-        ):
-            return Verdict(said["blocks"], said["text"])
+        if loop.owner == signal.session and by_another_copy(loop.said, signal, now):
+            return Verdict(loop.said["blocks"], loop.said["text"])
     return None
+
+
+def by_another_copy(last: dict[str, Any] | None, signal: Signal, now: int) -> bool:
+    """Whether another copy of the hook has just dealt with this very signal."""
+    return (
+        last is not None
+        and last["signal"] == signal.digest
+        and last["copy"] != signal.copy
+        and abs(now - ms_of(last["ts"])) <= _TOGETHER_MS
+    )
 
 
 def hook_event(kind: str, loop: Loop, signal: Signal, data: dict[str, Any]) -> Event:
@@ -96,7 +99,7 @@ def decide_stop(
     loop: Loop, signal: Signal, seen: Seen, now: int, verdict: Verdict
 ) -> Iterator[Event]:
     """The events of this stop, and in `verdict` what is to be told once they are acknowledged."""
-    about: dict[str, Any] = {"stop": signal.digest, "active": signal.active}
+    about: dict[str, Any] = {"signal": signal.digest, "active": signal.active}
     if signal.copy:
         about["copy"] = signal.copy
 
@@ -108,7 +111,9 @@ def decide_stop(
     if loop.owner != signal.session:
         yield hook_event("session", loop, signal, {"action": "bind"})
     if seen.disabled:
-        yield allow("stop", code="disabled", reason="The hook is switched off")
+        yield allow(
+            "stop", code="disabled", reason="The hook is switched off by %s" % seen.disabled
+        )
         return
     if loop.status == "waiting" and loop.wait_for == "throttled":
         yield hook_event("resume", loop, signal, {"reason": "the client works again"})

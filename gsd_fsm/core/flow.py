@@ -97,7 +97,7 @@ def fact_said(loop: Loop, event: dict[str, Any]) -> None:
         "ts": event["ts"],
         "blocks": blocks,
         "copy": data.get("copy", ""),
-        "stop": data["stop"],
+        "signal": data["signal"],
         "text": data.get("reason" if blocks else "said", ""),
     }
     loop.unconfirmed = event["seq"] if blocks else 0
@@ -191,6 +191,8 @@ def fact_session(loop: Loop, event: dict[str, Any]) -> None:
     data = event["data"]
     action = data["action"]
     loop.pid = data.get("pid", loop.pid)
+    if "signal" in data:
+        loop.heard = {"ts": event["ts"], "signal": data["signal"], "copy": data.get("copy", "")}
     _fact_transcript(loop, event)
     if action == "bind":
         loop.owner = event["session"]

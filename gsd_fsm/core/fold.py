@@ -64,7 +64,7 @@ class World:
             loop.last_seq = seq
             if event["by"] in _ALIVE:
                 loop.idle = 0
-            elif "stop" in event["data"]:
+            elif "signal" in event["data"]:
                 fact_said(loop, event)
         if ts < self.ts:
             self.backwards += 1

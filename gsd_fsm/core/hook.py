@@ -30,7 +30,7 @@ _SMALL = 1 << 14
 
 def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     """The answer to this signal, {} for none. Everything it rests on is acknowledged."""
-    disabled = getenv("GSD_FSM_DISABLE") == "1"
+    disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
     if disabled and signal.event != "Stop":
         return {}
     told: list[str] = []
@@ -55,18 +55,21 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
 
 
 def _append(journal: Journal, decide: Callable[[World, int], Iterable[Event]]) -> None:
+    trusted = journal.world.journal
+
     def allow(world: World) -> None:
-        if not is_registered(world.journal, journal.path):
-            raise CannotWrite("the journal was replaced by one that is not trusted")
+        if world.journal != trusted:
+            raise CannotWrite("the journal was replaced")
 
     journal.transact(decide, allow)
 
 
-def _stop(journal: Journal, world: World, signal: Signal, disabled: bool) -> dict[str, Any] | None:
+def _stop(journal: Journal, world: World, signal: Signal, disabled: str) -> dict[str, Any] | None:
     if own_or_first(world, signal) is None and answered_before(world, signal, now_ms()) is None:
         return None
     verdict = Verdict()
-    disabled = disabled or exists(join(journal.path, "STOP"))
+    if not disabled and exists(join(journal.path, "STOP")):
+        disabled = ".gsd/STOP"
 
     def decide(world: World, now: int) -> Iterable[Event]:
         before = answered_before(world, signal, now)

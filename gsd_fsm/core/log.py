@@ -37,7 +37,7 @@ def complain(error: BaseException | str, places: list[str]) -> None:
 
 def _in_words(error: BaseException) -> str:
     if isinstance(error, GsdError):
-        return error.message
+        return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
     if isinstance(error, OSError):
         return explain(error)
     return "%s: %s" % (type(error).__name__, error)

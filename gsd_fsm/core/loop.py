@@ -22,7 +22,8 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     # who it belongs to; whether a human spoke since the last wait, pause or iteration
     ("owner", None), ("client", None), ("pid", None), ("prompted", True),
     # what the hook has seen and said; a block is unconfirmed until the next signal of its session
-    ("transcript", None), ("commit", None), ("background", []), ("said", None), ("unconfirmed", 0),
+    ("transcript", None), ("commit", None), ("background", []), ("said", None), ("heard", None),
+    ("unconfirmed", 0),
     # counting
     ("iteration", 0), ("last_iteration", None), ("round", 0), ("stuck", 0), ("idle", 0),
     ("progress", ""), ("moved", False), ("advanced", False), ("last_unmet", None), ("active_ms", 0),

@@ -138,7 +138,7 @@ def _one_of(*words: str) -> Any:
 
 # What the hook adds to the event in which it decides a stop: which call it was, which of its copies
 # was called, and whether the client says that it is going on already.
-_STOP: dict[str, Any] = {"stop": str, "copy": str, "active": bool}
+_STOP: dict[str, Any] = {"signal": str, "copy": str, "active": bool}
 # An allow may be told to the user; the text of a block is its `reason`.
 _ALLOW: dict[str, Any] = {**_STOP, "said": str}
 
@@ -202,6 +202,7 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "session": (("action",), {
         "action": _one_of("bind", "release", "start", "prompt", "compact", "end"),
         "source": str, "reason": str, "pid": _is_count, "transcript": _is_count,
+        "signal": str, "copy": str,
     }),
     "checkpoint": (("name",), {"name": str, "commit": str, "task": is_id}),
 }  # fmt: skip

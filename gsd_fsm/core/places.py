@@ -24,6 +24,8 @@ from gsd_fsm.core.errors import CannotWrite, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Iterator
+
     from gsd_fsm.core.disk import Directory
 
 GSD = ".gsd"
@@ -73,18 +75,17 @@ def parent_of(path: str) -> str:
     return head or "/"
 
 
-def _walk_up(start: str) -> list[str]:
+def _walk_up(start: str) -> Iterator[str]:
     """The directories from here up to the git top, without HOME, the root and what is above."""
     forbidden = _file_id(home()) if home() else None
     path = start
-    found: list[str] = []
     while True:
         above = parent_of(path)
         if above == path or path in ("", "/") or _file_id(path) == forbidden:
-            return found
-        found.append(path)
+            return
+        yield path
         if exists(join(path, ".git")):
-            return found
+            return
         path = above
 
 
@@ -98,7 +99,7 @@ def find_gsd(start: str) -> str:
 
 def new_gsd(start: str) -> str:
     """Where a new `.gsd` belongs: the git top, else here; never HOME or the root."""
-    above = _walk_up(start)
+    above = list(_walk_up(start))
     if not above:
         raise NotFound(
             "%s is no place for a project: it is your home or the root directory" % start,

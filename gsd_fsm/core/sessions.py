@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.announce import elsewhere, reminder, resumption
 from gsd_fsm.core.clock import to_iso
-from gsd_fsm.core.decide import hook_event, own_loop, unowned_loop
+from gsd_fsm.core.decide import by_another_copy, hook_event, own_loop, unowned_loop
 from gsd_fsm.core.names import is_session
 from gsd_fsm.core.signal import is_human
 from gsd_fsm.core.table import ACTIVE
@@ -67,9 +67,12 @@ def decide_session(loop: Loop, signal: Signal, seen: Seen, now: int, talk: Talk)
             data["pid"] = signal.pid
         if seen.transcript is not None and action in ("bind", "prompt"):
             data["transcript"] = seen.transcript
-        return hook_event("session", loop, signal, {"action": action, **data})
+        heard = {"signal": signal.digest, "copy": signal.copy}
+        return hook_event("session", loop, signal, {"action": action, **data, **heard})
 
     event = signal.event
+    if by_another_copy(loop.heard, signal, now):
+        return
     if event == "StopFailure":
         yield from _failed_turn(loop, signal, now)
         return

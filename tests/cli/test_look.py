@@ -245,12 +245,14 @@ JSON_STORY = (
     *("gap close G1", "gap reopen G1", "gap close G1", "verified pass", "criterion c met"),
     *("check", "exit-signal", "review begun", "review passed", "stage intent", "spend 0.1"),
     *("note n", "mode yolo", "wait q", "answer a", "pause", "resume", "task T1 complete", "why"),
+    *("init --yes", "doctor", "uninstall --yes", "hook --path", "simulate script.txt"),
     *("complete", "replay", "fsck", "graph", "config", "ps", "trust", "start goal g", "cancel"),
 )
 
 
 def test_every_command_prints_exactly_one_json_object(here: Here) -> None:
     assert {line.split()[0] for line in JSON_STORY} == set(COMMANDS)
+    (here.root / "script.txt").write_text("start goal g\n")
     appended = 0
     for line in JSON_STORY:
         answer = here.ok(*line.split(), "--json")

@@ -1,0 +1,234 @@
+"""`init`, `uninstall`, `doctor`: the hook in the settings of Claude Code."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from gsd_fsm import installer, plugin
+from gsd_fsm.cli.call import MANY, Call, verb
+from gsd_fsm.cli.voice import counted, say
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.errors import CheckFailed, UsageError
+from gsd_fsm.core.redact import redact
+from gsd_fsm.core.sanitize import display
+from gsd_fsm.files import Change, carry_out
+from gsd_fsm.interpreter import Interpreter, choose
+from gsd_fsm.registration import DEFAULT_CAP, EVENTS, ours
+
+LONGEST_LINE = 200
+DECLINED = 130
+SCOPE = click.Choice(installer.SCOPES)
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+_STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "red")}
+
+
+@click.command()
+@click.option("--scope", type=SCOPE, help="Which settings file; without it: local, at home: user.")
+@click.option("--plugin", "directory", metavar="DIR", help="Write a plugin directory instead.")
+@click.option(
+    "--raise-cap",
+    "cap",
+    type=click.IntRange(DEFAULT_CAP + 1, MANY),
+    metavar="N",
+    help="Let the client honour N blocks in a row without a tool call, not 8.",
+)
+@click.option("--python", metavar="PATH", help="The interpreter that runs the hook.")
+@click.option("--yes", is_flag=True, help="Do not ask before writing.")
+@verb
+def init(
+    call: Call,
+    *,
+    scope: str | None,
+    directory: str | None,
+    cap: int | None,
+    python: str | None,
+    yes: bool,
+) -> None:
+    """Install the hook for Claude Code: show what changes, ask, write.
+
+    user: every project of yours (~/.claude/settings.json). project: everybody who works here
+    (.claude/settings.json). local: this project, you alone (.claude/settings.local.json). The
+    client reads the files of the directory it is started in: start it at the project's top.
+    """
+    if directory is not None:
+        if scope or cap is not None:
+            wrong = "--scope" if scope else "--raise-cap"
+            raise UsageError(
+                f"{wrong} has no effect in a plugin", "gsd-fsm init --scope user --raise-cap N"
+            )
+        _write_plugin(call, Path(call.start_directory, directory), choose(python), yes)
+        return
+    meant = scope or installer.default_scope(call.start_directory)
+    found = choose(python)
+    hook = installer.hook_change()
+    raised = None if cap is None else str(cap)
+    settings, record = installer.plan_install(meant, call.start_directory, found, raised)
+    changed = _ask(call, [settings, hook], yes)
+    installer.install(hook, settings, record)
+    notes = _notes(call.start_directory, meant, settings.path)
+    facts = {
+        "scope": meant,
+        "settings": str(settings.path),
+        "hook": str(hook.path),
+        "python": found.path,
+        "changed": changed,
+        "notes": notes,
+    }
+    state = "Installed" if changed else "Nothing to change: installed already"
+    lines = [
+        f"{state} for {counted(len(EVENTS), 'event')} ({meant}): {settings.path}",
+        f"The hook is run by {found.path}, Python {found.version}. Try it: {call.command} doctor",
+        *(f"! {note}" for note in notes),
+    ]
+    if cap is None and record.cap is None:
+        lines.append(
+            f"A loop with an idle limit above {DEFAULT_CAP} also needs: {call.command} init --raise-cap N"
+        )
+    call.answer(facts, "\n".join(lines))
+
+
+def _write_plugin(call: Call, directory: Path, python: Interpreter, yes: bool) -> None:
+    changes = plugin.plan(directory, python.path)
+    changed = _ask(call, changes, yes, in_full=False)
+    for change in changes:
+        carry_out(change)
+    installer.warm(python.path, directory / "hooks")
+    state = "Wrote" if changed else "Nothing to change in"
+    use = f"claude --plugin-dir {shlex.quote(str(directory))}"
+    words = f"{state} the plugin {directory}\nUse it: {use}"
+    call.answer({"plugin": str(directory), "python": python.path, "changed": changed}, words)
+
+
+def _notes(start: str, scope: str, path: Path) -> list[str]:
+    """What the user should know besides."""
+    places = installer.survey(start)
+    notes = [place.problem for place in places if place.problem]
+    notes += [
+        f"disableAllHooks is set in {place.path}: the client runs no hook at all"
+        for place in places
+        if place.document.get("disableAllHooks")
+    ]
+    others = [place.scope for place in places if place.scope != scope and ours(place.document)]
+    others += ["plugin"] if plugin.enabled([place.document for place in places]) else []
+    if others:
+        notes.append(f"also installed: {', '.join(others)}. Each stop is counted once all the same")
+    if scope != "user" and installer.is_shared(path):
+        notes.append(f"{path} holds paths of this machine: keep it out of commits")
+    return notes
+
+
+@click.command()
+@click.option("--scope", type=SCOPE, help="Which settings file.")
+@click.option("--all", "everywhere", is_flag=True, help="Every settings file on this machine.")
+@click.option("--yes", is_flag=True, help="Do not ask before writing.")
+@verb
+def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> None:
+    """Take the hook out of the settings again; journals stay.
+
+    A file that nobody changed since `init` gets its old bytes back; else only what is ours goes.
+    """
+    if scope and everywhere:
+        raise UsageError("--scope and --all exclude each other", "leave one of them out")
+    for place in installer.survey(call.start_directory):
+        if place.problem and scope in (None, place.scope):
+            raise UsageError(place.problem, "mend that place; nothing was changed")
+    installed = installer.settings_with_us(call.start_directory)
+    here = {name: path for path, name in installed.items() if name in installer.SCOPES}
+    if scope is None and not everywhere and len(here) > 1:
+        raise UsageError(
+            f"which one? the hook is installed for {', '.join(here)}",
+            "gsd-fsm uninstall --scope …, or --all",
+        )
+    chosen = list(installed) if everywhere else [p for n, p in here.items() if scope in (None, n)]
+    changes = [installer.plan_removal(path) for path in chosen]
+    _ask(call, changes, yes)
+    for change in changes:
+        installer.remove(change)
+    left = installer.settings_with_us(call.start_directory)
+    if not left:
+        installer.remove_hook()
+    lines = [f"Taken out of {path}" for path in chosen] or ["The hook is not installed there."]
+    lines += [f"Still installed ({name}): {path}" for path, name in left.items()]
+    facts = {"removed": [str(path) for path in chosen], "left": [str(path) for path in left]}
+    call.answer(facts, "\n".join(lines))
+
+
+def _ask(call: Call, changes: list[Change], yes: bool, *, in_full: bool = True) -> bool:
+    """Whether anything is to be changed; it is shown, and somebody has agreed."""
+    due = [change for change in changes if change.before != change.after]
+    if not call.json:
+        for change in due:
+            shown = _diff(change) if in_full and change.path.suffix != ".py" else _name(change)
+            for line in shown:
+                say(line)
+    if not due or yes:
+        return bool(due)
+    if call.json or sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError("this asks first, and nobody can answer", "add --yes")
+    if not click.confirm("Write this?", err=True):
+        say("Nothing was changed.", err=True)
+        raise click.exceptions.Exit(DECLINED)
+    return True
+
+
+def _name(change: Change) -> list[str]:
+    name = display(str(change.path))
+    if change.after is None:
+        return [f"removes {name}"]
+    verb = "writes" if change.before is None else "replaces"
+    return [f"{verb} {name} ({counted(len(change.after), 'byte')})"]
+
+
+def _diff(change: Change) -> list[str]:
+    """The change line by line, without secrets that stand nearby."""
+    if change.after is None:
+        return _name(change)
+    name = display(str(change.path))
+    old, new = (
+        (text or b"").decode("utf-8", "replace").splitlines()
+        for text in (change.before, change.after)
+    )
+    return [
+        click.style(display(redact(line))[:LONGEST_LINE], fg=_COLOURS.get(line[:1]))
+        for line in difflib.unified_diff(old, new, name, name, lineterm="")
+    ]
+
+
+@click.command()
+@click.option("--plugin", "directory", metavar="DIR", help="Examine this plugin directory too.")
+@verb
+def doctor(call: Call, *, directory: str | None) -> None:
+    """Run the installed hook with hostile inputs, and tell what is wrong and how to mend it.
+
+    The commands are read back from the settings and run as they stand there, in a temporary home:
+    no loop of yours is touched. Exit code 0 if all is well, 7 if not, 3 if nothing is installed.
+    """
+    from gsd_fsm.doctor import examine
+
+    place = None if directory is None else Path(call.start_directory, directory)
+    rows = examine(call.start_directory, place)
+    failed = [row for row in rows if row.state == "failed"]
+    lines: list[str] = []
+    where = ""
+    for row in rows:
+        if row.where != where:
+            where = row.where
+            lines.append(click.style(where, bold=True))
+        mark, colour = _STATES[row.state]
+        time = "" if row.ms is None else f"{row.ms} ms"
+        lines.append(
+            f"  {click.style(mark, fg=colour)} {row.name:<38}{time:>8}  {display(row.told)}".rstrip()
+        )
+        if row.state != "ok" and row.fix:
+            lines.append(f"      → {display(row.fix)}")
+    lines.append("All is well." if not failed else f"{counted(len(failed), 'check')} failed.")
+    told = [{**row._asdict(), "fix": row.fix if row.state != "ok" else ""} for row in rows]
+    facts = {"ok": not failed, "rows": told}
+    say(dumps(facts) if call.json else "\n".join(lines))
+    if failed:
+        raise click.exceptions.Exit(CheckFailed.exit_code)

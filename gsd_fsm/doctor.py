@@ -1,0 +1,147 @@
+"""Whether the installed hook works: what the settings say, and what happens when it is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gsd_fsm.core.errors import GsdError, NotFound, UsageError
+from gsd_fsm.files import content_of
+from gsd_fsm.installer import client_directory, packaged_hook, survey
+from gsd_fsm.interpreter import ask, flaw
+from gsd_fsm.json_text import NotJson
+from gsd_fsm.plugin import HOOKS, ROOT, enabled, is_ours, read_json
+from gsd_fsm.probes import Probe, trials, world
+from gsd_fsm.record import recall
+from gsd_fsm.registration import EVENTS, MODULE, TIMEOUT, entry, ours, require_shape
+from gsd_fsm.surroundings import Row, surroundings
+
+
+class Source(NamedTuple):
+    """A file that registers hooks with the client, and the command that would mend it."""
+
+    where: str
+    path: Path
+    document: Any
+    problem: str
+    fix: str
+
+
+def examine(start: str, plugin: Path | None) -> list[Row]:
+    """Every check with its outcome; NotFound if our hook is not installed here at all."""
+    found = list(_sources(start, plugin))
+    installed = [source for source in found if source.problem or ours(source.document)]
+    if not any(ours(source.document) for source in found):
+        broken = "".join(f"; {source.problem}" for source in installed)
+        raise NotFound(f"the hook is not installed here{broken}", "gsd-fsm init")
+    rows = [row for source in installed for row in _examine(source)]
+    documents = {source.where: source.document for source in found}
+    return rows + list(surroundings(start, documents))
+
+
+def _sources(start: str, plugin: Path | None) -> Iterator[Source]:
+    places = survey(start)
+    for place in places:
+        fix = f"gsd-fsm init --scope {place.scope}"
+        yield Source(f"{place.scope} settings", place.path, place.document, place.problem, fix)
+    if plugin is not None and not is_ours(plugin):
+        raise UsageError(f"{plugin} is not a plugin of gsd-fsm", "gsd-fsm init --plugin DIR")
+    given = [plugin] if plugin is not None else []
+    for directory in (*given, *_enabled_plugins([place.document for place in places])):
+        # The client replaces this inside each argument before it starts the hook.
+        root = json.dumps(str(directory))[1:-1].encode()
+        content = (content_of(directory / HOOKS) or b"").replace(ROOT.encode(), root)
+        try:
+            document, problem = require_shape(content.decode("utf-8", "replace")), ""
+        except NotJson as error:
+            document, problem = {}, f"{directory / HOOKS}: {error}"
+        fix = f"gsd-fsm init --plugin {directory}"
+        yield Source("plugin", directory / HOOKS, document, problem, fix)
+
+
+def _enabled_plugins(documents: list[Any]) -> list[Path]:
+    """Where the client keeps our plugin, if it was installed and is switched on."""
+    known = read_json(client_directory() / "plugins" / "installed_plugins.json")
+    try:
+        return [
+            Path(each["installPath"])
+            for name in enabled(documents)
+            for each in known["plugins"][name]
+        ]
+    except (TypeError, KeyError):
+        return []
+
+
+def _examine(source: Source) -> Iterator[Row]:
+    if source.problem:
+        yield Row(source.where, "settings", "failed", source.problem, "mend the file")
+        return
+    found = ours(source.document)
+    missing = [event for event in EVENTS if event not in {each.event for each in found}]
+    told = f"not registered for {', '.join(missing)}" if missing else f"all {len(EVENTS)} events"
+    yield Row(source.where, "events", _state(not missing), told, source.fix)
+    hooks = {json.dumps(each.hook, sort_keys=True): each.hook for each in found}
+    for hook in hooks.values():
+        yield from _examine_hook(source, hook)
+
+
+def _state(good: Any) -> str:
+    return "ok" if good else "failed"
+
+
+def _examine_hook(source: Source, hook: dict[str, Any]) -> Iterator[Row]:
+    args = hook.get("args")
+    words = [hook.get("command"), *(args if isinstance(args, list) else [])]
+    python, *rest = [str(word) for word in words]
+    directory, name = rest[-2:] if len(rest) > 1 else ("", "")
+    current = entry(python, directory, name)
+    good = {**hook, "timeout": TIMEOUT} == current
+    told = "as this version writes it" if good else "not as this version writes it"
+    yield Row(source.where, "command", _state(good), told, source.fix)
+    seconds = hook.get("timeout")
+    told = f"{seconds:g} seconds" if isinstance(seconds, int | float) else "not set"
+    yield Row(source.where, "timeout", _state(seconds == TIMEOUT), told, source.fix)
+    if not isinstance(args, list):
+        return  # a line for a shell: what it would do depends on the shell
+    yield from _interpreter(source, python, Path(directory))
+    yield from _hook_file(source, Path(directory) / f"{MODULE}.py")
+    limit = seconds if isinstance(seconds, int | float) and 0 < seconds <= 60 else TIMEOUT
+    yield from _run(source, [python, *rest], limit)
+
+
+def _interpreter(source: Source, python: str, directory: Path) -> Iterator[Row]:
+    problem = flaw(python)
+    try:
+        found = ask(python)[0] if not problem else None
+    except GsdError as error:
+        found, problem = None, error.message
+    if found is None:
+        yield Row(source.where, "interpreter", "failed", f"{python} {problem}", source.fix)
+        return
+    yield Row(source.where, "interpreter", "ok", f"{python}, Python {found.version}")
+    record = recall(source.path)
+    if record is not None and record.python == python and record.version != found.version:
+        told = f"it was Python {record.version} when the hook was installed"
+        yield Row(source.where, "upgraded", "note", told, source.fix)
+    kept = any((directory / "__pycache__").glob(f"{MODULE}*.{found.tag}.pyc"))
+    told = "kept" if kept else f"none for Python {found.version}: a slow first start"
+    yield Row(source.where, "bytecode", "ok" if kept else "note", told, source.fix)
+
+
+def _hook_file(source: Source, path: Path) -> Iterator[Row]:
+    content = content_of(path)
+    if content is None:
+        yield Row(source.where, "hook file", "failed", f"{path} is missing", source.fix)
+        return
+    same = content == content_of(packaged_hook())
+    told = str(path) if same else f"{path} is of another version of gsd-fsm"
+    yield Row(source.where, "hook file", _state(same), told, source.fix)
+
+
+def _run(source: Source, command: list[str], seconds: float) -> Iterator[Row]:
+    with world() as scratch:
+        scratch.start_loop()
+        for name, ran, problem in trials(Probe(scratch, command, seconds)):
+            yield Row(source.where, name, _state(not problem), problem, source.fix, ran.ms)

@@ -1,0 +1,84 @@
+"""Files of other programs and of our own installation: read whole, replaced in one step."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from gsd_fsm.core.disk import explain
+from gsd_fsm.core.errors import CannotWrite, UsageError
+
+
+class Change(NamedTuple):
+    """What a file is to become; None is no file."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    private: bool = False
+
+
+def target_of(path: Path) -> Path:
+    """The file that is really meant: a link is followed, so that it stays a link."""
+    try:
+        real = Path(os.path.realpath(path))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be followed: {explain(error)}", "mend the link") from error
+    if path.is_symlink() and not real.exists():
+        raise UsageError(f"{path} is a link that leads nowhere", f"make {real}, or remove the link")
+    return real
+
+
+def content_of(path: Path) -> bytes | None:
+    """The bytes of a plain file, None if there is none."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UsageError(f"{path} is not a plain file", "move it away and look at it")
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise CannotWrite(
+            f"{path} cannot be read: {explain(error)}", "give yourself the right to read it"
+        ) from error
+
+
+def carry_out(change: Change) -> None:
+    """Make the change in one step, if the file is still what the change was made for."""
+    path = change.path
+    if content_of(path) != change.before:
+        raise CannotWrite(f"{path} was changed in the meantime", "run the command again")
+    try:
+        if change.after is None:
+            path.unlink()
+        else:
+            _replace(path, change.after, 0o600 if change.private else 0o644)
+    except OSError as error:
+        raise CannotWrite(
+            f"{path} cannot be written: {explain(error)}",
+            "give yourself the right to write it and its directory",
+        ) from error
+
+
+def _replace(path: Path, content: bytes, mode: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        mode = stat.S_IMODE(path.stat().st_mode)
+    if not mode & 0o222:
+        raise CannotWrite(f"{path} is read-only", f"chmod u+w {path}")
+    fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise

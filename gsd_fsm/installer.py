@@ -1,0 +1,257 @@
+"""Putting the hook into the settings of Claude Code, and taking it out again without a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gsd_fsm
+from gsd_fsm.core.disk import explain
+from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
+from gsd_fsm.core.places import home, new_gsd
+from gsd_fsm.files import Change, carry_out, content_of, target_of
+from gsd_fsm.interpreter import SWITCHES, Interpreter
+from gsd_fsm.json_text import NotJson, root
+from gsd_fsm.record import (
+    Record,
+    all_records,
+    data_directory,
+    fingerprint,
+    forget,
+    recall,
+    remember,
+)
+from gsd_fsm.registration import (
+    MODULE,
+    TIMEOUT,
+    WARM_CODE,
+    cap_in,
+    entry,
+    ours,
+    require_shape,
+    with_cap,
+    with_us,
+    without_cap,
+    without_us,
+)
+
+SCOPES = ("user", "project", "local")
+_BOM = "\ufeff"
+
+
+class Place(NamedTuple):
+    """A settings file that the client would read here."""
+
+    scope: str
+    path: Path
+    document: Any
+    problem: str
+
+
+def packaged_hook() -> Path:
+    """The hook that came with this version."""
+    return Path(gsd_fsm.__file__).with_name(f"{MODULE}.py")
+
+
+def installed_hook() -> Path:
+    """The copy that settings name: it outlives the environment that this program is installed in."""
+    return data_directory() / "hook" / f"{MODULE}.py"
+
+
+def client_directory() -> Path:
+    """Where Claude Code keeps the settings of the user."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path(home(), ".claude"))
+
+
+def settings_path(scope: str, start: str) -> Path:
+    if scope == "user":
+        return client_directory() / "settings.json"
+    name = "settings.json" if scope == "project" else "settings.local.json"
+    return Path(new_gsd(start)).parent / ".claude" / name
+
+
+def default_scope(start: str) -> str:
+    """In a project its file that is not shared, since the hook's paths are those of one machine."""
+    try:
+        new_gsd(start)
+    except NotFound:
+        return "user"
+    return "local"
+
+
+def survey(start: str) -> list[Place]:
+    """The settings files that the client would read here, each with what is wrong with it."""
+    scopes = SCOPES if default_scope(start) == "local" else ("user",)
+    return [_look(scope, settings_path(scope, start)) for scope in scopes]
+
+
+def _look(scope: str, path: Path) -> Place:
+    try:
+        real = target_of(path)
+        content = content_of(real)
+        document = {} if content is None else root(_text(real, content)).value
+    except GsdError as error:
+        return Place(scope, path, {}, error.message)
+    return Place(scope, real, document, "")
+
+
+def _text(path: Path, content: bytes) -> str:
+    """The settings as text that can be edited, or UsageError naming the place that is wrong."""
+    try:
+        text = content.decode("utf-8").removeprefix(_BOM)
+        require_shape(text)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{path}: line {line}: not UTF-8", "save the file as UTF-8") from error
+    except NotJson as error:
+        raise UsageError(
+            f"{path}: not settings that can be edited: {error}",
+            "mend that place; nothing was changed",
+        ) from error
+    return text
+
+
+def _bytes(text: str, like: bytes | None) -> bytes:
+    mark = _BOM if like is not None and like.startswith(_BOM.encode()) else ""
+    try:
+        return (mark + text).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            "a path has bytes that JSON cannot hold", "install gsd-fsm under another path"
+        ) from error
+
+
+def hook_change() -> Change:
+    source = content_of(packaged_hook())
+    if source is None:
+        raise CannotWrite(f"{packaged_hook()} is missing", "install gsd-fsm again")
+    return Change(installed_hook(), content_of(installed_hook()), source, private=True)
+
+
+def plan_install(
+    scope: str, start: str, python: Interpreter, cap: str | None
+) -> tuple[Change, Record]:
+    """The change of the settings, and what to remember of it."""
+    path = target_of(settings_path(scope, start))
+    before = content_of(path)
+    text = "{}\n" if before is None else _text(path, before)
+    known = recall(path)
+    if before is None:
+        original = None
+    elif known is not None and known.describes(before):
+        original = known.original
+    else:
+        original = _bytes(_without(text, known), before)
+    hook = entry(python.path, str(installed_hook().parent), f"settings-{scope}")
+    after = with_us(text, hook)
+    set_by_us = known.cap if known is not None else None
+    if cap is not None and cap_in(root(text).value) != cap:
+        after, set_by_us = with_cap(after, cap), cap
+    written = _bytes(after, before)
+    made = not path.parent.exists() or (known is not None and known.made_directory)
+    record = Record(
+        path, original, fingerprint(written), made, set_by_us, python.path, python.version
+    )
+    return Change(path, before, written), record
+
+
+def install(hook: Change, settings: Change, record: Record) -> None:
+    """The hook first, then the memory, then the settings: at no moment do they name what is not."""
+    if hook.before != hook.after:
+        # Bytecode is told apart by time and size only.
+        shutil.rmtree(hook.path.parent / "__pycache__", ignore_errors=True)
+        carry_out(hook)
+    warm(record.python, hook.path.parent)
+    if settings.before != settings.after:
+        remember(record)
+        carry_out(settings)
+
+
+def warm(python: str, directory: Path) -> None:
+    """Run the hook once, so that its bytecode is there when it is needed; CannotWrite if it fails."""
+    try:
+        done = subprocess.run(
+            [python, *SWITCHES, "-c", WARM_CODE, str(directory)],
+            input=b"{}\n",
+            capture_output=True,
+            timeout=TIMEOUT,
+            cwd=directory,  # no project
+            env={**os.environ, "CLAUDE_PROJECT_DIR": str(directory)},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = explain(error) if isinstance(error, OSError) else f"no answer in {TIMEOUT} seconds"
+        raise CannotWrite(f"{python} cannot run the hook: {why}", "--python PATH") from error
+    if done.returncode or done.stdout:
+        told = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise CannotWrite(f"{python} cannot run the hook: {told}", "name another with --python")
+
+
+def _without(text: str, known: Record | None) -> str:
+    original = _text(known.settings, known.original) if known and known.original else "{}"
+    text = without_us(text, original)
+    if known and known.cap is not None and cap_in(root(text).value) == known.cap:
+        text = without_cap(text, original)
+    return text
+
+
+def plan_removal(path: Path) -> Change:
+    """The settings as they were, or without what is ours where somebody else has written since."""
+    before, known = content_of(path), recall(path)
+    if before is None or (known is not None and known.describes(before)):
+        after = known.original if known is not None and before is not None else None
+        return Change(path, before, after)
+    left = _without(_text(path, before), known)
+    emptied = known is not None and known.original is None and root(left).value == {}
+    return Change(path, before, None if emptied else _bytes(left, before))
+
+
+def remove(change: Change) -> None:
+    known = recall(change.path)
+    if change.before != change.after:
+        carry_out(change)
+    if change.after is None and known is not None and known.made_directory:
+        with contextlib.suppress(OSError):  # somebody else has put something there
+            change.path.parent.rmdir()
+    forget(change.path)
+
+
+def settings_with_us(start: str) -> dict[Path, str]:
+    """Every settings file that has our hook, here or elsewhere on this machine, and its scope."""
+    found = {place.path: place.scope for place in survey(start) if ours(place.document)}
+    for record in all_records():
+        try:
+            content = content_of(record.settings)
+        except GsdError:
+            content = MODULE.encode()  # who cannot look must not say that it is gone
+        if content is not None and MODULE.encode() in content:
+            found.setdefault(record.settings, "elsewhere")
+    return found
+
+
+def remove_hook() -> None:
+    """Leave nothing in the user's data directory."""
+    for record in all_records():
+        forget(record.settings)
+    shutil.rmtree(installed_hook().parent, ignore_errors=True)
+    for directory in (data_directory() / "installed", data_directory()):
+        with contextlib.suppress(OSError):  # other things are kept there
+            directory.rmdir()
+
+
+def is_shared(path: Path) -> bool:
+    """Whether git would take the file into a commit."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(path.parent), "check-ignore", "-q", str(path)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    except OSError:
+        return False
+    return done.returncode == 1

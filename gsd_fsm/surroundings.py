@@ -1,0 +1,119 @@
+"""What decides about the hook besides itself: switches, the client's cap, the disk, the journal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gsd_fsm.core.disk import join
+from gsd_fsm.core.errors import GsdError, NotFound
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.places import find_gsd, is_registered
+from gsd_fsm.fsck import examine
+from gsd_fsm.registration import CAP, DEFAULT_CAP, cap_in
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_REMOTE = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vboxsf", "fuse.vmhgfs-fuse")
+
+
+class Row(NamedTuple):
+    """One check: `ok`, `failed`, or a `note` on what works but should be known."""
+
+    where: str
+    name: str
+    state: str
+    told: str = ""
+    fix: str = ""
+    ms: int | None = None
+
+
+def surroundings(start: str, documents: dict[str, Any]) -> Iterator[Row]:
+    """What the settings, the environment and the project here have to say."""
+    for where, document in documents.items():
+        if document.get("disableAllHooks"):
+            told = "disableAllHooks is set: the client runs no hook at all"
+            yield Row(where, "switch", "failed", told, "take disableAllHooks out of that file")
+    if os.environ.get("GSD_FSM_DISABLE") == "1":
+        told = "GSD_FSM_DISABLE=1 switches every loop off"
+        yield Row("here", "switch", "note", told, "unset GSD_FSM_DISABLE")
+    cap, told = _cap(documents)
+    yield Row("here", "client's cap", "ok", told)
+    try:
+        gsd = find_gsd(start)
+    except NotFound:
+        yield Row("here", "project", "ok", "no loop was started here yet")
+        return
+    stop = join(gsd, "STOP")
+    if os.path.lexists(stop):
+        told = f"{stop} switches every loop here off"
+        yield Row("here", "switch", "note", told, f"rm {shlex.quote(stop)}")
+    kind = mount_of(os.path.realpath(gsd), _mounts())
+    if kind in _REMOTE:
+        told = f"{gsd} is on {kind}: locks and syncs there are not to be relied on"
+        yield Row("here", "disk", "note", told, "keep the project on a local disk")
+    yield from _journal(gsd, cap)
+
+
+def _cap(documents: dict[str, Any]) -> tuple[int, str]:
+    """How many blocks in a row the client honours, 0 for any number, and who says so."""
+    found = [(where, cap_in(document)) for where, document in documents.items()]
+    # The client puts the settings over the environment, and the nearer file over the farther.
+    for where, value in [*reversed(found), ("the environment", os.environ.get(CAP))]:
+        if value is not None and value.lstrip("-").isdecimal():
+            return max(int(value), 0), f"{value} blocks in a row, from {where}"
+    return DEFAULT_CAP, f"{DEFAULT_CAP} blocks in a row, its default"
+
+
+def _mounts() -> list[str]:
+    try:
+        return _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+
+
+def mount_of(path: str, mounts: list[str]) -> str:
+    """The kind of file system the path is on, "" if the list of mounts does not tell."""
+    best, kind = -1, ""
+    for line in mounts:
+        left, dash, right = line.partition(" - ")
+        if not dash or len(left.split()) < 5:
+            continue
+        point = left.split()[4].encode("utf-8", "surrogateescape")
+        for octal in (b"\\040", b"\\011", b"\\012", b"\\134"):
+            point = point.replace(octal, bytes([int(octal[1:], 8)]))
+        mounted = os.fsdecode(point)
+        inside = path == mounted or path.startswith(mounted.rstrip("/") + "/")
+        # Of two mounts at one place the later one is seen.
+        if inside and len(mounted) >= best:
+            best, kind = len(mounted), right.split()[0]
+    return kind
+
+
+def _journal(gsd: str, cap: int) -> Iterator[Row]:
+    journal = Journal(gsd)
+    try:
+        report = examine(journal)
+    except NotFound:
+        yield Row("here", "journal", "ok", "no loop was started here yet")
+        return
+    except GsdError as error:
+        yield Row("here", "journal", "failed", error.message, error.hint)
+        return
+    if report["damage"]:
+        first = report["damage"][0]
+        told = f"corrupt at line {first['line']}, byte {first['offset']}: {first['what']}"
+        yield Row("here", "journal", "failed", told, "gsd-fsm fsck --repair")
+        return
+    yield Row("here", "journal", "ok", f"{report['events']} good events")
+    if report["events"] and not is_registered(journal.world.journal, gsd):
+        told = "the journal is not trusted: the hook passes it over"
+        yield Row("here", "trust", "note", told, "look with 'gsd-fsm replay', then 'gsd-fsm trust'")
+    for loop in journal.world.live():
+        idle = loop.limits.get("idle_limit", 0)
+        if cap and not 0 < idle <= cap:
+            told = f"loop {loop.id} may idle {idle or 'for ever'}, beyond the client's cap of {cap}"
+            fix = f"gsd-fsm init --raise-cap {idle or 100}"
+            yield Row("here", "client's cap", "note", told, fix)

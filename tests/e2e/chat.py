@@ -1,0 +1,127 @@
+"""A headless session of the client: prompts go in, a stream of JSON comes out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+PATIENCE = 60  # seconds until a session that says nothing more is given up
+HEADLESS = (
+    "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+    "--include-hook-events", "--dangerously-skip-permissions",
+)  # fmt: skip
+
+
+class Chat:
+    """One process of the client, from its start until it is closed or killed."""
+
+    def __init__(
+        self, command: list[str], project: Path, env: dict[str, str], before: tuple[str, ...]
+    ) -> None:
+        self.said: list[Json] = []
+        self._changed = threading.Condition()
+        self.process = subprocess.Popen(
+            [*before, command[0], *HEADLESS, *command[1:]],
+            cwd=project,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        with self.process.stdout:
+            for line in self.process.stdout:
+                with self._changed:
+                    self.said.append(_message(line))
+                    self._changed.notify_all()
+
+    def ask(self, prompt: str) -> Json:
+        """Say something to the agent; the result of the turn that follows."""
+        before = len(self.results)
+        self.tell(prompt)
+        return self.result(before + 1)
+
+    def tell(self, prompt: str) -> None:
+        message = {"type": "user", "message": {"role": "user", "content": prompt}}
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def result(self, number: int) -> Json:
+        """The end of the turn with this number, counted from 1."""
+        self.until(lambda: len(self.results) >= number, f"result {number}")
+        return self.results[number - 1]
+
+    def until(self, condition: Callable[[], Any], what: str) -> None:
+        """Wait for something to be true after one more message of the client."""
+        with self._changed:
+            if not self._changed.wait_for(condition, PATIENCE):
+                raise AssertionError(f"no {what}; the client said:\n{self.shown}")
+
+    @property
+    def results(self) -> list[Json]:
+        return self.of("result")
+
+    def of(self, kind: str, subtype: str | None = None) -> list[Json]:
+        """The messages of a type, and of a subtype where one is named."""
+        return [
+            message
+            for message in self.said
+            if message["type"] == kind and subtype in (None, message.get("subtype"))
+        ]
+
+    @property
+    def session(self) -> str:
+        """The id of the session, known since its first message."""
+        self.until(lambda: self.said, "message")
+        return str(self.said[0]["session_id"])
+
+    def hooks(self, event: str) -> list[Json]:
+        """How each hook of this event ended: `exit_code`, `stdout`, `stderr`, `outcome`."""
+        ended = self.of("system", "hook_response")
+        return [message for message in ended if message["hook_event"] == event]
+
+    @property
+    def told(self) -> str:
+        """What hooks said to the user."""
+        return "\n".join(it["content"] for it in self.of("system", "informational"))
+
+    @property
+    def shown(self) -> str:
+        return "\n".join(json.dumps(message, ensure_ascii=False) for message in self.said)
+
+    def close(self) -> int:
+        """End the session as a user does; the exit code of the client."""
+        assert self.process.stdin
+        self.process.stdin.close()
+        code = self.process.wait(PATIENCE)
+        self._reader.join()
+        return code
+
+    def terminate(self) -> None:
+        """End the client politely, whatever it does now."""
+        self.process.terminate()
+        self.close()
+
+    def kill(self) -> None:
+        """End the client in the middle of what it does."""
+        self.process.kill()
+        self.close()
+
+
+def _message(line: str) -> Json:
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return {"type": "stderr", "text": line}

@@ -1,0 +1,74 @@
+"""Execute loops with the real client: retries, pauses and questions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.fake_model import Turn, bash, say
+from tests.e2e.rig import Rig
+
+pytestmark = pytest.mark.e2e
+
+
+def failing(error: str) -> Turn:
+    return bash(f"gsd-fsm task T1 running && gsd-fsm fail T1 --error 'AssertionError: {error}'")
+
+
+def test_a_failing_task_is_retried_with_its_errors_and_then_paused(rig: Rig) -> None:
+    loop = rig.start("execute", "--mode", "yolo", "--max-retries", "2", "--task", "T1:The login")
+    rig.model.main.then(
+        failing("no cookie"),
+        say("It failed."),
+        failing("cookie expired"),
+        say("It failed again."),
+        failing("cookie lost"),
+        say("I give up."),
+    )
+    chat = rig.chat()
+    chat.ask("Do the tasks.")
+    chat.close()
+    first, second = rig.sent_back()
+    assert "this is retry 1 of 2" in first
+    assert "AssertionError: no cookie" in first
+    assert f"Run: gsd-fsm --loop {loop} task T1 running" in first
+    assert "this is retry 2 of 2" in second
+    assert "AssertionError: no cookie" in second
+    assert "AssertionError: cookie expired" in second
+    tries = ["task running", "failure", "iteration"]
+    assert rig.story(loop) == [
+        "start", "session bind", "session prompt", *tries, *tries, "task running", "failure",
+        "stop paused", "session end",
+    ]  # fmt: skip
+    assert "paused (retries): Task T1 failed after 2 retries" in chat.told
+    assert f"gsd-fsm --loop {loop} resume --add-retries 1" in chat.told
+    assert rig.status()["pause_code"] == "retries"
+    assert "retries" in rig.ok("why").out
+
+
+def test_a_question_is_answered_in_the_chat_and_the_loop_goes_on(rig: Rig) -> None:
+    loop = rig.start("execute", "--task", "T1:The login")
+    rig.model.main.then(failing("no cookie"), say("It failed."))
+    chat = rig.chat()
+    chat.ask("Do the tasks.")
+    assert rig.story(loop)[-1] == "wait human"
+    assert rig.status()["status"] == "waiting"
+    assert f"loop {loop} waits for you" in chat.told
+    rig.model.main.then(
+        bash(f"gsd-fsm --loop {loop} answer 'Yes, try again.'"),
+        say("I shall try again."),
+        bash("gsd-fsm task T1 running && gsd-fsm task T1 complete"),
+        say("The login works."),
+    )
+    chat.ask("Yes, try again.")
+    chat.close()
+    asked = rig.model.asked()[2].heard
+    assert f"gsd-fsm --loop {loop} answer TEXT" in asked
+    (sent_back,) = rig.sent_back()
+    assert "Yes, try again." in sent_back
+    assert "AssertionError: no cookie" in sent_back
+    since = rig.story(loop)[rig.story(loop).index("wait human") :]
+    assert since == [
+        "wait human", "session prompt", "answer", "iteration", "task running", "task complete",
+        "complete",
+    ]  # fmt: skip
+    assert f"loop {loop} completed after 1 iteration" in chat.told

@@ -1,0 +1,89 @@
+"""Limits with the real client: ours decide, the client's own does not get in the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.fake_model import Held, bash, refuse, say
+from tests.e2e.rig import FINISH, GOAL, Rig
+
+pytestmark = pytest.mark.e2e
+
+
+def test_an_agent_that_works_gets_25_iterations_in_one_session(rig: Rig) -> None:
+    loop = rig.start(*GOAL, "--max-iterations", "25", "--stuck-limit", "0")
+    rig.model.main.then(*[bash("true"), say("Enough for now.")] * 26)
+    chat = rig.chat()
+    chat.ask("Go on for long.")
+    chat.close()
+    told = rig.sent_back()
+    assert [f"iteration {number}/25 " in text for number, text in enumerate(told, 1)] == [True] * 25
+    assert rig.story(loop).count("iteration") == 25
+    assert rig.story(loop)[-2:] == ["pause iterations", "session end"]
+    assert "25 of 25 iterations are used" in chat.told
+    assert f"gsd-fsm --loop {loop} resume --add-iterations 10" in chat.told
+
+
+def test_an_agent_that_only_talks_is_paused_by_the_loop_and_not_by_the_client(rig: Rig) -> None:
+    loop = rig.start(*GOAL)
+    rig.model.main.then(*[say(f"Done, says number {number}.") for number in range(4)])
+    chat = rig.chat()
+    chat.ask("Ship it.")
+    chat.close()
+    assert len(rig.sent_back()) == 3
+    assert rig.story(loop)[-2:] == ["pause idle", "session end"]
+    assert "3 blocks in a row saw no activity" in chat.told
+    assert "idle" in rig.ok("why").out
+
+
+def test_a_loop_without_an_idle_limit_is_paused_before_the_client_ends_the_turn(rig: Rig) -> None:
+    loop = rig.start(*GOAL, "--idle-limit", "0", "--stuck-limit", "0")
+    rig.model.main.then(*[say(f"Done, says number {number}.") for number in range(9)])
+    chat = rig.chat()
+    chat.ask("Ship it.")
+    chat.close()
+    assert len(rig.sent_back()) == 8
+    assert rig.story(loop)[-2:] == ["pause idle", "session end"]
+    assert "the client would end the turn itself after 8" in chat.told
+
+
+def test_a_turn_that_the_user_breaks_off_is_not_taken_for_the_end_of_the_loop(rig: Rig) -> None:
+    loop = rig.start(*GOAL)
+    rig.model.main.then(say("I stop."), held := Held(say("Nobody hears this.")))
+    screen = rig.screen()
+    screen.type("Ship it.")
+    held.until_wanted()
+    screen.press("Escape")
+    screen.until("Interrupted")
+    rig.model.main.then(FINISH, say("It is shipped."))
+    screen.type("Go on, please.")
+    shown = screen.until(f"loop {loop} completed")
+    assert "the client, not the loop, ended the turn" in shown
+    assert rig.story(loop).count("stop client") == 1
+    assert rig.story(loop).count("iteration") == 1
+
+
+def test_an_overloaded_model_makes_the_loop_wait_and_costs_nothing(rig: Rig) -> None:
+    loop = rig.start(*GOAL)
+    rig.model.main.then(refuse(529, "Overloaded"))
+    chat = rig.chat(CLAUDE_CODE_MAX_RETRIES="0")
+    assert chat.ask("Ship it.")["is_error"]
+    rig.until(lambda: rig.story(loop)[-1] == "wait throttled", "wait")
+    rig.model.main.then(say("I stop."), FINISH, say("It is shipped."))
+    chat.ask("Is it better now?")
+    chat.close()
+    assert rig.story(loop).count("iteration") == 1
+    assert "failure" not in rig.story(loop)
+    assert rig.story(loop).index("resume") < rig.story(loop).index("iteration")
+    assert rig.story(loop)[-1] == "complete"
+
+
+def test_a_refused_login_pauses_the_loop(rig: Rig) -> None:
+    loop = rig.start(*GOAL)
+    rig.model.main.then(refuse(401, "invalid x-api-key"))
+    chat = rig.chat(CLAUDE_CODE_MAX_RETRIES="0")
+    assert chat.ask("Ship it.")["is_error"]
+    rig.until(lambda: "pause client" in rig.story(loop), "pause")
+    chat.close()
+    assert rig.status()["iteration"] == 0
+    assert "authentication_failed" in rig.status()["pause_reason"]

@@ -1,0 +1,58 @@
+"""The plugin, and two copies of the hook at once, with the real client."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.e2e.fake_model import say
+from tests.e2e.rig import FINISH, GOAL, Rig
+
+pytestmark = pytest.mark.e2e
+
+
+def test_the_client_finds_nothing_to_warn_of_in_the_plugin(rig: Rig) -> None:
+    rig.ok("init", "--plugin", "a plugin", "--yes")
+    done = subprocess.run(
+        [rig.claude, "plugin", "validate", "a plugin"],
+        cwd=rig.root,
+        env=rig.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "passed" in done.stdout
+    assert "warning" not in (done.stdout + done.stderr).lower()
+
+
+def test_the_plugin_alone_drives_a_loop_and_offers_its_commands(rig: Rig) -> None:
+    rig.ok("init", "--plugin", "a plugin", "--yes")
+    rig.ok("uninstall", "--scope", "project", "--yes")
+    loop = rig.start(*GOAL)
+    rig.model.main.then(say("I stop."), FINISH, say("It is shipped."), say("It is over."))
+    chat = rig.chat("--plugin-dir", "a plugin")
+    assert chat.ask("Ship it.")["result"] == "It is shipped."
+    chat.ask("/gsd-fsm:status")
+    chat.close()
+    assert len(rig.sent_back()) == 1
+    assert rig.story(loop)[-1] == "complete"
+    offered = chat.of("system", "init")[0]["slash_commands"]
+    for name in ("start", "status", "resume", "pause", "cancel", "why"):
+        assert f"gsd-fsm:{name}" in offered
+    assert "gsd-fsm status" in rig.model.asked()[-1].heard
+
+
+def test_two_copies_of_the_hook_count_one_iteration(rig: Rig) -> None:
+    rig.install("local")
+    rig.ok("init", "--plugin", "a plugin", "--yes")
+    loop = rig.start(*GOAL)
+    rig.model.main.then(say("I stop."), FINISH, say("It is shipped."))
+    chat = rig.chat("--plugin-dir", "a plugin")
+    chat.ask("Ship it.")
+    chat.close()
+    assert len(chat.hooks("Stop")) == 6
+    counted = [it for it in rig.story(loop) if not it.startswith("session")]
+    assert counted == ["start", "iteration", "criterion met", "exit", "complete"]
+    assert len(rig.sent_back()) == 1

@@ -1,0 +1,146 @@
+"""Several sessions with the real client: who owns a loop, and who is only told of it."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.e2e.fake_model import Held, bash, say
+from tests.e2e.rig import FINISH, GOAL, START, Rig
+
+pytestmark = pytest.mark.e2e
+
+
+def owners(rig: Rig, loop: str) -> list[str]:
+    """The sessions that spent the iterations of a loop."""
+    events = [event for event in rig.lines() if event["loop"] == loop]
+    return [event["session"] for event in events if event["type"] == "iteration"]
+
+
+def test_each_of_two_sessions_has_its_own_loop_and_neither_holds_the_other(rig: Rig) -> None:
+    held = Held(FINISH)
+    rig.model.main.then(START, say("I stop."), held, say("Mine is shipped."))
+    second = rig.model.lane("second", "SECOND")
+    second.then(say("Hello."), START, say("I stop, too."), FINISH, say("Mine is shipped, too."))
+    one = rig.chat()
+    one.tell("Ship it.")
+    held.until_wanted()
+    loop = rig.status()["loop"]
+    two = rig.chat()
+    assert two.ask("SECOND: hello?")["result"] == "Hello."
+    heard = rig.model.asked("second")[0].heard
+    assert f"[LOOP] gsd-fsm loop {loop}" in heard
+    assert f"belongs to session {one.session}" in heard
+    assert all(hook["stdout"] == "" for hook in two.hooks("Stop"))
+    two.ask("Start your own.")
+    (other,) = {event["loop"] for event in rig.lines()} - {None, loop}
+    held.let_go()
+    one.result(1)
+    assert (one.close(), two.close()) == (0, 0)
+    assert owners(rig, loop) == [one.session]
+    assert owners(rig, other) == [two.session]
+    for name in (loop, other):
+        assert rig.story(name)[-1] == "complete"
+    assert len(rig.sent_back()) == len(rig.sent_back("second")) == 1
+
+
+def test_a_resumed_session_goes_on_with_its_loop(rig: Rig) -> None:
+    chat, loop = rig.held_after_a_block()
+    chat.terminate()
+    rig.model.main.then(say("Here I am."), FINISH, say("It is shipped."))
+    again = rig.chat("--resume", chat.session)
+    assert again.ask("Go on.")["result"] == "It is shipped."
+    again.close()
+    assert again.session == chat.session
+    heard = rig.model.asked()[3].heard
+    assert "[LOOP RESUME]" in heard
+    assert "Goal: Ship it" in heard
+    assert "Iteration: 1 of 20" in heard
+    assert "Unmet criteria: it is shipped" in heard
+    assert owners(rig, loop) == [chat.session] * 2
+    assert "iteration 2/20" in rig.sent_back()[-1]
+    assert rig.story(loop)[-1] == "complete"
+
+
+def test_a_fork_owns_nothing_until_it_resumes_the_loop(rig: Rig) -> None:
+    chat, loop = rig.held_after_a_block()
+    chat.terminate()
+    rig.model.main.then(say("A fork."))
+    fork = rig.chat("--resume", chat.session, "--fork-session")
+    assert fork.ask("Who are you?")["result"] == "A fork."
+    assert fork.session != chat.session
+    heard = rig.model.asked()[3].heard
+    assert f"belongs to session {chat.session}" in heard
+    assert "[LOOP RESUME]" not in heard
+    assert rig.status()["owner"] == chat.session
+    rig.model.main.then(bash(f"gsd-fsm --loop {loop} resume"), say("I stop."), FINISH, say("Done."))
+    fork.ask("Take the loop over.")
+    fork.close()
+    assert owners(rig, loop) == [chat.session, fork.session]
+    assert rig.story(loop)[-1] == "complete"
+
+
+def test_a_cleared_session_takes_its_loop_along(rig: Rig) -> None:
+    loop = rig.start(*GOAL)
+    rig.model.main.then(say("I stop."), held := Held(say("Nobody hears this.")))
+    screen = rig.screen()
+    screen.type("Ship it.")
+    held.until_wanted()
+    screen.press("Escape")
+    screen.until("Interrupted")
+    screen.type("/clear")
+    rig.until(lambda: rig.story(loop).count("session bind") == 2, "second owner")
+    rig.model.main.then(say("A new start."), FINISH, say("It is shipped."))
+    screen.type("Where were we?")
+    screen.until(f"loop {loop} completed")
+    heard = rig.model.asked()[2].heard
+    assert "[LOOP RESUME]" in heard
+    assert "Iteration: 1 of 20" in heard
+    before, after = owners(rig, loop)
+    assert before != after
+    assert "iteration 2/20" in rig.sent_back()[1]
+
+
+def test_after_compaction_the_model_still_knows_the_loop(rig: Rig) -> None:
+    loop = rig.start("execute", "--task", "T1:The login")
+    fail = bash("gsd-fsm task T1 running && gsd-fsm fail T1 --error 'AssertionError: no cookie'")
+    rig.model.main.then(fail, say("It failed."))
+    chat = rig.chat()
+    chat.ask("Do the tasks.")
+    chat.ask("/compact")
+    rig.model.main.then(
+        bash(f"gsd-fsm --loop {loop} answer yes"), say("Again, then."),
+        bash("gsd-fsm task T1 running && gsd-fsm task T1 complete"), say("The login works."),
+    )  # fmt: skip
+    chat.ask("Yes.")
+    chat.close()
+    assert len(rig.model.asked("summary")) == 1
+    after = rig.model.asked()[2].text
+    assert "AssertionError: no cookie" not in after.partition("[LOOP RESUME]")[0]
+    assert "[LOOP RESUME]" in after
+    assert f"Loop: {loop} (execute, waiting)" in after
+    assert "session compact" in rig.story(loop)
+    assert all(hook["stdout"] == "" for hook in chat.hooks("SubagentStop"))
+    assert rig.story(loop)[-1] == "complete"
+
+
+def test_after_a_kill_the_next_session_hears_of_the_loop_and_can_go_on(rig: Rig) -> None:
+    chat, loop = rig.held_after_a_block()
+    chat.kill()
+    assert chat.process.returncode == -signal.SIGKILL
+    assert rig.ok("fsck", "--json").json["ok"]
+    before = rig.status()
+    resume = bash(f"gsd-fsm --loop {loop} resume")
+    rig.model.main.then(resume, say("I stop."), FINISH, say("It is shipped."))
+    heir = rig.chat()
+    assert heir.ask("What is left to do?")["result"] == "It is shipped."
+    heir.close()
+    heard = rig.model.asked()[3].heard
+    assert f"[LOOP] gsd-fsm loop {loop} (goal, running): Ship it" in heard
+    assert f"gsd-fsm --loop {loop} resume" in heard
+    assert before["iteration"] == 1
+    assert "iteration 2/20" in rig.sent_back()[1]
+    assert owners(rig, loop) == [chat.session, heir.session]
+    assert rig.status()["started"] == before["started"]
+    assert rig.story(loop)[-1] == "complete"

@@ -1,0 +1,205 @@
+"""Trouble with the real client: the session always ends, and the user can find out why."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.fake_model import Held, bash, say
+from tests.e2e.rig import FINISH, GOAL, Rig
+
+pytestmark = pytest.mark.e2e
+
+
+def hook_in_settings(rig: Rig) -> dict[str, Any]:
+    settings = json.loads((rig.root / ".claude" / "settings.json").read_bytes())
+    return dict(settings["hooks"]["Stop"][0]["hooks"][0])
+
+
+def every_file(rig: Rig) -> set[Path]:
+    return {*rig.root.rglob("*"), *Path(os.environ["XDG_STATE_HOME"]).rglob("*")}
+
+
+def test_without_a_loop_the_hook_prints_nothing_and_leaves_no_trace(rig: Rig) -> None:
+    before = every_file(rig)
+    rig.model.main.then(bash("true"), say("Hello."))
+    chat = rig.chat()
+    assert chat.ask("Hello?")["result"] == "Hello."
+    assert chat.close() == 0
+    for event in ("SessionStart", "UserPromptSubmit", "Stop"):
+        (hook,) = chat.hooks(event)
+        assert (hook["stdout"], hook["stderr"], hook["exit_code"]) == ("", "", 0)
+    assert every_file(rig) == before
+    assert chat.told == ""
+    for request in rig.model.asked():
+        assert "gsd-fsm" not in request.text
+
+
+def test_with_a_loop_that_is_over_nothing_is_printed_or_written(rig: Rig) -> None:
+    rig.start(*GOAL)
+    rig.ok("cancel")
+    journal = rig.journal.read_bytes()
+    rig.model.main.then(say("Hello."))
+    chat = rig.chat()
+    chat.ask("Hello?")
+    chat.close()
+    assert [hook["stdout"] for hook in chat.hooks("Stop")] == [""]
+    assert rig.journal.read_bytes() == journal
+    assert "LOOP" not in rig.model.asked()[0].heard
+
+
+def test_a_corrupt_journal_lets_the_session_end_and_is_named(rig: Rig) -> None:
+    rig.start(*GOAL)
+    rig.journal.write_bytes(rig.journal.read_bytes().replace(b"Ship it", b"Sink it"))
+    rig.model.main.then(say("I stop."))
+    chat = rig.chat()
+    assert chat.ask("Ship it.")["result"] == "I stop."
+    assert chat.close() == 0
+    assert "corrupt at line 2" in (rig.gsd / "hook.log").read_text()
+    why = rig.run("why")
+    assert why.code == 5
+    assert "fsck --repair" in why.err
+
+
+def test_a_journal_that_is_locked_lets_the_session_end_and_the_loop_is_not_lost(rig: Rig) -> None:
+    loop = rig.start(*GOAL)
+    held = Held(say("I stop."))
+    rig.model.main.then(held)
+    chat = rig.chat()
+    chat.tell("Ship it.")
+    held.until_wanted()
+    with (rig.gsd / "journal.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        held.let_go()
+        assert chat.result(1)["result"] == "I stop."
+    assert "iteration" not in rig.story(loop)
+    assert "lock" in (rig.gsd / "hook.log").read_text()
+    why = rig.run("why")
+    assert "hook.log" in why.out + why.err
+    rig.model.main.then(say("I stop."), FINISH, say("It is shipped."))
+    chat.ask("Go on.")
+    assert rig.story(loop)[-1] == "complete"
+    assert rig.story(loop).count("iteration") == 1
+
+
+def test_a_stop_file_switches_the_loop_off(rig: Rig) -> None:
+    loop = rig.start(*GOAL)
+    (rig.gsd / "STOP").touch()
+    rig.model.main.then(say("I stop."))
+    chat = rig.chat()
+    assert chat.ask("Ship it.")["result"] == "I stop."
+    chat.close()
+    assert "stop disabled" in rig.story(loop)
+    assert "iteration" not in rig.story(loop)
+    assert "switched off" in rig.ok("why").out
+
+
+@pytest.mark.parametrize("damage", ["raise RuntimeError", "def broken(", None])
+def test_a_broken_hook_lets_the_session_end_and_doctor_names_it(
+    rig: Rig, damage: str | None
+) -> None:
+    loop = rig.start(*GOAL)
+    (file,) = Path(os.environ["HOME"]).rglob("gsd_fsm_hook.py")
+    if damage is None:
+        file.unlink()
+    else:
+        file.write_text(damage)
+    rig.calm = False
+    rig.model.main.then(say("I stop."))
+    chat = rig.chat()
+    assert chat.ask("Ship it.")["result"] == "I stop."
+    assert chat.close() == 0
+    assert rig.story(loop) == ["start"]
+    doctor = rig.run("doctor")
+    assert doctor.code != 0
+    assert "gsd-fsm init" in doctor.out + doctor.err
+
+
+def test_a_hook_that_is_cut_off_by_the_client_lets_the_session_end(rig: Rig) -> None:
+    rig.start(*GOAL)
+    settings = rig.root / ".claude" / "settings.json"
+    settings.write_bytes(settings.read_bytes().replace(b'"timeout": 10', b'"timeout": 0.001'))
+    rig.model.main.then(say("I stop."))
+    chat = rig.chat()
+    assert chat.ask("Ship it.")["result"] == "I stop."
+    assert chat.close() == 0
+    assert [hook["outcome"] for hook in chat.hooks("Stop")] == ["cancelled"]
+    doctor = rig.run("doctor")
+    assert doctor.code != 0
+    assert "timeout" in doctor.out + doctor.err
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"", b"\n", b"stop", b"{", b"[]", b"null", b"\xff\xfe{", b'{"hook_event_name":7}', b"{}" * 9],
+)
+def test_garbage_on_stdin_is_allowed_in_silence(rig: Rig, garbage: bytes) -> None:
+    loop = rig.start(*GOAL)
+    hook = hook_in_settings(rig)
+    done = subprocess.run(
+        [hook["command"], *hook["args"]],
+        input=garbage,
+        cwd=rig.root,
+        env={**rig.env, "CLAUDE_PROJECT_DIR": str(rig.root)},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.count(b"\n") <= 1
+    assert rig.story(loop) == ["start"]
+
+
+ON_A_SMALL_DISK = """
+cp -a .gsd .gsd.kept && mount -t tmpfs -o size=128k none .gsd && cp -a .gsd.kept/. .gsd && exec "$@"
+"""
+# A page that is begun has room left: notes fill the journal's last one, then the rest is taken.
+FILL = """
+import os, pathlib, subprocess
+def note(length):
+    subprocess.run(["gsd-fsm", "note", "x" * length], check=True)
+def size():
+    return os.stat(".gsd/journal.jsonl").st_size
+before = size()
+note(1)
+line = size() - before
+room = -(size() + line + 20) % 4096
+note(room // 2)
+room = -(size() + line + 20) % 4096
+note(room or 4096)
+try:
+    with open(".gsd/ballast", "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+except OSError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_lets_the_session_end_and_is_named(rig: Rig) -> None:
+    loop = rig.start(*GOAL)
+    fill = rig.scratch / "fill.py"
+    fill.write_text(FILL)
+    rig.model.main.then(bash(f"python3 {fill}"), say("I stop."))
+    chat = rig.chat(before=("unshare", "-rm", "sh", "-c", ON_A_SMALL_DISK, "sh"))
+    assert chat.ask("Ship it.")["result"] == "I stop."
+    assert "No space left" in rig.model.asked()[1].heard
+    (hook,) = chat.hooks("Stop")
+    assert (hook["stdout"], hook["exit_code"]) == ("", 0)
+    assert "bytes could be written" in hook["stderr"]
+    rig.model.main.then(
+        bash("gsd-fsm note 'Is there room?'"),
+        bash("rm .gsd/ballast"),
+        say("I stop."),
+        FINISH,
+        say("Shipped."),
+    )
+    chat.ask("Why did you stop?")
+    chat.close()
+    assert "free some space" in rig.model.asked()[3].heard
+    assert f"iteration 1/20 ({loop})" in rig.sent_back()[0]

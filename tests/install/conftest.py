@@ -1,0 +1,82 @@
+"""A project with the real command in this process, and the settings files of a client beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.registration import EVENTS, ours
+from tests.cli.conftest import Here, here, repository
+
+__all__ = ["here", "repository"]
+
+FOREIGN = {"type": "command", "command": "true", "timeout": 5}
+SETTINGS = {
+    "zebra": [1, 2.50, {"deep": None}],
+    "model": "opus",
+    "hooks": {
+        "PreToolUse": [{"matcher": "Bash", "hooks": [FOREIGN]}],
+        "Stop": [{"hooks": [FOREIGN]}],
+    },
+    "env": {"A": "b"},
+    "apple": "é \u2028",
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the user's client, interpreter or data is seen."""
+    for name in ("CLAUDE_CONFIG_DIR", "XDG_DATA_HOME", "GSD_FSM_DISABLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+class Client:
+    """The settings files that Claude Code would read."""
+
+    def __init__(self, project: Path) -> None:
+        self.home = Path(os.environ["HOME"])
+        self.files = {
+            "user": self.home / ".claude" / "settings.json",
+            "project": project / ".claude" / "settings.json",
+            "local": project / ".claude" / "settings.local.json",
+        }
+        self.data = self.home / ".local" / "share" / "gsd-fsm"
+        self.hook = self.data / "hook" / "gsd_fsm_hook.py"
+
+    def write(self, content: bytes | object, scope: str = "local") -> Path:
+        path = self.files[scope]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        raw = (
+            content
+            if isinstance(content, bytes)
+            else (json.dumps(content, indent=2) + "\n").encode()
+        )
+        path.write_bytes(raw)
+        return path
+
+    def read(self, scope: str = "local") -> Any:
+        return json.loads(self.files[scope].read_bytes().decode("utf-8-sig"))
+
+    def hooks(self, scope: str = "local") -> list[dict[str, Any]]:
+        """Our hook at each event; all events have exactly one."""
+        found = ours(self.read(scope))
+        assert sorted(each.event for each in found) == sorted(EVENTS)
+        return [each.hook for each in found]
+
+
+@pytest.fixture
+def client(here: Here) -> Client:
+    return Client(here.root)
+
+
+def listing(root: Path) -> dict[str, bytes]:
+    """Every file below, with what it holds."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ".git" not in path.parts
+    }

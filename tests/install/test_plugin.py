@@ -1,0 +1,103 @@
+"""The plugin directory is complete, ours alone, and leaves state to the command."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm import __version__
+from gsd_fsm.cli import COMMANDS
+from gsd_fsm.installer import packaged_hook
+from gsd_fsm.registration import EVENTS
+from tests.cli.conftest import Here
+from tests.install.conftest import listing
+
+ROOT = Path(__file__).parents[2]
+VERBS = ("start", "status", "resume", "pause", "cancel", "why")
+
+
+@pytest.fixture
+def plugin(here: Here) -> Path:
+    here.ok("init", "--plugin", "a plugin", "--yes")
+    return here.root / "a plugin"
+
+
+def test_it_has_a_manifest_hooks_commands_and_a_licence(plugin: Path) -> None:
+    manifest = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
+    assert (manifest["name"], manifest["version"]) == ("gsd-fsm", __version__)
+    assert manifest["author"] == {"name": "gsd-fsm"}
+    hooks = json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"]
+    assert set(hooks) == set(EVENTS)
+    assert (plugin / "hooks" / "gsd_fsm_hook.py").read_bytes() == packaged_hook().read_bytes()
+    assert {path.stem for path in (plugin / "commands").iterdir()} == set(VERBS)
+    assert (plugin / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_its_hook_runs_from_where_it_stands(plugin: Path, here: Here) -> None:
+    hook = json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]
+    args = [arg.replace("${CLAUDE_PLUGIN_ROOT}", str(plugin)) for arg in hook["args"]]
+    assert args[-1] == "plugin"
+    loop = here.start("goal", "g", "--mode", "yolo", env={"CLAUDE_CODE_SESSION_ID": "s"})
+    payload = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(here.root)}
+    done = subprocess.run(
+        [hook["command"], *args],
+        input=json.dumps(payload).encode(),
+        cwd=here.root,
+        capture_output=True,
+        check=True,
+    )
+    assert "Continuing goal loop" in done.stdout.decode()
+    assert here.last()["loop"] == loop
+    assert here.last()["type"] == "iteration"
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_command_uses_the_program_and_never_pastes_what_the_user_wrote(
+    plugin: Path, name: str
+) -> None:
+    text = (plugin / "commands" / f"{name}.md").read_text("utf-8")
+    front, body = text.removeprefix("---\n").split("\n---\n", 1)
+    assert re.search(r"^description: \S", front, re.MULTILINE)
+    assert "allowed-tools: Bash(gsd-fsm:*)" in front
+    assert f"gsd-fsm {name}" in body
+    assert re.search(r"Never read or write\s+files in\s+`\.gsd`", body)
+    for verb in re.findall(r"gsd-fsm ([a-z-]+)", body):
+        assert verb in COMMANDS
+    # The words of the user stand in the text for the model, between marks, and nowhere else.
+    assert body.count("$ARGUMENTS") == ("$ARGUMENTS" in body)
+    assert re.search(r"<request>\s*\$ARGUMENTS\s*</request>", body) or "$ARGUMENTS" not in body
+    assert not re.search(r"`[^`]*\$[^`]*`", body)
+    assert "!`" not in body
+
+
+def test_writing_it_again_changes_nothing_but_what_is_old(plugin: Path, here: Here) -> None:
+    before = listing(plugin)
+    assert "Nothing to change" in here.ok("init", "--plugin", "a plugin").out
+    (plugin / "commands" / "why.md").write_text("old")
+    (plugin / "mine.txt").write_text("mine")
+    assert "--yes" in here.refused(2, "init", "--plugin", "a plugin").err
+    here.ok("init", "--plugin", "a plugin", "--yes")
+    assert listing(plugin) == {**before, "mine.txt": b"mine"}
+
+
+def test_a_directory_of_somebody_else_is_refused(here: Here) -> None:
+    other = here.root / "other"
+    other.mkdir()
+    (other / "file").touch()
+    assert "not empty" in here.refused(2, "init", "--plugin", "other", "--yes").err
+    (other / ".claude-plugin").mkdir()
+    (other / ".claude-plugin" / "plugin.json").write_text('{"name": "other"}')
+    here.refused(2, "init", "--plugin", "other", "--yes")
+    assert "not a directory" in here.refused(2, "init", "--plugin", "other/file", "--yes").err
+    assert sorted(path.name for path in other.iterdir()) == [".claude-plugin", "file"]
+    here.refused(2, "init", "--plugin", "new", "--scope", "user", "--yes")
+    assert not (here.root / "new").exists()
+
+
+def test_an_empty_directory_will_do(here: Here) -> None:
+    (here.root / "empty").mkdir()
+    assert here.ok("init", "--plugin", "empty", "--yes", "--json").json["changed"] is True

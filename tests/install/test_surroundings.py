@@ -1,0 +1,130 @@
+"""What decides about the hook besides itself is seen: switches, cap, disk and journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core.places import find_gsd
+from gsd_fsm.surroundings import Row, mount_of, surroundings
+from tests.cli.conftest import Here
+from tests.cli.forge import chain, header, plant, start
+from tests.install.conftest import listing
+
+CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+
+
+def around(here: Here, **documents: dict[str, object]) -> dict[str, list[Row]]:
+    """The rows by name."""
+    found: dict[str, list[Row]] = {}
+    for row in surroundings(str(here.root), documents):
+        found.setdefault(row.name, []).append(row)
+    return found
+
+
+def test_a_place_without_a_project_is_well(here: Here) -> None:
+    assert {row.state for rows in around(here, user={}).values() for row in rows} == {"ok"}
+
+
+def test_switches_are_told(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.start("goal", "g")
+    assert "switch" not in around(here, user={"disableAllHooks": False})
+    (here.gsd / "STOP").touch()
+    monkeypatch.setenv("GSD_FSM_DISABLE", "1")
+    rows = around(here, user={"disableAllHooks": True})["switch"]
+    assert [(row.where, row.state) for row in rows] == [
+        ("user", "failed"),
+        ("here", "note"),
+        ("here", "note"),
+    ]
+    assert rows[2].fix == f"rm {here.gsd / 'STOP'}"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("30", "30 blocks in a row, from the environment"), ("x", "8 blocks"), ("", "8 blocks")],
+)
+def test_the_cap_may_come_from_the_environment(
+    here: Here, monkeypatch: pytest.MonkeyPatch, value: str, told: str
+) -> None:
+    monkeypatch.setenv(CAP, value)
+    assert told in around(here)["client's cap"][0].told
+    nearer = {"user": {"env": {CAP: "9"}}, "local": {"env": {CAP: 12}}}
+    assert around(here, **nearer)["client's cap"][0].told == "12 blocks in a row, from local"
+
+
+@pytest.mark.parametrize(
+    ("idle", "cap", "told"),
+    [
+        ("20", "12", "may idle 20, beyond the client's cap of 12"),
+        ("0", "12", "may idle for ever, beyond"),
+        ("12", "12", ""),
+        ("0", "0", ""),
+        ("0", "-1", ""),
+    ],
+)
+def test_a_loop_that_may_idle_longer_than_the_client_lets_it_is_told(
+    here: Here, idle: str, cap: str, told: str
+) -> None:
+    here.start("goal", "g", "--idle-limit", idle)
+    notes = around(here, user={"env": {CAP: cap}})["client's cap"][1:]
+    assert [told in row.told for row in notes] == ([True] if told else [])
+
+
+def test_a_journal_is_examined_but_not_touched(here: Here) -> None:
+    plant(here.root, chain([header(), start(goal="g")]))
+    assert "not trusted" in around(here)["trust"][0].told
+    here.journal.write_bytes(here.journal.read_bytes().replace(b'"g"', b'"h"'))
+    before = listing(here.gsd)
+    (row,) = around(here)["journal"]
+    assert (row.state, row.fix) == ("failed", "gsd-fsm fsck --repair")
+    assert "corrupt at line 2" in row.told
+    assert listing(here.gsd) == before
+
+
+def test_what_is_no_journal_is_told(here: Here) -> None:
+    (here.gsd / "journal.jsonl").mkdir(parents=True)
+    assert around(here)["journal"][0].state == "failed"
+    (here.gsd / "journal.jsonl").rmdir()
+    assert around(here)["journal"][0].told == "no loop was started here yet"
+
+
+def test_a_disk_of_the_network_is_told(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.start("goal", "g")
+    assert "disk" not in around(here)
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"1 1 0:1 / {find_gsd(str(here.root))} rw - nfs4 host:/x rw\n")
+    monkeypatch.setattr("gsd_fsm.surroundings._MOUNTS", mounts)
+    assert "is on nfs4" in around(here)["disk"][0].told
+    mounts.unlink()
+    assert "disk" not in around(here)
+
+
+MOUNTS = [
+    "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",
+    r"30 22 0:40 / /mnt/my\040share rw - cifs //server/share rw",
+    "31 22 0:41 / /mnt/win rw - 9p C: rw",
+    "32 31 0:42 / /mnt/win/local rw - ext4 /dev/sdb rw",
+    "33 22 0:43 / /over rw - ext4 /dev/sdc rw",
+    "34 33 0:44 / /over rw - nfs4 host:/x rw",
+    "broken line",
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/home/me/.gsd", "ext4"),
+        ("/mnt/my share/p/.gsd", "cifs"),
+        ("/mnt/win/p/.gsd", "9p"),
+        ("/mnt/window/.gsd", "ext4"),
+        ("/mnt/win/local/.gsd", "ext4"),
+        ("/over/.gsd", "nfs4"),
+    ],
+)
+def test_the_mount_that_a_path_is_on_is_the_nearest(path: str, kind: str) -> None:
+    assert mount_of(path, MOUNTS) == kind
+    assert mount_of(path, []) == ""
