@@ -92,7 +92,7 @@ def aftermath(event: Event, later: Event | None) -> str:
 def follows(event: Event, later: Event) -> bool:
     """Whether this later event shows what became of a block."""
     after = later["loop"] == event["loop"] and later["seq"] > event["seq"]
-    return after and later["type"] in DECISIONS
+    return after and later["by"] == "hook" and later["type"] in DECISIONS
 
 
 def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, str]:

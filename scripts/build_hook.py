@@ -22,7 +22,7 @@ ENTRY = ("errors", "clock", "codec", "names", "disk", "places", "sanitize", "log
 REST = (
     "payloads", "events", "table", "loop", "work", "proof", "guards", "flow", "rules", "fold",
     "reader", "scan", "aside", "lock", "snapshot", "journal", "advice", "quote", "prompt",
-    "announce", "question", "decide", "sessions", "watch", "hook",
+    "announce", "question", "decide", "sessions", "watch", "repeats", "hook",
 )  # fmt: skip
 # The one import inside a function: from here on the second part is needed.
 TURN = "    from gsd_fsm.core.hook import respond\n"

@@ -10,7 +10,7 @@ from gsd_fsm.cli.call import Call, head, require_trust, verb
 from gsd_fsm.cli.voice import say
 from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.disk import READ, open_directory, open_regular
+from gsd_fsm.core.disk import READ, close_directory, open_directory, open_regular
 from gsd_fsm.core.errors import GsdError, NotFound, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.log import LOG_NAME
@@ -120,8 +120,11 @@ def why(call: Call, *, seq: int | None) -> None:
 def _hook_log(gsd: str) -> str:
     """What the hook could not do; "" when there is nothing to read."""
     try:
-        fd = open_regular(open_directory(gsd), LOG_NAME, READ)
-        with open(fd, "rb") as file:
-            return file.read(1 << 20).decode("ascii", "replace")
+        directory = open_directory(gsd)
+        try:
+            with open(open_regular(directory, LOG_NAME, READ), "rb") as file:
+                return file.read(1 << 20).decode("ascii", "replace")
+        finally:
+            close_directory(directory)
     except (OSError, GsdError):
         return ""

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     Advice = tuple[str, str]
 
 
-def next_step(loop: Loop) -> Advice:
-    """The next step in words, on one line, and the command that goes with it."""
+def next_step(loop: Loop, brief: bool = False) -> Advice:
+    """The next step in words, on one line, and the command that goes with it.
+
+    `brief`: without the text of errors, for whoever quotes them elsewhere.
+    """
     run = "gsd-fsm --loop %s " % loop.id
     if loop.status in FINAL:
         return "The loop is %s." % loop.status, "gsd-fsm start --help"
@@ -33,7 +36,7 @@ def next_step(loop: Loop) -> Advice:
     if loop.status == "reviewing":
         words = "Finish the review; if it finds blockers, it is 'review failed --blockers N'."
         return words, run + "review passed"
-    return _failed(loop, run) or _after_error(loop, run, _onward(loop, run))
+    return _failed(loop, run, brief) or _after_error(loop, run, _onward(loop, run), brief)
 
 
 def _paused(loop: Loop, run: str) -> Advice:
@@ -44,31 +47,31 @@ def _paused(loop: Loop, run: str) -> Advice:
     return words, spent.remedy if spent else run + "resume"
 
 
-def _failed(loop: Loop, run: str) -> Advice | None:
+def _failed(loop: Loop, run: str, brief: bool) -> Advice | None:
     for task_id in failed_tasks(loop):
         task = loop.tasks[task_id]
         if _can_start(loop, task):
-            words = "Retry task %s (%d of %d retries used); last error: %s" % (
+            words = "Retry task %s (%d of %d retries used)" % (
                 _named(task),
                 task["retries"],
                 loop.limits["max_retries"],
-                _last_error(task["errors"]),
             )
+            words += "." if brief else "; last error: %s" % _last_error(task["errors"])
             return words, run + "task %s running" % task_id
     return None
 
 
-def _after_error(loop: Loop, run: str, onward: Advice) -> Advice:
+def _after_error(loop: Loop, run: str, onward: Advice, brief: bool) -> Advice:
     """An error of the loop itself comes before whatever else is to be done."""
     if loop.status != "retrying" or not loop.errors or failed_tasks(loop):
         return onward
     words, command = onward
-    error = _last_error(loop.errors)
+    error = "" if brief else ": " + _last_error(loop.errors).rstrip(".")
     if command.endswith("review begun") and loop.status not in ARROWS["review.begun"]:
         # Only work leads out of `retrying`: the fix is a task of its own.
-        words = "Fix the last error as a task of its own: %s" % error
+        words = "Fix the last error as a task of its own%s." % error
         return words, run + "task fix-%d running" % loop.errors[-1]["seq"]
-    return "Fix the last error: %s. Then: %s" % (error.rstrip("."), words), command
+    return "Fix the last error%s. Then: %s" % (error, words), command
 
 
 def _onward(loop: Loop, run: str) -> Advice:
@@ -124,7 +127,7 @@ def _criteria(loop: Loop, run: str) -> Advice | None:
             words = "Make the check %r pass: %s" % (_flat(name), _flat(criterion["check"]))
             return words, run + "check"
         # A criterion's text comes before a number, and it may be one itself.
-        shown = "'%s'" % name if str(number) in loop.criteria else str(number)
+        shown = "'%s'" % name.replace("'", "'\\''") if str(number) in loop.criteria else str(number)
         return "Meet criterion %d: %s" % (number, _flat(name)), run + "criterion %s met" % shown
     old = stale(loop, latest_tree(loop))
     if old:

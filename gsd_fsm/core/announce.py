@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.loop import current_wave, open_tasks, unmet
-from gsd_fsm.core.quote import one_line
+from gsd_fsm.core.quote import one_line, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsd_fsm.core.loop import Loop
 
 
-def resumption(loop: Loop) -> str:
+def resumption(loop: Loop, nonce: str) -> str:
     """A live loop as its own session is told of it."""
     most = loop.limits["max_iterations"]
     count = "%d of %d" % (loop.iteration, most) if most else "%d" % loop.iteration
@@ -28,14 +28,16 @@ def resumption(loop: Loop) -> str:
         )
     lines.append("Progress: %s | Iteration: %s" % (_progress(loop), count))
     if loop.reviews:
-        lines.append("Reviews: %s" % "; ".join(_review(loop, name) for name in loop.reviews))
+        lines.append(
+            "Reviews: %s" % "; ".join(_review(loop, name) for name in list(loop.reviews)[-5:])
+        )
     left = unmet(loop)
     if loop.criteria:
         named = ", ".join(one_line(name, 160) for name in left[:10])
         lines.append("Unmet criteria: %s" % (named or "none"))
     if loop.last_error and loop.status in ("retrying", "paused"):
-        lines.append("Last error: %s" % one_line(loop.last_error, 300))
-    words, command = next_step(loop)
+        lines.append(quoted("Last error", loop.last_error, nonce, 600))
+    words, command = next_step(loop, brief=True)
     lines.append("Next: %s" % one_line(words, 600))
     lines.append("Run: %s" % one_line(command, 600))
     lines.append("State is changed by gsd-fsm alone; never edit .gsd by hand.")
@@ -72,7 +74,7 @@ def _review(loop: Loop, name: str) -> str:
 def elsewhere(loop: Loop, source: str) -> str:
     """A live loop as a session is told of it that does not own it."""
     if loop.owner:
-        whose = "belongs to session %s" % loop.owner
+        whose = "belongs to session %s" % one_line(loop.owner)
         if source == "fork":
             whose += ", which this one may have been forked from"
         then = "This session is not part of it. To go on with it here: gsd-fsm --loop %s resume"
@@ -109,6 +111,13 @@ def notice(loop: Loop) -> str:
     if loop.status == "waiting":
         return wait_notice(loop, loop.question)
     return pause_notice(loop, loop.pause_code, loop.pause_reason, next_step(loop)[1])
+
+
+def lost_turn_notice(loop: Loop) -> str:
+    return "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s" % (
+        loop.id,
+        loop.status,
+    )
 
 
 def pause_notice(loop: Loop, code: str, reason: str, command: str) -> str:

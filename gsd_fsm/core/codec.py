@@ -138,4 +138,4 @@ def encode_event(event: dict[str, Any], previous: str) -> tuple[bytes, str]:
 
 def digest_of(text: str) -> str:
     """16 hex digits that name a text."""
-    return str(sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
+    return str(sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16])

@@ -43,7 +43,7 @@ class Seen:
         self.disabled = disabled
         self.tool = False
         self.transcript: int | None = None
-        self.commit = ""
+        self.commit: str | None = None
 
 
 class Verdict:
@@ -73,11 +73,12 @@ def own_or_first(world: World, signal: Signal) -> Loop | None:
     return own
 
 
-def answered_before(world: World, signal: Signal, now: int) -> Verdict | None:
-    """The answer that another copy of the hook has already given to this very stop."""
+def answered_before(world: World, signal: Signal, now: int) -> dict[str, Any] | None:
+    """What another copy of the hook has already said to this very stop."""
     for loop in world.loops.values():
         if loop.owner == signal.session and by_another_copy(loop.said, signal, now):
-            return Verdict(loop.said["blocks"], loop.said["text"])
+            said: dict[str, Any] = loop.said
+            return said
     return None
 
 
@@ -141,7 +142,8 @@ def decide_stop(
         verdict.text = wait_notice(loop, question)
         yield allow("wait", question=question, about=key, **{"for": "human"})
         return
-    activity = seen.tool or bool(seen.commit and loop.commit and seen.commit != loop.commit)
+    committed = None not in (seen.commit, loop.commit) and seen.commit != loop.commit
+    activity = seen.tool or committed
     spent = guard(loop, now, activity, signal.cap)
     if spent is not None:
         verdict.text = pause_notice(loop, spent.code, spent.reason, spent.remedy)
@@ -154,7 +156,7 @@ def decide_stop(
         data["delivered"] = delivered
     if seen.transcript is not None:
         data["transcript"] = seen.transcript
-    if seen.commit:
+    if seen.commit is not None:
         data["commit"] = seen.commit
     yield hook_event("iteration", loop, signal, {**data, **about})
 
@@ -173,13 +175,10 @@ def _was_told(loop: Loop) -> bool:
 def _background(loop: Loop, signal: Signal) -> tuple[str, list[str]] | None:
     """Why running work lets the agent rest, and the ids that will not do so again."""
     agents = [task for kind, task in signal.background if kind == "subagent"]
-    new = [
-        task
-        for kind, task in signal.background
-        if kind != "subagent" and task not in loop.background
-    ]
+    others = [task for kind, task in signal.background if kind != "subagent"]
+    new = [task for task in others if task not in loop.background]
     if agents:
-        return "it goes on when the running subagents (%d) have ended" % len(agents), new
+        return "it goes on when the running subagents (%d) have ended" % len(agents), others
     if new:
-        return "it rests while background work runs (%s), this once" % ", ".join(new), new
+        return "it rests while background work runs (%s), this once" % ", ".join(new[:5]), others
     return None

@@ -81,7 +81,9 @@ def event_of(payload: Payload) -> str:
             return EVENTS.get(said, said)
     if "stopReason" in payload or "terminationReason" in payload:
         return "Stop"
-    return "SessionStart" if "initialPrompt" in payload else ""
+    if "initialPrompt" in payload:
+        return "SessionStart"
+    return "UserPromptSubmit" if "prompt" in payload else ""
 
 
 def ended_its_turn(payload: Payload, client: str) -> bool:

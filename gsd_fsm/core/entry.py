@@ -45,7 +45,6 @@ def main(copy: str = "") -> None:
         answer = reply(text, copy)
     except BaseException as error:  # noqa: BLE001 - whatever happens, the user is not trapped
         complain(error, _projects([]))
-    deadline[0] = float("inf")
     if answer:
         _print(dumps(answer))
     leave(0)
@@ -79,6 +78,8 @@ def _read_input() -> str:
         data += part
         if part and not part.rstrip().endswith(b"}"):
             continue
+        if data[:16].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b""):
+            raise ValueError("no JSON object on stdin")
         text = data.decode("utf-8", "replace").lstrip("\ufeff").strip()
         try:
             parse_json(text)

@@ -112,7 +112,8 @@ def fact_wait(loop: Loop, event: dict[str, Any]) -> None:
     loop.asked = data.get("about")
     loop.answer = None
     loop.prompted = False
-    loop.unconfirmed = 0
+    if event["by"] == "hook":
+        loop.unconfirmed = 0
 
 
 def _needs_human(loop: Loop, event: dict[str, Any], what: str) -> None:
@@ -168,6 +169,7 @@ def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
     loop.limits = more_limits(loop.limits, event["data"].get("add", {}))
     loop.owner = event.get("session")
     loop.client = event.get("client", loop.client)
+    loop.pid = None
     loop.stuck = loop.idle = loop.repeats = loop.transient = 0
     for task in loop.tasks.values():
         task["transient"] = 0
@@ -180,7 +182,8 @@ def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
 def fact_pause(loop: Loop, event: dict[str, Any]) -> None:
     loop.pause_code = event["data"]["code"]
     loop.pause_reason = event["data"].get("reason", "")
-    loop.unconfirmed = 0
+    if event["by"] == "hook":
+        loop.unconfirmed = 0
 
 
 def check_cancel(loop: Loop, event: dict[str, Any]) -> None:
@@ -190,7 +193,8 @@ def check_cancel(loop: Loop, event: dict[str, Any]) -> None:
 def fact_session(loop: Loop, event: dict[str, Any]) -> None:
     data = event["data"]
     action = data["action"]
-    loop.pid = data.get("pid", loop.pid)
+    left = action == "end" and data.get("reason") != "clear"
+    loop.pid = None if left else data.get("pid", loop.pid)
     if "signal" in data:
         loop.heard = {"ts": event["ts"], "signal": data["signal"], "copy": data.get("copy", "")}
     _fact_transcript(loop, event)
@@ -223,7 +227,8 @@ def fact_note(loop: Loop, event: dict[str, Any]) -> None:
     if data.get("kind") == "recall":
         loop.recalled = [*loop.recalled, data["text"]][-MAX_TALK:]
     else:
-        loop.notes = [*loop.notes, {"seq": event["seq"], "text": data["text"]}][-MAX_TALK:]
+        # Never cut: each was promised to be delivered.
+        loop.notes = [*loop.notes, {"seq": event["seq"], "text": data["text"]}]
 
 
 def fact_issue(loop: Loop, event: dict[str, Any]) -> None:
@@ -233,7 +238,7 @@ def fact_issue(loop: Loop, event: dict[str, Any]) -> None:
 def fact_stop(loop: Loop, event: dict[str, Any]) -> None:
     data = event["data"]
     loop.last_stop = {"seq": event["seq"], "code": data["code"], "reason": data.get("reason", "")}
-    loop.background = [*loop.background, *data.get("background", ())][-MAX_TALK:]
+    loop.background = data.get("background", loop.background)
     loop.unconfirmed = 0
 
 

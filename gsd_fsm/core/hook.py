@@ -10,6 +10,7 @@ from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.log import complain
 from gsd_fsm.core.places import exists, is_registered
+from gsd_fsm.core.repeats import may_repeat
 from gsd_fsm.core.sessions import Talk, concerned, decide_session, of_others
 from gsd_fsm.core.watch import head_commit, transcript_size, used_a_tool
 
@@ -73,9 +74,11 @@ def _stop(journal: Journal, world: World, signal: Signal, disabled: str) -> dict
 
     def decide(world: World, now: int) -> Iterable[Event]:
         before = answered_before(world, signal, now)
+        if before is not None and may_repeat(world.journal, before["seq"], signal.copy):
+            verdict.blocks, verdict.text = before["blocks"], before["text"]
+            return ()
         loop = own_or_first(world, signal)
-        if before is not None or loop is None:
-            verdict.blocks, verdict.text = (before.blocks, before.text) if before else (False, "")
+        if loop is None:
             return ()
         seen = _look(journal.path, loop, signal)
         seen.disabled = disabled
@@ -104,7 +107,7 @@ def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] |
     if concerned(world, signal) is None:
         return None
     talk = Talk()
-    seen = Seen()
+    seen = Seen(system.urandom(8).hex())
     seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
 
     def decide(world: World, now: int) -> Iterable[Event]:

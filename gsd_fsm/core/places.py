@@ -168,12 +168,16 @@ def real_path(path: str) -> str:
     loaded = sys.modules.get("os")
     if loaded is not None:
         return str(loaded.path.realpath(path))
-    before = system.getcwd()
+    try:
+        before = system.getcwd()
+    except OSError:
+        before = ""  # it was deleted under us: there is nothing to go back to
     system.chdir(path)
     try:
         return system.getcwd()
     finally:
-        system.chdir(before)
+        if before:
+            system.chdir(before)
 
 
 def _journals() -> str:
@@ -184,9 +188,9 @@ def _entry(journal_id: str, gsd: str) -> str:
     return join(_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
 
 
-def _make_directories(path: str) -> None:
+def make_directories(path: str) -> None:
     if not exists(path):
-        _make_directories(parent_of(path))
+        make_directories(parent_of(path))
         try:
             system.mkdir(path, 0o700)
         except FileExistsError:
@@ -212,7 +216,7 @@ def register(journal_id: str, gsd: str, now: int) -> None:
     real = real_path(gsd)
     entry = _entry(journal_id, real)
     try:
-        _make_directories(parent_of(entry))
+        make_directories(parent_of(entry))
         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
         with open(entry, "w", encoding="ascii") as file:
             file.write(text)

@@ -31,7 +31,7 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
     if loop.goal:
         head.append("Goal: %s" % one_line(loop.goal, 600))
     head += _wanted(loop)
-    words, command = next_step(loop)
+    words, command = next_step(loop, brief=True)
     tail = [
         "Next: %s" % one_line(words, 600),
         "Run: %s" % one_line(command, 600),

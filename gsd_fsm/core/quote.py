@@ -22,7 +22,8 @@ def tame(text: str) -> str:
     first, *rest = text.replace("</", "<\\/").split("<")
     parts = [first]
     for part in rest:
-        parts.append("&lt;" if part.lstrip().lower().startswith(_MARKUP) else "<")
+        name = part.lstrip().lstrip("\\/").lstrip().lower()
+        parts.append("&lt;" if name.startswith(_MARKUP) else "<")
         parts.append(part)
     return "".join(parts)
 

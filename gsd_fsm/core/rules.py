@@ -138,27 +138,29 @@ FACTS: dict[str, Callable[[Loop, Event], None]] = {
 }
 
 
-def _plans() -> dict[str, dict[str, tuple[Any, Any, Any, str]]]:
+class _Plans(dict):  # type: ignore[type-arg]  # Python 3.8 cannot say of what
     """The table made ready for the fold: trigger -> source -> (check, conditions, fact, dest).
 
-    `conditions` is None where the destination is certain, as it mostly is.
+    Each trigger is made ready when it is first met: most processes meet few. `conditions` is None
+    where the destination is certain, as it mostly is.
     """
-    plans: dict[str, dict[str, tuple[Any, Any, Any, str]]] = {}
-    for trigger, sources in ARROWS.items():
-        plans[trigger] = {}
-        for source, arrows in sources.items():
+
+    def __missing__(self, trigger: str) -> dict[str, tuple[Any, Any, Any, str]]:
+        plans = {}
+        for source, arrows in ARROWS[trigger].items():
             choices = [(CONDITIONS[name] if name else None, dest) for name, dest in arrows]
             certain = choices[0][0] is None
-            plans[trigger][source] = (
+            plans[source] = (
                 CHECKS.get(trigger),
                 None if certain else tuple(choices),
                 FACTS[trigger],
                 choices[0][1],
             )
-    return plans
+        self[trigger] = plans
+        return plans
 
 
-PLANS = _plans()
+PLANS = _Plans()
 
 
 def trigger_of(event: Event) -> str:

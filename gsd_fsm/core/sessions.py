@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.announce import elsewhere, reminder, resumption
+from gsd_fsm.core.announce import elsewhere, lost_turn_notice, reminder, resumption
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.decide import by_another_copy, hook_event, own_loop, unowned_loop
-from gsd_fsm.core.names import is_session
 from gsd_fsm.core.signal import is_human
 from gsd_fsm.core.table import ACTIVE
 
@@ -49,7 +48,7 @@ def concerned(world: World, signal: Signal) -> Loop | None:
 
 def _left_by(world: World, pid: int) -> Loop | None:
     """The loop of the session that this very client process has just cleared away."""
-    return next((loop for loop in world.live() if pid and loop.owner and loop.pid == pid), None)
+    return next((loop for loop in world.live() if pid and loop.pid == pid), None)
 
 
 def of_others(world: World, signal: Signal) -> str:
@@ -82,15 +81,13 @@ def decide_session(loop: Loop, signal: Signal, seen: Seen, now: int, talk: Talk)
     human = event == "UserPromptSubmit" and is_human(signal, (loop.said or {}).get("text", ""))
     if event == "UserPromptSubmit" and not human:
         return
-    lost = loop.unconfirmed
-    if lost and not (event == "SessionStart" and signal.source == "compact"):
+    # Compaction happens within a turn.
+    lost = 0 if signal.source == "compact" else loop.unconfirmed
+    if lost:
         reason = _TURN_LOST % lost
         yield hook_event("stop", loop, signal, {"code": "client", "reason": reason})
-        talk.notice = "gsd-fsm: loop %s: %s. It is %s and goes on with this session." % (
-            loop.id,
-            reason[0].lower() + reason[1:],
-            loop.status,
-        )
+    if lost or (event == "SessionStart" and _was_lost(loop)):
+        talk.notice = lost_turn_notice(loop)
     if event == "SessionEnd":
         yield mark("end", reason=signal.reason)
         return
@@ -99,19 +96,25 @@ def decide_session(loop: Loop, signal: Signal, seen: Seen, now: int, talk: Talk)
         yield mark("bind", source=signal.source or "prompt")
     if event == "SessionStart":
         yield mark("start", source=signal.source)
-        talk.context = resumption(loop)
+        talk.context = resumption(loop, seen.nonce)
         return
     yield mark("prompt")
-    talk.context = resumption(loop) if bound else reminder(loop)
+    talk.context = resumption(loop, seen.nonce) if bound else reminder(loop)
     if bound:
         talk.context = "This session now owns the loop below.\n" + talk.context
+
+
+def _was_lost(loop: Loop) -> bool:
+    """Whether the client ended the last turn, and no stop was decided since."""
+    last, said = loop.last_stop, loop.said
+    return bool(last and last["code"] == "client" and (not said or said["seq"] < last["seq"]))
 
 
 def _failed_turn(loop: Loop, signal: Signal, now: int) -> Iterator[Event]:
     """The client could not finish a turn: wait for what passes by itself, pause for the rest."""
     if loop.status not in ACTIVE:
         return
-    error = signal.error if is_session(signal.error) else "unknown"
+    error = signal.error if _is_word(signal.error) else "unknown"
     if error in _PASSING:
         data: dict[str, Any] = {"for": "throttled", "reason": "the client reports %s" % error}
         until = _reset_time(signal.message, now)
@@ -121,6 +124,11 @@ def _failed_turn(loop: Loop, signal: Signal, now: int) -> Iterator[Event]:
     else:
         reason = "the client could not finish the turn: %s" % error
         yield hook_event("pause", loop, signal, {"code": "client", "reason": reason})
+
+
+def _is_word(text: str) -> bool:
+    """Whether this is a code as clients write them: nothing else of theirs is passed on."""
+    return len(text) <= 40 and text.isascii() and text.islower() and text.replace("_", "").isalpha()
 
 
 def _reset_time(message: str, now: int) -> int:

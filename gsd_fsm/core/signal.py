@@ -15,7 +15,9 @@ _TRANSCRIPT = ("transcript_path", "transcriptPath")
 _FOLDERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
 _TAG = "<loop-complete>"
 _END = "</loop-complete>"
-_FENCES = ("```", "~~~")
+_FENCES = ("`", "~")
+# More of them let nobody rest, and would not fit into an event.
+_MOST_TASKS = 500
 # What a client writes itself where a human would.
 _MACHINE = ("<task-notification", "<system-reminder")
 
@@ -83,10 +85,14 @@ def _running(tasks: Any) -> list[tuple[str, str]]:
     if type(tasks) is not list:
         return []
     return [
-        (str(task.get("type", "")), session_name(str(task.get("id", ""))))
-        for task in tasks
+        (str(task.get("type", "")), _short(str(task.get("id", ""))))
+        for task in tasks[:_MOST_TASKS]
         if type(task) is dict and task.get("status", "running") == "running"
     ]
+
+
+def _short(name: str) -> str:
+    return session_name(name if len(name) <= 40 else digest_of(name))
 
 
 def is_human(signal: Signal, told: str) -> bool:
@@ -112,9 +118,11 @@ def _inside_fence(text: str) -> bool:
     fence = ""
     for line in text.split("\n"):
         start = line.strip()
+        sign = start[:1]
+        marks = start[: len(start) - len(start.lstrip(sign))] if sign in _FENCES else ""
         if fence:
-            if start[:3] == fence and not start.strip(fence[0]):
+            if marks == start and marks.startswith(fence):
                 fence = ""
-        elif start[:3] in _FENCES:
-            fence = start[:3]
+        elif len(marks) >= 3 and (sign != "`" or "`" not in start[len(marks) :]):
+            fence = marks
     return bool(fence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.disk import READ, close, is_regular, join, read_at, system
-from gsd_fsm.core.places import parent_of
+from gsd_fsm.core.places import exists, parent_of
 
 # How transcripts write a tool call. A quote inside a JSON text is escaped, so none can be feigned.
 _TOOL_CALLS = (
@@ -49,9 +49,11 @@ def used_a_tool(path: str, known: int | None, size: int) -> bool:
     return False
 
 
-def head_commit(gsd: str) -> str:
-    """The commit that is checked out, "" where that cannot be read from files alone."""
+def head_commit(gsd: str) -> str | None:
+    """The commit that is checked out, "" before the first one; None where there is no git."""
     git = join(parent_of(gsd), ".git")
+    if not exists(git):
+        return None
     link = _line(git)
     if link.startswith("gitdir: "):
         git = (
