@@ -76,8 +76,10 @@ def own_or_first(world: World, signal: Signal) -> Loop | None:
 def answered_before(world: World, signal: Signal, now: int) -> dict[str, Any] | None:
     """What another copy of the hook has already said to this very stop."""
     for loop in world.loops.values():
-        if loop.owner == signal.session and by_another_copy(loop.said, signal, now):
-            said: dict[str, Any] = loop.said
+        said: dict[str, Any] | None = loop.said
+        if loop.owner != signal.session or said is None or said["seq"] != loop.last_seq:
+            continue  # what was said no longer holds once something has happened since
+        if by_another_copy(said, signal, now):
             return said
     return None
 

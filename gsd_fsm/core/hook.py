@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import now_ms
+from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.decide import Seen, Verdict, answered_before, decide_stop, own_or_first
 from gsd_fsm.core.dialect import block_answer, context_answer, notice_answer
 from gsd_fsm.core.disk import getenv, join, system
@@ -74,7 +75,8 @@ def _stop(journal: Journal, world: World, signal: Signal, disabled: str) -> dict
 
     def decide(world: World, now: int) -> Iterable[Event]:
         before = answered_before(world, signal, now)
-        if before is not None and may_repeat(world.journal, before["seq"], signal.copy):
+        place = "%s-%s" % (world.journal, digest_of(journal.path))
+        if before is not None and may_repeat(place, before["seq"], signal.copy):
             verdict.blocks, verdict.text = before["blocks"], before["text"]
             return ()
         loop = own_or_first(world, signal)

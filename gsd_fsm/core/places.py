@@ -164,7 +164,10 @@ def state_directory() -> str:
 
 
 def real_path(path: str) -> str:
-    """The path without links."""
+    """The path without links, in the one spelling that the system gives it."""
+    if sys.platform == "win32":
+        final = str(vars(system)["_getfinalpathname"](path))  # as os.path.realpath
+        return final.replace("\\\\?\\UNC\\", "\\\\", 1).replace("\\\\?\\", "", 1)
     loaded = sys.modules.get("os")
     if loaded is not None:
         return str(loaded.path.realpath(path))

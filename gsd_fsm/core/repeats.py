@@ -24,15 +24,18 @@ _KEPT = 16
 _MEMORY = 1 << 14
 
 
-def may_repeat(journal_id: str, seq: int, copy: str) -> bool:
-    """Whether this copy has not yet repeated the answer of this event; from now on it has."""
+def may_repeat(journal: str, seq: int, copy: str) -> bool:
+    """Whether this copy has not yet repeated the answer of this event; from now on it has.
+
+    `journal`: what tells this journal, at this place, from all others.
+    """
     mine = "%d %s" % (seq, copy)
     folder = join(state_directory(), "repeats")
     try:
         make_directories(folder)
         directory = open_directory(folder)
         try:
-            fd = open_regular(directory, journal_id, WRITE | CREATE)
+            fd = open_regular(directory, journal, WRITE | CREATE)
             try:
                 known = read_at(fd, 0, _MEMORY).decode("utf-8", "replace").split("\n")[:-1]
                 if mine in known:

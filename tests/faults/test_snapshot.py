@@ -59,10 +59,10 @@ def test_the_snapshot_is_used_at_all(gsd: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(journal_module, "load_snapshot", load)
     with_it = _world(gsd)
-    assert seen == [64]
+    assert seen == [32]
     (gsd / "snapshot.json").unlink()
     assert _world(gsd) == with_it
-    assert seen == [64, None]
+    assert seen == [32, None]
 
 
 def test_a_snapshot_damaged_at_any_byte_changes_nothing(gsd: Path) -> None:

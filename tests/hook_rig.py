@@ -1,0 +1,108 @@
+"""The generated hook as clients run it: a project with a loop, signals for it, and its answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gsd_fsm
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.journal import Journal
+from tests.conftest import new_journal, start_draft
+
+HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
+SESSION = "s-1"
+# What a client in which the tests run would tell every hook that is started here.
+_OF_CLIENTS = ("_PROJECT_DIR", "CLAUDE_PID", "AI_AGENT", "CLAUDE_CODE_", "GSD_FSM_")
+
+
+def is_of_a_client(variable: str) -> bool:
+    return any(mark in variable for mark in _OF_CLIENTS)
+
+
+class Told(NamedTuple):
+    """How a run of the hook ended, and what it printed."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The one JSON object on stdout, {} when there is nothing at all."""
+        if not self.out:
+            return {}
+        assert self.out.endswith(b"\n")
+        assert self.out.count(b"\n") == 1
+        answer = json.loads(self.out)
+        assert type(answer) is dict
+        assert answer
+        return answer
+
+
+def blocks(answer: dict[str, Any]) -> bool:
+    return answer.get("decision") == "block"
+
+
+def said(answer: dict[str, Any]) -> str:
+    """The text of a block or of a notice."""
+    return str(answer.get("reason") or answer.get("systemMessage") or "")
+
+
+def signal_of(root: Path, event: str = "Stop", session: str = SESSION, **more: Any) -> str:
+    return json.dumps(
+        {"hook_event_name": event, "session_id": session, "cwd": str(root), **more},
+        ensure_ascii=False,
+    )
+
+
+def run_hook(
+    signal: str | bytes,
+    copy: str = "a",
+    *,
+    hook: Path = HOOK,
+    under: tuple[str, ...] = (),
+    env: dict[str, str] | None = None,
+) -> Told:
+    """Start the file as a client does, with this on its stdin."""
+    surroundings = {name: value for name, value in os.environ.items() if not is_of_a_client(name)}
+    done = subprocess.run(
+        [*under, sys.executable, "-I", "-S", str(hook), copy],
+        input=signal if isinstance(signal, bytes) else signal.encode(),
+        env={**surroundings, **(env or {})},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return Told(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+
+
+class HookProject:
+    """A registered journal whose one loop belongs to SESSION."""
+
+    def __init__(self, root: Path, kind: str = "goal", **start: Any) -> None:
+        self.root = root
+        self.gsd = root / ".gsd"
+        self.file = self.gsd / "journal.jsonl"
+        new_journal(self.gsd)
+        begin = {"goal": "Be done", **start}
+        if kind == "goal":
+            begin.setdefault("criteria", [{"name": "one"}])
+        self.append({**start_draft("lp-1", kind, **begin), "session": SESSION})
+
+    def append(self, *drafts: dict[str, Any]) -> None:
+        Journal(str(self.gsd)).transact(lambda _world, _now: drafts)
+
+    def tell(self, kind: str, by: str = "agent", **data: Any) -> None:
+        """One event of the loop, as the command line would append it."""
+        self.append(draft(kind, "lp-1", by, data, session=SESSION))
+
+    def events(self) -> list[Any]:
+        return [json.loads(line) for line in self.file.read_bytes().splitlines()]
+
+    def signal(self, event: str = "Stop", **more: Any) -> str:
+        return signal_of(self.root, event, **more)

@@ -1,0 +1,111 @@
+"""One writer at a time, whatever the system calls its locks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.fsck import examine
+from tests.hook_rig import HookProject, blocks, run_hook
+
+WRITER = """
+import sys
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.journal import Journal
+gsd, name, times = sys.argv[1:]
+for number in range(int(times)):
+    note = draft("note", "lp-1", "agent", {"text": "%s %d" % (name, number)})
+    Journal(gsd, 60.0).transact(lambda _world, _now: [note])
+"""
+HOLDER = """
+import sys
+from gsd_fsm.core.lock import Hold
+hold = Hold(sys.argv[1])
+hold.acquire(10)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def held(hooked: HookProject) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process holds the lock until this ends."""
+    command = [sys.executable, "-c", HOLDER, str(hooked.gsd)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == b"held"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_writers_at_once_lose_nothing(hooked: HookProject) -> None:
+    writers, times = 5, 12
+    started = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(hooked.gsd), f"w{name}", str(times)])
+        for name in range(writers)
+    ]
+    assert [writer.wait(300) for writer in started] == [0] * writers
+    events = hooked.events()
+    assert [event["seq"] for event in events] == list(range(1, 2 + writers * times + 1))
+    for name in range(writers):
+        texts = [event["data"].get("text", "") for event in events]
+        mine = [text for text in texts if text.startswith(f"w{name} ")]
+        assert mine == [f"w{name} {number}" for number in range(times)]
+    assert examine(Journal(str(hooked.gsd)))["ok"]
+
+
+def test_hooks_and_writers_at_once_lose_nothing(hooked: HookProject) -> None:
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(hooked.gsd), "w", "20"])
+    told = [run_hook(hooked.signal(last_assistant_message=f"Turn {n}.")) for n in range(4)]
+    assert writer.wait(300) == 0
+    assert [(run.code, run.err) for run in told] == [(0, "")] * 4
+    printed = sum(blocks(run.answer) for run in told)
+    events = hooked.events()
+    assert printed >= 3
+    assert [event["type"] for event in events].count("iteration") == printed
+    assert [event["type"] for event in events].count("note") == 20
+    assert examine(Journal(str(hooked.gsd)))["ok"]
+
+
+def test_a_lock_that_another_process_holds_lets_the_stop_go(hooked: HookProject) -> None:
+    before = hooked.file.read_bytes()
+    with held(hooked):
+        told = run_hook(hooked.signal())
+        assert (told.code, told.out) == (0, b"")
+        assert "journal.lock is held by another process" in told.err
+        assert hooked.file.read_bytes() == before
+        assert b"journal.lock is held" in (hooked.gsd / "hook.log").read_bytes()
+    assert blocks(run_hook(hooked.signal()).answer)
+
+
+def test_a_lock_whose_holder_was_killed_is_free(hooked: HookProject) -> None:
+    with held(hooked) as holder:
+        holder.kill()
+        holder.wait(60)
+        assert blocks(run_hook(hooked.signal()).answer)
+
+
+def test_a_torn_tail_is_set_aside_and_told(hooked: HookProject) -> None:
+    tail = b'{"v":1,"seq":3,"ts":"2026'
+    whole = hooked.file.read_bytes()
+    hooked.file.write_bytes(whole + tail)
+    assert blocks(run_hook(hooked.signal()).answer)
+    assert hooked.file.read_bytes().startswith(whole)
+    assert [event["type"] for event in hooked.events()[2:]] == ["repair", "iteration"]
+    (aside,) = hooked.gsd.glob("journal.broken-*")
+    assert aside.read_bytes() == tail
+    assert examine(Journal(str(hooked.gsd)))["ok"]
+
+
+def test_the_snapshot_is_replaced_while_others_read_the_journal(hooked: HookProject) -> None:
+    notes = [{"loop": "lp-1", "type": "note", "by": "agent", "data": {"text": "on"}}]
+    Journal(str(hooked.gsd)).transact(lambda _world, _now: notes * 61)
+    with hooked.file.open("rb"):
+        assert blocks(run_hook(hooked.signal()).answer)
+    assert (hooked.gsd / "snapshot.json").exists()
+    assert len(hooked.events()) == 64
