@@ -116,8 +116,8 @@ def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
     except BaseException:
         start.join()
         if start.process is not None:
-            _signal_group(start.process, deadly=True)
-            start.process.wait()
+            with start.process:
+                _signal_group(start.process, deadly=True)
         raise
     if start.process is None:
         hint = "a check runs through the shell, in the directory of the project"

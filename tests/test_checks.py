@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -167,3 +168,27 @@ def test_ctrl_c_ends_the_command_and_comes_through(watch, tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(AGES) == 77
     assert watch.is_dead()
+
+
+@posix_only
+def test_a_signal_while_the_command_starts_leaves_nothing_behind(tmp_path, monkeypatch):
+    class Slow(subprocess.Popen):
+        def __init__(self, *args, **how):
+            super().__init__(*args, **how)
+            started.append(self.pid)
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.1)
+
+    def leave(_number, _frame):
+        raise KeyboardInterrupt
+
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    before = signal.signal(signal.SIGUSR1, leave)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_check("sleep 60", tmp_path, AGES)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(started[0], 0)
