@@ -89,6 +89,9 @@ class _Start(threading.Thread):
         self.cwd = cwd
         self.process: subprocess.Popen[bytes] | None = None
         self.error: Exception | None = None
+        self.done = (
+            threading.Event()
+        )  # a join that is interrupted believes that the thread has ended
 
     def run(self) -> None:
         try:
@@ -106,15 +109,17 @@ class _Start(threading.Thread):
             )
         except (OSError, ValueError) as error:
             self.error = error
+        finally:
+            self.done.set()
 
 
 def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
     start = _Start(command, cwd)
     start.start()
     try:
-        start.join()
+        start.done.wait()
     except BaseException:
-        start.join()
+        start.done.wait()
         if start.process is not None:
             with start.process:
                 _signal_group(start.process, deadly=True)
