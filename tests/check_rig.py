@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
+import time
 
 import pytest
 
@@ -103,3 +105,14 @@ def python(tmp_path):
 
 def write(text):
     return f"sys.stdout.buffer.write({text.encode()!r})"
+
+
+def ends(group: int) -> bool:
+    """Whether every process of the group is gone; the last one may take a moment."""
+    for _ in range(500):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False

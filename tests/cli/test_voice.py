@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.check_rig import ends
+
 if TYPE_CHECKING:
     from tests.conftest import Project
 
@@ -89,17 +91,6 @@ def test_a_closed_input_is_told(project: Project, command: str) -> None:
     done = shell(project, f"$G {command} <&-")
     assert done.returncode == 2
     assert "standard input is closed" in done.stderr
-
-
-def ends(group: int) -> bool:
-    """Whether every process of the group is gone; the last one may take a moment."""
-    for _ in range(500):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.01)
-    return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)
