@@ -111,13 +111,14 @@ def decide_stop(
             data["said"] = verdict.text
         return hook_event(kind, loop, signal, {**data, **about})
 
-    if loop.owner != signal.session:
-        yield hook_event("session", loop, signal, {"action": "bind"})
+    bound = loop.owner == signal.session
     if seen.disabled:
-        yield allow(
-            "stop", code="disabled", reason="The hook is switched off by %s" % seen.disabled
-        )
+        reason = "The hook is switched off by %s" % seen.disabled
+        if bound:
+            yield allow("stop", code="disabled", reason=reason)
         return
+    if not bound:
+        yield hook_event("session", loop, signal, {"action": "bind"})
     if loop.status == "waiting" and loop.wait_for == "throttled":
         yield hook_event("resume", loop, signal, {"reason": "the client works again"})
     if loop.status in ("paused", "waiting"):

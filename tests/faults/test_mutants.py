@@ -50,7 +50,7 @@ def test_every_mutant_still_fits_its_source_in_one_place() -> None:
 
 def _copy(place: Path) -> Path:
     """The project once more, to be changed."""
-    for name in ("gsd_fsm", "tests"):
+    for name in ("gsd_fsm", "scripts", "tests"):
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", place)
     return place
@@ -91,6 +91,9 @@ def test_every_mutant_is_killed_by_its_test(tmp_path: Path, name: str) -> None:
     source = "\n" + (place / mutant.file).read_text("utf-8")
     changed = source.replace("\n" + mutant.old, "\n" + mutant.new)
     (place / mutant.file).write_text(changed[1:], "utf-8")
+    if mutant.file.startswith("gsd_fsm/core/"):
+        built = _python(place, place, "scripts/build_hook.py")
+        assert built.returncode == 0, built.stderr
     done = _pytest(place, mutant.test)
     # 1: a test failed. Anything else but 0 means that the mutant does not even run.
     assert done.returncode == 1, done.stdout[-4000:] + done.stderr[-1000:]
