@@ -91,8 +91,10 @@ def aftermath(event: Event, later: Event | None) -> str:
 
 def follows(event: Event, later: Event) -> bool:
     """Whether this later event shows what became of a block."""
-    after = later["loop"] == event["loop"] and later["seq"] > event["seq"]
-    return after and later["by"] == "hook" and later["type"] in DECISIONS
+    if later["loop"] != event["loop"] or later["seq"] <= event["seq"]:
+        return False
+    worked = later["by"] == "agent" and later.get("session") == event.get("session")
+    return worked or (later["by"] == "hook" and later["type"] in DECISIONS)
 
 
 def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, str]:
@@ -108,7 +110,8 @@ def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, s
     if kind == "cancel":
         return "allow", "cancel", f"It was cancelled: {data.get('reason', 'by hand')}{numbers}."
     if kind == "wait":
-        about = data.get("question") or data.get("until") or "no time is known"
+        about = data.get("question") or data.get("reason") or "no reason is known"
+        about += f", until {data['until']}" if "until" in data else ""
         return "allow", data["for"], f"The loop waits for {data['for']}: {about}{numbers}."
     if kind == "stop":
         return "allow", data["code"], f"{data.get('reason', 'The stop was allowed')}{numbers}."

@@ -21,8 +21,8 @@ TARGET = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
 ENTRY = ("errors", "clock", "codec", "names", "disk", "places", "sanitize", "log", "dialect", "signal", "entry")  # fmt: skip
 REST = (
     "payloads", "events", "table", "loop", "work", "proof", "guards", "flow", "rules", "fold",
-    "reader", "scan", "aside", "lock", "snapshot", "journal", "advice", "quote", "prompt",
-    "announce", "question", "decide", "sessions", "watch", "repeats", "hook",
+    "reader", "scan", "aside", "lock", "snapshot", "journal", "advice", "quote", "announce",
+    "prompt", "question", "decide", "sessions", "watch", "repeats", "hook",
 )  # fmt: skip
 # The one import inside a function: from here on the second part is needed.
 TURN = "    from gsd_fsm.core.hook import respond\n"

@@ -174,7 +174,7 @@ def require_trust(world: World, path: str) -> None:
         raise NotFound("the journal is empty", "gsd-fsm start --help")
     if not is_registered(world.journal, path):
         raise CannotWrite(
-            "this journal is not trusted: it was not started by you on this machine",
+            "this journal is not trusted: it was not started by you at this place",
             "look at it with 'gsd-fsm replay'; 'gsd-fsm trust' accepts it",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,29 @@ def answer(call: Call, *, text: str | None, file: str | None) -> None:
     words = read_text(text, file, "the answer")
     if words is None:
         raise UsageError("an answer needs its text", "gsd-fsm answer TEXT")
-    call.append_one("answer", {"text": keep(words, 4_000)}, "Answered.")
+    text = keep(words, 4_000)
+    declined = (
+        text.lower().lstrip().startswith(("n ", "no ", "n,", "no,", "n.", "no.", "no!", "no:"))
+    )
+    declined = declined or text.lower().strip() in ("n", "no")
+
+    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        # Only the hook asks questions that a no can answer, and a no must not be overrun.
+        refused = f"the user declined: {loop.question}" if loop.asked and declined else ""
+        yield call.event("answer", loop, {"text": text})
+        if refused:
+            yield call.event("pause", loop, {"code": "manual", "reason": refused}, by="cli")
+
+    journal, loop = call.append(build)
+    call.acknowledge(journal, loop, "Answered.")
 
 
 @click.command()
-@click.option("--reason", metavar="TEXT", default="paused by hand", help="Why.")
+@click.option("--reason", metavar="TEXT", help="Why.")
 @verb
-def pause(call: Call, *, reason: str) -> None:
+def pause(call: Call, *, reason: str | None) -> None:
     """Pause a loop: the agent may stop, nothing is lost."""
+    reason = reason or f"paused by {'an agent' if call.caller.by == 'agent' else 'hand'}"
     call.append_one("pause", {"code": "manual", "reason": keep(reason, 2_000)}, "Paused.")
 
 
@@ -123,7 +139,10 @@ def resume(call: Call, **more: float | None) -> None:
     journal, loop = call.append(
         lambda loop, _world, _now: [call.event("resume", loop, {"add": add} if add else {})]
     )
-    call.acknowledge(journal, loop, "Resumed.")
+    whose = "" if loop.owner else " The next session that gets a prompt here will own it."
+    most = loop.limits["max_iterations"]
+    now = f" {most} iterations now." if "max_iterations" in add and most else ""
+    call.acknowledge(journal, loop, f"Resumed.{now}{whose}")
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -43,6 +44,8 @@ def status(call: Call, *, check: bool) -> None:
     view = status_view(loop, head(journal))
     trusted = is_registered(world.journal, journal.path)
     say(dumps(view) if call.json else "\n".join(panel(view, loop, trusted=trusted)))
+    if os.path.lexists(os.path.join(journal.path, "STOP")) and not call.json:
+        say(f"{'switch':<10} .gsd/STOP switches the hook off; remove it to go on")
     if check:
         raise click.exceptions.Exit(CHECK_CODES[loop.status])
 

@@ -109,9 +109,19 @@ def start(
     journal.transact(decide, lambda world: require_trust(world, gsd))
     loop = journal.world.loops[loop_id]
     owner = "" if loop.owner else " The next session that gets a prompt here will own it."
+    if not loop.owner and not call.json and not _is_held(call.start_directory):
+        owner = " No settings here name the hook: 'gsd-fsm init' lets it hold an agent."
     made = "" if known else f"Made {gsd}. "
     made += "".join(f"Cancelled loop {name}. " for name in cancelled)
     call.acknowledge(journal, loop, f"{made}Started {kind} loop {loop_id}.{owner}")
+
+
+def _is_held(start: str) -> bool:
+    """Whether the settings that Claude Code would read here start the hook."""
+    from gsd_fsm.installer import survey
+    from gsd_fsm.registration import ours
+
+    return any(ours(place.document) for place in survey(start))
 
 
 def _locate(call: Call) -> str:

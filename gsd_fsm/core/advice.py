@@ -51,7 +51,7 @@ def _failed(loop: Loop, run: str, brief: bool) -> Advice | None:
     for task_id in failed_tasks(loop):
         task = loop.tasks[task_id]
         if _can_start(loop, task):
-            words = "Retry task %s (%d of %d retries used)" % (
+            words = "Retry task %s (retry %d of %d)" % (
                 _named(task),
                 task["retries"],
                 loop.limits["max_retries"],

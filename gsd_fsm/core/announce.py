@@ -5,18 +5,26 @@ from __future__ import annotations
 from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.loop import current_wave, open_tasks, unmet
 from gsd_fsm.core.quote import one_line, quoted
+from gsd_fsm.core.table import ACTIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsd_fsm.core.loop import Loop
 
 
+GROUND_RULES = (
+    "State is changed by gsd-fsm alone; never edit .gsd by hand. "
+    "If the user wants to stop or to talk first: gsd-fsm --loop %s pause"
+)
+
+
 def resumption(loop: Loop, nonce: str) -> str:
     """A live loop as its own session is told of it."""
+    active = loop.status in ACTIVE
     most = loop.limits["max_iterations"]
     count = "%d of %d" % (loop.iteration, most) if most else "%d" % loop.iteration
     lines = [
-        "[LOOP RESUME] Active loop detected",
+        "[LOOP RESUME] %s loop detected" % ("Active" if active else loop.status.capitalize()),
         "Loop: %s (%s, %s)" % (loop.id, loop.kind, loop.status),
     ]
     if loop.goal:
@@ -39,8 +47,9 @@ def resumption(loop: Loop, nonce: str) -> str:
         lines.append(quoted("Last error", loop.last_error, nonce, 600))
     words, command = next_step(loop, brief=True)
     lines.append("Next: %s" % one_line(words, 600))
-    lines.append("Run: %s" % one_line(command, 600))
-    lines.append("State is changed by gsd-fsm alone; never edit .gsd by hand.")
+    run = "Run: %s" if active else "If the user wants it to go on, run: %s"
+    lines.append(run % one_line(command, 600))
+    lines.append(GROUND_RULES % loop.id)
     return "\n".join(lines)
 
 
@@ -81,7 +90,7 @@ def elsewhere(loop: Loop, source: str) -> str:
     else:
         whose = "belongs to no session yet"
         then = "The next prompt of the user makes it this session's. It stands: gsd-fsm --loop %s status"
-    goal = ": %s" % one_line(loop.goal) if loop.goal else ""
+    goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
     return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. %s" % (
         loop.id,
         loop.kind,
@@ -113,10 +122,22 @@ def notice(loop: Loop) -> str:
     return pause_notice(loop, loop.pause_code, loop.pause_reason, next_step(loop)[1])
 
 
-def lost_turn_notice(loop: Loop) -> str:
-    return "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s" % (
+def stranger_notice(loop: Loop) -> str:
+    """A live loop as the user of a session is told of it that does not own it."""
+    if not loop.owner:
+        return "gsd-fsm: loop %s (%s) goes on here with your first prompt" % (loop.id, loop.status)
+    return "gsd-fsm: loop %s (%s) belongs to another session. To go on with it here: %s" % (
         loop.id,
         loop.status,
+        "gsd-fsm --loop %s resume" % loop.id,
+    )
+
+
+def lost_turn_notice(loop: Loop) -> str:
+    return "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To rest it: %s" % (
+        loop.id,
+        loop.status,
+        "gsd-fsm --loop %s pause" % loop.id,
     )
 
 

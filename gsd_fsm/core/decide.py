@@ -77,8 +77,8 @@ def answered_before(world: World, signal: Signal, now: int) -> dict[str, Any] | 
     """What another copy of the hook has already said to this very stop."""
     for loop in world.loops.values():
         said: dict[str, Any] | None = loop.said
-        if loop.owner != signal.session or said is None or said["seq"] != loop.last_seq:
-            continue  # what was said no longer holds once something has happened since
+        if loop.owner != signal.session or said is None or said["seq"] < loop.history[-1][0]:
+            continue  # what was said no longer holds once the loop has come to another status
         if by_another_copy(said, signal, now):
             return said
     return None
@@ -149,19 +149,22 @@ def decide_stop(
     activity = seen.tool or committed
     spent = guard(loop, now, activity, signal.cap)
     if spent is not None:
-        verdict.text = pause_notice(loop, spent.code, spent.reason, spent.remedy)
-        yield allow("pause", code=spent.code, reason=spent.reason)
+        reason = spent.reason
+        if not missing(loop, latest_tree(loop)):
+            reason += "; everything is met but 'gsd-fsm complete'"
+        verdict.text = pause_notice(loop, spent.code, reason, spent.remedy)
+        yield allow("pause", code=spent.code, reason=reason)
         return
     verdict.text, delivered = next_action(loop, seen.nonce, claimed)
     verdict.blocks = True
-    data: dict[str, Any] = {"activity": activity, "code": "continue", "reason": verdict.text}
-    if delivered:
-        data["delivered"] = delivered
-    if seen.transcript is not None:
-        data["transcript"] = seen.transcript
-    if seen.commit is not None:
-        data["commit"] = seen.commit
-    yield hook_event("iteration", loop, signal, {**data, **about})
+    data = {"activity": activity, "code": "continue", "reason": verdict.text, **about}
+    yield hook_event("iteration", loop, signal, {**data, **_looked(seen, delivered)})
+
+
+def _looked(seen: Seen, delivered: list[int]) -> dict[str, Any]:
+    """What a block delivers, and how far the hook has looked; nothing that is absent."""
+    found = {"delivered": delivered or None, "transcript": seen.transcript, "commit": seen.commit}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _standing(loop: Loop) -> str:
@@ -171,8 +174,13 @@ def _standing(loop: Loop) -> str:
 
 
 def _was_told(loop: Loop) -> bool:
-    """Whether the hook has spoken since the loop came to stand still."""
-    return bool(loop.said and loop.said["seq"] >= loop.history[-1][0])
+    """Whether the user has heard of it since the loop came to stand still.
+
+    A question is told again after each prompt that was not recorded as its answer.
+    """
+    said = loop.said
+    heard = said and said["text"] and said["seq"] >= loop.history[-1][0]
+    return bool(heard) and not (loop.status == "waiting" and loop.prompted)
 
 
 def _background(loop: Loop, signal: Signal) -> tuple[str, list[str]] | None:

@@ -76,9 +76,10 @@ def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
     if event["by"] == "hook":
         loop.idle = 1 if data.get("activity") else loop.idle + 1
         loop.commit = data.get("commit", loop.commit)
-        loop.answer = None  # the block has delivered it
+        loop.told_answer, loop.answer = loop.answer, None
         _fact_transcript(loop, event)
     if "delivered" in data:
+        loop.told_notes = [note for note in loop.notes if note["seq"] in data["delivered"]]
         loop.notes = [note for note in loop.notes if note["seq"] not in data["delivered"]]
 
 
@@ -228,7 +229,7 @@ def fact_note(loop: Loop, event: dict[str, Any]) -> None:
         loop.recalled = [*loop.recalled, data["text"]][-MAX_TALK:]
     else:
         # Never cut: each was promised to be delivered.
-        loop.notes = [*loop.notes, {"seq": event["seq"], "text": data["text"]}]
+        loop.notes = [*loop.notes, {"seq": event["seq"], "text": data["text"], "by": event["by"]}]
 
 
 def fact_issue(loop: Loop, event: dict[str, Any]) -> None:
@@ -239,6 +240,11 @@ def fact_stop(loop: Loop, event: dict[str, Any]) -> None:
     data = event["data"]
     loop.last_stop = {"seq": event["seq"], "code": data["code"], "reason": data.get("reason", "")}
     loop.background = data.get("background", loop.background)
+    if loop.unconfirmed and data["code"] == "client":
+        # The model never saw that block: what it delivered is delivered again.
+        loop.notes = [*loop.told_notes, *loop.notes]
+        loop.answer = loop.answer or loop.told_answer
+    loop.told_notes, loop.told_answer = [], None
     loop.unconfirmed = 0
 
 

@@ -162,9 +162,11 @@ class World:
         session = event.get("session")
         for other in self.live():
             if other.owner == session and other.id != this:
-                whose = "this session" if session else "no session"
+                whose = (
+                    "belongs to this session already" if session else "belongs to no session yet"
+                )
                 raise Refused(
-                    "live loop %s (%s) belongs to %s already" % (other.id, other.status, whose),
+                    "live loop %s (%s) %s" % (other.id, other.status, whose),
                     "gsd-fsm --loop %s status · gsd-fsm --loop %s resume · "
                     "'start … --fresh' cancels it" % (other.id, other.id),
                 )

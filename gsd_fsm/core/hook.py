@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.announce import elsewhere, stranger_notice
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.decide import Seen, Verdict, answered_before, decide_stop, own_or_first
 from gsd_fsm.core.dialect import block_answer, context_answer, notice_answer
 from gsd_fsm.core.disk import getenv, join, system
-from gsd_fsm.core.errors import CannotWrite
+from gsd_fsm.core.errors import CannotWrite, NotFound
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.log import complain
-from gsd_fsm.core.places import exists, is_registered
+from gsd_fsm.core.places import exists, is_known_place, is_registered
 from gsd_fsm.core.repeats import may_repeat
-from gsd_fsm.core.sessions import Talk, concerned, decide_session, of_others
+from gsd_fsm.core.sessions import Talk, concerned, decide_session
 from gsd_fsm.core.watch import head_commit, transcript_size, used_a_tool
 
 TYPE_CHECKING = False
@@ -33,27 +34,38 @@ _SMALL = 1 << 14
 def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     """The answer to this signal, {} for none. Everything it rests on is acknowledged."""
     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
-    if disabled and signal.event != "Stop":
-        return {}
     told: list[str] = []
+    notices: list[str] = []
     for gsd in projects:
+        if not is_known_place(gsd):
+            continue  # nothing of a foreign journal is even read
+        off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
+        if off and signal.event != "Stop":
+            continue
         journal = Journal(gsd, _LOCK_SECONDS, small=_SMALL)
         try:
             world = journal.glance()
             if not is_registered(world.journal, gsd):
                 continue
             if signal.event == "Stop":
-                answer = _stop(journal, world, signal, disabled)
+                answer = _stop(journal, world, signal, off)
             else:
                 answer = _session(journal, world, signal)
+        except NotFound:
+            continue
         except Exception as error:  # noqa: BLE001 - what cannot be decided is allowed
             complain(error, [gsd])
             continue
         if answer is not None:
             return answer
-        told.append(of_others(world, signal))
-    text = "\n".join(filter(None, told))
-    return context_answer(signal.client, signal.event, text) if text else {}
+        if signal.event == "SessionStart":
+            told += [elsewhere(loop, signal.source) for loop in world.live()[:3]]
+            notices += [stranger_notice(loop) for loop in world.live()[:3]]
+    if not told:
+        return {}
+    answer = context_answer(signal.client, signal.event, "\n".join(told))
+    answer.update(notice_answer(signal.client, "\n".join(notices)))
+    return answer
 
 
 def _append(journal: Journal, decide: Callable[[World, int], Iterable[Event]]) -> None:
@@ -70,8 +82,6 @@ def _stop(journal: Journal, world: World, signal: Signal, disabled: str) -> dict
     if own_or_first(world, signal) is None and answered_before(world, signal, now_ms()) is None:
         return None
     verdict = Verdict()
-    if not disabled and exists(join(journal.path, "STOP")):
-        disabled = ".gsd/STOP"
 
     def decide(world: World, now: int) -> Iterable[Event]:
         before = answered_before(world, signal, now)

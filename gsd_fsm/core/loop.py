@@ -23,6 +23,7 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("owner", None), ("client", None), ("pid", None), ("prompted", True),
     # what the hook has seen and said; a block is unconfirmed until the next signal of its session
     ("transcript", None), ("commit", None), ("background", []), ("said", None), ("heard", None),
+    ("told_notes", []), ("told_answer", None),
     ("unconfirmed", 0),
     # counting
     ("iteration", 0), ("last_iteration", None), ("round", 0), ("stuck", 0), ("idle", 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.advice import next_step
+from gsd_fsm.core.announce import GROUND_RULES
 from gsd_fsm.core.codec import quote
 from gsd_fsm.core.loop import failed_tasks, open_gaps
 from gsd_fsm.core.proof import latest_tree, missing
@@ -26,7 +27,10 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
     most = loop.limits["max_iterations"]
     number = "%d/%d" % (loop.iteration + 1, most) if most else "%d" % (loop.iteration + 1)
     head = ["Continuing %s loop iteration %s (%s)." % (loop.kind, number, loop.id)]
-    if claimed:
+    done = not missing(loop, latest_tree(loop))
+    if claimed and done:
+        head.append("Your <loop-complete> is recorded; one command is left.")
+    elif claimed:
         head.append("You wrote <loop-complete>, but the loop is not done.")
     if loop.goal:
         head.append("Goal: %s" % one_line(loop.goal, 600))
@@ -35,7 +39,7 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
     tail = [
         "Next: %s" % one_line(words, 600),
         "Run: %s" % one_line(command, 600),
-        "Do the work, then report it with gsd-fsm; never edit .gsd by hand.",
+        "Do the work, then report it with gsd-fsm. " + GROUND_RULES % loop.id,
     ]
     for share in (1, 2, 4, 8):
         notes, delivered = _notes(loop, nonce, 3_000 // share)
@@ -65,7 +69,8 @@ def _notes(loop: Loop, nonce: str, room: int) -> tuple[list[str], list[int]]:
     lines: list[str] = []
     delivered: list[int] = []
     for note in loop.notes:
-        line = quoted("Note from the user", note["text"], nonce, min(room, 1_500))
+        author = "an agent" if note["by"] == "agent" else "the user"
+        line = quoted("Note from %s" % author, note["text"], nonce, min(room, 1_500), note["by"])
         room -= len(line)
         if room < 0 and delivered:
             break
@@ -78,7 +83,7 @@ def _answer(loop: Loop, nonce: str) -> list[str]:
     if not loop.answer:
         return []
     return [
-        quoted("The user has answered; act on it", loop.answer, nonce, 600),
+        quoted("The user has answered; act on it", loop.answer, nonce, 600, "human"),
         "If that was a no: gsd-fsm --loop %s pause" % loop.id,
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.announce import elsewhere, lost_turn_notice, reminder, resumption
+from gsd_fsm.core.announce import lost_turn_notice, reminder, resumption
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.decide import by_another_copy, hook_event, own_loop, unowned_loop
 from gsd_fsm.core.signal import is_human
@@ -51,13 +51,6 @@ def _left_by(world: World, pid: int) -> Loop | None:
     return next((loop for loop in world.live() if pid and loop.pid == pid), None)
 
 
-def of_others(world: World, signal: Signal) -> str:
-    """What a session is told that owns no loop here; "" when there is none."""
-    if signal.event != "SessionStart":
-        return ""
-    return "\n".join(elsewhere(loop, signal.source) for loop in world.live()[:3])
-
-
 def decide_session(loop: Loop, signal: Signal, seen: Seen, now: int, talk: Talk) -> Iterator[Event]:
     """The events of a signal that is no stop, and in `talk` what is to be told of it."""
 
@@ -78,7 +71,8 @@ def decide_session(loop: Loop, signal: Signal, seen: Seen, now: int, talk: Talk)
     if event == "PreCompact":
         yield mark("compact", reason=signal.reason)
         return
-    human = event == "UserPromptSubmit" and is_human(signal, (loop.said or {}).get("text", ""))
+    said = loop.said["text"] if loop.said and loop.said["blocks"] else ""
+    human = event == "UserPromptSubmit" and is_human(signal, said)
     if event == "UserPromptSubmit" and not human:
         return
     # Compaction happens within a turn.

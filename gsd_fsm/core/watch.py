@@ -61,19 +61,24 @@ def head_commit(gsd: str) -> str | None:
         )
     head = _line(join(git, "HEAD"))
     if not head.startswith("ref: "):
-        return head
+        return _hash(head)
     name = head[5:]
     shared = _line(join(git, "commondir"))
     places = [git, join(git, shared)] if shared else [git]
     for place in places:
-        commit = _line(join(place, name))
+        commit = _hash(_line(join(place, name)))
         if commit:
             return commit
     for line in _text(join(places[-1], "packed-refs")).split("\n"):
         commit, _, packed = line.partition(" ")
         if packed == name:
-            return commit
+            return _hash(commit)
     return ""
+
+
+def _hash(text: str) -> str:
+    """The text if it names a commit: a reference may lead to any file."""
+    return text if len(text) in (40, 64) and not text.strip("0123456789abcdef") else ""
 
 
 def _line(path: str) -> str:

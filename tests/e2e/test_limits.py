@@ -87,3 +87,24 @@ def test_a_refused_login_pauses_the_loop(rig: Rig) -> None:
     chat.close()
     assert rig.status()["iteration"] == 0
     assert "authentication_failed" in rig.status()["pause_reason"]
+
+
+def test_a_turn_that_the_client_ends_by_its_own_cap_is_seen_and_told(rig: Rig) -> None:
+    def talk(_request: object) -> dict[str, object]:
+        rig.ok("note", "a word from the user")  # a sign of life that the client does not count
+        return say("Done, I think.")
+
+    rig.calm = False  # the client says that it has overridden us
+    loop = rig.start(*GOAL, "--stuck-limit", "0")
+    rig.model.main.then(*[talk] * 9)
+    chat = rig.chat()
+    chat.ask("Ship it.")
+    assert rig.story(loop).count("iteration") == 9
+    assert len(rig.sent_back()) == 8
+    rig.model.main.then(FINISH, say("It is shipped."))
+    chat.ask("Are you still there?")
+    chat.close()
+    assert "the client, not the loop, ended the turn" in chat.told
+    assert rig.story(loop).count("stop client") == 1
+    last = [event["seq"] for event in rig.lines() if event["type"] == "iteration"][-1]
+    assert "The client, not the loop, ended the turn" in rig.ok("why", str(last)).out

@@ -56,7 +56,7 @@ def test_a_paused_loop_is_announced_with_its_way_on(agent: Agent) -> None:
     text = agent.starts("resume")
     assert "paused" in text
     assert "over night" in text
-    assert f"Run: gsd-fsm --loop {loop} resume" in text
+    assert f"If the user wants it to go on, run: gsd-fsm --loop {loop} resume" in text
 
 
 def test_announcements_are_short_enough_for_the_client(agent: Agent) -> None:
