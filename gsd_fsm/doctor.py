@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import GsdError, NotFound, UsageError
 from gsd_fsm.files import content_of
-from gsd_fsm.installer import client_directory, packaged_hook, survey
-from gsd_fsm.interpreter import ask, flaw
+from gsd_fsm.installer import client_directory, is_from_init, packaged_hook, survey
+from gsd_fsm.interpreter import ask, flaw, fleeting
 from gsd_fsm.json_text import NotJson
 from gsd_fsm.plugin import HOOKS, ROOT, enabled, is_ours, read_json
 from gsd_fsm.probes import Probe, trials, world
 from gsd_fsm.record import recall
 from gsd_fsm.registration import EVENTS, MODULE, TIMEOUT, entry, ours, require_shape
 from gsd_fsm.surroundings import Row, surroundings
+
+LASTING = "gsd-fsm init --python PATH, with one that stays, such as /usr/bin/python3"
 
 
 class Source(NamedTuple):
@@ -27,6 +31,7 @@ class Source(NamedTuple):
     document: Any
     problem: str
     fix: str
+    may_run: Callable[[dict[str, Any]], bool]
 
 
 def examine(start: str, plugin: Path | None) -> list[Row]:
@@ -45,20 +50,36 @@ def _sources(start: str, plugin: Path | None) -> Iterator[Source]:
     places = survey(start)
     for place in places:
         fix = f"gsd-fsm init --scope {place.scope}"
-        yield Source(f"{place.scope} settings", place.path, place.document, place.problem, fix)
+        may_run = partial(is_from_init, place.scope, place.path)
+        where = f"{place.scope} settings"
+        yield Source(where, place.path, place.document, place.problem, fix, may_run)
     if plugin is not None and not is_ours(plugin):
         raise UsageError(f"{plugin} is not a plugin of gsd-fsm", "gsd-fsm init --plugin DIR")
-    given = [plugin] if plugin is not None else []
-    for directory in (*given, *_enabled_plugins([place.document for place in places])):
-        # The client replaces this inside each argument before it starts the hook.
-        root = json.dumps(str(directory))[1:-1].encode()
-        content = (content_of(directory / HOOKS) or b"").replace(ROOT.encode(), root)
-        try:
-            document, problem = require_shape(content.decode("utf-8", "replace")), ""
-        except NotJson as error:
-            document, problem = {}, f"{directory / HOOKS}: {error}"
-        fix = f"gsd-fsm init --plugin {directory}"
-        yield Source("plugin", directory / HOOKS, document, problem, fix)
+    if plugin is not None:
+        yield _plugin(plugin, lambda _hook: True)  # whoever names a directory wants it run
+    for directory in _enabled_plugins([place.document for place in places]):
+        if directory != plugin:
+            yield _plugin(directory, partial(_is_packaged, directory))
+
+
+def _plugin(directory: Path, may_run: Callable[[dict[str, Any]], bool]) -> Source:
+    # The client replaces this inside each argument before it starts the hook.
+    root = json.dumps(str(directory))[1:-1].encode()
+    content = (content_of(directory / HOOKS) or b"").replace(ROOT.encode(), root)
+    try:
+        document, problem = require_shape(content.decode("utf-8", "replace")), ""
+    except NotJson as error:
+        document, problem = {}, f"{directory / HOOKS}: {error}"
+    fix = f"gsd-fsm init --plugin {shlex.quote(str(directory))}"
+    return Source("plugin", directory / HOOKS, document, problem, fix, may_run)
+
+
+def _is_packaged(directory: Path, hook: dict[str, Any]) -> bool:
+    """Whether a plugin that was found by itself starts the hook of this version, and nothing else."""
+    hooks = directory / "hooks"
+    current = entry(str(hook.get("command")), str(hooks), "plugin")
+    same = {**hook, "timeout": TIMEOUT} == current
+    return same and content_of(hooks / f"{MODULE}.py") == content_of(packaged_hook())
 
 
 def _enabled_plugins(documents: list[Any]) -> list[Path]:
@@ -92,6 +113,9 @@ def _state(good: Any) -> str:
 
 
 def _examine_hook(source: Source, hook: dict[str, Any]) -> Iterator[Row]:
+    if not source.may_run(hook):
+        yield Row(source.where, "command", "failed", "not installed by you: not run", source.fix)
+        return
     args = hook.get("args")
     words = [hook.get("command"), *(args if isinstance(args, list) else [])]
     python, *rest = [str(word) for word in words]
@@ -112,15 +136,17 @@ def _examine_hook(source: Source, hook: dict[str, Any]) -> Iterator[Row]:
 
 
 def _interpreter(source: Source, python: str, directory: Path) -> Iterator[Row]:
-    problem = flaw(python)
-    try:
-        found = ask(python)[0] if not problem else None
-    except GsdError as error:
-        found, problem = None, error.message
-    if found is None:
+    if problem := flaw(python):
         yield Row(source.where, "interpreter", "failed", f"{python} {problem}", source.fix)
         return
+    try:
+        found, _ = ask(python)
+    except GsdError as error:
+        yield Row(source.where, "interpreter", "failed", error.message, source.fix)
+        return
     yield Row(source.where, "interpreter", "ok", f"{python}, Python {found.version}")
+    if danger := fleeting(python):
+        yield Row(source.where, "interpreter", "note", f"{python} {danger}", LASTING)
     record = recall(source.path)
     if record is not None and record.python == python and record.version != found.version:
         told = f"it was Python {record.version} when the hook was installed"

@@ -56,12 +56,18 @@ def carry_out(change: Change) -> None:
         if change.after is None:
             path.unlink()
         else:
-            _replace(path, change.after, 0o600 if change.private else 0o644)
+            _replace(path, change.after, 0o600 if change.private else _mode_of_new_files())
     except OSError as error:
         raise CannotWrite(
             f"{path} cannot be written: {explain(error)}",
             "give yourself the right to write it and its directory",
         ) from error
+
+
+def _mode_of_new_files() -> int:
+    mask = os.umask(0o077)  # it can be read by setting it only
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _replace(path: Path, content: bytes, mode: int) -> None:

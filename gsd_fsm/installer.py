@@ -132,6 +132,19 @@ def hook_change() -> Change:
     return Change(installed_hook(), content_of(installed_hook()), source, private=True)
 
 
+def is_from_init(scope: str, path: Path, hook: dict[str, Any]) -> bool:
+    """Whether this user's own `init` has put this hook into this file: others' are not to be run."""
+    known = recall(path)
+    if known is None:
+        return False
+    same = {**hook, "timeout": TIMEOUT} == _hook(scope, known.python)
+    return same or known.describes(content_of(path))
+
+
+def _hook(scope: str, python: str) -> dict[str, Any]:
+    return entry(python, str(installed_hook().parent), f"settings-{scope}")
+
+
 def plan_install(
     scope: str, start: str, python: Interpreter, cap: str | None
 ) -> tuple[Change, Record]:
@@ -146,8 +159,7 @@ def plan_install(
         original = known.original
     else:
         original = _bytes(_without(text, known), before)
-    hook = entry(python.path, str(installed_hook().parent), f"settings-{scope}")
-    after = with_us(text, hook)
+    after = with_us(text, _hook(scope, python.path))
     set_by_us = known.cap if known is not None else None
     if cap is not None and cap_in(root(text).value) != cap:
         after, set_by_us = with_cap(after, cap), cap
@@ -224,12 +236,10 @@ def settings_with_us(start: str) -> dict[Path, str]:
     """Every settings file that has our hook, here or elsewhere on this machine, and its scope."""
     found = {place.path: place.scope for place in survey(start) if ours(place.document)}
     for record in all_records():
-        try:
-            content = content_of(record.settings)
-        except GsdError:
-            content = MODULE.encode()  # who cannot look must not say that it is gone
-        if content is not None and MODULE.encode() in content:
-            found.setdefault(record.settings, "elsewhere")
+        place = _look("elsewhere", record.settings)
+        # Who cannot look must not say that it is gone.
+        if place.problem or ours(place.document):
+            found.setdefault(record.settings, place.scope)
     return found
 
 

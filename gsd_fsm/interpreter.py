@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,21 +34,36 @@ class Interpreter(NamedTuple):
 
 
 def choose(given: str | None) -> Interpreter:
-    """The Python asked for, else the one that this program stands on; never a shim, never a venv's."""
+    """The Python asked for, else one that lasts; never a shim, never a venv's."""
     if given is not None:
         program = shutil.which(given)
         if program is None:
             raise UsageError(f"{given} is no program that can be run", _HINT)
         return _behind(str(Path(program).absolute()))
-    base = getattr(sys, "_base_executable", "")
-    candidates = [base, sys.executable, shutil.which("python3"), shutil.which("python")]
-    reasons = []
-    for path in dict.fromkeys(filter(None, candidates)):
+    reasons, passing = [], []
+    for path in _candidates():
         found = _or_reason(path)
-        if isinstance(found, Interpreter):
+        if not isinstance(found, Interpreter):
+            reasons.append(found)
+        elif fleeting(found.path):
+            passing.append(found)
+        else:
             return found
-        reasons.append(found)
+    if passing:
+        return passing[0]
     raise UsageError(f"no Python that lasts was found: {'; '.join(reasons)}", _HINT)
+
+
+def _candidates() -> Iterator[str]:
+    """The Python that this program stands on, then all those on the PATH."""
+    directories = [each for each in os.get_exec_path() if Path(each).is_absolute()]
+    names = (shutil.which(name, path=at) for at in directories for name in ("python3", "python"))
+    base = getattr(sys, "_base_executable", "")
+    seen = set()
+    for path in (base, sys.executable, *names):
+        if path and path not in seen:
+            seen.add(path)
+            yield path
 
 
 def _or_reason(path: str) -> Interpreter | str:
@@ -87,9 +104,19 @@ def flaw(path: str) -> str:
         return "does not exist"
     if _is_script(path):
         return "is a script that looks for a Python at every start (a shim)"
-    if any((above / "pyvenv.cfg").is_file() for above in Path(path).parents[:2]):
+    if in_venv(path):
         return "belongs to a virtual environment, which may vanish"
     return ""
+
+
+def fleeting(path: str) -> str:
+    """Why this Python may be gone one day, "" if nothing says so; there may be no better one."""
+    conda = any((above / "conda-meta").is_dir() for above in Path(path).parents[:2])
+    return "belongs to a conda environment, which may vanish" if conda else ""
+
+
+def in_venv(program: str) -> bool:
+    return any((above / "pyvenv.cfg").is_file() for above in Path(program).parents[:2])
 
 
 def is_store_stub(path: str) -> bool:

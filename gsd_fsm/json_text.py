@@ -87,6 +87,14 @@ def put(text: str, path: Path, value: Any) -> str:
     return _add(text, around, json.dumps(path[-1], ensure_ascii=False), value)
 
 
+def copy(text: str, path: Path, source: str) -> str:
+    """The text with the source's value there, letter by letter, if both have one."""
+    wanted, old = find(source, path), find(text, path)
+    if wanted is None or old is None:
+        return text
+    return text[: old.value_at] + source[wanted.value_at : wanted.end] + text[old.end :]
+
+
 def append(text: str, path: Path, value: Any) -> str:
     """The text with this value at the end of the list there."""
     around = find(text, path)

@@ -14,16 +14,12 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import gsd_fsm
-from gsd_fsm.caller import CLIENTS
 from gsd_fsm.core.disk import WINDOWS, explain
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal import Journal
+from gsd_fsm.scratch import scratch_environment
 
 SESSION = "doctor"
-HOMES = (
-    "HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA",
-    "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME",
-)  # fmt: skip
 ODD_NAME = "mit Leerzeichen, ünïcödé 日本"
 
 
@@ -43,23 +39,17 @@ class World:
         self.root = root
         self.quiet = self._directory("project")
         self.looping = self._directory(ODD_NAME)
-        self.env = self._environment()
+        self._directory("home")
+        self.env = {
+            **scratch_environment(root),
+            "CLAUDECODE": "1",
+            "CLAUDE_CODE_SESSION_ID": SESSION,
+        }
 
     def _directory(self, name: str) -> Path:
         path = self.root / name
         path.mkdir()
         return path
-
-    def _environment(self) -> dict[str, str]:
-        agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
-        strange = (*agents, "GSD_FSM_DISABLE", "PYTHONPATH")
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in strange and not name.endswith("_PROJECT_DIR")
-        }
-        homes = dict.fromkeys(HOMES, str(self._directory("home")))
-        return {**kept, **homes, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": SESSION}
 
     def start_loop(self) -> None:
         """A goal loop of the doctor's session, made by the real command."""

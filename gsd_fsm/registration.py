@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
+from gsd_fsm.core.dialect import CAP, block_cap
 from gsd_fsm.interpreter import SWITCHES
-from gsd_fsm.json_text import NotJson, append, drop, find, place, put, root
+from gsd_fsm.json_text import NotJson, append, copy, drop, find, place, put, root
 
 EVENTS = (
     "Stop", "SubagentStop", "SessionStart", "UserPromptSubmit", "StopFailure", "PreCompact",
@@ -13,13 +15,23 @@ EVENTS = (
 )  # fmt: skip
 MODULE = "gsd_fsm_hook"
 TIMEOUT = 10
-CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
-DEFAULT_CAP = 8
+DEFAULT_CAP = block_cap("claude", "")
 # Imported, so that its bytecode is kept; the directory is an argument, so that no path needs quoting.
-_IMPORT = f"import sys; sys.path.insert(0, sys.argv.pop(1)); import {MODULE}; "
-CODE = f"{_IMPORT}{MODULE}.main()"
+_PATH = "import sys\nsys.path.insert(0, sys.argv.pop(1))\n"
+# Settings may outlive the hook, in a project that was moved: then no turn should end in an error.
+CODE = f"""{_PATH}try:
+    import {MODULE}
+except ImportError as error:
+    sys.stderr.write("gsd-fsm: %s; run 'gsd-fsm init' to mend this\\n" % error)
+    sys.exit()
+{MODULE}.main()"""
 # The same, with all of its bytecode made, also that of the part which most calls do not need.
-WARM_CODE = f"{_IMPORT}list(map({MODULE}.load, {MODULE}.PARTS)); {MODULE}.main()"
+WARM_CODE = f"{_PATH}import {MODULE}\nlist(map({MODULE}.load, {MODULE}.PARTS))\n{MODULE}.main()"
+# How this version and those before it begin.
+_OUR_CODE = re.compile(
+    r"import sys(?:\n|; )sys\.path\.insert\(0, sys\.argv\.pop\(1\)\)(?:\n|; )"
+    rf"(?:try:\n +)?import {MODULE}(?:\n|; )"
+)
 
 
 class Found(NamedTuple):
@@ -59,15 +71,20 @@ def items_of(document: Any, key: str) -> list[tuple[str, Any]]:
 
 
 def _is_ours(hook: dict[str, Any]) -> bool:
-    args = hook.get("args")
-    words = [hook.get("command"), *(args if isinstance(args, list) else [])]
-    return any(MODULE in word for word in words if isinstance(word, str))
+    command, args = hook.get("command"), hook.get("args")
+    # Without arguments the command is a line for a shell.
+    line = re.split(r"[\s\"']+", command) if isinstance(command, str) else []
+    words = [word for word in args if isinstance(word, str)] if isinstance(args, list) else line
+    return any(
+        re.split(r"[/\\]", word)[-1] == f"{MODULE}.py" or _OUR_CODE.match(word) for word in words
+    )
 
 
 def cap_in(document: Any) -> str | None:
     """How many blocks in a row these settings let the client honour."""
     value = dict(items_of(document, "env")).get(CAP)
-    return None if value is None else str(value)
+    whole = isinstance(value, float) and value.is_integer()
+    return None if value is None else str(int(value) if whole else value)
 
 
 def require_shape(text: str) -> Any:
@@ -135,9 +152,8 @@ def with_cap(text: str, value: str) -> str:
 
 def without_cap(text: str, original: str = "{}") -> str:
     """The settings with the cap that the original had, or none."""
-    before = find(original, ("env", CAP))
-    if before is not None:
-        return put(text, ("env", CAP), before.value)
+    if find(original, ("env", CAP)) is not None:
+        return copy(text, ("env", CAP), original)
     text = drop(text, ("env", CAP))
     env = find(text, ("env",))
     if env is not None and not env.value and find(original, ("env",)) is None:

@@ -8,7 +8,7 @@ A script is text, one step a line. Blank lines and lines that begin with `#` say
     stop --tool Still at it.                          the same, after a tool call
     stop --background shell:b1 Waiting.               the same, while background work runs
     failure rate_limit                                the client reports an error
-    session resume                                    the session starts again (or clear, compact, fork)
+    session clear                                     /clear (or compact; resume, fork, startup: a new client)
     x10 stop Still thinking.                          ten times
 """
 
@@ -25,15 +25,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gsd_fsm.caller import CLIENTS
 from gsd_fsm.core.entry import reply
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.events import load_event
+from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import JOURNAL_NAME, Journal
-from gsd_fsm.core.places import make_gsd, register
+from gsd_fsm.core.places import home, make_gsd, register
+from gsd_fsm.core.scan import Position, scan
+from gsd_fsm.scratch import scratch_environment
 
 SESSION = "rehearsal"
 MOST_STEPS = 10_000
+_SIGNALS = ("stop", "prompt", "failure", "session")
+# What is about the user's machine, and what would rehearse within a rehearsal.
+_OUTSIDE = ("init", "uninstall", "doctor", "hook", "simulate", "trust")
 _SOURCES = ("startup", "resume", "clear", "compact", "fork")
+# Beyond every number that a system gives to a process: a copied journal names real ones.
+_FIRST_PROCESS = 9_000_000
 
 
 class Step(NamedTuple):
@@ -42,6 +50,8 @@ class Step(NamedTuple):
     line: int
     verb: str
     words: str
+    # What the command line gets; nothing for a signal.
+    arguments: tuple[str, ...]
 
 
 class Outcome(NamedTuple):
@@ -65,11 +75,13 @@ def read_script(text: str) -> list[Step]:
         times = 1
         head, _, rest = words.partition(" ")
         if head[:1] == "x" and head[1:].isdecimal():
-            times, words = int(head[1:]), rest.strip()
+            # Python refuses to read a number of thousands of digits.
+            times, words = int(head[1:].lstrip("0")[:9] or 0), rest.strip()
         if not words:
             raise UsageError(f"line {number}: what is to be repeated?", "x10 stop Still thinking.")
         verb, _, rest = words.partition(" ")
-        steps += [Step(number, verb, rest.strip())] * min(times, MOST_STEPS + 1)
+        arguments = () if verb in _SIGNALS else _arguments(number, words)
+        steps += [Step(number, verb, rest.strip(), arguments)] * min(times, MOST_STEPS + 1)
         if len(steps) > MOST_STEPS:
             raise UsageError(f"line {number}: more than {MOST_STEPS} steps", "repeat less often")
     if not steps:
@@ -77,63 +89,98 @@ def read_script(text: str) -> list[Step]:
     return steps
 
 
-class Rehearsal:
-    """A scratch project in which the steps are played; it leaves nothing behind."""
+def _arguments(line: int, words: str) -> tuple[str, ...]:
+    """The words of a command; UsageError for one that has no place in a rehearsal."""
+    try:
+        arguments = tuple(shlex.split(words))
+    except ValueError as error:
+        raise UsageError(f"line {line}: {error}", "close the quotes") from error
+    if arguments[0] in _OUTSIDE or arguments[0].startswith("-"):
+        raise UsageError(
+            f"line {line}: {arguments[0]} has no place in a rehearsal",
+            "a step begins with stop, prompt, failure, session or a command about a loop",
+        )
+    return arguments
 
-    def __init__(self, run: Callable[[list[str]], int], journal: Path | None = None) -> None:
+
+@contextlib.contextmanager
+def rehearsal(run: Callable[[list[str]], int], journal: Path | None = None) -> Iterator[Rehearsal]:
+    """A place to rehearse in, on a copy of this journal if one is given; it leaves nothing behind."""
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory(
+        prefix="gsd-fsm-simulate-", ignore_cleanup_errors=True
+    ) as folder:
+        try:
+            _replace_environment(scratch_environment(folder))
+            yield Rehearsal(run, Path(folder), journal)
+        finally:
+            _replace_environment(before)
+
+
+def _replace_environment(variables: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+
+
+class Rehearsal:
+    """A scratch project in which the steps are played, and the client that it is open in."""
+
+    def __init__(self, run: Callable[[list[str]], int], folder: Path, journal: Path | None) -> None:
         self.run = run
-        self.folder = Path(tempfile.mkdtemp(prefix="gsd-fsm-simulate-"))
-        self.project = self.folder / "project"
+        self.folder = folder
+        # Below the scratch home, where the search for a project ends.
+        self.project = Path(home(), "project")
+        self.project.mkdir(parents=True)
         self.gsd = self.project / ".gsd"
-        self.transcript = self.folder / "transcript.jsonl"
-        self.project.mkdir()
-        self.transcript.touch()
+        self.world = World()
+        self.at = Position()
         self.session = SESSION
-        self.turn = 0
+        self.sessions = 1
+        self.process = _FIRST_PROCESS
         self.blocked = False
         if journal is not None:
-            make_gsd(str(self.gsd))
-            shutil.copyfile(journal, self.gsd / JOURNAL_NAME)
-            (self.gsd / JOURNAL_NAME).chmod(0o600)
-
-    def close(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+            self._adopt(journal)
 
     def play(self, steps: list[Step]) -> Iterator[Outcome]:
         """Each step's outcome, as soon as it is known."""
-        with _surroundings(self.folder):
-            self._adopt()
-            for step in steps:
-                before = self._seq()
-                blocks, said, code = self._take(step)
-                yield self._outcome(step, before, blocks, said, code)
+        for step in steps:
+            blocks, said, code = self._take(step)
+            events = self._news()
+            last = max(self.world.loops.values(), key=lambda loop: loop.last_seq, default=None)
+            yield Outcome(step, events, blocks, said, last.status if last else "", code)
 
-    def _adopt(self) -> None:
-        """Make a copied journal this user's, and its live loop this session's."""
-        if not (self.gsd / JOURNAL_NAME).exists():
-            return
-        world = Journal(str(self.gsd)).read()
-        register(world.journal, str(self.gsd), 0)
-        owners = [loop.owner for loop in world.live() if loop.owner]
+    def _adopt(self, journal: Path) -> None:
+        """Copy a journal, make the copy this user's, and its live loop this session's."""
+        make_gsd(str(self.gsd))
+        shutil.copyfile(journal, self.gsd / JOURNAL_NAME)
+        (self.gsd / JOURNAL_NAME).chmod(0o600)
+        Journal(str(self.gsd)).transact(lambda _world, _now: ())  # mends a torn tail
+        self._news()
+        register(self.world.journal, str(self.gsd), 0)
+        owners = [loop.owner for loop in self.world.live() if loop.owner]
         self.session = owners[-1] if owners else SESSION
 
-    def _seq(self) -> int:
-        return Journal(str(self.gsd)).read().seq if (self.gsd / JOURNAL_NAME).exists() else 0
+    def _news(self) -> list[dict[str, Any]]:
+        """The events since the last time, folded into the world; each line is read once."""
+        events: list[dict[str, Any]] = []
 
-    def _outcome(self, step: Step, before: int, blocks: bool, said: str, code: int) -> Outcome:
-        if not (self.gsd / JOURNAL_NAME).exists():
-            return Outcome(step, [], blocks, said, "", code)
-        with (self.gsd / JOURNAL_NAME).open("rb") as file:
-            events = [json.loads(line) for number, line in enumerate(file, 1) if number > before]
-        loops = Journal(str(self.gsd)).read().loops.values()
-        last = max(loops, key=lambda loop: loop.last_seq, default=None)
-        return Outcome(step, events, blocks, said, last.status if last else "", code)
+        def take(line: bytes) -> None:
+            events.append(load_event(line))
+            self.world.fold(events[-1])
+
+        with contextlib.suppress(FileNotFoundError), (self.gsd / JOURNAL_NAME).open("rb") as file:
+
+            def read(at: int, size: int) -> bytes:
+                file.seek(at)
+                return file.read(size)
+
+            self.at = scan(read, os.fstat(file.fileno()).st_size, self.at, take)
+        return events
 
     def _take(self, step: Step) -> tuple[bool, str, int]:
         if step.verb == "stop":
             return self._stop(step)
         if step.verb == "prompt":
-            self.turn += 1
             self.blocked = False
             return self._signal("UserPromptSubmit", prompt=step.words or "go on")
         if step.verb == "failure":
@@ -148,7 +195,7 @@ class Rehearsal:
         while words.startswith("--"):
             option, _, words = words.partition(" ")
             if option == "--tool":
-                with self.transcript.open("a") as file:
+                with self._transcript().open("a") as file:
                     file.write('{"type":"assistant","message":{"content":[{"type":"tool_use"}]}}\n')
             elif option == "--background":
                 task, _, words = words.partition(" ")
@@ -156,7 +203,6 @@ class Rehearsal:
                 background.append({"id": name or kind, "type": kind, "status": "running"})
             else:
                 raise UsageError(f"line {step.line}: there is no {option}", "--tool, --background")
-        self.turn += 1
         blocks, said, code = self._signal(
             "Stop",
             last_assistant_message=words,
@@ -172,16 +218,28 @@ class Rehearsal:
             raise UsageError(
                 f"line {step.line}: no session starts by {source}", ", ".join(_SOURCES)
             )
-        if source in ("clear", "fork"):
-            self.turn += 1
-            self.session = f"{SESSION}-{self.turn}"
+        if source == "compact":
+            self._signal("PreCompact", trigger="manual")
+        else:
+            self._signal("SessionEnd", reason="clear" if source == "clear" else "other")
+            self.blocked = False
+            if source != "clear":
+                self.process += 1
+            if source != "resume":
+                self.sessions += 1
+                self.session = f"{SESSION}-{self.sessions}"
         return self._signal("SessionStart", source=source)
 
+    def _transcript(self) -> Path:
+        return self.folder / f"transcript-{self.sessions}.jsonl"
+
     def _signal(self, event: str, **more: Any) -> tuple[bool, str, int]:
+        self._transcript().touch()
+        os.environ["CLAUDE_PID"] = str(self.process)
         payload = {
             "hook_event_name": event,
             "session_id": self.session,
-            "transcript_path": str(self.transcript),
+            "transcript_path": str(self._transcript()),
             "cwd": str(self.project),
             "session_crons": [],
             **more,
@@ -193,27 +251,9 @@ class Rehearsal:
         return answer.get("decision") == "block", "\n".join(filter(None, (said, notice))), 0
 
     def _command(self, step: Step) -> tuple[bool, str, int]:
-        try:
-            words = shlex.split(f"{step.verb} {step.words}")
-        except ValueError as error:
-            raise UsageError(f"line {step.line}: {error}", "close the quotes") from error
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            code = self.run(["--project", str(self.project), *words])
-        return False, said.getvalue().strip(), code
-
-
-@contextlib.contextmanager
-def _surroundings(folder: Path) -> Iterator[None]:
-    """An environment in which nothing reaches the user's own state, and the user speaks."""
-    before = dict(os.environ)
-    agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
-    for name in (*agents, "CLAUDE_PROJECT_DIR", "CLAUDE_PID", "GSD_FSM_DISABLE"):
-        os.environ.pop(name, None)
-    state = {"XDG_STATE_HOME": str(folder), "HOME": str(folder), "LOCALAPPDATA": str(folder)}
-    os.environ.update(state)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+        said = io.BytesIO()
+        # A check writes bytes, everything else text.
+        stream = io.TextIOWrapper(said, "utf-8", newline="", write_through=True)
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+            code = self.run(["--project", str(self.project), *step.arguments])
+        return False, said.getvalue().decode("utf-8", "replace").strip(), code

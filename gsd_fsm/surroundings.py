@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gsd_fsm.core.codec import digest_of
+from gsd_fsm.core.dialect import CAP, block_cap
 from gsd_fsm.core.disk import join
 from gsd_fsm.core.errors import GsdError, NotFound
 from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.places import find_gsd, is_registered
+from gsd_fsm.core.places import GSD, find_gsd, is_registered, new_gsd, state_directory
 from gsd_fsm.fsck import examine
-from gsd_fsm.registration import CAP, DEFAULT_CAP, cap_in
+from gsd_fsm.interpreter import in_venv
+from gsd_fsm.registration import DEFAULT_CAP, cap_in
 
 _MOUNTS = Path("/proc/self/mountinfo")
+REACH = "pipx install gsd-fsm, or put its directory on the PATH of your login shell"
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vboxsf", "fuse.vmhgfs-fuse")
 
 
 class Row(NamedTuple):
-    """One check: `ok`, `failed`, or a `note` on what works but should be known."""
+    """One check: `ok`, `failed`, or a `note` on what works but should be known.
+
+    `off` is what keeps a hook that works from holding any loop here.
+    """
 
     where: str
     name: str
@@ -28,6 +36,7 @@ class Row(NamedTuple):
     told: str = ""
     fix: str = ""
     ms: int | None = None
+    off: bool = False
 
 
 def surroundings(start: str, documents: dict[str, Any]) -> Iterator[Row]:
@@ -35,21 +44,24 @@ def surroundings(start: str, documents: dict[str, Any]) -> Iterator[Row]:
     for where, document in documents.items():
         if document.get("disableAllHooks"):
             told = "disableAllHooks is set: the client runs no hook at all"
-            yield Row(where, "switch", "failed", told, "take disableAllHooks out of that file")
+            fix = "take disableAllHooks out of that file"
+            yield Row(where, "switch", "failed", told, fix, off=True)
     if os.environ.get("GSD_FSM_DISABLE") == "1":
         told = "GSD_FSM_DISABLE=1 switches every loop off"
-        yield Row("here", "switch", "note", told, "unset GSD_FSM_DISABLE")
+        yield Row("here", "switch", "note", told, "unset GSD_FSM_DISABLE", off=True)
+    problem = out_of_reach()
+    yield Row("here", "gsd-fsm on PATH", "note" if problem else "ok", problem, REACH)
     cap, told = _cap(documents)
     yield Row("here", "client's cap", "ok", told)
     try:
         gsd = find_gsd(start)
     except NotFound:
-        yield Row("here", "project", "ok", "no loop was started here yet")
+        yield _no_journal("project", _where_one_would_be(start))
         return
     stop = join(gsd, "STOP")
     if os.path.lexists(stop):
         told = f"{stop} switches every loop here off"
-        yield Row("here", "switch", "note", told, f"rm {shlex.quote(stop)}")
+        yield Row("here", "switch", "note", told, f"rm {shlex.quote(stop)}", off=True)
     kind = mount_of(os.path.realpath(gsd), _mounts())
     if kind in _REMOTE:
         told = f"{gsd} is on {kind}: locks and syncs there are not to be relied on"
@@ -57,13 +69,47 @@ def surroundings(start: str, documents: dict[str, Any]) -> Iterator[Row]:
     yield from _journal(gsd, cap)
 
 
+def out_of_reach() -> str:
+    """Why the shell of an agent may not find our command, "" if it will."""
+    found = [
+        program
+        for directory in os.get_exec_path()
+        if (program := shutil.which("gsd-fsm", path=directory))
+    ]
+    if not found:
+        return "the command gsd-fsm is not on the PATH: an agent would not find it"
+    if all(map(in_venv, found)):
+        inside = f"the command gsd-fsm is found only in a virtual environment, {found[0]}"
+        return f"{inside}: an agent outside of it would not find it"
+    return ""
+
+
+def _where_one_would_be(start: str) -> str:
+    try:
+        return new_gsd(start)
+    except NotFound:
+        return join(start, GSD)
+
+
+def _no_journal(name: str, gsd: str) -> Row:
+    """What is to be said where no journal is; one that this user had here must not just vanish."""
+    suffix = "-" + digest_of(os.path.realpath(gsd))
+    known = Path(state_directory(), "journals").glob(f"*{suffix}")
+    last = max(known, key=lambda path: path.stat().st_mtime, default=None)
+    if last is None:
+        return Row("here", name, "ok", "no loop was started here yet")
+    told = f"the journal {last.name.removesuffix(suffix)} that was here is gone"
+    return Row("here", name, "note", told, "put it back, or begin anew with 'gsd-fsm start'")
+
+
 def _cap(documents: dict[str, Any]) -> tuple[int, str]:
     """How many blocks in a row the client honours, 0 for any number, and who says so."""
     found = [(where, cap_in(document)) for where, document in documents.items()]
     # The client puts the settings over the environment, and the nearer file over the farther.
     for where, value in [*reversed(found), ("the environment", os.environ.get(CAP))]:
-        if value is not None and value.lstrip("-").isdecimal():
-            return max(int(value), 0), f"{value} blocks in a row, from {where}"
+        if value is not None:
+            cap = block_cap("claude", value)
+            return cap, f"{cap or 'any number of'} blocks in a row, from {where}"
     return DEFAULT_CAP, f"{DEFAULT_CAP} blocks in a row, its default"
 
 
@@ -97,7 +143,7 @@ def _journal(gsd: str, cap: int) -> Iterator[Row]:
     try:
         report = examine(journal)
     except NotFound:
-        yield Row("here", "journal", "ok", "no loop was started here yet")
+        yield _no_journal("journal", gsd)
         return
     except GsdError as error:
         yield Row("here", "journal", "failed", error.message, error.hint)
@@ -110,7 +156,8 @@ def _journal(gsd: str, cap: int) -> Iterator[Row]:
     yield Row("here", "journal", "ok", f"{report['events']} good events")
     if report["events"] and not is_registered(journal.world.journal, gsd):
         told = "the journal is not trusted: the hook passes it over"
-        yield Row("here", "trust", "note", told, "look with 'gsd-fsm replay', then 'gsd-fsm trust'")
+        fix = "look with 'gsd-fsm replay', then 'gsd-fsm trust'"
+        yield Row("here", "trust", "note", told, fix, off=bool(journal.world.live()))
     for loop in journal.world.live():
         idle = loop.limits.get("idle_limit", 0)
         if cap and not 0 < idle <= cap:

@@ -6,14 +6,14 @@ The agent is a script; the hook is the file that real agents run, as a process o
 from __future__ import annotations
 
 import json
-import os
+import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import gsd_fsm
-from gsd_fsm.caller import CLIENTS
+from gsd_fsm.scratch import scratch_environment
 
 HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
 SESSION = "demo-session"
@@ -28,18 +28,11 @@ class Stage:
     """A temporary project, the command, the hook, and a voice."""
 
     def __init__(self, folder: Path) -> None:
-        self.project = folder / "project"
-        self.project.mkdir()
-        agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
-        env = {name: value for name, value in os.environ.items() if name not in agents}
-        for name, place in (
-            ("HOME", ""),
-            ("XDG_STATE_HOME", "state"),
-            ("XDG_CONFIG_HOME", "config"),
-        ):
-            env[name] = str(folder / place)
-        self.env = env
-        self.agent = {**env, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": SESSION}
+        self.env = scratch_environment(folder)
+        # Below the scratch home, where the search for a project ends.
+        self.project = Path(self.env["HOME"], "project")
+        self.project.mkdir(parents=True)
+        self.agent = {**self.env, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": SESSION}
         tty = sys.stdout.isatty()
         self.bold, self.dim, self.plain = ("\033[1m", "\033[2m", "\033[0m") if tty else ("", "", "")
 
@@ -48,10 +41,8 @@ class Stage:
 
     def run(self, *words: str, by_agent: bool = False, expected: int = 0) -> None:
         """A command, by the user or by the agent; its exit code must be the expected one."""
-        shown = " ".join(f'"{word}"' if " " in word else word for word in words)
-        print(
-            f"{self.bold}{'agent' if by_agent else 'you'}$ gsd-fsm {shown}{self.plain}", flush=True
-        )
+        who = "agent" if by_agent else "you"
+        print(f"{self.bold}{who}$ gsd-fsm {shlex.join(words)}{self.plain}", flush=True)
         done = subprocess.run(
             [sys.executable, "-m", "gsd_fsm", *words],
             cwd=self.project, env=self.agent if by_agent else self.env, check=False,

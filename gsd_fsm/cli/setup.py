@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import sys
 from pathlib import Path
@@ -11,19 +10,21 @@ import click
 
 from gsd_fsm import installer, plugin
 from gsd_fsm.cli.call import MANY, Call, verb
+from gsd_fsm.cli.changes import shown, summary
 from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import CheckFailed, UsageError
-from gsd_fsm.core.redact import redact
+from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.places import find_gsd
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.files import Change, carry_out
-from gsd_fsm.interpreter import Interpreter, choose
-from gsd_fsm.registration import DEFAULT_CAP, EVENTS, ours
+from gsd_fsm.interpreter import Interpreter, choose, fleeting
+from gsd_fsm.registration import DEFAULT_CAP, EVENTS, items_of, ours
+from gsd_fsm.surroundings import REACH, Row, out_of_reach
 
-LONGEST_LINE = 200
 DECLINED = 130
+PERMISSION = "Bash(gsd-fsm:*)"
 SCOPE = click.Choice(installer.SCOPES)
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "red")}
 
 
@@ -68,9 +69,9 @@ def init(
     hook = installer.hook_change()
     raised = None if cap is None else str(cap)
     settings, record = installer.plan_install(meant, call.start_directory, found, raised)
-    changed = _ask(call, [settings, hook], yes)
+    changed = _ask(call, [settings, hook], yes, end=summary(settings))
     installer.install(hook, settings, record)
-    notes = _notes(call.start_directory, meant, settings.path)
+    notes = _notes(call.start_directory, meant, settings.path, found.path)
     facts = {
         "scope": meant,
         "settings": str(settings.path),
@@ -85,6 +86,13 @@ def init(
         f"The hook is run by {found.path}, Python {found.version}. Try it: {call.command} doctor",
         *(f"! {note}" for note in notes),
     ]
+    if changed:
+        lines.append("Sessions that are open now do not see it: restart them, or type /clear.")
+    if not _permits(call.start_directory):
+        lines.append(
+            f"The client asks before each gsd-fsm command unless permissions.allow has {PERMISSION}. "
+            "That is your choice: it also lets an agent start checks, which run any command."
+        )
     if cap is None and record.cap is None:
         lines.append(
             f"A loop with an idle limit above {DEFAULT_CAP} also needs: {call.command} init --raise-cap N"
@@ -104,7 +112,16 @@ def _write_plugin(call: Call, directory: Path, python: Interpreter, yes: bool) -
     call.answer({"plugin": str(directory), "python": python.path, "changed": changed}, words)
 
 
-def _notes(start: str, scope: str, path: Path) -> list[str]:
+def _permits(start: str) -> bool:
+    """Whether some settings let the client run our commands unasked."""
+    allowed = (
+        dict(items_of(place.document, "permissions")).get("allow")
+        for place in installer.survey(start)
+    )
+    return any(PERMISSION in each for each in allowed if isinstance(each, list))
+
+
+def _notes(start: str, scope: str, path: Path, python: str) -> list[str]:
     """What the user should know besides."""
     places = installer.survey(start)
     notes = [place.problem for place in places if place.problem]
@@ -119,6 +136,10 @@ def _notes(start: str, scope: str, path: Path) -> list[str]:
         notes.append(f"also installed: {', '.join(others)}. Each stop is counted once all the same")
     if scope != "user" and installer.is_shared(path):
         notes.append(f"{path} holds paths of this machine: keep it out of commits")
+    if danger := fleeting(python):
+        notes.append(f"{python} {danger}: name one that stays with --python")
+    if problem := out_of_reach():
+        notes.append(f"{problem}: {REACH}")
     return notes
 
 
@@ -154,18 +175,43 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
         installer.remove_hook()
     lines = [f"Taken out of {path}" for path in chosen] or ["The hook is not installed there."]
     lines += [f"Still installed ({name}): {path}" for path, name in left.items()]
-    facts = {"removed": [str(path) for path in chosen], "left": [str(path) for path in left]}
+    unheld = _unheld(call.start_directory) if chosen else []
+    lines += [
+        f"Loop {loop} is running and no longer held: {call.command} pause, or cancel"
+        for loop in unheld
+    ]
+    facts = {
+        "removed": [str(path) for path in chosen],
+        "left": [str(path) for path in left],
+        "unheld": unheld,
+    }
     call.answer(facts, "\n".join(lines))
 
 
-def _ask(call: Call, changes: list[Change], yes: bool, *, in_full: bool = True) -> bool:
+def _unheld(start: str) -> list[str]:
+    """The loops that run here while no settings and no plugin start the hook here."""
+    places = installer.survey(start)
+    documents = [place.document for place in places]
+    if plugin.enabled(documents) or any(map(ours, documents)):
+        return []
+    try:
+        live = Journal(find_gsd(start)).glance().live()
+    except GsdError:
+        return []
+    return [loop.id for loop in live if loop.status == "running"]
+
+
+def _ask(
+    call: Call, changes: list[Change], yes: bool, *, in_full: bool = True, end: str = ""
+) -> bool:
     """Whether anything is to be changed; it is shown, and somebody has agreed."""
     due = [change for change in changes if change.before != change.after]
     if not call.json:
         for change in due:
-            shown = _diff(change) if in_full and change.path.suffix != ".py" else _name(change)
-            for line in shown:
+            for line in shown(change, in_full=in_full):
                 say(line)
+        if end:
+            say(end)
     if not due or yes:
         return bool(due)
     if call.json or sys.stdin is None or not sys.stdin.isatty():
@@ -174,29 +220,6 @@ def _ask(call: Call, changes: list[Change], yes: bool, *, in_full: bool = True) 
         say("Nothing was changed.", err=True)
         raise click.exceptions.Exit(DECLINED)
     return True
-
-
-def _name(change: Change) -> list[str]:
-    name = display(str(change.path))
-    if change.after is None:
-        return [f"removes {name}"]
-    verb = "writes" if change.before is None else "replaces"
-    return [f"{verb} {name} ({counted(len(change.after), 'byte')})"]
-
-
-def _diff(change: Change) -> list[str]:
-    """The change line by line, without secrets that stand nearby."""
-    if change.after is None:
-        return _name(change)
-    name = display(str(change.path))
-    old, new = (
-        (text or b"").decode("utf-8", "replace").splitlines()
-        for text in (change.before, change.after)
-    )
-    return [
-        click.style(display(redact(line))[:LONGEST_LINE], fg=_COLOURS.get(line[:1]))
-        for line in difflib.unified_diff(old, new, name, name, lineterm="")
-    ]
 
 
 @click.command()
@@ -214,6 +237,7 @@ def doctor(call: Call, *, directory: str | None) -> None:
     rows = examine(call.start_directory, place)
     failed = [row for row in rows if row.state == "failed"]
     lines: list[str] = []
+    remedies: set[str] = set()
     where = ""
     for row in rows:
         if row.where != where:
@@ -224,11 +248,21 @@ def doctor(call: Call, *, directory: str | None) -> None:
         lines.append(
             f"  {click.style(mark, fg=colour)} {row.name:<38}{time:>8}  {display(row.told)}".rstrip()
         )
-        if row.state != "ok" and row.fix:
+        if row.state != "ok" and row.fix and row.fix not in remedies:
+            remedies.add(row.fix)
             lines.append(f"      → {display(row.fix)}")
-    lines.append("All is well." if not failed else f"{counted(len(failed), 'check')} failed.")
+    lines.append(_verdict(rows))
     told = [{**row._asdict(), "fix": row.fix if row.state != "ok" else ""} for row in rows]
     facts = {"ok": not failed, "rows": told}
     say(dumps(facts) if call.json else "\n".join(lines))
     if failed:
         raise click.exceptions.Exit(CheckFailed.exit_code)
+
+
+def _verdict(rows: list[Row]) -> str:
+    """The end of the examination in one line."""
+    failed = [row for row in rows if row.state == "failed"]
+    off = [display(row.told) for row in rows if row.off]
+    if any(not row.off for row in failed):
+        return f"{counted(len(failed), 'check')} failed."
+    return f"The hook works, but {'; '.join(off)}." if off else "All is well."

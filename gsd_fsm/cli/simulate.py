@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.call import Call, require_trust, verb
 from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.render import status_word
 from gsd_fsm.texts import read_text
@@ -29,10 +29,10 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
     'stop --background shell:ID TEXT', 'failure rate_limit', 'session resume', 'x10 stop TEXT'.
     """
     from gsd_fsm.cli import run
-    from gsd_fsm.simulation import Outcome, Rehearsal, read_script
+    from gsd_fsm.simulation import Outcome, read_script, rehearsal
 
     steps = read_script(read_text(None, file, "the script") or "")
-    rehearsal = Rehearsal(run, Path(call.journal().journal_path()) if copied else None)
+    journal = _trusted(call) if copied else None
     rows: list[dict[str, Any]] = []
     blocks = 0
 
@@ -59,14 +59,11 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
         if said:
             say("        " + display(said, lines=True).replace("\n", "\n        "))
 
-    try:
-        for outcome in rehearsal.play(steps):
+    with rehearsal(run, journal) as stage:
+        for outcome in stage.play(steps):
             show(outcome)
             blocks += outcome.blocks
-            if outcome.exit_code == 2:
-                raise UsageError(f"line {outcome.step.line}: {outcome.said}", "mend the script")
-    finally:
-        rehearsal.close()
+            _insist(outcome)
     stops = [row for row in rows if row["step"].startswith("stop")]
     if call.json:
         say(
@@ -78,6 +75,25 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
     say(
         f"{counted(len(stops), 'stop')}, {blocks} blocked; the loop is {status_word(rows[-1]['status'])}"
     )
+
+
+def _trusted(call: Call) -> Path:
+    """The journal here, which is played on only if the user has accepted it."""
+    journal = call.journal()
+    require_trust(journal.read(), journal.path)
+    return Path(journal.journal_path())
+
+
+def _insist(outcome: Any) -> None:
+    """End the rehearsal at a command that is wrong, broken or interrupted; a refusal is an answer."""
+    if outcome.exit_code > 128:
+        raise click.exceptions.Exit(outcome.exit_code)
+    if outcome.exit_code not in (GsdError.exit_code, UsageError.exit_code):
+        return
+    told = f"\n{outcome.said}".rpartition("\ngsd-fsm: ")[2]
+    message, _, hint = told.partition("\n  → ")
+    kind = UsageError if outcome.exit_code == UsageError.exit_code else GsdError
+    raise kind(f"line {outcome.step.line}: {message}", hint or "mend the script")
 
 
 def _decision(outcome: Any) -> str:

@@ -36,6 +36,7 @@ _WITH_NOTICES = frozenset(("", "claude", "codex", "gemini", "qwen", "copilot", "
 # The quiet form of a block came with this version of Claude Code.
 _QUIET_SINCE = (2, 1, 163)
 _DEFAULT_CAP = 8
+CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 
 
 def client_of(payload: Payload, env: Callable[[str], str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.codec import digest_of, parse_json
-from gsd_fsm.core.dialect import block_cap, client_of, ended_its_turn, event_of, is_quiet
+from gsd_fsm.core.dialect import CAP, block_cap, client_of, ended_its_turn, event_of, is_quiet
 from gsd_fsm.core.names import session_name
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ class Signal:
         self.prompt = _first(payload, ("prompt",))
         self.error = _first(payload, ("error",))
         self.quiet = is_quiet(self.client, env("AI_AGENT"))
-        self.cap = block_cap(self.client, env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"))
+        self.cap = block_cap(self.client, env(CAP))
         pid = env("CLAUDE_PID")
         self.pid = int(pid) if pid.isdecimal() and len(pid) < 12 else 0
         self.copy = copy

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gsd_fsm.cli import run
+from gsd_fsm.core.fold import World
+from gsd_fsm.simulation import read_script, rehearsal
 from tests.cli.conftest import Here
+from tests.conftest import Project
 
 GOAL = (
     'start goal "All tests pass" --criterion tests --mode yolo --max-iterations 6\nprompt Begin.\n'
@@ -42,22 +49,88 @@ def test_an_idle_agent_is_paused_after_three_equal_stops(here: Here) -> None:
     assert simulate(here, GOAL + "x9 stop Hm.\n")["blocks"] == 3
 
 
-def test_background_work_throttling_and_sessions_can_be_played(here: Here) -> None:
+def test_background_work_and_throttling_can_be_played(here: Here) -> None:
     script = """
 # comments and blank lines say nothing
 stop --background shell:b1 Serving.
 stop --background shell:b1 Serving.
 failure rate_limit
 stop Back again.
-session clear
-stop In a new session.
 """
     told = simulate(here, GOAL + script)
 
     rows = told["steps"][2:]
-    assert [row["decision"] for row in rows] == ["allow", "block", "", "block", "", "allow"]
+    assert [row["decision"] for row in rows] == ["allow", "block", "", "block"]
     assert rows[2]["status"] == "waiting"
-    assert "belongs to session" in rows[4]["said"]
+
+
+@pytest.mark.parametrize(
+    ("source", "events", "said", "decision"),
+    [
+        ("clear", ["session end", "session bind", "session start"], "[LOOP RESUME]", "block"),
+        ("compact", ["session compact", "session start"], "[LOOP RESUME]", "block"),
+        ("resume", ["session end", "session start"], "[LOOP RESUME]", "block"),
+        ("fork", ["session end"], "forked from", "allow"),
+        ("startup", ["session end"], "belongs to session rehearsal.", "allow"),
+    ],
+)
+def test_a_session_changes_as_in_the_client(
+    here: Here, source: str, events: list[str], said: str, decision: str
+) -> None:
+    told = simulate(here, GOAL + f"session {source}\nstop Am I to go on?\n")
+
+    change, stop = told["steps"][2:]
+    assert change["events"] == events
+    assert said in change["said"]
+    assert stop["decision"] == decision
+
+
+def test_a_client_that_was_left_does_not_hand_its_loop_on(here: Here) -> None:
+    told = simulate(here, GOAL + "session startup\nsession clear\nstop Mine?\n")
+
+    assert "belongs to session rehearsal." in told["steps"][3]["said"]
+    assert told["steps"][4]["decision"] == "allow"
+
+
+def test_checks_are_run_and_their_evidence_is_journalled(here: Here) -> None:
+    code = "import sys; sys.stdout.buffer.write(bytes([111, 107, 255])); sys.exit(3)"
+    script = f"""start goal g --mode yolo --check 'tests="{sys.executable}" -c "{code}"'
+check
+stop Done.
+"""
+    told = simulate(here, script)
+
+    check = told["steps"][1]
+    assert (check["exit_code"], check["events"]) == (7, ["criterion"])
+    assert "ok\ufffd" in check["said"]
+    assert "1 of 1 check failed: tests" in check["said"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+@pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
+def test_a_rehearsal_that_is_interrupted_in_a_check_is_over(
+    project: Project, name: str, code: int
+) -> None:
+    path = project.root / "script.txt"
+    path.write_text(
+        f"start goal g --check 'tests=kill -{name} $PPID; sleep 9'\ncheck\nnote later\n"
+    )
+
+    answer = project.run("simulate", str(path))
+
+    assert answer.code == code
+    assert "note later" not in answer.out
+
+
+def test_a_bug_in_a_command_ends_the_rehearsal(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("gsd_fsm.cli.facts.note")
+    path = here.root / "script.txt"
+    path.write_text(GOAL + "note first\nstop Done.\n")
+
+    answer = here.refused(1, "simulate", str(path))
+
+    assert answer.err.startswith("gsd-fsm: line 3: this is a bug in gsd-fsm: AttributeError")
+    assert "stop Done." not in answer.out
 
 
 def test_a_copy_of_the_journal_is_played_on_and_the_journal_stays_as_it_is(here: Here) -> None:
@@ -70,17 +143,71 @@ def test_a_copy_of_the_journal_is_played_on_and_the_journal_stays_as_it_is(here:
     assert here.journal.read_bytes() == before
 
 
+def test_a_copy_goes_on_behind_a_torn_tail(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", env={"CLAUDE_CODE_SESSION_ID": "s-9"})
+    with here.journal.open("ab") as file:
+        file.write(b'{"v":1,"se')
+
+    told = simulate(here, "stop Done.\nnote on\n", "--copy")
+
+    assert [row["events"] for row in told["steps"]] == [["iteration continue"], ["note"]]
+
+
+def test_a_journal_that_is_not_trusted_is_not_played_on(here: Here, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    here.start("goal", "g", "--check", f"tests=echo x > {ran}")
+    cloned = tmp_path / "cloned"
+    shutil.copytree(here.root, cloned)
+    (cloned / "script.txt").write_text("check\n")
+
+    here.where = cloned
+    answer = here.refused(6, "simulate", "script.txt", "--copy")
+
+    assert "not trusted" in answer.err
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("end", ["stop Done.\n", "stop --never x\n", "start nonsense\n"])
 def test_nothing_is_left_behind_and_the_environment_is_as_before(
-    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Here, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    before = dict(os.environ)
+    # The worst place for a scratch directory: inside a repository, whose top a new project seeks.
+    (here.root / ".git").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(here.root))
+    homes = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+    monkeypatch.setenv("GEMINI_PROJECT_DIR", str(here.root))
+    path = here.root / "script.txt"
+    path.write_text(GOAL + "config\nx2 stop Hm.\nsession clear\n" + end)
+    places = [here.root, *(Path(os.environ[name]) for name in homes)]
+    before = dict(os.environ), contents(places)
 
-    simulate(here, GOAL + "stop Done.\n")
+    here.run("simulate", str(path))
 
-    assert not list(tmp_path.glob("gsd-fsm-simulate-*"))
-    assert dict(os.environ) == before
-    assert not here.gsd.exists()
+    assert (dict(os.environ), contents(places)) == before
+
+
+def contents(places: list[Path]) -> dict[Path, bytes]:
+    files = [path for place in places for path in place.rglob("*")]
+    return {path: path.read_bytes() if path.is_file() else b"" for path in files}
+
+
+def test_a_step_costs_no_more_when_many_went_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    folded = []
+    fold = World.fold
+
+    def count(world: World, event: dict[str, Any]) -> None:
+        folded.append(event["seq"])
+        fold(world, event)
+
+    monkeypatch.setattr(World, "fold", count)
+    steps = read_script(
+        "start goal g --mode yolo --max-iterations 0 --stuck-limit 0\n"
+        "prompt Begin.\nx400 stop --tool Still at it.\n"
+    )
+    with rehearsal(run) as stage:
+        after = [len(folded) for _ in stage.play(steps)]
+
+    assert after[400] - after[272] <= 1.1 * (after[272] - after[144])
 
 
 @pytest.mark.parametrize(
@@ -93,6 +220,23 @@ def test_nothing_is_left_behind_and_the_environment_is_as_before(
         ('note "open\n', "line 1"),
         ("start nonsense\n", "line 1"),
         ("x999999999 stop\n", "more than"),
+        (f"x{'9' * 5000} stop\n", "more than"),
+        *(
+            (f"prompt hi\n{words}\n", "gsd-fsm: line 2: ")
+            for words in (
+                "init --yes",
+                "uninstall --yes",
+                "doctor",
+                "hook",
+                "simulate -",
+                "trust",
+                "--project . status",
+                '"--project" . status',
+                "--version",
+                'in""it --yes',
+                "x2 trust",
+            )
+        ),
     ],
 )
 def test_a_line_that_cannot_be_played_is_named(here: Here, script: str, told: str) -> None:
@@ -102,6 +246,17 @@ def test_a_line_that_cannot_be_played_is_named(here: Here, script: str, told: st
     answer = here.refused(2, "simulate", str(path))
 
     assert told in answer.err
+
+
+def test_a_wrong_command_is_told_with_its_line_and_its_own_hint(here: Here) -> None:
+    path = here.root / "script.txt"
+    path.write_text(GOAL + "stat --json\n")
+
+    answer = here.refused(2, "simulate", str(path))
+
+    assert answer.err == (
+        "gsd-fsm: line 3: There is no command 'stat'. Did you mean 'start'?\n  → gsd-fsm --help\n"
+    )
 
 
 def test_people_see_each_step_with_what_came_of_it(here: Here) -> None:

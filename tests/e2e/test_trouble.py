@@ -110,7 +110,7 @@ def test_a_broken_hook_lets_the_session_end_and_doctor_names_it(
         file.unlink()
     else:
         file.write_text(damage)
-    rig.calm = False
+    rig.calm = damage is None  # settings that outlive the hook show no error
     rig.model.main.then(say("I stop."))
     chat = rig.chat()
     assert chat.ask("Ship it.")["result"] == "I stop."

@@ -27,9 +27,19 @@ SETTINGS = {
 }
 
 
+def program(path: Path, text: str) -> Path:
+    """A file that can be run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
 @pytest.fixture(autouse=True)
-def _own_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the user's client, interpreter or data is seen."""
+def _own_client(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nothing of the user's client, interpreter or data is seen; our command is on the PATH."""
+    command = program(tmp_path_factory.mktemp("bin") / "gsd-fsm", "#!/bin/sh\nexit 0\n")
+    monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
     for name in ("CLAUDE_CONFIG_DIR", "XDG_DATA_HOME", "GSD_FSM_DISABLE"):
         monkeypatch.delenv(name, raising=False)
 

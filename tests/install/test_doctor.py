@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gsd_fsm.core.places import state_directory
 from tests.cli.conftest import Here
 from tests.install.conftest import Client, listing
 
@@ -77,22 +79,24 @@ def test_it_works_at_home_too(here: Here, client: Client) -> None:
 @pytest.mark.parametrize(
     ("code", "wrong"),
     [
-        ("import sys; sys.exit(2)", "it left with exit code 2"),
+        ("sys.exit(2)", "it left with exit code 2"),
         ("print('hello')", "it printed something"),
         ('print(\'{"decision": "block", "reason": "always"}\')', "it printed something"),
-        ("import sys; sys.stdin.read()", "no end after 0.5 seconds"),
+        ("sys.stdin.read()", "no end after 0.5 seconds"),
     ],
 )
 def test_a_hook_that_misbehaves_is_found(here: Here, client: Client, code: str, wrong: str) -> None:
     here.ok("init", "--yes")
-    hook = client.hooks()[0]
-    args = ["-I", "-S", "-c", code + " # gsd_fsm_hook", str(client.hook.parent), "x"]
-    rewrite(client, {**hook, "args": args, "timeout": 0.5})
+    client.hook.write_text(f"import sys\ndef main():\n    {code}\n")
+    rewrite(client, {"timeout": 0.5})
     found = rows(here, code=7)
     assert found["stdin stays open" if "read" in code else "a stop without a loop"]["told"] == wrong
     assert found["a live loop, odd letters in its path"]["state"] == "failed"
-    assert found["command"]["fix"] == "gsd-fsm init --scope local"
+    assert found["hook file"]["fix"] == "gsd-fsm init --scope local"
     assert "timeout" in failed(found)
+    shown = here.run("doctor").out
+    assert shown.count("→ gsd-fsm init --scope local\n") == 1
+    assert shown.endswith(" checks failed.\n")
 
 
 def test_a_hook_that_never_blocks_is_found(here: Here, client: Client) -> None:
@@ -114,26 +118,39 @@ def test_what_is_missing_is_found(here: Here, client: Client) -> None:
     found = rows(here, code=7)
     assert "is missing" in found["hook file"]["told"]
     assert found["events"]["told"] == "not registered for SessionEnd"
-    assert "exit code" in found["a stop without a loop"]["told"]
+    assert found["a live loop, odd letters in its path"]["told"] == "it did not block"
     here.ok("init", "--yes")
     assert failed(rows(here)) == []
 
 
-@pytest.mark.parametrize(
-    ("python", "wrong"),
-    [
-        ("/no/such/python", "does not exist"),
-        (r"C:\Users\me\AppData\Local\Microsoft\WindowsApps\python.exe", "Microsoft Store"),
-    ],
-)
 def test_an_interpreter_that_is_gone_or_none_is_found(
-    here: Here, client: Client, python: str, wrong: str
+    here: Here, client: Client, tmp_path: Path
+) -> None:
+    link = tmp_path / "my python"
+    here.ok("init", "--yes")
+    link.symlink_to(client.hooks()[0]["command"])
+    here.ok("init", "--python", str(link), "--yes")
+    link.unlink()
+    found = rows(here, code=7)
+    assert found["interpreter"]["told"] == f"{link} does not exist"
+    assert "cannot be started" in found["a stop without a loop"]["told"]
+    link.symlink_to("/bin/sh")
+    told = rows(here, code=7)["interpreter"]["told"]
+    assert told == f"{link} does not answer as a Python does"
+
+
+def test_an_interpreter_of_a_conda_environment_is_told(
+    here: Here, client: Client, tmp_path: Path
 ) -> None:
     here.ok("init", "--yes")
-    rewrite(client, {"command": python})
-    found = rows(here, code=7)
-    assert wrong in found["interpreter"]["told"]
-    assert "cannot be started" in found["a stop without a loop"]["told"]
+    inside = tmp_path / "conda" / "bin" / "python"
+    inside.parent.mkdir(parents=True)
+    (tmp_path / "conda" / "conda-meta").mkdir()
+    inside.symlink_to(client.hooks()[0]["command"])
+    answer = here.ok("init", "--python", str(inside), "--yes")
+    assert f"! {inside} belongs to a conda environment" in answer.out
+    found = rows(here)["interpreter"]
+    assert (found["state"], "conda" in found["told"]) == ("note", True)
 
 
 def test_an_upgraded_interpreter_is_told(here: Here, client: Client) -> None:
@@ -151,12 +168,12 @@ def test_an_upgraded_interpreter_is_told(here: Here, client: Client) -> None:
     )
 
 
-def test_a_line_for_a_shell_is_not_what_this_version_writes(here: Here, client: Client) -> None:
+def test_a_line_for_a_shell_is_not_run(here: Here, client: Client) -> None:
     hook = {"type": "command", "command": "python3 /x/gsd_fsm_hook.py"}
     client.write({"hooks": {"Stop": [{"hooks": [hook]}]}})
     found = rows(here, code=7)
-    assert failed(found) == ["events", "command", "timeout"]
-    assert found["timeout"]["told"] == "not set"
+    assert failed(found) == ["events", "command"]
+    assert found["command"]["told"] == "not installed by you: not run"
 
 
 def test_a_plugin_is_run_as_the_client_would(here: Here, tmp_path: Path, client: Client) -> None:
@@ -171,3 +188,31 @@ def test_a_plugin_is_run_as_the_client_would(here: Here, tmp_path: Path, client:
     assert failed(rows(here)) == []
     (directory / "hooks" / "hooks.json").write_text("{")
     assert "hooks.json: line 1" in here.refused(3, "doctor").err
+
+
+@pytest.mark.parametrize(
+    ("switch", "code", "end"),
+    [
+        ("STOP", 0, "STOP switches every loop here off."),
+        ("GSD_FSM_DISABLE", 0, "GSD_FSM_DISABLE=1 switches every loop off."),
+        ("trust", 0, "the journal is not trusted: the hook passes it over."),
+        ("disableAllHooks", 7, "disableAllHooks is set: the client runs no hook at all."),
+    ],
+)
+def test_it_does_not_call_well_what_is_switched_off(
+    here: Here, client: Client, switch: str, code: int, end: str
+) -> None:
+    here.start("goal", "g")
+    here.ok("init", "--yes")
+    env = {"GSD_FSM_DISABLE": "1"} if switch == "GSD_FSM_DISABLE" else {}
+    if switch == "STOP":
+        (here.gsd / "STOP").touch()
+    elif switch == "trust":
+        shutil.rmtree(state_directory())
+    elif switch == "disableAllHooks":
+        client.write({"disableAllHooks": True}, "user")
+    answer = here.run("doctor", env=env)
+    assert answer.code == code
+    last = answer.out.splitlines()[-1]
+    assert last.startswith("The hook works, but ")
+    assert last.endswith(end)

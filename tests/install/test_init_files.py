@@ -95,6 +95,18 @@ def test_the_mode_of_a_file_is_kept(here: Here, client: Client) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
+def test_a_new_file_obeys_the_umask(here: Here, client: Client, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        here.ok("init", "--yes")
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    assert client.files["local"].stat().st_mode & 0o777 == mode
+    assert client.hook.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_read_only_file_is_refused(here: Here, client: Client) -> None:
     path = client.write({"a": 1})
     path.chmod(0o444)

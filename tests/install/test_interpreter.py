@@ -11,13 +11,8 @@ import pytest
 
 from gsd_fsm import interpreter
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.interpreter import ask, choose, flaw, is_store_stub
-
-
-def program(path: Path, text: str) -> Path:
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
+from gsd_fsm.interpreter import ask, choose, flaw, fleeting, is_store_stub
+from tests.install.conftest import program
 
 
 def test_by_itself_it_finds_the_base_of_this_very_python() -> None:
@@ -45,6 +40,23 @@ def test_behind_a_shim_stands_what_it_starts(
     assert "shim" in flaw(str(shim))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert choose("python3").path == real
+
+
+def test_a_conda_environment_is_taken_only_where_nothing_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lasting = choose(None).path
+    inside = tmp_path / "conda" / "bin" / "python3"
+    inside.parent.mkdir(parents=True)
+    inside.symlink_to(lasting)
+    (tmp_path / "conda" / "conda-meta").mkdir()
+    monkeypatch.setattr(sys, "_base_executable", str(inside), raising=False)
+    monkeypatch.setattr(sys, "executable", str(inside))
+    monkeypatch.setenv("PATH", f"{inside.parent}:{Path(lasting).parent}")
+    assert not fleeting(choose(None).path)
+    monkeypatch.setenv("PATH", str(inside.parent))
+    assert choose(None).path == str(inside)
+    assert "conda" in fleeting(str(inside))
 
 
 def test_without_a_python_that_lasts_every_candidate_is_told(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.json_text import NotJson, append, drop, find, put, root
+from gsd_fsm.json_text import NotJson, append, copy, drop, find, put, root
 
 SPACED = '{\n\t"b" : 1,\n\n\t"a":{ "x": [1 ,2] , "y":{}}\n}\n'
 
@@ -41,6 +41,12 @@ def test_what_is_dropped_takes_its_comma_with_it() -> None:
     assert drop("[1, 2, 3]", (2,)) == "[1, 2]"
     assert drop('{ "a" : 1 }', ("a",)) == "{}"
     assert drop('{"a": 1}', ("b",)) == '{"a": 1}'
+
+
+def test_what_is_copied_keeps_its_letters() -> None:
+    assert copy('{"a": "x" }', ("a",), '{"a":  1.50e1}') == '{"a": 1.50e1 }'
+    assert copy('{"a": "x" }', ("a",), "{}") == '{"a": "x" }'
+    assert copy("{}", ("a",), '{"a": 1}') == "{}"
 
 
 def test_of_a_key_given_twice_the_last_is_meant_and_the_first_stays() -> None:

@@ -62,7 +62,13 @@ def test_a_command_uses_the_program_and_never_pastes_what_the_user_wrote(
     text = (plugin / "commands" / f"{name}.md").read_text("utf-8")
     front, body = text.removeprefix("---\n").split("\n---\n", 1)
     assert re.search(r"^description: \S", front, re.MULTILINE)
-    assert "allowed-tools: Bash(gsd-fsm:*)" in front
+    (allowed,) = re.findall(r"^allowed-tools: (.*)$", front, re.MULTILINE)
+    verbs = [re.fullmatch(r"Bash\(gsd-fsm ([a-z]+):\*\)", rule) for rule in allowed.split(", ")]
+    # Nothing that runs a command of somebody's choice goes unasked.
+    approved = {rule[1] for rule in verbs if rule}
+    assert len(approved) == len(verbs)
+    assert approved <= set(re.findall(r"gsd-fsm ([a-z-]+)", body)) - {"start", "check"}
+    assert (name in approved) is (name != "start")
     assert f"gsd-fsm {name}" in body
     assert re.search(r"Never read or write\s+files in\s+`\.gsd`", body)
     for verb in re.findall(r"gsd-fsm ([a-z-]+)", body):
@@ -72,6 +78,13 @@ def test_a_command_uses_the_program_and_never_pastes_what_the_user_wrote(
     assert re.search(r"<request>\s*\$ARGUMENTS\s*</request>", body) or "$ARGUMENTS" not in body
     assert not re.search(r"`[^`]*\$[^`]*`", body)
     assert "!`" not in body
+
+
+def test_the_words_of_the_user_go_through_standard_input(plugin: Path) -> None:
+    start, resume = ((plugin / "commands" / f"{n}.md").read_text() for n in ("start", "resume"))
+    assert "--mode yolo" in start
+    assert re.search(r"--goal-file - .*<<'(GOAL_\w+)'\n(.*\n)+ *\1\n", start)
+    assert re.search(r"gsd-fsm answer --file - <<'(ANSWER_\w+)'\n(.*\n)+ *\1\n", resume)
 
 
 def test_writing_it_again_changes_nothing_but_what_is_old(plugin: Path, here: Here) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.places import find_gsd
+from gsd_fsm.registration import CAP
 from gsd_fsm.surroundings import Row, mount_of, surroundings
 from tests.cli.conftest import Here
 from tests.cli.forge import chain, header, plant, start
-from tests.install.conftest import listing
-
-CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+from tests.install.conftest import listing, program
 
 
 def around(here: Here, **documents: dict[str, object]) -> dict[str, list[Row]]:
@@ -39,6 +41,7 @@ def test_switches_are_told(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
         ("here", "note"),
     ]
     assert rows[2].fix == f"rm {here.gsd / 'STOP'}"
+    assert all(row.off for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +55,7 @@ def test_the_cap_may_come_from_the_environment(
     assert told in around(here)["client's cap"][0].told
     nearer = {"user": {"env": {CAP: "9"}}, "local": {"env": {CAP: 12}}}
     assert around(here, **nearer)["client's cap"][0].told == "12 blocks in a row, from local"
+    assert "any number" in around(here, user={"env": {CAP: 0.0}})["client's cap"][0].told
 
 
 @pytest.mark.parametrize(
@@ -74,7 +78,9 @@ def test_a_loop_that_may_idle_longer_than_the_client_lets_it_is_told(
 
 def test_a_journal_is_examined_but_not_touched(here: Here) -> None:
     plant(here.root, chain([header(), start(goal="g")]))
-    assert "not trusted" in around(here)["trust"][0].told
+    (trust,) = around(here)["trust"]
+    assert "not trusted" in trust.told
+    assert trust.off
     here.journal.write_bytes(here.journal.read_bytes().replace(b'"g"', b'"h"'))
     before = listing(here.gsd)
     (row,) = around(here)["journal"]
@@ -88,6 +94,34 @@ def test_what_is_no_journal_is_told(here: Here) -> None:
     assert around(here)["journal"][0].state == "failed"
     (here.gsd / "journal.jsonl").rmdir()
     assert around(here)["journal"][0].told == "no loop was started here yet"
+
+
+@pytest.mark.parametrize("gone", ["the journal", "all of it"])
+def test_a_journal_that_is_gone_is_missed(here: Here, gone: str) -> None:
+    here.start("goal", "g")
+    name = Journal(str(here.gsd)).read().journal
+    here.journal.unlink() if gone == "the journal" else shutil.rmtree(here.gsd)
+    (row,) = around(here)["journal" if gone == "the journal" else "project"]
+    assert (row.state, row.told) == ("note", f"the journal {name} that was here is gone")
+
+
+def test_a_command_that_no_agent_would_find_is_told(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (row,) = around(here)["gsd-fsm on PATH"]
+    assert row.state == "ok"
+    inside = program(tmp_path / "env" / "bin" / "gsd-fsm", "#!/bin/sh\n").parent
+    (inside.parent / "pyvenv.cfg").touch()
+    before = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{inside}:{before}")
+    assert around(here)["gsd-fsm on PATH"][0].state == "ok"
+    monkeypatch.setenv("PATH", str(inside))
+    (row,) = around(here)["gsd-fsm on PATH"]
+    assert (row.state, "only in a virtual environment" in row.told) == ("note", True)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (row,) = around(here)["gsd-fsm on PATH"]
+    assert "not on the PATH" in row.told
+    assert "pipx install" in row.fix
 
 
 def test_a_disk_of_the_network_is_told(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,11 @@ def test_nothing_is_left_of_an_installation_that_made_its_file(here: Here, clien
 def test_a_second_uninstall_has_nothing_to_do(here: Here) -> None:
     answer = here.ok("uninstall", "--yes")
     assert "not installed" in answer.out
-    assert here.ok("uninstall", "--json").json == {"removed": [], "left": []}
+    assert here.ok("uninstall", "--json").json == {
+        "removed": [],
+        "left": [],
+        "unheld": [],
+    }
 
 
 def test_what_others_wrote_since_stays(here: Here, client: Client) -> None:
@@ -92,6 +97,48 @@ def test_a_cap_that_somebody_else_set_stays(here: Here, client: Client) -> None:
     client.write(document)
     here.ok("uninstall", "--yes")
     assert client.read()["env"] == {CAP: "40"}
+
+
+def test_a_cap_that_was_a_number_keeps_its_letters(here: Here, client: Client) -> None:
+    raw = b'{"env": {"%s": 20}, "a": 1}' % CAP.encode()
+    path = client.write(raw)
+    here.ok("init", "--raise-cap", "30", "--yes")
+    path.write_bytes(path.read_bytes().replace(b'"a": 1', b'"a": 2'))
+    here.ok("uninstall", "--yes")
+    assert path.read_bytes() == raw.replace(b'"a": 1', b'"a": 2')
+    here.ok("init", "--raise-cap", "20", "--yes")
+    assert b": 20}" in path.read_bytes()
+
+
+def test_settings_that_outlive_the_hook_end_no_turn_in_an_error(
+    here: Here, client: Client, tmp_path: Path
+) -> None:
+    here.ok("init", "--yes")
+    hook = client.hooks()[0]
+    here.root.joinpath(".claude").rename(tmp_path / "moved")
+    here.ok("uninstall", "--all", "--yes")
+    assert not client.data.exists()
+    done = subprocess.run(
+        [hook["command"], *hook["args"]], input=b"{}\n", capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.count(b"\n") == 1
+    assert b"gsd-fsm init" in done.stderr
+
+
+def test_a_loop_that_nothing_holds_any_more_is_told(here: Here, client: Client) -> None:
+    loop = here.start("goal", "g")
+    here.ok("init", "--yes")
+    here.ok("init", "--scope", "user", "--yes")
+    assert here.ok("uninstall", "--scope", "user", "--yes", "--json").json["unheld"] == []
+    told = f"Loop {loop} is running and no longer held: gsd-fsm pause, or cancel"
+    assert told in here.ok("uninstall", "--yes").out
+    here.ok("pause")
+    here.ok("init", "--yes")
+    assert here.ok("uninstall", "--yes", "--json").json["unheld"] == []
+    here.ok("init", "--yes")
+    here.journal.write_bytes(b"broken\n")
+    assert here.ok("uninstall", "--yes", "--json").json["unheld"] == []
 
 
 def test_an_upgrade_in_between_still_restores_the_first_original(
