@@ -115,11 +115,11 @@ class _Start(threading.Thread):
 
 def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
     start = _Start(command, cwd)
-    start.start()
     try:
+        start.start()
         start.done.wait()
     except BaseException:
-        start.done.wait()
+        start.done.wait(STOP_SECONDS)  # not for ever: it may not even have begun
         if start.process is not None:
             with start.process:
                 _signal_group(start.process, deadly=True)
