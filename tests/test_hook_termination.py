@@ -126,7 +126,7 @@ def test_the_same_holds_for_the_file_that_clients_run(folder: Path) -> None:
         return told.answer
 
     stage = Stage(folder / "project")
-    assert sum(check_life(Life(stage, seed, call)) for seed in range(1000, 1008)) > 8
+    assert sum(check_life(Life(stage, seed, call)) for seed in range(1000, 1004)) > 4
 
 
 def _both_at_once(project: HookProject, rounds: int) -> None:

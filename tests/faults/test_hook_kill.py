@@ -234,7 +234,7 @@ def _killed(told: list[Told]) -> int:
     return sum(run.code == -signal.SIGKILL for run in told)
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", ["a block", "a completion", "a prompt that binds", "a torn tail"])
 def test_a_hook_that_is_killed_has_told_nothing_that_is_not_recorded(
     tmp_path: Path, name: str
 ) -> None:
@@ -245,7 +245,7 @@ def test_a_hook_that_is_killed_has_told_nothing_that_is_not_recorded(
     assert _killed(_campaign(scene, trials)) == len(trials)
 
 
-@pytest.mark.parametrize("name", list(SCENES)[:3])
+@pytest.mark.parametrize("name", list(SCENES)[:2])
 def test_a_hook_whose_calls_fail_leaves_with_0_and_a_sound_journal(
     tmp_path: Path, name: str
 ) -> None:
