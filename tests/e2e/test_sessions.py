@@ -137,7 +137,7 @@ def test_after_a_kill_the_next_session_hears_of_the_loop_and_can_go_on(rig: Rig)
     assert heir.ask("What is left to do?")["result"] == "It is shipped."
     heir.close()
     heard = rig.model.asked()[3].heard
-    assert f"[LOOP] gsd-fsm loop {loop} (goal, running): Ship it" in heard
+    assert f'[LOOP] gsd-fsm loop {loop} (goal, running) "Ship it"' in heard
     assert f"gsd-fsm --loop {loop} resume" in heard
     assert before["iteration"] == 1
     assert "iteration 2/20" in rig.sent_back()[1]

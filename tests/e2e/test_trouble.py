@@ -90,14 +90,17 @@ def test_a_journal_that_is_locked_lets_the_session_end_and_the_loop_is_not_lost(
 
 def test_a_stop_file_switches_the_loop_off(rig: Rig) -> None:
     loop = rig.start(*GOAL)
+    held = Held(say("I stop."))
+    rig.model.main.then(held)
+    screen = rig.screen()
+    screen.type("Ship it.")
+    held.until_wanted()
     (rig.gsd / "STOP").touch()
-    rig.model.main.then(say("I stop."))
-    chat = rig.chat()
-    assert chat.ask("Ship it.")["result"] == "I stop."
-    chat.close()
-    assert "stop disabled" in rig.story(loop)
+    held.let_go()
+    screen.until("I stop.")
+    rig.until(lambda: "stop disabled" in rig.story(loop), "allowed stop")
     assert "iteration" not in rig.story(loop)
-    assert "switched off" in rig.ok("why").out
+    assert "switched off by .gsd/STOP" in rig.ok("why").out
 
 
 @pytest.mark.parametrize("damage", ["raise RuntimeError", "def broken(", None])
