@@ -61,9 +61,18 @@ class _Part(SourceFileLoader):
         return {{"mtime": super().path_stats(__file__)["mtime"], "size": None}}
 
     def source_to_code(self, data, path):
-        import __future__
+        # Once for each Python: annotations are for readers, and would be loaded at every start.
+        import ast
 
-        return compile(data, path, "exec", __future__.annotations.compiler_flag, True, 2)
+        tree = ast.parse(data)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                node.returns = None
+            elif isinstance(node, ast.arg):
+                node.annotation = None
+            elif isinstance(node, ast.AnnAssign):
+                node.annotation = ast.copy_location(ast.Constant(None), node)
+        return compile(tree, path, "exec", 0, True, 2)
 
 
 def load(part):
