@@ -38,9 +38,9 @@ class Seen:
 
     __slots__ = ("commit", "disabled", "nonce", "tool", "transcript")
 
-    def __init__(self, nonce: str = "", disabled: str = "") -> None:
+    def __init__(self, nonce: str) -> None:
         self.nonce = nonce
-        self.disabled = disabled
+        self.disabled = ""
         self.tool = False
         self.transcript: int | None = None
         self.commit: str | None = None
@@ -51,9 +51,9 @@ class Verdict:
 
     __slots__ = ("blocks", "text")
 
-    def __init__(self, blocks: bool = False, text: str = "") -> None:
-        self.blocks = blocks
-        self.text = text
+    def __init__(self) -> None:
+        self.blocks = False
+        self.text = ""
 
 
 def own_loop(world: World, session: str) -> Loop | None:
