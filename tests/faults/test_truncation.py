@@ -88,6 +88,7 @@ def test_every_truncation_of_a_thousand_events(tmp_path: Path) -> None:
         events, torn = _expected(data, size)
         begin = places[max(0, data.count(b"\n", 0, size) - 1)]
         assert judge(data[:size], begin) == (events, known[events], torn, 0), size
-    for size in random.Random(3).sample(range(len(data)), min(500, len(data))):
+    begun = data.index(b"\n", data.index(b"\n") + 1) + 1  # before, there is no loop to go on with
+    for size in random.Random(3).sample(range(begun, len(data)), min(500, len(data) - begun)):
         _assert_writer_goes_on(gsd, data, size)
     print(f"{len(data) + 1} truncations")
