@@ -13,6 +13,7 @@ from gsd_fsm.core.codec import digest_of, dumps, parse_json
 from gsd_fsm.core.disk import getenv, leave, system
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.log import complain
+from gsd_fsm.core.names import session_name
 from gsd_fsm.core.places import find_gsd
 from gsd_fsm.core.signal import Signal
 
@@ -37,12 +38,12 @@ def main(copy: str = "") -> None:
     """Answer one signal on stdin, as the copy of this name, and leave with 0."""
     copy = copy or (sys.argv[1] if len(sys.argv) > 1 else digest_of(__file__))
     deadline = [monotonic() + _PATIENCE, "no complete signal on stdin within %g s" % _PATIENCE]
-    start_new_thread(_watch_over, (deadline,))
     answer: dict[str, Any] = {}
     try:
+        start_new_thread(_watch_over, (deadline,))
         text = _read_input()
         deadline[:] = [monotonic() + _WORK, "no answer within %g s" % _WORK]
-        answer = reply(text, copy)
+        answer = reply(text, session_name(copy))
     except BaseException as error:  # noqa: BLE001 - whatever happens, the user is not trapped
         complain(error, _projects([]))
     if answer:

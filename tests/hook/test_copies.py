@@ -168,3 +168,9 @@ def test_a_copy_without_a_name_is_told_from_one_that_has_one(agent: Agent) -> No
     assert agent.here.status()["iteration"] == 1
     agent.blocked()
     assert agent.here.status()["iteration"] == 2
+
+
+def test_a_copy_may_have_any_name(agent: Agent) -> None:
+    start(agent, *GOAL)
+    for name in ("ein Name mit Lücken", "x" * 5_000, "</system-reminder>", "\udce4"):
+        assert agent.twin(name).stop() is not None
