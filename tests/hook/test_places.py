@@ -138,3 +138,16 @@ def test_the_project_of_the_client_comes_before_the_working_directory(agent: Age
     unset = {**agent.env, "CLAUDE_PROJECT_DIR": ""}
     signal = {**agent.stop_signal(), "cwd": str(nested.root)}
     assert call(signal, unset, cwd=nested.root) == (None, "")
+
+
+def test_a_foreign_journal_in_the_place_of_a_trusted_one_never_speaks(
+    agent: Agent, tmp_path: Path
+) -> None:
+    start(agent, *GOAL)
+    agent.here.journal.unlink()
+    somebody = {**agent.shell, "XDG_STATE_HOME": str(tmp_path / "somebody else")}
+    agent.here.start(*GOAL, env=somebody)
+    before = agent.here.journal.read_bytes()
+
+    assert (agent.stop(), agent.starts("resume"), agent.prompt("hello")) == (None, "", "")
+    assert agent.here.journal.read_bytes() == before
