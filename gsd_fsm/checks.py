@@ -52,14 +52,25 @@ class Outcome(NamedTuple):
     timed_out: bool
 
 
-def run_check(command: str, cwd: Path, timeout: float, echo: Echo = None) -> Outcome:
+class Halted(Exception):
+    """The command was ended because nobody waits for its outcome any more."""
+
+
+def run_check(
+    command: str,
+    cwd: Path,
+    timeout: float,
+    echo: Echo = None,
+    halt: threading.Event | None = None,
+) -> Outcome:
     """Run a command in the platform's shell, for about `timeout` seconds at most.
 
-    Whatever ends the run early, a time limit, Ctrl-C or a failing `echo`, ends the command and
-    its children too. Memory does not grow with the output.
+    Whatever ends the run early, a time limit, Ctrl-C, a failing `echo` or the event `halt`, which
+    reaches a thread where Ctrl-C does not, ends the command and its children too. Memory does not
+    grow with the output.
     """
     begun = time.monotonic()
-    run = _Run(_started(command, cwd), echo)
+    run = _Run(_started(command, cwd), echo, halt)
     try:
         # A thread, for Windows cannot wait for a pipe with a time limit; a daemon, for a child
         # that outlives the command may hold the pipe for ever.
@@ -69,7 +80,7 @@ def run_check(command: str, cwd: Path, timeout: float, echo: Echo = None) -> Out
         if timed_out:
             run.stop()
     except BaseException:
-        run.echo = None
+        run.echo = run.halt = None
         run.stop()
         raise
     finally:
@@ -133,9 +144,12 @@ def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
 class _Run:
     """A started command, its output on the way to us, and the means to end both."""
 
-    def __init__(self, process: subprocess.Popen[bytes], echo: Echo) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], echo: Echo, halt: threading.Event | None
+    ) -> None:
         self.process = process
         self.echo = echo
+        self.halt = halt
         self.kept = _Kept()
         self.chunks: queue.Queue[bytes] = queue.Queue(WAITING_CHUNKS)
         self.at_end = False
@@ -153,6 +167,8 @@ class _Run:
         """Take output until the command has ended, or the deadline is reached."""
         ended = False
         while (left := deadline - time.monotonic()) > 0:
+            if self.halt is not None and self.halt.is_set():
+                raise Halted
             wait = min(left, SLICE_SECONDS)
             with contextlib.suppress(queue.Empty, subprocess.TimeoutExpired):
                 if self.at_end:

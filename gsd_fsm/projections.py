@@ -6,6 +6,7 @@ from typing import Any
 
 from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.loop import Loop, current_wave, open_gaps
+from gsd_fsm.core.state_md import history_line
 
 
 def status_view(loop: Loop, head: str) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
             for task in loop.tasks.values()
             if task["step"]
         ],
-        "gaps": [dict(gap) for gap in loop.gaps.values()],
+        "gaps": [_gap(gap) for gap in loop.gaps.values()],
         "gaps_remaining": len(open_gaps(loop)),
         "criteria": [dict(criterion) for criterion in loop.criteria.values()],
         "last_unmet": loop.last_unmet,
@@ -56,10 +57,15 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
         "reviews": dict(loop.reviews),
         "spent_usd": loop.spent_usd,
         "budget_usd": loop.limits.get("budget_usd"),
-        "history": [_line(change) for change in loop.history],
+        "history": [history_line(change) for change in loop.history],
         "head": head,
         "next": f"{sentence} Run: {command}",
     }
+
+
+def _gap(gap: dict[str, Any]) -> dict[str, Any]:
+    shown = ("id", "kind", "file", "description", "evidence", "reopened", "round", "status")
+    return {name: gap[name] for name in shown}
 
 
 def _task(task: dict[str, Any]) -> dict[str, Any]:
@@ -67,8 +73,3 @@ def _task(task: dict[str, Any]) -> dict[str, Any]:
     view = {name: task[name] for name in (*shown, "ref", "commit")}
     view["errors"] = [error["text"] for error in task["errors"]]
     return view
-
-
-def _line(change: list[Any]) -> str:
-    seq, ts, source, dest, event, about = change
-    return f"{seq} {ts} {source} -> {dest}: {event} {about}".rstrip()

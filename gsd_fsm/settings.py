@@ -1,4 +1,4 @@
-"""Settings from three sources: the defaults, the user's file, the project's file; later wins."""
+"""Settings and where each comes from: the defaults, the user's file, the files of the project."""
 
 from __future__ import annotations
 
@@ -10,74 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.setting_keys import KEY_NAMED, KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 FILE_NAME = "config.toml"
-MAX_FILE_BYTES = 64 * 1024
-# Far beyond any sensible limit, yet safe as a timeout in seconds and exact in everybody's JSON.
-LARGEST = 1_000_000_000
-
-
-class Rule(NamedTuple):
-    """What a value must be: in words for people, and as a test that never raises."""
-
-    words: str
-    accepts: Callable[[Any], bool]
-
-
-class Key(NamedTuple):
-    """One setting that exists; a default of None means that absence has its own meaning."""
-
-    name: str
-    default: bool | int | float | str | None
-    description: str
-    rule: Rule
-
-
-class Setting(NamedTuple):
-    """A value in force, and where it comes from: "default" or the path of a file."""
-
-    name: str
-    value: bool | int | float | str | None
-    source: str
-
-
-def _number(words: str, least: int, *types: type) -> Rule:
-    # By type(), because True is an instance of int; and NaN is not between any two numbers.
-    return Rule(
-        f"{words} from {least} to {LARGEST}",
-        lambda value: type(value) in types and least <= value <= LARGEST,
-    )
-
-
-_COUNT = _number("a whole number", 0, int)
-_POSITIVE = _number("a whole number", 1, int)
-_AMOUNT = _number("a number", 0, int, float)
-_SWITCH = Rule("true or false", lambda value: type(value) is bool)
-_MODE = Rule('"interactive" or "yolo"', lambda value: value in ("interactive", "yolo"))
-
-# The single truth: validation, the `config` command and the documentation all read this table.
-KEYS: tuple[Key, ...] = (
-    Key("mode", "interactive", "Whether a loop asks first (interactive) or not (yolo).", _MODE),
-    Key("execute_max_retries", 3, "Retries of one failed task before the loop pauses.", _COUNT),
-    Key("verify_max_iterations", 20, "Rounds of a verify loop; 0 means unlimited.", _COUNT),
-    Key("tdd_max_attempts", 5, "Attempts to make the tests of one task pass.", _POSITIVE),
-    Key("auto_loop", True, "Whether the agent is kept going until its loop ends.", _SWITCH),
-    Key(
-        "max_iterations",
-        None,
-        "Iterations; absent means 20 (execute loop: max(20, 3 × tasks)); 0 means unlimited.",
-        _COUNT,
-    ),
-    Key("stuck_limit", 5, "Iterations without progress before a pause; 0 means off.", _COUNT),
-    Key("idle_limit", 3, "Blocks in a row without activity before a pause; 0 means off.", _COUNT),
-    Key("budget_usd", None, "US dollars a loop may spend; absent means no limit.", _AMOUNT),
-    Key("max_minutes", None, "Active minutes a loop may take; absent means no limit.", _AMOUNT),
-    Key("check_timeout_seconds", 600, "Seconds that one check may run.", _POSITIVE),
-)
-_KEY_NAMED = {key.name: key for key in KEYS}
+MAX_KIB = 64
+# Files of another tool hold more than settings of ours.
+MAX_FOREIGN_KIB = 256
 _EXAMPLE = "a setting looks like this: execute_max_retries = 3"
 
 # Whatever can hide a newline, bracket or quote. An unclosed string is one too: it keeps the
@@ -92,6 +33,14 @@ _LEXEME = r"""
 """
 
 
+class Setting(NamedTuple):
+    """A value that the rule of its key accepts, and its source: "default" or a file's path."""
+
+    name: str
+    value: Any
+    source: str
+
+
 def user_file() -> Path:
     """Return where the user's own settings are, whether or not that file exists."""
     import platformdirs
@@ -99,37 +48,59 @@ def user_file() -> Path:
     return Path(platformdirs.user_config_dir("gsd-fsm", appauthor=False)) / FILE_NAME
 
 
+def project_files(project_dir: Path) -> tuple[Path, ...]:
+    """Return where the settings of a project may be, whether or not these files exist.
+
+    The first that gives a setting decides about it; all come before the user's file.
+    """
+    foreign = project_dir.parent / ".opti-gsd" / "config.json"
+    return project_dir / FILE_NAME, foreign, project_dir / "config.md"
+
+
 def load(project_dir: Path | None, *, trusted: bool = True) -> dict[str, Setting]:
     """Return every setting in the order of KEYS, or raise UsageError naming file and line.
 
-    The file of a project that is not trusted is not even looked at.
+    The files of a project that is not trusted are not even looked at.
     """
     settings = {key.name: Setting(key.name, key.default, "default") for key in KEYS}
     files = [user_file()]
     if trusted and project_dir is not None:
-        files.append(project_dir / FILE_NAME)
+        files += reversed(project_files(project_dir))
     for path in files:
-        content = _read(path)
-        if content is not None:
-            settings.update(_parse(path, content))
+        for name, value in _values(path).items():
+            frozen = tuple(value) if isinstance(value, list) else value
+            settings[name] = Setting(name, frozen, str(path))
     return settings
 
 
-def _read(path: Path) -> bytes | None:
+def _values(path: Path) -> dict[str, Any]:
+    if path.name == FILE_NAME:
+        content = _read(path, MAX_KIB)
+        return {} if content is None else _parse(path, content)
+    content = _read(path, MAX_FOREIGN_KIB)
+    if content is None:
+        return {}
+    from gsd_fsm.foreign_settings import from_json, from_markdown
+
+    parse = from_json if path.suffix == ".json" else from_markdown
+    return parse(path, _decode(path, content))
+
+
+def _read(path: Path, most_kib: int) -> bytes | None:
     """Return the file's bytes, None if there is no file; never wait for a pipe or a device."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UsageError(f"{path}: not a regular file", "settings are read from files only")
         with open(path, "rb", opener=_open_at_once) as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+            content = file.read(most_kib * 1024 + 1)
     except OSError as error:
         # A link that leads nowhere was meant to set something: limits must not vanish silently.
         if isinstance(error, FileNotFoundError | NotADirectoryError) and not path.is_symlink():
             return None
         what = f"{path}: cannot be read: {error.strerror}"
         raise UsageError(what, "repair or remove it") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{path}: larger than 64 KiB", "settings are a few short lines")
+    if len(content) > most_kib * 1024:
+        raise UsageError(f"{path}: larger than {most_kib} KiB", "settings are a few short lines")
     return content
 
 
@@ -137,20 +108,20 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _parse(path: Path, content: bytes) -> dict[str, Setting]:
+def _parse(path: Path, content: bytes) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
 
-    found: dict[str, Setting] = {}
+    found: dict[str, Any] = {}
     try:
         # Settings are flat, so a statement is a document of its own: that is how its line is known.
         for line, statement in _statements(_decode(path, content)):
             for name, value in tomllib.loads(statement).items():
                 is_table = isinstance(value, dict) or statement.lstrip().startswith("[")
                 _validate(f"{path}:{line}", name, value, is_table, name in found)
-                found[name] = Setting(name, value, str(path))
+                found[name] = value
     except tomllib.TOMLDecodeError as error:
         what, row = str(error).split(" (at ")[0], re.search(r"\(at line (\d+)", str(error))
         line += int(row[1]) - 1 if row else 0
@@ -182,19 +153,17 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _validate(where: str, name: str, value: object, is_table: bool, is_repeated: bool) -> None:
-    key = _KEY_NAMED.get(name)
+    key = KEY_NAMED.get(name)
     if key is not None and not is_repeated and key.rule.accepts(value):
         return
     import difflib
-    import json
 
     if key is None and is_table:
         raise UsageError(f"{where}: unknown table {name[:80]!r}", "settings stand in no table")
     if key is None:
-        near = difflib.get_close_matches(name[:80].lower(), _KEY_NAMED, 1)
+        near = difflib.get_close_matches(name[:80].lower(), KEY_NAMED, 1)
         what = f"unknown key {name[:80]!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
-        raise UsageError(f"{where}: {what}", "known keys: " + ", ".join(_KEY_NAMED))
+        raise UsageError(f"{where}: {what}", "known keys: " + ", ".join(KEY_NAMED))
     if is_repeated:
         raise UsageError(f"{where}: duplicate key {name!r}", "keep only one of them")
-    shown = json.dumps(value, default=str)[:80]
-    raise UsageError(f"{where}: {name} must be {key.rule.words}, not {shown}", key.description)
+    raise key.refusal(where, name, value)

@@ -6,27 +6,18 @@ import hashlib
 import os
 import re
 import stat
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.git import NO_WORK_TREE, Done, read, words
+from gsd_fsm.git import git_program as _git_program
 
 FILE, COMMIT = b"10", b"16"  # as git's modes begin; permissions are not content
 LINK = FILE if os.name == "nt" else b"12"  # Windows may check links out as files
 TO_BE_HASHED = b""
 UNREADABLE = FILE + b" unreadable"
 KEEPS_CRLF = re.compile(rb"i/(crlf|mixed) +w/\S* +attr/(text=auto( eol=\w+)?)? *")
-Done = subprocess.CompletedProcess[bytes]
-
-# A repository's own settings must start no program and no transport, and a bare repository
-# lying among the files must not pose as the one that holds them.
-HARMLESS = ("-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "--no-pager")
-ADDED = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "LANGUAGE": "C"}
-MISLEADING = re.compile("GIT_(?!EXEC_PATH|CEILING_|DISCOVERY_|CONFIG_(?!PARAMETERS))")
-NO_WORK_TREE = re.compile(
-    rb"not a git repository \(or any|must be run in a work tree|cannot use bare repository"
-)
 
 
 def content_tree(root: Path) -> str | None:
@@ -53,7 +44,7 @@ class _WorkTree(NamedTuple):
 
     @classmethod
     def around(cls, root: Path, program: str) -> _WorkTree | None:
-        done = _run(program, root, "rev-parse", "--show-object-format", "--show-toplevel")
+        done = read(program, root, "rev-parse", "--show-object-format", "--show-toplevel")
         if done.returncode and NO_WORK_TREE.search(done.stderr):
             return None
         algorithm, top = _output(done).split(b"\n", 1)
@@ -61,7 +52,7 @@ class _WorkTree(NamedTuple):
         return cls(program, Path(os.fsdecode(top.removesuffix(b"\n"))), known)
 
     def records(self, *arguments: str) -> list[bytes]:
-        return _output(_run(self.program, self.top, *arguments, "-z")).split(b"\0")[:-1]
+        return _output(read(self.program, self.top, *arguments, "-z")).split(b"\0")[:-1]
 
     def entries(self) -> dict[bytes, bytes]:
         """Return kind and id of everything that counts, by path."""
@@ -134,7 +125,7 @@ class _WorkTree(NamedTuple):
 
     def commit(self, repository: Path) -> bytes:
         where = f"--git-dir={repository}"
-        done = _run(self.program, self.top, where, "rev-parse", "--verify", "-q", "HEAD")
+        done = read(self.program, self.top, where, "rev-parse", "--verify", "-q", "HEAD")
         return b"%b %b" % (COMMIT, b"unborn" if done.returncode else done.stdout.strip())
 
     def changed(self) -> dict[bytes, bool]:
@@ -152,7 +143,7 @@ class _WorkTree(NamedTuple):
         tries = 3
         while paths:
             command = ("hash-object", "--stdin-paths", *options)
-            done = _run(self.program, self.top, *command, stdin=b"".join(map(_quoted, paths)))
+            done = read(self.program, self.top, *command, stdin=b"".join(map(_quoted, paths)))
             ids = done.stdout.splitlines()
             entries.update(zip(paths, (b"%b %b" % (FILE, it) for it in ids), strict=False))
             paths = paths[len(ids) :]
@@ -178,23 +169,7 @@ def _quoted(path: bytes) -> bytes:
     return b'"%b"\n' % path
 
 
-def _git_program() -> str | None:
-    """Find git on PATH only: Windows would also start a git.exe that lies in the project."""
-    name = "git.exe" if os.name == "nt" else "git"
-    places = (Path(folder) / name for folder in os.get_exec_path())
-    runnable = (it for it in places if it.is_absolute() and os.access(it, os.X_OK) and it.is_file())
-    return next(map(str, runnable), None)
-
-
-def _run(program: str, where: Path, *arguments: str, stdin: bytes = b"") -> Done:
-    inherited = {name: it for name, it in os.environ.items() if not MISLEADING.match(name)}
-    environment = {**inherited, **ADDED}
-    command = [program, "-C", str(where), *HARMLESS, *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, check=False, env=environment)
-
-
 def _output(done: Done) -> bytes:
     if done.returncode:
-        words = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
-        raise CheckFailed(f"git failed: {words}", "see what 'git status' says there")
+        raise CheckFailed(f"git failed: {words(done)}", "see what 'git status' says there")
     return done.stdout

@@ -17,6 +17,7 @@ from statistics import median
 
 import orjson
 from bench_hook import bench_hook
+from bench_plans import bench_plans
 from synthetic import write_journal
 
 from gsd_fsm.bulk import fast_loads
@@ -233,6 +234,7 @@ def main() -> None:
             row=row,
         )
         bench_verbs(folder)
+        bench_plans(folder, ENV, interleave, row, ratio)
         bench_append(folder)
         bench_replay(folder)
 

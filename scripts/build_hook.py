@@ -1,9 +1,10 @@
 """Bundle gsd_fsm/core into the one file that agents run: `build_hook.py [--check]`.
 
-The file holds the modules as they are, without their imports of each other, in two parts. The first
-finds out whether there is a project at all; most calls end there. The second decides. Both are kept
-as text, because Python would compile them anew at each start of a script: the loader compiles them
-once and keeps their bytecode where Python keeps that of every module.
+The file holds the modules as they are, without their imports of each other, in three parts. The
+first finds out whether there is a project at all; most calls end there. The second decides. The
+third keeps a view, where there is one. All are kept as text, because Python would compile them anew
+at each start of a script: the loader compiles them once and keeps their bytecode where Python keeps
+that of every module.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ TARGET = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
 ENTRY = ("errors", "clock", "codec", "names", "disk", "places", "sanitize", "log", "dialect", "signal", "entry")  # fmt: skip
 REST = (
     "payloads", "events", "table", "loop", "work", "proof", "guards", "flow", "rules", "fold",
-    "reader", "scan", "aside", "lock", "snapshot", "journal", "advice", "quote", "announce",
+    "reader", "scan", "aside", "lock", "snapshot", "views", "journal", "waves", "advice", "quote", "announce",
     "prompt", "question", "decide", "sessions", "watch", "repeats", "hook",
 )  # fmt: skip
-# The one import inside a function: from here on the second part is needed.
-TURN = "    from gsd_fsm.core.hook import respond\n"
+VIEW = ("state_md",)
+# The imports inside functions: from there on a further part is needed.
+TURNS = {
+    "rest": "    from gsd_fsm.core.hook import respond\n",
+    "view": "        from gsd_fsm.core.state_md import with_loop\n",
+}
 ALLOWED = {"sys", "errno", "time", "posix", "nt", "fcntl", "msvcrt", "_thread", "pwd", "_json",
            "_sha2", "_sha256", "gc", "hashlib", "json", "_frozen_importlib_external"}  # fmt: skip
 
@@ -43,7 +48,7 @@ from _frozen_importlib_external import SourceFileLoader
 
 gc.disable()  # the process ends before there is anything to collect
 IDENTITY = "{identity}"
-PARTS = ("entry", "rest")
+PARTS = ("entry", "rest", "view")
 
 
 class _Part(SourceFileLoader):
@@ -89,7 +94,9 @@ if __name__ == "__main__":
 
 def module_text(name: str, known: dict[str, str]) -> str:
     """One module without its imports of core and without what only type checkers read."""
-    source = (CORE / f"{name}.py").read_text("utf-8").replace(TURN, '    load("rest")\n')
+    source = (CORE / f"{name}.py").read_text("utf-8")
+    for part, turn in TURNS.items():
+        source = source.replace(turn, turn.partition("from")[0] + f'load("{part}")\n')
     lines = source.split("\n")
     dropped: set[int] = set()
     module = ast.parse(source, feature_version=(3, 8))
@@ -151,7 +158,7 @@ def build() -> str:
     known["system"] = "disk"
     parts = {
         part: "TYPE_CHECKING = False\n" + "\n\n".join(module_text(name, known) for name in names)
-        for part, names in (("entry", ENTRY), ("rest", REST))
+        for part, names in (("entry", ENTRY), ("rest", REST), ("view", VIEW))
     }
     text = ""
     for part, source in parts.items():

@@ -7,12 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hypothesis
 import platformdirs
 import pytest
 
 from gsd_fsm import settings
 from gsd_fsm.core.errors import UsageError
 
+# How long an example takes says more about the machine than about the code.
+unhurried = hypothesis.settings(
+    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 DEFAULTS = {
     "mode": "interactive",
     "execute_max_retries": 3,
@@ -25,6 +30,21 @@ DEFAULTS = {
     "budget_usd": None,
     "max_minutes": None,
     "check_timeout_seconds": 600,
+    "branching": "none",
+    "base_branch": "master",
+    "branch_prefix": "gsd/",
+    "ci_lint": None,
+    "ci_typecheck": None,
+    "ci_test": None,
+    "ci_build": None,
+    "ci_e2e": None,
+    "deploy_target": None,
+    "browser": False,
+    "base_url": None,
+    "mcps": (),
+    "commit": False,
+    "checkpoints": True,
+    "state_md": True,
 }
 
 
@@ -50,6 +70,19 @@ def project_path(tmp_path):
 
 
 @pytest.fixture
+def foreign_path(project_path):
+    """The file of the planning tool, beside the directory of ours."""
+    path = project_path.parent.parent / ".opti-gsd" / "config.json"
+    path.parent.mkdir()
+    return path
+
+
+@pytest.fixture
+def markdown_path(project_path):
+    return project_path.with_name("config.md")
+
+
+@pytest.fixture
 def refusal(project_path):
     """Write the project's file, and return what load says about it after the file's name."""
 
@@ -72,14 +105,21 @@ def values(project_dir, **options):
 
 
 def values_of(path, content):
-    return values(written(path, content).parent)
+    written(path, content)
+    return values(gsd_of(path))
+
+
+def gsd_of(path):
+    """The directory that load is given, for any file that it reads."""
+    return path.parent.with_name(".gsd") if path.parent.name == ".opti-gsd" else path.parent
 
 
 def refused(path, content):
     written(path, content)
     with pytest.raises(UsageError) as caught:
-        settings.load(path.parent)
+        settings.load(gsd_of(path))
     assert caught.value.exit_code == 2, caught.value
+    assert caught.value.hint
     return caught.value
 
 

@@ -33,6 +33,7 @@ AMOUNTS = ("budget_usd", "max_minutes")
 def test_without_any_file_every_setting_has_its_default():
     loaded = settings.load(None)
     assert {name: s.value for name, s in loaded.items()} == DEFAULTS
+    assert list(loaded) == list(DEFAULTS)
     assert all(s.name == name and s.source == "default" for name, s in loaded.items())
     assert type(loaded["auto_loop"].value) is bool
 
@@ -173,7 +174,30 @@ def test_without_files_neither_a_parser_nor_anything_for_mistakes_is_imported(tm
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
     assert "platformdirs" in loaded
-    assert loaded.isdisjoint({"tomllib", "tomli", "difflib", "json"})
+    assert loaded.isdisjoint({"tomllib", "tomli", "difflib", "json", "yaml"})
+    assert loaded.isdisjoint({"gsd_fsm.foreign_settings", "gsd_fsm.loop_section"})
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "imported"),
+    [
+        (".gsd/config.toml", "idle_limit = 9", "tomllib"),
+        (".opti-gsd/config.json", "{}", "json"),
+        (".gsd/config.md", "loop:\n  auto_loop: no", "yaml"),
+        (".gsd/config.md", "# No such section", ""),
+    ],
+)
+def test_a_parser_is_imported_for_its_own_file_only(tmp_path, file, content, imported):
+    (tmp_path / file).parent.mkdir()
+    written(tmp_path / file, content)
+    script = (
+        "import sys, pathlib\nfrom gsd_fsm import settings\n"
+        "settings.load(pathlib.Path(sys.argv[1]) / '.gsd')\nprint(*sys.modules)"
+    )
+    done = run_python(script, tmp_path)
+    assert done.returncode == 0, done.stderr
+    loaded = {name.replace("tomli", "tomllib") for name in done.stdout.split()}
+    assert loaded & {"tomllib", "json", "yaml"} == {imported} - {""}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="XDG directories are for Linux")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gsd_fsm import settings
 from gsd_fsm.core.errors import UsageError
 from tests import settings_rig
-from tests.settings_rig import DEFAULTS, refused, run_python, values, values_of, written
+from tests.settings_rig import DEFAULTS, refused, run_python, unhurried, values, values_of, written
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -117,11 +117,13 @@ FRAGMENTS = (
 )
 
 
+@unhurried
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda t: t.encode("utf-8", "replace")))
 def test_any_bytes_are_either_loaded_or_refused_by_name(content):
     load_or_refuse(content)
 
 
+@unhurried
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=24).map("".join))
 def test_a_file_is_accepted_exactly_when_it_is_toml_with_nothing_but_valid_settings(text):
     rules = {key.name: key.rule for key in settings.KEYS}
@@ -139,11 +141,14 @@ def test_a_file_is_accepted_exactly_when_it_is_toml_with_nothing_but_valid_setti
 def load_or_refuse(content):
     """The settings of a file with this content, or None if it is refused by its name."""
     with tempfile.TemporaryDirectory() as directory:
-        path = written(Path(directory) / "config.toml", content)
+        path = Path(directory) / ".gsd" / "config.toml"
+        path.parent.mkdir()
+        written(path, content)
         try:
             loaded = settings.load(path.parent)
         except UsageError as error:
             line, _, _ = error.message.removeprefix(f"{path}:").partition(": ")
             assert 1 <= int(line) <= content.count(b"\n") + 1
             return None
-        return {name: s.value for name, s in loaded.items() if s.source == str(path)}
+        found = {name: s.value for name, s in loaded.items() if s.source == str(path)}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in found.items()}

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -15,12 +12,12 @@ from gsd_fsm import settings
 from gsd_fsm.checks import Outcome, run_check
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, Event, head, require_trust, verb
 from gsd_fsm.cli.proof import find_criterion
+from gsd_fsm.cli.screen import ended_by_signals, screen_for
 from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
-from gsd_fsm.core.sanitize import display
 from gsd_fsm.core.table import FINAL
 from gsd_fsm.tree import content_tree
 
@@ -44,8 +41,8 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     limit = timeout or settings.load(Path(journal.path))["check_timeout_seconds"].value
     root = Path(journal.path).parent
     outcomes = {}
-    screen = _Screen(sys.stderr if call.json else sys.stdout)
-    with _ended_by_signals():
+    screen = screen_for(call)
+    with ended_by_signals():
         for number, (name, command) in enumerate(wanted.items(), 1):
             screen.say(f"[{number}/{len(wanted)}] {name}: {command}")
             outcomes[name] = run_check(command, root, float(limit or 0), screen.show)
@@ -122,39 +119,3 @@ def _verdict(outcome: Outcome) -> str:
         return f"  timed out after {outcome.seconds:.0f} s"
     state = "passed" if outcome.exit_code == 0 else f"failed with exit code {outcome.exit_code}"
     return f"  {state} in {outcome.seconds:.1f} s"
-
-
-class _Screen:
-    """Where a check can be watched. When nobody watches any more, the check goes on."""
-
-    def __init__(self, stream: TextIO | None) -> None:
-        self.stream = stream
-
-    def say(self, words: str) -> None:
-        self.show((display(words) + "\n").encode("utf-8", "replace"))
-
-    def show(self, chunk: bytes) -> None:
-        if self.stream is None:
-            return
-        try:
-            self.stream.flush()
-            self.stream.buffer.write(chunk)
-            self.stream.buffer.flush()
-        except OSError:
-            self.stream = None
-
-
-@contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """A signal that ends us ends the running command too, which has a session of its own."""
-
-    def leave(number: int, _frame: object) -> None:
-        raise click.exceptions.Exit(128 + number)
-
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, leave) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

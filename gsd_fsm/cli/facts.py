@@ -8,12 +8,14 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import COUNT, Amount, Call, Event, verb
+from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import spent_limit
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import MODES, STAGES
 from gsd_fsm.core.proof import latest_tree, missing
+from gsd_fsm.core.question import may_decline
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep, read_text
 
@@ -81,4 +83,17 @@ def note(call: Call, *, text: str | None, file: str | None) -> None:
 @verb
 def mode(call: Call, *, name: str) -> None:
     """Switch between asking a human at decisions and going on alone."""
-    call.append_one("mode", {"mode": name}, f"Mode {name}.")
+
+    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        if name == "yolo" and call.caller.by == "agent" and not loop.prompted:
+            raise Refused(
+                f"an agent may not stop loop {loop.id} from asking before a human has spoken",
+                "ask the user, and go on once they have said so",
+            )
+        yield call.event("mode", loop, {"mode": name})
+        if name == "yolo" and loop.status == "waiting" and may_decline(loop.asked):
+            yield call.event("answer", loop, {"text": "go on without asking"})
+
+    journal, loop = call.append(build)
+    open_gate(call, journal, loop)
+    call.acknowledge(journal, loop, f"Mode {name}.")

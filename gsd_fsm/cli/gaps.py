@@ -8,14 +8,17 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
+from gsd_fsm.cli.planned import asks
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.guards import spent_limit
+from gsd_fsm.core.guards import oscillating
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import is_id
-from gsd_fsm.core.proof import latest_tree, missing
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep
+from gsd_fsm.verification.gaps import free_id, same_gap
+from gsd_fsm.verification.round import spent_rounds
+from gsd_fsm.verification.strategy import STRATEGIES, require_kind
 
 _ACTIONS = {"found": "found", "close": "closed", "reopen": "reopened"}
 
@@ -27,7 +30,7 @@ _ACTIONS = {"found": "found", "close": "closed", "reopen": "reopened"}
     "--kind",
     default="other",
     show_default=True,
-    help="orphan, broken_link, stub, missing_export, wrong_import, ci_failure …",
+    help=", ".join(STRATEGIES),
 )
 @click.option("--file", "file", metavar="PATH", help="Where the gap is.")
 @click.option("--description", metavar="TEXT", help="What is missing or wrong.")
@@ -36,12 +39,12 @@ _ACTIONS = {"found": "found", "close": "closed", "reopen": "reopened"}
 def gap(call: Call, *, action: str, gap_id: str | None, kind: str, **found: str | None) -> None:
     """Record a gap that was found, or close or reopen it by its id.
 
-    A gap keeps its id: the same kind, file and description found again is the same gap.
+    A gap keeps its id: the same kind, file and description found again is the same gap. One that
+    was closed and came back twice pauses the loop.
     """
     if gap_id is not None and not is_id(gap_id):
         raise UsageError(f"{gap_id!r} is not a gap id", ID_RULE)
-    if not is_id(kind):
-        raise UsageError(f"{kind!r} is not a kind of gap", ID_RULE)
+    require_kind(kind)
     if action == "found" and not (found["description"] or "").strip():
         raise UsageError(
             "a gap needs --description",
@@ -52,37 +55,23 @@ def gap(call: Call, *, action: str, gap_id: str | None, kind: str, **found: str 
     data: dict[str, Any] = {name: keep(text, 4_000) for name, text in found.items() if text}
     named: list[str] = []
 
-    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
+    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        details, done = data, _ACTIONS[action]
+        named.append(gap_id or "")
         if action == "found":
             details = {"kind": kind, **data}
-            known = _same_gap(loop, details, gap_id)
-            named.append(known or gap_id or _free_id(loop))
-            reopens = known is not None and loop.gaps[known]["status"] == "closed"
-            done = "reopened" if reopens else "found"
-        else:
-            details, done = data, _ACTIONS[action]
-            named.append(str(gap_id))
-        return [call.event("gap", loop, {"action": done, "gap": named[0], **details})]
+            known = same_gap(loop, details, gap_id)
+            named[0] = known or gap_id or free_id(loop)
+            if known is not None and loop.gaps[known]["status"] == "closed":
+                done = "reopened"
+        yield call.event("gap", loop, {"action": done, "gap": named[0], **details})
+        spent = oscillating(loop) if done == "reopened" else None
+        if spent and loop.status in ACTIVE:
+            yield call.pause(loop, spent)
 
     journal, loop = call.append(build)
-    call.acknowledge(journal, loop, f"Gap {named[0]}: {_ACTIONS[action]}.", gap=named[0])
-
-
-def _free_id(loop: Loop) -> str:
-    number = len(loop.gaps) + 1
-    while f"G{number}" in loop.gaps:
-        number += 1
-    return f"G{number}"
-
-
-def _same_gap(loop: Loop, details: dict[str, Any], gap_id: str | None) -> str | None:
-    if gap_id in loop.gaps:
-        return gap_id
-    identity = (details["kind"], details.get("file"), details.get("description"))
-    for known, gap in loop.gaps.items():
-        if identity == (gap["kind"], gap["file"], gap["description"]):
-            return str(known)
-    return None
+    paused = f" {loop.pause_reason}." if loop.status == "paused" else ""
+    call.acknowledge(journal, loop, f"Gap {named[0]}: {_ACTIONS[action]}.{paused}", gap=named[0])
 
 
 @click.command()
@@ -100,9 +89,10 @@ def verified(call: Call, *, verdict: str, report: str | None) -> None:
 
     def build(loop: Loop, _world: World, now: int) -> Iterator[Event]:
         yield call.event("verified", loop, data)
-        spent = spent_limit(loop, loop.limits, now, ("rounds",))
-        if spent and loop.status in ACTIVE and missing(loop, latest_tree(loop)):
+        spent = spent_rounds(loop, now)
+        if spent and loop.status in ACTIVE:
             yield call.pause(loop, spent)
+        yield from asks(call, loop)
 
     journal, loop = call.append(build)
     call.acknowledge(journal, loop, f"Verification: {verdict}.")

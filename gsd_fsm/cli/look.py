@@ -1,4 +1,4 @@
-"""`status`, `next`, `why`: looking at a loop without touching it."""
+"""`status`, `why`: looking at a loop without touching it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, head, require_trust, verb
+from gsd_fsm.cli.call import Call, head, verb
 from gsd_fsm.cli.voice import say
-from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.disk import READ, close_directory, open_directory, open_regular
 from gsd_fsm.core.errors import GsdError, NotFound, UsageError
@@ -48,19 +47,6 @@ def status(call: Call, *, check: bool) -> None:
         say(f"{'switch':<10} .gsd/STOP switches the hook off; remove it to go on")
     if check:
         raise click.exceptions.Exit(CHECK_CODES[loop.status])
-
-
-@click.command("next")
-@verb
-def next_(call: Call) -> None:
-    """Tell what to do now and the command for it; changes nothing."""
-    journal, world = call.glance()
-    require_trust(world, journal.path)
-    loop = call.look_at(world)
-    sentence, command = next_step(loop)
-    command = command.replace("gsd-fsm", call.command, 1)
-    facts = {"loop": loop.id, "status": loop.status, "text": sentence, "command": command}
-    call.answer(facts, f"{display(sentence)}\nRun: {display(command)}")
 
 
 @click.command()

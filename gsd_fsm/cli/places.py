@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.planned import planned_commands
 from gsd_fsm.cli.voice import say
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
 from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.loop import Loop, is_planned
 from gsd_fsm.core.places import is_registered, register, state_directory
 from gsd_fsm.core.sanitize import display
 
@@ -88,6 +90,7 @@ def trust(call: Call) -> None:
             "status": loop.status,
             "goal": loop.goal,
             "checks": {name: c["check"] for name, c in loop.criteria.items() if c["check"]},
+            **_planned(journal, loop),
         }
         for loop in world.loops.values()
     ]
@@ -97,6 +100,9 @@ def trust(call: Call) -> None:
         lines += [
             display(f"    check {name}: {command}") for name, command in row["checks"].items()
         ]
+        if "plan" in row:
+            lines.append(display(f"    plan {row['plan']}"))
+            lines += [display(f"    verify runs: {command}") for command in row["commands"]]
     if not call.json:
         for line in lines:
             say(line)  # before anything is trusted
@@ -104,3 +110,9 @@ def trust(call: Call) -> None:
     state = "was trusted already" if already else "is trusted now"
     facts = {"journal": world.journal, "path": journal.path, "already": already, "loops": shown}
     call.answer(facts, display(f"Journal {world.journal} in {journal.path} {state}."))
+
+
+def _planned(journal: Journal, loop: Loop) -> dict[str, Any]:
+    if not is_planned(loop):
+        return {}
+    return {"plan": loop.plan["file"], "commands": planned_commands(journal, loop)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,32 +13,47 @@ from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.places import find_gsd, is_registered
 
+WIDEST = 40
+
 
 @click.command()
 @verb
 def config(call: Call) -> None:
     """Show the settings and where each value came from.
 
-    The project's .gsd/config.toml comes before the user's file, and both before the defaults.
+    The project's .gsd/config.toml comes first, then its .opti-gsd/config.json and the loop section
+    of its .gsd/config.md, then the user's file, then the defaults.
     """
     gsd, trusted = _project(call)
     found = settings.load(Path(gsd) if gsd else None, trusted=trusted)
-    facts = {name: {"value": s.value, "source": s.source} for name, s in found.items()}
-    lines = []
-    for name, setting in found.items():
-        value = "not set" if setting.value is None else str(setting.value)
-        if isinstance(setting.value, bool):
-            value = value.lower()
-        lines.append(f"{name:<24}{value:<14}{setting.source}")
-    lines.append(f"\nuser's file: {settings.user_file()}")
+    facts = {name: {"value": _plain(s.value), "source": s.source} for name, s in found.items()}
+    shown = {name: _shown(setting.value) for name, setting in found.items()}
+    wide = max(map(len, shown.values()))
+    lines = [f"{name:<24}{shown[name]:<{wide}}  {s.source}" for name, s in found.items()]
+    lines.append("\nfiles; the first that gives a setting decides about it:")
+    obeyed = "" if trusted else " (not obeyed: the journal is not trusted)"
     if gsd:
-        obeyed = "" if trusted else " (not obeyed: the journal is not trusted)"
-        lines.append(f"project's file: {Path(gsd) / settings.FILE_NAME}{obeyed}")
+        lines += [f"  {path}{obeyed}" for path in settings.project_files(Path(gsd))]
+    lines.append(f"  {settings.user_file()}")
     call.answer({"settings": facts, "trusted": trusted}, "\n".join(lines))
 
 
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _shown(value: Any) -> str:
+    """The value in a column: short, and never empty."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = (", ".join(value) or "none") if isinstance(value, tuple) else str(value) or '""'
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+
+
 def _project(call: Call) -> tuple[str | None, bool]:
-    """The project's directory, and whether its file is obeyed: no journal yet, or a trusted one."""
+    """The project's directory, and whether its files are obeyed: no journal yet, or a trusted one."""
     try:
         gsd = find_gsd(call.start_directory)
     except NotFound:

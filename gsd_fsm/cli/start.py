@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gsd_fsm import settings
-from gsd_fsm.cli.call import COUNT, ID_RULE, MANY, Amount, Call, Event, require_trust, verb
+from gsd_fsm.cli.beginning import Beginning
+from gsd_fsm.cli.call import COUNT, MANY, Amount, Call, Event, require_trust, verb
+from gsd_fsm.cli.planned import asks
+from gsd_fsm.cli.planning import phase_of, plan_file
+from gsd_fsm.cli.start_options import limits_of, work_of
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.codec import encode_event
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import JOURNAL_NAME, Journal, create_journal
-from gsd_fsm.core.payloads import KINDS, MODES, is_id
+from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.payloads import KINDS, MODES
 from gsd_fsm.core.places import find_gsd, is_registered, make_gsd, new_gsd, register
-from gsd_fsm.core.sanitize import clean
 from gsd_fsm.texts import read_text, whole
 
-LONGEST_CHECK = 8_000
 _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
 
 
@@ -76,14 +79,11 @@ def start(
 
     Example: gsd-fsm start goal "All tests pass" --check tests="pytest -q"
     """
-    text = read_text(goal, goal_file, "the goal")
-    if kind == "goal" and not (text or "").strip():
-        raise UsageError("a goal loop needs a goal", 'gsd-fsm start goal "All tests pass"')
-    data: dict[str, Any] = {"kind": kind}
-    if text and text.strip():
-        data["goal"] = whole(text, "the goal")
-    data.update(_work(**{name: options[name] for name in ("criteria", "checks", "tasks", "steps")}))
-    data.update(_frame(options, Path(call.start_directory)))
+    start = Path(call.start_directory)
+    data = _said(kind, read_text(goal, goal_file, "the goal"), options)
+    by_hand = kind == "goal" or "tasks" in data
+    if by_hand and options["plan"] is not None:
+        data["plan"] = plan_file(start, options["plan"])
     gsd = _locate(call)
     if os.path.lexists(os.path.join(gsd, "STOP")):
         stop = os.path.join(gsd, "STOP")
@@ -91,8 +91,16 @@ def start(
     known = _journal_id(gsd)
     # A project without a journal is new to this user, who starts the loop by hand: it is obeyed.
     trusted = not known or is_registered(known, gsd)
-    tasks = len(data.get("tasks", ())) if kind == "execute" else 0
-    data.update(_limits(gsd, trusted, options, tasks))
+    found = {name: s.value for name, s in settings.load(Path(gsd), trusted=trusted).items()}
+    begin = Beginning(kind, Path(gsd).parent, found, options["mode"] or found["mode"])
+    if not by_hand:
+        begin.choose(start, options["plan"], data.get("phase"))
+        if begin.switch is not None:
+            _require_room(call, gsd, known, kind, fresh)
+            begin.change_branch(start, options["plan"])
+        data.update(begin.data())
+    tasks = len(data.get("tasks", ())) if begin.plan is None else len(begin.plan.tasks)
+    data.update(limits_of(found, options, tasks if kind == "execute" else 0))
     loop_id = new_id("lp", 6)
     event = {**call.event("start", None, data), "loop": loop_id}
     _require_fit(event)
@@ -101,19 +109,66 @@ def start(
     journal = Journal(gsd)
     cancelled: list[str] = []
 
-    def decide(world: World, _now: int) -> list[Event]:
-        drafts = _cancellation(call, world) if fresh else []
-        cancelled.extend(draft["loop"] for draft in drafts)
-        return [*drafts, event]
+    def decide(world: World, _now: int) -> Iterator[Event]:
+        for draft in _cancellation(call, world) if fresh else ():
+            cancelled.append(draft["loop"])
+            yield draft
+        yield event
+        loop = world.loops[loop_id]
+        for more in begin.more():
+            yield call.event("plan", loop, more)
+        question = begin.question()
+        if question is not None:
+            yield call.event("wait", loop, question, by="cli")
+        else:
+            yield from asks(call, loop)
 
     journal.transact(decide, lambda world: require_trust(world, gsd))
     loop = journal.world.loops[loop_id]
-    owner = "" if loop.owner else " The next session that gets a prompt here will own it."
-    if not loop.owner and not call.json and not _is_held(call.start_directory):
-        owner = " No settings here name the hook: 'gsd-fsm init' lets it hold an agent."
+    begin.finish(call, journal, loop)
     made = "" if known else f"Made {gsd}. "
     made += "".join(f"Cancelled loop {name}. " for name in cancelled)
-    call.acknowledge(journal, loop, f"{made}Started {kind} loop {loop_id}.{owner}")
+    said = f"{made}Started {kind} loop {loop_id}.{begin.said(loop)}{_owner(call, loop)}"
+    call.acknowledge(journal, loop, said, **begin.facts(loop))
+
+
+def _said(kind: str, goal: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """What the options say of the loop, whatever its project is."""
+    if kind == "goal" and not (goal or "").strip():
+        raise UsageError("a goal loop needs a goal", 'gsd-fsm start goal "All tests pass"')
+    data: dict[str, Any] = {"kind": kind}
+    if goal and goal.strip():
+        data["goal"] = whole(goal, "the goal")
+    work = ("criteria", "checks", "tasks", "steps")
+    data.update(work_of(**{name: options[name] for name in work}))
+    phase = phase_of(options["phase"])
+    if phase is not None:
+        data["phase"] = phase
+    if options["must_not"]:
+        data["must_not"] = [whole(text, "a must-not", 2_000) for text in options["must_not"]]
+    return data
+
+
+def _owner(call: Call, loop: Loop) -> str:
+    if loop.owner:
+        return ""
+    if not call.json and not _is_held(call.start_directory):
+        return " No settings here name the hook: 'gsd-fsm init' lets it hold an agent."
+    return " The next session that gets a prompt here will own it."
+
+
+def _require_room(call: Call, gsd: str, known: str, kind: str, fresh: bool) -> None:
+    """Refuse what the journal would refuse, before git is asked to change anything."""
+    if not known:
+        return
+    world = Journal(gsd).glance()
+    require_trust(world, gsd)
+    if not fresh:
+        rehearsal = call.event("start", None, {"kind": kind, "mode": "yolo", "limits": {}})
+        rehearsal.update(
+            {"v": 1, "seq": world.seq + 1, "ts": to_iso(now_ms()), "loop": "rehearsal"}
+        )
+        world.apply(rehearsal)
 
 
 def _is_held(start: str) -> bool:
@@ -161,98 +216,3 @@ def _cancellation(call: Call, world: World) -> list[Event]:
         for loop in world.live()
         if loop.owner == owner
     ]
-
-
-def _work(
-    criteria: tuple[str, ...],
-    checks: tuple[str, ...],
-    tasks: tuple[str, ...],
-    steps: tuple[str, ...],
-) -> dict[str, Any]:
-    wanted: list[dict[str, Any]] = [
-        {"name": whole(text, "a criterion", 2_000)} for text in criteria
-    ]
-    for check in checks:
-        name, equals, command = check.partition("=")
-        if not equals or not name.strip() or not command.strip():
-            raise UsageError(f"--check {check!r} is not NAME=CMD", '--check tests="pytest -q"')
-        if clean(command) != command or len(command) > LONGEST_CHECK:
-            raise UsageError(
-                f"the command of check {name!r} is no text, or longer than {LONGEST_CHECK} characters",
-                "put it into a script and name that",
-            )
-        wanted.append({"name": whole(name, "a check's name", 200), "check": command.strip()})
-    listed: list[dict[str, Any]] = []
-    for spec in tasks:
-        task_id, _, title = spec.partition(":")
-        if not is_id(task_id):
-            raise UsageError(f"--task {spec!r}: {task_id!r} is not an id", ID_RULE)
-        listed.append(
-            {"id": task_id, **({"title": whole(title, "a title", 500)} if title.strip() else {})}
-        )
-    for number, step in enumerate(steps, 1):
-        listed.append({"id": f"S{number}", "title": whole(step, "a step", 500), "step": True})
-    _refuse_twins("criterion", [spec["name"] for spec in wanted])
-    _refuse_twins("task", [spec["id"] for spec in listed])
-    work: dict[str, Any] = {}
-    if wanted:
-        work["criteria"] = wanted
-    if listed:
-        work["tasks"] = listed
-    return work
-
-
-def _refuse_twins(what: str, names: list[str]) -> None:
-    twins = sorted({name for name in names if names.count(name) > 1})
-    if twins:
-        raise UsageError(f"{what} {', '.join(twins)} is named twice", "name each once")
-
-
-def _frame(options: dict[str, Any], start: Path) -> dict[str, Any]:
-    frame: dict[str, Any] = {}
-    phase = options["phase"]
-    if phase is not None:
-        frame["phase"] = (
-            int(phase) if phase.isdecimal() and len(phase) < 16 else whole(phase, "the phase", 100)
-        )
-    if options["plan"] is not None:
-        plan = start / options["plan"]
-        try:
-            if plan.exists() and not plan.is_file():
-                raise UsageError(f"{plan} cannot be read: not a file", "--plan names a file")
-            content = plan.read_bytes()
-        except OSError as error:
-            raise UsageError(
-                f"{plan} cannot be read: {error.strerror}", "--plan names a file"
-            ) from error
-        frame["plan"] = {
-            "file": options["plan"],
-            "digest": hashlib.sha256(content).hexdigest()[:16],
-        }
-    if options["must_not"]:
-        frame["must_not"] = [whole(text, "a must-not", 2_000) for text in options["must_not"]]
-    return frame
-
-
-def _limits(gsd: str, trusted: bool, options: dict[str, Any], tasks: int) -> dict[str, Any]:
-    """Options over settings over defaults, as they are frozen into the loop."""
-    found = {name: s.value for name, s in settings.load(Path(gsd), trusted=trusted).items()}
-
-    def pick(option: str, setting: str) -> Any:
-        return found[setting] if options[option] is None else options[option]
-
-    most = pick("max_iterations", "max_iterations")
-    limits: dict[str, Any] = {
-        "max_iterations": max(20, 3 * tasks) if most is None else most,
-        "max_retries": pick("max_retries", "execute_max_retries"),
-        "max_rounds": found["verify_max_iterations"],
-        "tdd_max_attempts": found["tdd_max_attempts"],
-        "stuck_limit": pick("stuck_limit", "stuck_limit"),
-        "idle_limit": pick("idle_limit", "idle_limit"),
-    }
-    optional = {
-        "budget_usd": pick("budget", "budget_usd"),
-        "max_minutes": pick("max_minutes", "max_minutes"),
-    }
-    limits.update({name: value for name, value in optional.items() if value is not None})
-    return {"mode": pick("mode", "mode"), "auto_loop": found["auto_loop"], "limits": limits}

@@ -8,13 +8,16 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
+from gsd_fsm.cli.checkpoints import set_checkpoint
+from gsd_fsm.cli.failing import failure_data
+from gsd_fsm.cli.planned import follows
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard, spent_patience
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import CLASSES, TDD_PHASES, is_id
 from gsd_fsm.core.table import ACTIVE
-from gsd_fsm.texts import keep, read_text, whole
+from gsd_fsm.texts import read_text, whole
 
 
 @click.command()
@@ -67,7 +70,16 @@ def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
     data.update(
         {name: whole(text, name, 2_000) for name, text in options.items() if text is not None}
     )
-    call.append_one("task", data, f"Task {task_id} is {status}.")
+
+    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        yield call.event("task", loop, data)
+        yield from follows(call, loop)
+
+    journal, loop = call.append(build)
+    if status == "complete" and loop.kind == "execute":
+        set_checkpoint(call, journal, loop, task_id, task_id)
+    asked = f" {loop.question}" if loop.status == "waiting" else ""
+    call.acknowledge(journal, loop, f"Task {task_id} is {status}.{asked}")
 
 
 def _require_id(task_id: str) -> None:
@@ -111,20 +123,14 @@ def fail(
 def _fail(
     call: Call, task_id: str | None, error: str, error_class: str | None, why: dict[str, str | None]
 ) -> None:
-    from gsd_fsm.classify import classify
-    from gsd_fsm.likeness import likeness
-
-    data: dict[str, Any] = {} if task_id is None else {"task": task_id}
-    data["error"] = keep(error)
-    data["class"] = error_class or classify(data["error"])
-    data["signature"] = likeness(data["error"])
-    data.update({name: keep(text, 3_000) for name, text in why.items() if text})
+    data = failure_data(task_id, error, error_class, why.get("analysis"), why.get("fix"))
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         yield call.event("failure", loop, data)
         spent = spent_patience(loop) if task_id is None else None
         if spent and loop.status in ACTIVE:
             yield call.pause(loop, spent)
+        yield from follows(call, loop)
 
     journal, loop = call.append(build)
     what = f"Task {task_id}" if task_id else "The loop"

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.guards import spent_limit, spent_retries
-from gsd_fsm.core.loop import failed_tasks, open_gaps, open_tasks, unmet
+from gsd_fsm.core.loop import (
+    current_wave,
+    failed_tasks,
+    is_planned,
+    open_gaps,
+    open_tasks,
+    unmet,
+)
 from gsd_fsm.core.proof import latest_tree, missing, stale
 from gsd_fsm.core.table import ARROWS, FINAL
+from gsd_fsm.core.waves import ready_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +23,9 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop import Loop
 
     Advice = tuple[str, str]
+
+
+_LISTED_TASKS = 8
 
 
 def next_step(loop: Loop, brief: bool = False) -> Advice:
@@ -57,7 +68,7 @@ def _failed(loop: Loop, run: str, brief: bool) -> Advice | None:
                 loop.limits["max_retries"],
             )
             words += "." if brief else "; last error: %s" % _last_error(task["errors"])
-            return words, run + "task %s running" % task_id
+            return words, run + ("next" if is_planned(loop) else "task %s running" % task_id)
     return None
 
 
@@ -75,7 +86,7 @@ def _after_error(loop: Loop, run: str, onward: Advice, brief: bool) -> Advice:
 
 
 def _onward(loop: Loop, run: str) -> Advice:
-    for advise in (_gaps, _blockers, _tasks, _criteria):
+    for advise in (_gaps, _blockers, _waves, _tasks, _criteria):
         advice = advise(loop, run)
         if advice is not None:
             return advice
@@ -87,7 +98,7 @@ def _gaps(loop: Loop, run: str) -> Advice | None:
         gap = loop.gaps[gap_id]
         where = " in %s" % _flat(gap["file"]) if gap["file"] else ""
         words = "Fix gap %s (%s%s): %s" % (gap_id, gap["kind"], where, _flat(gap["description"]))
-        return words, run + "gap close %s" % gap_id
+        return words, run + ("next" if is_planned(loop) else "gap close %s" % gap_id)
     return None
 
 
@@ -100,11 +111,25 @@ def _blockers(loop: Loop, run: str) -> Advice | None:
     return "Fix %s the review found, then review again." % what, run + "review begun"
 
 
+def _waves(loop: Loop, run: str) -> Advice | None:
+    """Of a plan, everything that can start now; its prompts are what `next` is for."""
+    ready = ready_tasks(loop) if is_planned(loop) else []
+    if not ready:
+        return None
+    named = ", ".join(_named(loop.tasks[task_id]) for task_id in ready[:_LISTED_TASKS])
+    more = " and %d more" % (len(ready) - _LISTED_TASKS) if len(ready) > _LISTED_TASKS else ""
+    number = current_wave(loop)
+    wave = " of wave %d" % number if number else ""
+    many = "s" if len(ready) > 1 else ""
+    return "Start task%s %s%s%s." % (many, named, more, wave), run + "next"
+
+
 def _tasks(loop: Loop, run: str) -> Advice | None:
     waiting = [loop.tasks[task_id] for task_id in open_tasks(loop)]
     for task in waiting:
         if task["status"] == "running":
-            return "Finish task %s." % _named(task), run + "task %s complete" % task["id"]
+            report = "report %s" if is_planned(loop) else "task %s complete"
+            return "Finish task %s." % _named(task), run + report % task["id"]
         if task["status"] == "checkpoint":
             question = ": %s" % _flat(task["question"]) if task["question"] else "."
             words = "Task %s needs a decision%s" % (_named(task), question)
@@ -139,6 +164,8 @@ def _closing(loop: Loop, run: str) -> Advice:
     if loop.kind == "verify":
         again = " again" if loop.round or loop.gaps else ""
         words = "Verify everything%s; record every gap ('gap found'), then the verdict." % again
+        if is_planned(loop):
+            return "Verify everything%s." % again, run + "verify"
         return words, run + "verified pass"
     if loop.kind == "execute":
         return "Record the tasks of this loop.", run + "task ID running"

@@ -15,7 +15,7 @@ from gsd_fsm.core.events import draft
 from gsd_fsm.core.guards import guard
 from gsd_fsm.core.loop import unmet
 from gsd_fsm.core.prompt import next_action
-from gsd_fsm.core.proof import has_tree, latest_tree, missing
+from gsd_fsm.core.proof import ends_by_command, latest_tree, missing
 from gsd_fsm.core.question import pending_question
 from gsd_fsm.core.signal import claims_completion
 
@@ -135,7 +135,7 @@ def decide_stop(
     claimed = claims_completion(signal.message)
     if claimed and loop.kind == "goal" and not loop.exit_signal and not unmet(loop):
         yield hook_event("exit", loop, signal, {"reason": "the completion mark"})
-    if not missing(loop, latest_tree(loop)) and not has_tree(loop):
+    if not missing(loop, latest_tree(loop)) and not ends_by_command(loop):
         verdict.text = completion_notice(loop)
         yield allow("complete")
         return

@@ -131,6 +131,11 @@ def check_answer(loop: Loop, event: dict[str, Any]) -> None:
 
 def fact_answer(loop: Loop, event: dict[str, Any]) -> None:
     loop.answer = event["data"]["text"]
+    about, _, task_id = (loop.asked or "").partition(":")
+    if about == "checkpoint":
+        task = loop.tasks.get(task_id.partition(":")[0])
+        if task is not None:
+            task["answer"] = loop.answer
     _stop_waiting(loop)
 
 
@@ -174,6 +179,8 @@ def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
     loop.stuck = loop.idle = loop.repeats = loop.transient = 0
     for task in loop.tasks.values():
         task["transient"] = 0
+    for gap in loop.gaps.values():
+        gap["returns"] = 0
     if loop.status == "paused":
         loop.pause_code = loop.pause_reason = None
     elif loop.status == "waiting":
@@ -214,7 +221,14 @@ def fact_mode(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def fact_plan(loop: Loop, event: dict[str, Any]) -> None:
-    loop.plan = {**(loop.plan or {}), **event["data"]}
+    data = dict(event["data"])
+    for spec in data.pop("tasks", ()):
+        known = loop.tasks.get(spec["id"])
+        if known is None or known["status"] == "pending":
+            loop.tasks[spec["id"]] = new_task(spec["id"], spec)
+    loop.plan = {**(loop.plan or {}), **data}
+    if "count" in data:
+        loop.plan["tasks"] = loop.plan.pop("count")
 
 
 def fact_spend(loop: Loop, event: dict[str, Any]) -> None:
@@ -249,4 +263,11 @@ def fact_stop(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def fact_checkpoint(loop: Loop, event: dict[str, Any]) -> None:
-    loop.checkpoints[event["data"]["name"]] = event["data"].get("commit")
+    data = event["data"]
+    loop.checkpoints.pop(data["name"], None)  # the order is that of the last time
+    loop.checkpoints[data["name"]] = data.get("commit")
+    for task_id in data.get("reset", ()):
+        task = loop.tasks.get(task_id)
+        if task is not None:
+            loop.failed -= task["status"] == "failed"
+            loop.tasks[task_id] = new_task(task_id, task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
-from gsd_fsm.core.loop import REPEATED_LIMIT, has_moved
+from gsd_fsm.core.loop import OSCILLATION_LIMIT, REPEATED_LIMIT, has_moved
 from gsd_fsm.core.table import ACTIVE
 
 TYPE_CHECKING = False
@@ -74,6 +74,15 @@ def spent_patience(loop: Loop) -> Spent | None:
     return Spent("repeated", "the same error came %d times" % loop.repeats, _RESUME % loop.id)
 
 
+def oscillating(loop: Loop) -> Spent | None:
+    """The open gap that was closed and came back too often."""
+    for gap_id, gap in loop.gaps.items():
+        if gap["status"] == "open" and gap["returns"] >= OSCILLATION_LIMIT:
+            reason = "gap %s was closed and reopened %d times" % (gap_id, gap["returns"])
+            return Spent("oscillation", reason, _RESUME % loop.id)
+    return None
+
+
 def spent_retries(loop: Loop, limits: dict[str, Any]) -> Spent | None:
     """The failed task that has used up these retries."""
     most = limits["max_retries"]
@@ -97,6 +106,9 @@ def guard(loop: Loop, now_ms: int, activity: bool = False, cap: int = 0) -> Spen
     if spent is not None and spent.code in ("iterations", "rounds"):
         return spent
     resume = _RESUME % loop.id
+    wobbling = oscillating(loop)
+    if wobbling is not None:
+        return wobbling
     most = loop.limits["stuck_limit"]
     # Progress that is already folded but not yet seen by an iteration counts at once.
     if most and loop.stuck >= most and not has_moved(loop):

@@ -30,6 +30,7 @@ from gsd_fsm.core.lock import Hold, wait_for_writer
 from gsd_fsm.core.reader import into_fold
 from gsd_fsm.core.scan import Position, scan
 from gsd_fsm.core.snapshot import load_snapshot, save_snapshot
+from gsd_fsm.core.views import project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ class Journal:
         ) and self.world.seq - self._snapshot_at >= SNAPSHOT_RARELY:
             save_snapshot(directory, fd, self.world, self.at)
             self._snapshot_at = self.world.seq
+        project(directory, self.world)
         return events
 
     def _open(self, directory: Directory) -> tuple[int, int]:

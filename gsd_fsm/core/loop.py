@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 MAX_HISTORY = 200
 MAX_ERRORS = 3
 REPEATED_LIMIT = 3
+OSCILLATION_LIMIT = 2
 
 # Every field with its first value. Lists and dicts are copied for each loop.
 FIELDS: tuple[tuple[str, Any], ...] = (
@@ -61,6 +62,11 @@ class Loop:
 
 def loop_to_dict(loop: Loop) -> dict[str, Any]:
     return {name: getattr(loop, name) for name, _ in FIELDS}
+
+
+def is_planned(loop: Loop) -> bool:
+    """Whether the tasks of this loop come from a plan that the engine has read."""
+    return bool(loop.plan) and "tasks" in loop.plan
 
 
 def unmet(loop: Loop) -> list[str]:

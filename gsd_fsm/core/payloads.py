@@ -74,6 +74,11 @@ def _is_counts(value: Any) -> bool:
     return type(value) is list and all(_is_count(item) for item in value)
 
 
+def _is_locks(value: Any) -> bool:
+    """Files and their digests; None for one that is not there."""
+    return type(value) is dict and all(type(d) is str or d is None for d in value.values())
+
+
 def _is_object(value: Any) -> bool:
     if type(value) is not dict:
         return False
@@ -162,11 +167,12 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "task": (("task", "status"), {
         "task": is_id, "status": _one_of(*TASK_STATUSES), "title": str, "wave": _is_count,
         "depends": _is_ids, "commit": str, "ref": str, "phase": _one_of(*TDD_PHASES),
-        "question": str,
+        "question": str, "summary": str, "fixes": _is_texts, "locked": _is_locks,
+        "exit_code": _is_count, "undone": bool,
     }),
     "gap": (("action", "gap"), {
         "action": _one_of("found", "closed", "reopened"), "gap": is_id, "kind": is_id,
-        "file": str, "description": str, "evidence": str,
+        "file": str, "description": str, "evidence": str, "check": str,
     }),
     "criterion": (("criterion", "met"), {
         "criterion": str, "met": bool, "stale": bool, "evidence": _is_evidence,
@@ -182,7 +188,10 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         "spec": _is_object, "spec_score": _is_count, "fit_score": _is_count,
         "shape": _one_of(*SHAPES),
     }),
-    "plan": ((), {"digest": str, "file": str, "changed": bool}),
+    "plan": ((), {
+        "digest": str, "file": str, "changed": bool, "tasks": _is_tasks, "count": _is_count,
+        "title": str, "waves": _is_count, "sequential": _is_counts,
+    }),
     "mode": (("mode",), {"mode": _one_of(*MODES)}),
     "spend": ((), {"usd": _is_amount, "tokens": _is_count, "what": str}),
     "note": (("text",), {"text": str, "kind": _one_of("steer", "recall")}),
@@ -204,7 +213,9 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         "source": str, "reason": str, "pid": _is_count, "transcript": _is_count,
         "signal": str, "copy": str,
     }),
-    "checkpoint": (("name",), {"name": str, "commit": str, "task": is_id}),
+    "checkpoint": (("name",), {
+        "name": str, "commit": str, "task": is_id, "left": str, "reset": _is_ids,
+    }),
 }  # fmt: skip
 
 # These stand outside every loop.

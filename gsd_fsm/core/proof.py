@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop import open_gaps, open_tasks, unmet
+from gsd_fsm.core.loop import is_planned, open_gaps, open_tasks, unmet
 from gsd_fsm.core.payloads import STAGES
 
 TYPE_CHECKING = False
@@ -121,6 +121,11 @@ def missing(loop: Loop, tree: str | None = None) -> list[str]:
         if not loop.tasks:
             wants.append("no task was recorded")
         wants += ["task %s is %s" % (t, loop.tasks[t]["status"]) for t in open_tasks(loop)]
+        if is_planned(loop) and len(loop.tasks) < loop.plan["tasks"]:
+            wants.append(
+                "only %d of the %d tasks of the plan are recorded"
+                % (len(loop.tasks), loop.plan["tasks"])
+            )
     elif loop.kind == "verify":
         wants += ["gap %s is open" % gap_id for gap_id in open_gaps(loop)]
         if not loop.verified:
@@ -151,6 +156,11 @@ def has_tree(loop: Loop) -> bool:
         criterion["evidence"] and criterion["evidence"].get("tree")
         for criterion in loop.criteria.values()
     )
+
+
+def ends_by_command(loop: Loop) -> bool:
+    """Whether completing takes what only the CLI can do: git, or the documents of a phase."""
+    return has_tree(loop) or (loop.kind == "execute" and is_planned(loop))
 
 
 def latest_tree(loop: Loop) -> str | None:

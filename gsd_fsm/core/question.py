@@ -1,72 +1,92 @@
-"""The decisions that a loop in interactive mode leaves to a human."""
+"""The decisions that a loop leaves to a human: checkpoints always, the others in interactive mode."""
 
 from __future__ import annotations
 
-from gsd_fsm.core.loop import current_wave, failed_tasks, open_gaps
+from gsd_fsm.core.loop import current_wave, failed_tasks, is_planned, open_gaps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Iterator
+
     from gsd_fsm.core.loop import Loop
 
 
 def pending_question(loop: Loop) -> tuple[str, str] | None:
     """What must be asked now, as a key and in words; None when all of it is decided."""
-    if loop.mode != "interactive":
-        return None
-    for ask in (_checkpoint, _retry, _fix, _wave):
-        asked = ask(loop)
-        if asked is not None and asked[0] not in loop.decided:
-            return asked
+    asks = (_checkpoint, _start, _retry, _fix, _wave)
+    for ask in asks if loop.mode == "interactive" else (_checkpoint,):
+        for key, question in ask(loop):
+            if key not in loop.decided:
+                return key, question
     return None
 
 
-def _checkpoint(loop: Loop) -> tuple[str, str] | None:
+def may_decline(key: str | None) -> bool:
+    """Whether a no to this question stops the loop; to others it is one answer of several."""
+    return (key or "").partition(":")[0] in ("start", "retry", "gaps", "wave")
+
+
+def _checkpoint(loop: Loop) -> Iterator[tuple[str, str]]:
     for task_id, task in loop.tasks.items():
         if task["status"] == "checkpoint":
             question = task["question"] or "go on?"
-            return "checkpoint:%s" % task_id, "Task %s needs a decision: %s" % (task_id, question)
-    return None
+            key = "checkpoint:%s:%d" % (task_id, task["asked"])
+            yield key, "Task %s needs a decision: %s" % (task_id, question)
 
 
-def _retry(loop: Loop) -> tuple[str, str] | None:
-    if loop.status != "retrying" or not loop.errors:
-        return None
-    about = "retry:%d" % loop.errors[-1]["seq"]
-    for task_id in failed_tasks(loop)[:1]:
-        task = loop.tasks[task_id]
-        return about, "Task %s failed. Retry? (%d/%d attempts used) [Y/n]" % (
-            task_id,
-            task["retries"] - 1,
-            loop.limits["max_retries"],
+def _start(loop: Loop) -> Iterator[tuple[str, str]]:
+    if loop.kind != "execute" or not is_planned(loop):
+        return
+    if all(task["status"] == "pending" for task in loop.tasks.values()):
+        phase = "Phase %s: " % loop.phase if loop.phase is not None else ""
+        yield (
+            "start",
+            "Ready to execute %s%s (%d tasks in %d waves). Proceed?"
+            % (phase, loop.plan["title"], loop.plan["tasks"], loop.plan["waves"]),
         )
-    return about, "The loop failed. Try again? [Y/n]"
 
 
-def _fix(loop: Loop) -> tuple[str, str] | None:
+def _retry(loop: Loop) -> Iterator[tuple[str, str]]:
+    if loop.status != "retrying" or not loop.errors:
+        return
+    failed = failed_tasks(loop)
+    for task_id in failed:
+        task = loop.tasks[task_id]
+        yield (
+            "retry:%s:%d" % (task_id, task["errors"][-1]["seq"]),
+            "Task %s failed. Retry? (%d/%d attempts used) [Y/n]"
+            % (task_id, task["retries"] - 1, loop.limits["max_retries"]),
+        )
+    if not failed:
+        yield "retry:%d" % loop.errors[-1]["seq"], "The loop failed. Try again? [Y/n]"
+
+
+def _fix(loop: Loop) -> Iterator[tuple[str, str]]:
     found = open_gaps(loop)
     if loop.status != "fixing" or not found:
-        return None
+        return
     # A gap that is closed asks nothing new; one that is found or opened again does.
     times = len(loop.gaps) + sum(gap["reopened"] for gap in loop.gaps.values())
     most = loop.limits["max_rounds"]
-    return "gaps:%d" % times, "Verification found %d %s. Attempt automatic fix? (%d%s) [Y/n]" % (
-        len(found),
-        "gap" if len(found) == 1 else "gaps",
-        loop.round,
-        "/%d" % most if most else "",
+    yield (
+        "gaps:%d" % times,
+        "Verification found %d %s. Attempt automatic fix? (%d%s) [Y/n]"
+        % (
+            len(found),
+            "gap" if len(found) == 1 else "gaps",
+            loop.round,
+            "/%d" % most if most else "",
+        ),
     )
 
 
-def _wave(loop: Loop) -> tuple[str, str] | None:
+def _wave(loop: Loop) -> Iterator[tuple[str, str]]:
     wave = current_wave(loop)
     if not wave:
-        return None
+        return
     tasks = loop.tasks.values()
     before = [task for task in tasks if task["wave"] and task["wave"] < wave]
     begun = [task for task in tasks if task["wave"] == wave and task["status"] != "pending"]
-    if not before or begun:
-        return None
-    return "wave:%d" % wave, "Wave %d is complete. Go on with wave %d? [Y/n]" % (
-        max(task["wave"] for task in before),
-        wave,
-    )
+    if before and not begun:
+        last = max(task["wave"] for task in before)
+        yield "wave:%d" % wave, "Wave %d complete. Continue to Wave %d?" % (last, wave)

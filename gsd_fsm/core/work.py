@@ -40,6 +40,12 @@ def new_task(task_id: str, spec: dict[str, Any]) -> dict[str, Any]:
         "ref": None,
         "commit": None,
         "question": None,
+        "asked": 0,
+        "answer": None,
+        "locked": None,
+        "exit_code": None,
+        "summary": None,
+        "fixes": [],
         "errors": [],
     }
 
@@ -110,17 +116,21 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
     if task is None:
         task = loop.tasks[data["task"]] = new_task(data["task"], data)
     status = data["status"]
+    begins = "locked" in data and task["locked"] is None  # a test-driven attempt
     if task["status"] == "failed":
         loop.failed -= 1
     task["status"] = status
     if len(data) > 2:
-        for name in ("ref", "commit", "question"):
+        for name in ("ref", "commit", "question", "locked", "exit_code", "summary", "fixes"):
             if name in data:
                 task[name] = data[name]
     if status == "running":
         if data.get("phase") == "green":
-            task["attempts"] = task["attempts"] + 1 if task["phase"] == "green" else 1
+            again = task["phase"] == "green" and not begins
+            task["attempts"] = task["attempts"] + 1 if again else 1
         task["phase"] = data.get("phase", task["phase"])
+    elif status == "checkpoint":
+        task["asked"], task["answer"] = event["seq"], None
     elif status in ("complete", "skipped"):
         # Success clears what only mattered while the task failed.
         task["errors"] = []
@@ -175,6 +185,7 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
         "signature": data.get("signature", data["error"]),
         "analysis": data.get("analysis"),
         "fix": data.get("fix"),
+        "attempts": 0,
     }
     loop.last_error = data["error"]
     transient = data["class"] == "transient"
@@ -190,6 +201,8 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
             loop.failed += 1
         task["status"] = "failed"
         task["transient"] += transient
+        # What was locked belongs to this attempt; the next one begins anew.
+        error["attempts"], task["locked"] = task["attempts"], None
         if not code:
             task["retries"] += 1
         _keep_error(task["errors"], error)
@@ -258,13 +271,16 @@ def fact_gap(loop: Loop, event: dict[str, Any]) -> None:
             "file": data.get("file"),
             "description": data.get("description", ""),
             "evidence": data.get("evidence"),
+            "check": data.get("check"),
             "reopened": 0,
+            "returns": 0,
             "round": loop.round,
         }
     elif "evidence" in data:
         gap["evidence"] = data["evidence"]
     if data["action"] == "reopened":
         gap["reopened"] += 1
+        gap["returns"] += 1
     gap["status"] = "closed" if data["action"] == "closed" else "open"
     loop.verified = False
     loop.moved = True

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ def user_file() -> Path:
 
 def test_config_shows_each_value_and_where_it_came_from(here: Here) -> None:
     settings = here.ok("config", "--json").json["settings"]
-    assert {name: settings[name]["value"] for name in DEFAULTS} == DEFAULTS
+    assert {name: s["value"] for name, s in settings.items()} == {**DEFAULTS, "mcps": []}
     assert {setting["source"] for setting in settings.values()} == {"default"}
     user_file().parent.mkdir(parents=True)
     user_file().write_text('mode = "yolo"\nstuck_limit = 9\n')
@@ -32,6 +34,94 @@ def test_config_shows_each_value_and_where_it_came_from(here: Here) -> None:
     assert "auto_loop               true" in shown
     assert str(user_file()) in shown
     assert str(here.gsd / "config.toml") in shown
+
+
+def test_config_shows_the_files_of_the_planning_tool_as_sources(here: Here) -> None:
+    here.gsd.mkdir()
+    foreign = here.root / ".opti-gsd" / "config.json"
+    foreign.parent.mkdir()
+    foreign.write_text(
+        '{"branching": "milestone", "ci": {"test": "npm test -- %s"}, "prefix": "",'
+        ' "mcps": {"github": "DOCKER", "browser": true}, "loop": {"auto_loop": false}}' % ("x" * 60)
+    )
+    markdown = here.gsd / "config.md"
+    markdown.write_text("---\nloop:\n  tdd_max_attempts: 7\n  auto_loop: true\n---\n")
+    settings = here.ok("config", "--json").json["settings"]
+    command = f"npm test -- {'x' * 60}"
+    assert settings["branching"] == {"value": "milestone", "source": str(foreign)}
+    assert settings["ci_test"] == {"value": command, "source": str(foreign)}
+    assert settings["ci_lint"] == {"value": None, "source": "default"}
+    assert settings["mcps"] == {"value": ["github", "browser"], "source": str(foreign)}
+    assert settings["auto_loop"] == {"value": False, "source": str(foreign)}
+    assert settings["tdd_max_attempts"] == {"value": 7, "source": str(markdown)}
+    shown = {}
+    lines = here.ok("config").out.splitlines()
+    for line in lines[: lines.index("")]:
+        name, value, source = re.fullmatch(r"(\S+) +(\S.*?) {2,}(\S.*)", line).groups()
+        assert source == settings[name]["source"]
+        shown[name] = value
+    assert list(shown) == list(DEFAULTS)
+    assert shown["mcps"] == "github, browser"
+    assert shown["ci_test"] == command[:39] + "…"
+    assert shown["ci_lint"] == "not set"
+    assert shown["branch_prefix"] == '""'
+    assert shown["commit"] == "false"
+    files = [line.strip() for line in lines[lines.index("") + 2 :]]
+    assert files == [str(here.gsd / "config.toml"), str(foreign), str(markdown), str(user_file())]
+
+
+def test_config_without_a_project_names_the_users_file_only(here: Here) -> None:
+    shown = here.ok("config").out
+    assert shown.splitlines()[-1].strip() == str(user_file())
+    assert ".opti-gsd" not in shown
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith("mcps")] == ["none"]
+
+
+def test_a_wrong_member_of_a_foreign_file_names_its_file_and_line(here: Here) -> None:
+    here.gsd.mkdir()
+    foreign = here.root / ".opti-gsd" / "config.json"
+    foreign.parent.mkdir()
+    markdown = here.gsd / "config.md"
+    for path, content, told in (
+        (
+            foreign,
+            '{"loop":\n{"execute_max_retries": "x"}}',
+            ":2: loop.execute_max_retries must be",
+        ),
+        (foreign, '{"loop":\n{"execute_max_retries" 1}}', ":2:24: not valid JSON"),
+        (markdown, "\nloop:\n  auto_loop: often\n", ":3: loop.auto_loop must be true or false"),
+        (markdown, "\nloop:\n  auto_loop: [\n", "not valid YAML"),
+    ):
+        path.write_text(content)
+        for command in (["config"], ["start", "goal", "g"]):
+            answer = here.refused(2, *command)
+            assert f"{path}:" in answer.err
+            assert told in answer.err
+        path.unlink()
+    assert list(here.gsd.iterdir()) == []
+
+
+def test_no_file_of_an_untrusted_project_is_obeyed(here: Here) -> None:
+    here.start("goal", "g")
+    foreign = here.root / ".opti-gsd" / "config.json"
+    foreign.parent.mkdir()
+    foreign.write_text("{ this is no JSON")
+    (here.gsd / "config.md").write_text("loop:\n  auto_loop: often\n")
+    here.refused(2, "config")
+    copy = here.root.parent / "copy"
+    shutil.copytree(here.root, copy)
+    here.where = copy
+    assert here.ok("config", "--json").json["trusted"] is False
+    shown = here.ok("config").out
+    assert shown.count("(not obeyed: the journal is not trusted)") == 3
+    assert f"{copy / '.opti-gsd' / 'config.json'} (not obeyed" in shown
+
+
+def test_limits_of_a_foreign_file_are_frozen_into_start(here: Here) -> None:
+    here.gsd.mkdir()
+    (here.gsd / "config.md").write_text("```yaml\nloop:\n  execute_max_retries: 1\n```\n")
+    here.start("execute", "--task", "T1")
+    assert here.last()["data"]["limits"]["max_retries"] == 1
 
 
 def test_settings_are_frozen_into_start(here: Here) -> None:

@@ -60,7 +60,11 @@ def test_wrong_gaps_are_refused_by_name(here: Here) -> None:
     assert "which gap" in here.refused(2, "gap", "close").err
     here.refused(2, "gap", "lost")
     here.refused(2, "gap", "close", "../G1")
-    here.refused(2, "gap", "found", "--kind", "../k", "--description", "d")
+    answer = here.refused(2, "gap", "found", "--kind", "../k", "--description", "d")
+    assert "'../k' is not a kind of gap" in answer.err
+    assert (
+        "orphan, broken_link, stub, missing_export, wrong_import, ci_failure, other" in answer.err
+    )
     assert "no gap G1" in here.refused(4, "gap", "close", "G1").err
     here.ok("gap", "found", "--description", "d")
     assert "open already" in here.refused(4, "gap", "reopen", "G1").err
@@ -121,3 +125,35 @@ def test_the_last_round_of_the_limit_pauses_unless_everything_is_settled(here: H
     here.ok("verified", "pass")
     assert here.status()["status"] == "running"
     here.ok("complete")
+
+
+def test_the_limit_of_rounds_names_the_gaps_that_are_left(here: Here) -> None:
+    (here.root / ".gsd").mkdir()
+    (here.root / ".gsd" / "config.toml").write_text("verify_max_iterations = 1\n")
+    here.start("verify")
+    for text in ("one", "two", "three"):
+        here.ok("gap", "found", "--description", text)
+    here.ok("gap", "close", "G2")
+    here.ok("verified", "fail")
+    assert here.status()["pause_code"] == "rounds"
+    assert here.status()["pause_reason"].endswith("; gaps left: G1, G3")
+
+
+def test_a_gap_that_was_closed_and_came_back_twice_pauses_the_loop(here: Here) -> None:
+    loop = here.start("verify")
+    found = ("gap", "found", "--kind", "stub", "--description", "d")
+    here.ok(*found)
+    here.ok("gap", "close", "G1")
+    here.ok("gap", "reopen", "G1")
+    assert here.status()["status"] == "fixing"
+    here.ok("gap", "close", "G1")
+    answer = here.ok(*found)
+    assert "gap G1 was closed and reopened 2 times" in answer.out
+    assert (here.last()["type"], here.last()["by"]) == ("pause", "cli")
+    status = here.status()
+    assert (status["status"], status["pause_code"]) == ("paused", "oscillation")
+    assert f"gsd-fsm --loop {loop} resume" in status["next"]
+    here.ok("resume")
+    here.ok("gap", "close", "G1")
+    here.ok("gap", "reopen", "G1")
+    assert here.status()["status"] == "fixing"

@@ -3,15 +3,11 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import git
+from tests.cli.conftest import Here, git
 from tests.cli.forge import body, chain, header, plant, start
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Here
 
 CHECKED = [{"name": "t", "check": "touch pwned"}]
 
@@ -192,3 +188,23 @@ def test_what_trust_shows_cannot_pass_for_more_lines(here: Here) -> None:
     shown = here.ok("trust").out.splitlines()
     assert len(shown) == 2
     assert "\\u{a}" in shown[0]
+
+
+def test_trust_shows_the_commands_that_a_plan_would_run(here: Here) -> None:
+    check = '<check type="command">make \x1b[1m proof</check>'
+    plan = here.root / ".gsd" / "plans" / "phase-1" / "plan.md"
+    plan.parent.mkdir(parents=True)
+    plan.write_text(
+        f'<task id="01" wave="1">\n<action>x</action>\n<verify>{check}</verify>\n<done>y</done>\n</task>\n'
+    )
+    (here.gsd / "config.toml").write_text('ci_test = "make test"\n')
+    here.ok("start", "verify", "--phase", "1")
+    copy = Here(here.root.parent / "copy", here.patch)
+    shutil.copytree(here.root, copy.root)
+    shown = copy.ok("trust").out
+    assert "plan .gsd/plans/phase-1/plan.md" in shown
+    assert "verify runs: make \\u{1b}[1m proof" in shown
+    assert "verify runs: make test" in shown
+    plan = copy.root / ".gsd" / "plans" / "phase-1" / "plan.md"
+    plan.write_text("nothing")
+    assert "verify runs: (unknown: " in copy.ok("trust").out

@@ -53,7 +53,7 @@ def test_the_next_wave_is_a_question(agent: Agent) -> None:
     agent.blocked()
     agent.here.ok("task", "T1", "running", env=agent.shell)
     agent.here.ok("task", "T1", "complete", env=agent.shell)
-    assert "Wave 1 is complete. Go on with wave 2? [Y/n]" in agent.allowed()
+    assert "Wave 1 complete. Continue to Wave 2?" in agent.allowed()
     agent.here.ok("answer", "y", env={})
     agent.blocked()
 

@@ -17,7 +17,7 @@ from tests.cli.conftest import Here
 from tests.install.conftest import listing
 
 ROOT = Path(__file__).parents[2]
-VERBS = ("start", "status", "resume", "pause", "cancel", "why")
+VERBS = ("start", "execute", "verify", "status", "resume", "pause", "cancel", "why")
 
 
 @pytest.fixture
@@ -34,6 +34,7 @@ def test_it_has_a_manifest_hooks_commands_and_a_licence(plugin: Path) -> None:
     assert set(hooks) == set(EVENTS)
     assert (plugin / "hooks" / "gsd_fsm_hook.py").read_bytes() == packaged_hook().read_bytes()
     assert {path.stem for path in (plugin / "commands").iterdir()} == set(VERBS)
+    assert [path.stem for path in (plugin / "agents").iterdir()] == ["executor"]
     assert (plugin / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
@@ -67,9 +68,11 @@ def test_a_command_uses_the_program_and_never_pastes_what_the_user_wrote(
     # Nothing that runs a command of somebody's choice goes unasked.
     approved = {rule[1] for rule in verbs if rule}
     assert len(approved) == len(verbs)
-    assert approved <= set(re.findall(r"gsd-fsm ([a-z-]+)", body)) - {"start", "check"}
-    assert (name in approved) is (name != "start")
-    assert f"gsd-fsm {name}" in body
+    asked = {"start", "check", "verify", "tdd"}
+    assert approved <= set(re.findall(r"gsd-fsm ([a-z-]+)", body)) - asked
+    begins = name in ("start", "execute", "verify")
+    assert (name in approved) is not begins
+    assert f"gsd-fsm {'start ' if begins and name != 'start' else ''}{name}" in body
     assert re.search(r"Never read or write\s+files in\s+`\.gsd`", body)
     for verb in re.findall(r"gsd-fsm ([a-z-]+)", body):
         assert verb in COMMANDS

@@ -1,0 +1,71 @@
+"""`answer`: the word that a loop waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from gsd_fsm.cli.call import Call, Event, require_trust, verb
+from gsd_fsm.cli.checkpoints import open_gate
+from gsd_fsm.cli.plan_change import accepts_change
+from gsd_fsm.cli.planned import asks, project_of
+from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.question import may_decline
+from gsd_fsm.texts import keep, read_text
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--file", "file", metavar="FILE|-", help="Read the answer from a file or stdin.")
+@verb
+def answer(call: Call, *, text: str | None, file: str | None) -> None:
+    """Answer the question a loop waits for; it goes on where it was."""
+    words = read_text(text, file, "the answer")
+    if words is None:
+        raise UsageError("an answer needs its text", "gsd-fsm answer TEXT")
+    text = keep(words, 4_000)
+    declined = (
+        text.lower().lstrip().startswith(("n ", "no ", "n,", "no,", "n.", "no.", "no!", "no:"))
+    )
+    declined = declined or text.lower().strip() in ("n", "no")
+
+    branch = _take_branch(call, declined)
+
+    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        # A no to the engine's own question must not be overrun.
+        refused = f"the user declined: {loop.question}" if may_decline(loop.asked) else ""
+        yield call.event("answer", loop, {"text": text})
+        if refused and declined:
+            yield call.event("pause", loop, {"code": "manual", "reason": refused}, by="cli")
+            return
+        if branch:
+            yield from accepts_change(call, loop)
+        yield from asks(call, loop)
+
+    journal, loop = call.append(build)
+    open_gate(call, journal, loop)
+    asked = f" {loop.question}" if loop.status == "waiting" else ""
+    call.acknowledge(journal, loop, f"Answered.{branch}{asked}")
+
+
+def _take_branch(call: Call, declined: bool) -> str:
+    """Go to the branch that was asked about; what is to be said of it."""
+    journal, world = call.glance()
+    loop = call.choose(world)
+    about, _, branch = (loop.asked or "").partition(":")
+    if about != "branch" or (call.caller.by == "agent" and not loop.prompted):
+        return ""
+    require_trust(world, journal.path)
+    from gsd_fsm.repository.repo import Repository
+
+    repository = Repository.around(project_of(journal))
+    if repository is None:
+        return " There is no git work tree here any more."
+    if declined:
+        now = repository.branch() or "the present commit"
+        return f" Continuing on {now}. Changes will be on base branch."
+    repository.switch(branch, create=not repository.has_branch(branch))
+    return f" Switched to {branch}."

@@ -1,0 +1,109 @@
+"""What verbs share about a loop that follows a plan: the plan, its project, and its git repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.cli.call import Call, Event
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.loop import Loop, is_planned
+from gsd_fsm.core.question import pending_question
+from gsd_fsm.core.table import ACTIVE
+from gsd_fsm.core.waves import running_tasks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsd_fsm.plans.plan import Plan
+
+# Every verb loads this file: what only planned loops need is imported where they need it.
+
+
+def project_of(journal: Journal) -> Path:
+    from pathlib import Path
+
+    return Path(journal.path).parent
+
+
+def values(journal: Journal) -> dict[str, Any]:
+    """The settings in force here; only for a journal that is trusted."""
+    from pathlib import Path
+
+    from gsd_fsm import settings
+
+    return {name: found.value for name, found in settings.load(Path(journal.path)).items()}
+
+
+def plan_path(project: Path, loop: Loop) -> Path:
+    return project / str(loop.plan["file"])
+
+
+def has_changed(project: Path, loop: Loop) -> bool:
+    """Whether the plan is not the one that was frozen into this loop."""
+    import hashlib
+
+    path = plan_path(project, loop)
+    try:
+        if not path.is_file():
+            return True
+        content = path.read_bytes()
+    except OSError:
+        return True
+    return bool(hashlib.sha256(content).hexdigest()[:16] != loop.plan["digest"])
+
+
+def frozen_plan(project: Path, loop: Loop) -> Plan:
+    """The plan of this loop; Refused if it was changed since it was frozen."""
+    from gsd_fsm.plans.load import load_plan
+
+    plan = load_plan(plan_path(project, loop))
+    if plan.digest != loop.plan["digest"]:
+        raise Refused(
+            f"{plan.path} was changed after loop {loop.id} began with it",
+            f"gsd-fsm --loop {loop.id} resume accepts it as it is now, "
+            f"gsd-fsm --loop {loop.id} pause stops until it is as it was",
+        )
+    return plan
+
+
+def planned_commands(journal: Journal, loop: Loop) -> list[str]:
+    """What verifying this loop would run: commands of its plan, and of the project's CI."""
+    from gsd_fsm.core.errors import GsdError
+    from gsd_fsm.plans.load import load_plan
+
+    try:
+        plan = load_plan(plan_path(project_of(journal), loop))
+        found = [check.command for task in plan.tasks for check in task.checks if check.command]
+    except GsdError as error:
+        found = [f"(unknown: {error.message})"]
+    return found + [
+        text for name, text in values(journal).items() if name.startswith("ci_") and text
+    ]
+
+
+def notices_change(call: Call, loop: Loop) -> Iterator[Event]:
+    """The pause of a loop whose plan was changed behind its back."""
+    if loop.status in ACTIVE and is_planned(loop) and has_changed(project_of(call.journal()), loop):
+        name = str(loop.plan["file"])
+        yield call.event("plan", loop, {"file": name, "changed": True}, by="cli")
+        reason = f"{name} was changed after the loop began with it; resume accepts it as it is now"
+        yield call.event("pause", loop, {"code": "plan", "reason": reason}, by="cli")
+
+
+def asks(call: Call, loop: Loop) -> Iterator[Event]:
+    """The wait for the decision that is pending, once no task is under way any more."""
+    if loop.status not in ACTIVE or not is_planned(loop) or running_tasks(loop):
+        return
+    asked = pending_question(loop)
+    if asked is not None:
+        key, question = asked
+        wait = {"for": "human", "question": question, "about": key}
+        yield call.event("wait", loop, wait, by="cli")
+
+
+def follows(call: Call, loop: Loop) -> Iterator[Event]:
+    """What comes of any step of a planned loop: a changed plan pauses, a pending decision waits."""
+    yield from notices_change(call, loop)
+    yield from asks(call, loop)

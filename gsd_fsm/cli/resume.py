@@ -1,0 +1,112 @@
+"""`resume`: go on after a pause, a question or an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, Event, verb
+from gsd_fsm.cli.checkpoints import open_gate
+from gsd_fsm.cli.plan_change import accepts_change
+from gsd_fsm.cli.planned import asks, project_of
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.loop import Loop, is_planned
+from gsd_fsm.core.waves import running_tasks
+
+
+@click.command()
+@click.option(
+    "--add-iterations",
+    "max_iterations",
+    type=ONE_OR_MORE,
+    metavar="N",
+    help="That many more iterations.",
+)
+@click.option(
+    "--add-retries",
+    "max_retries",
+    type=ONE_OR_MORE,
+    metavar="N",
+    help="That many more retries of each task.",
+)
+@click.option(
+    "--add-rounds",
+    "max_rounds",
+    type=ONE_OR_MORE,
+    metavar="N",
+    help="That many more verification rounds.",
+)
+@click.option(
+    "--add-budget",
+    "budget_usd",
+    type=Amount(above_zero=True),
+    metavar="USD",
+    help="That much more money.",
+)
+@click.option(
+    "--add-minutes",
+    "max_minutes",
+    type=Amount(above_zero=True),
+    metavar="N",
+    help="That much more active time.",
+)
+@verb
+def resume(call: Call, **more: float | None) -> None:
+    """Go on with a loop, in this session; counters and history stay.
+
+    The whole journal is verified and replayed by the state machine first.
+    """
+    from gsd_fsm.replay import Replay
+
+    replay = Replay(call.journal())
+    replay.run()
+    replay.compare()
+    add = {name: value for name, value in more.items() if value is not None}
+
+    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        yield call.event("resume", loop, {"add": add} if add else {})
+        yield from accepts_change(call, loop)
+        yield from asks(call, loop)
+
+    journal, loop = call.append(build)
+    open_gate(call, journal, loop)
+    whose = "" if loop.owner else " The next session that gets a prompt here will own it."
+    most = loop.limits["max_iterations"]
+    now = f" {most} iterations now." if "max_iterations" in add and most else ""
+    facts = _interrupted(journal, loop) if is_planned(loop) else {}
+    said = f"Resumed.{now}{_words(loop, facts)}{whose}"
+    call.acknowledge(journal, loop, said, **facts)
+
+
+def _interrupted(journal: Journal, loop: Loop) -> dict[str, Any]:
+    """What was under way, and whether what was done before is still there."""
+    from gsd_fsm.repository.repo import Repository
+
+    running = [
+        {"task": name, "ref": loop.tasks[name]["ref"], "phase": loop.tasks[name]["phase"]}
+        for name in running_tasks(loop)
+    ]
+    commits = {name: task["commit"] for name, task in loop.tasks.items() if task["commit"]}
+    repository = Repository.around(project_of(journal)) if commits else None
+    missing = [
+        name for name, commit in commits.items() if repository and not repository.contains(commit)
+    ]
+    return {"running": running, "verified_commits": len(commits), "missing_commits": missing}
+
+
+def _words(loop: Loop, facts: dict[str, Any]) -> str:
+    if not facts:
+        return ""
+    words = ""
+    if facts["verified_commits"]:
+        words += f" Commits of {facts['verified_commits']} tasks verified."
+    if facts["missing_commits"]:
+        named = ", ".join(facts["missing_commits"])
+        words += f" Not on this branch any more: the commits of {named}."
+    for it in facts["running"]:
+        ref = f" ({it['ref']})" if it["ref"] else ""
+        words += f" Task {it['task']}{ref} was running: report it, or run it again."
+    return words

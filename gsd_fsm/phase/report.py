@@ -1,0 +1,113 @@
+"""What is told at the two ends of a phase: the question before it, and the report after it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.sanitize import display
+from gsd_fsm.phase.markdown import plain
+from gsd_fsm.phase.name import number_of, plainly
+from gsd_fsm.phase.summary import Commits, called, fixes_of, in_order, phase_of, short
+
+if TYPE_CHECKING:
+    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.plans.plan import Plan
+
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+
+
+def question(loop: Loop, plan: Plan) -> str:
+    """What a human is asked before a phase is carried out."""
+    title = f": {plain(plan.title, 120)}" if plan.title.strip() else ""
+    waves = len({task.wave for task in plan.tasks})
+    work = f"{_counted(len(plan.tasks), 'task')} in {_counted(waves, 'wave')}"
+    return f"Ready to execute {called(loop, plan)}{title} ({work}). Proceed?"
+
+
+def final_report(
+    loop: Loop,
+    plan: Plan,
+    commits: Commits,
+    settings: Mapping[str, Any],
+    *,
+    pushed: bool = False,
+    notes: Sequence[str] = (),
+) -> str:
+    """What a phase came to, and what can be done now; `settings` holds plain values."""
+    target = plain(settings.get("deploy_target") or "", 60)
+    offer = _offer(target) if target and not pushed else []
+    parts = [
+        [f"## {called(loop, plan)} Complete!"],
+        list(_outcome(loop, plan, commits)),
+        list(_found(loop)),
+        [f"**Note:** {plain(note)}" for note in notes],
+        *offer,
+        ["Next steps:", *_next_steps(loop, plan, push=bool(target) and not pushed)],
+        ["State saved. Safe to /compact or start a new session."],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def _outcome(loop: Loop, plan: Plan, commits: Commits) -> Iterator[str]:
+    tasks = [task for *_, task in in_order(loop, plan)]
+    done = [task for task in tasks if task["status"] == "complete"]
+    skipped = sum(task["status"] == "skipped" for task in tasks)
+    made = dict.fromkeys(filter(None, (short(commits.get(task["id"])) for task in done)))
+    yield f"**Tasks:** {len(done)}/{len(tasks)} completed" + (
+        f" ({skipped} skipped)" if skipped else ""
+    )
+    yield f"**Commits:** {', '.join(made) or 'none'}"
+    yield f"**Duration:** {_duration(loop)}"
+
+
+def _found(loop: Loop) -> Iterator[str]:
+    fixes = sum(len(fixes_of(task)) for task in loop.tasks.values())
+    if fixes:
+        yield f"**Auto-Fixes:** {fixes}"
+    if loop.issues:
+        yield f"**Issues Found:** {len(loop.issues)}"
+
+
+def _offer(target: str) -> list[list[str]]:
+    return [
+        ["### Push for Preview Deployment?"],
+        [
+            f"Your project is configured to deploy to {target}.",
+            "Pushing now will create a preview deployment you can verify against.",
+        ],
+        ["> Push to trigger preview deployment? (y/n)"],
+        ["gsd-fsm never pushes by itself: run `git push`, or let the agent run it on your word."],
+    ]
+
+
+def _next_steps(loop: Loop, plan: Plan, push: bool) -> Iterator[str]:
+    phase = phase_of(loop, plan)
+    name = "" if phase is None else f" --phase {shlex.quote(display(str(plainly(phase))))}"
+    yield f"→ `gsd-fsm start verify{name}`, then `gsd-fsm verify` — Verify phase completion"
+    if push:
+        yield "→ `git push` — Trigger the preview deployment"
+    number = number_of(phase)
+    if number is not None:
+        yield f"→ `gsd-fsm start execute --phase {number + 1}` — Execute the next phase"
+    yield f"→ `gsd-fsm rollback pre{name}` — Go back to before this phase"
+
+
+def _duration(loop: Loop) -> str:
+    """About how long it took, in words."""
+    if not (loop.started and loop.last_event):
+        return "unknown"
+    seconds = max(0, ms_of(loop.last_event) - ms_of(loop.started)) // 1000
+    if seconds < MINUTE:
+        return "less than a minute"
+    if seconds < 90 * MINUTE:
+        return f"about {_counted(round(seconds / MINUTE), 'minute')}"
+    if seconds < 36 * HOUR:
+        return f"about {_counted(round(seconds / HOUR), 'hour')}"
+    return f"about {_counted(round(seconds / DAY), 'day')}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

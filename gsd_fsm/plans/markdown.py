@@ -1,0 +1,154 @@
+"""A plan in Markdown: front matter, must-haves, headings of waves, and task elements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from gsd_fsm.plans.block import begins_task, block_at
+from gsd_fsm.plans.draft import PlanDraft
+from gsd_fsm.plans.front import FrontMatterError, front_matter
+from gsd_fsm.plans.plan import Wave
+from gsd_fsm.plans.task_element import read_task
+from gsd_fsm.plans.values import phase_of
+
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
+_PHASE = re.compile(r"phase\s+(\S+?)(?:\s*:|\s+[–—-])\s+(\S.*)", re.IGNORECASE)
+_MUST_HAVES = re.compile(r"must[- ]?haves?\b", re.IGNORECASE)
+_WAVE = re.compile(r"wave\s+([0-9]{1,6})\b(.*)", re.IGNORECASE)
+_MODE = re.compile(r"\b(sequential|parallel)\b", re.IGNORECASE)
+_ITEM = re.compile(r"\s*(?:[-*+]|[0-9]{1,4}[.)])[ \t]+(\[[ xX]\])?(.*)")
+_DASHES = " \t:,.–—-"
+
+
+def read_markdown(text: str) -> PlanDraft:
+    """Everything that the text says; what is wrong with it stands in `problems`."""
+    return _Reader(text).read()
+
+
+class _Reader:
+    """The lines of a plan, each looked at once."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.split("\n")
+        self.draft = PlanDraft("markdown")
+        self.wave: int | None = None
+        self.level = 0  # of the heading that must-haves are listed under; 0 anywhere else
+        self.items: list[tuple[bool, list[str]]] = []  # whether it has a box, and its lines
+        self.in_item = False
+
+    def read(self) -> PlanDraft:
+        at = self._front_matter()
+        while at < len(self.lines) and not self.draft.is_full:
+            at = self._step(at)
+        boxed = [" ".join(lines) for has_box, lines in self.items if has_box]
+        listed = boxed or [" ".join(lines) for _, lines in self.items]
+        self.draft.must_haves = tuple(dict.fromkeys([*self.draft.must_haves, *listed]))
+        return self.draft
+
+    def _front_matter(self) -> int:
+        try:
+            found, after = front_matter(self.lines)
+        except FrontMatterError as error:
+            self.draft.wrong(error.line, error.what)
+            return 1
+        draft = self.draft
+        draft.phase = phase_of(found.get("phase"))
+        draft.title = _text(found.get("title"))
+        draft.estimated_tokens = _text(found.get("estimated_tokens")) or None
+        draft.counts = {name: found.get(name) for name in ("wave_count", "task_count")}
+        listed = found.get("must_haves")
+        if isinstance(listed, dict):
+            listed = listed.get("truths")
+        if isinstance(listed, list):
+            draft.must_haves = tuple(filter(None, map(_text, listed)))
+        return after
+
+    def _step(self, at: int) -> int:
+        """Look at this line; the next one to be looked at."""
+        line = self.lines[at]
+        word = line.lstrip()
+        in_item, self.in_item = self.in_item, False
+        fence = _FENCE.match(line)
+        if fence and not (fence[1][0] == "`" and "`" in fence[2]):
+            return self._pass_over(at, "code fence", lambda later: _closes(fence[1], later))
+        if word.startswith("<!--"):
+            if "-->" in word:
+                return at + 1
+            return self._pass_over(at, "comment", lambda later: "-->" in later)
+        if begins_task(word):
+            return self._task(at)
+        if word.startswith("</task>"):
+            self.draft.wrong(at + 1, "</task> without its <task>")
+        elif heading := _HEADING.match(line):
+            self._heading(len(heading[1]), heading[2].strip().rstrip("#").rstrip())
+        elif self.level:
+            self._must_have(line, in_item)
+        return at + 1
+
+    def _pass_over(self, start: int, what: str, ends: Callable[[str], bool]) -> int:
+        """The line after an example or a comment."""
+        hides = False
+        for at in range(start + 1, len(self.lines)):
+            if ends(self.lines[at]):
+                return at + 1
+            hides = hides or begins_task(self.lines[at])
+        if hides:
+            self.draft.wrong(start + 1, f"this {what} has no end, and hides a task")
+        return len(self.lines)
+
+    def _task(self, start: int) -> int:
+        block = block_at(self.lines, start)
+        self.level = 0
+        if block.end is None:
+            self.draft.wrong(start + 1, "<task> has no </task>")
+            return block.after
+        quoted = [(first - start, last - start) for first, last in block.quoted]
+        lines = self.lines[start : block.end + 1]
+        task = read_task(self.draft, lines, start + 1, self.wave, quoted)
+        if task:
+            self.draft.tasks.append(task)
+        return block.after
+
+    def _heading(self, level: int, title: str) -> None:
+        if _MUST_HAVES.match(title):
+            self.level = level
+        elif level <= self.level:
+            self.level = 0
+        if wave := _WAVE.match(title):
+            self.wave = int(wave[1])
+            self.draft.waves.setdefault(self.wave, _wave(self.wave, wave[2]))
+        elif level == 1 and (phase := _PHASE.match(title)):
+            self.draft.title = self.draft.title or phase[2]
+            self.draft.phase = phase_of(phase[1]) if self.draft.phase is None else self.draft.phase
+        elif level == 1:
+            self.draft.title = self.draft.title or title
+
+    def _must_have(self, line: str, in_item: bool) -> None:
+        item = _ITEM.match(line)
+        if item and item[2].strip():
+            self.items.append((item[1] is not None, [item[2].strip()]))
+            self.in_item = True
+        elif in_item and line[:1].isspace() and line.strip():  # the item goes on in the next line
+            self.items[-1][1].append(line.strip())
+            self.in_item = True
+
+
+def _text(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _closes(fence: str, line: str) -> bool:
+    mark = line.strip()
+    return len(mark) >= len(fence) and not mark.strip(fence[0])
+
+
+def _wave(number: int, rest: str) -> Wave:
+    """The wave of a heading like `Wave 2 (Sequential - Commands)` or `Wave 2: Commands`."""
+    title = rest.strip(_DASHES)
+    if title.startswith("(") and title.endswith(")"):
+        title = title[1:-1]
+    modes = [mode.lower() for mode in _MODE.findall(title)]
+    title = _MODE.sub("", title, count=1).replace("()", "").strip(_DASHES)
+    return Wave(number, title, "sequential" in modes)

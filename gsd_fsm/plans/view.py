@@ -1,0 +1,72 @@
+"""A plan as people and scripts look at it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gsd_fsm.plans.plan import Plan, PlanTask
+
+
+def tasks_by_wave(plan: Plan) -> dict[int, list[PlanTask]]:
+    found: dict[int, list[PlanTask]] = {wave.number: [] for wave in plan.waves}
+    for task in plan.tasks:
+        found[task.wave].append(task)
+    return found
+
+
+def plan_view(plan: Plan) -> dict[str, Any]:
+    """Everything the plan says, wave by wave."""
+    tasks = tasks_by_wave(plan)
+    return {
+        "file": str(plan.path),
+        "digest": plan.digest,
+        "format": plan.format,
+        "phase": plan.phase,
+        "title": plan.title,
+        "must_haves": list(plan.must_haves),
+        "waves": [
+            {
+                "wave": wave.number,
+                "title": wave.title,
+                "sequential": wave.sequential,
+                "tasks": [_task(task) for task in tasks[wave.number]],
+            }
+            for wave in plan.waves
+        ],
+        "task_count": len(plan.tasks),
+        "wave_count": len(plan.waves),
+        "estimated_tokens": plan.estimated_tokens,
+        "warnings": list(plan.warnings),
+    }
+
+
+def _task(task: PlanTask) -> dict[str, Any]:
+    view = task._asdict()
+    view["files"] = [file._asdict() for file in task.files]
+    view["checks"] = [check._asdict() for check in task.checks]
+    for name in ("depends", "libraries", "skills", "test_files"):
+        view[name] = list(view[name])
+    return view
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """The plan for a terminal."""
+    phase = "" if plan.phase is None else f"Phase {plan.phase}: "
+    lines = [f"{phase}{plan.title or 'untitled'}", f"{plan.path} ({plan.format}, {plan.digest})"]
+    lines += [f"  must have: {text}" for text in plan.must_haves]
+    tasks = tasks_by_wave(plan)
+    for wave in plan.waves:
+        how = "one at a time" if wave.sequential else "at once"
+        lines.append(f"Wave {wave.number} ({how}){f': {wave.title}' if wave.title else ''}")
+        for task in tasks[wave.number]:
+            lines += _task_lines(task)
+    return lines + [f"warning: {text}" for text in plan.warnings]
+
+
+def _task_lines(task: PlanTask) -> list[str]:
+    after = f" after {', '.join(task.depends)}" if task.depends else ""
+    tests = "" if task.test_required == "false" else f", tests: {task.test_required}"
+    lines = [f"  {task.id} {task.title}{after}{tests}"]
+    lines += [f"      {file.action or 'file'} {file.path}" for file in task.files]
+    lines += [f"      check ({check.kind}) {check.text}" for check in task.checks]
+    return [*lines, f"      done when {task.done}"]

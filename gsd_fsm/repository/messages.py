@@ -1,0 +1,73 @@
+"""Commit messages of a loop."""
+
+from __future__ import annotations
+
+import re
+
+from gsd_fsm.core.sanitize import display
+
+SUBJECT_CHARACTERS = 72
+CLAUDE = "Claude <noreply@anthropic.com>"
+# What git, and those who count authors, would read as one: a word that ends in "-by", and a colon.
+TRAILER = re.compile(r"^[ \t]*(?=[\w-]+-by[ \t]*:|\(cherry picked from)", re.IGNORECASE)
+PREFIX = re.compile(r"[a-z]+\([^()]*\)!?:\s*", re.IGNORECASE)
+
+
+def task_message(  # noqa: PLR0917 - one argument for each part of the message
+    commit_type: str,
+    phase: int | str | None,
+    task_number: str,
+    description: str,
+    details: str = "",
+    co_author: str = "",
+) -> str:
+    """The message of a task's commit: type(phase-task): description, details, trailer.
+
+    Whatever the texts hold, the first line stands alone and the only trailer is the one given here.
+    """
+    scope = task_number if phase is None else f"{phase}-{task_number}"
+    plain = PREFIX.sub("", _one_line(description), count=1) or "no description"
+    subject = _cut(f"{_one_line(commit_type)}({_one_line(scope)}): {plain}")
+    trailer = f"Co-Authored-By: {_one_line(co_author)}" if co_author else ""
+    return "\n\n".join(part for part in (subject, _details(details), trailer) if part)
+
+
+def fix_message(
+    phase: int | str | None,
+    gap_id: str,
+    description: str,
+    details: str = "",
+    co_author: str = "",
+) -> str:
+    """The message of the commit that closes a gap."""
+    return task_message("fix", phase, gap_id, description, details, co_author)
+
+
+def metadata_message(phase: int | str | None) -> str:
+    """The message of the commit that holds the summary of a phase."""
+    return _cut("docs: complete phase" + ("" if phase is None else f" {_one_line(str(phase))}"))
+
+
+def co_author(client: str | None) -> str:
+    """Who is named as co-author of what this client has made; "" for nobody."""
+    return CLAUDE if client == "claude" else ""
+
+
+def _one_line(text: str) -> str:
+    return display(" ".join(text.split()))
+
+
+def _cut(subject: str) -> str:
+    """The subject, ended at a word if it is too long."""
+    if len(subject) <= SUBJECT_CHARACTERS:
+        return subject
+    room = subject[: SUBJECT_CHARACTERS - 1]
+    head, blank, _ = room.rpartition(" ")
+    # One word longer than all the room is better cut than left out.
+    return (head if blank and not head.endswith("):") else room) + "…"
+
+
+def _details(text: str) -> str:
+    plain = display(text.replace("\r\n", "\n").replace("\r", "\n"), lines=True)
+    lines = [TRAILER.sub("- ", line.rstrip()) for line in plain.split("\n")]
+    return "\n".join(lines).strip("\n")

@@ -1,0 +1,264 @@
+"""What a subagent reported: one verdict, and the facts beside it.
+
+Every line of a report goes into exactly one field of the result, what nobody asked for into
+`details`. A report without a verdict, or with two, is refused: who guesses, completes tasks that
+have failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.sanitize import clean
+from gsd_fsm.subagents.marks import (
+    DETAIL,
+    FIX,
+    ISSUE,
+    LABELS,
+    OPTION,
+    VERDICTS,
+    closed,
+    closes,
+    fence_of,
+    is_heading,
+    item_of,
+    mark_of,
+)
+
+MAX_REPORT = 4 << 20
+UNSPECIFIED = "unspecified"
+FORMS = (
+    "a report has exactly one of these, at the beginning of a line and outside of code fences: "
+    "TASK COMPLETE, TASK FAILED: reason, CHECKPOINT: decision; "
+    "beside it any number of NEW ISSUE: [severity] text"
+)
+_LISTED = 5
+_NOTHING = ("", "none", "nothing", "n/a", "no", "nil")
+_SEVERITY = re.compile(r"\[([^\[\]\n]{0,40})\][ \t]*(?:[:—–-][ \t]*)?")
+_HASH = re.compile(r"[0-9a-f]{7,64}")
+_REMARK = re.compile(r"[ \t]\([^()\n]*\)")
+_AFTER_PATH = re.compile(r"[ \t](?:[(—–-]|→)|:(?:[ \t]|\Z)")
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Issue(NamedTuple):
+    """Something unrelated that the subagent came across; its severity is in lower case."""
+
+    severity: str
+    text: str
+
+
+class Result(NamedTuple):
+    """A report, taken apart. Files are named as the subagent named them, and not checked."""
+
+    verdict: str  # "complete" | "failed" | "checkpoint"
+    reason: str
+    details: str = ""
+    issues: tuple[Issue, ...] = ()
+    fixes: tuple[str, ...] = ()
+    commit_message: str | None = None
+    files: tuple[str, ...] = ()
+    tests: str | None = None
+    analysis: str | None = None
+    suggested_fix: str | None = None
+    options: tuple[str, ...] = ()
+    recommendation: str | None = None
+
+
+class _Part:
+    """Lines that belong together; without a name they are plain text."""
+
+    __slots__ = ("emphasis", "line", "name", "raw", "texts")
+
+    def __init__(self, name: str, line: int = 0, emphasis: str = "") -> None:
+        self.name = name
+        self.line = line
+        self.emphasis = emphasis
+        self.texts: list[str] = []
+        self.raw: list[str] = []
+
+    def add(self, raw: str, text: str = "") -> None:
+        self.raw.append(raw)
+        if text:
+            self.texts.append(text)
+
+    def add_code(self, raw: str) -> None:
+        self.raw.append(raw)
+        self.texts.append(raw)
+
+    def value(self) -> str:
+        return closed("\n".join(self.texts).strip(), self.emphasis).strip()
+
+    def goes_on_with(self, line: str) -> bool:
+        """Whether a line without a mark belongs to this part."""
+        if not self.name or is_heading(line):
+            return False
+        if self.name == "files" and not self.raw[-1]:  # after a blank line: a list, or no files
+            return bool(item_of(line))
+        return self.name not in (ISSUE, FIX) or not item_of(line)
+
+    def waits(self) -> bool:
+        """Whether this is a label whose text is still to come, after a blank line or in a fence."""
+        return self.name in LABELS.values() and self.name != DETAIL and not self.texts
+
+
+def read_result(text: str) -> Result:
+    """The result that this report tells of; UsageError if it does not tell exactly one."""
+    lines = _lines(text)
+    parts = _parts(lines)
+    verdicts = [part for part in parts if part.name in VERDICTS]
+    if len(verdicts) != 1:
+        raise UsageError(_miscount(verdicts, lines), FORMS)
+    reason = verdicts[0].value()
+    reason = reason if re.search(r"\w", reason) else ""
+    verdict = VERDICTS[verdicts[0].name]
+    if not reason and verdict != "complete":
+        raise UsageError(
+            f"{verdicts[0].name} at line {verdicts[0].line} has nothing after it", FORMS
+        )
+    plain = [part for part in parts if _is_plain(part, verdict)]
+    fields = [part for part in parts if not _is_plain(part, verdict)]
+    found = {
+        name: "\n".join(part.value() for part in fields if part.name == name) or None
+        for name in LABELS.values()
+    }
+    return Result(
+        verdict,
+        reason,
+        re.sub(r"\n{3,}", "\n\n", "\n".join(line for part in plain for line in part.raw)).strip(),
+        issues=tuple(_issues(fields)),
+        fixes=tuple(part.value() for part in fields if part.name == FIX and _says(part.value())),
+        commit_message=_unquoted(found["commit"]),
+        files=tuple(dict.fromkeys(_files(found["files"] or ""))),
+        tests=found["tests"],
+        analysis=found["analysis"],
+        suggested_fix=found["suggested_fix"],
+        options=tuple(_options(fields)),
+        recommendation=found["recommendation"],
+    )
+
+
+def _lines(text: str) -> list[str]:
+    if len(text) > MAX_REPORT:
+        raise UsageError("the report is larger than 4 MiB", "give its last part, with the verdict")
+    text = clean(text).removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise UsageError(f"the report is not text: a NUL at line {line}", "give what was said")
+    if not text.strip():
+        raise UsageError("the report is empty", FORMS)
+    return text.split("\n")
+
+
+def _parts(lines: list[str]) -> list[_Part]:
+    """Every line in one part, in their order."""
+    parts = [_Part("")]
+    fence = ""
+    listing = False  # below "Options:", where every item is one
+    for number, line in enumerate(lines, 1):
+        current = parts[-1]
+        if fence and not closes(line, fence):
+            current.add_code(line)
+        elif fence:
+            fence = ""
+            if current.name:
+                parts.append(_Part(""))
+            else:
+                current.add(line)
+        elif fence_of(line):
+            fence = fence_of(line)
+            if not current.waits():
+                parts.append(_Part(""))
+                parts[-1].add(line)
+        elif not line.strip():
+            if current.name and not current.waits():
+                parts.append(_Part(""))
+            parts[-1].add("")
+        elif mark := mark_of(line):
+            parts.append(_Part(mark.name, number, mark.emphasis))
+            parts[-1].add(line, mark.text)
+            listing = mark.name == "options"
+        elif listing and item_of(line) and not (current.name == OPTION and line[0] in " \t"):
+            parts.append(_Part(OPTION, number))
+            parts[-1].add(line, line.strip())
+        elif current.goes_on_with(line):
+            current.add(line, line.strip())
+        else:
+            listing = False
+            if current.name:
+                parts.append(_Part(""))
+            parts[-1].add(line)
+    return parts
+
+
+def _miscount(verdicts: list[_Part], lines: list[str]) -> str:
+    if not verdicts:
+        for number, line in enumerate(lines, 1):
+            for words in VERDICTS:
+                if words in line:
+                    why = "it is in a code fence, inside a line or part of a longer word"
+                    return f"the report has no verdict: {words} at line {number} is none, {why}"
+        return "the report has no verdict"
+    listed = [f"{part.name} at line {part.line}" for part in verdicts[:_LISTED]]
+    more = f" and {len(verdicts) - _LISTED} more" if len(verdicts) > _LISTED else ""
+    return f"the report has {len(verdicts)} verdicts: {', '.join(listed)}{more}"
+
+
+def _is_plain(part: _Part, verdict: str) -> bool:
+    """Whether the part is read as text: options outside of a checkpoint, a hash as a message."""
+    if part.name in (OPTION, "options"):
+        return verdict != "checkpoint"
+    return part.name in ("", DETAIL) or (
+        part.name == "commit" and bool(_HASH.fullmatch(part.value()))
+    )
+
+
+def _says(text: str) -> bool:
+    return text.strip(" \t\n!*-.…—–:;_`'\"()[]").lower() not in _NOTHING
+
+
+def _issues(parts: list[_Part]) -> Iterator[Issue]:
+    for part in parts:
+        if part.name == ISSUE:
+            text = part.value()
+            found = _SEVERITY.match(text)
+            text = text[found.end() :].strip() if found else text
+            if _says(text):
+                yield Issue((found and found[1].strip().lower()) or UNSPECIFIED, text)
+
+
+def _unquoted(text: str | None) -> str | None:
+    """The text without the quotes or backticks around the whole of it."""
+    if text and len(text) > 2 and text[0] == text[-1] and text[0] in "`\"'":
+        return text[1:-1].strip() if text[0] not in text[1:-1] else text
+    return text
+
+
+def _files(text: str) -> Iterator[str]:
+    """The paths that a list names, by commas or line by line, without the remarks on them."""
+    for line in _REMARK.sub("", text).split("\n"):
+        for item in (item_of(line) or line).split(","):
+            bare = item.strip(" \t*")
+            quoted = re.match(r"`([^`]+)`", bare)
+            path = quoted[1] if quoted else _AFTER_PATH.split(bare, maxsplit=1)[0]
+            path = path.strip(" \t\"'`").rstrip(".;")
+            if _says(path):
+                yield path
+
+
+def _options(parts: list[_Part]) -> Iterator[str]:
+    """Every option with the letter or number it was given, or the next free letter."""
+    number = 0
+    for part in parts:
+        text = part.value()
+        if part.name not in (OPTION, "options") or not text:
+            continue
+        digit = re.match(r"\d+(?=[.)])", text)
+        if digit or item_of(text) or part.name == "options":
+            name = digit[0] if digit else _LETTERS[number % len(_LETTERS)]
+            text = f"{name}) {item_of(text) or text}"
+        number += 1
+        yield text

@@ -1,0 +1,107 @@
+"""What a human is shown when a task needs them: after its last failure, and at a checkpoint."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.core.advice import next_step
+from gsd_fsm.core.errors import NotFound
+from gsd_fsm.core.quote import clip, one_line
+from gsd_fsm.core.sanitize import display
+
+if TYPE_CHECKING:
+    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.results import Result
+
+_ERROR, _DETAILS, _LINE, _LISTED = 4_000, 4_000, 600, 50
+
+
+def failure_report(loop: Loop, task_id: str) -> str:
+    """All that is known about a task that failed and is not retried any more, as Markdown."""
+    task = _known(loop, task_id)
+    errors = task["errors"]
+    last = errors[-1] if errors else {"text": "", "fix": None}
+    reason = one_line(loop.pause_reason) or f"Task {task_id} failed"
+    fixes = [one_line(error["fix"], _LINE) for error in errors if error["fix"]]
+    parts = [
+        f"## Task {task_id} Failed",
+        f"**Reason:** {reason}",
+        "**Progress:**\n" + _progress(loop),
+        f"**Blocker:** {one_line(last['text'], _LINE) or 'not told'}",
+        f"**Suggested Fix:** {fixes[-1] if fixes else 'none was suggested'}",
+        f"**Attempts:** {task['retries']} of {loop.limits['max_retries']} retries used",
+        *(_error(error, number, len(errors)) for number, error in enumerate(errors, 1)),
+        f"Execution paused. Fix the issue, then: {_remedy(loop)}",
+    ]
+    return "\n\n".join(parts)
+
+
+def checkpoint_report(loop: Loop, task_id: str, result: Result) -> str:
+    """What must be decided before a task can go on, as Markdown."""
+    _known(loop, task_id)
+    done = [name for name, task in loop.tasks.items() if task["status"] in ("complete", "skipped")]
+    named = ", ".join(done[:_LISTED]) + (" …" if len(done) > _LISTED else "")
+    parts = [
+        f"## Checkpoint: {one_line(result.reason)}",
+        f"**Completed:** {named or 'none yet'} ({len(done)} of {len(loop.tasks)} tasks)",
+        f"**Decision Needed:** (task {task_id})\n{_paragraph(result.details or result.reason)}",
+    ]
+    if result.options:
+        options = [one_line(option, _LINE) for option in result.options[:_LISTED]]
+        parts.append("\n".join(["**Options:**", *options]))
+    if result.recommendation:
+        parts.append(f"**Recommendation:** {one_line(result.recommendation, _LINE)}")
+    run = f"gsd-fsm --loop {loop.id} answer TEXT"
+    parts.append(f"Reply with your choice to continue. For the loop it is: {run}")
+    return "\n\n".join(parts)
+
+
+def _known(loop: Loop, task_id: str) -> dict[str, Any]:
+    found: dict[str, Any] | None = loop.tasks.get(task_id)
+    if found is None:
+        known = ", ".join(list(loop.tasks)[:20]) or "none"
+        raise NotFound(f"loop {loop.id} has no task {one_line(task_id, 80)}", f"its tasks: {known}")
+    return found
+
+
+def _progress(loop: Loop) -> str:
+    lines = []
+    for task in list(loop.tasks.values())[:_LISTED]:
+        done = task["status"] in ("complete", "skipped")
+        title = f": {one_line(task['title'], 120)}" if task["title"] else ""
+        state = "" if task["status"] in ("complete", "pending") else f" ({task['status']})"
+        lines.append(f"- [{'x' if done else ' '}] {task['id']}{title}{state}")
+    if len(loop.tasks) > _LISTED:
+        lines.append(f"- and {len(loop.tasks) - _LISTED} more: gsd-fsm --loop {loop.id} status")
+    return "\n".join(lines)
+
+
+def _error(error: dict[str, Any], number: int, count: int) -> str:
+    lines = [f"### Error {number} of {count} (event {error['seq']}, {error['class']})", ""]
+    lines.append(_code(display(clip(error["text"].strip("\n"), _ERROR), lines=True)))
+    for name, label in (("analysis", "Analysis"), ("fix", "Suggested fix")):
+        if error[name]:
+            lines.append(f"- {label}: {one_line(error[name], _LINE)}")
+    if error.get("attempts"):
+        lines.append(f"- Test attempts: {error['attempts']}")
+    return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    """The text in a fence that it cannot close."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _paragraph(text: str) -> str:
+    """Foreign lines, each marked as a quotation: none passes for one of ours."""
+    shown = display(clip(text.strip(), _DETAILS), lines=True)
+    return "\n".join(f"> {line}".rstrip() for line in shown.split("\n"))
+
+
+def _remedy(loop: Loop) -> str:
+    if loop.status == "paused":
+        return next_step(loop)[1]
+    return f"gsd-fsm --loop {loop.id} resume --add-retries 1"

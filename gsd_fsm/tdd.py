@@ -1,0 +1,113 @@
+"""Test-driven tasks: which files a phase may touch, and how that and the way back are kept."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from gsd_fsm.core.codec import digest_of
+from gsd_fsm.core.places import real_path, state_directory
+from gsd_fsm.plans.plan import PlanTask
+
+GOALS = {
+    "red": ("Write a failing test for: {done}", "the tests fail"),
+    "green": ("Write minimal code to make the tests pass", "the tests pass"),
+    "refactor": ("Clean up the implementation while the tests stay green", "the tests still pass"),
+}
+_NOT_RUN = (126, 127)  # what a shell says of a command that it could not start
+
+
+class Rules(NamedTuple):
+    """What holds in one phase of the cycle."""
+
+    phase: str
+    allowed: tuple[str, ...]
+    locked: tuple[str, ...]
+    goal: str
+    success: str
+
+
+def rules_of(task: PlanTask, phase: str) -> Rules:
+    """Which files may change now: the tests in red, the implementation afterwards."""
+    files = tuple(file.path for file in task.files if file.path not in task.test_files)
+    goal, success = GOALS[phase]
+    allowed, locked = (task.test_files, files) if phase == "red" else (files, task.test_files)
+    return Rules(phase, allowed, locked, goal.format(done=task.done), success)
+
+
+def first_phase(task: PlanTask) -> str:
+    """Where the cycle begins: with tests to be written, or with those that exist."""
+    return "green" if task.test_required == "existing" else "red"
+
+
+def was_run(exit_code: int) -> bool:
+    return exit_code not in _NOT_RUN
+
+
+def digests(project: Path, paths: tuple[str, ...]) -> dict[str, str | None]:
+    """What these files hold now; None for one that is not there or is no file."""
+    return {path: _digest(project / path) for path in paths}
+
+
+def _digest(path: Path) -> str | None:
+    content = _content(path)
+    return None if content is None else hashlib.sha256(content).hexdigest()[:16]
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def changed(project: Path, locked: dict[str, str | None]) -> list[str]:
+    """The locked files that are no longer what they were."""
+    return [path for path, known in locked.items() if _digest(project / path) != known]
+
+
+class Copies:
+    """The implementation as it was when its tests first passed: the way back from a refactoring."""
+
+    def __init__(self, gsd: str, loop_id: str, task_id: str) -> None:
+        kept = Path(state_directory()) / "tdd"
+        self.place = kept / f"{digest_of(real_path(gsd))}-{loop_id}-{task_id}"
+
+    def save(self, project: Path, paths: tuple[str, ...]) -> None:
+        self.drop()
+        self.place.mkdir(mode=0o700, parents=True)
+        for number, path in enumerate(paths):
+            content = _content(project / path)
+            if content is not None:
+                copy = self.place / str(number)
+                copy.touch(mode=0o600)
+                copy.write_bytes(content)
+
+    def restore(self, project: Path, paths: tuple[str, ...]) -> list[str]:
+        """Put every file back; those that were really changed."""
+        if not self.place.is_dir():
+            return []
+        undone = []
+        for number, name in enumerate(paths):
+            path, kept = project / name, _content(self.place / str(number))
+            if kept == _content(path) or path.is_symlink():
+                continue  # a link may lead out of the project: what is behind it is not ours
+            if kept is None:
+                path.unlink()
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(kept)
+            undone.append(name)
+        return undone
+
+    def drop(self) -> None:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(self.place)
+        with contextlib.suppress(OSError):
+            self.place.parent.rmdir()

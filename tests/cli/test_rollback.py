@@ -1,0 +1,176 @@
+"""`rollback`: back to a checkpoint, in git and in the loop."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests import git_rig
+from tests.cli.conftest import B, Here
+from tests.cli.rollback_rig import Work, facts
+from tests.git_loops.rig import commit
+from tests.git_rig import git
+
+_isolated_git = git_rig._isolated_git  # a fixture
+
+
+@pytest.fixture
+def work(here: Here) -> Work:
+    return Work(here)
+
+
+def test_without_a_target_the_checkpoints_are_listed_the_newest_last(work: Work) -> None:
+    answer = work.here.ok("rollback")
+    lines = answer.out.splitlines()
+    assert lines[0] == "Checkpoints of phase 1, the newest last:"
+    assert lines[1:] == [
+        f"  pre  {work.shas['pre'][:7]}  code",
+        f"  T01  {work.shas['T01'][:7]}  T01",
+        f"  T02  {work.shas['T02'][:7]}  T02",
+    ]
+    listed = work.here.ok("rollback", "--json").json
+    assert listed["phase"] == 1
+    assert listed["checkpoints"][1] == {
+        "name": "T01",
+        "tag": "gsd/checkpoint/phase-1/T01",
+        "commit": work.shas["T01"],
+        "subject": "T01",
+        "contained": True,
+    }
+    assert work.here.ok("rollback", "--phase", "2").out == "Phase 2 has no checkpoints.\n"
+
+
+def test_at_first_it_is_only_told_what_would_be_done(work: Work) -> None:
+    before = (work.here.journal.read_bytes(), work.head())
+    said = work.here.ok("rollback", "T01").out.splitlines()
+    assert said == [
+        f"Branch main would go back to T01 ({work.shas['T01'][:7]}).",
+        "1 commit would be left, with a tag to find them:",
+        f"  {work.shas['T02'][:7]} T02",
+        "Tasks that would be pending again: T02.",
+        "Nothing was changed yet.",
+        "→ gsd-fsm rollback T01 --yes",
+    ]
+    answer = work.here.ok("rollback", "pre", "--phase", "1", "--json")
+    assert answer.json == {
+        "target": "gsd/checkpoint/phase-1/pre",
+        "commit": work.shas["pre"],
+        "leaves": 2,
+        "reset": ["T01", "T02"],
+        "done": False,
+        "left": None,
+    }
+    assert (work.here.journal.read_bytes(), work.head()) == before
+    assert work.left() == []
+
+
+def test_of_many_commits_ten_are_named(work: Work) -> None:
+    for number in range(12):
+        commit(work.here.root, f"more-{number}")
+    said = work.here.ok("rollback", "T02").out
+    assert "12 commits would be left" in said
+    assert "more-11\n" in said
+    assert "more-1\n" not in said
+    assert "  … and 2 more\n" in said
+
+
+@pytest.mark.parametrize("target", ["T01", "01", "gsd/checkpoint/phase-1/T01"])
+def test_with_yes_branch_files_and_tasks_go_back(work: Work, target: str) -> None:
+    answer = work.here.ok("rollback", target, "--yes", "--json")
+    assert work.head() == work.shas["T01"]
+    assert git(work.here.root, "branch", "--show-current") == "main"
+    assert not (work.here.root / "T02").exists()
+    (left,) = work.left()
+    assert re.fullmatch(r"gsd/rollback/phase-1/\d{8}T\d{6}\.\d{3}Z", left)
+    assert git(work.here.root, "rev-parse", left) == work.shas["T02"]
+    event = work.here.last()
+    assert event["type"] == "checkpoint"
+    assert event["data"] == {
+        "name": "gsd/checkpoint/phase-1/T01",
+        "commit": work.shas["T01"],
+        "left": left,
+        "reset": ["T02"],
+    }
+    assert answer.json == {
+        "loop": work.loop,
+        "seq": event["seq"],
+        "status": "running",
+        "head": f"{event['seq']}:{event['sum']}",
+        "target": "gsd/checkpoint/phase-1/T01",
+        "commit": work.shas["T01"],
+        "leaves": 1,
+        "reset": ["T02"],
+        "done": True,
+        "left": left,
+    }
+    assert work.tasks() == {"T01": "complete", "T02": "pending", "T03": "pending"}
+    assert work.here.ok("fsck").code == 0
+
+
+def test_what_was_undone_can_be_done_again_and_undone_again(work: Work) -> None:
+    said = work.here.ok("rollback", "pre", "--yes").out
+    (left,) = work.left()
+    assert f"is back at pre ({work.shas['pre'][:7]}). 2 commits left, kept as {left}." in said
+    assert "Pending again: T01, T02." in said
+    assert set(work.tasks().values()) == {"pending"}
+    work.finish("T02")
+    again = work.finish("T01")
+    assert work.here.ok("rollback", "T02", "--json").json["reset"] == ["T01"]
+    assert work.here.ok("rollback", "T02", "--yes", "--json").json["reset"] == ["T01"]
+    assert work.tasks()["T02"] == "complete"
+    assert work.head() != again
+    assert len(work.left()) == 2
+
+
+def test_the_way_back_from_a_rollback_is_the_tag_it_left(work: Work) -> None:
+    left = work.here.ok("rollback", "pre", "--yes", "--json").json["left"]
+    git(work.here.root, "merge", "-q", "--ff-only", left)
+    assert work.head() == work.shas["T02"]
+
+
+def test_our_own_files_survive_and_do_not_make_the_tree_dirty(work: Work) -> None:
+    (work.here.gsd / "STATE.md").write_text("a view\n")
+    lines = work.here.lines()
+    work.here.ok("rollback", "pre", "--yes")
+    assert work.here.lines()[: len(lines)] == lines
+    assert (work.here.gsd / ".gitignore").exists()
+
+
+def test_a_checkpoint_that_is_checked_out_is_nothing_to_do(work: Work) -> None:
+    (work.here.root / "dirty").write_text("")
+    before = work.here.journal.read_bytes()
+    said = work.here.ok("rollback", "T02", "--yes")
+    assert said.out == "Nothing to do: T02 is what is checked out.\n"
+    answer = work.here.ok("rollback", "T02", "--json")
+    assert facts(answer, "leaves", "reset", "done", "left") == [0, [], False, None]
+    assert work.here.journal.read_bytes() == before
+
+
+def test_a_loop_that_has_ended_is_left_as_it_is(work: Work) -> None:
+    work.here.ok("cancel")
+    before = work.here.journal.read_bytes()
+    answer = work.here.ok("rollback", "T01", "--yes", "--json")
+    assert facts(answer, "done", "reset", "leaves") == [True, [], 1]
+    assert "loop" not in answer.json
+    assert work.head() == work.shas["T01"]
+    assert work.here.journal.read_bytes() == before
+    assert "nothing was journalled" in work.here.ok("rollback", "pre", "--yes").out
+
+
+def test_tags_are_enough_where_the_journal_is_gone(work: Work) -> None:
+    for path in work.here.gsd.iterdir():
+        path.unlink()
+    work.here.gsd.rmdir()
+    work.here.refused(3, "rollback", "pre")
+    work.here.ok("rollback", "pre", "--phase", "1", "--yes")
+    assert work.head() == work.shas["pre"]
+
+
+def test_of_two_live_loops_of_the_phase_one_must_be_named(work: Work) -> None:
+    other = work.here.start("verify", "--phase", "1", env=B)
+    assert other in work.here.refused(2, "rollback", "T01", "--phase", "1").err
+    assert work.here.ok("rollback", "T01", "--phase", "1", "--json", env=B).json["reset"] == []
+    named = ("rollback", "T01", "--phase", "1", "--loop", work.loop)
+    assert f"--phase 1 --loop {work.loop}" in work.here.ok(*named).out
+    assert work.here.ok(*named, "--yes", "--json").json["loop"] == work.loop

@@ -1,0 +1,141 @@
+"""A `rollback` that would cost something is refused; one that fails half-way is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.journal import Journal
+from tests import git_rig
+from tests.cli.conftest import AGENT, Here
+from tests.cli.rollback_rig import Work, facts
+from tests.git_loops.rig import hook, status
+from tests.git_rig import git, posix_only
+
+_isolated_git = git_rig._isolated_git  # a fixture
+
+
+@pytest.fixture
+def work(here: Here) -> Work:
+    return Work(here)
+
+
+def test_changes_that_are_not_committed_are_a_reason_to_refuse(work: Work) -> None:
+    for number in range(12):
+        (work.here.root / f"new-{number:02}").write_text("")
+    for more in ((), ("--yes",)):
+        said = work.here.refused(4, "rollback", "T01", *more).err
+        assert "not committed: new-00, new-01" in said
+        assert "new-09 and 2 more" in said
+        assert "git stash" in said
+    assert (work.head(), work.left()) == (work.shas["T02"], [])
+
+
+def test_a_detached_head_is_a_reason_to_refuse(work: Work) -> None:
+    git(work.here.root, "checkout", "-q", "--detach")
+    assert "detached" in work.here.refused(4, "rollback", "T01", "--yes").err
+
+
+def test_a_checkpoint_that_is_not_behind_is_a_reason_to_refuse(work: Work) -> None:
+    work.here.ok("rollback", "T01", "--yes")
+    assert "(not part of what is checked out)" in work.here.ok("rollback").out.splitlines()[-1]
+    said = work.here.refused(4, "rollback", "T02", "--yes").err
+    assert "T02" in said
+    assert "is not part of branch main" in said
+
+
+@pytest.mark.parametrize(
+    "target", ["T09", "post", "", "--", "gsd/checkpoint/phase-1/T09", "\n", "*"]
+)
+def test_an_unknown_checkpoint_is_refused_with_those_that_exist(work: Work, target: str) -> None:
+    said = work.here.refused(4, "rollback", "--yes", "--", target).err
+    assert "has no checkpoint" in said
+    assert "pre, T01, T02" in said
+
+
+def test_wrong_phases_are_told(work: Work) -> None:
+    said = work.here.refused(4, "rollback", "pre", "--phase", "2").err
+    assert "Phase 2 has no checkpoints" in said
+    whole = "gsd/checkpoint/phase-1/pre"
+    assert (
+        "not a checkpoint of phase 2" in work.here.refused(2, "rollback", whole, "--phase", "2").err
+    )
+    work.here.start("execute", "--task", "T1", "--fresh")
+    assert "--phase N" in work.here.refused(2, "rollback", "pre").err
+
+
+def test_without_a_git_work_tree_there_is_nothing_to_go_back_in(here: Here) -> None:
+    here.start("execute", "--phase", "1", "--task", "T01")
+    assert "there is no git work tree here" in here.refused(3, "rollback").err
+    here.patch.setenv("PATH", str(here.root))
+    assert "there is no git work tree here" in here.refused(3, "rollback", "pre", "--yes").err
+
+
+def test_an_agent_rolls_back_only_after_a_human_has_spoken(work: Work) -> None:
+    work.here.ok("iterate")
+    assert work.here.ok("rollback", "T01", "--json", env=AGENT).json["done"] is False
+    said = work.here.refused(4, "rollback", "T01", "--yes", env=AGENT).err
+    assert f"an agent may not roll back loop {work.loop} before a human has spoken" in said
+    assert (work.head(), work.left()) == (work.shas["T02"], [])
+    spoken = draft("session", work.loop, "hook", {"action": "prompt"})
+    Journal(str(work.here.gsd)).transact(lambda _world, _now: [spoken])
+    work.here.ok("rollback", "T01", "--yes", env=AGENT)
+    assert work.head() == work.shas["T01"]
+
+
+def test_a_journal_that_is_not_trusted_is_asked_before_anything_moves(work: Work) -> None:
+    work.here.patch.setenv("XDG_STATE_HOME", str(work.here.root.parent / "nobody"))
+    assert "not trusted" in work.here.refused(6, "rollback", "T01", "--yes").err
+    assert (work.head(), work.left()) == (work.shas["T02"], [])
+
+
+@posix_only
+def test_a_refusing_git_leaves_no_trace(work: Work) -> None:
+    (work.here.root / ".git" / "info").mkdir()
+    (work.here.root / ".git" / "info" / "exclude").write_text("code\n")
+    git(work.here.root, "rm", "-q", "--cached", "code")
+    git(work.here.root, "commit", "-qm", "code is no longer tracked")
+    (work.here.root / "code").write_text("precious")
+    head = work.head()
+    assert "git refused" in work.here.refused(4, "rollback", "T01", "--yes").err
+    assert (work.head(), work.left()) == (head, [])
+    assert (work.here.root / "code").read_text() == "precious"
+
+
+def test_a_journal_that_git_tracks_is_not_taken_back(work: Work) -> None:
+    git(work.here.root, "add", "-f", ".gsd/journal.jsonl")
+    git(work.here.root, "commit", "-qm", "the journal too")
+    said = work.here.refused(4, "rollback", "T01", "--yes").err
+    assert "git tracks .gsd/journal.jsonl" in said
+    assert work.left() == []
+
+
+@posix_only
+def test_a_journal_that_fails_after_the_move_is_told_with_both_ways_on(work: Work) -> None:
+    aside = "mv .gsd/journal.jsonl kept-journal && mkdir .gsd/journal.jsonl"
+    hook(work.here.root, "post-checkout", aside)
+    answer = work.here.run("rollback", "T01", "--yes")
+    (left,) = work.left()
+    assert answer.code == 6
+    assert f"Branch main is back at T01 ({work.shas['T01'][:7]}). 1 commit left" in answer.err
+    assert "But the journal could not be written" in answer.err
+    assert "run the same command again" in answer.err
+    assert f"git merge --ff-only {left}" in answer.err
+    assert work.head() == work.shas["T01"]
+    work.here.journal.rmdir()
+    (work.here.root / "kept-journal").rename(work.here.journal)
+    assert work.tasks()["T02"] == "complete"
+    again = work.here.ok("rollback", "T01", "--yes", "--json")
+    assert facts(again, "leaves", "reset", "done", "left") == [0, ["T02"], True, None]
+    assert work.tasks()["T02"] == "pending"
+    assert work.here.ok("rollback", "T01", "--yes").out.startswith("Nothing to do")
+
+
+@posix_only
+def test_a_subject_and_a_path_cannot_speak_to_the_terminal(work: Work) -> None:
+    git(work.here.root, "commit", "-q", "--allow-empty", "-m", "\x1b[2Jsubject")
+    assert "\\u{1b}[2Jsubject" in work.here.ok("rollback", "T02").out
+    (work.here.root / "\x1b]0;path\udcff").write_text("")
+    for more in ((), ("--json",)):
+        assert "\x1b" not in work.here.refused(4, "rollback", "T02", *more).err
+    assert status(work.here.root)

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.phase.rig import Phase
+
+
+@pytest.fixture
+def phase(tmp_path: Path) -> Phase:
+    """A project that keeps its plans in `.opti-gsd`."""
+    return Phase(tmp_path / "project")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Phase:
+    """A project that keeps its plans in `.gsd`."""
+    return Phase(tmp_path / "project", ".gsd")

@@ -1,0 +1,173 @@
+"""The end of a phase: computed whole, carried out step by step, taken up again after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
+from gsd_fsm.files import carry_out
+from gsd_fsm.phase.ending import ending_notes, metadata_paths
+from tests.phase.rig import Phase
+
+
+@pytest.fixture
+def full(phase: Phase) -> Phase:
+    """A project with all three files."""
+    phase.state.write_text('{"phases_complete": [], "phases_in_progress": [1]}')
+    phase.roadmap.write_text("### Phase 1: Loop Mechanism\n**Goal:** x\n")
+    return phase
+
+
+def test_all_files_are_changed_and_the_second_time_none(full: Phase) -> None:
+    assert full.end() == ["summary.md", "state.json", "roadmap.md"]
+    assert full.changes(now="2027-01-01T00:00:00.000Z") == []
+    assert json.loads(full.state.read_text()) == {"phases_complete": [1], "phases_in_progress": []}
+    assert full.roadmap.read_text().startswith("### Phase 1: Loop Mechanism\n- [x] Complete\n\n**")
+
+
+def test_computing_changes_nothing(full: Phase) -> None:
+    before = full.everything()
+    full.changes()
+    assert full.everything() == before
+
+
+@pytest.mark.parametrize("done", [0, 1, 2, 3])
+def test_what_a_kill_left_undone_is_done_by_the_next_try(full: Phase, done: int) -> None:
+    for change in full.changes()[:done]:
+        carry_out(change)
+    assert full.end() == ["summary.md", "state.json", "roadmap.md"][done:]
+    assert full.changes() == []
+    assert [path.name for path in metadata_paths(full.root, full.plan, 1)] == [
+        *("summary.md", "state.json", "roadmap.md")
+    ]
+
+
+def test_a_file_that_changed_meanwhile_is_not_overwritten(full: Phase) -> None:
+    changes = full.changes()
+    full.roadmap.write_text("## Phase 1: mine\n")
+    with pytest.raises(CannotWrite, match="changed in the meantime"):
+        carry_out(changes[2])
+    assert full.roadmap.read_text() == "## Phase 1: mine\n"
+
+
+@pytest.mark.parametrize("name", ["summary", "state", "roadmap"])
+def test_a_read_only_file_is_told_before_anything_changes(full: Phase, name: str) -> None:
+    path: Path = getattr(full, name)
+    path.touch()
+    path.chmod(0o444)
+    before = full.everything()
+    with pytest.raises(CannotWrite, match="is read-only") as error:
+        full.changes()
+    assert "chmod u+w" in error.value.hint
+    assert full.everything() == before
+
+
+def test_a_read_only_file_that_needs_no_change_is_no_obstacle(full: Phase) -> None:
+    full.end()
+    for path in (full.summary, full.state, full.roadmap):
+        path.chmod(0o444)
+    assert full.changes() == []
+
+
+@pytest.mark.parametrize("name", ["summary", "state", "roadmap"])
+def test_what_is_no_plain_file_is_told_at_once(full: Phase, name: str) -> None:
+    path: Path = getattr(full, name)
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    with pytest.raises(UsageError, match="not a plain file"):
+        full.changes()
+    path.rmdir()
+    os.mkfifo(path)
+    with pytest.raises(UsageError, match="not a plain file"):
+        full.changes()
+    path.unlink()
+    path.symlink_to("nowhere")
+    with pytest.raises(UsageError, match="leads nowhere"):
+        full.changes()
+
+
+@pytest.mark.parametrize("name", ["summary", "state", "roadmap"])
+def test_a_link_out_of_the_project_is_not_followed(full: Phase, name: str) -> None:
+    outside = full.root.parent / "theirs"
+    outside.write_text("## Phase 1\n")
+    path: Path = getattr(full, name)
+    path.unlink(missing_ok=True)
+    path.symlink_to(outside)
+    with pytest.raises(UsageError, match="leads out of the project"):
+        full.changes()
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="leads out of the project"):
+        full.changes()
+    assert outside.read_text() == "## Phase 1\n"
+
+
+def test_a_file_in_the_place_of_the_directory_is_told(full: Phase) -> None:
+    full.plan.path.unlink()
+    full.folder.rmdir()
+    full.folder.write_text("no directory")
+    full.plan = full.plan._replace(path=full.root / "plan.md")
+    before = full.everything()
+    with pytest.raises(CannotWrite, match="is not a directory"):
+        full.changes()
+    assert full.everything() == before
+
+
+def test_binary_and_undecodable_files_are_told_or_kept(full: Phase) -> None:
+    full.roadmap.write_bytes("## Phase 1: A\n".encode("utf-16"))
+    with pytest.raises(UsageError, match="not a text"):
+        full.changes()
+    full.roadmap.write_bytes(b"\xef\xbb\xbf## Phase 1: \xff\xfe\r\n\x0c\x85\r\n")
+    full.end()
+    assert full.roadmap.read_bytes() == (
+        b"\xef\xbb\xbf## Phase 1: \xff\xfe\r\n- [x] Complete\r\n\r\n\x0c\x85\r\n"
+    )
+    full.roadmap.write_bytes(b"x" * (5 << 20))
+    with pytest.raises(UsageError, match="larger than 4 MiB"):
+        full.changes()
+
+
+def test_a_missing_state_is_not_made_but_told(phase: Phase) -> None:
+    assert phase.end() == ["summary.md"]
+    assert not phase.state.exists()
+    assert ending_notes(phase.root) == [
+        ".opti-gsd/state.json is missing, so the phase is not noted there."
+    ]
+    phase.state.write_text("{}")
+    assert ending_notes(phase.root) == []
+
+
+def test_in_a_project_of_our_own_no_state_is_missed(own: Phase) -> None:
+    assert own.end() == ["summary.md"]
+    assert ending_notes(own.root) == []
+    assert metadata_paths(own.root, own.plan, 1) == [own.summary]
+
+
+def test_a_plan_from_elsewhere_has_its_summary_where_phases_are(own: Phase) -> None:
+    own.plan = own.plan._replace(path=own.root / "docs" / "plan.md")
+    assert [str(it.path.relative_to(own.root)) for it in own.changes(phase="01")] == [
+        ".gsd/plans/phase-1/summary.md"
+    ]
+    assert [str(it.path.relative_to(own.root)) for it in own.changes(phase=4)] == [
+        ".gsd/plans/phase-4/summary.md"
+    ]
+
+
+def test_a_plan_without_a_phase_leaves_only_its_summary(full: Phase) -> None:
+    full.loop.phase = None
+    full.plan = full.plan._replace(phase=None)
+    changes = full.changes(phase=None)
+    assert [change.path.name for change in changes] == ["summary.md"]
+    assert b"# Plan Summary" in (changes[0].after or b"")
+    assert metadata_paths(full.root, full.plan, None) == []
+
+
+def test_a_phase_that_could_be_a_path_is_refused(own: Phase) -> None:
+    own.plan = own.plan._replace(path=own.root / "plan.md")
+    for name in ("../../x", "a/b", "..", "\n"):
+        with pytest.raises(GsdError):
+            own.changes(phase=name)

@@ -1,0 +1,289 @@
+"""Markdown as people and models write it: sloppy, full of examples, and never quite XML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsd_fsm.plans.load import BrokenPlan
+from gsd_fsm.plans.markdown import read_markdown
+from gsd_fsm.plans.plan import PlanFile, Wave
+from tests.plans.test_load import broken, loaded, task
+
+AROUND = """<task id="01" wave="1">
+  <action>
+{action}
+  </action>
+  <libraries>none</libraries>
+  <verify>
+    <check type="file">a.py exists</check>
+  </verify>
+  <done>It is there.</done>
+</task>
+"""
+EXAMPLE = """<task id="{id}" reqs="{reqs}">
+  <files mode="write">
+    <file>b.py</file>
+  </files>
+  <action>
+    {task.action}
+  </action>
+  <verify>
+    {task.verify}
+  </verify>
+  <done>{task.done}</done>
+</task>"""
+
+
+def indented(text: str, by: int) -> str:
+    return "\n".join(" " * by + line if line else line for line in text.split("\n"))
+
+
+@pytest.mark.parametrize("by", [0, 2, 4, 8])
+@pytest.mark.parametrize("fence", ["```xml\n{}\n```", "~~~\n{}\n~~~", "{}", "```\n```x\n{}\n```"])
+def test_a_task_quoted_in_an_action_is_a_part_of_the_action(
+    tmp_path: Path, by: int, fence: str
+) -> None:
+    action = "Write the prompt:\n" + fence.format(EXAMPLE) + "\nand send it."
+    text = AROUND.format(action=indented(action, by)) + task("02")
+    first, second = loaded(tmp_path, text).tasks
+    assert first.action == action
+    assert (first.number, first.files, first.done) == ("01", (), "It is there.")
+    assert [check.text for check in first.checks] == ["a.py exists"]
+    assert second.number == "02"
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "Say </action> and go on.",
+        "a\n</action> is how it ends, </action>\nsays the manual",
+        "<verify>not yet</verify>\n<done>nor this</done>",
+        "Quote:\n    <files>\n    </action>\n    <done>deeper</done>",
+        "<task> elements are what a plan is made of.",
+        'use <task id="x"> here',
+        "    <task>\n    <task>\nthey are only mentioned",
+        "end each with </task>",
+        "```\n```python\n```\n~~~\n```\nwithout an end",
+        "x < y && z > 0 || $(cat <<EOF\n</x>\nEOF\n) \"'",
+        "<!-- <action> -->",
+        "<![CDATA[ a ]]> b",
+        "# Wave 9 (Sequential)",
+        "A\tB\n\n\n    C\n  D",
+    ],
+)
+def test_an_action_may_hold_anything(tmp_path: Path, action: str) -> None:
+    text = AROUND.format(action=indented(action, 4)) + task("02", 2)
+    first, second = loaded(tmp_path, text).tasks
+    assert first.action == action
+    assert (first.done, len(first.checks), second.number) == ("It is there.", 1, "02")
+
+
+lines = st.lists(
+    st.sampled_from([
+        "<action>", "</verify>", "<gap>", "<file>x</file>", "```", "```xml", "~~~", "&&", "<x", ">",
+        "<check>", "    </action>", "  <done>", "plain words", "", "$(a)", "<!--", "-->", "# Wave 3",
+        "    <task>", "    </task>", "</done>", "<libraries>", "---", "- [ ] must", '"', "'",
+    ]),
+    max_size=12,
+)  # fmt: skip
+
+
+@given(lines)
+def test_whatever_an_action_holds_its_task_stays_whole(found: list[str]) -> None:
+    action = "\n".join(["Begin", *found, "end."])
+    draft = read_markdown(AROUND.format(action=indented(action, 4)) + task("02"))
+    assert draft.problems == []
+    assert [it.number for it in draft.tasks] == ["01", "02"]
+    assert draft.tasks[0].action == action
+    assert (draft.tasks[0].done, len(draft.tasks[0].checks)) == ("It is there.", 1)
+    assert draft.waves == {}
+
+
+def test_a_task_may_stand_in_one_line(tmp_path: Path) -> None:
+    line = '<task id="0{}" wave="1"><action>Do</action><verify>look</verify><done>ok</done></task>'
+    plan = loaded(tmp_path, "\n".join(line.format(n) for n in (1, 2, 3)))
+    assert [(it.id, it.action, it.line) for it in plan.tasks] == [
+        ("T01", "Do", 1),
+        ("T02", "Do", 2),
+        ("T03", "Do", 3),
+    ]
+
+
+def test_a_task_may_end_deeper_than_it_begins_or_behind_its_last_section(tmp_path: Path) -> None:
+    deeper = task("01").replace("</task>", "  </task>")
+    behind = task("02").replace("</done>\n</task>", "</done></task>")
+    plan = loaded(tmp_path, deeper + behind + task("03") + behind.replace("02", "04"))
+    assert [it.number for it in plan.tasks] == ["01", "02", "03", "04"]
+    assert {it.done for it in plan.tasks} == {"It is there."}
+
+
+def test_tags_and_attributes_come_in_any_spelling(tmp_path: Path) -> None:
+    text = """<task
+  depends='A1 , B-2'  title="Say &quot;hi&quot; &amp; go"
+  wave=2 id = "01" type="fix" reqs="R1, R2" test_required="existing" >
+<files>
+  <file action='update'>a b.py</file><file
+    action="remove">c.py</file>
+  <file>d.py</file>
+</files>
+<test_files><file>tests/t.py</file></test_files>
+<action>  Do it.
+    Twice.</action><libraries>React Query,
+  zod</libraries>
+<verify><check type="run" cmd="test 1 -lt 2 && echo 'a > b'"/>
+<check type="shell">
+  cd x
+  make
+</check></verify><done>
+  One
+  two </done>
+<skills>one, two
+  three</skills>
+</task>
+"""
+    other = "".join(
+        f'<task id="{name}" wave="1"><action>x</action><verify>y</verify><done>z</done></task>\n'
+        for name in ("A1", "B-2")
+    )
+    found = loaded(tmp_path, other + text).tasks[2]
+    assert (found.id, found.wave, found.depends) == ("T01", 2, ("A1", "B-2"))
+    assert (found.title, found.commit_type, found.reqs) == ('Say "hi" & go', "fix", "R1, R2")
+    assert found.files == (
+        PlanFile("a b.py", "modify"),
+        PlanFile("c.py", "delete"),
+        PlanFile("d.py", ""),
+    )
+    assert (found.test_required, found.test_files) == ("existing", ("tests/t.py",))
+    assert (found.action, found.done) == ("Do it.\nTwice.", "One two")
+    assert found.libraries == ("React Query", "zod")
+    assert found.skills == ("one", "two", "three")
+    commands = [check.command for check in found.checks]
+    assert commands == ["test 1 -lt 2 && echo 'a > b'", "cd x\nmake"]
+    assert [check.text for check in found.checks] == [commands[0], "cd x make"]
+
+
+def test_elements_may_be_used_instead_of_attributes(tmp_path: Path) -> None:
+    more = "<title>One\n two</title><type>docs</type><reqs>R9</reqs><test_required>true</test_required>"
+    found = loaded(tmp_path, task("01").replace("  <files>", f"  {more}<files>")).tasks[0]
+    assert (found.title, found.commit_type, found.reqs) == ("One", "docs", "R9")
+    assert found.test_required == "true"
+    plain = task("02").replace('<file action="create">02.py</file>', "a.py,\n b.py")
+    assert loaded(tmp_path, plain).tasks[0].files == (PlanFile("a.py", ""), PlanFile("b.py", ""))
+
+
+def test_a_verify_without_checks_is_read_line_by_line(tmp_path: Path) -> None:
+    check = '<check type="file">01.py exists</check>'
+    found = loaded(tmp_path, task("01").replace(check, "\n  - Look at it\n\n  Ask & see\n")).tasks[
+        0
+    ]
+    assert [(it.kind, it.text, it.line) for it in found.checks] == [
+        ("manual", "Look at it", 5),
+        ("manual", "Ask & see", 7),
+    ]
+
+
+def test_unknown_elements_are_passed_over_with_what_is_in_them(tmp_path: Path) -> None:
+    more = "<context><action>no</action><done>no</done></context><br/><note>\n"
+    found = loaded(tmp_path, task("01").replace("  <files>", f"  {more}<files>")).tasks[0]
+    assert (found.action, found.done) == ("Write 01.", "It is there.")
+
+
+def test_examples_and_comments_between_tasks_are_no_tasks(tmp_path: Path) -> None:
+    text = (
+        f"    ````md\n```\n{task('07')}```\n    ````\n~~~\n```\n{task('08')}~~~\n"
+        f"<!-- not now\n{task('09')}-->\n<!-- nor here -->\n```inline``` code\n{task('01')}"
+    )
+    assert [it.number for it in loaded(tmp_path, text).tasks] == ["01"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("```\n" + task("01"), 1, "this code fence has no end, and hides a task"),
+        ("\n<!--\n" + task("01"), 2, "this comment has no end, and hides a task"),
+        (task("01") + "</task>\n", 7, "</task> without its <task>"),
+        (task("01").replace("</task>", "") + task("02"), 1, "<task> has no </task>"),
+        (task("01").replace('wave="1"', 'wave="1'), 1, "<task> cannot be read"),
+        (task("01").replace('id="01"', "id"), 1, "<task> cannot be read"),
+        (task("01").replace(' id="01"', ""), 1, "a task has no id"),
+        (task("01").replace("01.py exists", " "), 4, "a check that says nothing"),
+        (task("01").replace('type="file"', "type=>"), 4, "<check> cannot be read"),
+        (task("01").replace("</check>", ""), 4, "<check> has no </check>"),
+        (task("01").replace("</file>", ""), 2, "<file> has no </file>"),
+        (task("01").replace("<files>", "<done>so</done><files>"), 5, "a second <done>"),
+        ("---\nphase: a/b\n---\n" + task("01"), 1, "'a/b' is not a phase"),
+        ("---\n- x\n---\n" + task("01"), 1, "the front matter is no list of keys and values"),
+        ("---\na: &x 1\nb: *x\n---\n" + task("01"), 3, "has an alias"),
+        ("---\na: " + "[" * 99 + "\n---\n" + task("01"), 2, "too deep"),
+        ("---\n" + "a: b\n" * 9_999 + "---\n" + task("01"), 1, "larger than 16 KiB"),
+        ("---\n? [a]\n: b\n---\n" + task("01"), 2, "not valid YAML"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(
+    tmp_path: Path, text: str, line: int, what: str
+) -> None:
+    problems = broken(tmp_path, text)
+    assert any(it[0] == line and what in it[1] for it in problems), problems
+
+
+def test_the_other_problems_are_found_behind_the_first(tmp_path: Path) -> None:
+    first = task("01").replace("</task>\n", "")
+    problems = broken(tmp_path, first + task("02", depends="77") + task("03", depends="88"))
+    assert [line for line, _ in problems] == [1, 6, 12]
+
+
+@pytest.mark.parametrize(
+    ("heading", "wave"),
+    [
+        ("## Wave 2 (Sequential - Command Modifications)", (2, "Command Modifications", True)),
+        ("### Wave 2: API (v2)", (2, "API (v2)", False)),
+        ("# wave 2 – API (sequential) ##", (2, "API", True)),
+        ("## Wave 2 (Parallel: Parallel streams)", (2, "Parallel streams", False)),
+        ("## Wave 2", (2, "", False)),
+    ],
+)
+def test_headings_tell_of_waves(tmp_path: Path, heading: str, wave: tuple[int, str, bool]) -> None:
+    bare = task("01").replace(' wave="1"', "")
+    plan = loaded(tmp_path, f"{heading}\n## Another heading\n{bare}")
+    assert (plan.waves, plan.tasks[0].wave) == ((Wave(*wave),), 2)
+
+
+def test_must_haves_are_what_has_a_box_or_else_what_is_listed(tmp_path: Path) -> None:
+    boxes = (
+        "## Must Haves\n\nThese:\n- [ ] one\n  goes on\n* [x] two\n- not this\n### more\n1. [ ] 3\n"
+    )
+    text = f"{boxes}## Others\n- [ ] never\n{task('01')}- [ ] nor here\n"
+    assert loaded(tmp_path, text).must_haves == ("one goes on", "two", "3")
+    listed = f"## Must-Haves (Goal-Backward)\n- one\n- two\n{task('01')}"
+    assert loaded(tmp_path, listed).must_haves == ("one", "two")
+    front = f"---\nmust_haves:\n  truths: [a, one]\n---\n{listed}"
+    assert loaded(tmp_path, front).must_haves == ("a", "one", "two")
+
+
+def test_the_front_matter_is_taken_word_for_word(tmp_path: Path) -> None:
+    front = (
+        "---\nphase: 010\ntitle: No\nestimated_tokens: 1_0\ntask_count: 1\nwave_count: null\n...\n"
+    )
+    plan = loaded(tmp_path, front + task("01"))
+    assert (plan.phase, plan.title, plan.estimated_tokens) == (10, "No", "1_0")
+    assert plan.warnings == ("wave_count says null, but there are 1",)
+    assert loaded(tmp_path, "---\n---\n" + task("01")).phase is None
+
+
+def test_without_front_matter_the_heading_names_phase_and_title(tmp_path: Path) -> None:
+    plan = loaded(tmp_path, "# Phase 2.1: The API\n# Later\n" + task("01"))
+    assert (plan.phase, plan.title) == ("2.1", "The API")
+    assert loaded(tmp_path, "[link](x)\n# Plan of it\n" + task("01")).title == "Plan of it"
+
+
+@pytest.mark.parametrize(
+    "name", ["<a>", "</task>", "<action></action>", "```", "<check x='\"", "<task>\n", "- [ ] x\n "]
+)
+def test_a_plan_full_of_one_thing_is_read_to_its_end(tmp_path: Path, name: str) -> None:
+    for text in (name * 20_000, AROUND.format(action="x").replace("<verify>", name * 20_000)):
+        with pytest.raises(BrokenPlan):
+            loaded(tmp_path, text)
