@@ -64,6 +64,7 @@ def resumer(r: Random, story: Story) -> None:
     story("resume", _by="agent", _session="s-1")
 
 
+ENDINGS = ("iterations", "stuck", "idle", "repeated", "minutes", "retries", "oscillation")
 AGENTS = (idler, talker, failer, liar, seesaw, resumer)
 
 
@@ -107,7 +108,7 @@ def check_life(seed: int) -> None:
     assert loop.iteration == blocks + 1 <= loop.limits["max_iterations"]
     assert sum(event["type"] == "iteration" for event in story.events) == blocks + 1
     assert loop.status in LIVE
-    assert loop.pause_code in ("iterations", "stuck", "idle", "repeated", "minutes", "retries")
+    assert loop.pause_code in ENDINGS
     for task in loop.tasks.values():
         assert task["retries"] <= loop.limits["max_retries"]
 

@@ -23,6 +23,8 @@ from gsd_fsm.texts import keep, read_text, whole
 if TYPE_CHECKING:
     from gsd_fsm.results import Result
 
+MOST_FIXES = 20
+
 
 @click.command()
 @click.argument("task_id", metavar="ID")
@@ -37,14 +39,13 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
     """
     from gsd_fsm.results import read_result
 
-    result = read_result(read_text(None, file, "the output") or "")
+    result = _kept(read_result(read_text(None, file, "the output") or ""))
     journal, world = call.glance()
     require_trust(world, journal.path)
     loop = call.choose(world)
     call.loop_id = loop.id
     name = _known(loop, task_id)
-    done_before = name in loop.tasks and loop.tasks[name]["status"] == "complete"
-    if done_before and result.verdict == "complete":
+    if result.verdict == "complete" and _is_done(loop, name):
         _repeat(call, name, result)
         return
     sha = whole(commit, "the commit", 100) if commit else None
@@ -79,19 +80,45 @@ def _known(loop: Loop, given: str) -> str:
     )
 
 
+def _kept(result: Result) -> Result:
+    """The result as it may go into the journal, into a commit and onto the screen: without secrets."""
+    kept: dict[str, Any] = {
+        name: keep(it) for name, it in result._asdict().items() if isinstance(it, str)
+    }
+    issues = (
+        it._replace(severity=keep(it.severity, 100), text=keep(it.text)) for it in result.issues
+    )
+    return result._replace(
+        **kept,
+        issues=tuple(issues),
+        fixes=tuple(keep(text, 1_000) for text in result.fixes[:MOST_FIXES]),
+        options=tuple(keep(text) for text in result.options),
+    )
+
+
+def _is_done(loop: Loop, name: str) -> bool:
+    """Whether this task is complete; one that closed a gap is so until the gap comes back."""
+    is_open = name in loop.gaps and loop.gaps[name]["status"] == "open"
+    return not is_open and name in loop.tasks and loop.tasks[name]["status"] == "complete"
+
+
+def _issues(call: Call, loop: Loop, name: str, result: Result) -> Iterator[Event]:
+    for issue in result.issues:
+        yield call.event("issue", loop, {"task": name, **issue._asdict()})
+
+
 def _drafts(
     call: Call, loop: Loop, name: str, result: Result, commit: str | None
 ) -> Iterator[Event]:
-    for issue in result.issues:
-        about = {"task": name, "severity": keep(issue.severity, 100), "text": keep(issue.text)}
-        yield call.event("issue", loop, about)
     task = loop.tasks.get(name)
     is_gap = name in loop.gaps
-    if not is_gap or task is not None or result.verdict != "complete":
-        if task is None or task["status"] != "running":
-            yield call.event("task", loop, {"task": name, "status": "running"})
-    elif loop.gaps[name]["status"] != "open":
+    if is_gap and loop.gaps[name]["status"] != "open":
         raise Refused(f"gap {name} is closed already", "gsd-fsm verify")
+    yield from _issues(call, loop, name, result)
+    # A fix that succeeds at once only closes its gap; one that failed before is a task that is open.
+    is_task = not is_gap or result.verdict != "complete" or name in open_tasks(loop)
+    if is_task and (task is None or task["status"] != "running"):
+        yield call.event("task", loop, {"task": name, "status": "running"})
     if result.verdict == "failed":
         error = f"{result.reason}\n\n{result.details}".strip()
         yield call.event(
@@ -113,10 +140,10 @@ def _drafts(
         if result.details:
             done["summary"] = keep(result.details, 2_000)
         if result.fixes:
-            done["fixes"] = [keep(text, 1_000) for text in result.fixes[:20]]
-        if not is_gap or task is not None:
+            done["fixes"] = list(result.fixes)
+        if is_task:
             yield call.event("task", loop, done)
-        if is_gap and loop.gaps[name]["status"] == "open":
+        if is_gap:
             yield call.event("gap", loop, {"action": "closed", "gap": name})
 
 
@@ -129,18 +156,7 @@ def _rehearse(world: World, drafts: Iterator[Event]) -> None:
 
 def _repeat(call: Call, name: str, result: Result) -> None:
     """A task that is complete already: only what is new in the report is kept."""
-
-    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
-        return [
-            call.event(
-                "issue",
-                loop,
-                {"task": name, "severity": keep(it.severity, 100), "text": keep(it.text)},
-            )
-            for it in result.issues
-        ]
-
-    journal, loop = call.append(build)
+    journal, loop = call.append(lambda loop, _world, _now: _issues(call, loop, name, result))
     facts = {"task": name, "verdict": "complete", "commit": loop.tasks[name]["commit"], "tag": None}
     call.acknowledge(journal, loop, f"Task {name} was complete already.", **facts)
 

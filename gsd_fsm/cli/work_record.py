@@ -41,7 +41,8 @@ def _commit(
     brief = result.details[:2_000]
     if name in loop.gaps:
         gap = loop.gaps[name]
-        paths = [gap["file"]] if gap["file"] else list(result.files)
+        # An orphan is fixed in its parent: what the fix says it changed belongs to it too.
+        paths = [*result.files, *([gap["file"]] if gap["file"] else ())]
         message = fix_message(loop.phase, name, gap["description"], brief, trailer)
         return repository.commit([project / path for path in paths], message)
     if has_changed(project, loop):

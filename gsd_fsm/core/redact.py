@@ -153,7 +153,7 @@ export set setx const let var final val static private public env arg readonly l
 str auto my our define default and
 """
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-_ROUNDS = 4  # a mark may uncover a neighbour; more rounds only serve a text made to need them
+_ROUNDS = 16  # a mark may uncover a neighbour; more rounds only serve a text made to need them
 
 
 class _Redactor:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsd_fsm.cli import COMMANDS
+from tests.cli.conftest import git
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -247,12 +248,28 @@ JSON_STORY = (
     *("note n", "mode yolo", "wait q", "answer a", "pause", "resume", "task T1 complete", "why"),
     *("init --yes", "doctor", "uninstall --yes", "hook --path", "simulate script.txt"),
     *("complete", "replay", "fsck", "graph", "config", "ps", "trust", "start goal g", "cancel"),
+    *("plan show --plan plan.md", "plan check --plan plan.md", "plan graph --plan plan.md"),
+    *("start verify --plan plan.md", "verify", "start execute --plan plan.md --mode yolo"),
+    *("next", "next T01", "tdd T01", "report T01 --file report.txt", "rollback pre", "complete"),
 )
+PLAN = """---
+phase: 1
+---
+<task id="01" wave="1" test_required="true">
+<files><file>code.py</file></files><action>x</action>
+<verify><check type="file">code.py</check></verify><done>y</done>
+</task>
+"""
 
 
-def test_every_command_prints_exactly_one_json_object(here: Here) -> None:
+def test_every_command_prints_exactly_one_json_object(repository: Here) -> None:
+    here = repository
     assert {line.split()[0] for line in JSON_STORY} == set(COMMANDS)
     (here.root / "script.txt").write_text("start goal g\n")
+    (here.root / "plan.md").write_text(PLAN)
+    (here.root / "report.txt").write_text("TASK COMPLETE\n")
+    git(here.root, "add", ".")
+    git(here.root, "commit", "-qm", "all of it")
     appended = 0
     for line in JSON_STORY:
         answer = here.ok(*line.split(), "--json")
@@ -265,7 +282,7 @@ def test_every_command_prints_exactly_one_json_object(here: Here) -> None:
             assert list(found)[:4] == ["loop", "seq", "status", "head"], line
             assert found["head"].startswith(f"{found['seq']}:")
             assert found["seq"] == len(here.lines())
-    assert appended == 27
+    assert appended == 33
 
 
 def test_next_names_the_project_it_was_asked_about(here: Here, tmp_path: Path) -> None:

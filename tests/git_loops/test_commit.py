@@ -97,12 +97,14 @@ def test_a_directory_stands_for_all_that_changed_in_it(repo, repository):
 
 @posix_only
 def test_paths_of_any_shape_are_committed_and_match_nothing_else(repo, repository):
-    names = [" blank ", "-dash", "--all", "new\nline", '"quoted"', "ü", "tab\t", "*", "[ab]", "a\\b",
+    names = [" blank ", "-dash", "--all", "new\nline", '"quoted"', "ü", "tab\t", "*", "[Ab]", "a\\b",
              ":(top)", ":/", "!x", "\udcff"]  # fmt: skip
-    for name in (*names, "a", "b", "x"):
+    for name in ("A", "b", "x"):
+        commit(repo, name)
+    for name in (*names, "A", "b", "x"):
         (repo / name).write_text("new")
     repository.commit(names, "feat: odd")
-    assert sorted(status(repo)) == ["?? a", "?? b", "?? x"]
+    assert sorted(status(repo)) == [" M A", " M b", " M x"]
     assert len(files_of(repo)) == len(names)
 
 
@@ -161,7 +163,8 @@ def test_a_linked_work_tree_commits_to_its_own_branch(repo, tmp_path):
 def test_files_of_a_repository_inside_are_left_to_it(repo, repository):
     new_repository(repo / "nested")
     (repo / "nested" / "new").write_text("new")
-    assert repository.commit(["nested/new", "nested"], "feat: nested") is None
+    for paths in (["nested/new"], ["nested"], ["nested/new", "nested/"]):
+        assert repository.commit(paths, "feat: nested") is None
     assert git(repo, "ls-files", "nested") == ""
 
 

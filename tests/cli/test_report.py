@@ -1,0 +1,275 @@
+"""`report`: every verdict and what becomes of it, and reports that change nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import AGENT, Here
+from tests.cli.test_planned import YOLO, done, say, write_plan
+from tests.cli.test_verify import FILE, begin, gaps_found
+
+SECRET = "ghp_" + "a1B2" * 9
+COMPLETE = """All good.
+
+TASK COMPLETE
+Files modified: 01.py
+AUTO-FIX: added a missing import
+AUTO-FIX: spelt a name right
+NEW ISSUE: [High] the login leaks
+NEW ISSUE: a typo in the manual
+"""
+FAILED = """TASK FAILED: the parser loops
+Root cause: no progress at a blank
+Suggested Fix: skip blanks first
+
+  File "01.py", line 3
+"""
+ASKS = """CHECKPOINT: Which store?
+Options:
+A) sqlite
+B) files
+Recommendation: B
+"""
+
+
+@pytest.fixture
+def planned(here: Here) -> Here:
+    write_plan(here)
+    here.ok(*YOLO)
+    return here
+
+
+def events(here: Here, since: int) -> list[tuple[str, str, Any]]:
+    return [(event["type"], event["by"], event["data"]) for event in here.lines()[since:]]
+
+
+def reported(here: Here, name: str, words: str, **how: Any) -> list[tuple[str, str, Any]]:
+    """What one report appends."""
+    since = len(here.lines())
+    say(here, name, words, **how)
+    return events(here, since)
+
+
+def test_a_complete_task_leaves_its_issues_its_fixes_and_its_summary(planned: Here) -> None:
+    first, second, running, complete = reported(planned, "01", COMPLETE, env=AGENT)
+    issue = {"task": "T01", "severity": "high", "text": "the login leaks"}
+    assert first == ("issue", "agent", issue)
+    assert second[2]["severity"] == "unspecified"
+    assert running == ("task", "agent", {"task": "T01", "status": "running"})
+    assert complete[:2] == ("task", "agent")
+    assert complete[2] == {
+        "task": "T01",
+        "status": "complete",
+        "summary": "All good.",
+        "fixes": ["added a missing import", "spelt a name right"],
+    }
+
+
+def test_a_running_task_is_not_begun_again(planned: Here) -> None:
+    planned.ok("task", "T01", "running")
+    appended = reported(planned, "T01", "TASK COMPLETE")
+    assert appended == [("task", "human", {"task": "T01", "status": "complete"})]
+
+
+def test_a_failed_task_leaves_its_reason_its_cause_and_its_fix(planned: Here) -> None:
+    running, failure = reported(planned, "T01", FAILED)
+    assert running[2] == {"task": "T01", "status": "running"}
+    kind, by, data = failure
+    assert (kind, by, data["task"], data["class"]) == ("failure", "human", "T01", "logic")
+    assert data["error"] == 'the parser loops\n\nFile "01.py", line 3'
+    assert data["analysis"] == "no progress at a blank"
+    assert data["fix"] == "skip blanks first"
+    assert planned.status()["task_retries"]["T01"] == 1
+
+
+def test_a_checkpoint_waits_with_its_options(planned: Here) -> None:
+    _, task, wait = reported(planned, "T01", ASKS)
+    question = "Which store?\nA) sqlite\nB) files\nRecommendation: B"
+    assert task == (
+        "task", "human", {"task": "T01", "status": "checkpoint", "question": question},
+    )  # fmt: skip
+    assert wait[:2] == ("wait", "cli")
+    assert wait[2]["question"] == f"Task T01 needs a decision: {question}"
+
+
+def test_a_checkpoint_is_shown_with_what_is_done_and_how_to_answer(planned: Here) -> None:
+    done(planned, "T01")
+    shown = planned.ok("report", "T02", stdin=ASKS.encode()).out
+    assert "## Checkpoint: Which store?" in shown
+    assert "**Completed:** T01 (1 of 4 tasks)" in shown
+    assert "**Options:**\nA) sqlite\nB) files" in shown
+    assert "**Recommendation:** B" in shown
+    assert "answer TEXT" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("TASK COMPLETE\nTASK FAILED: no", "has 2 verdicts: TASK COMPLETE at line 1"),
+        ("I think that it is done.", "has no verdict"),
+        ("```\nTASK COMPLETE\n```", "it is in a code fence"),
+        ("", "the report is empty"),
+        ("TASK FAILED:", "has nothing after it"),
+        ("\x00\x01\x02 TASK COMPLETE", "the report"),
+    ],
+)
+def test_what_is_no_report_changes_nothing(planned: Here, words: str, said: str) -> None:
+    answer = planned.refused(2, "report", "T01", stdin=words.encode())
+    assert said in answer.err
+    assert "TASK COMPLETE, TASK FAILED: reason, CHECKPOINT: decision" in answer.err or "\0" in words
+
+
+def test_binary_output_is_no_report(planned: Here) -> None:
+    planned.refused(2, "report", "T01", stdin=bytes(range(256)) * 40)
+
+
+def test_an_unknown_task_is_refused_and_the_open_ones_are_named(planned: Here) -> None:
+    answer = planned.refused(2, "report", "T99", stdin=b"TASK COMPLETE")
+    assert "has no task or gap T99" in answer.err
+    assert "open: T01, T02, T03, T04" in answer.err
+
+
+def test_a_task_whose_dependencies_are_open_is_refused(planned: Here) -> None:
+    for words in (b"TASK COMPLETE", b"TASK FAILED: x", b"CHECKPOINT: x"):
+        answer = planned.refused(4, "report", "T04", stdin=words)
+        assert "task T04 depends on T01" in answer.err
+
+
+def test_of_a_second_report_only_the_issues_are_kept(planned: Here) -> None:
+    say(planned, "T01", "TASK COMPLETE\n", env=AGENT)
+    assert reported(planned, "T01", "TASK COMPLETE") == []
+    again = reported(planned, "T01", "TASK COMPLETE\nNEW ISSUE: [low] late")
+    assert again == [("issue", "human", {"task": "T01", "severity": "low", "text": "late"})]
+    assert (
+        "Task T01 was complete already" in planned.ok("report", "T01", stdin=b"TASK COMPLETE").out
+    )
+    for words in (b"TASK FAILED: after all", b"CHECKPOINT: hm"):
+        answer = planned.refused(4, "report", "T01", stdin=words)
+        assert "task T01 is complete" in answer.err
+
+
+def test_blocking_words_pause_at_once_and_transient_ones_at_the_second_time(planned: Here) -> None:
+    say(planned, "T01", "TASK FAILED: connection reset by peer")
+    assert planned.status()["status"] == "retrying"
+    answer = say(planned, "T01", "TASK FAILED: connection reset by peer")
+    assert answer["status"] == "paused"
+    assert planned.status()["pause_code"] == "retries"
+    planned.ok("resume", "--add-retries", "1")
+    answer = say(planned, "T02", "TASK FAILED: no space left on device")
+    assert answer["status"] == "paused"
+    assert planned.status()["pause_code"] == "blocking"
+    assert planned.status()["pause_reason"] == "Task T02 failed with a blocking error"
+
+
+def test_spent_retries_pause_with_everything_a_human_needs(planned: Here) -> None:
+    done(planned, "T02")
+    for number in (1, 2, 3):
+        words = f"TASK FAILED: way {number}\nSuggested Fix: other than {number}"
+        shown = planned.ok("report", "T01", stdin=words.encode()).out
+        assert f"Retry {number} of 3." in shown
+        assert "next" in shown
+    shown = planned.ok("report", "T01", stdin=b"TASK FAILED: way 4\nRoot cause: a circle").out
+    assert "Task T01 failed after 3 retries." in shown
+    assert planned.status()["pause_reason"] == "Task T01 failed after 3 retries"
+    assert "## Task T01 Failed" in shown
+    assert "- [x] T02" in shown
+    assert "- [ ] T01: Write 01. (failed)" in shown
+    for error in ("way 2", "way 3", "way 4", "a circle", "other than 3"):
+        assert error in shown
+    assert "**Attempts:** 3 of 3 retries used" in shown
+    assert "Execution paused." in shown
+    assert "resume --add-retries 1" in shown
+    answer = planned.refused(4, "report", "T01", stdin=b"TASK COMPLETE")
+    assert "is paused" in answer.err
+
+
+def test_the_answer_for_scripts(planned: Here) -> None:
+    answer = say(planned, "T01", "TASK COMPLETE")
+    lines = planned.lines()
+    assert answer == {
+        "loop": lines[1]["loop"],
+        "seq": len(lines),
+        "status": "running",
+        "head": f"{len(lines)}:{lines[-1]['sum']}",
+        "task": "T01",
+        "verdict": "complete",
+        "commit": None,
+        "tag": None,
+    }
+    assert say(planned, "T02", "CHECKPOINT: hm")["verdict"] == "checkpoint"
+    assert say(planned, "T02", "TASK COMPLETE", 4)["exit_code"] == 4
+
+
+def test_a_commit_that_the_agent_made_is_kept(planned: Here) -> None:
+    answer = planned.ok(
+        "report", "T01", "--commit", "abc1234", "--json", stdin=b"TASK COMPLETE"
+    ).json
+    assert answer["commit"] == "abc1234"
+    assert planned.status()["tasks"][0]["commit"] == "abc1234"
+
+
+def test_a_report_may_lie_in_a_file(planned: Here, tmp_path: Path) -> None:
+    path = tmp_path / "output.txt"
+    path.write_bytes(b"\xef\xbb\xbf" + COMPLETE.replace("\n", "\r\n").encode())
+    planned.ok("report", "T01", "--file", str(path))
+    assert planned.status()["tasks"][0]["status"] == "complete"
+    answer = planned.refused(2, "report", "T02", "--file", str(tmp_path))
+    assert "is not a file" in answer.err
+
+
+def test_secrets_in_a_report_reach_neither_journal_nor_screen(planned: Here) -> None:
+    for name, words in (
+        ("T01", f"TASK COMPLETE\nNEW ISSUE: token {SECRET}\nAUTO-FIX: {SECRET}\n\nused {SECRET}"),
+        ("T02", f"TASK FAILED: {SECRET}\nRoot cause: {SECRET}\nSuggested Fix: {SECRET}"),
+        ("T02", f"CHECKPOINT: use {SECRET}?\nOptions:\nA) {SECRET}\nRecommendation: {SECRET}"),
+    ):
+        answer = planned.ok("report", name, stdin=words.encode())
+        assert SECRET not in planned.journal.read_text()
+        assert SECRET not in answer.out + answer.err
+
+
+def test_a_question_waits_until_everything_that_runs_has_reported(here: Here) -> None:
+    write_plan(here)
+    here.ok("start", "execute", "--phase", "1", "--mode", "interactive")
+    here.ok("answer", "y")
+    here.ok("task", "T01", "running")
+    here.ok("task", "T02", "running")
+    assert say(here, "T01", "TASK FAILED: no")["status"] == "retrying"
+    assert say(here, "T02", "TASK COMPLETE")["status"] == "waiting"
+    assert here.status()["next"].startswith("A human must answer: Task T01 failed. Retry?")
+
+
+def test_a_gap_is_closed_by_the_report_of_its_fix(here: Here) -> None:
+    begin(here, FILE)
+    gaps_found(here)
+    closed = reported(here, "G1", "TASK COMPLETE")
+    assert closed == [("gap", "human", {"action": "closed", "gap": "G1"})]
+    for words in (b"TASK COMPLETE", b"TASK FAILED: hm", b"CHECKPOINT: hm"):
+        answer = here.refused(4, "report", "G1", stdin=words)
+        assert "gap G1 is closed already" in answer.err
+
+
+def test_a_fix_that_fails_is_retried_and_then_closes_its_gap(here: Here) -> None:
+    begin(here, FILE)
+    gaps_found(here)
+    say(here, "G1", "TASK FAILED: the file is locked")
+    assert here.status()["task_retries"] == {"G1": 1}
+    assert here.status()["status"] == "retrying"
+    assert "Gap G1 is closed" in here.ok("report", "G1", stdin=b"TASK COMPLETE").out
+    gaps = {gap["id"]: gap["status"] for gap in here.status()["gaps"]}
+    assert gaps["G1"] == "closed"
+    assert here.status()["status"] == "fixing"
+
+
+def test_a_gap_that_came_back_can_be_closed_again(here: Here) -> None:
+    begin(here, FILE)
+    gaps_found(here)
+    say(here, "G1", "TASK FAILED: not yet")
+    say(here, "G1", "TASK COMPLETE")
+    gaps_found(here)
+    assert here.status()["gaps"][0]["status"] == "open"
+    say(here, "G1", "TASK COMPLETE")
+    assert here.status()["gaps"][0]["status"] == "closed"
