@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import shutil
 import stat
+from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import NamedTuple
 
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.places import real_path, state_directory
+from gsd_fsm.files import Change, carry_out, content_of
 from gsd_fsm.plans.plan import PlanTask
 
 GOALS = {
@@ -73,41 +74,52 @@ def changed(project: Path, locked: dict[str, str | None]) -> list[str]:
 
 
 class Copies:
-    """The implementation as it was when its tests first passed: the way back from a refactoring."""
+    """The implementation as it was when its tests last passed: the way back from a refactoring."""
 
     def __init__(self, gsd: str, loop_id: str, task_id: str) -> None:
         kept = Path(state_directory()) / "tdd"
-        self.place = kept / f"{digest_of(real_path(gsd))}-{loop_id}-{task_id}"
+        self.path = kept / f"{digest_of(real_path(gsd))}-{loop_id}-{task_id}.json"
 
     def save(self, project: Path, paths: tuple[str, ...]) -> None:
-        self.drop()
-        self.place.mkdir(mode=0o700, parents=True)
-        for number, path in enumerate(paths):
-            content = _content(project / path)
-            if content is not None:
-                copy = self.place / str(number)
-                copy.touch(mode=0o600)
-                copy.write_bytes(content)
+        import json
 
-    def restore(self, project: Path, paths: tuple[str, ...]) -> list[str]:
-        """Put every file back; those that were really changed."""
-        if not self.place.is_dir():
-            return []
-        undone = []
-        for number, name in enumerate(paths):
-            path, kept = project / name, _content(self.place / str(number))
-            if kept == _content(path) or path.is_symlink():
-                continue  # a link may lead out of the project: what is behind it is not ours
-            if kept is None:
-                path.unlink()
-            else:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(kept)
-            undone.append(name)
-        return undone
+        # In one step: half of the files would be a way back that deletes the other half.
+        kept = json.dumps({path: _copy(project / path) for path in paths})
+        carry_out(Change(self.path, content_of(self.path), kept.encode("ascii"), private=True))
+
+    def restore(self, project: Path) -> list[str] | None:
+        """Put every file back; those that were really changed. None where there is no way back."""
+        import json
+
+        try:
+            kept = json.loads(self.path.read_bytes())
+        except (OSError, ValueError):
+            return None
+        return [name for name, copy in kept.items() if _put_back(project / name, copy)]
 
     def drop(self) -> None:
         with contextlib.suppress(OSError):
-            shutil.rmtree(self.place)
-        with contextlib.suppress(OSError):
-            self.place.parent.rmdir()
+            self.path.unlink()
+            self.path.parent.rmdir()
+
+
+def _copy(path: Path) -> tuple[int, str] | None:
+    """Mode and content of a file; None for one that is not there or is no file."""
+    content = _content(path)
+    if content is None:
+        return None
+    return stat.S_IMODE(path.stat().st_mode), b64encode(content).decode("ascii")
+
+
+def _put_back(path: Path, copy: tuple[int, str] | None) -> bool:
+    """Whether the file had to be changed to be what it was."""
+    content = None if copy is None else b64decode(copy[1])
+    if content == _content(path) or path.is_symlink():
+        return False  # a link may lead out of the project: what is behind it is not ours
+    if copy is None or content is None:
+        path.unlink()
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(copy[0])
+    return True

@@ -22,6 +22,9 @@ from gsd_fsm.core.fold import World
 from gsd_fsm.core.reader import into_fold
 from gsd_fsm.core.scan import Position, scan
 from gsd_fsm.core.table import ACTIVE, LIVE, ROWS, STATUSES
+from tests.cli.conftest import Here, here
+
+__all__ = ["here"]
 
 ROOT = Path(__file__).parents[1]
 NAMED = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
@@ -95,7 +98,7 @@ def test_every_test_that_is_named_exists(page: Path) -> None:
 def test_every_promise_and_every_fault_of_the_matrix_names_a_test() -> None:
     text = text_of("docs/guarantees.md")
     promises = re.findall(r"^### \d+\. .*\n((?:.*\n)*?)(?=^##)", text, re.MULTILINE)
-    assert len(promises) == 14
+    assert len(promises) == 18
     for promise in promises:
         assert "::test_" in promise, promise
     rows = rows_under("docs/guarantees.md", "fault | injected by | test")
@@ -261,3 +264,28 @@ def test_every_module_stands_on_the_map() -> None:
     real = {str(path.relative_to(ROOT)) for path in (ROOT / "gsd_fsm").rglob("*.py")}
     assert {path for path in told if path.startswith("gsd_fsm/")} == real
     assert all(row[1] for row in rows)
+
+
+def test_every_rule_of_planned_loops_names_its_source_and_a_test() -> None:
+    rows = rows_under("docs/loops.md", "rule | from | gsd-fsm | test")
+    assert len(rows) > 100
+    for rule, source, ours, test in rows:
+        assert rule, rule
+        assert ours, rule
+        assert source in {"plan", "command", "both", "neither"}, rule
+        assert "::test_" in test, rule
+
+
+@pytest.mark.parametrize("form", ["markdown", "json"])
+def test_the_plans_of_the_page_are_carried_out_and_proven(form: str, here: Here) -> None:
+    (here.root / "plan").write_text(fenced("docs/loops.md", form)[0])
+    here.ok("plan", "check", "--plan", "plan")
+    here.ok("start", "execute", "--plan", "plan", "--mode", "yolo")
+    (here.root / "hello.py").write_text('print("hello")\n')
+    (here.root / "README").write_text("python3 hello.py\n")
+    for number in ("01", "02"):
+        assert [it["id"] for it in here.ok("next", "--json").json["tasks"]] == [f"T{number}"]
+        here.ok("report", number, stdin=b"TASK COMPLETE\n")
+    assert "## Phase 1 Complete!" in here.ok("complete").out
+    here.ok("start", "verify", "--plan", "plan")
+    assert len(here.ok("verify", "--json").json["checks"]) == 3

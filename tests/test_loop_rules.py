@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.journal import Journal
 from tests.cli.conftest import AGENT, Here, here, repository
 from tests.cli.test_planned import PLAN, YOLO, done, ready, say, write_plan
 from tests.git_rig import git
@@ -283,3 +285,12 @@ def test_the_orchestrator_is_told_where_a_prompt_is_and_not_the_prompt(here: Her
     assert "next T01" in told
     assert len(told) < 1_000
     assert len(here.ok("next", "T01").out) > 20_000
+
+
+def test_a_plan_of_which_a_part_was_never_recorded_cannot_complete(here: Here) -> None:
+    write_plan(here)
+    here.ok(*YOLO)
+    more = draft("plan", here.status()["loop"], "cli", {"count": 5})  # and then it was killed
+    Journal(str(here.gsd)).transact(lambda _world, _now: [more])
+    done(here, "T01", "T02", "T03", "T04")
+    assert "only 4 of the 5 tasks of the plan are recorded" in here.refused(4, "complete").err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import click
@@ -16,6 +17,8 @@ from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.question import may_decline
 from gsd_fsm.texts import keep, read_text
 
+NO = re.compile(r"\W*(?:n|no|nope)\b", re.IGNORECASE)
+
 
 @click.command()
 @click.argument("text", required=False)
@@ -27,12 +30,8 @@ def answer(call: Call, *, text: str | None, file: str | None) -> None:
     if words is None:
         raise UsageError("an answer needs its text", "gsd-fsm answer TEXT")
     text = keep(words, 4_000)
-    declined = (
-        text.lower().lstrip().startswith(("n ", "no ", "n,", "no,", "n.", "no.", "no!", "no:"))
-    )
-    declined = declined or text.lower().strip() in ("n", "no")
-
-    branch = _take_branch(call, declined)
+    declined = NO.match(text) is not None
+    branch = take_branch(call, declined)
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         # A no to the engine's own question must not be overrun.
@@ -51,12 +50,13 @@ def answer(call: Call, *, text: str | None, file: str | None) -> None:
     call.acknowledge(journal, loop, f"Answered.{branch}{asked}")
 
 
-def _take_branch(call: Call, declined: bool) -> str:
+def take_branch(call: Call, declined: bool) -> str:
     """Go to the branch that was asked about; what is to be said of it."""
     journal, world = call.glance()
     loop = call.choose(world)
     about, _, branch = (loop.asked or "").partition(":")
-    if about != "branch" or (call.caller.by == "agent" and not loop.prompted):
+    may_answer = loop.status == "waiting" and (call.caller.by == "human" or loop.prompted)
+    if about != "branch" or not may_answer:
         return ""
     require_trust(world, journal.path)
     from gsd_fsm.repository.repo import Repository

@@ -6,6 +6,8 @@ from typing import Any
 
 from gsd_fsm.cli.call import Call
 from gsd_fsm.cli.planned import project_of, values
+from gsd_fsm.cli.voice import warn
+from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, is_planned
 from gsd_fsm.core.table import ACTIVE
@@ -22,15 +24,22 @@ def open_gate(call: Call, journal: Journal, loop: Loop) -> None:
 def set_checkpoint(
     call: Call, journal: Journal, loop: Loop, name: str, task: str | None = None
 ) -> str | None:
-    """Tag the commit that is checked out and journal that; the tag, None where git has none to tag."""
+    """Tag the commit that is checked out and journal that; the tag, None where git has none to tag.
+
+    What it marks is recorded already: that git refuses is told, and is no failure.
+    """
     if not is_planned(loop) or loop.phase is None or not values(journal)["checkpoints"]:
         return None
     from gsd_fsm.repository.checkpoints import checkpoint_tag
     from gsd_fsm.repository.repo import Repository
 
-    repository = Repository.around(project_of(journal))
     tag = checkpoint_tag(loop.phase, name)
-    commit = repository.tag(tag) if repository else None
+    try:
+        repository = Repository.around(project_of(journal))
+        commit = repository.tag(tag) if repository else None
+    except GsdError as error:
+        warn(f"no checkpoint {tag} was set: {error.message}")
+        return None
     if commit is None:
         return None
     data: dict[str, Any] = {"name": tag, "commit": commit, **({"task": task} if task else {})}

@@ -7,8 +7,11 @@ from typing import Any
 
 import click
 
+from gsd_fsm.cli.answer import take_branch
 from gsd_fsm.cli.call import COUNT, Amount, Call, Event, verb
 from gsd_fsm.cli.checkpoints import open_gate
+from gsd_fsm.cli.plan_change import accepts_change
+from gsd_fsm.cli.planned import asks
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import spent_limit
@@ -91,9 +94,15 @@ def mode(call: Call, *, name: str) -> None:
                 "ask the user, and go on once they have said so",
             )
         yield call.event("mode", loop, {"mode": name})
-        if name == "yolo" and loop.status == "waiting" and may_decline(loop.asked):
+        answers = branch or (name == "yolo" and may_decline(loop.asked))
+        if answers and loop.status == "waiting":
             yield call.event("answer", loop, {"text": "go on without asking"})
+            if branch:
+                yield from accepts_change(call, loop)
+        yield from asks(call, loop)
 
+    branch = take_branch(call, declined=False) if name == "yolo" else ""
     journal, loop = call.append(build)
     open_gate(call, journal, loop)
-    call.acknowledge(journal, loop, f"Mode {name}.")
+    asked = f" {loop.question}" if loop.status == "waiting" else ""
+    call.acknowledge(journal, loop, f"Mode {name}.{branch}{asked}")

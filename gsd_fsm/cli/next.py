@@ -76,7 +76,7 @@ class _Work:
         self.settings = values(journal)
         self.run = f"{call.command} --loop {loop.id}"
         self.head = head(journal)
-        self._known: tuple[Any, Any] | None = None
+        self._sources: Any = None
 
     def items(self, *, prompts: bool) -> list[dict[str, Any]]:
         """Everything that can start now; nothing while the loop stands still."""
@@ -84,10 +84,11 @@ class _Work:
             return []
         if self.loop.kind == "verify":
             return [self._gap(gap_id) for gap_id in open_gaps(self.loop)]
-        if has_changed(self.project, self.loop):
-            self._sources()  # which tells so
+        ready = ready_tasks(self.loop)
+        if prompts or has_changed(self.project, self.loop):
+            self._read(ready)
         build = self._task if prompts else self._brief
-        return [build(task_id) for task_id in ready_tasks(self.loop)]
+        return [build(task_id) for task_id in ready]
 
     def running(self) -> list[dict[str, Any]]:
         return [
@@ -108,6 +109,7 @@ class _Work:
             raise UsageError(f"loop {self.loop.id} has no task or gap {name}", f"open: {known}")
         if task_id not in open_tasks(self.loop):
             raise Refused(f"task {task_id} is {self.loop.tasks[task_id]['status']}", "gsd-fsm next")
+        self._read([task_id])
         return self._task(task_id)
 
     def _brief(self, task_id: str) -> dict[str, Any]:
@@ -133,7 +135,7 @@ class _Work:
     def _task(self, task_id: str) -> dict[str, Any]:
         from gsd_fsm.subagents.prompt import description, task_prompt
 
-        plan, context = self._sources()
+        plan, context = self._sources
         task: PlanTask | None = plan.task(task_id)
         if task is None:
             raise Refused(f"the plan has no task {task_id}", f"{self.run} task {task_id} skipped")
@@ -148,7 +150,7 @@ class _Work:
             nonce=self._nonce(task_id),
         )
         item = self._item(task_id, description(self.loop.phase, task_id, task.title), prompt)
-        return {**item, "wave": task.wave, "attempt": state["retries"] + 1}
+        return {**item, "wave": state["wave"], "attempt": state["retries"] + 1}
 
     def _gap(self, gap_id: str) -> dict[str, Any]:
         from gsd_fsm.verification.strategy import gap_description, gap_prompt
@@ -162,10 +164,9 @@ class _Work:
         """What the author of a quotation cannot know, and the same as long as nothing happens."""
         return digest_of(f"{self.head} {name}")
 
-    def _sources(self) -> tuple[Any, Any]:
-        if self._known is None:
-            from gsd_fsm.subagents.context import read_context
+    def _read(self, wanted: list[str]) -> None:
+        """Read these tasks of the plan, and what the project says to whoever works in it."""
+        from gsd_fsm.subagents.context import read_context
 
-            plan = frozen_plan(self.project, self.loop)
-            self._known = (plan, read_context(self.project, self.settings))
-        return self._known
+        plan = frozen_plan(self.project, self.loop, wanted)
+        self._sources = (plan, read_context(self.project, self.settings))

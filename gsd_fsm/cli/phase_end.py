@@ -7,7 +7,9 @@ from typing import Any
 from gsd_fsm.cli.call import Call
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.planned import frozen_plan, project_of, values
+from gsd_fsm.cli.voice import warn
 from gsd_fsm.core.clock import now_ms, to_iso
+from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.files import Change, carry_out
@@ -43,10 +45,13 @@ class PhaseEnd:
         from gsd_fsm.repository.messages import metadata_message
         from gsd_fsm.repository.repo import Repository
 
-        repository = Repository.around(self.project)
-        if repository is not None:
-            paths = metadata_paths(self.project, self.plan, self.phase)
-            repository.commit(paths, metadata_message(self.phase))
+        try:
+            repository = Repository.around(self.project)
+            if repository is not None:
+                paths = metadata_paths(self.project, self.plan, self.phase)
+                repository.commit(paths, metadata_message(self.phase))
+        except GsdError as error:
+            warn(f"the documents of the phase are not committed: {error.message}")
 
     def facts(self, loop: Loop) -> dict[str, Any]:
         return {"tag": self.tag, "written": self.written, "report": self.report(loop)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.cli.call import Call, Event
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gsd_fsm.plans.plan import Plan
+    from gsd_fsm.repository.repo import Repository
 
 # Every verb loads this file: what only planned loops need is imported where they need it.
 
@@ -54,11 +55,11 @@ def has_changed(project: Path, loop: Loop) -> bool:
     return bool(hashlib.sha256(content).hexdigest()[:16] != loop.plan["digest"])
 
 
-def frozen_plan(project: Path, loop: Loop) -> Plan:
-    """The plan of this loop; Refused if it was changed since it was frozen."""
+def frozen_plan(project: Path, loop: Loop, only: Collection[str] | None = None) -> Plan:
+    """The plan of this loop, or these tasks of it; Refused if it was changed since it was frozen."""
     from gsd_fsm.plans.load import load_plan
 
-    plan = load_plan(plan_path(project, loop))
+    plan = load_plan(plan_path(project, loop), only)
     if plan.digest != loop.plan["digest"]:
         raise Refused(
             f"{plan.path} was changed after loop {loop.id} began with it",
@@ -81,6 +82,17 @@ def planned_commands(journal: Journal, loop: Loop) -> list[str]:
     return found + [
         text for name, text in values(journal).items() if name.startswith("ci_") and text
     ]
+
+
+def repository_of(journal: Journal) -> Repository | None:
+    """The git repository here; None where there is none, or git will have nothing to do with it."""
+    from gsd_fsm.core.errors import GsdError
+    from gsd_fsm.repository.repo import Repository
+
+    try:
+        return Repository.around(project_of(journal))
+    except GsdError:
+        return None
 
 
 def notices_change(call: Call, loop: Loop) -> Iterator[Event]:

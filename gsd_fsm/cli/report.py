@@ -11,7 +11,7 @@ from gsd_fsm.cli.call import Call, Event, require_trust, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
 from gsd_fsm.cli.planned import follows
-from gsd_fsm.cli.work_record import commit_work
+from gsd_fsm.cli.work_record import commit_work, forget_copies
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
@@ -61,6 +61,7 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
     tag = None
     if result.verdict == "complete" and name in loop.tasks and loop.kind == "execute":
         tag = set_checkpoint(call, journal, loop, name, name)
+        forget_copies(journal, loop, name)
     facts = {"task": name, "verdict": result.verdict, "commit": sha, "tag": tag}
     call.acknowledge(journal, loop, _words(loop, name, result, sha), **facts)
     _tell_more(call, loop, name, result)

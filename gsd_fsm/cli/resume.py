@@ -10,7 +10,7 @@ import click
 from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, Event, verb
 from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
-from gsd_fsm.cli.planned import asks, project_of
+from gsd_fsm.cli.planned import asks, repository_of
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, is_planned
@@ -83,14 +83,12 @@ def resume(call: Call, **more: float | None) -> None:
 
 def _interrupted(journal: Journal, loop: Loop) -> dict[str, Any]:
     """What was under way, and whether what was done before is still there."""
-    from gsd_fsm.repository.repo import Repository
-
     running = [
         {"task": name, "ref": loop.tasks[name]["ref"], "phase": loop.tasks[name]["phase"]}
         for name in running_tasks(loop)
     ]
     commits = {name: task["commit"] for name, task in loop.tasks.items() if task["commit"]}
-    repository = Repository.around(project_of(journal)) if commits else None
+    repository = repository_of(journal) if commits else None
     missing = [
         name for name, commit in commits.items() if repository and not repository.contains(commit)
     ]

@@ -18,7 +18,7 @@ from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop, is_planned
 from gsd_fsm.core.rules import illegal
 from gsd_fsm.core.table import ACTIVE
-from gsd_fsm.plans.plan import PlanTask
+from gsd_fsm.plans.plan import PlanTask, task_name
 from gsd_fsm.subagents.context import test_command
 from gsd_fsm.tdd import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 
@@ -65,7 +65,7 @@ class _Cycle:
         self.copies = Copies(self.journal.path, self.loop.id, self.task.id)
 
     def _task(self, task_id: str) -> PlanTask:
-        task = frozen_plan(self.project, self.loop).task(task_id)
+        task = frozen_plan(self.project, self.loop, (task_id, task_name(task_id))).task(task_id)
         if task is None:
             known = ", ".join(list(self.loop.tasks)[:20])
             raise UsageError(f"the plan has no task {task_id}", f"its tasks: {known}")
@@ -127,9 +127,12 @@ class _Cycle:
         )
 
     def _red(self, outcome: Outcome) -> None:
-        if outcome.exit_code == 0:
-            self._append(self._event(phase="red", exit_code=0))
-            self.tell("The tests pass already: write one that fails first.", passed=False)
+        if outcome.exit_code == 0 or outcome.timed_out:
+            self._append(self._event(phase="red", exit_code=outcome.exit_code))
+            said = "The tests pass already: write one that fails first."
+            if outcome.timed_out:
+                said = "The tests did not come to an end: write one that fails."
+            self.tell(said, passed=False)
         self._enter("green", exit_code=outcome.exit_code)
         self.tell("Red: the tests fail, as they must. The test files are locked now.")
 
@@ -148,11 +151,16 @@ class _Cycle:
 
     def _refactor(self, outcome: Outcome) -> None:
         if outcome.exit_code == 0:
+            self.copies.save(self.project, self.rules.allowed)
             self._append(self._event(phase="refactor", exit_code=0))
-            self.copies.drop()
             self.tell("The tests still pass: verify the task, then report it.")
             return
-        undone = self.copies.restore(self.project, self.rules.allowed)
+        undone = self.copies.restore(self.project)
+        if undone is None:
+            self._append(self._event(phase="refactor", exit_code=outcome.exit_code))
+            said = "The refactoring broke the tests and cannot be undone from here: mend it."
+            self.tell(said, passed=False)
+            return
         said = f"The refactoring broke the tests and was undone ({', '.join(undone) or 'nothing'})."
         self._append(
             self._event(phase="refactor", exit_code=outcome.exit_code, undone=True),
@@ -176,7 +184,7 @@ class _Cycle:
             "task": self.task.id,
             "phase": rules.phase,
             "exit_code": state["exit_code"],
-            "attempt": state["attempts"],
+            "attempt": 0 if rules.phase == "red" else state["attempts"],
             "max_attempts": self.loop.limits["tdd_max_attempts"],
             "allowed": list(rules.allowed),
             "locked": list(rules.locked),
@@ -185,9 +193,10 @@ class _Cycle:
         }
         words = said
         if state["status"] == "running":
+            attempt = f" (attempt {facts['attempt']} of {facts['max_attempts']})"
             words += (
-                f" {rules.phase.upper()} (attempt {max(1, state['attempts'])} of "
-                f"{facts['max_attempts']}): {rules.goal}. May change: {self._allowed()}. "
+                f" {rules.phase.upper()}{attempt if rules.phase == 'green' else ''}: "
+                f"{rules.goal.rstrip('.')}. May change: {self._allowed()}. "
                 f"Locked: {', '.join(rules.locked) or 'nothing'}. Done when {rules.success}: "
                 f"gsd-fsm --loop {self.loop.id} tdd {self.task.id} --run."
             )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import click
 
 from gsd_fsm.core.errors import CannotWrite
+from gsd_fsm.core.sanitize import display
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -18,6 +21,12 @@ def say(text: str, *, err: bool = False) -> None:
             f"the answer could not be printed: {error.strerror}",
             "do not repeat the command before you have looked: gsd-fsm status",
         ) from error
+
+
+def warn(text: str) -> None:
+    """Tell on standard error what went wrong beside what was asked for."""
+    with contextlib.suppress(OSError):
+        click.echo(f"gsd-fsm: {display(text)}", err=True)
 
 
 def counted(number: int, thing: str) -> str:

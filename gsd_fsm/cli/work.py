@@ -11,6 +11,7 @@ from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
 from gsd_fsm.cli.planned import follows
+from gsd_fsm.cli.work_record import forget_copies
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard, spent_patience
@@ -78,6 +79,7 @@ def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
     journal, loop = call.append(build)
     if status == "complete" and loop.kind == "execute":
         set_checkpoint(call, journal, loop, task_id, task_id)
+        forget_copies(journal, loop, task_id)
     asked = f" {loop.question}" if loop.status == "waiting" else ""
     call.acknowledge(journal, loop, f"Task {task_id} is {status}.{asked}")
 
@@ -139,4 +141,5 @@ def _fail(
         said += f" {loop.pause_reason}."
     elif task_id:
         said += f" Retry {loop.tasks[task_id]['retries']} of {loop.limits['max_retries']}."
-    call.acknowledge(journal, loop, said)
+    asked = f" {loop.question}" if loop.status == "waiting" else ""
+    call.acknowledge(journal, loop, said + asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from gsd_fsm.core.errors import UsageError
@@ -29,11 +30,15 @@ class BrokenPlan(UsageError):
         self.problems = problems
 
 
-def load_plan(path: Path) -> Plan:
-    """The plan in this file; UsageError with file and line if it is none, or a broken one."""
+def load_plan(path: Path, only: Collection[str] | None = None) -> Plan:
+    """The plan in this file; UsageError with file and line if it is none, or a broken one.
+
+    `only` names the tasks that are wanted of a plan that is known to hold together: of a long one,
+    the others need not be read.
+    """
     content = bytes_of(path, MOST_BYTES, "a plan is a text for one phase, named with --plan FILE")
-    draft = _draft(_text(path, content))
-    problems = problems_of(draft)
+    draft = _draft(_text(path, content), only)
+    problems = problems_of(draft) if only is None else draft.problems
     if problems:
         raise BrokenPlan(path, problems)
     numbers = sorted({task.wave for task in draft.tasks if task.wave})
@@ -63,7 +68,7 @@ def _text(path: Path, content: bytes) -> str:
     return text
 
 
-def _draft(text: str) -> PlanDraft:
+def _draft(text: str, only: Collection[str] | None) -> PlanDraft:
     first = text.lstrip()[:1]
     # Markdown may begin with a link, and so with a bracket.
     if first == "{" or (first == "[" and not re.search(r"^[ \t]*<task\b", text, re.MULTILINE)):
@@ -72,7 +77,7 @@ def _draft(text: str) -> PlanDraft:
         return read_json(text)
     from gsd_fsm.plans.markdown import read_markdown
 
-    return read_markdown(text)
+    return read_markdown(text, only)
 
 
 def _task(task: TaskDraft) -> PlanTask:

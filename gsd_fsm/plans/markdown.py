@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from gsd_fsm.plans.block import begins_task, block_at
 from gsd_fsm.plans.draft import PlanDraft
 from gsd_fsm.plans.front import FrontMatterError, front_matter
-from gsd_fsm.plans.plan import Wave
+from gsd_fsm.plans.plan import Wave, task_name
 from gsd_fsm.plans.task_element import read_task
 from gsd_fsm.plans.values import phase_of
 
@@ -19,19 +19,24 @@ _MUST_HAVES = re.compile(r"must[- ]?haves?\b", re.IGNORECASE)
 _WAVE = re.compile(r"wave\s+([0-9]{1,6})\b(.*)", re.IGNORECASE)
 _MODE = re.compile(r"\b(sequential|parallel)\b", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:[-*+]|[0-9]{1,4}[.)])[ \t]+(\[[ xX]\])?(.*)")
+_ID = re.compile(r"""\sid=["']([^"']*)["']""")
 _DASHES = " \t:,.–—-"
 
 
-def read_markdown(text: str) -> PlanDraft:
-    """Everything that the text says; what is wrong with it stands in `problems`."""
-    return _Reader(text).read()
+def read_markdown(text: str, only: Collection[str] | None = None) -> PlanDraft:
+    """Everything that the text says; what is wrong with it stands in `problems`.
+
+    `only`: of the tasks just these are read.
+    """
+    return _Reader(text, only).read()
 
 
 class _Reader:
     """The lines of a plan, each looked at once."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, only: Collection[str] | None) -> None:
         self.lines = text.split("\n")
+        self.only = only
         self.draft = PlanDraft("markdown")
         self.wave: int | None = None
         self.level = 0  # of the heading that must-haves are listed under; 0 anywhere else
@@ -104,12 +109,20 @@ class _Reader:
         if block.end is None:
             self.draft.wrong(start + 1, "<task> has no </task>")
             return block.after
+        if self._is_unwanted(self.lines[start]):
+            return block.after
         quoted = [(first - start, last - start) for first, last in block.quoted]
         lines = self.lines[start : block.end + 1]
         task = read_task(self.draft, lines, start + 1, self.wave, quoted)
         if task:
             self.draft.tasks.append(task)
         return block.after
+
+    def _is_unwanted(self, line: str) -> bool:
+        if self.only is None:
+            return False
+        found = _ID.search(line)
+        return found is not None and task_name(found[1].strip()) not in self.only
 
     def _heading(self, level: int, title: str) -> None:
         if _MUST_HAVES.match(title):

@@ -8,9 +8,9 @@ import textwrap
 from gsd_fsm.plans.plan import Check
 
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|`([^`]+)`|(?<!\S)'([^']+)'(?![\w])")
-_COMMANDS = {
-    "command", "cmd", "run", "shell", "bash", "test", "lint", "build", "typecheck", "ci", "e2e",
-}  # fmt: skip
+_COMMANDS = {"command", "cmd", "run", "shell", "bash"}
+# These may be told in words instead: "All tests pass" is no command.
+_TOLD = {"test", "lint", "build", "typecheck", "ci", "e2e"}
 _ACTIONS = {
     **dict.fromkeys(("create", "add", "new", "write"), "create"),
     **dict.fromkeys(("modify", "edit", "update", "change"), "modify"),
@@ -34,7 +34,7 @@ def check_of(kind: str, text: str, command: str | None, line: int) -> Check:
     kind, said = kind.strip().lower(), " ".join(text.split())
     if command and command.strip():
         return Check("command", said or " ".join(command.split()), dedented(command), line)
-    if kind in _COMMANDS and said:
+    if said and (kind in _COMMANDS or (kind in _TOLD and not said[0].isupper())):
         return Check("command", said, dedented(text), line)
     named = _FILE.match(said) if kind == "file" else None
     claimed = said[named.end() :] if named else said

@@ -174,3 +174,18 @@ def test_of_two_live_loops_of_the_phase_one_must_be_named(work: Work) -> None:
     named = ("rollback", "T01", "--phase", "1", "--loop", work.loop)
     assert f"--phase 1 --loop {work.loop}" in work.here.ok(*named).out
     assert work.here.ok(*named, "--yes", "--json").json["loop"] == work.loop
+
+
+def test_a_project_in_a_subdirectory_goes_back_with_its_repository(here: Here) -> None:
+    git(here.root, "init", "-q", "--template=", "-b", "main")
+    first = commit(here.root, "code")
+    git(here.root, "tag", "gsd/checkpoint/phase-beta/pre")
+    project = here.root / "sub"
+    (project / ".gsd").mkdir(parents=True)
+    here.where = project
+    here.start("execute", "--phase", "Beta", "--task", "T01")
+    commit(here.root, "sub/more")
+    answer = here.ok("rollback", "pre", "--yes", "--json")
+    assert facts(answer, "commit", "leaves", "done") == [first, 1, True]
+    assert not (project / "more").exists()
+    assert (project / ".gsd" / "journal.jsonl").stat().st_size

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.plans.load import BrokenPlan
 from gsd_fsm.plans.markdown import read_markdown
 from gsd_fsm.plans.plan import PlanFile, Wave
-from tests.plans.test_load import broken, loaded, task
+from tests.plans.test_load import loaded, task
 
 AROUND = """<task id="01" wave="1">
   <action>
@@ -80,6 +79,11 @@ def test_an_action_may_hold_anything(tmp_path: Path, action: str) -> None:
     first, second = loaded(tmp_path, text).tasks
     assert first.action == action
     assert (first.done, len(first.checks), second.number) == ("It is there.", 1, "02")
+
+
+def test_what_is_deeper_than_an_action_is_a_part_of_it(tmp_path: Path) -> None:
+    action = "Say\n</action>\n      <done>deep</done>\nmore"
+    assert loaded(tmp_path, AROUND.format(action=action)).tasks[0].action == action
 
 
 lines = st.lists(
@@ -202,42 +206,6 @@ def test_examples_and_comments_between_tasks_are_no_tasks(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "what"),
-    [
-        ("```\n" + task("01"), 1, "this code fence has no end, and hides a task"),
-        ("\n<!--\n" + task("01"), 2, "this comment has no end, and hides a task"),
-        (task("01") + "</task>\n", 7, "</task> without its <task>"),
-        (task("01").replace("</task>", "") + task("02"), 1, "<task> has no </task>"),
-        (task("01").replace('wave="1"', 'wave="1'), 1, "<task> cannot be read"),
-        (task("01").replace('id="01"', "id"), 1, "<task> cannot be read"),
-        (task("01").replace(' id="01"', ""), 1, "a task has no id"),
-        (task("01").replace("01.py exists", " "), 4, "a check that says nothing"),
-        (task("01").replace('type="file"', "type=>"), 4, "<check> cannot be read"),
-        (task("01").replace("</check>", ""), 4, "<check> has no </check>"),
-        (task("01").replace("</file>", ""), 2, "<file> has no </file>"),
-        (task("01").replace("<files>", "<done>so</done><files>"), 5, "a second <done>"),
-        ("---\nphase: a/b\n---\n" + task("01"), 1, "'a/b' is not a phase"),
-        ("---\n- x\n---\n" + task("01"), 1, "the front matter is no list of keys and values"),
-        ("---\na: &x 1\nb: *x\n---\n" + task("01"), 3, "has an alias"),
-        ("---\na: " + "[" * 99 + "\n---\n" + task("01"), 2, "too deep"),
-        ("---\n" + "a: b\n" * 9_999 + "---\n" + task("01"), 1, "larger than 16 KiB"),
-        ("---\n? [a]\n: b\n---\n" + task("01"), 2, "not valid YAML"),
-    ],
-)
-def test_what_cannot_be_read_is_told_with_its_line(
-    tmp_path: Path, text: str, line: int, what: str
-) -> None:
-    problems = broken(tmp_path, text)
-    assert any(it[0] == line and what in it[1] for it in problems), problems
-
-
-def test_the_other_problems_are_found_behind_the_first(tmp_path: Path) -> None:
-    first = task("01").replace("</task>\n", "")
-    problems = broken(tmp_path, first + task("02", depends="77") + task("03", depends="88"))
-    assert [line for line, _ in problems] == [1, 6, 12]
-
-
-@pytest.mark.parametrize(
     ("heading", "wave"),
     [
         ("## Wave 2 (Sequential - Command Modifications)", (2, "Command Modifications", True)),
@@ -279,12 +247,3 @@ def test_without_front_matter_the_heading_names_phase_and_title(tmp_path: Path) 
     plan = loaded(tmp_path, "# Phase 2.1: The API\n# Later\n" + task("01"))
     assert (plan.phase, plan.title) == ("2.1", "The API")
     assert loaded(tmp_path, "[link](x)\n# Plan of it\n" + task("01")).title == "Plan of it"
-
-
-@pytest.mark.parametrize(
-    "name", ["<a>", "</task>", "<action></action>", "```", "<check x='\"", "<task>\n", "- [ ] x\n "]
-)
-def test_a_plan_full_of_one_thing_is_read_to_its_end(tmp_path: Path, name: str) -> None:
-    for text in (name * 20_000, AROUND.format(action="x").replace("<verify>", name * 20_000)):
-        with pytest.raises(BrokenPlan):
-            loaded(tmp_path, text)

@@ -30,6 +30,7 @@ from gsd_fsm.plans.values import check_of, commit_type, dedented, phase_of, quot
         ("", "a.py exists", "manual"),
         ("visual", "looks good", "manual"),
         ("test", "pytest -q", "command"),
+        ("test", "All tests pass", "manual"),
         ("Command", "make", "command"),
     ],
 )
