@@ -46,8 +46,8 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
         ("stage", _some(view["stage"])),
         ("spent", _money(view)),
         ("owner", display(view["owner"] or "no session yet")),
-        ("question", display(loop.question or "")),
-        ("answer", display(loop.answer or "")),
+        ("question", display(" ".join((loop.question or "").split()))),
+        ("answer", display(" ".join((loop.answer or "").split()))),
     ]
     lines = [f"{name:<10} {text}" for name, text in rows if text]
     for name, entries in (

@@ -13,6 +13,7 @@ from gsd_fsm.core.journal import Journal
 from tests.cli.conftest import AGENT, Here, here, repository
 from tests.cli.test_planned import PLAN, YOLO, done, ready, say, write_plan
 from tests.git_rig import git
+from tests.hook.rig import Agent
 
 __all__ = ["here", "repository"]
 
@@ -138,44 +139,6 @@ def test_the_limit_of_retries_is_three_and_either_file_of_settings_may_change_it
     assert limits == [3, 5, 2]
 
 
-def milestone(here: Here, state: str) -> None:
-    git(here.root, "branch", "-m", "master")
-    write_plan(here, where=".opti-gsd/plans/phase-1/plan.md")
-    (here.root / ".opti-gsd" / "config.json").write_text('{"branching": "milestone"}')
-    (here.root / ".opti-gsd" / "state.json").write_text(state)
-
-
-def test_on_the_base_branch_without_a_milestone_nothing_begins(repository: Here) -> None:
-    milestone(repository, '{"phase": 1}')
-    answer = repository.refused(4, *YOLO)
-    assert "No Milestone Active: You're on master with branching: milestone" in answer.err
-    assert not repository.journal.exists()
-
-
-@pytest.mark.parametrize(
-    ("word", "branch", "said"),
-    [
-        ("y", "gsd/v1", "Switched to gsd/v1."),
-        ("n", "master", "Continuing on master. Changes will be on base branch."),
-    ],
-)
-def test_the_branch_of_the_milestone_is_asked_for(
-    repository: Here, word: str, branch: str, said: str
-) -> None:
-    milestone(repository, '{"phase": 1, "milestone": "v1"}')
-    question = "You're on master but milestone v1 exists. Switch to gsd/v1? [Y/n]"
-    assert question in repository.ok(*INTERACTIVE).out
-    assert said in repository.ok("answer", word).out
-    assert git(repository.root, "branch", "--show-current") == branch
-    assert "Ready to execute" in repository.ok("status").out
-
-
-def test_in_yolo_mode_the_branch_of_the_milestone_is_made_and_taken(repository: Here) -> None:
-    milestone(repository, '{"phase": 1, "milestone": "v1"}')
-    assert "Switched to branch gsd/v1." in repository.ok(*YOLO).out
-    assert git(repository.root, "branch", "--show-current") == "gsd/v1"
-
-
 def test_a_task_is_one_commit_of_its_own_files_with_the_message_of_the_plan(
     repository: Here,
 ) -> None:
@@ -294,3 +257,28 @@ def test_a_plan_of_which_a_part_was_never_recorded_cannot_complete(here: Here) -
     Journal(str(here.gsd)).transact(lambda _world, _now: [more])
     done(here, "T01", "T02", "T03", "T04")
     assert "only 4 of the 5 tasks of the plan are recorded" in here.refused(4, "complete").err
+
+
+def test_a_tag_or_a_commit_that_git_refuses_is_told_and_costs_no_record(repository: Here) -> None:
+    write_plan(repository)
+    settle(repository, "commit = true\n")
+    git(repository.root, "tag", TAGS.rstrip("/"))  # where this is a tag, no tag can lie below it
+    begun = repository.ok(*YOLO)
+    assert f"no checkpoint {TAGS}pre was set: git refused" in begun.err
+    done(repository, "T01", "T02", "T03", "T04")
+    hook = repository.root / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    assert "the documents of the phase are not committed" in repository.ok("complete").err
+    assert repository.status()["status"] == "completed"
+
+
+def test_the_hook_leaves_the_end_of_a_phase_to_its_command(here: Here, tmp_path: Path) -> None:
+    write_plan(here)
+    agent = Agent(here, tmp_path / "client")
+    loop = here.start(*YOLO[1:], env=agent.shell)
+    done(here, "T01", "T02", "T03", "T04")
+    assert f"Run: gsd-fsm --loop {loop} complete" in agent.blocked()
+    here.ok("complete", env=agent.shell)
+    assert (here.gsd / "plans" / "phase-1" / "summary.md").is_file()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.cli.call import Call
 from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.planning import Phase, frozen, portions, wanted_plan
+from gsd_fsm.cli.voice import counted
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop
 
@@ -46,6 +47,8 @@ class Beginning:
 
             warning = roadmap_warning(self.project, self.phase)
             self.notes += [warning] if warning else []
+            if self.plan.phase not in (None, self.phase):
+                self.notes.append(f"The plan says that it is of phase {self.plan.phase}.")
         self.notes += self.plan.warnings
 
     def _branch(self) -> Switch | None:
@@ -113,7 +116,8 @@ class Beginning:
     def said(self, loop: Loop) -> str:
         words = [""]
         if self.plan is not None:
-            words.append(f"Plan: {loop.plan['file']}, {len(self.plan.tasks)} tasks.")
+            tasks = counted(len(self.plan.tasks), "task")
+            words.append(f"Plan: {loop.plan['file']}, {tasks}.")
         words += self.notes
         if loop.question:
             words.append(f"{loop.question} (gsd-fsm --loop {loop.id} answer y)")

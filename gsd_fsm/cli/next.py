@@ -83,7 +83,8 @@ class _Work:
         if self.loop.status not in ACTIVE:
             return []
         if self.loop.kind == "verify":
-            return [self._gap(gap_id) for gap_id in open_gaps(self.loop)]
+            busy = running_tasks(self.loop)
+            return [self._gap(gap_id) for gap_id in open_gaps(self.loop) if gap_id not in busy]
         ready = ready_tasks(self.loop)
         if prompts or has_changed(self.project, self.loop):
             self._read(ready)
@@ -157,7 +158,9 @@ class _Work:
 
         gap = self.loop.gaps[gap_id]
         most = self.loop.limits["max_rounds"]
-        prompt = gap_prompt(gap, self.loop.round, most, self._nonce(gap_id))
+        task = self.loop.tasks.get(gap_id)
+        limits = self.loop.limits
+        prompt = gap_prompt(gap, self.loop.round, most, self._nonce(gap_id), task, limits)
         return self._item(gap_id, gap_description(self.loop.phase, gap), prompt)
 
     def _nonce(self, name: str) -> str:

@@ -23,6 +23,12 @@ def accepts_change(call: Call, loop: Loop) -> Iterator[Event]:
         if loop.plan.get("changed"):
             yield call.event("plan", loop, {"changed": False}, by="cli")
         return
+    if not plan_path(project, loop).is_file():
+        raise Refused(
+            f"{loop.plan['file']} is gone, and loop {loop.id} follows it",
+            f"put it back (git checkout -- {loop.plan['file']}), or end the loop: "
+            f"gsd-fsm --loop {loop.id} cancel",
+        )
     if call.caller.by == "agent" and not loop.prompted:
         raise Refused(
             f"an agent may not accept another plan for loop {loop.id} before a human has spoken",

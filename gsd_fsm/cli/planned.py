@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.cli.call import Call, Event
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.loop import Loop, is_planned
+from gsd_fsm.core.loop import Loop, current_wave, is_planned, open_tasks
 from gsd_fsm.core.question import pending_question
 from gsd_fsm.core.table import ACTIVE
-from gsd_fsm.core.waves import running_tasks
+from gsd_fsm.core.waves import is_undecided, ready_tasks, running_tasks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,6 +84,26 @@ def planned_commands(journal: Journal, loop: Loop) -> list[str]:
     ]
 
 
+def require_turn(loop: Loop, task_id: str) -> None:
+    """Refuse to start a task whose turn it is not; what runs already may go on."""
+    task = loop.tasks.get(task_id)
+    if loop.kind != "execute" or not is_planned(loop) or task is None or loop.status not in ACTIVE:
+        return
+    if task["status"] not in ("pending", "failed", "checkpoint"):
+        return
+    ready = ready_tasks(loop)
+    if task_id in ready or any(name in open_tasks(loop) for name in task["depends"]):
+        return  # what it depends on is told by the state machine
+    if is_undecided(loop, task):
+        why = f"task {task_id} waits for the word of a human"
+    elif task["wave"] == current_wave(loop):
+        why = f"wave {task['wave']} does its tasks one at a time: it is not the turn of {task_id}"
+    else:
+        why = f"task {task_id} is of wave {task['wave']}, and wave {current_wave(loop)} is not done"
+    now = f"can start now: {', '.join(ready)}" if ready else "finish what is running"
+    raise Refused(f"loop {loop.id} is {loop.status}: {why}", f"{now}; gsd-fsm next")
+
+
 def repository_of(journal: Journal) -> Repository | None:
     """The git repository here; None where there is none, or git will have nothing to do with it."""
     from gsd_fsm.core.errors import GsdError
@@ -101,6 +121,8 @@ def notices_change(call: Call, loop: Loop) -> Iterator[Event]:
         name = str(loop.plan["file"])
         yield call.event("plan", loop, {"file": name, "changed": True}, by="cli")
         reason = f"{name} was changed after the loop began with it; resume accepts it as it is now"
+        if not plan_path(project_of(call.journal()), loop).is_file():
+            reason = f"{name} is gone; put it back, then resume"
         yield call.event("pause", loop, {"code": "plan", "reason": reason}, by="cli")
 
 

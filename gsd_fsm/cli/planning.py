@@ -56,6 +56,8 @@ def wanted_plan(
         return None
     if phase is None:
         phase = _current(project)
+        if phase is None:
+            _require_no_plans(project)
         return None if phase is None else load_plan(find_plan(project, phase))
     try:
         return load_plan(find_plan(project, phase))
@@ -71,6 +73,17 @@ def _current(project: Path) -> Phase:
     if (project / ".opti-gsd").is_dir():
         project_state(project)
     return current_phase(project)
+
+
+def _require_no_plans(project: Path) -> None:
+    """A project that has plans means one of them, and it must be said which."""
+    from gsd_fsm.plans.find import planning_root
+
+    if (project / ".opti-gsd").is_dir() or (planning_root(project) / "plans").is_dir():
+        raise UsageError(
+            f"which phase? nothing in {planning_root(project)} tells the current one",
+            "gsd-fsm start execute --phase N, or with tasks of your own: --task ID:TITLE",
+        )
 
 
 def _require_state(project: Path) -> None:

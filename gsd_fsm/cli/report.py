@@ -10,18 +10,20 @@ import click
 from gsd_fsm.cli.call import Call, Event, require_trust, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
-from gsd_fsm.cli.planned import follows
+from gsd_fsm.cli.planned import follows, repository_of, require_turn
 from gsd_fsm.cli.work_record import commit_work, forget_copies
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.flow import MAX_TALK
 from gsd_fsm.core.fold import World
+from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, open_tasks
 from gsd_fsm.core.payloads import is_id
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.texts import keep, read_text, whole
 
 if TYPE_CHECKING:
-    from gsd_fsm.results import Result
+    from gsd_fsm.results import Issue, Result
 
 MOST_FIXES = 20
 
@@ -48,7 +50,7 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
     if result.verdict == "complete" and _is_done(loop, name):
         _repeat(call, name, result)
         return
-    sha = whole(commit, "the commit", 100) if commit else None
+    sha = _resolved(journal, commit) if commit else None
     _rehearse(world, _drafts(call, loop, name, result, sha))
     if result.verdict == "complete" and sha is None:
         sha = commit_work(call, journal, loop, name, result)
@@ -65,6 +67,17 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
     facts = {"task": name, "verdict": result.verdict, "commit": sha, "tag": tag}
     call.acknowledge(journal, loop, _words(loop, name, result, sha), **facts)
     _tell_more(call, loop, name, result)
+
+
+def _resolved(journal: Journal, given: str) -> str:
+    """The commit that is meant, by its own name; without git it is taken as it is."""
+    repository = repository_of(journal)
+    if repository is None:
+        return whole(given, "the commit", 100)
+    found = repository.resolved(given)
+    if found is None:
+        raise UsageError(f"{display(given)[:80]} is no commit here", "git log names them")
+    return found
 
 
 def _known(loop: Loop, given: str) -> str:
@@ -86,15 +99,21 @@ def _kept(result: Result) -> Result:
     kept: dict[str, Any] = {
         name: keep(it) for name, it in result._asdict().items() if isinstance(it, str)
     }
-    issues = (
-        it._replace(severity=keep(it.severity, 100), text=keep(it.text)) for it in result.issues
-    )
     return result._replace(
         **kept,
-        issues=tuple(issues),
+        issues=_few(list(dict.fromkeys(result.issues))),
         fixes=tuple(keep(text, 1_000) for text in result.fixes[:MOST_FIXES]),
         options=tuple(keep(text) for text in result.options),
     )
+
+
+def _few(issues: list[Issue]) -> tuple[Issue, ...]:
+    """So many issues as a loop keeps; the others are only counted, for each is an event."""
+    if len(issues) > MAX_TALK:
+        left = len(issues) - MAX_TALK + 1
+        more = f"{left} more issues were reported and are not kept"
+        issues = [*issues[:-left], issues[0]._replace(text=more)]
+    return tuple(it._replace(severity=keep(it.severity, 100), text=keep(it.text)) for it in issues)
 
 
 def _is_done(loop: Loop, name: str) -> bool:
@@ -104,8 +123,11 @@ def _is_done(loop: Loop, name: str) -> bool:
 
 
 def _issues(call: Call, loop: Loop, name: str, result: Result) -> Iterator[Event]:
+    """What was found on the way, once each: a report that was interrupted is given again."""
+    known = [(it.get("task"), it.get("severity"), it["text"]) for it in loop.issues]
     for issue in result.issues:
-        yield call.event("issue", loop, {"task": name, **issue._asdict()})
+        if (name, *issue) not in known:
+            yield call.event("issue", loop, {"task": name, **issue._asdict()})
 
 
 def _drafts(
@@ -119,6 +141,7 @@ def _drafts(
     # A fix that succeeds at once only closes its gap; one that failed before is a task that is open.
     is_task = not is_gap or result.verdict != "complete" or name in open_tasks(loop)
     if is_task and (task is None or task["status"] != "running"):
+        require_turn(loop, name)
         yield call.event("task", loop, {"task": name, "status": "running"})
     if result.verdict == "failed":
         error = f"{result.reason}\n\n{result.details}".strip()
@@ -167,7 +190,7 @@ def _words(loop: Loop, name: str, result: Result, commit: str | None) -> str:
     if result.verdict == "failed":
         task = loop.tasks[name]
         said = f"{what} failed ({task['errors'][-1]['class']})."
-        if loop.status != "paused":
+        if loop.status == "retrying":
             said += f" Retry {task['retries']} of {loop.limits['max_retries']}."
     elif result.verdict == "checkpoint":
         said = f"{what} needs a decision."
@@ -178,7 +201,7 @@ def _words(loop: Loop, name: str, result: Result, commit: str | None) -> str:
     if loop.status == "paused":
         said += f" {(loop.pause_reason or '').rstrip('.')}."
     elif loop.status == "waiting":
-        said += f" {loop.question}"
+        said += f" {' '.join((loop.question or '').split())}"
     return said
 
 

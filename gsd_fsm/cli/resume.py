@@ -11,9 +11,11 @@ from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, Event, verb
 from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
 from gsd_fsm.cli.planned import asks, repository_of
+from gsd_fsm.cli.voice import counted
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, is_planned
+from gsd_fsm.core.question import may_decline
 from gsd_fsm.core.waves import running_tasks
 
 
@@ -67,8 +69,11 @@ def resume(call: Call, **more: float | None) -> None:
     add = {name: value for name, value in more.items() if value is not None}
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        again = _still_asked(loop)
         yield call.event("resume", loop, {"add": add} if add else {})
         yield from accepts_change(call, loop)
+        if again:
+            yield call.event("wait", loop, again, by="cli")
         yield from asks(call, loop)
 
     journal, loop = call.append(build)
@@ -77,8 +82,16 @@ def resume(call: Call, **more: float | None) -> None:
     most = loop.limits["max_iterations"]
     now = f" {most} iterations now." if "max_iterations" in add and most else ""
     facts = _interrupted(journal, loop) if is_planned(loop) else {}
-    said = f"Resumed.{now}{_words(loop, facts)}{whose}"
+    asked = f" {loop.question}" if loop.status == "waiting" else ""
+    said = f"Resumed.{now}{_words(loop, facts)}{asked}{whose}"
     call.acknowledge(journal, loop, said, **facts)
+
+
+def _still_asked(loop: Loop) -> dict[str, str] | None:
+    """The wait for a decision that going on does not make: there is more than yes and no to it."""
+    if loop.status != "waiting" or loop.asked is None or may_decline(loop.asked):
+        return None
+    return {"for": "human", "question": loop.question, "about": loop.asked}
 
 
 def _interrupted(journal: Journal, loop: Loop) -> dict[str, Any]:
@@ -92,7 +105,8 @@ def _interrupted(journal: Journal, loop: Loop) -> dict[str, Any]:
     missing = [
         name for name, commit in commits.items() if repository and not repository.contains(commit)
     ]
-    return {"running": running, "verified_commits": len(commits), "missing_commits": missing}
+    found = len(commits) - len(missing) if repository else 0
+    return {"running": running, "verified_commits": found, "missing_commits": missing}
 
 
 def _words(loop: Loop, facts: dict[str, Any]) -> str:
@@ -100,7 +114,7 @@ def _words(loop: Loop, facts: dict[str, Any]) -> str:
         return ""
     words = ""
     if facts["verified_commits"]:
-        words += f" Commits of {facts['verified_commits']} tasks verified."
+        words += f" Commits of {counted(facts['verified_commits'], 'task')} verified."
     if facts["missing_commits"]:
         named = ", ".join(facts["missing_commits"])
         words += f" Not on this branch any more: the commits of {named}."

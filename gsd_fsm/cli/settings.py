@@ -11,7 +11,7 @@ from gsd_fsm import settings
 from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.places import find_gsd, is_registered
+from gsd_fsm.core.places import find_gsd, is_registered, new_gsd
 
 WIDEST = 40
 
@@ -57,9 +57,18 @@ def _project(call: Call) -> tuple[str | None, bool]:
     try:
         gsd = find_gsd(call.start_directory)
     except NotFound:
-        return None, True
+        return _new_project(call), True
     try:
         world = Journal(gsd).glance()
     except NotFound:
         return gsd, True
     return gsd, not world.seq or is_registered(world.journal, gsd)
+
+
+def _new_project(call: Call) -> str | None:
+    """Where the first `start` would find settings of another tool; None where there are none."""
+    try:
+        gsd = new_gsd(call.start_directory)
+    except NotFound:
+        return None
+    return gsd if (Path(gsd).parent / ".opti-gsd").is_dir() else None

@@ -11,14 +11,16 @@ from gsd_fsm.checks import Outcome, run_check
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, Event, require_trust, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
-from gsd_fsm.cli.planned import follows, frozen_plan, project_of, values
+from gsd_fsm.cli.planned import follows, frozen_plan, project_of, require_turn, values
 from gsd_fsm.cli.screen import ended_by_signals, screen_for
+from gsd_fsm.cli.work_record import commit_work
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop, is_planned
 from gsd_fsm.core.rules import illegal
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.plans.plan import PlanTask, task_name
+from gsd_fsm.results import Result
 from gsd_fsm.subagents.context import test_command
 from gsd_fsm.tdd import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 
@@ -65,10 +67,12 @@ class _Cycle:
         self.copies = Copies(self.journal.path, self.loop.id, self.task.id)
 
     def _task(self, task_id: str) -> PlanTask:
-        task = frozen_plan(self.project, self.loop, (task_id, task_name(task_id))).task(task_id)
+        names = (task_id, task_name(task_id))
+        known = any(name in self.loop.tasks for name in names)
+        task = frozen_plan(self.project, self.loop, names).task(task_id) if known else None
         if task is None:
-            known = ", ".join(list(self.loop.tasks)[:20])
-            raise UsageError(f"the plan has no task {task_id}", f"its tasks: {known}")
+            listed = ", ".join(list(self.loop.tasks)[:20])
+            raise UsageError(f"the plan has no task {task_id}", f"its tasks: {listed}")
         if task.test_required == "false":
             raise Refused(f"task {task.id} needs no tests", f"gsd-fsm next {task.id}")
         return task
@@ -97,6 +101,7 @@ class _Cycle:
 
     def _append(self, *tasks: dict[str, Any], failure: dict[str, Any] | None = None) -> None:
         def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+            require_turn(loop, self.task.id)
             for data in tasks:
                 yield self.call.event("task", loop, data)
             if failure is not None:
@@ -127,14 +132,22 @@ class _Cycle:
         )
 
     def _red(self, outcome: Outcome) -> None:
-        if outcome.exit_code == 0 or outcome.timed_out:
+        problem = self._no_red(outcome)
+        if problem:
             self._append(self._event(phase="red", exit_code=outcome.exit_code))
-            said = "The tests pass already: write one that fails first."
-            if outcome.timed_out:
-                said = "The tests did not come to an end: write one that fails."
-            self.tell(said, passed=False)
+            self.tell(problem, passed=False)
         self._enter("green", exit_code=outcome.exit_code)
         self.tell("Red: the tests fail, as they must. The test files are locked now.")
+
+    def _no_red(self, outcome: Outcome) -> str:
+        """Why this is no failing test, "" when it is one."""
+        if outcome.exit_code == 0:
+            return "The tests pass already: write one that fails first."
+        if outcome.timed_out:
+            return "The tests did not come to an end: write one that fails."
+        if self.task.test_files and not any(digests(self.project, self.task.test_files).values()):
+            return f"{self._allowed()} is not there: write a test that fails first."
+        return ""
 
     def _green(self, outcome: Outcome) -> None:
         if outcome.exit_code == 0:
@@ -162,9 +175,12 @@ class _Cycle:
             self.tell(said, passed=False)
             return
         said = f"The refactoring broke the tests and was undone ({', '.join(undone) or 'nothing'})."
+        complete = {"task": self.task.id, "status": "complete", "summary": said}
+        result = Result("complete", reason="", details=said)
+        commit = commit_work(self.call, self.journal, self.loop, self.task.id, result)
         self._append(
             self._event(phase="refactor", exit_code=outcome.exit_code, undone=True),
-            {"task": self.task.id, "status": "complete", "summary": said},
+            {**complete, "commit": commit} if commit else complete,
         )
         self.copies.drop()
         set_checkpoint(self.call, self.journal, self.loop, self.task.id, self.task.id)

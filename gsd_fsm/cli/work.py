@@ -10,7 +10,7 @@ import click
 from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
-from gsd_fsm.cli.planned import follows
+from gsd_fsm.cli.planned import follows, require_turn
 from gsd_fsm.cli.work_record import forget_copies
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
@@ -73,6 +73,8 @@ def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
     )
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        if status == "running":
+            require_turn(loop, task_id)
         yield call.event("task", loop, data)
         yield from follows(call, loop)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gsd_fsm.cli.call import Call
 from gsd_fsm.cli.planned import frozen_plan, has_changed, project_of, repository_of, values
+from gsd_fsm.cli.voice import warn
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, is_planned
 
@@ -14,24 +15,39 @@ if TYPE_CHECKING:
     from gsd_fsm.results import Result
 
 
+class _Work(NamedTuple):
+    """What a task or a fix was to change, relative to the project, and the message of its commit."""
+
+    paths: list[str]
+    message: str
+
+
 def commit_work(call: Call, journal: Journal, loop: Loop, name: str, result: Result) -> str | None:
     """The commit that holds this result: made now if the engine may, else the agent's own."""
     repository = repository_of(journal) if is_planned(loop) else None
-    if repository is None:
+    work = _work(call, journal, loop, name, result) if repository else None
+    if repository is None or work is None:
         return None
+    made = None
     if values(journal)["commit"]:
-        made = _commit(call, journal, loop, (name, result), repository)
-        if made is not None:
-            return made
+        left = [file for file in result.files if file not in work.paths]
+        if left:
+            warn(f"not committed, for the plan does not name them: {', '.join(left)}")
+        made = repository.commit(work.paths, work.message)
+        made = made or _made_before(repository, work.message)
+    return made or _own_commit(repository, loop, work)
+
+
+def _own_commit(repository: Repository, loop: Loop, work: _Work) -> str | None:
+    """The commit that the agent has made itself, if it is one of this work."""
     head = repository.head()
     last = next(reversed(loop.checkpoints.values()), None)
-    return head if last is not None and head != last else None
+    if head is None or last is None or head == last or not repository.contains(last):
+        return None
+    return head if repository.touched(last, head, work.paths) else None
 
 
-def _commit(
-    call: Call, journal: Journal, loop: Loop, done: tuple[str, Result], repository: Repository
-) -> str | None:
-    name, result = done
+def _work(call: Call, journal: Journal, loop: Loop, name: str, result: Result) -> _Work | None:
     from gsd_fsm.repository.messages import co_author, fix_message, task_message
 
     project = project_of(journal)
@@ -41,17 +57,23 @@ def _commit(
         gap = loop.gaps[name]
         # An orphan is fixed in its parent: what the fix says it changed belongs to it too.
         paths = [*result.files, *([gap["file"]] if gap["file"] else ())]
-        message = fix_message(loop.phase, name, gap["description"], brief, trailer)
-        return repository.commit([project / path for path in paths], message)
+        title = result.commit_message or gap["description"]
+        return _Work(paths, fix_message(loop.phase, name, title, brief, trailer))
     if has_changed(project, loop):
         return None  # what belongs to the task is no longer certain
     task = frozen_plan(project, loop, [name]).task(name)
     if task is None:
         return None
-    paths = [*(file.path for file in task.files), *task.test_files]
     title = result.commit_message or task.title
     message = task_message(task.commit_type, loop.phase, task.number, title, brief, trailer)
-    return repository.commit([project / path for path in paths], message)
+    return _Work([*(file.path for file in task.files), *task.test_files], message)
+
+
+def _made_before(repository: Repository, message: str) -> str | None:
+    """The commit of a call that was killed before it could tell of it."""
+    head = repository.head()
+    last = repository.commits("-1", head)[0] if head else None
+    return head if last and last.subject == message.partition("\n")[0] else None
 
 
 def forget_copies(journal: Journal, loop: Loop, task_id: str) -> None:

@@ -59,9 +59,10 @@ def _paused(loop: Loop, run: str) -> Advice:
 
 
 def _failed(loop: Loop, run: str, brief: bool) -> Advice | None:
+    ready = ready_tasks(loop) if is_planned(loop) else None
     for task_id in failed_tasks(loop):
         task = loop.tasks[task_id]
-        if _can_start(loop, task):
+        if _can_start(loop, task) if ready is None else task_id in ready:
             words = "Retry task %s (retry %d of %d)" % (
                 _named(task),
                 task["retries"],
@@ -95,6 +96,8 @@ def _onward(loop: Loop, run: str) -> Advice:
 
 def _gaps(loop: Loop, run: str) -> Advice | None:
     for gap_id in open_gaps(loop):
+        if loop.tasks.get(gap_id, {}).get("status") == "running":
+            continue  # somebody is at it
         gap = loop.gaps[gap_id]
         where = " in %s" % _flat(gap["file"]) if gap["file"] else ""
         words = "Fix gap %s (%s%s): %s" % (gap_id, gap["kind"], where, _flat(gap["description"]))

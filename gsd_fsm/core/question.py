@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.loop import current_wave, failed_tasks, is_planned, open_gaps
+from gsd_fsm.core.waves import retry_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _retry(loop: Loop) -> Iterator[tuple[str, str]]:
     for task_id in failed:
         task = loop.tasks[task_id]
         yield (
-            "retry:%s:%d" % (task_id, task["errors"][-1]["seq"]),
+            retry_key(task),
             "Task %s failed. Retry? (%d/%d attempts used) [Y/n]"
             % (task_id, task["retries"] - 1, loop.limits["max_retries"]),
         )

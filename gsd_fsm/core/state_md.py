@@ -83,12 +83,15 @@ def _end_of_value(lines: list[str], start: int, fence: int) -> int:
 def loop_section(loop: Loop) -> list[str]:
     """The section, line by line. Each key has its line, so that line-oriented readers find it."""
     paused = loop.status == "paused"
+    # Of a verify loop it is the rounds that its limit counts.
+    verifies = loop.kind == "verify"
+    limit = "max_rounds" if verifies else "max_iterations"
     values = (
         _flag(loop.status in LIVE and not paused),
         loop.kind or "null",
         _phase(loop.phase),
-        "%d" % loop.iteration,
-        "%d" % loop.limits.get("max_iterations", DEFAULT_LIMITS["max_iterations"]),
+        "%d" % (loop.round if verifies else loop.iteration),
+        "%d" % loop.limits.get(limit, DEFAULT_LIMITS[limit]),
         "{%s}" % ", ".join(["%s: %d" % (_key(id_), t["retries"]) for id_, t in loop.tasks.items()]),
         "%d" % len(open_gaps(loop)),
         _scalar(loop.started),

@@ -6,11 +6,26 @@ from gsd_fsm.core.loop import current_wave, open_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gsd_fsm.core.loop import Loop
 
 
 def running_tasks(loop: Loop) -> list[str]:
     return [task_id for task_id in open_tasks(loop) if loop.tasks[task_id]["status"] == "running"]
+
+
+def retry_key(task: dict[str, Any]) -> str:
+    """The name of the question whether this failed task is to be tried again."""
+    return "retry:%s:%d" % (task["id"], task["errors"][-1]["seq"])
+
+
+def is_undecided(loop: Loop, task: dict[str, Any]) -> bool:
+    """Whether a human has a word to say before this task goes on."""
+    if task["status"] == "checkpoint":
+        return task["answer"] is None
+    asks = loop.mode == "interactive" and task["status"] == "failed" and bool(task["errors"])
+    return asks and retry_key(task) not in loop.decided
 
 
 def ready_tasks(loop: Loop) -> list[str]:
@@ -23,8 +38,7 @@ def ready_tasks(loop: Loop) -> list[str]:
         task = loop.tasks[task_id]
         if task["wave"] != wave and task["wave"]:
             continue
-        undecided = task["status"] == "checkpoint" and task["answer"] is None
-        can_start = task["status"] != "running" and not undecided
+        can_start = task["status"] != "running" and not is_undecided(loop, task)
         if can_start and not left.intersection(task["depends"]):
             ready.append(task_id)
         if wave in (loop.plan or {}).get("sequential", ()):

@@ -86,7 +86,10 @@ def _offer(target: str) -> list[list[str]]:
 def _next_steps(loop: Loop, plan: Plan, push: bool) -> Iterator[str]:
     phase = phase_of(loop, plan)
     name = "" if phase is None else f" --phase {shlex.quote(display(str(plainly(phase))))}"
-    yield f"→ `gsd-fsm start verify{name}`, then `gsd-fsm verify` — Verify phase completion"
+    file = str((loop.plan or {}).get("file", ""))
+    found = file.startswith((".gsd/plans/phase-", ".opti-gsd/plans/phase-"))
+    meant = name if found or not file else f" --plan {shlex.quote(display(file))}"
+    yield f"→ `gsd-fsm start verify{meant}`, then `gsd-fsm verify` — Verify phase completion"
     if push:
         yield "→ `git push` — Trigger the preview deployment"
     number = number_of(phase)

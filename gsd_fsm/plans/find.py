@@ -98,6 +98,8 @@ def current_phase(project: Path) -> Phase | None:
     if (project / FOREIGN).is_dir():
         found = project_state(project)
         phase = phase_of(found.get("phase", found.get("current_phase")))
+        if phase is None:
+            phase = _in_progress(found)
         if phase is not None:
             return phase
     path = project / OWN / "STATE.md"
@@ -105,6 +107,15 @@ def current_phase(project: Path) -> Phase | None:
         return None
     text = bytes_of(path, MOST_BYTES, "mend the file").decode("utf-8-sig", "replace")
     return phase_of(_phase_in(text.replace("\r\n", "\n").split("\n")))
+
+
+def _in_progress(state: dict[str, Any]) -> Phase | None:
+    """The first phase that is said to be under way."""
+    nested = state.get("phases")
+    listed = state.get("phases_in_progress") or (
+        nested.get("in_progress") if isinstance(nested, dict) else None
+    )
+    return phase_of(listed[0]) if isinstance(listed, list) and listed else None
 
 
 def _phase_in(lines: list[str]) -> str | None:

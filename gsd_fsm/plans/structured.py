@@ -144,7 +144,7 @@ def _checks(draft: PlanDraft, listed: list[Any], line: int) -> Iterator[Check]:
     for item in listed:
         if isinstance(item, _Object):
             names = ("check", "text", "value", "description")
-            text = next((item[name] for name in names if item.get(name)), "")
+            text = next((item[name] for name in names if item.get(name)), "") or _claim(item)
             command = _text(item.get("cmd") or item.get("command"))
             check = values.check_of(_text(item.get("type")), _text(text), command, item.line)
         else:
@@ -153,6 +153,13 @@ def _checks(draft: PlanDraft, listed: list[Any], line: int) -> Iterator[Check]:
             yield check
         else:
             draft.wrong(check.line, "a check that says nothing")
+
+
+def _claim(item: _Object) -> str:
+    """The words of a check that names its file, and what is to be found in it, by themselves."""
+    path = _text(item.get("path") or item.get("file"))
+    wanted = _text(item.get("contains") or item.get("pattern") or item.get("content"))
+    return f'{path} contains "{wanted}"' if wanted else path
 
 
 def _file(item: Any) -> PlanFile:

@@ -79,6 +79,20 @@ class Repository(NamedTuple):
         known = COMMIT_ID.fullmatch(sha)
         return bool(known) and self._look("cat-file", "-e", sha + "^{commit}").returncode == 0
 
+    def resolved(self, name: str) -> str | None:
+        """The commit that this name means; None if there is none."""
+        if name.startswith("-") or not name.strip() or "\0" in name:
+            return None
+        done = self._look("rev-parse", "-q", "--verify", name + "^{commit}")
+        return _text(done).strip("\n") if done.returncode == 0 else None
+
+    def touched(self, before: str, after: str, paths: Iterable[Path | str]) -> bool:
+        """Whether one of these paths, relative to the project, differs between two commits."""
+        places = [place for path in paths if (place := self._place(str(path)))]
+        options = ("-r", "-z", "--name-only", "--no-renames")
+        changed = self._read("diff-tree", *options, before, after, "--").split("\0")
+        return any(it == place or it.startswith(place + "/") for it in changed for place in places)
+
     def contains(self, sha: str) -> bool:
         """Whether this commit is part of what is checked out."""
         return self.is_within(sha, "HEAD")

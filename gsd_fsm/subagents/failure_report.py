@@ -22,13 +22,14 @@ def failure_report(loop: Loop, task_id: str) -> str:
     task = _known(loop, task_id)
     errors = task["errors"]
     last = errors[-1] if errors else {"text": "", "fix": None}
-    reason = one_line(loop.pause_reason) or f"Task {task_id} failed"
+    reason, blocker, steps = _told(str(last["text"]))
+    why = one_line(loop.pause_reason) or f"Task {task_id} failed"
     fixes = [one_line(error["fix"], _LINE) for error in errors if error["fix"]]
     parts = [
         f"## Task {task_id} Failed",
-        f"**Reason:** {reason}",
-        "**Progress:**\n" + _progress(loop),
-        f"**Blocker:** {one_line(last['text'], _LINE) or 'not told'}",
+        f"**Reason:** {reason or 'not told'} ({why})",
+        "\n".join(["**Progress:**", *steps, _progress(loop)]),
+        f"**Blocker:** {blocker or one_line(last['text'], _LINE) or 'not told'}",
         f"**Suggested Fix:** {fixes[-1] if fixes else 'none was suggested'}",
         f"**Attempts:** {task['retries']} of {loop.limits['max_retries']} retries used",
         *(_error(error, number, len(errors)) for number, error in enumerate(errors, 1)),
@@ -63,6 +64,15 @@ def _known(loop: Loop, task_id: str) -> dict[str, Any]:
         known = ", ".join(list(loop.tasks)[:20]) or "none"
         raise NotFound(f"loop {loop.id} has no task {one_line(task_id, 80)}", f"its tasks: {known}")
     return found
+
+
+def _told(error: str) -> tuple[str, str, list[str]]:
+    """What the last report said itself: the reason, what is blocking, and its list of steps."""
+    reason = next((line for line in error.splitlines() if line.strip()), "")
+    blocker = re.search(r"^\W*blocker\W*?:\W*(.+)$", error, re.IGNORECASE | re.MULTILINE)
+    steps = re.findall(r"^\s*[-*] \[[ xX]\] .+$", error, re.MULTILINE)[:_LISTED]
+    told = one_line(blocker[1], _LINE) if blocker else ""
+    return one_line(reason, _LINE), told, [one_line(step, _LINE) for step in steps]
 
 
 def _progress(loop: Loop) -> str:

@@ -67,5 +67,9 @@ def rules(task: PlanTask, command: str, blunted: bool) -> str:
 def output(plan: Plan, task: PlanTask) -> str:
     """The forms of a report."""
     where = task.number if plan.phase is None else f"{plan.phase}-{task.number}"
-    commit = one_line(f"{task.commit_type}({where})", 120)
-    return element("output", _OUTPUT.format(commit=commit))
+    return output_for(f"{task.commit_type}({where})")
+
+
+def output_for(commit: str) -> str:
+    """The forms of a report of work whose commit begins like this."""
+    return element("output", _OUTPUT.format(commit=one_line(commit, 120)))

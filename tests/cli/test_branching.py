@@ -147,6 +147,14 @@ def test_a_live_loop_keeps_yolo_from_switching(milestone: Here) -> None:
     assert branch(milestone) == "main"
 
 
+def test_a_resume_is_no_word_about_the_branch(milestone: Here) -> None:
+    milestone.ok(*INTERACTIVE)
+    milestone.ok("resume")
+    assert question(milestone) == ASKS
+    milestone.ok("answer", "y")
+    assert branch(milestone) == "gsd/m1"
+
+
 def test_a_paused_loop_switches_nothing(milestone: Here) -> None:
     milestone.ok(*INTERACTIVE)
     milestone.ok("pause")

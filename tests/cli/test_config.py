@@ -186,3 +186,12 @@ def test_a_start_that_fails_on_its_settings_leaves_nothing_behind(here: Here) ->
     assert answer.code == 2
     assert "config.toml:1" in answer.err
     assert [path.name for path in here.gsd.iterdir()] == ["config.toml"]
+
+
+def test_config_shows_what_the_first_start_would_obey(here: Here) -> None:
+    (here.root / ".opti-gsd").mkdir()
+    (here.root / ".opti-gsd" / "config.json").write_text('{"mode": "yolo"}')
+    shown = here.ok("config", "--json").json["settings"]["mode"]
+    assert shown["value"] == "yolo"
+    here.ok("start", "execute", "--task", "T1")
+    assert here.status()["mode"] == "yolo"

@@ -252,11 +252,34 @@ def test_two_checkpoints_are_asked_one_after_the_other(here: Here) -> None:
     assert "second" in here.ok("next", "T02").out
 
 
-def test_a_decision_that_was_passed_over_is_no_dead_end(here: Here) -> None:
+def test_a_resume_is_no_decision(here: Here) -> None:
     write_plan(here)
     here.ok(*YOLO)
     say(here, "T01", "CHECKPOINT: one?")
-    here.ok("resume")
-    here.ok("next")
+    for _ in range(2):
+        assert "Task T01 needs a decision: one?" in here.ok("resume").out
+        assert question(here) == "Task T01 needs a decision: one?"
+    here.ok("answer", "B")
+    assert question(here) is None
+    assert "<decision>" in here.ok("next", "T01").out
+
+
+def test_a_task_that_failed_is_not_begun_before_the_word_to_retry(here: Here) -> None:
+    asks_to_start(here)
+    here.ok("answer", "y")
     here.ok("task", "T01", "running")
+    here.ok("task", "T02", "running")
+    say(here, "T01", FAIL)
+    assert ready(here) == []
+    here.refused(4, "task", "T01", "running")
+    here.refused(4, "report", "T01", stdin=b"TASK COMPLETE")
+    done(here, "T02")
+    here.ok("answer", "y")
     done(here, "T01")
+
+
+def test_a_later_wave_is_not_begun_before_its_time(here: Here) -> None:
+    asks_to_start(here)
+    here.ok("answer", "y")
+    assert "wave 1 is not done" in here.refused(4, "task", "T03", "running").err
+    here.refused(4, "report", "T03", stdin=b"TASK COMPLETE")

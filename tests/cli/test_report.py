@@ -151,6 +151,14 @@ def test_of_a_second_report_only_the_issues_are_kept(planned: Here) -> None:
         assert "task T01 is complete" in answer.err
 
 
+def test_of_a_flood_of_issues_the_first_are_kept_and_the_others_counted(planned: Here) -> None:
+    flood = "".join(f"NEW ISSUE: [low] number {number % 60}\n" for number in range(3_000))
+    *issues, _, _ = reported(planned, "T01", f"TASK COMPLETE\n{flood}")
+    assert len(issues) == 50
+    assert issues[48][2]["text"] == "number 48"
+    assert issues[49][2]["text"] == "11 more issues were reported and are not kept"
+
+
 def test_blocking_words_pause_at_once_and_transient_ones_at_the_second_time(planned: Here) -> None:
     say(planned, "T01", "TASK FAILED: connection reset by peer")
     assert planned.status()["status"] == "retrying"

@@ -138,7 +138,7 @@ def test_without_the_setting_nothing_is_committed(repository: Here) -> None:
 def test_a_commit_of_the_agent_is_found(repository: Here) -> None:
     write_plan(repository)
     repository.ok(*YOLO)
-    commit(repository.root, "mine")
+    commit(repository.root, "01.py")
     assert say(repository, "T01", "TASK COMPLETE")["commit"] == head(repository)
     assert say(repository, "T02", "TASK COMPLETE")["commit"] is None
 

@@ -36,6 +36,7 @@ FILES, TESTS = ["a.py", "b.py", "sub/c.py"], ["test_a.py"]
 def tests_first(here: Here) -> Here:
     write_plan(here, PLAN)
     (here.gsd / "config.toml").write_text(SETTINGS)
+    (here.root / "test_a.py").write_text("a test\n")
     here.ok(*YOLO)
     return here
 
@@ -137,6 +138,13 @@ def test_red_that_passes_stays_red(tests_first: Here) -> None:
     assert passes(tests_first, 1)["phase"] == "green"
 
 
+def test_red_without_a_test_stays_red(tests_first: Here) -> None:
+    (tests_first.root / "test_a.py").unlink()
+    told = fails(tests_first, 5)
+    assert (told["phase"], told["exit_code"], told["passed"]) == ("red", 5, False)
+    assert "test_a.py is not there" in tests_first.run("tdd", "T01", "--run").out
+
+
 def test_green_has_its_attempts_and_then_the_task_has_failed(tests_first: Here) -> None:
     here = tests_first
     passes(here, 1)
@@ -166,6 +174,7 @@ def test_a_new_attempt_begins_anew(tests_first: Here) -> None:
 
 def test_spent_retries_pause(here: Here) -> None:
     write_plan(here, PLAN)
+    (here.root / "test_a.py").write_text("a test\n")
     (here.gsd / "config.toml").write_text(SETTINGS + "tdd_max_attempts = 1\n")
     here.ok(*YOLO, "--max-retries", "1")
     for _ in range(2):
@@ -229,6 +238,12 @@ def test_what_has_no_cycle_is_refused(tests_first: Here) -> None:
     tests_first.ok("cancel")
     tests_first.ok("start", "execute", "--task", "T1", "--mode", "yolo")
     assert "executes no plan" in tests_first.refused(2, "tdd", "T1").err
+
+
+def test_the_cycle_of_a_later_wave_does_not_begin_before_its_time(here: Here) -> None:
+    write_plan(here, PLAN + TASK.format(id="04", tests="true").replace('wave="1"', 'wave="2"'))
+    here.ok(*YOLO)
+    here.refused(4, "tdd", "T04")
 
 
 def test_a_failed_refactoring_is_undone_and_the_task_is_complete(tests_first: Here) -> None:

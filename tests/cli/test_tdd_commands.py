@@ -16,6 +16,7 @@ from tests.git_rig import git
 
 def begun(here: Here, command: str | None) -> Here:
     write_plan(here, PLAN)
+    (here.root / "test_a.py").write_text("a test\n")
     if command is not None:
         (here.gsd / "config.toml").write_text(f"ci_test = '{command}'\n")
     here.ok(*YOLO)
@@ -108,3 +109,27 @@ def test_an_undone_refactoring_sets_the_checkpoint_of_its_task(repository: Here)
     assert state(repository)["status"] == "complete"
     tags = git(repository.root, "tag").split()
     assert tags == ["gsd/checkpoint/phase-1/T01", "gsd/checkpoint/phase-1/pre"]
+
+
+def test_an_undone_refactoring_commits_what_had_passed(
+    repository: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "T")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@example.org")
+    begun(repository, "exit $(cat outcome)")
+    with (repository.gsd / "config.toml").open("a") as file:
+        file.write("commit = true\n")
+    for code, name, text in (
+        (1, "test_a.py", "another test"),
+        (0, "a.py", "good"),
+        (1, "a.py", "bad"),
+    ):
+        (repository.root / "outcome").write_text(str(code))
+        (repository.root / name).write_text(text)
+        repository.ok("tdd", "T01", "--run")
+    assert state(repository)["commit"] == git(repository.root, "rev-parse", "HEAD")
+    assert git(repository.root, "show", "HEAD:a.py") == "good"
+    changed = git(repository.root, "show", "--format=", "--name-only", "HEAD").split()
+    assert changed == ["a.py", "test_a.py"]
+    assert git(repository.root, "log", "-1", "--format=%s") == "feat(1-01): Write it."

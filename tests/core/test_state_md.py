@@ -92,8 +92,10 @@ def told(loop: Loop) -> dict[str, Any]:
         "active": loop.status != "paused",
         "type": loop.kind,
         "phase": cut["phase"],
-        "iteration": loop.iteration,
-        "max_iterations": loop.limits["max_iterations"],
+        "iteration": loop.round if loop.kind == "verify" else loop.iteration,
+        "max_iterations": loop.limits.get("max_rounds", 20)
+        if loop.kind == "verify"
+        else loop.limits["max_iterations"],
         "task_retries": {name: task["retries"] for name, task in loop.tasks.items()},
         "gaps_remaining": sum(gap["status"] == "open" for gap in loop.gaps.values()),
         "started": loop.started,

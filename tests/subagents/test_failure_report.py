@@ -38,7 +38,7 @@ def test_a_failed_task_is_told_with_everything_that_is_known() -> None:
     report = failure_report(exhausted(a_story()).loop, "T02")
     assert report == (
         "## Task T02 Failed\n\n"
-        "**Reason:** Task T02 failed after 1 retry\n\n"
+        "**Reason:** E2: it (Task T02 failed after 1 retry)\n\n"
         "**Progress:**\n- [x] T01: One\n- [ ] T02: Two (failed)\n- [ ] T03\n\n"
         "**Blocker:** E2: it broke\n\n"
         "**Suggested Fix:** mend it\n\n"
@@ -54,7 +54,7 @@ def test_a_failure_that_no_retry_helps_names_the_command_that_does() -> None:
     story = a_story()
     story.fail("T02", "blocking", error="no licence")
     report = failure_report(story.loop, "T02")
-    assert "**Reason:** Task T02 failed with a blocking error" in report
+    assert "**Reason:** no licence (Task T02 failed with a blocking error)" in report
     assert "**Suggested Fix:** none was suggested" in report
     assert report.endswith("Fix the issue, then: gsd-fsm --loop lp-1 resume")
 
@@ -132,3 +132,13 @@ def test_hostile_texts_stay_quotations() -> None:
     ours = checkpoint_report(story.loop, "T02", harmless)
     is_harmless(report, ours + "\n" * (quotation - 1))
     assert len(re.findall(r"^## ", report, re.MULTILINE)) == 1
+
+
+def test_what_the_agent_itself_told_stands_where_it_belongs() -> None:
+    story = a_story()
+    told = "no key\n\n- [x] asked for it\n- [ ] got it\nBlocker: the vault is shut\n"
+    story.fail("T02", "blocking", error=told)
+    report = failure_report(story.loop, "T02")
+    assert "**Reason:** no key (Task T02 failed" in report
+    assert "**Progress:**\n- [x] asked for it\n- [ ] got it\n- [x] T01" in report
+    assert "**Blocker:** the vault is shut\n" in report
