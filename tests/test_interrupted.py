@@ -240,7 +240,10 @@ def test_killed_after_its_commit_a_second_report_finds_the_task_complete(committ
 
 
 @pytest.mark.parametrize("mark", [DONE, TAGGED])
-def test_killed_before_its_tag_a_second_report_sets_it(committing: Here, mark: bytes) -> None:
+@pytest.mark.parametrize("again", [["report", "T01"], ["resume"]])
+def test_killed_before_its_tag_it_is_set_by_whoever_goes_on(
+    committing: Here, mark: bytes, again: list[str]
+) -> None:
     def intercept(name: str, real: Any, *args: Any, **more: Any) -> Any:
         if name == "write" and mark in args[1]:
             if mark == DONE:
@@ -256,8 +259,8 @@ def test_killed_before_its_tag_a_second_report_sets_it(committing: Here, mark: b
     killed = tagged or mark == DONE
     assert outcome(in_child(child)) == (-signal.SIGKILL if killed else 0)
     assert statuses(committing)["T01"] == "complete"
-    say(committing, "T01", "TASK COMPLETE")
-    say(committing, "T01", "TASK COMPLETE")
+    committing.ok(*again, stdin=b"TASK COMPLETE")
+    committing.ok(*again, stdin=b"TASK COMPLETE")
     head = git(committing.root, "rev-parse", "HEAD")
     told = [event["data"] for event in committing.lines() if event["type"] == "checkpoint"]
     assert [data["commit"] for data in told if data.get("task") == "T01"] == [head] * tagged

@@ -11,7 +11,7 @@ from gsd_fsm.cli.call import Call, Event, require_trust, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
 from gsd_fsm.cli.planned import follows, repository_of, require_turn
-from gsd_fsm.cli.work_record import commit_work, forget_copies
+from gsd_fsm.cli.work_record import commit_work, forget_copies, late_checkpoint
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.flow import MAX_TALK
@@ -181,7 +181,8 @@ def _rehearse(world: World, drafts: Iterator[Event]) -> None:
 def _repeat(call: Call, name: str, result: Result) -> None:
     """A task that is complete already: only what is new in the report is kept."""
     journal, loop = call.append(lambda loop, _world, _now: _issues(call, loop, name, result))
-    facts = {"task": name, "verdict": "complete", "commit": loop.tasks[name]["commit"], "tag": None}
+    facts = {"task": name, "verdict": "complete", "commit": loop.tasks[name]["commit"]}
+    facts["tag"] = late_checkpoint(call, journal, loop)
     call.acknowledge(journal, loop, f"Task {name} was complete already.", **facts)
 
 

@@ -12,6 +12,7 @@ from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
 from gsd_fsm.cli.planned import asks, repository_of
 from gsd_fsm.cli.voice import counted
+from gsd_fsm.cli.work_record import late_checkpoint
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, is_planned
@@ -78,6 +79,7 @@ def resume(call: Call, **more: float | None) -> None:
 
     journal, loop = call.append(build)
     open_gate(call, journal, loop)
+    late_checkpoint(call, journal, loop)
     whose = "" if loop.owner else " The next session that gets a prompt here will own it."
     most = loop.limits["max_iterations"]
     now = f" {most} iterations now." if "max_iterations" in add and most else ""

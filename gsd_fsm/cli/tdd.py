@@ -90,7 +90,10 @@ class _Cycle:
         """Enter the first phase, unless this attempt is in the midst of its cycle."""
         if self.state["status"] == "running" and self.state["locked"] is not None:
             return
-        self._enter(first_phase(self.task))
+        # A new attempt goes on in green with the tests that were seen to fail in an earlier one.
+        proven = self.state["proven"]
+        goes_on = proven and not changed(self.project, proven)
+        self._enter("green" if goes_on else first_phase(self.task))
 
     def _enter(self, phase: str, **more: Any) -> None:
         locked = digests(self.project, rules_of(self.task, phase).locked)

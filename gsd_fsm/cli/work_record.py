@@ -1,10 +1,11 @@
-"""What a finished task leaves: a commit, where the user lets the engine commit, and no copies."""
+"""What a finished task leaves: a commit, where the engine may make one, a tag, and no copies."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsd_fsm.cli.call import Call
+from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.planned import frozen_plan, has_changed, project_of, repository_of, values
 from gsd_fsm.cli.voice import warn
 from gsd_fsm.core.journal import Journal
@@ -74,6 +75,18 @@ def _made_before(repository: Repository, message: str) -> str | None:
     head = repository.head()
     last = repository.commits("-1", head)[0] if head else None
     return head if last and last.subject == message.partition("\n")[0] else None
+
+
+def late_checkpoint(call: Call, journal: Journal, loop: Loop) -> str | None:
+    """Set the checkpoint that a call was killed before setting, while its commit is the last one."""
+    repository = repository_of(journal) if loop.kind == "execute" and is_planned(loop) else None
+    head = repository.head() if repository else None
+    if head is None or head in loop.checkpoints.values():
+        return None
+    for name, task in loop.tasks.items():
+        if task["status"] == "complete" and task["commit"] == head:
+            return set_checkpoint(call, journal, loop, name, name)
+    return None
 
 
 def forget_copies(journal: Journal, loop: Loop, task_id: str) -> None:

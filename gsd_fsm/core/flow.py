@@ -8,7 +8,8 @@ from gsd_fsm.core.guards import spent_limit, spent_retries
 from gsd_fsm.core.loop import progress_of, unmet
 from gsd_fsm.core.payloads import LIMITS
 from gsd_fsm.core.proof import new_criterion
-from gsd_fsm.core.work import find_circle, new_task
+from gsd_fsm.core.waves import find_circle
+from gsd_fsm.core.work import new_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

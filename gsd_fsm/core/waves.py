@@ -11,6 +11,19 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop import Loop
 
 
+def find_circle(depends: dict[str, Any]) -> list[str]:
+    """The tasks that can never start because they wait for each other."""
+    left = {
+        task_id: {name for name in names if name in depends} for task_id, names in depends.items()
+    }
+    while True:
+        free = [task_id for task_id, names in left.items() if not names & left.keys()]
+        if not free:
+            return list(left)
+        for task_id in free:
+            del left[task_id]
+
+
 def running_tasks(loop: Loop) -> list[str]:
     return [task_id for task_id in open_tasks(loop) if loop.tasks[task_id]["status"] == "running"]
 

@@ -43,24 +43,12 @@ def new_task(task_id: str, spec: dict[str, Any]) -> dict[str, Any]:
         "asked": 0,
         "answer": None,
         "locked": None,
+        "proven": None,
         "exit_code": None,
         "summary": None,
         "fixes": [],
         "errors": [],
     }
-
-
-def find_circle(depends: dict[str, Any]) -> list[str]:
-    """The tasks that can never start because they wait for each other."""
-    left = {
-        task_id: {name for name in names if name in depends} for task_id, names in depends.items()
-    }
-    while True:
-        free = [task_id for task_id, names in left.items() if not names & left.keys()]
-        if not free:
-            return list(left)
-        for task_id in free:
-            del left[task_id]
 
 
 def _known_task(loop: Loop, task_id: str) -> dict[str, Any] | None:
@@ -201,7 +189,9 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
             loop.failed += 1
         task["status"] = "failed"
         task["transient"] += transient
-        # What was locked belongs to this attempt; the next one begins anew.
+        # What was locked belongs to this attempt; tests once seen to fail need not fail again.
+        proven = task["locked"] if task["phase"] in ("green", "refactor") else None
+        task["proven"] = proven or task["proven"]
         error["attempts"], task["locked"] = task["attempts"], None
         if not code:
             task["retries"] += 1
@@ -281,6 +271,8 @@ def fact_gap(loop: Loop, event: dict[str, Any]) -> None:
     if data["action"] == "reopened":
         gap["reopened"] += 1
         gap["returns"] += 1
+        if data["gap"] in loop.tasks and _is_done(loop.tasks[data["gap"]]):
+            loop.tasks[data["gap"]] = new_task(data["gap"], {})  # its fix is to be done again
     gap["status"] = "closed" if data["action"] == "closed" else "open"
     loop.verified = False
     loop.moved = True

@@ -58,7 +58,7 @@ def warnings_of(draft: PlanDraft) -> tuple[str, ...]:
         for name, number in real.items()
         if draft.counts.get(name) not in (None, number, str(number))
     ]
-    last = max(*waves, *draft.waves, 0)
+    last = max((*waves, *draft.waves), default=0)
     empty = (str(number) for number in range(1, last + 1) if number not in waves)
     missing = ", ".join(islice(empty, _SHOWN))
     if missing:

@@ -134,3 +134,11 @@ def test_the_view_of_a_verify_loop_counts_its_rounds(verified: Here) -> None:
     text = (verified.gsd / "STATE.md").read_text()
     assert "  iteration: 1\n  max_iterations: 20\n" in text
     assert "  gaps_remaining: 2\n" in text
+
+
+def test_a_gap_that_comes_back_can_fail_again(verified: Here) -> None:
+    say(verified, "G1", "TASK FAILED: not yet")
+    say(verified, "G1", "TASK COMPLETE")
+    assert verified.run("verify").code == 7
+    assert say(verified, "G1", "TASK FAILED: still not")["status"] == "retrying"
+    assert "still not" in verified.ok("next", "G1").out
