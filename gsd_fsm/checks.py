@@ -133,7 +133,7 @@ def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
         start.done.wait(STOP_SECONDS)  # not for ever: it may not even have begun
         if start.process is not None:
             with start.process:
-                _signal_group(start.process, deadly=True)
+                signal_group(start.process, deadly=True)
         raise
     if start.process is None:
         hint = "a check runs through the shell, in the directory of the project"
@@ -192,10 +192,10 @@ class _Run:
     def stop(self) -> None:
         """End the command and all of its group: politely, then for sure."""
         try:
-            _signal_group(self.process, deadly=False)
+            signal_group(self.process, deadly=False)
             self.follow(time.monotonic() + STOP_SECONDS)
         finally:
-            _signal_group(self.process, deadly=True)
+            signal_group(self.process, deadly=True)
             self.follow(time.monotonic() + STOP_SECONDS)
 
     def abandon(self) -> None:
@@ -236,7 +236,7 @@ class _Kept:
         return text.strip()[-TAIL_CHARACTERS:], digest, likeness(text)
 
 
-def _signal_group(process: subprocess.Popen[bytes], *, deadly: bool) -> None:
+def signal_group(process: subprocess.Popen[bytes], *, deadly: bool) -> None:
     if sys.platform == "win32":
         # Only the whole tree at once: children of a dead parent cannot be found any more.
         taskkill = os.environ.get("SYSTEMROOT", "C:\\Windows") + "\\System32\\taskkill.exe"

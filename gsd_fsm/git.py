@@ -122,10 +122,10 @@ def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    from gsd_fsm.checks import _signal_group
+    from gsd_fsm.checks import signal_group
 
     try:
-        _signal_group(process, deadly=False)
+        signal_group(process, deadly=False)
         _ends_within(process, STOP_SECONDS)
     finally:
-        _signal_group(process, deadly=True)
+        signal_group(process, deadly=True)

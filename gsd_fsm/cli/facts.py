@@ -13,6 +13,7 @@ from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
 from gsd_fsm.cli.planned import asks
 from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import spent_limit
 from gsd_fsm.core.loop import Loop
@@ -88,12 +89,10 @@ def mode(call: Call, *, name: str) -> None:
     """Switch between asking a human at decisions and going on alone."""
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
-        if name == "yolo" and call.caller.by == "agent" and not loop.prompted:
-            raise Refused(
-                f"an agent may not stop loop {loop.id} from asking before a human has spoken",
-                "ask the user, and go on once they have said so",
-            )
-        yield call.event("mode", loop, {"mode": name})
+        event = call.event("mode", loop, {"mode": name})
+        if name == "yolo":
+            needs_human(loop, event, "end the questions of")
+        yield event
         answers = branch or (name == "yolo" and may_decline(loop.asked))
         if answers and loop.status == "waiting":
             yield call.event("answer", loop, {"text": "go on without asking"})

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gsd_fsm.cli.call import Call, Event
 from gsd_fsm.cli.planned import has_changed, plan_path, project_of
 from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.loop import Loop, is_planned, open_tasks
 from gsd_fsm.core.table import ACTIVE
 
@@ -29,11 +30,7 @@ def accepts_change(call: Call, loop: Loop) -> Iterator[Event]:
             f"put it back (git checkout -- {loop.plan['file']}), or end the loop: "
             f"gsd-fsm --loop {loop.id} cancel",
         )
-    if call.caller.by == "agent" and not loop.prompted:
-        raise Refused(
-            f"an agent may not accept another plan for loop {loop.id} before a human has spoken",
-            "ask the user, and go on once they have said so",
-        )
+    needs_human(loop, call.event("plan", loop, {}), "accept another plan for")
     from gsd_fsm.cli.planning import accepted
     from gsd_fsm.plans.load import load_plan
 

@@ -13,7 +13,7 @@ from gsd_fsm.cli.call import Call, require_trust, verb
 from gsd_fsm.cli.voice import counted
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
-from gsd_fsm.core.flow import _needs_human
+from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.places import GSD, IGNORED
@@ -235,7 +235,7 @@ def _is_ours(path: str) -> bool:
 def _carry_out(call: Call, step: _Step, phase: str) -> None:
     """Move, then journal; whatever can refuse is asked before the move."""
     if step.loop is not None:
-        _needs_human(step.loop, call.event("checkpoint", step.loop, {}), "roll back")
+        needs_human(step.loop, call.event("checkpoint", step.loop, {}), "roll back")
         journal = call.journal()
         journal.transact(lambda _world, _now: [], lambda world: require_trust(world, journal.path))
     left = _move(step, phase) if step.leaves else None

@@ -118,7 +118,8 @@ def fact_wait(loop: Loop, event: dict[str, Any]) -> None:
         loop.unconfirmed = 0
 
 
-def _needs_human(loop: Loop, event: dict[str, Any], what: str) -> None:
+def needs_human(loop: Loop, event: dict[str, Any], what: str) -> None:
+    """Refuse this to an agent that nobody has spoken to since the loop last moved or stood still."""
     if event["by"] == "agent" and not loop.prompted:
         raise Refused(
             "an agent may not %s loop %s before a human has spoken" % (what, loop.id),
@@ -127,7 +128,7 @@ def _needs_human(loop: Loop, event: dict[str, Any], what: str) -> None:
 
 
 def check_answer(loop: Loop, event: dict[str, Any]) -> None:
-    _needs_human(loop, event, "answer for")
+    needs_human(loop, event, "answer for")
 
 
 def fact_answer(loop: Loop, event: dict[str, Any]) -> None:
@@ -149,7 +150,7 @@ def _stop_waiting(loop: Loop) -> None:
 def check_resume(loop: Loop, event: dict[str, Any]) -> None:
     add = event["data"].get("add", {})
     if add or (loop.status == "waiting" and loop.wait_for == "human"):
-        _needs_human(loop, event, "raise the limits of" if add else "answer for")
+        needs_human(loop, event, "raise the limits of" if add else "answer for")
     if loop.status != "paused":
         return
     limits = more_limits(loop.limits, add)
@@ -196,7 +197,7 @@ def fact_pause(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def check_cancel(loop: Loop, event: dict[str, Any]) -> None:
-    _needs_human(loop, event, "cancel")
+    needs_human(loop, event, "cancel")
 
 
 def fact_session(loop: Loop, event: dict[str, Any]) -> None:

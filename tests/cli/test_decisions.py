@@ -209,7 +209,7 @@ def test_an_agent_may_ask_for_questions_but_not_against_them(here: Here) -> None
     here.ok(*YOLO)
     here.ok("iterate")
     here.ok("mode", "interactive", env=AGENT)
-    assert "may not stop loop" in here.refused(4, "mode", "yolo", env=AGENT).err
+    assert "may not end the questions of loop" in here.refused(4, "mode", "yolo", env=AGENT).err
 
 
 @pytest.mark.parametrize("mode", ["yolo", "interactive"])
