@@ -68,12 +68,12 @@ def bash(command: str, *, background: bool = False) -> Turn:
     return Turn(tool="Bash", given=given)
 
 
-def delegate(prompt: str, *, background: bool) -> Turn:
+def delegate(prompt: str, *, background: bool, agent: str = "general-purpose") -> Turn:
     """Hand work to a subagent, whose turns are those of the lane `sub`."""
     given = {
         "description": "sub work",
         "prompt": f"{SUBTASK} {prompt}",
-        "subagent_type": "general-purpose",
+        "subagent_type": agent,
         "run_in_background": background,
     }
     return Turn(tool="Agent", given=given)

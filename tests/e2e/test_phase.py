@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
@@ -224,3 +225,27 @@ def test_an_exhausted_task_pauses_with_its_whole_story(planned: Rig) -> None:
     assert rig.status()["pause_code"] == "retries"
     assert "paused: true" in (rig.gsd / "STATE.md").read_text()
     assert 'pause_reason: "Task T01 failed after 1 retry"' in (rig.gsd / "STATE.md").read_text()
+
+
+def test_the_plugin_brings_the_command_and_the_agent_that_does_a_task(planned: Rig) -> None:
+    rig = planned
+    rig.ok("init", "--plugin", "a plugin", "--yes")
+    rig.ok("uninstall", "--scope", "project", "--yes")
+    subagent(rig, "T01", ("echo hello > hello.txt", "TASK COMPLETE"))
+    prompt = "T01: do what 'gsd-fsm next T01' prints."
+    rig.model.main.then(
+        bash("gsd-fsm start execute --phase 1"),
+        delegate(prompt, background=False, agent="gsd-fsm:executor"),
+        report("T01", "TASK COMPLETE"),
+        bash("gsd-fsm pause"),
+        say("One task is done."),
+    )
+    chat = rig.chat("--plugin-dir", "a plugin")
+    assert chat.ask("/gsd-fsm:execute 1")["result"] == "One task is done."
+    chat.close()
+    assert "gsd-fsm:executor" in chat.of("system", "init")[0]["agents"]
+    assert "gsd-fsm start execute" in rig.model.asked()[0].heard
+    first = rig.model.asked("T01")[0]
+    assert "You do one task and nothing else" in json.dumps(first.body["system"])
+    assert rig.status()["tasks"][0]["status"] == "complete"
+    assert (rig.root / "hello.txt").read_text() == "hello\n"
