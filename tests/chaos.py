@@ -74,6 +74,22 @@ def _task(r: Random, loop: Loop | None) -> Event:
     data = {"task": r.choice(TASKS), "status": status}
     if r.random() < 0.2:
         data["phase"] = r.choice(("red", "green", "refactor"))
+    if r.random() < 0.2:
+        data.update(locked={"a.py": r.choice((None, "d"))}, exit_code=r.randrange(3))
+    return data
+
+
+def _plan(r: Random, loop: Loop | None) -> Event:
+    if r.random() < 0.5:
+        return {"digest": "d", "changed": r.random() < 0.5}
+    tasks = [{"id": r.choice(TASKS), "wave": r.randrange(1, 4)} for _ in range(r.randrange(3))]
+    return {"count": r.randrange(6), "tasks": tasks, "sequential": [2]}
+
+
+def _checkpoint(r: Random, loop: Loop | None) -> Event:
+    data: Event = {"name": r.choice("cd"), "commit": "e"}
+    if r.random() < 0.5:
+        data["reset"] = r.sample(TASKS, r.randrange(len(TASKS)))
     return data
 
 
@@ -146,8 +162,8 @@ MAKERS: dict[str, Callable[[Random, Loop | None], Event]] = {
     "note": lambda r, loop: {"text": "n", "kind": r.choice(("steer", "recall"))},
     "complete": lambda r, loop: {"tree": r.choice((None, "t1", "t2"))} if r.random() < 0.6 else {},
     "mode": lambda r, loop: {"mode": r.choice(("interactive", "yolo"))},
-    "answer": _fixed(text="yes"), "cancel": _fixed(), "exit": _fixed(), "plan": _fixed(digest="d"),
-    "issue": _fixed(text="i"), "stop": _fixed(code="background"), "checkpoint": _fixed(name="c"),
+    "answer": _fixed(text="yes"), "cancel": _fixed(), "exit": _fixed(), "plan": _plan,
+    "issue": _fixed(text="i"), "stop": _fixed(code="background"), "checkpoint": _checkpoint,
 }  # fmt: skip
 # Ends are rare, or no story would last.
 RARE = {"cancel": 0.06, "complete": 0.5, "wait": 0.4, "pause": 0.4}
