@@ -10,9 +10,10 @@ import click
 from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.cli.planned import asks
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import oscillating
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop import Loop, is_planned
 from gsd_fsm.core.payloads import is_id
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep
@@ -88,7 +89,10 @@ def verified(call: Call, *, verdict: str, report: str | None) -> None:
         data["report"] = keep(report)
 
     def build(loop: Loop, _world: World, now: int) -> Iterator[Event]:
-        yield call.event("verified", loop, data)
+        event = call.event("verified", loop, data)
+        if data["passed"] and is_planned(loop):
+            needs_human(loop, event, "declare the plan verified in")
+        yield event
         spent = spent_rounds(loop, now)
         if spent and loop.status in ACTIVE:
             yield call.pause(loop, spent)

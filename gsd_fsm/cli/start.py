@@ -126,7 +126,7 @@ def start(
     journal.transact(decide, lambda world: require_trust(world, gsd))
     loop = journal.world.loops[loop_id]
     begin.finish(call, journal, loop)
-    made = "" if known else f"Made {gsd}. "
+    made = "" if known else f"Made the journal of {gsd}. "
     made += "".join(f"Cancelled loop {name}. " for name in cancelled)
     said = f"{made}Started {kind} loop {loop_id}.{begin.said(loop)}{_owner(call, loop)}"
     call.acknowledge(journal, loop, said, **begin.facts(loop))

@@ -13,9 +13,10 @@ from gsd_fsm.cli.failing import failure_data
 from gsd_fsm.cli.planned import follows, require_turn
 from gsd_fsm.cli.work_record import forget_copies
 from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard, spent_patience
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop import Loop, is_planned
 from gsd_fsm.core.payloads import CLASSES, TDD_PHASES, is_id
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import read_text, whole
@@ -73,9 +74,12 @@ def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
     )
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        event = call.event("task", loop, data)
         if status == "running":
             require_turn(loop, task_id)
-        yield call.event("task", loop, data)
+        elif status == "skipped" and is_planned(loop):
+            needs_human(loop, event, f"skip task {task_id} of")
+        yield event
         yield from follows(call, loop)
 
     journal, loop = call.append(build)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Here, git
+from tests.cli.conftest import AGENT, Here, git
 from tests.cli.test_planned import PLAN, YOLO, done, ready, say, write_plan
 from tests.plans.test_load import task
 
@@ -142,3 +142,18 @@ def test_a_gap_that_comes_back_can_fail_again(verified: Here) -> None:
     assert verified.run("verify").code == 7
     assert say(verified, "G1", "TASK FAILED: still not")["status"] == "retrying"
     assert "still not" in verified.ok("next", "G1").out
+
+
+def test_an_agent_neither_skips_a_task_nor_declares_a_plan_verified_by_itself(here: Here) -> None:
+    write_plan(here, VERIFY)
+    here.ok(*YOLO)
+    here.ok("iterate", env=AGENT)
+    refused = here.refused(4, "task", "T01", "skipped", env=AGENT)
+    assert "before a human has spoken" in refused.err
+    here.ok("task", "T01", "skipped")
+    here.ok("cancel")
+    here.ok("start", "verify", "--phase", "1", "--mode", "yolo")
+    here.ok("iterate", env=AGENT)
+    assert "before a human has spoken" in here.refused(4, "verified", "pass", env=AGENT).err
+    here.ok("verified", "fail", env=AGENT)
+    here.ok("verified", "pass")
