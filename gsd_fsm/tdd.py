@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import stat
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -95,7 +96,14 @@ class Copies:
             kept = json.loads(self.path.read_bytes())
         except (OSError, ValueError):
             return None
-        return [name for name, copy in kept.items() if _put_back(project / name, copy)]
+        real = os.path.realpath(project)
+        inside = [
+            name
+            for name in kept
+            # A link may lead out of the project: what is behind it is not ours.
+            if Path(os.path.realpath((project / name).parent)).is_relative_to(real)
+        ]
+        return [name for name in inside if _put_back(project / name, kept[name])]
 
     def drop(self) -> None:
         with contextlib.suppress(OSError):

@@ -10,14 +10,17 @@ import click
 from gsd_fsm.cli.call import Call, Event, require_trust, verb
 from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
-from gsd_fsm.cli.planned import asks, project_of
-from gsd_fsm.core.errors import UsageError
+from gsd_fsm.cli.planned import asks, plan_path, project_of
+from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop import Loop, is_planned
 from gsd_fsm.core.question import may_decline
 from gsd_fsm.texts import keep, read_text
 
 NO = re.compile(r"\W*(?:n|no|nope)\b", re.IGNORECASE)
+
+
+DECLINED = "the user declined:"
 
 
 @click.command()
@@ -35,12 +38,12 @@ def answer(call: Call, *, text: str | None, file: str | None) -> None:
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         # A no to the engine's own question must not be overrun.
-        refused = f"the user declined: {loop.question}" if may_decline(loop.asked) else ""
+        refused = f"{DECLINED} {loop.question}" if may_decline(loop.asked) else ""
         yield call.event("answer", loop, {"text": text})
         if refused and declined:
             yield call.event("pause", loop, {"code": "manual", "reason": refused}, by="cli")
             return
-        if branch:
+        if branch and not declined:
             yield from accepts_change(call, loop)
         yield from asks(call, loop)
 
@@ -67,5 +70,13 @@ def take_branch(call: Call, declined: bool) -> str:
     if declined:
         now = repository.branch() or "the present commit"
         return f" Continuing on {now}. Changes will be on base branch."
+    before = repository.branch()
     repository.switch(branch, create=not repository.has_branch(branch))
+    if is_planned(loop) and not plan_path(project_of(journal), loop).is_file():
+        if before:
+            repository.switch(before, create=False)
+        raise Refused(
+            f"branch {branch} does not have {loop.plan['file']}, which loop {loop.id} follows",
+            f"bring it there, or stay here: gsd-fsm --loop {loop.id} answer n",
+        )
     return f" Switched to {branch}."

@@ -11,6 +11,7 @@ from gsd_fsm.cli.call import Call
 from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.planning import Phase, frozen, portions, wanted_plan
 from gsd_fsm.cli.voice import counted
+from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop
 
@@ -71,11 +72,18 @@ class Beginning:
         from gsd_fsm.repository.repo import Repository
 
         repository = Repository.around(self.project)
-        if repository is not None:
-            repository.switch(self.switch.branch, create=not self.switch.exists)
-            self.notes.append(f"Switched to branch {self.switch.branch}.")
-        self.switch = None
-        self.plan = wanted_plan(self.kind, start, name, self.project, self.phase)
+        branch, self.switch = self.switch, None
+        if repository is None:
+            return
+        before = repository.branch()
+        repository.switch(branch.branch, create=not branch.exists)
+        try:
+            self.plan = wanted_plan(self.kind, start, name, self.project, self.phase)
+        except GsdError:
+            if before:
+                repository.switch(before, create=False)
+            raise
+        self.notes.append(f"Switched to branch {branch.branch}.")
 
     def data(self) -> dict[str, Any]:
         """What the start event says of the plan."""

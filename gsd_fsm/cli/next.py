@@ -14,9 +14,10 @@ from gsd_fsm.core.codec import digest_of, dumps
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, current_wave, is_planned, open_gaps, open_tasks
+from gsd_fsm.core.question import pending_question
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.core.table import ACTIVE
-from gsd_fsm.core.waves import ready_tasks, running_tasks
+from gsd_fsm.core.waves import ready_gaps, ready_tasks, running_tasks
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import PlanTask
@@ -83,8 +84,10 @@ class _Work:
         if self.loop.status not in ACTIVE:
             return []
         if self.loop.kind == "verify":
-            busy = running_tasks(self.loop)
-            return [self._gap(gap_id) for gap_id in open_gaps(self.loop) if gap_id not in busy]
+            asked = pending_question(self.loop)
+            if asked is not None and asked[0].startswith("gaps:"):
+                return []
+            return [self._gap(gap_id) for gap_id in ready_gaps(self.loop)]
         ready = ready_tasks(self.loop)
         if prompts or has_changed(self.project, self.loop):
             self._read(ready)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.cli.call import Call, Event
 from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.loop import Loop, current_wave, is_planned, open_tasks
+from gsd_fsm.core.loop import Loop, current_wave, is_planned, open_gaps, open_tasks
 from gsd_fsm.core.question import pending_question
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.core.waves import is_undecided, ready_tasks, running_tasks
@@ -87,7 +88,11 @@ def planned_commands(journal: Journal, loop: Loop) -> list[str]:
 def require_turn(loop: Loop, task_id: str) -> None:
     """Refuse to start a task whose turn it is not; what runs already may go on."""
     task = loop.tasks.get(task_id)
-    if loop.kind != "execute" or not is_planned(loop) or task is None or loop.status not in ACTIVE:
+    if not is_planned(loop) or loop.status not in ACTIVE:
+        return
+    if loop.kind == "verify":
+        _require_gap(loop, task_id)
+    if loop.kind != "execute" or task is None:
         return
     if task["status"] not in ("pending", "failed", "checkpoint"):
         return
@@ -102,6 +107,29 @@ def require_turn(loop: Loop, task_id: str) -> None:
         why = f"task {task_id} is of wave {task['wave']}, and wave {current_wave(loop)} is not done"
     now = f"can start now: {', '.join(ready)}" if ready else "finish what is running"
     raise Refused(f"loop {loop.id} is {loop.status}: {why}", f"{now}; gsd-fsm next")
+
+
+def _require_gap(loop: Loop, gap_id: str) -> None:
+    """Refuse a fix that nobody asked for, or that a human has a word to say about first."""
+    if gap_id not in loop.gaps:
+        known = ", ".join(open_gaps(loop)) or "none"
+        raise Refused(f"loop {loop.id} has no gap {gap_id}", f"open: {known}")
+    asked = pending_question(loop)
+    task = loop.tasks.get(gap_id)
+    about_all = asked is not None and asked[0].startswith("gaps:")
+    if about_all or (task is not None and is_undecided(loop, task)):
+        raise Refused(
+            f"loop {loop.id} is {loop.status}: the fix of {gap_id} waits for the word of a human",
+            "finish what is running; gsd-fsm next",
+        )
+
+
+def require_word(loop: Loop, task_id: str, event: Event) -> None:
+    """Refuse an agent to end a checkpoint that no human has answered."""
+    task = loop.tasks.get(task_id)
+    open_ = task is not None and task["status"] == "checkpoint" and task["answer"] is None
+    if open_ and is_planned(loop):
+        needs_human(loop, event, f"decide the checkpoint of task {task_id} in")
 
 
 def repository_of(journal: Journal) -> Repository | None:
@@ -128,7 +156,10 @@ def notices_change(call: Call, loop: Loop) -> Iterator[Event]:
 
 def asks(call: Call, loop: Loop) -> Iterator[Event]:
     """The wait for the decision that is pending, once no task is under way any more."""
-    if loop.status not in ACTIVE or not is_planned(loop) or running_tasks(loop):
+    busy = [
+        name for name in running_tasks(loop) if loop.kind != "verify" or name in open_gaps(loop)
+    ]
+    if loop.status not in ACTIVE or not is_planned(loop) or busy:
         return
     asked = pending_question(loop)
     if asked is not None:

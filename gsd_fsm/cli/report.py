@@ -10,7 +10,7 @@ import click
 from gsd_fsm.cli.call import Call, Event, require_trust, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
-from gsd_fsm.cli.planned import follows, repository_of, require_turn
+from gsd_fsm.cli.planned import follows, project_of, repository_of, require_turn
 from gsd_fsm.cli.work_record import commit_work, forget_copies, late_checkpoint
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import Refused, UsageError
@@ -50,6 +50,7 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
     if result.verdict == "complete" and _is_done(loop, name):
         _repeat(call, name, result)
         return
+    result = _held_to_its_locks(journal, loop, name, result)
     sha = _resolved(journal, commit) if commit else None
     _rehearse(world, _drafts(call, loop, name, result, sha))
     if result.verdict == "complete" and sha is None:
@@ -67,6 +68,20 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
     facts = {"task": name, "verdict": result.verdict, "commit": sha, "tag": tag}
     call.acknowledge(journal, loop, _words(loop, name, result, sha), **facts)
     _tell_more(call, loop, name, result)
+
+
+def _held_to_its_locks(journal: Journal, loop: Loop, name: str, result: Result) -> Result:
+    """The result; a claim of success with a changed locked file is a failure."""
+    locked = loop.tasks[name]["locked"] if name in loop.tasks else None
+    if result.verdict != "complete" or not locked:
+        return result
+    from gsd_fsm.tdd import changed
+
+    touched = changed(project_of(journal), locked)
+    if not touched:
+        return result
+    reason = f"locked files were changed: {', '.join(touched)}"
+    return result._replace(verdict="failed", reason=reason)
 
 
 def _resolved(journal: Journal, given: str) -> str:
@@ -102,6 +117,7 @@ def _kept(result: Result) -> Result:
     return result._replace(
         **kept,
         issues=_few(list(dict.fromkeys(result.issues))),
+        files=tuple(keep(path, 1_000) for path in result.files),
         fixes=tuple(keep(text, 1_000) for text in result.fixes[:MOST_FIXES]),
         options=tuple(keep(text) for text in result.options),
     )
@@ -137,6 +153,8 @@ def _drafts(
     is_gap = name in loop.gaps
     if is_gap and loop.gaps[name]["status"] != "open":
         raise Refused(f"gap {name} is closed already", "gsd-fsm verify")
+    if is_gap:
+        require_turn(loop, name)
     yield from _issues(call, loop, name, result)
     # A fix that succeeds at once only closes its gap; one that failed before is a task that is open.
     is_task = not is_gap or result.verdict != "complete" or name in open_tasks(loop)

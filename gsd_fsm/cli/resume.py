@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
+from gsd_fsm.cli.answer import DECLINED
 from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, Event, verb
 from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
 from gsd_fsm.cli.planned import asks, repository_of
 from gsd_fsm.cli.voice import counted
 from gsd_fsm.cli.work_record import late_checkpoint
+from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, is_planned
@@ -71,7 +73,10 @@ def resume(call: Call, **more: float | None) -> None:
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         again = _still_asked(loop)
-        yield call.event("resume", loop, {"add": add} if add else {})
+        event = call.event("resume", loop, {"add": add} if add else {})
+        if loop.status == "paused" and (loop.pause_reason or "").startswith(DECLINED):
+            needs_human(loop, event, "go on against a no in")
+        yield event
         yield from accepts_change(call, loop)
         if again:
             yield call.event("wait", loop, again, by="cli")

@@ -234,10 +234,7 @@ def _is_ours(path: str) -> bool:
 
 def _carry_out(call: Call, step: _Step, phase: str) -> None:
     """Move, then journal; whatever can refuse is asked before the move."""
-    if step.loop is not None:
-        needs_human(step.loop, call.event("checkpoint", step.loop, {}), "roll back")
-        journal = call.journal()
-        journal.transact(lambda _world, _now: [], lambda world: require_trust(world, journal.path))
+    _require_leave(call)
     left = _move(step, phase) if step.leaves else None
     said = step.outcome(left)
     facts = step.facts(done=True, left=left)
@@ -259,6 +256,18 @@ def _carry_out(call: Call, step: _Step, phase: str) -> None:
         ) from error
     again = f" Pending again: {', '.join(step.reset)}." if step.reset else ""
     call.acknowledge(journal, loop, said + again, **facts)
+
+
+def _require_leave(call: Call) -> None:
+    """A rollback moves the ground under every live loop here, whatever phase it is of."""
+    try:
+        journal, world = call.glance()
+    except NotFound:
+        return
+    for loop in world.live():
+        needs_human(loop, call.event("checkpoint", loop, {}), "roll back")
+    if world.live():
+        journal.transact(lambda _world, _now: [], lambda world: require_trust(world, journal.path))
 
 
 def _move(step: _Step, phase: str) -> str:

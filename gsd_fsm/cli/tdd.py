@@ -171,6 +171,9 @@ class _Cycle:
             self._append(self._event(phase="refactor", exit_code=0))
             self.tell("The tests still pass: verify the task, then report it.")
             return
+        now = self.call.choose(self.call.glance()[1])
+        if now.status not in ACTIVE:  # it may have been paused while the tests ran
+            raise illegal(now, "task")
         undone = self.copies.restore(self.project)
         if undone is None:
             self._append(self._event(phase="refactor", exit_code=outcome.exit_code))

@@ -10,7 +10,7 @@ import click
 from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
-from gsd_fsm.cli.planned import follows, require_turn
+from gsd_fsm.cli.planned import follows, require_turn, require_word
 from gsd_fsm.cli.work_record import forget_copies
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.flow import needs_human
@@ -75,6 +75,7 @@ def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         event = call.event("task", loop, data)
+        require_word(loop, task_id, event)
         if status == "running":
             require_turn(loop, task_id)
         elif status == "skipped" and is_planned(loop):
@@ -134,7 +135,10 @@ def _fail(
     data = failure_data(task_id, error, error_class, why.get("analysis"), why.get("fix"))
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
-        yield call.event("failure", loop, data)
+        event = call.event("failure", loop, data)
+        if task_id is not None:
+            require_word(loop, task_id, event)
+        yield event
         spent = spent_patience(loop) if task_id is None else None
         if spent and loop.status in ACTIVE:
             yield call.pause(loop, spent)

@@ -10,6 +10,7 @@ from gsd_fsm.cli.planned import frozen_plan, has_changed, project_of, repository
 from gsd_fsm.cli.voice import warn
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, is_planned
+from gsd_fsm.texts import keep
 
 if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Repository
@@ -65,7 +66,7 @@ def _work(call: Call, journal: Journal, loop: Loop, name: str, result: Result) -
     task = frozen_plan(project, loop, [name]).task(name)
     if task is None:
         return None
-    title = result.commit_message or task.title
+    title = result.commit_message or keep(task.title, 500)
     message = task_message(task.commit_type, loop.phase, task.number, title, brief, trailer)
     return _Work([*(file.path for file in task.files), *task.test_files], message)
 

@@ -8,13 +8,12 @@ from gsd_fsm.core.loop import (
     current_wave,
     failed_tasks,
     is_planned,
-    open_gaps,
     open_tasks,
     unmet,
 )
 from gsd_fsm.core.proof import latest_tree, missing, stale
 from gsd_fsm.core.table import ARROWS, FINAL
-from gsd_fsm.core.waves import ready_tasks
+from gsd_fsm.core.waves import ready_gaps, ready_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,9 +94,7 @@ def _onward(loop: Loop, run: str) -> Advice:
 
 
 def _gaps(loop: Loop, run: str) -> Advice | None:
-    for gap_id in open_gaps(loop):
-        if loop.tasks.get(gap_id, {}).get("status") == "running":
-            continue  # somebody is at it
+    for gap_id in ready_gaps(loop):
         gap = loop.gaps[gap_id]
         where = " in %s" % _flat(gap["file"]) if gap["file"] else ""
         words = "Fix gap %s (%s%s): %s" % (gap_id, gap["kind"], where, _flat(gap["description"]))
@@ -129,6 +126,8 @@ def _waves(loop: Loop, run: str) -> Advice | None:
 
 def _tasks(loop: Loop, run: str) -> Advice | None:
     waiting = [loop.tasks[task_id] for task_id in open_tasks(loop)]
+    if is_planned(loop):
+        waiting.sort(key=lambda task: bool(task["status"] != "running"))
     for task in waiting:
         if task["status"] == "running":
             report = "report %s" if is_planned(loop) else "task %s complete"
@@ -136,7 +135,8 @@ def _tasks(loop: Loop, run: str) -> Advice | None:
         if task["status"] == "checkpoint":
             question = ": %s" % _flat(task["question"]) if task["question"] else "."
             words = "Task %s needs a decision%s" % (_named(task), question)
-            return words, run + "task %s running" % task["id"]
+            # A planned loop asks it again as it goes on.
+            return words, run + ("resume" if is_planned(loop) else "task %s running" % task["id"])
     for task in waiting:
         if _can_start(loop, task):
             return "Start task %s." % _named(task), run + "task %s running" % task["id"]

@@ -8,7 +8,7 @@ from gsd_fsm.core.guards import spent_limit, spent_retries
 from gsd_fsm.core.loop import progress_of, unmet
 from gsd_fsm.core.payloads import LIMITS
 from gsd_fsm.core.proof import new_criterion
-from gsd_fsm.core.waves import find_circle
+from gsd_fsm.core.waves import find_circle, retry_key
 from gsd_fsm.core.work import new_task
 
 TYPE_CHECKING = False
@@ -183,6 +183,11 @@ def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
         task["transient"] = 0
     for gap in loop.gaps.values():
         gap["returns"] = 0
+    if event["by"] == "human" and loop.failed:
+        # Whoever goes on after a failure wants it to be tried again.
+        failed = [task for task in loop.tasks.values() if task["status"] == "failed"]
+        keys = [retry_key(task) for task in failed if task["errors"]]
+        loop.decided = [*loop.decided, *keys][-MAX_TALK:]
     if loop.status == "paused":
         loop.pause_code = loop.pause_reason = None
     elif loop.status == "waiting":

@@ -48,17 +48,18 @@ def _start(loop: Loop) -> Iterator[tuple[str, str]]:
 
 
 def _retry(loop: Loop) -> Iterator[tuple[str, str]]:
-    if loop.status != "retrying" or not loop.errors:
-        return
     failed = failed_tasks(loop)
+    # A planned loop does not retry unasked, also where a pause or a gap came in between.
+    if not loop.errors or (loop.status != "retrying" and not is_planned(loop)):
+        return
     for task_id in failed:
         task = loop.tasks[task_id]
         yield (
             retry_key(task),
             "Task %s failed. Retry? (%d/%d attempts used) [Y/n]"
-            % (task_id, task["retries"] - 1, loop.limits["max_retries"]),
+            % (task_id, max(0, task["retries"] - 1), loop.limits["max_retries"]),
         )
-    if not failed:
+    if not failed and loop.status == "retrying":
         yield "retry:%d" % loop.errors[-1]["seq"], "The loop failed. Try again? [Y/n]"
 
 

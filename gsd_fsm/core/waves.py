@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.loop import current_wave, open_tasks
+from gsd_fsm.core.loop import current_wave, open_gaps, open_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,13 +47,25 @@ def ready_tasks(loop: Loop) -> list[str]:
     unfinished = open_tasks(loop)
     left = set(unfinished)
     ready = []
+    busy = False
     for task_id in unfinished:
         task = loop.tasks[task_id]
         if task["wave"] != wave and task["wave"]:
             continue
-        can_start = task["status"] != "running" and not is_undecided(loop, task)
-        if can_start and not left.intersection(task["depends"]):
+        if task["status"] == "running" or is_undecided(loop, task):
+            busy = True
+        elif not left.intersection(task["depends"]):
             ready.append(task_id)
-        if wave in (loop.plan or {}).get("sequential", ()):
-            break  # one at a time: the first that is not done
+    if wave in (loop.plan or {}).get("sequential", ()):
+        return [] if busy else ready[:1]
     return ready
+
+
+def ready_gaps(loop: Loop) -> list[str]:
+    """The open gaps whose fix can start now."""
+    free = []
+    for gap_id in open_gaps(loop):
+        task = loop.tasks.get(gap_id)
+        if task is None or not (task["status"] == "running" or is_undecided(loop, task)):
+            free.append(gap_id)
+    return free

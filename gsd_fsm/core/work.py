@@ -6,7 +6,7 @@ Each event has a check, which refuses without touching anything, and a fact, whi
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop import MAX_ERRORS, open_gaps
+from gsd_fsm.core.loop import MAX_ERRORS, is_planned, open_gaps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -271,8 +271,9 @@ def fact_gap(loop: Loop, event: dict[str, Any]) -> None:
     if data["action"] == "reopened":
         gap["reopened"] += 1
         gap["returns"] += 1
-        if data["gap"] in loop.tasks and _is_done(loop.tasks[data["gap"]]):
-            loop.tasks[data["gap"]] = new_task(data["gap"], {})  # its fix is to be done again
+        fix = loop.tasks.get(data["gap"])
+        if fix is not None and _is_done(fix) and loop.kind == "verify" and is_planned(loop):
+            loop.tasks[data["gap"]] = new_task(data["gap"], {})  # it is to be done again
     gap["status"] = "closed" if data["action"] == "closed" else "open"
     loop.verified = False
     loop.moved = True

@@ -275,3 +275,13 @@ def test_the_fold_changes_no_event(seed: int) -> None:
     for event in events:
         world.apply(event)
     assert dumps(events) == before
+
+
+def test_a_reopened_gap_leaves_the_task_of_its_name_alone_where_no_plan_is_verified() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}])
+    story("task", task="T1", status="running")
+    story("task", task="T1", status="complete")
+    for action in ("found", "closed", "reopened", "closed"):
+        story("gap", action=action, gap="T1", kind="stub", description="d")
+    story("complete")
+    assert story.loop.status == "completed"
