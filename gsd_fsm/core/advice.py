@@ -8,6 +8,7 @@ from gsd_fsm.core.loop import (
     current_wave,
     failed_tasks,
     is_planned,
+    open_gaps,
     open_tasks,
     unmet,
 )
@@ -58,6 +59,8 @@ def _paused(loop: Loop, run: str) -> Advice:
 
 
 def _failed(loop: Loop, run: str, brief: bool) -> Advice | None:
+    if loop.kind == "verify" and is_planned(loop):
+        return None  # its tasks are fixes, and the gaps tell which of them are due
     ready = ready_tasks(loop) if is_planned(loop) else None
     for task_id in failed_tasks(loop):
         task = loop.tasks[task_id]
@@ -113,7 +116,7 @@ def _blockers(loop: Loop, run: str) -> Advice | None:
 
 def _waves(loop: Loop, run: str) -> Advice | None:
     """Of a plan, everything that can start now; its prompts are what `next` is for."""
-    ready = ready_tasks(loop) if is_planned(loop) else []
+    ready = ready_tasks(loop) if is_planned(loop) and loop.kind == "execute" else []
     if not ready:
         return None
     named = ", ".join(_named(loop.tasks[task_id]) for task_id in ready[:_LISTED_TASKS])
@@ -127,6 +130,8 @@ def _waves(loop: Loop, run: str) -> Advice | None:
 def _tasks(loop: Loop, run: str) -> Advice | None:
     waiting = [loop.tasks[task_id] for task_id in open_tasks(loop)]
     if is_planned(loop):
+        if loop.kind == "verify":
+            waiting = [task for task in waiting if task["id"] in open_gaps(loop)]
         waiting.sort(key=lambda task: bool(task["status"] != "running"))
     for task in waiting:
         if task["status"] == "running":

@@ -48,7 +48,10 @@ def _start(loop: Loop) -> Iterator[tuple[str, str]]:
 
 
 def _retry(loop: Loop) -> Iterator[tuple[str, str]]:
-    failed = failed_tasks(loop)
+    # A fix whose gap is closed is not owed any more.
+    failed = [
+        name for name in failed_tasks(loop) if loop.gaps.get(name, {}).get("status") != "closed"
+    ]
     # A planned loop does not retry unasked, also where a pause or a gap came in between.
     if not loop.errors or (loop.status != "retrying" and not is_planned(loop)):
         return

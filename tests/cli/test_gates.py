@@ -152,3 +152,17 @@ def test_no_agent_rolls_back_under_a_loop_by_naming_another_phase(repository: He
         git(here.root, "add", str(path))
     git(here.root, "commit", "-qm", "plan")
     here.refused(4, "rollback", "gsd/checkpoint/phase-2/pre", "--yes", env=AGENT)
+
+
+def test_a_fix_that_failed_is_no_longer_owed_once_its_gap_is_closed(here: Here) -> None:
+    write_plan(here, VERIFY)
+    here.ok("start", "verify", "--phase", "1", "--mode", "yolo")
+    here.run("verify")
+    say(here, "G1", "TASK FAILED: not yet")
+    assert "Fix gap G1" in here.ok("next").out
+    (here.root / "01.py").touch()
+    assert here.run("verify").code == 7
+    assert "Fix gap G2" in here.ok("next").out
+    (here.root / "02.py").touch()
+    here.ok("verify")
+    assert here.status()["status"] == "completed"
