@@ -1,4 +1,4 @@
-"""What is told at the two ends of a phase: the question before it, and the report after it."""
+"""What is told at the end of a phase."""
 
 from __future__ import annotations
 
@@ -19,33 +19,23 @@ if TYPE_CHECKING:
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
 
-def question(loop: Loop, plan: Plan) -> str:
-    """What a human is asked before a phase is carried out."""
-    title = f": {plain(plan.title, 120)}" if plan.title.strip() else ""
-    waves = len({task.wave for task in plan.tasks})
-    work = f"{_counted(len(plan.tasks), 'task')} in {_counted(waves, 'wave')}"
-    return f"Ready to execute {called(loop, plan)}{title} ({work}). Proceed?"
-
-
 def final_report(
     loop: Loop,
     plan: Plan,
     commits: Commits,
     settings: Mapping[str, Any],
     *,
-    pushed: bool = False,
     notes: Sequence[str] = (),
 ) -> str:
     """What a phase came to, and what can be done now; `settings` holds plain values."""
     target = plain(settings.get("deploy_target") or "", 60)
-    offer = _offer(target) if target and not pushed else []
     parts = [
         [f"## {called(loop, plan)} Complete!"],
         list(_outcome(loop, plan, commits)),
         list(_found(loop)),
         [f"**Note:** {plain(note)}" for note in notes],
-        *offer,
-        ["Next steps:", *_next_steps(loop, plan, push=bool(target) and not pushed)],
+        *(_offer(target) if target else []),
+        ["Next steps:", *_next_steps(loop, plan, push=bool(target))],
         ["State saved. Safe to /compact or start a new session."],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)

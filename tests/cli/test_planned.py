@@ -122,10 +122,8 @@ def test_next_is_idempotent_changes_nothing_and_names_what_a_spawn_needs(planned
     loop = json.loads(one)["loop"]
     assert item["description"] == "P1 T02: Write 02."
     assert (item["subagent_type"], item["background"]) == ("gsd-fsm:executor", True)
-    assert (
-        item["prompt"] == planned.ok("next", "T02").out.rstrip("\n")
-        or "<task id=" in item["prompt"]
-    )
+    assert item["prompt"].strip() == planned.ok("next", "T02").out.strip()
+    assert '<task id="02">' in item["prompt"]
     assert item["report"] == f"gsd-fsm --loop {loop} report T02"
     assert "P1 T02: Write 02." in planned.ok("next").out
 
@@ -201,14 +199,6 @@ def test_a_thousand_tasks_in_fifty_waves_are_journalled_and_offered(here: Here) 
     assert ready(here) == [f"T{n:04d}" for n in range(20)]
     types = [event["type"] for event in here.lines()]
     assert types.count("plan") >= 1
-
-
-def test_a_plan_that_was_not_wholly_recorded_cannot_complete(planned: Here) -> None:
-    lines = planned.lines()
-    assert lines[1]["data"]["plan"]["tasks"] == 4
-    done(planned, "T01", "T02", "T03")
-    refused = planned.refused(4, "complete")
-    assert "task T04 is pending" in refused.err
 
 
 def test_the_loop_mechanism_itself_can_be_executed(here: Here) -> None:
