@@ -21,7 +21,8 @@ CORE = ROOT / "gsd_fsm" / "core"
 TARGET = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
 ENTRY = ("errors", "clock", "codec", "names", "disk", "places", "sanitize", "log", "dialect", "signal", "entry")  # fmt: skip
 REST = (
-    "payloads", "events", "table", "loop", "waves", "work", "proof", "guards", "flow", "rules", "fold",
+    "payloads", "events", "table", "loop", "waves", "work", "gaps", "proof", "guards", "flow", "facts", "goal", "rules",
+    "fold",
     "reader", "scan", "aside", "lock", "snapshot", "views", "journal", "advice", "quote", "announce",
     "prompt", "question", "decide", "sessions", "watch", "repeats", "hook",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Facts about the course of a loop: start, iteration, wait, pause, resume, end, owner, talk."""
+"""Facts about the course of a loop: start, iteration, wait, pause, resume, end, owner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gsd_fsm.core.guards import spent_limit, spent_retries
 from gsd_fsm.core.loop import progress_of, unmet
 from gsd_fsm.core.payloads import LIMITS
 from gsd_fsm.core.proof import new_criterion
-from gsd_fsm.core.waves import find_circle, retry_key
+from gsd_fsm.core.waves import find_circle, lay_waves, retry_key
 from gsd_fsm.core.work import new_task
 
 TYPE_CHECKING = False
@@ -26,6 +26,14 @@ DEFAULT_LIMITS = {
     "idle_limit": 3,
 }
 MAX_TALK = 50
+_FROZEN = (
+    "kind", "mode", "goal", "phase", "plan", "must_not", "auto_loop", "counsel", "views",
+    "task_list",
+)  # fmt: skip
+_COUNTED = (
+    "iteration", "round", "stuck", "last_unmet", "started", "last_iteration", "last_error",
+    "spent_usd", "exit_signal",
+)  # fmt: skip
 
 
 def check_start(loop: Loop, event: dict[str, Any]) -> None:
@@ -40,6 +48,11 @@ def check_start(loop: Loop, event: dict[str, Any]) -> None:
     circle = find_circle(depends)
     if circle:
         raise Refused("tasks depend on each other in a circle: %s" % ", ".join(circle))
+    claimed = [spec for spec in data.get("criteria", ()) if spec.get("met")]
+    if any("check" in spec for spec in claimed):
+        raise Refused("a criterion that has a check is met only by its passing")
+    if data.get("carried", {}).get("exit_signal") and len(claimed) < len(names):
+        raise Refused("an exit signal needs every criterion met")
 
 
 def fact_start(loop: Loop, event: dict[str, Any]) -> None:
@@ -48,16 +61,33 @@ def fact_start(loop: Loop, event: dict[str, Any]) -> None:
     loop.started = event["ts"]
     loop.owner = event.get("session")
     loop.client = event.get("client")
-    for name in ("kind", "mode", "goal", "phase", "plan", "must_not", "auto_loop"):
+    for name in _FROZEN:
         if name in data:
             setattr(loop, name, data[name])
     loop.limits = {**DEFAULT_LIMITS, **data["limits"]}
     loop.review_needed = data.get("review", False)
     loop.criteria = {spec["name"]: new_criterion(spec) for spec in data.get("criteria", ())}
     loop.tasks = {spec["id"]: new_task(spec["id"], spec) for spec in data.get("tasks", ())}
+    if "carried" in data:
+        _carry(loop, data)
+    if loop.kind == "goal" and not any("wave" in spec for spec in data.get("tasks", ())):
+        lay_waves(loop.tasks)
     # The tasks of an execute loop are what it must do; in other loops they are a help.
     loop.accepts_tasks = loop.kind != "execute" or not loop.tasks
     loop.progress = progress_of(loop)
+
+
+def _carry(loop: Loop, data: dict[str, Any]) -> None:
+    """Go on counting where the loop that this one takes over has stopped."""
+    loop.carried = data["carried"]
+    for name in _COUNTED:
+        if name in loop.carried:
+            setattr(loop, name, loop.carried[name])
+    for spec in data.get("tasks", ()):
+        task = loop.tasks[spec["id"]]
+        task["status"] = spec.get("status", "pending")
+        task["retries"] = spec.get("retries", 0)
+        loop.failed += task["status"] == "failed"
 
 
 def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
@@ -72,6 +102,7 @@ def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
         loop.moved = False
     loop.stuck = 0 if loop.advanced else loop.stuck + 1
     loop.advanced = False
+    loop.counsels += bool(loop.setbacks and loop.kind == "goal")
     if loop.criteria:
         loop.last_unmet = next(iter(unmet(loop)), None)
     if event["by"] == "hook":
@@ -133,6 +164,7 @@ def check_answer(loop: Loop, event: dict[str, Any]) -> None:
 
 def fact_answer(loop: Loop, event: dict[str, Any]) -> None:
     loop.answer = event["data"]["text"]
+    loop.prompted = loop.prompted or event["by"] == "human"
     about, _, task_id = (loop.asked or "").partition(":")
     if about == "checkpoint":
         task = loop.tasks.get(task_id.partition(":")[0])
@@ -175,6 +207,7 @@ def more_limits(limits: dict[str, Any], add: dict[str, Any]) -> dict[str, Any]:
 
 def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
     loop.limits = more_limits(loop.limits, event["data"].get("add", {}))
+    loop.views = event["data"].get("views", loop.views)
     loop.owner = event.get("session")
     loop.client = event.get("client", loop.client)
     loop.pid = None
@@ -221,60 +254,3 @@ def fact_session(loop: Loop, event: dict[str, Any]) -> None:
     elif action == "prompt":
         loop.prompted = True
         loop.idle = 0
-
-
-def fact_mode(loop: Loop, event: dict[str, Any]) -> None:
-    loop.mode = event["data"]["mode"]
-
-
-def fact_plan(loop: Loop, event: dict[str, Any]) -> None:
-    data = dict(event["data"])
-    for spec in data.pop("tasks", ()):
-        known = loop.tasks.get(spec["id"])
-        if known is None or known["status"] == "pending":
-            loop.tasks[spec["id"]] = new_task(spec["id"], spec)
-    loop.plan = {**(loop.plan or {}), **data}
-    if "count" in data:
-        loop.plan["tasks"] = loop.plan.pop("count")
-
-
-def fact_spend(loop: Loop, event: dict[str, Any]) -> None:
-    # Cents do not add up in binary: six digits are kept, as they are written.
-    loop.spent_usd = round(loop.spent_usd + event["data"].get("usd", 0), 6)
-    loop.spent_tokens += event["data"].get("tokens", 0)
-
-
-def fact_note(loop: Loop, event: dict[str, Any]) -> None:
-    data = event["data"]
-    if data.get("kind") == "recall":
-        loop.recalled = [*loop.recalled, data["text"]][-MAX_TALK:]
-    else:
-        # Never cut: each was promised to be delivered.
-        loop.notes = [*loop.notes, {"seq": event["seq"], "text": data["text"], "by": event["by"]}]
-
-
-def fact_issue(loop: Loop, event: dict[str, Any]) -> None:
-    loop.issues = [*loop.issues, {**event["data"], "seq": event["seq"]}][-MAX_TALK:]
-
-
-def fact_stop(loop: Loop, event: dict[str, Any]) -> None:
-    data = event["data"]
-    loop.last_stop = {"seq": event["seq"], "code": data["code"], "reason": data.get("reason", "")}
-    loop.background = data.get("background", loop.background)
-    if loop.unconfirmed and data["code"] == "client":
-        # The model never saw that block: what it delivered is delivered again.
-        loop.notes = [*loop.told_notes, *loop.notes]
-        loop.answer = loop.answer or loop.told_answer
-    loop.told_notes, loop.told_answer = [], None
-    loop.unconfirmed = 0
-
-
-def fact_checkpoint(loop: Loop, event: dict[str, Any]) -> None:
-    data = event["data"]
-    loop.checkpoints.pop(data["name"], None)  # the order is that of the last time
-    loop.checkpoints[data["name"]] = data.get("commit")
-    for task_id in data.get("reset", ()):
-        task = loop.tasks.get(task_id)
-        if task is not None:
-            loop.failed -= task["status"] == "failed"
-            loop.tasks[task_id] = new_task(task_id, task)

@@ -34,10 +34,14 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("tasks", {}), ("failed", 0), ("accepts_tasks", True), ("gaps", {}), ("criteria", {}), ("exit_signal", False),
     ("verified", False), ("errors", []), ("last_error", None), ("repeats", 0), ("transient", 0),
     # goal loops
-    ("stage", None), ("spec_score", None), ("fit_score", None), ("shape", None),
-    ("reviews", {}), ("review_needed", False),
+    ("stage", None), ("spec", {}), ("spec_score", None), ("fit_score", None), ("shape", None),
+    ("scored", 0), ("reviews", {}), ("review_needed", False), ("gated", False),
+    # failed verifications since all was well, blocks that asked for another approach because of them
+    ("setbacks", 0), ("counsels", 0), ("counsel", None),
+    # what it was taken over from, what shows it, what the client's own figures and lists have told
+    ("carried", {}), ("views", []), ("task_list", None), ("meters", {}), ("counted", None),
     # talk
-    ("notes", []), ("recalled", []), ("issues", []), ("checkpoints", {}), ("last_stop", None),
+    ("notes", []), ("recalled", []), ("dismissed", []), ("issues", []), ("checkpoints", {}), ("last_stop", None),
     ("history", []),
 )  # fmt: skip
 

@@ -107,18 +107,30 @@ _LIMITS = {
     "idle_limit": _is_count,
     "budget_usd": _is_amount,
     "max_minutes": _is_amount,
+    "max_tokens": _is_count,
 }
 LIMITS = frozenset(_LIMITS)
-_CRITERION = {"name": str, "check": str}
+_CRITERION = {"name": str, "check": str, "met": bool}
 _TASK = {
     "id": is_id, "title": str, "wave": _is_count, "depends": _is_ids, "step": bool,
-    "tests": bool,
+    "tests": bool, "retries": _is_count,
+    "status": lambda value: value in ("pending", "running", "complete", "skipped", "failed"),
+}  # fmt: skip
+# How a loop of another format stood when it was taken over.
+_CARRIED = {
+    "from": str, "file": str, "iteration": _is_count, "round": _is_count, "stuck": _is_count,
+    "last_unmet": str, "started": _is_time, "updated": _is_time, "last_iteration": _is_time,
+    "last_error": str, "spent_usd": _is_amount, "exit_signal": bool, "history": _is_texts,
 }  # fmt: skip
 _EVIDENCE = {
     "command": str, "exit_code": _is_count, "tail": str, "digest": str,
     "likeness": str, "tree": lambda value: value is None or type(value) is str,
     "seconds": _is_amount, "timed_out": bool,
 }  # fmt: skip
+
+
+def _is_carried(value: Any) -> bool:
+    return _fits(value, _CARRIED, ())
 
 
 def _is_limits(value: Any) -> bool:
@@ -154,7 +166,8 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "start": (("kind", "mode", "limits"), {
         "kind": _one_of(*KINDS), "mode": _one_of(*MODES), "limits": _is_limits, "goal": str,
         "phase": lambda value: type(value) is str or _is_count(value), "plan": _is_object, "criteria": _is_criteria, "tasks": _is_tasks,
-        "must_not": _is_texts, "auto_loop": bool, "review": bool,
+        "must_not": _is_texts, "auto_loop": bool, "review": bool, "carried": _is_carried,
+        "counsel": str, "views": _is_texts, "task_list": str,
     }),
     "iteration": ((), {
         "activity": bool, "delivered": _is_counts, "reason": str, "code": str,
@@ -168,7 +181,7 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         "task": is_id, "status": _one_of(*TASK_STATUSES), "title": str, "wave": _is_count,
         "depends": _is_ids, "commit": str, "ref": str, "phase": _one_of(*TDD_PHASES),
         "question": str, "summary": str, "fixes": _is_texts, "locked": _is_locks,
-        "exit_code": _is_count, "undone": bool,
+        "exit_code": _is_count, "undone": bool, "mirrored": bool, "condition": str,
     }),
     "gap": (("action", "gap"), {
         "action": _one_of("found", "closed", "reopened"), "gap": is_id, "kind": is_id,
@@ -190,11 +203,17 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     }),
     "plan": ((), {
         "digest": str, "file": str, "changed": bool, "tasks": _is_tasks, "count": _is_count,
-        "title": str, "waves": _is_count, "sequential": _is_counts,
+        "title": str, "waves": _is_count, "sequential": _is_counts, "criteria": _is_criteria,
+        "must_not": _is_texts,
     }),
     "mode": (("mode",), {"mode": _one_of(*MODES)}),
-    "spend": ((), {"usd": _is_amount, "tokens": _is_count, "what": str}),
-    "note": (("text",), {"text": str, "kind": _one_of("steer", "recall")}),
+    "spend": ((), {
+        "usd": _is_amount, "tokens": _is_count, "what": str, "meter": str,
+        "total_usd": _is_amount, "counted": _is_count, "messages": _is_texts,
+    }),
+    "note": (("text",), {
+        "text": str, "kind": _one_of("steer", "recall"), "dismissed": bool, "source": str,
+    }),
     "issue": (("text",), {"text": str, "severity": str, "task": is_id}),
     "wait": (("for",), {
         "for": _one_of("human", "throttled"), "question": str, "until": _is_time,
@@ -202,7 +221,7 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     }),
     "answer": (("text",), {"text": str}),
     "pause": (("code",), {"code": _one_of(*PAUSE_CODES), "reason": str, **_ALLOW}),
-    "resume": ((), {"add": _is_limits, "reason": str}),
+    "resume": ((), {"add": _is_limits, "reason": str, "views": _is_texts}),
     "cancel": ((), {"reason": str}),
     "complete": ((), {
         "tree": lambda value: value is None or type(value) is str, "summary": str, **_ALLOW,

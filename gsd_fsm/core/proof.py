@@ -1,10 +1,10 @@
-"""Facts about being done: criteria, verification, exit signal, reviews, stages, and the rule."""
+"""Facts about being done: criteria, verification, exit signal, reviews, and the rule."""
 
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop import is_planned, open_gaps, open_tasks, unmet
-from gsd_fsm.core.payloads import STAGES
+from gsd_fsm.core.work import settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop import Loop
 
 
+# A task of the gate that failed is mended like every failed task.
+_OPEN = ("pending", "running", "checkpoint")
+
+
 def new_criterion(spec: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": spec["name"],
         "check": spec.get("check"),
-        "met": False,
+        "met": spec.get("met", False),
         "stale": False,
         "evidence": None,
     }
@@ -50,12 +54,26 @@ def fact_criterion(loop: Loop, event: dict[str, Any]) -> None:
         criterion["evidence"] = {**data["evidence"], "seq": event["seq"]}
     if not data["met"]:
         loop.exit_signal = False
+        loop.setbacks += "evidence" in data
     loop.moved = True
+    _follow(loop)
+
+
+def _follow(loop: Loop) -> None:
+    """What comes of every new fact: setbacks may be over, conditions of the gate may hold."""
+    if loop.setbacks:
+        settle(loop)
+    if loop.gated:
+        wanted = {key for key, _ in conditions(loop, latest_tree(loop))}
+        for task in loop.tasks.values():
+            if task["condition"] and task["condition"] not in wanted and task["status"] in _OPEN:
+                task["status"] = "complete"
 
 
 def fact_verified(loop: Loop, event: dict[str, Any]) -> None:
     loop.round += 1
     loop.verified = event["data"]["passed"]
+    loop.setbacks = 0 if loop.verified else loop.setbacks + 1
 
 
 def check_exit(loop: Loop, event: dict[str, Any]) -> None:
@@ -70,6 +88,7 @@ def check_exit(loop: Loop, event: dict[str, Any]) -> None:
 
 def fact_exit(loop: Loop, event: dict[str, Any]) -> None:
     loop.exit_signal = True
+    _follow(loop)
 
 
 def fact_review(loop: Loop, event: dict[str, Any]) -> None:
@@ -85,6 +104,8 @@ def fact_review(loop: Loop, event: dict[str, Any]) -> None:
     for name in ("score", "issues"):
         if name in data:
             loop.reviews["thorough"][name] = data[name]
+    loop.setbacks += action == "failed"
+    _follow(loop)
 
 
 def check_review_passed(loop: Loop, event: dict[str, Any]) -> None:
@@ -92,51 +113,47 @@ def check_review_passed(loop: Loop, event: dict[str, Any]) -> None:
         raise Refused("a review with blockers has not passed", "gsd-fsm review failed")
 
 
-def check_stage(loop: Loop, event: dict[str, Any]) -> None:
-    wanted = STAGES.index(event["data"]["stage"])
-    reached = STAGES.index(loop.stage) if loop.stage else -1
-    if wanted > reached + 1:
-        raise Refused(
-            "stage %s cannot follow %s: no stage is skipped"
-            % (STAGES[wanted], loop.stage or "the start"),
-            "gsd-fsm stage %s" % STAGES[reached + 1],
-        )
-
-
-def fact_stage(loop: Loop, event: dict[str, Any]) -> None:
-    loop.stage = event["data"]["stage"]
-
-
-def fact_score(loop: Loop, event: dict[str, Any]) -> None:
-    for name in ("spec_score", "fit_score", "shape"):
-        if name in event["data"]:
-            setattr(loop, name, event["data"][name])
-
-
 def missing(loop: Loop, tree: str | None = None) -> list[str]:
     """What the completion rule still wants, in words; nothing when the loop may complete."""
-    wants = ["criterion not met: %s" % name for name in unmet(loop)]
-    wants += ["evidence is stale: %s" % name for name in stale(loop, tree)]
+    return [words for _, words in conditions(loop, tree)]
+
+
+def conditions(loop: Loop, tree: str | None = None) -> list[tuple[str, str]]:
+    """The conditions that the completion rule still misses: the key of each, and its words."""
+    wants = [("criterion:" + name, "criterion not met: %s" % name) for name in unmet(loop)]
+    wants += [("criterion:" + name, "evidence is stale: %s" % name) for name in stale(loop, tree)]
     if loop.kind == "execute":
         if not loop.tasks:
-            wants.append("no task was recorded")
-        wants += ["task %s is %s" % (t, loop.tasks[t]["status"]) for t in open_tasks(loop)]
+            wants.append(("tasks", "no task was recorded"))
+        wants += [_open_task(loop, name) for name in open_tasks(loop)]
         if is_planned(loop) and len(loop.tasks) < loop.plan["tasks"]:
-            wants.append(
-                "only %d of the %d tasks of the plan are recorded"
-                % (len(loop.tasks), loop.plan["tasks"])
-            )
-    elif loop.kind == "verify":
-        wants += ["gap %s is open" % gap_id for gap_id in open_gaps(loop)]
+            most = loop.plan["tasks"]
+            words = "only %d of the %d tasks of the plan are recorded" % (len(loop.tasks), most)
+            wants.append(("tasks", words))
+        return wants
+    if loop.task_list:
+        theirs = [name for name in open_tasks(loop) if loop.tasks[name]["mirrored"]]
+        wants += [_open_task(loop, name) for name in theirs]
+    if loop.kind == "verify":
+        wants += [("gap:" + gap_id, "gap %s is open" % gap_id) for gap_id in open_gaps(loop)]
         if not loop.verified:
-            wants.append("no verification has passed since the last gap was closed")
-    else:
-        if not loop.exit_signal:
-            wants.append("no exit signal")
-        reviewed = loop.reviews.get("thorough", {}).get("passed", False)
-        if (loop.review_needed or loop.stage or loop.spec_score is not None) and not reviewed:
-            wants.append("the thorough review has not passed")
+            words = "no verification has passed since the last gap was closed"
+            wants.append(("verified", words))
+        return wants
+    if not loop.exit_signal:
+        wants.append(("exit", "no exit signal"))
+    if needs_review(loop) and not loop.reviews.get("thorough", {}).get("passed", False):
+        wants.append(("review", "the thorough review has not passed"))
     return wants
+
+
+def needs_review(loop: Loop) -> bool:
+    """Whether a goal is complete only after a thorough review."""
+    return bool(loop.review_needed or loop.stage or loop.spec_score is not None)
+
+
+def _open_task(loop: Loop, task_id: str) -> tuple[str, str]:
+    return "task:" + task_id, "task %s is %s" % (task_id, loop.tasks[task_id]["status"])
 
 
 def stale(loop: Loop, tree: str | None) -> list[str]:

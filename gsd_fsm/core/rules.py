@@ -3,53 +3,50 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.facts import (
+    fact_checkpoint,
+    fact_issue,
+    fact_mode,
+    fact_note,
+    fact_plan,
+    fact_spend,
+    fact_stop,
+)
 from gsd_fsm.core.flow import (
     check_answer,
     check_cancel,
     check_resume,
     check_start,
     fact_answer,
-    fact_checkpoint,
-    fact_issue,
     fact_iteration,
-    fact_mode,
-    fact_note,
     fact_pause,
-    fact_plan,
     fact_resume,
     fact_session,
-    fact_spend,
     fact_start,
-    fact_stop,
     fact_wait,
 )
+from gsd_fsm.core.gaps import check_gap, fact_gap, leaves_gaps, stops_at_gaps
+from gsd_fsm.core.goal import check_score, check_stage, fact_score, fact_stage
 from gsd_fsm.core.loop import MAX_HISTORY
 from gsd_fsm.core.proof import (
     check_complete,
     check_criterion,
     check_exit,
     check_review_passed,
-    check_stage,
     fact_criterion,
     fact_exit,
     fact_review,
-    fact_score,
-    fact_stage,
     fact_verified,
 )
 from gsd_fsm.core.table import ACTIVE, ARROWS, VERBS, possible_verbs
 from gsd_fsm.core.work import (
     check_failure,
-    check_gap,
     check_task,
     fact_failure,
-    fact_gap,
     fact_task,
-    leaves_gaps,
     may_retry,
     recovers,
     recovers_with_gaps,
-    stops_at_gaps,
 )
 
 TYPE_CHECKING = False
@@ -93,6 +90,7 @@ CHECKS: dict[str, Callable[[Loop, Event], None]] = {
     "exit": check_exit,
     "review.passed": check_review_passed,
     "stage": check_stage,
+    "score": check_score,
     "answer": check_answer,
     "resume": check_resume,
     "cancel": check_cancel,

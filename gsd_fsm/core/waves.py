@@ -24,6 +24,19 @@ def find_circle(depends: dict[str, Any]) -> list[str]:
             del left[task_id]
 
 
+def lay_waves(tasks: dict[str, dict[str, Any]]) -> None:
+    """Give each task the wave after those that it depends on, where any task depends on another."""
+    if not any(task["depends"] for task in tasks.values()):
+        return
+    left = dict(tasks)
+    wave = 0
+    while left:
+        wave += 1
+        free = [name for name, task in left.items() if not left.keys() & set(task["depends"])]
+        for name in free or list(left):
+            left.pop(name)["wave"] = wave
+
+
 def running_tasks(loop: Loop) -> list[str]:
     return [task_id for task_id in open_tasks(loop) if loop.tasks[task_id]["status"] == "running"]
 

@@ -1,4 +1,4 @@
-"""Facts about work: tasks, failures and gaps, and the conditions that depend on them.
+"""Facts about work: tasks and failures, and the conditions that depend on them.
 
 Each event has a check, which refuses without touching anything, and a fact, which cannot fail.
 """
@@ -6,7 +6,8 @@ Each event has a check, which refuses without touching anything, and a fact, whi
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop import MAX_ERRORS, is_planned, open_gaps
+from gsd_fsm.core.loop import MAX_ERRORS, open_gaps
+from gsd_fsm.core.waves import find_circle, lay_waves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def new_task(task_id: str, spec: dict[str, Any]) -> dict[str, Any]:
         "wave": spec.get("wave"),
         "depends": list(spec.get("depends", ())),
         "step": spec.get("step", False),
+        "mirrored": spec.get("mirrored", False),
+        "condition": spec.get("condition"),
         "status": "pending",
         "retries": 0,
         "transient": 0,
@@ -66,8 +69,7 @@ def check_task(loop: Loop, event: dict[str, Any]) -> None:
     wanted = data["status"]
     task = loop.tasks.get(data["task"])
     if wanted == "pending":
-        if task is not None:
-            raise Refused("task %s exists already" % data["task"], "give it another id")
+        _check_new(loop, data, task)
         return
     task = _known_task(loop, data["task"])
     status = task["status"] if task is not None else "pending"
@@ -80,13 +82,32 @@ def check_task(loop: Loop, event: dict[str, Any]) -> None:
         )
     if "phase" in data and wanted != "running":
         raise Refused("a TDD phase belongs to a running task", "task ID running --phase …")
-    if wanted == "running" and task is not None and task["depends"]:
-        _check_dependencies(loop, task)
+    if wanted == "running":
+        if loop.shape == "blocked":
+            raise Refused(
+                "the goal of loop %s is blocked: it is not clear enough to be worked on" % loop.id,
+                "clarify it with the user, then: gsd-fsm score --help",
+            )
+        if task is not None and task["depends"]:
+            _check_dependencies(loop, task)
+
+
+def _check_new(loop: Loop, data: dict[str, Any], task: dict[str, Any] | None) -> None:
+    """A task is new, or one that has not begun gets more to wait for; never in a circle."""
+    depends = data.get("depends", ())
+    if task is not None and not (depends and task["status"] == "pending"):
+        raise Refused("task %s exists already" % data["task"], "give it another id")
+    if depends:
+        known = {name: other["depends"] for name, other in loop.tasks.items()}
+        known[data["task"]] = [*known.get(data["task"], ()), *depends]
+        circle = find_circle(known)
+        if circle:
+            raise Refused("tasks depend on each other in a circle: %s" % ", ".join(circle))
 
 
 def _check_dependencies(loop: Loop, task: dict[str, Any]) -> None:
     known = [name for name in task["depends"] if name in loop.tasks]
-    unfinished = [name for name in known if not _is_done(loop.tasks[name])]
+    unfinished = [name for name in known if not is_done(loop.tasks[name])]
     if unfinished:
         raise Refused(
             "task %s depends on %s" % (task["id"], ", ".join(unfinished)),
@@ -94,7 +115,7 @@ def _check_dependencies(loop: Loop, task: dict[str, Any]) -> None:
         )
 
 
-def _is_done(task: dict[str, Any]) -> bool:
+def is_done(task: dict[str, Any]) -> bool:
     return task["status"] in ("complete", "skipped")
 
 
@@ -103,6 +124,11 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
     task = loop.tasks.get(data["task"])
     if task is None:
         task = loop.tasks[data["task"]] = new_task(data["task"], data)
+        loop.gated = loop.gated or "condition" in data
+    elif "depends" in data:
+        task["depends"] += [name for name in data["depends"] if name not in task["depends"]]
+    if "depends" in data and loop.kind == "goal" and "wave" not in data:
+        lay_waves(loop.tasks)
     status = data["status"]
     begins = "locked" in data and task["locked"] is None  # a test-driven attempt
     if task["status"] == "failed":
@@ -126,6 +152,8 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
         loop.repeats = 0
         loop.transient = 0
         loop.advanced = True
+    if loop.setbacks:
+        settle(loop)
 
 
 def check_failure(loop: Loop, event: dict[str, Any]) -> None:
@@ -133,7 +161,7 @@ def check_failure(loop: Loop, event: dict[str, Any]) -> None:
     if task_id is None:
         return
     task = _known_task(loop, task_id)
-    if task is not None and _is_done(task):
+    if task is not None and is_done(task):
         raise Refused(
             "task %s is %s and cannot fail any more" % (task_id, task["status"]),
             "gsd-fsm fail without a task tells that the loop failed",
@@ -176,6 +204,7 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
         "attempts": 0,
     }
     loop.last_error = data["error"]
+    loop.setbacks += 1
     transient = data["class"] == "transient"
     if task_id is None:
         same = bool(loop.errors) and loop.errors[-1]["signature"] == error["signature"]
@@ -224,6 +253,19 @@ def _pause_reason(loop: Loop, data: dict[str, Any], code: str) -> str:
     return "%s failed with %s error" % (what, "a blocking" if code == "blocking" else "an unknown")
 
 
+def settle(loop: Loop) -> None:
+    """Forget the setbacks once nothing fails any more."""
+    review = loop.reviews.get("thorough")
+    refuted = [
+        criterion
+        for criterion in loop.criteria.values()
+        if not criterion["met"] and criterion["evidence"] and criterion["evidence"]["exit_code"]
+    ]
+    failed_review = review is not None and not review["passed"] and loop.status == "fixing"
+    if not (loop.failed or refuted or failed_review):
+        loop.setbacks = 0
+
+
 def recovers(loop: Loop, event: dict[str, Any]) -> bool:
     """Whether no task is failed any more after this event."""
     task = loop.tasks.get(event["data"]["task"])
@@ -232,59 +274,3 @@ def recovers(loop: Loop, event: dict[str, Any]) -> bool:
 
 def recovers_with_gaps(loop: Loop, event: dict[str, Any]) -> bool:
     return bool(loop.gaps) and recovers(loop, event) and bool(open_gaps(loop))
-
-
-def check_gap(loop: Loop, event: dict[str, Any]) -> None:
-    data = event["data"]
-    action, gap_id = data["action"], data["gap"]
-    gap = loop.gaps.get(gap_id)
-    if action == "found":
-        if gap is not None and gap["status"] == "closed":
-            raise Refused("gap %s is closed" % gap_id, "gsd-fsm gap reopen %s" % gap_id)
-        return
-    if gap is None:
-        raise Refused(
-            "loop %s has no gap %s" % (loop.id, gap_id),
-            "its gaps: %s" % (", ".join(loop.gaps) or "none"),
-        )
-    if gap["status"] == ("closed" if action == "closed" else "open"):
-        raise Refused("gap %s is %s already" % (gap_id, gap["status"]), "gsd-fsm status")
-
-
-def fact_gap(loop: Loop, event: dict[str, Any]) -> None:
-    data = event["data"]
-    gap = loop.gaps.get(data["gap"])
-    if gap is None:
-        gap = loop.gaps[data["gap"]] = {
-            "id": data["gap"],
-            "kind": data.get("kind", "other"),
-            "file": data.get("file"),
-            "description": data.get("description", ""),
-            "evidence": data.get("evidence"),
-            "check": data.get("check"),
-            "reopened": 0,
-            "returns": 0,
-            "round": loop.round,
-        }
-    elif "evidence" in data:
-        gap["evidence"] = data["evidence"]
-    if data["action"] == "reopened":
-        gap["reopened"] += 1
-        gap["returns"] += 1
-        fix = loop.tasks.get(data["gap"])
-        if fix is not None and _is_done(fix) and loop.kind == "verify" and is_planned(loop):
-            loop.tasks[data["gap"]] = new_task(data["gap"], {})  # it is to be done again
-    gap["status"] = "closed" if data["action"] == "closed" else "open"
-    loop.verified = False
-    loop.moved = True
-    if gap["status"] == "open" and not loop.auto_loop:
-        loop.pause_code = "manual"
-        loop.pause_reason = "Gap %s was found and auto_loop is off" % data["gap"]
-
-
-def stops_at_gaps(loop: Loop, event: dict[str, Any]) -> bool:
-    return not loop.auto_loop
-
-
-def leaves_gaps(loop: Loop, event: dict[str, Any]) -> bool:
-    return any(gap_id != event["data"]["gap"] for gap_id in open_gaps(loop))
