@@ -21,10 +21,9 @@ CORE = ROOT / "gsd_fsm" / "core"
 TARGET = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
 ENTRY = ("errors", "clock", "codec", "names", "disk", "places", "sanitize", "log", "dialect", "signal", "entry")  # fmt: skip
 REST = (
-    "payloads", "events", "table", "loop", "waves", "work", "gaps", "proof", "guards", "flow", "facts", "goal", "rules",
-    "fold",
-    "reader", "scan", "aside", "lock", "snapshot", "views", "journal", "advice", "quote", "announce",
-    "prompt", "question", "decide", "sessions", "watch", "repeats", "hook",
+    "payloads", "events", "table", "loop", "waves", "work", "gaps", "proof", "guards", "flow", "facts",
+    "goal", "rules", "fold", "reader", "scan", "aside", "lock", "snapshot", "views", "journal", "stages",
+    "advice", "quote", "question", "announce", "prompt", "decide", "sessions", "watch", "repeats", "hook",
 )  # fmt: skip
 VIEW = ("state_md",)
 # The imports inside functions: from there on a further part is needed.

@@ -13,6 +13,7 @@ from gsd_fsm.core.loop import (
     unmet,
 )
 from gsd_fsm.core.proof import latest_tree, missing, stale
+from gsd_fsm.core.stages import stage_step
 from gsd_fsm.core.table import ARROWS, FINAL
 from gsd_fsm.core.waves import ready_gaps, ready_tasks
 
@@ -89,11 +90,15 @@ def _after_error(loop: Loop, run: str, onward: Advice, brief: bool) -> Advice:
 
 
 def _onward(loop: Loop, run: str) -> Advice:
-    for advise in (_gaps, _blockers, _waves, _tasks, _criteria):
+    for advise in (_gaps, _blockers, _stage, _waves, _tasks, _criteria):
         advice = advise(loop, run)
         if advice is not None:
             return advice
     return _closing(loop, run)
+
+
+def _stage(loop: Loop, run: str) -> Advice | None:
+    return stage_step(loop, run) if loop.kind == "goal" else None
 
 
 def _gaps(loop: Loop, run: str) -> Advice | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.loop import current_wave, open_tasks, unmet
+from gsd_fsm.core.question import review_words
 from gsd_fsm.core.quote import one_line, quoted
 from gsd_fsm.core.table import ACTIVE
 
@@ -28,17 +29,17 @@ def resumption(loop: Loop, nonce: str) -> str:
         "Loop: %s (%s, %s)" % (loop.id, loop.kind, loop.status),
     ]
     if loop.goal:
-        lines.append("Goal: %s" % one_line(loop.goal, 1_000))
+        what = "Spec" if loop.kind == "goal" else "Goal"
+        lines.append("%s: %s" % (what, one_line(loop.goal, 1_000)))
     if loop.stage or loop.spec_score is not None:
-        lines.append(
-            "Stage: %s | Spec: %s | Fit: %s"
-            % (loop.stage or "none", _or_none(loop.spec_score), _or_none(loop.fit_score))
-        )
+        spec = "none" if loop.spec_score is None else "%d/10" % loop.spec_score
+        fit = "none" if loop.fit_score is None else "%d" % loop.fit_score
+        shape = " (%s)" % loop.shape if loop.shape else ""
+        lines.append("Stage: %s | Spec: %s | Fit: %s%s" % (loop.stage or "none", spec, fit, shape))
     lines.append("Progress: %s | Iteration: %s" % (_progress(loop), count))
     if loop.reviews:
-        lines.append(
-            "Reviews: %s" % "; ".join(_review(loop, name) for name in list(loop.reviews)[-5:])
-        )
+        told = ["%s: %s" % (n, review_words(loop.reviews[n])) for n in list(loop.reviews)[-5:]]
+        lines.append("Reviews: %s" % "; ".join(told))
     left = unmet(loop)
     if loop.criteria:
         named = ", ".join(one_line(name, 160) for name in left[:10])
@@ -51,10 +52,6 @@ def resumption(loop: Loop, nonce: str) -> str:
     lines.append(run % one_line(command, 600))
     lines.append(GROUND_RULES % loop.id)
     return "\n".join(lines)
-
-
-def _or_none(value: int | None) -> str:
-    return "none" if value is None else "%d" % value
 
 
 def _progress(loop: Loop) -> str:
@@ -72,12 +69,6 @@ def _progress(loop: Loop) -> str:
         closed = [gap for gap in loop.gaps.values() if gap["status"] == "closed"]
         return "%d/%d gaps closed | Round: %d" % (len(closed), len(loop.gaps), loop.round)
     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
-
-
-def _review(loop: Loop, name: str) -> str:
-    found = loop.reviews[name]
-    facts = ", ".join("%s %s" % (what, found[what]) for what in found)
-    return "%s: %s" % (name, facts or "done")
 
 
 def elsewhere(loop: Loop, source: str) -> str:

@@ -18,9 +18,8 @@ LEAST_SPEC = 5
 
 def is_unclear(loop: Loop) -> bool:
     """Whether the goal was scored, and found wanting."""
-    if loop.shape is None or loop.spec_score is None:
-        return bool(loop.shape == "blocked")
-    return bool(loop.shape == "blocked" or loop.spec_score < LEAST_SPEC)
+    low = loop.spec_score is not None and loop.spec_score < LEAST_SPEC
+    return bool(loop.shape and (low or loop.shape == "blocked"))
 
 
 def check_stage(loop: Loop, event: dict[str, Any]) -> None:

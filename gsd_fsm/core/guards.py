@@ -26,11 +26,14 @@ class Spent:
 
 _RESUME = "gsd-fsm --loop %s resume"
 # What a resume adds to what was overspent.
-_MORE = {"iterations": 10, "rounds": 10, "budget": 10, "minutes": 30}
+_MORE = {"iterations": 10, "rounds": 10, "budget": 10, "tokens": 1_000_000, "minutes": 30}
+# Money and tokens are one budget: a client tells the one or the other.
+BUDGET = ("budget", "tokens")
 _SPENT = {
     "iterations": "%d of %d iterations are used",
     "rounds": "%d of %d verification rounds are used",
     "budget": "%.2f of %.2f USD are spent",
+    "tokens": "%d of %d tokens are used",
     "minutes": "%.1f of %g minutes are used",
 }
 
@@ -53,6 +56,7 @@ def spent_limit(
         "iterations": (loop.iteration, limits["max_iterations"]),
         "rounds": (loop.round if loop.kind == "verify" else 0, limits["max_rounds"]),
         "budget": (loop.spent_usd, limits.get("budget_usd")),
+        "tokens": (loop.spent_tokens, limits.get("max_tokens")),
     }
     if limits.get("max_minutes"):
         used["minutes"] = (active_minutes(loop, now_ms), limits["max_minutes"])
@@ -64,7 +68,8 @@ def spent_limit(
     for code in spent:
         amount, most = used[code]
         remedy += " --add-%s %d" % (code, int(amount - most) + _MORE[code])
-    return Spent(spent[0], _SPENT[spent[0]] % used[spent[0]], remedy)
+    code = "budget" if spent[0] in BUDGET else spent[0]
+    return Spent(code, _SPENT[spent[0]] % used[spent[0]], remedy)
 
 
 def spent_patience(loop: Loop) -> Spent | None:

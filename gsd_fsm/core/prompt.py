@@ -20,6 +20,14 @@ MAX_TEXT = 7_900
 _MAX_BYTES = 40_000
 _QUOTE = 1_100
 _LISTED = 8
+# What is asked for after a failed verification, unless the settings say something else.
+COUNSEL = (
+    "Do not try the same again: name the assumption that proved wrong, think of two other ways, "
+    "and take the better one."
+)
+_UNIT = (
+    "One iteration is one unit of work: one file, one test, one bug, one endpoint. Then verify it."
+)
 
 
 def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
@@ -35,6 +43,8 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
     if loop.goal:
         head.append("Goal: %s" % one_line(loop.goal, 600))
     head += _wanted(loop)
+    if loop.kind == "goal":
+        head += _ways(loop)
     words, command = next_step(loop, brief=True)
     tail = [
         "Next: %s" % one_line(words, 600),
@@ -61,6 +71,16 @@ def _wanted(loop: Loop) -> list[str]:
         lines.append(
             "Must not: %s." % "; ".join(one_line(text, 200) for text in loop.must_not[:_LISTED])
         )
+    return lines
+
+
+def _ways(loop: Loop) -> list[str]:
+    """How a goal is pursued: what was learnt before, another way after a failure, in small units."""
+    lines = ["Learnt before: %s" % one_line(text, 300) for text in loop.recalled[-3:]]
+    if loop.setbacks:
+        times = "once" if loop.setbacks == 1 else "%d times" % loop.setbacks
+        lines.append("Verification has failed %s. %s" % (times, loop.counsel or COUNSEL))
+    lines.append(_UNIT)
     return lines
 
 

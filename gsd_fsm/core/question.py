@@ -1,21 +1,30 @@
-"""The decisions that a loop leaves to a human: checkpoints always, the others in interactive mode."""
+"""The decisions that a loop leaves to a human.
+
+Checkpoints, unclear goals and what the shape of a goal asks for: always. The others in interactive
+mode.
+"""
 
 from __future__ import annotations
 
-from gsd_fsm.core.loop import current_wave, failed_tasks, is_planned, open_gaps
+from gsd_fsm.core.goal import is_unclear
+from gsd_fsm.core.loop import current_wave, failed_tasks, is_planned, open_gaps, open_tasks
 from gsd_fsm.core.waves import retry_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterator
+    from typing import Any, Iterator
 
     from gsd_fsm.core.loop import Loop
 
 
 def pending_question(loop: Loop) -> tuple[str, str] | None:
     """What must be asked now, as a key and in words; None when all of it is decided."""
-    asks = (_checkpoint, _start, _retry, _fix, _wave)
-    for ask in asks if loop.mode == "interactive" else (_checkpoint,):
+    asks: tuple[Any, ...] = (_checkpoint, _clarify, _step)
+    if loop.mode == "interactive":
+        asks += (_start, _retry, _fix, _wave)
+    elif loop.shape == "tool-review":
+        asks += (_wave,)
+    for ask in asks:
         for key, question in ask(loop):
             if key not in loop.decided:
                 return key, question
@@ -24,7 +33,7 @@ def pending_question(loop: Loop) -> tuple[str, str] | None:
 
 def may_decline(key: str | None) -> bool:
     """Whether a no to this question stops the loop; to others it is one answer of several."""
-    return (key or "").partition(":")[0] in ("start", "retry", "gaps", "wave")
+    return (key or "").partition(":")[0] in ("start", "retry", "gaps", "wave", "step", "turn")
 
 
 def _checkpoint(loop: Loop) -> Iterator[tuple[str, str]]:
@@ -33,6 +42,28 @@ def _checkpoint(loop: Loop) -> Iterator[tuple[str, str]]:
             question = task["question"] or "go on?"
             key = "checkpoint:%s:%d" % (task_id, task["asked"])
             yield key, "Task %s needs a decision: %s" % (task_id, question)
+
+
+def _clarify(loop: Loop) -> Iterator[tuple[str, str]]:
+    if is_unclear(loop):
+        open_ = [name for name, points in loop.spec.items() if not points and name != "familiarity"]
+        named = " (open: %s)" % ", ".join(open_) if open_ else ""
+        yield (
+            "clarify:%d" % loop.scored,
+            "The goal is not clear enough to begin: spec %s/10, fit %s%s. What should be achieved?"
+            % (loop.spec_score, loop.fit_score, named),
+        )
+
+
+def _step(loop: Loop) -> Iterator[tuple[str, str]]:
+    """A colleague talks after each step; where there are none, after each iteration."""
+    if loop.shape != "colleague" or loop.stage not in (None, "executing", "review"):
+        return
+    done = len(loop.tasks) - len(open_tasks(loop))
+    if done:
+        yield "step:%d" % done, "%d of %d steps are done. Go on?" % (done, len(loop.tasks))
+    elif not loop.tasks and loop.iteration:
+        yield "turn:%d" % loop.iteration, "Iteration %d is done. Go on?" % loop.iteration
 
 
 def _start(loop: Loop) -> Iterator[tuple[str, str]]:
@@ -94,4 +125,11 @@ def _wave(loop: Loop) -> Iterator[tuple[str, str]]:
     begun = [task for task in tasks if task["wave"] == wave and task["status"] != "pending"]
     if before and not begun:
         last = max(task["wave"] for task in before)
-        yield "wave:%d" % wave, "Wave %d complete. Continue to Wave %d?" % (last, wave)
+        review = loop.reviews.get("wave_%d" % last)
+        found = " (review: %s)" % review_words(review) if review else ""
+        yield "wave:%d" % wave, "Wave %d complete%s. Continue to Wave %d?" % (last, found, wave)
+
+
+def review_words(review: dict[str, Any]) -> str:
+    """What a review came to, in a few words."""
+    return ", ".join("%s %s" % (name, review[name]) for name in review) or "done"

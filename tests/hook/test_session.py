@@ -29,7 +29,7 @@ def test_the_owner_is_told_of_its_loop_at_every_start(agent: Agent, source: str)
     assert lines[0] == "[LOOP RESUME] Active loop detected"
     text = "\n".join(lines)
     assert f"{loop} (goal, running)" in text
-    assert "Goal: Ship it" in text
+    assert "Spec: Ship it" in text
     assert "Progress: 1/2 criteria | Iteration: 1 of 20" in text
     assert "Unmet criteria: it is told" in text
     assert "Next: Meet criterion 2: it is told" in text
