@@ -108,6 +108,12 @@ _NAMES = Rule(
     _is_list_of_names,
 )
 
+VIEWS = ("workflow-state", "state", "progress", "status-block", "report")
+_VIEWS = Rule(
+    f"a list of views, each one of {', '.join(VIEWS)}",
+    lambda value: type(value) in (list, tuple) and all(name in VIEWS for name in value),
+)
+
 # The single truth: validation, the `config` command and the documentation all read this table.
 KEYS: tuple[Key, ...] = (
     Key("mode", "interactive", "Whether a loop asks first (interactive) or not (yolo).", _MODE),
@@ -140,6 +146,10 @@ KEYS: tuple[Key, ...] = (
     Key("mcps", (), "The MCP servers that tasks may use.", _NAMES),
     Key("commit", False, "Whether the engine may commit what tasks and fixes change.", _SWITCH),
     Key("checkpoints", True, "Whether the engine tags commits that one can go back to.", _SWITCH),
+    Key("counsel", None, "What an agent is told after a failed verification.", _TEXT),
+    Key("views", (), "What shows a goal loop to people and other programs.", _VIEWS),
+    Key("task_list", None, "The client's task list that a goal mirrors; auto: its own.", _TEXT),
+    Key("max_tokens", None, "Tokens a loop may use; absent means no limit.", _COUNT),
     Key("state_md", True, "Whether the state is also kept in a file for people to read.", _SWITCH),
 )
 KEY_NAMED = {key.name: key for key in KEYS}

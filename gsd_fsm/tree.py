@@ -17,6 +17,11 @@ FILE, COMMIT = b"10", b"16"  # as git's modes begin; permissions are not content
 LINK = FILE if os.name == "nt" else b"12"  # Windows may check links out as files
 TO_BE_HASHED = b""
 UNREADABLE = FILE + b" unreadable"
+# They change with every event, whatever becomes of the work; see core/views.py.
+VIEW = re.compile(
+    rb"(.*/)?\.loop/(workflow-state\.json|state\.json|PROGRESS\.md)(\.new|\.before-[^/]*)?",
+    re.DOTALL,
+)
 KEEPS_CRLF = re.compile(rb"i/(crlf|mixed) +w/\S* +attr/(text=auto( eol=\w+)?)? *")
 
 
@@ -24,7 +29,8 @@ def content_tree(root: Path) -> str | None:
     """Digest the content of all tracked and untracked, not ignored files around `root`.
 
     The same content has the same digest, be it staged, committed or neither. Nothing under any
-    `.gsd/` counts, nothing is written. None means that there is no git work tree, or no git.
+    `.gsd/` counts and no view of a loop, nothing is written. None means that there is no git work
+    tree, or no git.
     """
     program = _git_program()
     tree = _WorkTree.around(root, program) if program else None
@@ -160,7 +166,7 @@ class _WorkTree(NamedTuple):
 
 
 def _is_ours(path: bytes) -> bool:
-    return b"/.gsd/" in b"/" + path
+    return b"/.gsd/" in b"/" + path or VIEW.fullmatch(path) is not None
 
 
 def _quoted(path: bytes) -> bytes:

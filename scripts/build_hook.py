@@ -1,8 +1,8 @@
 """Bundle gsd_fsm/core into the one file that agents run: `build_hook.py [--check]`.
 
-The file holds the modules as they are, without their imports of each other, in three parts. The
+The file holds the modules as they are, without their imports of each other, in four parts. The
 first finds out whether there is a project at all; most calls end there. The second decides. The
-third keeps a view, where there is one. All are kept as text, because Python would compile them anew
+third keeps a view, the fourth asks the client, where a loop wants that. All are kept as text, because Python would compile them anew
 at each start of a script: the loader compiles them once and keeps their bytecode where Python keeps
 that of every module.
 """
@@ -25,12 +25,15 @@ REST = (
     "goal", "rules", "fold", "reader", "scan", "aside", "lock", "snapshot", "views", "journal", "stages",
     "advice", "quote", "question", "announce", "prompt", "decide", "sessions", "watch", "repeats", "hook",
 )  # fmt: skip
-VIEW = ("state_md",)
+VIEW = ("state_md", "progress_md", "loop_views")
+CLIENT = ("redact", "meter", "task_list", "client")
 # The imports inside functions: from there on a further part is needed.
-TURNS = {
-    "rest": "    from gsd_fsm.core.hook import respond\n",
-    "view": "        from gsd_fsm.core.state_md import with_loop\n",
-}
+TURNS = (
+    ("rest", "    from gsd_fsm.core.hook import respond\n"),
+    ("view", "        from gsd_fsm.core.state_md import with_loop\n"),
+    ("view", "    from gsd_fsm.core.loop_views import sheets\n"),
+    ("client", "    from gsd_fsm.core.client import client_news\n"),
+)
 ALLOWED = {"sys", "errno", "time", "posix", "nt", "fcntl", "msvcrt", "_thread", "pwd", "_json",
            "_sha2", "_sha256", "gc", "hashlib", "json", "_frozen_importlib_external"}  # fmt: skip
 
@@ -48,7 +51,7 @@ from _frozen_importlib_external import SourceFileLoader
 
 gc.disable()  # the process ends before there is anything to collect
 IDENTITY = "{identity}"
-PARTS = ("entry", "rest", "view")
+PARTS = ("entry", "rest", "view", "client")
 
 
 class _Part(SourceFileLoader):
@@ -95,7 +98,7 @@ if __name__ == "__main__":
 def module_text(name: str, known: dict[str, str]) -> str:
     """One module without its imports of core and without what only type checkers read."""
     source = (CORE / f"{name}.py").read_text("utf-8")
-    for part, turn in TURNS.items():
+    for part, turn in TURNS:
         source = source.replace(turn, turn.partition("from")[0] + f'load("{part}")\n')
     lines = source.split("\n")
     dropped: set[int] = set()
@@ -158,7 +161,7 @@ def build() -> str:
     known["system"] = "disk"
     parts = {
         part: "TYPE_CHECKING = False\n" + "\n\n".join(module_text(name, known) for name in names)
-        for part, names in (("entry", ENTRY), ("rest", REST), ("view", VIEW))
+        for part, names in (("entry", ENTRY), ("rest", REST), ("view", VIEW), ("client", CLIENT))
     }
     text = ""
     for part, source in parts.items():

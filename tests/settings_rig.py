@@ -44,6 +44,10 @@ DEFAULTS = {
     "mcps": (),
     "commit": False,
     "checkpoints": True,
+    "counsel": None,
+    "views": (),
+    "task_list": None,
+    "max_tokens": None,
     "state_md": True,
 }
 

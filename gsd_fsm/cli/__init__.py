@@ -20,8 +20,10 @@ COMMANDS = {
     "uninstall": "setup",
     "doctor": "setup",
     "start": "start",
+    "import": "importing",
     "plan": "plan",
     "status": "look",
+    "statusline": "statusline",
     "next": "next",
     "why": "look",
     "iterate": "work",
@@ -35,10 +37,12 @@ COMMANDS = {
     "criterion": "proof",
     "check": "check",
     "exit-signal": "proof",
-    "review": "proof",
-    "stage": "facts",
+    "score": "score",
+    "stage": "stage",
+    "review": "review",
     "spend": "facts",
     "note": "facts",
+    "recall": "recall",
     "mode": "facts",
     "wait": "flow",
     "answer": "answer",
@@ -66,7 +70,7 @@ class Verbs(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"gsd_fsm.cli.{COMMANDS[cmd_name]}")
-        name = "next_" if cmd_name == "next" else cmd_name.replace("-", "_")
+        name = cmd_name.replace("-", "_") + ("_" if cmd_name in ("next", "import") else "")
         command = getattr(module, name)
         return command if isinstance(command, click.Command) else None
 

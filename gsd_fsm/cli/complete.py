@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gsd_fsm.cli.call import Call, Event, require_trust, verb
+from gsd_fsm.cli.review import new_task_data
 from gsd_fsm.core.errors import CannotWrite, Refused
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.loop import Loop, is_planned
-from gsd_fsm.core.proof import check_complete, has_tree, stale
+from gsd_fsm.core.loop import Loop, is_planned, open_tasks
+from gsd_fsm.core.proof import check_complete, conditions, has_tree, stale
 from gsd_fsm.core.table import ACTIVE
 
 if TYPE_CHECKING:
@@ -23,24 +25,29 @@ if TYPE_CHECKING:
 def complete(call: Call) -> None:
     """Complete a loop; refused while its completion rule does not hold.
 
+    Of a goal each condition that is missing is named, and becomes a task.
+
     Evidence counts only for the content it was taken from: after a change, check again.
     A loop that executed a plan leaves the summary of its phase, and marks it complete in the
     roadmap and the state of the project.
     """
     tree = _tree_now(call)
     old: list[str] = []
+    left: list[str] = []
     end = _phase_end(call, tree)
 
-    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
+    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         old[:] = stale(loop, tree) if loop.status in ACTIVE else []
-        if old:
-            return [
-                call.event(
-                    "criterion", loop, {"criterion": name, "met": False, "stale": True}, by="cli"
-                )
-                for name in old
-            ]
-        return [call.event("complete", loop, {} if tree is None else {"tree": tree})]
+        for name in old:
+            data = {"criterion": name, "met": False, "stale": True}
+            yield call.event("criterion", loop, data, by="cli")
+        if loop.kind == "goal" and loop.status in ACTIVE:
+            wanted = conditions(loop, tree)
+            left.extend(words for _, words in wanted)
+            for data in _gate_tasks(loop, wanted):
+                yield call.event("task", loop, data, by="cli")
+        if not old and not left:
+            yield call.event("complete", loop, {} if tree is None else {"tree": tree})
 
     journal, loop = call.append(build)
     if old:
@@ -49,6 +56,11 @@ def complete(call: Call) -> None:
             f"{', '.join(old)}, so their evidence is stale",
             f"gsd-fsm --loop {loop.id} check",
         )
+    if left:
+        raise Refused(
+            f"loop {loop.id} is {loop.status} and not done: {'; '.join(left)}{_as_tasks(loop)}",
+            "gsd-fsm next tells what to do",
+        )
     if end:
         end.commit()
     call.acknowledge(journal, loop, "Completed.", **(end.facts(loop) if end else {}))
@@ -56,6 +68,19 @@ def complete(call: Call) -> None:
         from gsd_fsm.cli.voice import say
 
         say(end.report(loop))
+
+
+def _gate_tasks(loop: Loop, wanted: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """A task for each failed condition that is none already."""
+    for key, words in wanted:
+        known = [name for name in open_tasks(loop) if loop.tasks[name]["condition"] == key]
+        if not known and not key.startswith("task:"):
+            yield new_task_data(loop, "F", words, key)
+
+
+def _as_tasks(loop: Loop) -> str:
+    names = [name for name in open_tasks(loop) if loop.tasks[name]["condition"]]
+    return f". Each is a task now: {', '.join(names)}" if names else ""
 
 
 def _phase_end(call: Call, tree: str | None) -> PhaseEnd | None:

@@ -1,4 +1,4 @@
-"""`stage`, `spend`, `note`, `mode`: facts that leave the status as it is."""
+"""`spend`, `note`, `mode`: facts that leave the status as it is."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gsd_fsm.cli.call import COUNT, Amount, Call, Event, verb
 from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
 from gsd_fsm.cli.planned import asks
-from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.guards import spent_limit
+from gsd_fsm.core.guards import BUDGET, spent_limit
 from gsd_fsm.core.loop import Loop
-from gsd_fsm.core.payloads import MODES, STAGES
+from gsd_fsm.core.payloads import MODES
 from gsd_fsm.core.proof import latest_tree, missing
 from gsd_fsm.core.question import may_decline
 from gsd_fsm.core.table import ACTIVE
@@ -25,34 +25,15 @@ from gsd_fsm.texts import keep, read_text
 
 
 @click.command()
-@click.argument("name", type=click.Choice(STAGES), required=False)
-@verb
-def stage(call: Call, *, name: str | None) -> None:
-    """Enter a stage of a goal loop, by default the next one; no stage is skipped."""
-    entered: list[str] = []
-
-    def build(loop: Loop, _world: World, _now: int) -> list[Event]:
-        reached = STAGES.index(loop.stage) if loop.stage else -1
-        if name is None and reached + 1 == len(STAGES):
-            raise Refused(
-                f"loop {loop.id} is in its last stage, {loop.stage}",
-                "gsd-fsm next tells what to do",
-            )
-        entered.append(name or STAGES[reached + 1])
-        return [call.event("stage", loop, {"stage": entered[0]})]
-
-    journal, loop = call.append(build)
-    call.acknowledge(journal, loop, f"Stage {entered[0]}.")
-
-
-@click.command()
-@click.argument("usd", type=Amount())
-@click.option("--tokens", type=COUNT, metavar="N", help="Tokens used as well.")
+@click.argument("usd", type=Amount(), required=False)
+@click.option("--tokens", type=COUNT, metavar="N", help="Tokens used, where there is no price.")
 @click.option("--what", metavar="TEXT", help="What it was spent on.")
 @verb
-def spend(call: Call, *, usd: float, tokens: int | None, what: str | None) -> None:
-    """Record money spent; a spent budget pauses the loop unless it can complete."""
-    data: dict[str, Any] = {"usd": usd}
+def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None) -> None:
+    """Record money or tokens spent; a spent budget pauses the loop unless it can complete."""
+    if usd is None and tokens is None:
+        raise UsageError("how much was spent?", "gsd-fsm spend USD [--tokens N]")
+    data: dict[str, Any] = {} if usd is None else {"usd": usd}
     if tokens is not None:
         data["tokens"] = tokens
     if what:
@@ -60,7 +41,7 @@ def spend(call: Call, *, usd: float, tokens: int | None, what: str | None) -> No
 
     def build(loop: Loop, _world: World, now: int) -> Iterator[Event]:
         yield call.event("spend", loop, data)
-        spent = spent_limit(loop, loop.limits, now, ("budget",))
+        spent = spent_limit(loop, loop.limits, now, BUDGET)
         if spent and loop.status in ACTIVE and missing(loop, latest_tree(loop)):
             yield call.pause(loop, spent)
 

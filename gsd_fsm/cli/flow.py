@@ -74,4 +74,5 @@ def cancel(call: Call, *, reason: str | None) -> None:
         for what, (total, names) in left.items()
         if total
     )
-    call.acknowledge(journal, loop, f"Cancelled.{report}")
+    facts = {what: {"total": total, "remaining": names} for what, (total, names) in left.items()}
+    call.acknowledge(journal, loop, f"Cancelled.{report}", **facts)

@@ -10,6 +10,7 @@ from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, current_wave, is_planned, open_gaps, open_tasks
+from gsd_fsm.core.proof import latest_tree, missing
 from gsd_fsm.core.question import pending_question
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.core.waves import is_undecided, ready_tasks, running_tasks
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Repository
 
 # Every verb loads this file: what only planned loops need is imported where they need it.
+
+_BY_SHAPE = {
+    "blocked": ("clarify",),
+    "colleague": ("clarify", "step"),
+    "tool-review": ("clarify", "wave"),
+    "tool": ("clarify",),
+}
 
 
 def project_of(journal: Journal) -> Path:
@@ -159,9 +167,13 @@ def asks(call: Call, loop: Loop) -> Iterator[Event]:
     busy = [
         name for name in running_tasks(loop) if loop.kind != "verify" or name in open_gaps(loop)
     ]
-    if loop.status not in ACTIVE or not is_planned(loop) or busy:
+    if loop.status not in ACTIVE or busy or not (is_planned(loop) or loop.shape):
         return
     asked = pending_question(loop)
+    if asked is not None and not is_planned(loop):
+        # Of a goal without a plan, what its shape asks for; the hook asks the rest.
+        by_shape = asked[0].partition(":")[0] in _BY_SHAPE.get(loop.shape, ())
+        asked = asked if by_shape and missing(loop, latest_tree(loop)) else None
     if asked is not None:
         key, question = asked
         wait = {"for": "human", "question": question, "about": key}

@@ -1,12 +1,10 @@
-"""`criterion`, `exit-signal`, `review`: claims of being done."""
+"""`criterion`, `exit-signal`: claims of being done."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from gsd_fsm.cli.call import COUNT, Amount, Call, Event, verb
+from gsd_fsm.cli.call import Call, Event, verb
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
@@ -50,22 +48,3 @@ def criterion(call: Call, *, criterion_id: str, verdict: str) -> None:
 def exit_signal(call: Call, *, reason: str | None) -> None:
     """Say that the work is done; refused while a criterion is unmet."""
     call.append_one("exit", {"reason": keep(reason)} if reason else {}, "Exit signal given.")
-
-
-@click.command()
-@click.argument("action", type=click.Choice(("begun", "passed", "failed", "light")))
-@click.option("--score", type=Amount(), metavar="N", help="The reviewers' score.")
-@click.option("--issues", type=COUNT, metavar="N", help="Findings of any severity.")
-@click.option("--blockers", type=COUNT, metavar="N", help="Findings that must be resolved.")
-@click.option("--wave", type=COUNT, metavar="N", help="The wave of a light review.")
-@click.option("--report", metavar="TEXT", help="The findings, in short.")
-@verb
-def review(call: Call, *, action: str, report: str | None, **numbers: float | None) -> None:
-    """Record the thorough review (begun, then passed or failed), or a light one of a wave."""
-    if action == "light" and numbers["wave"] is None:
-        raise UsageError("a light review belongs to a wave", "gsd-fsm review light --wave N")
-    data: dict[str, Any] = {"action": action}
-    data.update({name: value for name, value in numbers.items() if value is not None})
-    if report:
-        data["report"] = keep(report)
-    call.append_one("review", data, f"Review {action}.")

@@ -11,7 +11,7 @@ from gsd_fsm.cli.answer import DECLINED
 from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, Event, verb
 from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
-from gsd_fsm.cli.planned import asks, repository_of
+from gsd_fsm.cli.planned import asks, repository_of, values
 from gsd_fsm.cli.voice import counted
 from gsd_fsm.cli.work_record import late_checkpoint
 from gsd_fsm.core.flow import needs_human
@@ -52,6 +52,13 @@ from gsd_fsm.core.waves import running_tasks
     help="That much more money.",
 )
 @click.option(
+    "--add-tokens",
+    "max_tokens",
+    type=ONE_OR_MORE,
+    metavar="N",
+    help="That many more tokens.",
+)
+@click.option(
     "--add-minutes",
     "max_minutes",
     type=Amount(above_zero=True),
@@ -73,7 +80,7 @@ def resume(call: Call, **more: float | None) -> None:
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         again = _still_asked(loop)
-        event = call.event("resume", loop, {"add": add} if add else {})
+        event = call.event("resume", loop, {**({"add": add} if add else {}), **_views(call, loop)})
         if loop.status == "paused" and (loop.pause_reason or "").startswith(DECLINED):
             needs_human(loop, event, "go on against a no in")
         yield event
@@ -92,6 +99,14 @@ def resume(call: Call, **more: float | None) -> None:
     asked = f" {loop.question}" if loop.status == "waiting" else ""
     said = f"Resumed.{now}{_words(loop, facts)}{asked}{whose}"
     call.acknowledge(journal, loop, said, **facts)
+
+
+def _views(call: Call, loop: Loop) -> dict[str, Any]:
+    """The views that the settings name by now, if they are others."""
+    if loop.kind != "goal":
+        return {}
+    wanted = list(values(call.journal())["views"])
+    return {"views": wanted} if wanted != loop.views else {}
 
 
 def _still_asked(loop: Loop) -> dict[str, str] | None:

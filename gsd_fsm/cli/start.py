@@ -16,7 +16,8 @@ from gsd_fsm.cli.beginning import Beginning
 from gsd_fsm.cli.call import COUNT, MANY, Amount, Call, Event, require_trust, verb
 from gsd_fsm.cli.planned import asks
 from gsd_fsm.cli.planning import phase_of, plan_file
-from gsd_fsm.cli.start_options import limits_of, work_of
+from gsd_fsm.cli.start_options import add_shape, block, limits_of, ways_of, work_of
+from gsd_fsm.cli.voice import say
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.codec import encode_event
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
@@ -25,6 +26,7 @@ from gsd_fsm.core.journal import JOURNAL_NAME, Journal, create_journal
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import KINDS, MODES
 from gsd_fsm.core.places import find_gsd, is_registered, make_gsd, new_gsd, register
+from gsd_fsm.core.sanitize import display
 from gsd_fsm.texts import read_text, whole
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
@@ -49,6 +51,7 @@ def new_id(prefix: str, length: int) -> str:
 @click.option("--idle-limit", type=COUNT, metavar="N", help="Blocks without activity; 0 is off.")
 @click.option("--budget", type=Amount(), metavar="USD", help="Pause when this much is spent.")
 @click.option("--max-minutes", type=Amount(), metavar="N", help="Pause after this active time.")
+@click.option("--max-tokens", type=COUNT, metavar="N", help="Pause when this many are used.")
 @click.option(
     "--criterion", "criteria", multiple=True, metavar="TEXT", help="What must be true (repeatable)."
 )
@@ -70,6 +73,19 @@ def new_id(prefix: str, length: int) -> str:
     metavar="TEXT",
     help="What must not happen (repeatable).",
 )
+@click.option(
+    "--blocked-by",
+    "blocked_by",
+    multiple=True,
+    metavar="ID=ID,…",
+    help="Tasks or steps (S1, S2 …) that must be done before one (repeatable).",
+)
+@click.option(
+    "--shape-file", metavar="FILE", help="Read criteria, must-nots and checks from a SHAPE.md."
+)
+@click.option(
+    "--task-list", metavar="ID", help="Mirror this task list of the client; auto: its own."
+)
 @click.option("--fresh", is_flag=True, help="Cancel the live loop that stands in the way.")
 @verb
 def start(
@@ -80,14 +96,12 @@ def start(
     Example: gsd-fsm start goal "All tests pass" --check tests="pytest -q"
     """
     start = Path(call.start_directory)
-    data = _said(kind, read_text(goal, goal_file, "the goal"), options)
+    data = _said(kind, read_text(goal, goal_file, "the goal"), options, start)
     by_hand = kind == "goal" or "tasks" in data
     if by_hand and options["plan"] is not None:
         data["plan"] = plan_file(start, options["plan"])
     gsd = _locate(call)
-    if os.path.lexists(os.path.join(gsd, "STOP")):
-        stop = os.path.join(gsd, "STOP")
-        raise Refused(f"{stop} switches all loops off", f"remove it first: rm {shlex.quote(stop)}")
+    require_on(gsd)
     known = _journal_id(gsd)
     # A project without a journal is new to this user, who starts the loop by hand: it is obeyed.
     trusted = not known or is_registered(known, gsd)
@@ -101,6 +115,8 @@ def start(
         data.update(begin.data())
     tasks = len(data.get("tasks", ())) if begin.plan is None else len(begin.plan.tasks)
     data.update(limits_of(found, options, tasks if kind == "execute" else 0))
+    if kind == "goal":
+        data.update(ways_of(found, options["task_list"]))
     loop_id = new_id("lp", 6)
     event = {**call.event("start", None, data), "loop": loop_id}
     _require_fit(event)
@@ -126,14 +142,35 @@ def start(
     journal.transact(decide, lambda world: require_trust(world, gsd))
     loop = journal.world.loops[loop_id]
     begin.finish(call, journal, loop)
+    learnt = recalled(gsd, loop) if known and kind == "goal" else []
     made = "" if known else f"Made the journal of {gsd}. "
     made += "".join(f"Cancelled loop {name}. " for name in cancelled)
     said = f"{made}Started {kind} loop {loop_id}.{begin.said(loop)}{_owner(call, loop)}"
-    call.acknowledge(journal, loop, said, **begin.facts(loop))
+    facts = begin.facts(loop) if kind != "goal" else {"recall": learnt}
+    call.acknowledge(journal, loop, said, **facts)
+    if learnt and not call.json:
+        say(display("\n".join(_recall_lines(learnt, loop)), lines=True))
 
 
-def _said(kind: str, goal: str | None, options: dict[str, Any]) -> dict[str, Any]:
+def require_on(gsd: str) -> None:
+    stop = os.path.join(gsd, "STOP")
+    if os.path.lexists(stop):
+        raise Refused(f"{stop} switches all loops off", f"remove it first: rm {shlex.quote(stop)}")
+
+
+def _recall_lines(learnt: list[str], loop: Loop) -> list[str]:
+    run = f"gsd-fsm --loop {loop.id} recall"
+    return [
+        "Learnt in earlier loops here:",
+        *(f"  {number}. {text}" for number, text in enumerate(learnt, 1)),
+        f"To keep them in mind: {run} --accept all. If they do not apply: {run} --dismiss all",
+    ]
+
+
+def _said(kind: str, goal: str | None, options: dict[str, Any], start: Path) -> dict[str, Any]:
     """What the options say of the loop, whatever its project is."""
+    if kind != "goal" and (options["shape_file"] or options["task_list"]):
+        raise UsageError("a shape and a task list belong to a goal", "gsd-fsm start goal --help")
     if kind == "goal" and not (goal or "").strip():
         raise UsageError("a goal loop needs a goal", 'gsd-fsm start goal "All tests pass"')
     data: dict[str, Any] = {"kind": kind}
@@ -146,7 +183,19 @@ def _said(kind: str, goal: str | None, options: dict[str, Any]) -> dict[str, Any
         data["phase"] = phase
     if options["must_not"]:
         data["must_not"] = [whole(text, "a must-not", 2_000) for text in options["must_not"]]
+    if options["blocked_by"]:
+        block(data.get("tasks", []), options["blocked_by"])
+    if options["shape_file"]:
+        add_shape(data, start, options["shape_file"])
     return data
+
+
+def recalled(gsd: str, loop: Loop) -> list[str]:
+    """What earlier loops of this project have learnt about such a goal."""
+    from gsd_fsm.recall import lessons
+
+    found = lessons(Path(gsd) / JOURNAL_NAME, loop.goal, before=loop.id)
+    return [lesson.text for lesson in found]
 
 
 def _owner(call: Call, loop: Loop) -> str:

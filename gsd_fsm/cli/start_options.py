@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from gsd_fsm.cli.call import ID_RULE
@@ -26,12 +27,7 @@ def work_of(
         name, equals, command = check.partition("=")
         if not equals or not name.strip() or not command.strip():
             raise UsageError(f"--check {check!r} is not NAME=CMD", '--check tests="pytest -q"')
-        if clean(command) != command or len(command) > LONGEST_CHECK:
-            raise UsageError(
-                f"the command of check {name!r} is no text, or longer than {LONGEST_CHECK} characters",
-                "put it into a script and name that",
-            )
-        wanted.append({"name": whole(name, "a check's name", 200), "check": command.strip()})
+        wanted.append(_check(name, command))
     listed: list[dict[str, Any]] = []
     for spec in tasks:
         task_id, _, title = spec.partition(":")
@@ -50,6 +46,77 @@ def work_of(
     if listed:
         work["tasks"] = listed
     return work
+
+
+def _check(name: str, command: str) -> dict[str, Any]:
+    if clean(command) != command or len(command) > LONGEST_CHECK:
+        raise UsageError(
+            f"the command of check {name!r} is no text, or longer than {LONGEST_CHECK} characters",
+            "put it into a script and name that",
+        )
+    return {"name": whole(name, "a check's name", 200), "check": command.strip()}
+
+
+def split_ids(named: tuple[str, ...]) -> list[str]:
+    """The ids of tasks in these texts, each once, separated by commas or given one by one."""
+    ids = [name.strip() for text in named for name in text.split(",") if name.strip()]
+    for name in ids:
+        if not is_id(name):
+            raise UsageError(f"{name!r} is not a task id", ID_RULE)
+    return list(dict.fromkeys(ids))
+
+
+def block(tasks: list[dict[str, Any]], blocked_by: tuple[str, ...]) -> None:
+    """Let tasks wait for others, as `ID=ID,…` says."""
+    known = {spec["id"]: spec for spec in tasks}
+    for text in blocked_by:
+        name, equals, others = text.partition("=")
+        depends = split_ids((others,))
+        unknown = [one for one in (name.strip(), *depends) if one not in known]
+        if not equals or not depends or unknown:
+            what = f"there is no task {', '.join(unknown)}" if unknown and equals else "not ID=ID"
+            raise UsageError(f"--blocked-by {text!r}: {what}", "--task A --task B --blocked-by B=A")
+        spec = known[name.strip()]
+        spec["depends"] = [*spec.get("depends", ()), *depends]
+
+
+def shape_work(start: Path, name: str) -> dict[str, Any]:
+    """What a SHAPE.md says of a goal: criteria, must-nots, and where that stands."""
+    from gsd_fsm.shape_file import read_shape
+
+    shape = read_shape(start / name)
+    work: dict[str, Any] = work_of(shape.criteria, (), (), ())
+    wanted = [*work.get("criteria", ()), *(_check(*check) for check in shape.checks)]
+    _refuse_twins("criterion", [spec["name"] for spec in wanted])
+    work["criteria"] = wanted
+    if shape.must_not:
+        work["must_not"] = [whole(text, "a must-not", 2_000) for text in shape.must_not]
+    return {**work, "file": whole(name, "the name of the file", 1_000), "digest": shape.digest}
+
+
+def add_shape(data: dict[str, Any], start: Path, name: str) -> None:
+    """Put what a SHAPE.md says beside what the options say; the options win where both name it."""
+    shape = shape_work(start, name)
+    said = data.get("criteria", [])
+    names = [spec["name"] for spec in said]
+    data["criteria"] = said + [s for s in shape.pop("criteria") if s["name"] not in names]
+    wanted = [*data.get("must_not", ()), *shape.pop("must_not", ())]
+    if wanted:
+        data["must_not"] = list(dict.fromkeys(wanted))
+    data.setdefault("plan", shape)
+
+
+def ways_of(found: dict[str, Any], task_list: str | None) -> dict[str, Any]:
+    """How a goal is pursued and shown, as it is frozen into the loop."""
+    ways: dict[str, Any] = {}
+    if found["counsel"]:
+        ways["counsel"] = found["counsel"]
+    if found["views"]:
+        ways["views"] = list(found["views"])
+    mirrored = task_list or found["task_list"]
+    if mirrored:
+        ways["task_list"] = whole(mirrored, "the name of a task list", 200)
+    return ways
 
 
 def _refuse_twins(what: str, names: list[str]) -> None:
@@ -76,6 +143,7 @@ def limits_of(found: dict[str, Any], options: dict[str, Any], tasks: int) -> dic
     optional = {
         "budget_usd": pick("budget", "budget_usd"),
         "max_minutes": pick("max_minutes", "max_minutes"),
+        "max_tokens": pick("max_tokens", "max_tokens"),
     }
     limits.update({name: value for name, value in optional.items() if value is not None})
     return {"mode": pick("mode", "mode"), "auto_loop": found["auto_loop"], "limits": limits}

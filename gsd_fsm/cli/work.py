@@ -11,6 +11,7 @@ from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
 from gsd_fsm.cli.planned import follows, require_turn, require_word
+from gsd_fsm.cli.start_options import split_ids
 from gsd_fsm.cli.work_record import forget_copies
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.flow import needs_human
@@ -51,16 +52,35 @@ def iterate(call: Call) -> None:
 @click.command()
 @click.argument("task_id", metavar="ID")
 @click.argument(
-    "status", type=click.Choice(("running", "complete", "failed", "checkpoint", "skipped"))
+    "status",
+    type=click.Choice(("pending", "running", "complete", "failed", "checkpoint", "skipped")),
+)
+@click.option("--title", metavar="TEXT", help="What a new task is about.")
+@click.option(
+    "--blocked-by",
+    "blocked_by",
+    multiple=True,
+    metavar="ID",
+    help="What must be done before a pending task (repeatable, or with commas).",
 )
 @click.option("--commit", metavar="SHA", help="The commit that holds its result.")
 @click.option("--ref", metavar="ID", help="The client's id of the background task that does it.")
 @click.option("--phase", type=click.Choice(TDD_PHASES), help="Where a test-driven task stands.")
 @click.option("--question", metavar="TEXT", help="What must be decided at this checkpoint.")
 @verb
-def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
-    """Tell how a task stands: pending → running → complete, failed, checkpoint or skipped."""
+def task(
+    call: Call, *, task_id: str, status: str, blocked_by: tuple[str, ...], **options: Any
+) -> None:
+    """Tell how a task stands: pending → running → complete, failed, checkpoint or skipped.
+
+    Pending adds a task, or lets one that has not begun wait for others.
+    """
     _require_id(task_id)
+    if status != "pending" and (blocked_by or options["title"]):
+        raise UsageError(
+            "only a pending task takes a title and what blocks it",
+            f"gsd-fsm task {task_id} pending --title TEXT --blocked-by ID",
+        )
     if status == "failed":
         if any(options.values()):
             raise UsageError(
@@ -72,10 +92,15 @@ def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
     data.update(
         {name: whole(text, name, 2_000) for name, text in options.items() if text is not None}
     )
+    depends = split_ids(blocked_by)
+    if depends:
+        data["depends"] = depends
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         event = call.event("task", loop, data)
         require_word(loop, task_id, event)
+        if status == "pending":
+            _require_known(loop, depends)
         if status == "running":
             require_turn(loop, task_id)
         elif status == "skipped" and is_planned(loop):
@@ -89,6 +114,19 @@ def task(call: Call, *, task_id: str, status: str, **options: Any) -> None:
         forget_copies(journal, loop, task_id)
     asked = f" {loop.question}" if loop.status == "waiting" else ""
     call.acknowledge(journal, loop, f"Task {task_id} is {status}.{asked}")
+
+
+def _require_known(loop: Loop, depends: list[str]) -> None:
+    if is_planned(loop):
+        raise Refused(
+            f"the tasks of loop {loop.id} are those of its plan", "change the plan, then resume"
+        )
+    unknown = [name for name in depends if name not in loop.tasks]
+    if unknown:
+        raise UsageError(
+            f"loop {loop.id} has no task {', '.join(unknown)}",
+            f"its tasks: {', '.join(loop.tasks) or 'none'}",
+        )
 
 
 def _require_id(task_id: str) -> None:

@@ -114,6 +114,8 @@ def _blockers(loop: Loop, run: str) -> Advice | None:
     review = loop.reviews.get("thorough")
     if review is None or review["passed"] or loop.status != "fixing":
         return None
+    if any(loop.tasks[name]["condition"] == "blocker" for name in open_tasks(loop)):
+        return None
     found = review["blockers_remaining"]
     what = "the %d blockers that" % found if found else "what"
     return "Fix %s the review found, then review again." % what, run + "review begun"
@@ -133,7 +135,12 @@ def _waves(loop: Loop, run: str) -> Advice | None:
 
 
 def _tasks(loop: Loop, run: str) -> Advice | None:
-    waiting = [loop.tasks[task_id] for task_id in open_tasks(loop)]
+    # What a condition of the gate asks for is told below, with the command that settles it.
+    waiting = [
+        loop.tasks[task_id]
+        for task_id in open_tasks(loop)
+        if loop.tasks[task_id]["condition"] in (None, "blocker")
+    ]
     if is_planned(loop):
         if loop.kind == "verify":
             waiting = [task for task in waiting if task["id"] in open_gaps(loop)]

@@ -21,7 +21,7 @@ from gsd_fsm.core.signal import claims_completion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterator
+    from typing import Any, Iterable, Iterator
 
     from gsd_fsm.core.fold import World
     from gsd_fsm.core.loop import Loop
@@ -36,7 +36,7 @@ _TOGETHER_MS = 15_000
 class Seen:
     """What the hook saw outside of the journal; everything absent is empty."""
 
-    __slots__ = ("commit", "disabled", "nonce", "tool", "transcript")
+    __slots__ = ("commit", "disabled", "news", "nonce", "tool", "transcript")
 
     def __init__(self, nonce: str) -> None:
         self.nonce = nonce
@@ -44,6 +44,8 @@ class Seen:
         self.tool = False
         self.transcript: int | None = None
         self.commit: str | None = None
+        # What the client itself tells: the types of events, and their data.
+        self.news: Iterable[tuple[str, dict[str, Any]]] = ()
 
 
 class Verdict:
@@ -132,6 +134,8 @@ def decide_stop(
         verdict.text = background_notice(loop, reason)
         yield allow("stop", code="background", reason=reason, background=ids)
         return
+    for kind, data in seen.news:
+        yield hook_event(kind, loop, signal, data)
     claimed = claims_completion(signal.message)
     if claimed and loop.kind == "goal" and not loop.exit_signal and not unmet(loop):
         yield hook_event("exit", loop, signal, {"reason": "the completion mark"})

@@ -29,9 +29,10 @@ _PROJECTS = (
     "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "COPILOT_PROJECT_DIR",
     "FACTORY_PROJECT_DIR", "AUGMENT_PROJECT_DIR", "CURSOR_PROJECT_DIR", "DEVIN_PROJECT_DIR",
 )  # fmt: skip
-_HANDLED = frozenset(
-    ("Stop", "SessionStart", "UserPromptSubmit", "StopFailure", "PreCompact", "SessionEnd")
-)
+_HANDLED = frozenset((
+    "Stop", "SubagentStop", "SessionStart", "UserPromptSubmit", "StopFailure", "PreCompact",
+    "SessionEnd", "TaskCreated", "TaskCompleted",
+))  # fmt: skip
 
 
 def main(copy: str = "") -> None:

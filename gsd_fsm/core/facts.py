@@ -45,7 +45,10 @@ def fact_spend(loop: Loop, event: dict[str, Any]) -> None:
         usd += total - before if total >= before else total
         loop.meters[data["meter"]] = total
     if "counted" in data:
-        loop.counted = [event.get("session"), data["counted"], data.get("messages", [])]
+        loop.counted.pop(data.get("source"), None)
+        loop.counted[data.get("source")] = [data["counted"], data.get("messages", [])]
+        if len(loop.counted) > MAX_TALK:
+            del loop.counted[next(iter(loop.counted))]
     # Cents do not add up in binary: six digits are kept, as they are written.
     loop.spent_usd = round(loop.spent_usd + usd, 6)
     loop.spent_tokens += data.get("tokens", 0)

@@ -58,7 +58,7 @@ def check_start(loop: Loop, event: dict[str, Any]) -> None:
 def fact_start(loop: Loop, event: dict[str, Any]) -> None:
     data = event["data"]
     loop.id = event["loop"]
-    loop.started = event["ts"]
+    loop.started = loop.begun = event["ts"]
     loop.owner = event.get("session")
     loop.client = event.get("client")
     for name in _FROZEN:

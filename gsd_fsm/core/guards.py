@@ -48,6 +48,11 @@ def active_minutes(loop: Loop, now_ms: int) -> float:
     return float(total) / 60_000
 
 
+def has_budget(loop: Loop) -> bool:
+    """Whether the client's own figures matter to this loop."""
+    return bool(loop.limits.get("budget_usd") or loop.limits.get("max_tokens"))
+
+
 def spent_limit(
     loop: Loop, limits: dict[str, Any], now_ms: int, codes: tuple[str, ...] = tuple(_MORE)
 ) -> Spent | None:

@@ -9,11 +9,12 @@ from gsd_fsm.core.decide import Seen, Verdict, answered_before, decide_stop, own
 from gsd_fsm.core.dialect import block_answer, context_answer, notice_answer
 from gsd_fsm.core.disk import getenv, join, system
 from gsd_fsm.core.errors import CannotWrite, NotFound
+from gsd_fsm.core.guards import has_budget
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.log import complain
 from gsd_fsm.core.places import exists, is_known_place, is_registered
 from gsd_fsm.core.repeats import may_repeat
-from gsd_fsm.core.sessions import Talk, concerned, decide_session
+from gsd_fsm.core.sessions import TELLS_OF_THE_CLIENT, Talk, concerned, decide_session
 from gsd_fsm.core.watch import head_commit, transcript_size, used_a_tool
 
 TYPE_CHECKING = False
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _LOCK_SECONDS = 2.0
 # An agent waits for every answer: the snapshot helps from here on.
 _SMALL = 1 << 14
+_NEWSWORTHY = TELLS_OF_THE_CLIENT | {"SessionStart", "SessionEnd"}
 
 
 def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
@@ -112,19 +114,36 @@ def _look(gsd: str, loop: Loop, signal: Signal) -> Seen:
         known = known if session == signal.session else None
         seen.tool = used_a_tool(signal.transcript, known, seen.transcript)
     seen.commit = head_commit(gsd)
+    seen.news = _news(loop, signal)
     return seen
 
 
+def _news(loop: Loop, signal: Signal) -> Iterable[tuple[str, dict[str, Any]]]:
+    """What the client itself tells of this loop, where the loop wants to know it."""
+    if not loop.task_list and not has_budget(loop):
+        return ()
+    from gsd_fsm.core.client import client_news
+
+    return client_news(loop, signal)
+
+
 def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] | None:
-    if concerned(world, signal) is None:
+    about = concerned(world, signal)
+    if about is None:
         return None
+    if signal.event in TELLS_OF_THE_CLIENT and not (about.task_list or has_budget(about)):
+        return {}
     talk = Talk()
     seen = Seen(system.urandom(8).hex())
     seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
 
     def decide(world: World, now: int) -> Iterable[Event]:
         loop = concerned(world, signal)
-        return decide_session(loop, signal, seen, now, talk) if loop is not None else ()
+        if loop is None:
+            return ()
+        if signal.event in _NEWSWORTHY:
+            seen.news = _news(loop, signal)
+        return decide_session(loop, signal, seen, now, talk)
 
     _append(journal, decide)
     answer = context_answer(signal.client, signal.event, talk.context) if talk.context else {}

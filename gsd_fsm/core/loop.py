@@ -15,7 +15,7 @@ OSCILLATION_LIMIT = 2
 FIELDS: tuple[tuple[str, Any], ...] = (
     ("id", ""), ("kind", ""), ("status", "idle"), ("mode", "interactive"), ("goal", None),
     ("phase", None), ("plan", None), ("must_not", []), ("auto_loop", True), ("limits", {}),
-    ("started", None), ("last_event", None), ("last_seq", 0),
+    ("started", None), ("begun", None), ("last_event", None), ("last_seq", 0),
     # where it returns to, and why it stands still
     ("before_wait", "running"), ("before_pause", "running"), ("pause_code", None),
     ("pause_reason", None), ("wait_for", None), ("question", None), ("until", None),
@@ -39,7 +39,7 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     # failed verifications since all was well, blocks that asked for another approach because of them
     ("setbacks", 0), ("counsels", 0), ("counsel", None),
     # what it was taken over from, what shows it, what the client's own figures and lists have told
-    ("carried", {}), ("views", []), ("task_list", None), ("meters", {}), ("counted", None),
+    ("carried", {}), ("views", []), ("task_list", None), ("meters", {}), ("counted", {}),
     # talk
     ("notes", []), ("recalled", []), ("dismissed", []), ("issues", []), ("checkpoints", {}), ("last_stop", None),
     ("history", []),

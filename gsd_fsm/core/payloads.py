@@ -209,7 +209,7 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "mode": (("mode",), {"mode": _one_of(*MODES)}),
     "spend": ((), {
         "usd": _is_amount, "tokens": _is_count, "what": str, "meter": str,
-        "total_usd": _is_amount, "counted": _is_count, "messages": _is_texts,
+        "total_usd": _is_amount, "source": str, "counted": _is_count, "messages": _is_texts,
     }),
     "note": (("text",), {
         "text": str, "kind": _one_of("steer", "recall"), "dismissed": bool, "source": str,

@@ -65,6 +65,8 @@ def _follow(loop: Loop) -> None:
         settle(loop)
     if loop.gated:
         wanted = {key for key, _ in conditions(loop, latest_tree(loop))}
+        if "review" in wanted:
+            wanted.add("blocker")  # only a passed review can tell that it is gone
         for task in loop.tasks.values():
             if task["condition"] and task["condition"] not in wanted and task["status"] in _OPEN:
                 task["status"] = "complete"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Errors of the client that pass by themselves.
 _PASSING = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
+# Signals that only tell what the client has done.
+TELLS_OF_THE_CLIENT = frozenset(("SubagentStop", "TaskCreated", "TaskCompleted"))
 _TURN_LOST = "The client, not the loop, ended the turn after block %d"
 
 
@@ -64,6 +66,10 @@ def decide_session(loop: Loop, signal: Signal, seen: Seen, now: int, talk: Talk)
 
     event = signal.event
     if by_another_copy(loop.heard, signal, now):
+        return
+    for kind, data in seen.news:
+        yield hook_event(kind, loop, signal, data)
+    if event in TELLS_OF_THE_CLIENT:
         return
     if event == "StopFailure":
         yield from _failed_turn(loop, signal, now)

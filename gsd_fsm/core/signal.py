@@ -26,8 +26,9 @@ class Signal:
     """One call of the hook, by the copy of this name. Everything absent is empty."""
 
     __slots__ = (
-        "active", "background", "cap", "client", "copy", "digest", "error", "event", "folders",
-        "message", "pid", "prompt", "quiet", "reason", "session", "source", "transcript",
+        "active", "agent", "agent_transcript", "background", "cap", "client", "copy", "digest",
+        "error", "event", "folders", "message", "pid", "prompt", "quiet", "reason", "session",
+        "source", "subject", "task", "transcript",
     )  # fmt: skip
 
     def __init__(self, text: str, copy: str, env: Callable[[str], str]) -> None:
@@ -48,6 +49,10 @@ class Signal:
         self.reason = _first(payload, ("reason", "trigger"))
         self.prompt = _first(payload, ("prompt",))
         self.error = _first(payload, ("error",))
+        self.agent = session_name(_first(payload, ("agent_id",)))
+        self.agent_transcript = _first(payload, ("agent_transcript_path",))
+        self.task = _first(payload, ("task_id",))
+        self.subject = _first(payload, ("task_subject",))
         self.quiet = is_quiet(self.client, env("AI_AGENT"))
         self.cap = block_cap(self.client, env(CAP))
         pid = env("CLAUDE_PID")

@@ -108,6 +108,7 @@ VERBS = {
     "exit": "exit-signal",
     "review.light": "review light",
     "stage": "stage",
+    "score": "score",
     "mode": "mode",
     "spend": "spend",
     "note": "note",

@@ -10,7 +10,11 @@ from gsd_fsm.core.disk import (
     READ,
     WRITE,
     close,
+    close_directory,
+    is_regular,
+    join,
     look_up,
+    open_directory,
     open_in,
     open_regular,
     read_at,
@@ -18,6 +22,7 @@ from gsd_fsm.core.disk import (
     system,
     unlink_in,
 )
+from gsd_fsm.core.places import parent_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,14 +30,28 @@ if TYPE_CHECKING:
 
     from gsd_fsm.core.disk import Directory
     from gsd_fsm.core.fold import World
+    from gsd_fsm.core.loop_views import Sheet
 
 STATE_NAME = "STATE.md"
-_TEMPORARY = STATE_NAME + ".new"
+LOOP_NAME = ".loop"
+_TEMPORARY = ".new"
 _MAX_STATE = 1 << 20
 
 
 def project(directory: Directory, world: World) -> None:
-    """Bring STATE.md up to date if there is one. Best effort: what cannot be changed whole stays."""
+    """Bring the views up to date. Best effort: what cannot be changed whole stays."""
+    _project_state(directory, world)
+    if any(loop.views for loop in world.loops.values()):
+        try:
+            _project_loops(directory, world)
+        except Exception:  # noqa: BLE001 - the event is acknowledged, whatever becomes of its views
+            pass
+
+
+# STATE.md, where there is one
+
+
+def _project_state(directory: Directory, world: World) -> None:
     try:
         fd = open_regular(directory, STATE_NAME, READ)
     except Exception:  # noqa: BLE001 - mostly it is not there; in no case is it worth an event
@@ -57,27 +76,116 @@ def project(directory: Directory, world: World) -> None:
 
 def _replace(directory: Directory, data: bytes, old: Any) -> None:
     """Put this in the place of the file that was read, if that is there still."""
-    _drop_temporary(directory)  # of a process that was killed: the lock is ours
-    fd = open_in(directory, _TEMPORARY, WRITE | CREATE | EXCLUSIVE)
     try:
-        try:
-            if sys.platform != "win32":
-                system.fchmod(fd, old.st_mode & 0o7777)
-            whole = system.write(fd, data) == len(data)
-        finally:
-            close(fd)
+        whole = _write_beside(directory, STATE_NAME, data, old)
         if whole and _version(look_up(directory, STATE_NAME)) == _version(old):
-            rename_in(directory, _TEMPORARY, STATE_NAME)
+            rename_in(directory, STATE_NAME + _TEMPORARY, STATE_NAME)
     finally:
-        _drop_temporary(directory)
+        _drop_temporary(directory, STATE_NAME)
 
 
 def _version(info: Any) -> tuple[int, int, int]:
     return info.st_ino, info.st_size, info.st_mtime_ns
 
 
-def _drop_temporary(directory: Directory) -> None:
+# the files of goal loops
+
+
+def _project_loops(directory: Directory, world: World) -> None:
+    from gsd_fsm.core.loop_views import sheets
+
+    found = sheets(world)
+    if not found:
+        return
+    place = _open_beside(directory, any(sheet.due for sheet in found))
     try:
-        unlink_in(directory, _TEMPORARY)
+        for sheet in found:
+            try:
+                _put(place, sheet)
+            except Exception:  # noqa: BLE001, PERF203 - what is in the way of one leaves the others
+                pass
+    finally:
+        close_directory(place)
+
+
+def _open_beside(directory: Directory, make: bool) -> Directory:
+    """The directory of these files, beside `.gsd`; not a link to one."""
+    if isinstance(directory, int):
+        name = "../" + LOOP_NAME
+        if make:
+            _make(name, dir_fd=directory)
+        return open_in(directory, name, READ | system.O_DIRECTORY)
+    path = join(parent_of(directory), LOOP_NAME)
+    if make:
+        _make(path)
+    return open_directory(path)
+
+
+def _make(path: str, **where: int) -> None:
+    try:
+        system.mkdir(path, 0o755, **where)
+    except FileExistsError:
+        pass
+
+
+def _put(place: Directory, sheet: Sheet) -> None:
+    """Bring one file up to date; what was there and is not ours is kept, once."""
+    name = sheet.name
+    old, data = _look_into(place, name, len(sheet.data) + _MAX_STATE)
+    if not sheet.replaces(data):
+        return
+    aside = old is not None and sheet.spares(data)
+    if aside and _info_of(place, sheet.aside) is not None:
+        if not sheet.due:
+            return
+        aside = False
+    try:
+        if _write_beside(place, name, sheet.data, old):
+            if aside:
+                rename_in(place, name, sheet.aside)
+            rename_in(place, name + _TEMPORARY, name)
+    finally:
+        _drop_temporary(place, name)
+
+
+def _look_into(place: Directory, name: str, most: int) -> tuple[Any, bytes]:
+    """A file and what it holds, None if there is none; ValueError if it is not to be touched."""
+    info = _info_of(place, name)
+    if info is None:
+        return None, b""
+    if not (is_regular(info) and info.st_mode & 0o200):
+        raise ValueError("not a file, or its owner wants it as it is")
+    fd = open_regular(place, name, READ)
+    try:
+        return info, read_at(fd, 0, most)
+    finally:
+        close(fd)
+
+
+def _info_of(place: Directory, name: str) -> Any:
+    try:
+        return look_up(place, name)
+    except FileNotFoundError:
+        return None
+
+
+# what both need
+
+
+def _write_beside(directory: Directory, name: str, data: bytes, old: Any) -> bool:
+    """Write this under the temporary name of a file, with the mode of the old one; whether whole."""
+    _drop_temporary(directory, name)  # of a process that was killed: the lock is ours
+    fd = open_in(directory, name + _TEMPORARY, WRITE | CREATE | EXCLUSIVE, 0o644)
+    try:
+        if old is not None and sys.platform != "win32":
+            system.fchmod(fd, old.st_mode & 0o7777)
+        return bool(system.write(fd, data) == len(data))
+    finally:
+        close(fd)
+
+
+def _drop_temporary(directory: Directory, name: str) -> None:
+    try:
+        unlink_in(directory, name + _TEMPORARY)
     except OSError:
         pass

@@ -1,0 +1,48 @@
+"""`stage`: where a goal stands between intent and complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.cli.start_options import shape_work
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.payloads import STAGES
+
+
+@click.command()
+@click.argument("name", type=click.Choice(STAGES), required=False)
+@click.option(
+    "--shape-file",
+    metavar="FILE",
+    help="Add the criteria, must-nots and verification of a SHAPE.md to the goal.",
+)
+@verb
+def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
+    """Enter a stage of a goal loop, by default the next one; no stage is skipped."""
+    entered: list[str] = []
+    more: dict[str, Any] = {}
+    if shape_file is not None:
+        more = shape_work(Path(call.start_directory), shape_file)
+
+    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        reached = STAGES.index(loop.stage) if loop.stage else -1
+        if name is None and reached + 1 == len(STAGES):
+            raise Refused(
+                f"loop {loop.id} is in its last stage, {loop.stage}",
+                "gsd-fsm next tells what to do",
+            )
+        entered.append(name or STAGES[reached + 1])
+        yield call.event("stage", loop, {"stage": entered[0]})
+        if more:
+            yield call.event("plan", loop, more)
+
+    journal, loop = call.append(build)
+    shaped = f" {len(loop.criteria)} criteria." if more else ""
+    call.acknowledge(journal, loop, f"Stage {entered[0]}.{shaped}", stage=loop.stage)

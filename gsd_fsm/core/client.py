@@ -1,0 +1,85 @@
+"""What the client itself tells of a loop: money and tokens in its transcripts, tasks in its list."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.disk import READ, close, getenv, read_at, system
+from gsd_fsm.core.guards import has_budget
+from gsd_fsm.core.meter import read_spending
+from gsd_fsm.core.task_list import completed, created, list_directory, mirror, read_tasks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
+    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.core.signal import Signal
+
+    # the type of an event, and its data
+    News = Iterator[tuple[str, dict[str, Any]]]
+
+_TIMESTAMP = b'"timestamp":"'
+
+
+def client_news(loop: Loop, signal: Signal) -> News:
+    """The events that bring the loop up to what the client has spent and what its list says."""
+    agent = signal.event == "SubagentStop"
+    if has_budget(loop):
+        source = signal.agent if agent else signal.session
+        path = signal.agent_transcript if agent else signal.transcript
+        if source and path:
+            yield from _spending(loop, source, path)
+    if loop.task_list and not agent:
+        yield from _tasks(loop, signal)
+
+
+def _spending(loop: Loop, source: str, path: str) -> News:
+    counted, messages = loop.counted.get(source, (0, []))
+    found = read_spending(path, counted, messages, loop.begun)
+    if found is None:
+        return
+    data: dict[str, Any] = {"source": source, "counted": found.offset, "messages": found.messages}
+    if found.tokens:
+        data["tokens"] = found.tokens
+    total = found.total_usd
+    if total is None:
+        if found.usd and source not in loop.meters:
+            data["usd"] = found.usd
+    elif total != loop.meters.get(source):
+        data.update({"meter": source, "total_usd": total})
+        if source not in loop.meters and _begins_after(path, loop.begun):
+            data["usd"] = total
+    if data.keys() & {"tokens", "usd", "total_usd"}:
+        yield "spend", {**data, "what": "transcript"}
+
+
+def _begins_after(path: str, moment: str) -> bool:
+    """Whether all of this transcript is younger than the loop, so that all of it was spent on it."""
+    try:
+        fd = system.open(path, READ)
+        try:
+            start = read_at(fd, 0, 1 << 16)
+        finally:
+            close(fd)
+    except OSError:
+        return False
+    first = start.partition(_TIMESTAMP)[2][:24].decode("ascii", "replace")
+    return bool(first) and first >= moment
+
+
+def _tasks(loop: Loop, signal: Signal) -> News:
+    if signal.event in ("TaskCreated", "TaskCompleted"):
+        if _is_mirrored(loop, signal):
+            change = created if signal.event == "TaskCreated" else completed
+            for data in change(loop, signal.task, signal.subject):
+                yield "task", data
+        return
+    directory = list_directory(loop.task_list, signal.session, getenv)
+    tasks = read_tasks(directory, loop.id, loop.task_list) if directory else None
+    for data in mirror(loop, tasks):
+        yield "task", data
+
+
+def _is_mirrored(loop: Loop, signal: Signal) -> bool:
+    """Whether the list that the calling client writes to is the one that this loop mirrors."""
+    theirs = list_directory("auto", signal.session, getenv)
+    return bool(theirs) and theirs == list_directory(loop.task_list, signal.session, getenv)

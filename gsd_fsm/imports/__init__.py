@@ -1,0 +1,1 @@
+"""Running loops of other tools, taken over as they stand."""

@@ -1,0 +1,109 @@
+"""`.loop/workflow-state.json`: a goal loop with stages, scores and reviews."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gsd_fsm.core.flow import MAX_TALK
+from gsd_fsm.core.payloads import SHAPES, STAGES
+from gsd_fsm.imports.findings import Findings
+from gsd_fsm.imports.members import Members
+from gsd_fsm.imports.old_loop import EventData, OldLoop
+from gsd_fsm.texts import GOAL
+
+MEMBERS = frozenset(
+    ("stage", "task", "spec_score", "fit_score", "shape_chosen", "recall_surfaced", "reviews")
+)
+VERSION = 1
+_WAVE = re.compile(r"wave_(0|[1-9][0-9]{0,8})")
+
+
+def read_workflow_state(document: dict[str, Any], findings: Findings) -> OldLoop:
+    members = Members(document, findings)
+    version = members.take("version")
+    if version is not None and (type(version) is not int or version != VERSION):
+        findings.wrong("version", f"only version {VERSION} is known")
+    stage = members.choice("stage", STAGES, needed=True)
+    if stage == "complete":
+        findings.ended("its stage is complete")
+    goal = members.text("task", needed=True)
+    start: dict[str, Any] = {"kind": "goal"}
+    if goal is not None:
+        start["goal"] = findings.whole("task", goal, GOAL)
+    carried: dict[str, Any] = {}
+    for name, member in (("started", "started_at"), ("updated", "last_updated")):
+        time = members.time(member)
+        if time is not None:
+            carried[name] = time
+    start["carried"] = carried
+    reached = STAGES.index(stage) + 1 if stage else 0
+    # A score may forbid to go on; what was gone through before it was given stays gone through.
+    later: list[EventData] = [("stage", {"stage": name}) for name in STAGES[:reached]]
+    later += _score(members)
+    later += _recalled(members, findings)
+    later += _reviews(members.inner("reviews"), findings)
+    members.pass_over_rest()
+    findings.note("The tasks of this loop are in its client's own list, not in the file.")
+    return OldLoop("workflow-state", start, {}, later, findings.notes)
+
+
+def _score(members: Members) -> list[EventData]:
+    scores: dict[str, Any] = {
+        "spec_score": members.count("spec_score", most=10),
+        "fit_score": members.count("fit_score", most=100),
+        "shape": members.choice("shape_chosen", SHAPES),
+    }
+    known = {name: value for name, value in scores.items() if value is not None}
+    return [("score", known)] if known else []
+
+
+def _recalled(members: Members, findings: Findings) -> list[EventData]:
+    texts = members.texts("recall_surfaced")
+    if len(texts) > MAX_TALK:
+        lost = len(texts) - MAX_TALK
+        findings.note(f"recall_surfaced: the first {lost} texts are not carried.")
+    return [
+        ("note", {"kind": "recall", "text": findings.kept("recall_surfaced", text, 4_000)})
+        for text in texts[-MAX_TALK:]
+    ]
+
+
+def _reviews(reviews: Members, findings: Findings) -> list[EventData]:
+    """The light reviews of waves, then the thorough one: a review under way has only begun."""
+    events: list[EventData] = []
+    for name in reviews.names():
+        wave = _WAVE.fullmatch(name)
+        if wave is not None and reviews.has(name):
+            review = reviews.inner(name)
+            data = {"action": "light", "wave": int(wave[1]), **_figures(review)}
+            events.append(("review", {**data, **_blockers(review, "blockers")}))
+            review.pass_over_rest()
+    if reviews.has("thorough"):
+        events += _thorough(reviews.inner("thorough"), findings)
+    reviews.pass_over_rest()
+    return events
+
+
+def _thorough(review: Members, findings: Findings) -> list[EventData]:
+    passed = review.flag("passed")
+    blockers = _blockers(review, "blockers_remaining")
+    figures = _figures(review)
+    review.pass_over_rest()
+    if passed and blockers.get("blockers"):
+        findings.wrong("reviews.thorough", "it has passed with blockers remaining")
+    begun: EventData = ("review", {"action": "begun", **figures})
+    if not passed and not blockers:
+        return [begun]
+    action = "passed" if passed else "failed"
+    return [("review", {"action": "begun"}), ("review", {"action": action, **figures, **blockers})]
+
+
+def _figures(review: Members) -> dict[str, Any]:
+    found = {"score": review.amount("score"), "issues": review.count("issues")}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _blockers(review: Members, member: str) -> dict[str, int]:
+    found = review.count(member)
+    return {} if found is None else {"blockers": found}

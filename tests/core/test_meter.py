@@ -1,0 +1,295 @@
+"""What a transcript tells of money and tokens: each reply once, in however many parts it is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gsd_fsm.core import meter
+from gsd_fsm.core.codec import check_value
+from gsd_fsm.core.meter import Spending, read_spending
+
+SINCE = "2026-11-15T23:00:00.000Z"
+BEFORE = "2026-11-15T22:59:59.999Z"
+LATER = "2026-11-15T23:05:23.697Z"
+
+
+def usage(
+    into: Any = 1200, out: Any = 33, written: Any = 0, read: Any = 0, **more: Any
+) -> dict[str, Any]:
+    return {
+        "input_tokens": into,
+        "output_tokens": out,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+        "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
+        "service_tier": "standard",
+        **more,
+    }
+
+
+def reply(name: Any, used: Any = None, at: Any = LATER, **row: Any) -> dict[str, Any]:
+    """One content block of a reply, as the client writes it."""
+    return {
+        "parentUuid": "p",
+        "isSidechain": False,
+        "type": "assistant",
+        "uuid": "u",
+        "timestamp": at,
+        "requestId": "req_1",
+        "message": {
+            "id": name,
+            "role": "assistant",
+            "model": "claude-opus-5-5",
+            "content": [{"type": "text", "text": 'it says "usage" and "cost-state"'}],
+            "stop_reason": "end_turn",
+            "usage": usage() if used is None else used,
+        },
+        **row,
+    }
+
+
+def cost(total: Any, **row: Any) -> dict[str, Any]:
+    return {
+        "type": "cost-state",
+        "sessionId": "s-1",
+        "totalCostUSD": total,
+        "modelUsage": {},
+        **row,
+    }
+
+
+def line(row: Any) -> bytes:
+    return json.dumps(row, separators=(",", ":")).encode() + b"\n"
+
+
+USER = line(
+    {"type": "user", "message": {"content": 'my "usage"'}, "toolUseResult": {"usage": usage()}}
+)
+
+
+class Transcript:
+    """A file that grows, and a reader that goes on where it was."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.path.write_bytes(b"")
+        self.offset, self.messages = 0, list[str]()
+        self.tokens, self.usd, self.total = 0, 0.0, None
+
+    def write(self, *rows: Any) -> None:
+        with self.path.open("ab") as file:
+            for row in rows:
+                file.write(row if isinstance(row, bytes) else line(row))
+
+    def read(self, since: str = SINCE) -> Spending | None:
+        found = read_spending(str(self.path), self.offset, self.messages, since)
+        if found is not None:
+            self.offset, self.messages = found.offset, found.messages
+            self.tokens += found.tokens
+            self.usd = round(self.usd + found.usd, 6)
+            self.total = self.total if found.total_usd is None else found.total_usd
+        return found
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Transcript:
+    return Transcript(tmp_path / "s-1.jsonl")
+
+
+def test_all_four_kinds_of_tokens_count(transcript: Transcript) -> None:
+    transcript.write(USER, reply("msg_1", usage(1200, 33, written=400, read=7000)))
+    found = transcript.read()
+    assert found is not None
+    assert (found.tokens, found.usd, found.total_usd) == (8633, 0, None)
+    assert found.messages == ["msg_1"]
+    assert found.offset == transcript.path.stat().st_size
+    assert transcript.read() is None
+
+
+def test_the_rows_of_one_reply_are_one_reply(transcript: Transcript) -> None:
+    transcript.write(*[reply("msg_1", costUSD=0.5) for _ in range(4)], reply("msg_2", costUSD=0.25))
+    transcript.read()
+    assert (transcript.tokens, transcript.usd) == (2 * 1233, 0.75)
+    transcript.write(reply("msg_2", costUSD=0.25), USER, reply("msg_1", costUSD=0.5))
+    assert transcript.read() is None
+    transcript.write(reply("msg_3", costUSD=1))
+    transcript.read()
+    assert (transcript.tokens, transcript.usd) == (3 * 1233, 1.75)
+
+
+def test_rows_of_many_replies_may_stand_in_any_order(transcript: Transcript) -> None:
+    names = [f"msg_{n}" for n in range(40)]
+    transcript.write(*map(reply, names), *map(reply, reversed(names)))
+    found = transcript.read()
+    assert found is not None
+    assert found.tokens == 40 * 1233
+    assert found.messages == names[15::-1]
+
+
+def test_an_unfinished_last_row_is_left_for_the_next_time(transcript: Transcript) -> None:
+    row = line(reply("msg_2"))
+    transcript.write(reply("msg_1"), row[:-30])
+    assert transcript.read()
+    assert transcript.tokens == 1233
+    assert transcript.read() is None
+    transcript.write(row[-30:-1])
+    assert transcript.read() is None
+    transcript.write(b"\n")
+    assert transcript.read()
+    assert transcript.tokens == 2466
+
+
+def test_what_was_spent_before_the_loop_does_not_count(transcript: Transcript) -> None:
+    transcript.write(reply("msg_1", at=BEFORE, costUSD=9))
+    assert transcript.read() is None
+    transcript.write(reply("msg_2", at=SINCE), reply("msg_3", at=LATER), reply("msg_4", at=None))
+    assert transcript.read()
+    assert (transcript.tokens, transcript.usd) == (3 * 1233, 0)
+
+
+def test_subagents_in_the_same_file_spend_too(transcript: Transcript) -> None:
+    transcript.write(reply("msg_1"), reply("msg_2", isSidechain=True), reply("msg_1"))
+    transcript.read()
+    assert transcript.tokens == 2466
+
+
+def test_the_last_figure_of_the_session_is_told(transcript: Transcript) -> None:
+    transcript.write(
+        cost(1.25), reply("msg_1"), cost(2.5), cost("3"), cost(-1), {"type": "cost-state"}
+    )
+    found = transcript.read()
+    assert found is not None
+    assert found.total_usd == 2.5
+    transcript.write(cost(0))
+    found = transcript.read()
+    assert found is not None
+    assert (found.total_usd, found.tokens) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "value", [-1, 1.5, True, "7", None, [], {}, 10**9 + 1, 10**40], ids=lambda v: str(v)[:12]
+)
+def test_a_hostile_count_is_passed_over(transcript: Transcript, value: Any) -> None:
+    transcript.write(reply("msg_1", usage(value, 3, value, 4)))
+    transcript.read()
+    assert transcript.tokens == 7
+
+
+@pytest.mark.parametrize(
+    "value", ["-0.01", "1e999", "-1e999", '"1"', "true", "[1]", "1e10", "null"]
+)
+def test_a_hostile_price_is_passed_over(transcript: Transcript, value: str) -> None:
+    row = line(reply("msg_1", costUSD="PRICE")).replace(b'"PRICE"', value.encode())
+    total = line(cost("PRICE")).replace(b'"PRICE"', value.encode())
+    transcript.write(row, total)
+    transcript.read()
+    assert (transcript.tokens, transcript.usd, transcript.total) == (1233, 0, None)
+
+
+DAMAGED = (
+    b'{"usage"',
+    b'"usage"',
+    b"\x00\xff\xfe" * 9 + b'"usage"',
+    b'{"type":"assistant","message":{"id":"msg_9","usage":{"input_tokens":NaN}}}',
+    b'{"usage":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    b'{"usage":' + b"9" * 5_000 + b"}",
+    b"\r\n\r\n",
+    line({"type": "assistant", "message": ["usage"], "usage": 1})[:-1],
+    line({"type": "assistant", "message": {"id": "msg_9", "usage": [1]}})[:-1],
+    line({"type": ["assistant"], "message": {"id": "msg_9", "usage": usage()}})[:-1],
+    line(reply(7))[:-1],
+    line(reply(""))[:-1],
+    line(reply("msg_9", text="x" * (1 << 20)))[:-1],
+)
+
+
+@pytest.mark.parametrize("damaged", DAMAGED, ids=range(len(DAMAGED)))
+def test_a_damaged_row_costs_only_itself(transcript: Transcript, damaged: bytes) -> None:
+    transcript.write(reply("msg_1"), damaged + b"\n", line(reply("msg_2"))[:-1] + b"\r\n")
+    transcript.read()
+    assert transcript.tokens == 2466
+
+
+def test_any_name_of_a_reply_can_be_journalled(transcript: Transcript) -> None:
+    names = ["\ud800", "a b", "x" * 9_000, "ü", "\x1b[31m"]
+    transcript.write(*map(reply, names), *map(reply, names))
+    found = transcript.read()
+    assert found is not None
+    assert found.tokens == 5 * 1233
+    check_value(found.messages)
+    assert len(json.dumps(found.messages)) < 300
+
+
+def test_a_transcript_that_was_begun_anew_is_read_from_its_start(transcript: Transcript) -> None:
+    transcript.write(*map(reply, ("msg_1", "msg_2", "msg_3")))
+    transcript.read()
+    transcript.path.write_bytes(line(reply("msg_4")))
+    transcript.read()
+    assert transcript.tokens == 4 * 1233
+    assert transcript.offset == transcript.path.stat().st_size
+    assert read_spending(str(transcript.path), -5, [], "") is not None
+
+
+def test_of_a_huge_part_only_the_end_is_read(
+    transcript: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = len(line(reply("msg_0")))
+    monkeypatch.setattr(meter, "_MOST_READ", 3 * row + 5)
+    transcript.write(*(reply(f"msg_{n}") for n in range(9)))
+    found = transcript.read()
+    assert found is not None
+    assert found.messages == ["msg_6", "msg_7", "msg_8"]
+    transcript.write(b"x" * 9 * row)
+    assert transcript.read() is None
+
+
+def test_what_is_no_plain_file_is_nothing(tmp_path: Path, transcript: Transcript) -> None:
+    transcript.write(reply("msg_1"))
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(transcript.path)
+    for path in (tmp_path, pipe, link, tmp_path / "missing", "/dev/zero", "", "a\0b", "x" * 9_000):
+        assert read_spending(str(path), 0, [], "") is None
+
+
+rows = st.one_of(
+    st.builds(
+        reply,
+        st.integers(0, 12).map("msg_{}".format),
+        st.just(usage()),
+        st.sampled_from([BEFORE, LATER, LATER]),
+        costUSD=st.one_of(st.none(), st.integers(0, 500).map(lambda n: n / 1000)),
+    ),
+    st.builds(cost, st.integers(0, 900)),
+    st.just({"type": "user", "message": {"content": "ö"}}),
+    st.sampled_from(DAMAGED[:4]).map(lambda raw: raw + b"\n"),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(rows, max_size=30), st.lists(st.integers(0, 20_000), max_size=12))
+def test_in_whatever_parts_it_is_read_the_sums_are_the_same(
+    tmp_path: Path, told: list[Any], cuts: list[int]
+) -> None:
+    content = b"".join(row if isinstance(row, bytes) else line(row) for row in told)
+    whole, parted = Transcript(tmp_path / "whole"), Transcript(tmp_path / "parted")
+    whole.write(content)
+    whole.read()
+    ends = sorted(min(cut, len(content)) for cut in cuts)
+    for start, end in zip([0, *ends], [*ends, len(content)], strict=True):
+        parted.write(content[start:end])
+        parted.read()
+    assert (parted.tokens, parted.usd, parted.total) == (whole.tokens, whole.usd, whole.total)
+    first: dict[str, Any] = {}
+    for row in told:
+        if isinstance(row, dict) and row["type"] == "assistant" and row["timestamp"] == LATER:
+            first.setdefault(row["message"]["id"], row)
+    assert whole.tokens == 1233 * len(first)
+    assert whole.usd == round(sum(row["costUSD"] or 0 for row in first.values()), 6)
