@@ -14,7 +14,8 @@ DIMENSIONS = {
 }
 MOST_POINTS = 2
 MOST_FAMILIARITY = 10
-# Each of these adds to the fit if the goal has it at all.
+# What a goal has adds to the fit, and it has what is clear: a goal that is partly clear in everything
+# (spec 5) is one for a colleague.
 _BONUS = {"constraints": 5, "success": 5, "done": 5}
 _SHAPES = ((40, "tool"), (30, "tool-review"), (25, "colleague"), (0, "blocked"))
 
@@ -30,5 +31,7 @@ class Score(NamedTuple):
 def score_of(points: dict[str, int], familiarity: int = 0) -> Score:
     """The score of a goal with these points for each of the DIMENSIONS."""
     spec = sum(points[name] for name in DIMENSIONS)
-    fit = spec * 5 + sum(more for name, more in _BONUS.items() if points[name]) + familiarity
+    fit = (
+        spec * 5 + sum(m for name, m in _BONUS.items() if points[name] == MOST_POINTS) + familiarity
+    )
     return Score(spec, fit, next(shape for least, shape in _SHAPES if fit >= least))

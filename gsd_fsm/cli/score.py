@@ -44,9 +44,9 @@ def _dimensions(function: Callable[..., None]) -> Callable[..., None]:
 def score(call: Call, *, familiarity: int, **points: int) -> None:
     """Record how well the goal is understood, from 0 (open) to 2 (clear) in five respects.
 
-    Spec score: the sum; below 5 the goal stays in intent. Fit score: spec × 5, and 5 each for
-    constraints, success and done, and familiarity. Shape: tool from 40, tool-review from 30,
-    colleague from 25, else blocked.
+    Spec score: the sum; below 5 the goal stays in intent. Fit score: spec × 5, and 5 for each of
+    constraints, success and done that is clear, and familiarity. Shape: tool from 40, tool-review
+    from 30, colleague from 25, else blocked.
     """
     found = score_of(points, familiarity)
     data: dict[str, Any] = {

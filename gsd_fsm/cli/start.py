@@ -143,8 +143,9 @@ def start(
     loop = journal.world.loops[loop_id]
     begin.finish(call, journal, loop)
     learnt = recalled(gsd, loop) if known and kind == "goal" else []
-    made = "" if known else f"Made the journal of {gsd}. "
-    made += "".join(f"Cancelled loop {name}. " for name in cancelled)
+    made = ("" if known else f"Made the journal of {gsd}. ") + "".join(
+        f"Cancelled loop {name}. " for name in cancelled
+    )
     said = f"{made}Started {kind} loop {loop_id}.{begin.said(loop)}{_owner(call, loop)}"
     facts = begin.facts(loop) if kind != "goal" else {"recall": learnt}
     call.acknowledge(journal, loop, said, **facts)

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from gsd_fsm.cli.call import ID_RULE
-from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.payloads import is_id
 from gsd_fsm.core.sanitize import clean
+from gsd_fsm.core.waves import find_circle
 from gsd_fsm.texts import whole
 
 LONGEST_CHECK = 8_000
@@ -78,6 +79,9 @@ def block(tasks: list[dict[str, Any]], blocked_by: tuple[str, ...]) -> None:
             raise UsageError(f"--blocked-by {text!r}: {what}", "--task A --task B --blocked-by B=A")
         spec = known[name.strip()]
         spec["depends"] = [*spec.get("depends", ()), *depends]
+    circle = find_circle({spec["id"]: spec.get("depends", ()) for spec in tasks})
+    if circle:
+        raise Refused(f"tasks depend on each other in a circle: {', '.join(circle)}")
 
 
 def shape_work(start: Path, name: str) -> dict[str, Any]:

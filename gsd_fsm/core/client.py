@@ -29,7 +29,7 @@ def client_news(loop: Loop, signal: Signal) -> News:
         if source and path:
             yield from _spending(loop, source, path)
     if loop.task_list and not agent:
-        yield from _tasks(loop, signal)
+        yield from _list_news(loop, signal)
 
 
 def _spending(loop: Loop, source: str, path: str) -> News:
@@ -66,7 +66,7 @@ def _begins_after(path: str, moment: str) -> bool:
     return bool(first) and first >= moment
 
 
-def _tasks(loop: Loop, signal: Signal) -> News:
+def _list_news(loop: Loop, signal: Signal) -> News:
     if signal.event in ("TaskCreated", "TaskCompleted"):
         if _is_mirrored(loop, signal):
             change = created if signal.event == "TaskCreated" else completed

@@ -82,8 +82,7 @@ def _bytes(view: str, loop: Loop) -> bytes:
 
 def is_untouched(loop: Loop) -> bool:
     """Whether nothing has happened to this loop since the append that began it."""
-    first = loop.history[0] if loop.history else None
-    return first is not None and first[4] == "start" and bool(first[1] == loop.last_event)
+    return bool(loop.begun == loop.last_event)
 
 
 def workflow_state(loop: Loop) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def read_spending(path: str, counted: int, messages: list[str], since: str) -> S
         if len(raw) <= _LONGEST_ROW and (b'"usage"' in raw or b'"cost-state"' in raw):
             row = _parsed(raw)
             if row is not None and not _is_older(row, since):
-                _count(found, row, known)
+                _take_row(found, row, known)
     found.offset = offset
     found.usd = round(found.usd, 6)
     return found if found.tokens or found.usd or found.total_usd is not None else None
@@ -91,7 +91,7 @@ def _is_older(row: dict[str, Any], since: str) -> bool:
     return type(moment) is str and moment < since
 
 
-def _count(found: Spending, row: dict[str, Any], known: set[str]) -> None:
+def _take_row(found: Spending, row: dict[str, Any], known: set[str]) -> None:
     """Add what this row tells: a reply that is not known yet, or the figure of the session."""
     if row.get("type") == "cost-state":
         if _is_figure(row.get("totalCostUSD")):

@@ -209,7 +209,7 @@ def _verified(loop: Loop, claimed: int) -> str:
         return "Verified: by the exit signal alone"
     checked = len(loop.criteria) - len(unmet(loop)) - claimed
     ways = (("by checks", checked), ("by claim", claimed))
-    told = ["%s (%d of %d criteria)" % (way, n, len(loop.criteria)) for way, n in ways if n]
+    told = ["%s %d/%d" % (way, count, len(loop.criteria)) for way, count in ways if count]
     return "Verified: %s" % (", ".join(told) or "nothing")
 
 
@@ -271,7 +271,9 @@ def _criteria_lines(loop: Loop) -> list[str]:
     lines = []
     for criterion in criteria[:_MAX_CRITERIA]:
         mark = "✓" if criterion["met"] else "✗"
-        lines.append("%s %s (%s)" % (mark, one_line(criterion["name"], 120), _proof_kind(criterion)))
+        lines.append(
+            "%s %s (%s)" % (mark, one_line(criterion["name"], 120), _proof_kind(criterion))
+        )
     rest = criteria[_MAX_CRITERIA:]
     if rest:
         left = len([criterion for criterion in rest if not criterion["met"]])

@@ -81,7 +81,7 @@ def read_tasks(directory: str, loop_id: str, list_id: str) -> Tasks | None:
         opened = open_directory(directory)
     except (GsdError, OSError, ValueError):
         return None
-    own = (loop_id, _list_name(list_id))
+    own = (loop_id, _list_name(list_id), directory.replace("\\", "/").rpartition("/")[2])
     found: Tasks = {}
     try:
         names = [name[:-5] for name in system.listdir(opened) if name.endswith(".json")]
@@ -98,7 +98,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
-def _take(found: Tasks, number: str, directory: Directory, own: tuple[str, str]) -> None:
+def _take(found: Tasks, number: str, directory: Directory, own: tuple[str, ...]) -> None:
     try:
         facts = _facts(directory, number + ".json")
         if not _is_foreign(facts.get("metadata"), own):
@@ -132,7 +132,7 @@ def _client_task(facts: dict[str, Any]) -> ClientTask:
     return ClientTask(facts["subject"], facts["status"], blockers[:_MOST_BLOCKERS])
 
 
-def _is_foreign(metadata: Any, own: tuple[str, str]) -> bool:
+def _is_foreign(metadata: Any, own: tuple[str, ...]) -> bool:
     """Whether a task belongs to another loop, or to the client alone."""
     if type(metadata) is not dict:
         return False
@@ -230,19 +230,19 @@ def _id_of(loop: Loop, number: str, subject: str) -> str:
 def _is_same(task: dict[str, Any], subject: str) -> bool:
     # Most titles are what they were: the search for secrets is dear.
     title = task["title"] if task["mirrored"] else None
-    return bool(title == subject or (title is not None and title == _title(subject)))
+    return bool(title == subject or (title is not None and title == _harmless(subject)))
 
 
 def _number_of(task_id: str) -> str:
     return task_id.split("-")[1] if task_id.startswith("client-") else task_id
 
 
-def _title(subject: str) -> str:
+def _harmless(subject: str) -> str:
     return redact(" ".join(clean(subject[: 4 * _LONGEST_TITLE]).split()))[:_LONGEST_TITLE]
 
 
 def _new(task_id: str, subject: str, depends: list[str]) -> TaskData:
-    about = {"title": _title(subject), "mirrored": True, "depends": depends}
+    about = {"title": _harmless(subject), "mirrored": True, "depends": depends}
     return {"task": task_id, "status": "pending", **about}
 
 

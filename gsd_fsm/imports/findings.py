@@ -33,8 +33,8 @@ class Findings:
         self._unknown.append(member)
 
     def ended(self, what: str) -> None:
-        """The loop is over: whatever else is wrong with it matters no more."""
-        self._ended = what
+        """The loop is over: that is told before whatever else is wrong with it."""
+        self._ended = f"{self.file}: {what}: there is nothing to import"
 
     def whole(self, member: str, text: str, longest: int) -> str:
         """A text that must be carried as it is."""
@@ -56,17 +56,14 @@ class Findings:
 
     def settle(self) -> list[str]:
         """The notes; UsageError if there is nothing to import, or something is wrong."""
+        told = self._problems[:_SHOWN]
+        if len(self._problems) > _SHOWN:
+            told.append(f"and {len(self._problems) - _SHOWN} more")
         if self._ended:
+            raise UsageError("\n".join([self._ended, *told]), "a new loop: gsd-fsm start --help")
+        if told:
             raise UsageError(
-                f"{self.file}: {self._ended}: there is nothing to import",
-                "a new loop: gsd-fsm start --help",
-            )
-        if self._problems:
-            told = self._problems[:_SHOWN]
-            if len(self._problems) > _SHOWN:
-                told.append(f"and {len(self._problems) - _SHOWN} more")
-            raise UsageError(
-                "\n".join(told), "mend the file, then: gsd-fsm import FILE --dry-run shows it all"
+                "\n".join(told), "mend the file; 'gsd-fsm import FILE --dry-run' tells what is left"
             )
         if self._unknown:
             names = ", ".join(self._unknown[:_SHOWN])

@@ -27,10 +27,11 @@ _SECTION = re.compile(
 
 def read_state_md(front: FrontMatter, findings: Findings) -> OldLoop:
     members = _section(front, findings)
-    active, paused = members.flag("active"), members.flag("paused")
-    if not active and not paused:
+    paused = members.flag("paused")
+    runs = members.flag("active", default=True, needed=True) or paused
+    if not runs:
         findings.ended("its loop is neither active nor paused")
-    kind = members.choice("type", ("execute", "verify"), needed=True) or "execute"
+    kind = members.choice("type", ("execute", "verify"), needed=runs) or "execute"
     start: dict[str, Any] = {"kind": kind}
     phase = members.take("phase")
     if phase is not None:

@@ -38,8 +38,8 @@ class Members:
             self._findings.wrong(self.name_of(name), "it is missing")
         return value
 
-    def flag(self, name: str, default: bool = False) -> bool:
-        value = self.take(name)
+    def flag(self, name: str, default: bool = False, *, needed: bool = False) -> bool:
+        value = self.take(name, needed=needed)
         if value is None or isinstance(value, bool):
             return default if value is None else value
         self._refuse(name, "true or false", value)

@@ -38,7 +38,7 @@ _SECTIONS = (
     (
         MUST_NOT,
         re.compile(
-            r"(?:things (?:that )?|it |we )?(?:must (?:not|never)|mustnt)s?\b.{0,60}|do not|donts?"
+            r"(?:(?:things|what|that|it|we|you) )*(?:must (?:not|never)|mustnt)s?\b.{0,60}|do not|donts?"
             r"|(?:constraint|boundarie|guardrail|rule)s?\b.{0,20}\bmust (?:not|never)s?\b.{0,20}"
             r"|non ?goals?"
         ),
@@ -46,7 +46,7 @@ _SECTIONS = (
     (
         VERIFICATION,
         re.compile(
-            r"(?:(?:automated|manual|final|machine|how|success|acceptance|goal) )*"
+            r"(?:(?:automated|manual|final|machine|how|success|acceptance|goal|criteria|and) )*"
             r"(?:to verify|verification|verify|checks?|proofs?)"
             r"(?: (?:plans?|commands?|steps?|checks?|checklists?|methods?|criteria|with|by|matrix|map"
             r"|table|types?|per criterion|of criteria))*"
@@ -58,7 +58,7 @@ _SECTIONS = (
             r"(?:(?:success|acceptance|implementation|completion|exit|done|quality|goal|shipping"
             r"|functional|non functional|final|and|boolean|loop) )*criteri(?:a|on)"
             r"(?: (?:details?|lists?|for success|for done|of success|of done|to meet|to complete))*"
-            r"|acceptance|definition of done|done when|success(?: conditions| when)?"
+            r"|acceptance|definition of done|done when|success (?:conditions|when)"
         ),
     ),
     (CONSTRAINTS, re.compile(r"(?:\w+ ){0,2}constraints?")),

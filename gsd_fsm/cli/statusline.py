@@ -1,0 +1,187 @@
+"""`statusline`: a loop in one line below the client's prompt, and what the session has cost so far."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import Event
+from gsd_fsm.cli.spending import spends
+from gsd_fsm.cli.voice import counted
+from gsd_fsm.core.codec import dumps, parse_json
+from gsd_fsm.core.errors import CannotWrite, GsdError
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.guards import Spent
+from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.loop import Loop, current_wave, open_gaps, open_tasks, unmet
+from gsd_fsm.core.names import session_name
+from gsd_fsm.core.places import find_gsd, is_registered
+from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.table import ACTIVE, LIVE
+from gsd_fsm.render import COLOURS
+
+_MAX_INPUT = 1 << 20
+_MOST_USD = 1_000_000_000
+# An agent at work may hold the lock: what is not recorded now is recorded next time.
+_LOCK_SECONDS = 0.3
+# It runs several times a second: the snapshot helps from here on.
+_SMALL = 1 << 14
+_CENT = 0.01 - 1e-9
+_LONGEST_WORDS = 80
+
+
+@click.command()
+@click.option("--color", is_flag=True, help="Colour the status, as a client's terminal may want.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def statusline(context: click.Context, *, color: bool, as_json: bool) -> None:
+    """One line about the loop of a session, for Claude Code's status line.
+
+    Reads what the client tells on stdin and records the session's cost where the loop has a budget.
+    Whatever is wrong, it exits with 0 and prints nothing. 'gsd-fsm init --status-line' installs it.
+    """
+    facts: dict[str, Any] = {}
+    with contextlib.suppress(Exception):  # nobody reads errors here, and the client works on
+        loop, session = _loop_of(_told(), context.find_root().params.get("project"))
+        if loop is not None:
+            line = summary(loop, session, color=color)
+            facts = {"loop": loop.id, "status": loop.status, "line": line}
+    if facts or as_json:
+        with contextlib.suppress(OSError):
+            click.echo(dumps(facts) if as_json else facts["line"], color=color)
+
+
+def _told() -> dict[str, Any]:
+    """What the client says of its session; its end of the pipe may stay open."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return {}
+    data = b""
+    while len(data) <= _MAX_INPUT:
+        line = sys.stdin.buffer.readline(_MAX_INPUT)
+        data += line
+        if not line or line.rstrip().endswith(b"}"):
+            with contextlib.suppress(ValueError):
+                told = parse_json(data.decode("utf-8-sig").strip())
+                return told if isinstance(told, dict) else {}
+        if not line:
+            break
+    return {}
+
+
+def _loop_of(told: dict[str, Any], project: str | None) -> tuple[Loop | None, str]:
+    """The loop of the session, its cost recorded, else the only live one; and the session."""
+    session = session_name(str(told.get("session_id") or ""))
+    journals = list(_journals(told, project))
+    for journal in journals:
+        for loop in journal.world.live():
+            if session and loop.owner == session:
+                return _recorded(journal, loop, _cost(told)), session
+    alone = [journal.world.live() for journal in journals]
+    return next((live[0] for live in alone if len(live) == 1), None), session
+
+
+def _journals(told: dict[str, Any], project: str | None) -> Iterator[Journal]:
+    """The journals of this user that the session may be about, the likeliest first."""
+    workspace = told.get("workspace")
+    folders = workspace if isinstance(workspace, dict) else {}
+    starts = [folders.get("project_dir"), folders.get("current_dir"), told.get("cwd")]
+    seen = set()
+    for start in [project] if project else [*starts, os.curdir]:
+        with contextlib.suppress(GsdError, OSError, ValueError):
+            gsd = find_gsd(os.path.abspath(start)) if isinstance(start, str) and start else ""
+            if gsd and gsd not in seen:
+                seen.add(gsd)
+                journal = Journal(gsd, _LOCK_SECONDS, small=_SMALL)
+                if is_registered(journal.glance().journal, gsd):
+                    yield journal
+
+
+def _cost(told: dict[str, Any]) -> float | None:
+    cost = told.get("cost")
+    total = cost.get("total_cost_usd") if isinstance(cost, dict) else None
+    if isinstance(total, bool) or not isinstance(total, int | float):
+        return None
+    return round(total, 6) if 0 <= total <= _MOST_USD else None
+
+
+def _recorded(journal: Journal, loop: Loop, total: float | None) -> Loop:
+    """The loop after its session's cost was recorded, where that is worth an event."""
+    trusted, meter = journal.world.journal, str(loop.owner)
+    if total is None or not _is_news(loop, meter, total):
+        return loop
+    latest = [loop]
+
+    def event(kind: str, data: dict[str, Any]) -> Event:
+        return draft(kind, loop.id, "cli", data, session=meter, client="claude")
+
+    def pause(_loop: Loop, spent: Spent) -> Event:
+        return event("pause", {"code": spent.code, "reason": spent.reason})
+
+    def decide(world: World, now: int) -> Iterator[Event]:
+        current = world.loops.get(loop.id)
+        if current is not None and current.owner == meter and _is_news(current, meter, total):
+            latest[0] = current
+            data = {"meter": meter, "total_usd": total, "what": "status line"}
+            yield from spends(current, now, event("spend", data), pause)
+
+    def allow(world: World) -> None:
+        if world.journal != trusted:
+            raise CannotWrite("the journal was replaced")
+
+    with contextlib.suppress(GsdError):  # mostly the lock: it is recorded next time
+        journal.transact(decide, allow)
+    return latest[0]
+
+
+def _is_news(loop: Loop, meter: str, total: float) -> bool:
+    known = loop.meters.get(meter)
+    grown = known is None or total - known >= _CENT
+    return bool(grown and loop.limits.get("budget_usd") and loop.status in LIVE)
+
+
+def summary(loop: Loop, session: str, *, color: bool) -> str:
+    """A loop in one line: how far it has come, what it has cost, how it stands, and whose it is."""
+    most = loop.limits["max_iterations"]
+    parts = [f"gsd-fsm {loop.kind} ▸ {loop.iteration}{f'/{most}' if most else ''}"]
+    if loop.criteria:
+        met = len(loop.criteria) - len(unmet(loop))
+        parts.append(f"{met}/{len(loop.criteria)} criteria")
+    if loop.tasks:
+        done = len(loop.tasks) - len(open_tasks(loop))
+        parts.append(f"{done}/{len(loop.tasks)} tasks")
+        wave = current_wave(loop)
+        parts += [f"wave {wave}"] if wave else []
+    gaps = len(open_gaps(loop))
+    parts += [f"{counted(gaps, 'gap')} open"] if gaps else []
+    parts += _spent(loop)
+    word = click.style(loop.status, fg=COLOURS.get(loop.status)) if color else loop.status
+    why = _short(loop.pause_reason if loop.status == "paused" else loop.question)
+    parts.append(f"{word}: {why}" if why and loop.status not in ACTIVE else word)
+    if session and loop.owner != session:
+        parts.append("of another session" if loop.owner else "of no session yet")
+    return " · ".join(parts)
+
+
+def _spent(loop: Loop) -> list[str]:
+    budget, tokens = loop.limits.get("budget_usd"), loop.limits.get("max_tokens")
+    found = []
+    if budget or loop.spent_usd:
+        found.append(f"${loop.spent_usd:.2f}" + (f"/${_plain(budget)}" if budget else ""))
+    if tokens:
+        found.append(f"{loop.spent_tokens}/{tokens} tokens")
+    return found
+
+
+def _plain(amount: float) -> str:
+    return f"{amount:.2f}".removesuffix(".00")
+
+
+def _short(text: str | None) -> str:
+    flat = display(" ".join((text or "").split()))
+    return flat if len(flat) <= _LONGEST_WORDS else flat[: _LONGEST_WORDS - 1] + "…"

@@ -1,0 +1,174 @@
+"""Reviews of a goal, the tasks that their blockers become, and the gate before the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.cli.conftest import AGENT, Here
+from tests.cli.test_scores import CLEAR, score
+
+
+def tasks(here: Here) -> dict[str, tuple[str, str]]:
+    return {task["id"]: (task["title"], task["status"]) for task in here.status()["tasks"]}
+
+
+def gate(here: Here) -> str:
+    answer = here.run("complete")
+    assert answer.code == 4, answer
+    return answer.err
+
+
+def issues(here: Here) -> list[Any]:
+    return [line["data"] for line in here.lines() if line["type"] == "issue"]
+
+
+def test_each_failed_condition_of_the_gate_is_named_and_becomes_a_task(here: Here) -> None:
+    here.start("goal", "g", "--criterion", "docs", "--check", "tests=false")
+    here.ok("stage")
+    said = gate(here)
+    wanted = [
+        "criterion not met: docs",
+        "criterion not met: tests",
+        "no exit signal",
+        "the thorough review has not passed",
+    ]
+    assert all(words in said for words in wanted)
+    assert tasks(here) == {f"F{n}": (words, "pending") for n, words in enumerate(wanted, 1)}
+    assert "F1, F2, F3, F4" in said
+
+
+def test_the_gate_makes_no_task_twice_and_a_condition_that_holds_settles_its_task(
+    here: Here,
+) -> None:
+    here.start("goal", "g", "--criterion", "docs", "--criterion", "tests")
+    gate(here)
+    here.ok("criterion", "docs", "met")
+    assert [status for _, status in tasks(here).values()] == ["complete", "pending", "pending"]
+    gate(here)
+    assert len(tasks(here)) == 3
+    here.ok("criterion", "tests", "met")
+    here.ok("exit-signal")
+    assert {status for _, status in tasks(here).values()} == {"complete"}
+    here.ok("criterion", "docs", "unmet")
+    gate(here)
+    assert tasks(here)["F4"] == ("criterion not met: docs", "pending")
+    assert tasks(here)["F5"] == ("no exit signal", "pending")
+
+
+def test_tasks_of_the_gate_do_not_hide_what_settles_them(here: Here) -> None:
+    here.start("goal", "g", "--check", "tests=test -e done")
+    gate(here)
+    assert here.ok("next", "--json").json["command"].endswith(" check")
+    (here.root / "done").touch()
+    here.ok("check")
+    assert here.ok("next", "--json").json["command"].endswith(" exit-signal")
+    here.ok("exit-signal")
+    here.ok("complete")
+
+
+def test_the_gate_of_other_loops_only_refuses(here: Here) -> None:
+    here.start("execute", "--task", "T1")
+    here.refused(4, "complete")
+
+
+def test_a_light_review_informs_and_makes_no_task(here: Here) -> None:
+    here.start("goal", "g", "--task", "A")
+    here.ok("review", "light", "--wave", "1", "--score", "7", "--finding", "blocker: leaks")
+    assert here.status()["reviews"] == {"wave_1": {"score": 7, "issues": 1, "blockers": 1}}
+    assert list(tasks(here)) == ["A"]
+    assert issues(here) == [{"text": "leaks", "severity": "BLOCKER"}]
+    assert here.status()["status"] == "running"
+
+
+def test_each_blocker_of_a_thorough_review_becomes_a_task_and_the_rest_is_kept(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("review", "begun")
+    findings = ("BLOCKER: tokens never expire", "Warning: slow", "SUGGESTION: rename it")
+    named = [text for finding in findings for text in ("--finding", finding)]
+    answer = here.ok("review", "failed", "--score", "6", *named)
+    assert "To be resolved: B1." in answer.out
+    assert tasks(here) == {"B1": ("tokens never expire", "pending")}
+    assert here.status()["reviews"]["thorough"] == {
+        "passed": False, "blockers_remaining": 1, "score": 6, "issues": 3,
+    }  # fmt: skip
+    assert [issue["severity"] for issue in issues(here)] == ["BLOCKER", "WARNING", "SUGGESTION"]
+    assert "task B1 running" in here.ok("next").out
+
+
+def test_blockers_that_are_only_counted_become_tasks_too(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("review", "begun")
+    here.ok("review", "failed", "--blockers", "2")
+    assert list(tasks(here)) == ["B1", "B2"]
+    here.ok("review", "begun")
+    here.ok("review", "failed", "--blockers", "1")
+    assert list(tasks(here)) == ["B1", "B2"]
+
+
+def test_a_blocker_that_is_found_again_is_the_task_that_it_was(here: Here) -> None:
+    here.start("goal", "g")
+    for texts in (("leaks",), ("leaks", "races")):
+        here.ok("review", "begun")
+        named = [x for text in texts for x in ("--finding", f"BLOCKER: {text}")]
+        here.ok("review", "failed", *named)
+    assert [title for title, _ in tasks(here).values()] == ["leaks", "races"]
+
+
+def test_a_passed_review_settles_its_blockers(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("exit-signal")
+    here.ok("review", "begun")
+    here.ok("review", "failed", "--finding", "BLOCKER: leaks", "--finding", "BLOCKER: races")
+    here.ok("task", "B1", "running")
+    here.ok("task", "B1", "complete")
+    here.ok("review", "begun")
+    here.ok("review", "passed", "--score", "9")
+    assert {status for _, status in tasks(here).values()} == {"complete"}
+    here.ok("complete")
+
+
+def test_a_review_that_leaves_a_blocker_has_not_passed(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("review", "begun")
+    here.refused(4, "review", "passed", "--finding", "BLOCKER: leaks")
+    here.ok("review", "passed", "--finding", "WARNING: slow")
+    assert issues(here) == [{"text": "slow", "severity": "WARNING"}]
+
+
+def test_a_finding_without_a_known_severity_is_refused(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("review", "begun")
+    for wrong in ("leaks", "FATAL: leaks", "BLOCKER:", ": leaks", ""):
+        here.refused(2, "review", "failed", "--finding", wrong)
+
+
+def test_the_review_is_mandatory_once_the_goal_is_scored(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo")
+    score(here, *CLEAR)
+    here.ok("exit-signal")
+    assert "the thorough review has not passed" in gate(here)
+    here.ok("review", "begun")
+    here.ok("review", "passed")
+    here.ok("complete")
+
+
+def test_a_withdrawn_exit_signal_is_asked_for_again(here: Here) -> None:
+    here.start("goal", "g", "--criterion", "docs")
+    here.ok("criterion", "docs", "met", env=AGENT)
+    here.ok("exit-signal", env=AGENT)
+    here.ok("criterion", "docs", "unmet", env=AGENT)
+    assert here.status()["exit_signal"] is False
+    here.ok("criterion", "docs", "met", env=AGENT)
+    assert "no exit signal" in gate(here)
+
+
+def test_stale_evidence_withdraws_the_exit_signal(repository: Here) -> None:
+    here = repository
+    here.start("goal", "g", "--check", "t=true")
+    here.ok("check")
+    here.ok("exit-signal")
+    (here.root / "code.py").write_text("two\n")
+    assert "stale" in gate(here)
+    status = here.status()
+    assert (status["exit_signal"], status["criteria"][0]["stale"]) == (False, True)
+    assert tasks(here)["F1"][0] == "criterion not met: t"

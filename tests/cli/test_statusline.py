@@ -1,0 +1,241 @@
+"""`statusline`: one line at most, exit code 0 whatever happens, and what the session has cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.lock import Hold
+from gsd_fsm.core.places import state_directory
+from tests.cli.conftest import A, B, Here
+from tests.conftest import Answer
+
+GOAL = ("goal", "g", "--mode", "yolo", "--criterion", "a", "--criterion", "b")
+
+
+def told(here: Here, cost: Any = None, session: str = "session-a", **more: Any) -> bytes:
+    """What the client writes to the command of its status line."""
+    facts = {
+        "session_id": session,
+        "transcript_path": "/t.jsonl",
+        "cwd": str(here.root),
+        "model": {"id": "claude-opus-5-5", "display_name": "Opus 5.5"},
+        "workspace": {"current_dir": str(here.root), "project_dir": str(here.root)},
+        "version": "2.1.325",
+        "cost": {"total_cost_usd": cost, "total_duration_ms": 45_000},
+        "context_window": {"total_input_tokens": 15_234, "current_usage": None},
+    }
+    return json.dumps({**facts, **more}).encode() + b"\n"
+
+
+def shown(here: Here, stdin: bytes | None = None, *args: str, **how: Any) -> str:
+    """What is printed: at most one line, and nothing is wrong."""
+    answer: Answer = here.run(
+        "statusline", *args, stdin=told(here) if stdin is None else stdin, **how
+    )
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.count("\n") == bool(answer.out)
+    return answer.out.rstrip("\n")
+
+
+def spends(here: Here) -> list[Any]:
+    return [event["data"]["total_usd"] for event in here.lines() if event["type"] == "spend"]
+
+
+def test_a_goal_in_one_line(here: Here) -> None:
+    here.start(*GOAL, "--budget", "25", env=A)
+    here.ok("criterion", "a", "met", env=A)
+    here.ok("iterate", env=A)
+    here.ok("spend", "2.5", env=A)
+    assert shown(here) == "gsd-fsm goal ▸ 1/20 · 1/2 criteria · $2.50/$25 · running"
+
+
+def test_tasks_gaps_and_limits_are_shown_where_there_are_any(here: Here) -> None:
+    here.start("execute", "--task", "T1", "--task", "T2", "--max-iterations", "0", env=A)
+    here.ok("task", "T1", "running", env=A)
+    here.ok("task", "T1", "complete", env=A)
+    assert shown(here) == "gsd-fsm execute ▸ 0 · 1/2 tasks · running"
+    here.ok("cancel", env=A)
+    here.start("verify", "--mode", "yolo", env=A)
+    here.ok("gap", "found", "--description", "d", env=A)
+    assert shown(here) == "gsd-fsm verify ▸ 0/20 · 1 gap open · fixing"
+
+
+def test_why_a_loop_stands_still_is_said_on_the_line(here: Here) -> None:
+    here.start(*GOAL, env=A)
+    here.ok("wait", "Which\nof \x1b[31mthem?", env=A)
+    assert shown(here).endswith(" · waiting: Which of \\u{1b}[31mthem?")
+    here.ok("pause", "--reason", "x" * 500, env=A)
+    words = shown(here).rpartition("paused: ")[2]
+    assert words == "x" * 79 + "…"
+
+
+def test_colour_is_an_option(here: Here) -> None:
+    here.start(*GOAL, env=A)
+    assert "\x1b[" not in shown(here)
+    assert shown(here, None, "--color").endswith("\x1b[32mrunning\x1b[0m")
+
+
+def test_scripts_get_an_object(here: Here) -> None:
+    assert json.loads(shown(here, None, "--json")) == {}
+    loop = here.start(*GOAL, env=A)
+    found = json.loads(shown(here, None, "--json"))
+    assert found == {"loop": loop, "status": "running", "line": shown(here)}
+
+
+def test_the_loop_of_the_session_comes_before_others(here: Here) -> None:
+    here.start(*GOAL, "--max-iterations", "7", env=A)
+    assert shown(here, told(here, session="session-b")).endswith("running · of another session")
+    here.start(*GOAL, "--max-iterations", "9", env=B)
+    assert "▸ 0/7 " in shown(here)
+    assert "▸ 0/9 " in shown(here, told(here, session="session-b"))
+    assert shown(here, told(here, session="session-c")) == ""
+    assert shown(here, told(here, session="")) == ""
+    here.ok("cancel", env=B)
+    here.ok("cancel", env=A)
+    assert shown(here) == ""
+    here.start(*GOAL)
+    assert shown(here).endswith("running · of no session yet")
+
+
+def test_the_project_is_found_wherever_the_client_was_started(here: Here, tmp_path: Path) -> None:
+    here.start(*GOAL, env=A)
+    here.where = tmp_path
+    nowhere: dict[str, Any] = {"cwd": str(tmp_path), "workspace": {}}
+    inside = here.root / "deep"
+    inside.mkdir()
+    assert shown(here, told(here, **nowhere)) == ""
+    assert shown(here, told(here, **{**nowhere, "workspace": {"current_dir": str(inside)}}))
+    assert shown(here, told(here, **{**nowhere, "cwd": str(inside)}))
+    assert here.run("--project", str(inside), "statusline", stdin=b"{}").out
+    here.where = here.root
+    assert shown(here, b"")
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        b"", b"\n", b"{", b"[]", b"null", b"1", b"\x00\xff" * 99, b'{"session_id":', b"{}{}",
+        b"[" * 100_000, b'{"session_id": NaN}', b" " * 3_000_000, b'{"cost": 1e999}',
+        b'{"session_id": [1], "cwd": 7, "workspace": "x", "cost": [], "model": null}',
+        b'{"workspace": {"project_dir": "a\\u0000b", "current_dir": ""}, "cwd": "\\ud800"}',
+    ],
+)  # fmt: skip
+def test_bad_input_is_no_reason_to_fail(here: Here, stdin: bytes) -> None:
+    assert shown(here, stdin) == ""
+    here.start(*GOAL, "--budget", "5", env=A)
+    before = here.journal.read_bytes()
+    assert shown(here, stdin).startswith("gsd-fsm goal ")
+    assert here.journal.read_bytes() == before
+
+
+def test_a_pretty_object_with_a_byte_order_mark_is_read(here: Here) -> None:
+    here.start(*GOAL, env=A)
+    here.start(*GOAL, env=B)
+    pretty = json.dumps(json.loads(told(here)), indent=2).replace("\n", "\r\n")
+    assert shown(here, b"\xef\xbb\xbf" + pretty.encode())
+
+
+def test_no_project_no_journal_and_damage_show_nothing(here: Here) -> None:
+    assert shown(here) == ""
+    here.gsd.mkdir()
+    assert shown(here) == ""
+    here.gsd.rmdir()
+    here.start(*GOAL, "--budget", "5", env=A)
+    raw = here.journal.read_bytes()
+    here.journal.write_bytes(raw.replace(b"criterion", b"kriterion").replace(b'"goal"', b'"gaol"'))
+    assert shown(here, told(here, 1)) == ""
+    here.journal.unlink()
+    os.mkfifo(here.journal)
+    assert shown(here) == ""
+    assert here.run("--project", "/nowhere", "statusline", stdin=told(here)).code == 0
+
+
+def test_the_cost_of_the_session_is_recorded_as_it_grows(here: Here) -> None:
+    here.start(*GOAL, "--budget", "5", env=A)
+    for cost in (1, 1.005, 1.01, 1.01, 1.0, 0.2, 2.5, True, "3", None, -1, 1e300, 2.505):
+        shown(here, told(here, cost))
+    assert spends(here) == [1, 1.01, 2.5]
+    assert "$1.50/$5" in shown(here)
+    event = here.last()
+    assert event["by"] == "cli"
+    assert event["session"] == "session-a"
+    assert event["data"] == {"meter": "session-a", "total_usd": 2.5, "what": "status line"}
+
+
+def test_only_a_budget_of_this_session_makes_it_worth_an_event(here: Here) -> None:
+    here.start(*GOAL, env=A)
+    shown(here, told(here, 1))
+    here.start(*GOAL, "--budget", "5", env=B)
+    shown(here, told(here, 1))
+    shown(here, told(here, 1, session="session-c"))
+    assert spends(here) == []
+    shown(here, told(here, 1, session="session-b"))
+    here.ok("pause", env=B)
+    shown(here, told(here, 2, session="session-b"))
+    assert spends(here) == [1, 2]
+
+
+def test_a_spent_budget_pauses_the_loop(here: Here) -> None:
+    here.start(*GOAL, "--budget", "2", env=A)
+    shown(here, told(here, 10))
+    assert shown(here, told(here, 12.25)).endswith("$2.25/$2 · paused: 2.25 of 2.00 USD are spent")
+    assert here.status()["pause_code"] == "budget"
+    shown(here, told(here, 12.5))
+    assert spends(here) == [10, 12.25, 12.5]
+    assert [event["type"] for event in here.lines()].count("pause") == 1
+
+
+def test_what_is_done_is_not_paused(here: Here) -> None:
+    here.start("goal", "g", "--criterion", "a", "--mode", "yolo", "--budget", "2", env=A)
+    here.ok("criterion", "a", "met", env=A)
+    here.ok("exit-signal", env=A)
+    shown(here, told(here, 1))
+    assert shown(here, told(here, 9)).endswith(" · $8.00/$2 · running")
+
+
+def test_while_the_lock_is_held_it_only_prints(here: Here) -> None:
+    here.start(*GOAL, "--budget", "5", env=A)
+    hold = Hold(str(here.gsd))
+    hold.acquire(1)
+    try:
+        assert shown(here, told(here, 1)).endswith("running")
+    finally:
+        hold.close()
+    assert spends(here) == []
+    shown(here, told(here, 1))
+    assert spends(here) == [1]
+
+
+def test_a_journal_that_is_not_trusted_is_not_shown(here: Here) -> None:
+    here.start(*GOAL, "--budget", "5", env=A)
+    for entry in Path(state_directory(), "journals").iterdir():
+        entry.unlink()
+    before = here.journal.read_bytes()
+    assert shown(here, told(here, 1)) == ""
+    assert here.journal.read_bytes() == before
+
+
+def test_the_client_need_not_close_its_end(here: Here) -> None:
+    here.start(*GOAL, env=A)
+    with subprocess.Popen(
+        [sys.executable, "-m", "gsd_fsm", "statusline"],
+        cwd=here.root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(told(here))
+        process.stdin.flush()
+        assert process.wait(60) == 0
+        assert process.stdout.read().decode().startswith("gsd-fsm goal ▸")
+        assert process.stderr.read() == b""

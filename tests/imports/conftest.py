@@ -1,0 +1,7 @@
+"""A project with the real command."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import here
+
+__all__ = ["here"]

@@ -1,0 +1,108 @@
+"""Files of other tools, and the loop that each becomes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.fold import World
+from gsd_fsm.core.loop import Loop
+from gsd_fsm.imports.load import read_loop
+from gsd_fsm.imports.old_loop import OldLoop
+
+NOW = "2026-11-15T23:00:00.000Z"
+FROZEN: dict[str, Any] = {"mode": "yolo", "auto_loop": True, "limits": {}}
+
+STATE: dict[str, Any] = {
+    "spec": "original user request verbatim",
+    "criteria": ["tests pass", "lint clean", "no type errors"],
+    "criteriaStatus": {"tests pass": False, "lint clean": True, "no type errors": False},
+    "exit_signal": False,
+    "steps": ["step1", "step2", "step3"],
+    "completedSteps": ["step1"],
+    "remainingSteps": ["step2", "step3"],
+    "iteration": 2,
+    "status": "in_progress",
+    "circuitBreaker": {"stuckCount": 1, "lastUnmet": "tests pass"},
+}
+WORKFLOW: dict[str, Any] = {
+    "version": 1,
+    "stage": "executing",
+    "task": "original user request",
+    "spec_score": 7,
+    "fit_score": 35,
+    "shape_chosen": "tool-review",
+    "started_at": "2026-02-05T10:00:00Z",
+    "last_updated": "2026-02-05T10:15:00Z",
+    "recall_surfaced": ["auth edge cases", "validation patterns"],
+    "reviews": {
+        "wave_1": {"score": 8, "issues": 2, "blockers": 0},
+        "wave_2": {"score": 7, "issues": 3, "blockers": 1},
+        "thorough": {"passed": False, "blockers_remaining": 1},
+    },
+}
+STATE_MD = """\
+---
+milestone: v1
+loop:
+  active: true
+  type: execute
+  phase: 1
+  iteration: 4
+  max_iterations: 30
+  task_retries:
+    T02: 2
+    T05: 1
+  gaps_remaining: 0
+  started: 2026-02-05T10:00:00Z
+  last_iteration: "2026-02-05T11:30:00+01:00"
+  paused: false
+  pause_reason: null
+  last_error: Type error in auth.ts
+  history:
+    - "iteration 1: T02 failed"
+    - iteration: 2
+      result: T05 failed
+open_issues: []
+---
+# State
+"""
+RALPH = """\
+---
+active: true
+iteration: 3
+max_iterations: 20
+completion_promise: "ALL DONE"
+started_at: "2026-01-20T13:29:43Z"
+---
+
+Read PROMPT.md and follow it.
+"""
+
+
+def read(content: str | bytes | dict[str, Any], file: str = "FILE") -> OldLoop:
+    if isinstance(content, dict):
+        content = json.dumps(content)
+    return read_loop(content.encode() if isinstance(content, str) else content, file)
+
+
+def refused(content: str | bytes | dict[str, Any]) -> str:
+    """What is said of a file in which no loop can be found."""
+    with pytest.raises(UsageError) as error:
+        read(content)
+    assert error.value.hint
+    return error.value.message
+
+
+def loop_of(old: OldLoop) -> Loop:
+    """The loop that the events of an import make, and nothing else."""
+    world = World()
+    header = draft("journal", None, "cli", {"id": "j-1"})
+    drafts = [draft(kind, "lp-1", "human", data) for kind, data in old.events(FROZEN)]
+    for seq, fields in enumerate((header, *drafts), 1):
+        world.apply({"v": 1, "seq": seq, "ts": NOW, **fields})
+    return world.loops["lp-1"]
