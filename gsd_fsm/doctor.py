@@ -18,6 +18,7 @@ from gsd_fsm.plugin import HOOKS, ROOT, enabled, is_ours, read_json
 from gsd_fsm.probes import Probe, trials, world
 from gsd_fsm.record import recall
 from gsd_fsm.registration import EVENTS, MODULE, TIMEOUT, entry, ours, require_shape
+from gsd_fsm.status_line import STATUS_LINE, our_status_line, started, status_line
 from gsd_fsm.surroundings import Row, surroundings
 
 LASTING = "gsd-fsm init --python PATH, with one that stays, such as /usr/bin/python3"
@@ -37,11 +38,15 @@ class Source(NamedTuple):
 def examine(start: str, plugin: Path | None) -> list[Row]:
     """Every check with its outcome; NotFound if our hook is not installed here at all."""
     found = list(_sources(start, plugin))
+    lines = [source for source in found if source.document.get(STATUS_LINE)]
     installed = [source for source in found if source.problem or ours(source.document)]
     if not any(ours(source.document) for source in found):
         broken = "".join(f"; {source.problem}" for source in installed)
         raise NotFound(f"the hook is not installed here{broken}", "gsd-fsm init")
     rows = [row for source in installed for row in _examine(source)]
+    rows += [row for source in lines for row in _status_line(source)]
+    if not lines:
+        rows.append(Row("here", "status line", "ok", "none; 'gsd-fsm init --status-line' adds one"))
     documents = {source.where: source.document for source in found}
     return rows + list(surroundings(start, documents))
 
@@ -133,6 +138,26 @@ def _examine_hook(source: Source, hook: dict[str, Any]) -> Iterator[Row]:
     yield from _hook_file(source, Path(directory) / f"{MODULE}.py")
     limit = seconds if isinstance(seconds, int | float) and 0 < seconds <= 60 else TIMEOUT
     yield from _run(source, [python, *rest], limit)
+
+
+def _status_line(source: Source) -> Iterator[Row]:
+    """What the client would show of a loop, if its status line is ours."""
+    line, record = our_status_line(source.document), recall(source.path)
+    fix = f"{source.fix} --status-line"
+    if not line:
+        yield Row(source.where, "status line", "ok", "of another program: not run")
+        return
+    ours = record is not None and record.describes(content_of(source.path))
+    if not (ours or line.startswith(status_line())):
+        told = "not installed by you, or changed since: not run"
+        yield Row(source.where, "status line", "failed", told, fix)
+        return
+    with world() as scratch:
+        scratch.start_loop()
+        ran = Probe(scratch, started(line), TIMEOUT).stop(scratch.looping)
+    shown = ran.out.startswith(b"gsd-fsm goal ") and ran.out.count(b"\n") == 1
+    told = ran.problem or ("" if shown and not ran.code else "it does not show a live loop")
+    yield Row(source.where, "status line", _state(not told), told, fix, ran.ms)
 
 
 def _interpreter(source: Source, python: str, directory: Path) -> Iterator[Row]:

@@ -38,6 +38,7 @@ from gsd_fsm.registration import (
     without_cap,
     without_us,
 )
+from gsd_fsm.status_line import our_status_line, started, with_status_line, without_status_line
 
 SCOPES = ("user", "project", "local")
 _BOM = "\ufeff"
@@ -146,9 +147,9 @@ def _hook(scope: str, python: str) -> dict[str, Any]:
 
 
 def plan_install(
-    scope: str, start: str, python: Interpreter, cap: str | None
+    scope: str, start: str, python: Interpreter, cap: str | None, *, line: bool = False
 ) -> tuple[Change, Record]:
-    """The change of the settings, and what to remember of it."""
+    """The change of the settings, with a status line if there shall be one, and what to remember."""
     path = target_of(settings_path(scope, start))
     before = content_of(path)
     text = "{}\n" if before is None else _text(path, before)
@@ -163,6 +164,8 @@ def plan_install(
     set_by_us = known.cap if known is not None else None
     if cap is not None and cap_in(root(text).value) != cap:
         after, set_by_us = with_cap(after, cap), cap
+    if line:
+        after = with_status_line(after)
     written = _bytes(after, before)
     made = not path.parent.exists() or (known is not None and known.made_directory)
     record = Record(
@@ -179,33 +182,49 @@ def install(hook: Change, settings: Change, record: Record) -> None:
         carry_out(hook)
     warm(record.python, hook.path.parent)
     if settings.before != settings.after:
+        _require_status_line(settings, hook.path.parent)
         remember(record)
         carry_out(settings)
 
 
 def warm(python: str, directory: Path) -> None:
     """Run the hook once, so that its bytecode is there when it is needed; CannotWrite if it fails."""
+    command = [python, *SWITCHES, "-c", WARM_CODE, str(directory)]
+    if problem := _try(command, directory):
+        raise CannotWrite(f"{python} cannot run the hook: {problem}", "name another with --python")
+
+
+def _require_status_line(settings: Change, directory: Path) -> None:
+    """CannotWrite if the settings are to have a status line of ours that does not run."""
+    line = our_status_line(root(_text(settings.path, settings.after or b"{}")).value)
+    problem = _try(started(line), directory) if line else ""
+    if problem:
+        raise CannotWrite(f"the status line cannot be run: {problem}", "install gsd-fsm again")
+
+
+def _try(command: list[str], directory: Path) -> str:
+    """Why this command fails where no project is, or prints something there; "" if it does not."""
     try:
         done = subprocess.run(
-            [python, *SWITCHES, "-c", WARM_CODE, str(directory)],
+            command,
             input=b"{}\n",
             capture_output=True,
             timeout=TIMEOUT,
-            cwd=directory,  # no project
+            cwd=directory,
             env={**os.environ, "CLAUDE_PROJECT_DIR": str(directory)},
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        why = explain(error) if isinstance(error, OSError) else f"no answer in {TIMEOUT} seconds"
-        raise CannotWrite(f"{python} cannot run the hook: {why}", "--python PATH") from error
-    if done.returncode or done.stdout:
-        told = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise CannotWrite(f"{python} cannot run the hook: {told}", "name another with --python")
+    except OSError as error:
+        return explain(error)
+    except subprocess.TimeoutExpired:
+        return f"no answer in {TIMEOUT} seconds"
+    told = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return told or "it failed" if done.returncode or done.stdout else ""
 
 
 def _without(text: str, known: Record | None) -> str:
     original = _text(known.settings, known.original) if known and known.original else "{}"
-    text = without_us(text, original)
+    text = without_status_line(without_us(text, original))
     if known and known.cap is not None and cap_in(root(text).value) == known.cap:
         text = without_cap(text, original)
     return text
@@ -233,14 +252,18 @@ def remove(change: Change) -> None:
 
 
 def settings_with_us(start: str) -> dict[Path, str]:
-    """Every settings file that has our hook, here or elsewhere on this machine, and its scope."""
-    found = {place.path: place.scope for place in survey(start) if ours(place.document)}
+    """Every settings file with something of ours, here or elsewhere on this machine, and its scope."""
+    found = {place.path: place.scope for place in survey(start) if _has_us(place.document)}
     for record in all_records():
         place = _look("elsewhere", record.settings)
         # Who cannot look must not say that it is gone.
-        if place.problem or ours(place.document):
+        if place.problem or _has_us(place.document):
             found.setdefault(record.settings, place.scope)
     return found
+
+
+def _has_us(document: Any) -> bool:
+    return bool(ours(document) or our_status_line(document))
 
 
 def remove_hook() -> None:

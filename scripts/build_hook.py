@@ -32,6 +32,8 @@ TURNS = (
     ("rest", "    from gsd_fsm.core.hook import respond\n"),
     ("view", "        from gsd_fsm.core.state_md import with_loop\n"),
     ("view", "    from gsd_fsm.core.loop_views import sheets\n"),
+    ("view", "    from gsd_fsm.core.progress_md import status_block\n"),
+    ("view", "    from gsd_fsm.core.progress_md import report\n"),
     ("client", "    from gsd_fsm.core.client import client_news\n"),
 )
 ALLOWED = {"sys", "errno", "time", "posix", "nt", "fcntl", "msvcrt", "_thread", "pwd", "_json",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import stat
+import subprocess
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,10 @@ from gsd_fsm.core.views import project
 from gsd_fsm.tree import content_tree
 from tests import git_rig
 from tests.cli.conftest import A, B, Here, here
-from tests.conftest import new_journal, start_draft
+from tests.conftest import NOW, new_journal, start_draft
 from tests.git_rig import git
 from tests.hook_rig import HOOK, HookProject, run_hook
+from tests.test_determinism import interpreters
 
 __all__ = ["here"]
 _isolated_git, repo = git_rig._isolated_git, git_rig.repo  # fixtures
@@ -34,10 +37,12 @@ class Shown:
 
     def __init__(self, root: Path) -> None:
         self.root, self.place = root, root / ".loop"
+        self.clock = count(NOW, 1000)
         new_journal(root / ".gsd")
 
     def tell(self, *drafts: dict[str, Any]) -> None:
-        Journal(str(self.root / ".gsd")).transact(lambda _world, _now: drafts)
+        journal = Journal(str(self.root / ".gsd"), now=self.clock.__next__)
+        journal.transact(lambda _world, _now: drafts)
 
     def start(self, loop: str = "lp-1", *, owner: str = "s", **data: Any) -> None:
         data = {"goal": f"Goal of {loop}", "views": VIEWS, **data}
@@ -242,6 +247,28 @@ def test_the_hook_keeps_them_current_and_pays_for_it_only_where_they_are(tmp_pat
     run_hook(project.signal(last_assistant_message="<loop-complete>all</loop-complete>"))
     assert json.loads(file.read_text())["status"] == "completed"
     assert sorted(path.name for path in file.parent.iterdir()) == FILES
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_the_hook_keeps_them_current_under_every_python_that_is_here(
+    python: str, tmp_path: Path
+) -> None:
+    project = HookProject(tmp_path / "project", goal="Bé\ndone 💥", views=VIEWS)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook as hook; "
+        "hook.leave = lambda _: sys.stderr.write(' '.join(sys.modules)); hook.main()"
+    )
+    command = [python, "-I", "-S", "-c", code, str(HOOK.parent)]
+    for _ in range(2):  # the first one may have to compile it
+        signal = project.signal().encode()
+        done = subprocess.run(command, input=signal, capture_output=True, check=True)
+    loop = Journal(str(project.gsd)).read().loops["lp-1"]
+    assert loop.iteration == 2
+    kept = project.root / ".loop"
+    assert json.loads((kept / "state.json").read_bytes()) == state(loop)
+    assert json.loads((kept / "workflow-state.json").read_bytes()) == workflow_state(loop)
+    assert (kept / "PROGRESS.md").read_text("utf-8") == progress(loop)
+    assert {"re", "json", "typing", "pathlib", "hashlib"}.isdisjoint(done.stderr.decode().split())
 
 
 def test_evidence_does_not_go_stale_because_a_view_has_changed(repo: Path) -> None:

@@ -12,6 +12,7 @@ from gsd_fsm.core.sanitize import display
 from gsd_fsm.files import Change
 from gsd_fsm.json_text import root
 from gsd_fsm.registration import EVENTS, cap_in, ours
+from gsd_fsm.status_line import our_status_line
 
 LONGEST_LINE = 200
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -28,13 +29,19 @@ def summary(settings: Change) -> str:
     if settings.before == settings.after:
         return ""
     old, new = _document(settings.before), _document(settings.after)
-    verb, at = ("Renews", "in") if ours(old) else ("Adds", "to")
     what = []
     if ours(old) != ours(new):
+        verb = "renews" if ours(old) else "adds"
         what.append(f"{verb} one command for {counted(len(EVENTS), 'event')}")
     if cap_in(old) != cap_in(new):
-        what.append(f"{'raises' if what else 'Raises'} the client's cap to {cap_in(new)}")
-    return f"{' and '.join(what)} {at} {display(str(settings.path))}; nothing else changes."
+        what.append(f"raises the client's cap to {cap_in(new)}")
+    if our_status_line(old) != our_status_line(new):
+        what.append(f"{'renews' if our_status_line(old) else 'adds'} the status line")
+    at = "to" if what[0].startswith("adds") else "in"
+    words = " and ".join(filter(None, [", ".join(what[:-1]), what[-1]]))
+    return (
+        f"{words[:1].upper()}{words[1:]} {at} {display(str(settings.path))}; nothing else changes."
+    )
 
 
 def _document(content: bytes | None) -> object:

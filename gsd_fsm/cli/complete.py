@@ -10,10 +10,13 @@ import click
 
 from gsd_fsm.cli.call import Call, Event, require_trust, verb
 from gsd_fsm.cli.review import new_task_data
+from gsd_fsm.cli.voice import say
+from gsd_fsm.core.announce import closing_report
 from gsd_fsm.core.errors import CannotWrite, Refused
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop, is_planned, open_tasks
 from gsd_fsm.core.proof import check_complete, conditions, has_tree, stale
+from gsd_fsm.core.sanitize import display
 from gsd_fsm.core.table import ACTIVE
 
 if TYPE_CHECKING:
@@ -63,11 +66,11 @@ def complete(call: Call) -> None:
         )
     if end:
         end.commit()
-    call.acknowledge(journal, loop, "Completed.", **(end.facts(loop) if end else {}))
-    if end and not call.json:
-        from gsd_fsm.cli.voice import say
-
-        say(end.report(loop))
+    told = end.report(loop) if end else closing_report(loop).strip()
+    facts = end.facts(loop) if end else {"report": told} if told else {}
+    call.acknowledge(journal, loop, "Completed.", **facts)
+    if told and not call.json:
+        say(told if end else display(told, lines=True))
 
 
 def _gate_tasks(loop: Loop, wanted: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:

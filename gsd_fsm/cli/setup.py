@@ -20,6 +20,7 @@ from gsd_fsm.core.sanitize import display
 from gsd_fsm.files import Change, carry_out
 from gsd_fsm.interpreter import Interpreter, choose, fleeting
 from gsd_fsm.registration import DEFAULT_CAP, EVENTS, items_of, ours
+from gsd_fsm.status_line import has_foreign_status_line
 from gsd_fsm.surroundings import REACH, Row, out_of_reach
 
 DECLINED = 130
@@ -38,6 +39,7 @@ _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "r
     metavar="N",
     help="Let the client honour N blocks in a row without a tool call, not 8.",
 )
+@click.option("--status-line", "line", is_flag=True, help="Show the loop below the prompt, too.")
 @click.option("--python", metavar="PATH", help="The interpreter that runs the hook.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
 @verb
@@ -47,6 +49,7 @@ def init(
     scope: str | None,
     directory: str | None,
     cap: int | None,
+    line: bool,
     python: str | None,
     yes: bool,
 ) -> None:
@@ -57,21 +60,27 @@ def init(
     client reads the files of the directory it is started in: start it at the project's top.
     """
     if directory is not None:
-        if scope or cap is not None:
-            wrong = "--scope" if scope else "--raise-cap"
-            raise UsageError(
-                f"{wrong} has no effect in a plugin", "gsd-fsm init --scope user --raise-cap N"
-            )
+        if scope or line or cap is not None:
+            wrong = "--scope" if scope else "--status-line" if line else "--raise-cap"
+            raise UsageError(f"{wrong} has no effect in a plugin", "gsd-fsm init --scope user …")
         _write_plugin(call, Path(call.start_directory, directory), choose(python), yes)
         return
     meant = scope or installer.default_scope(call.start_directory)
     found = choose(python)
     hook = installer.hook_change()
     raised = None if cap is None else str(cap)
-    settings, record = installer.plan_install(meant, call.start_directory, found, raised)
+    places = installer.survey(call.start_directory) if line else []
+    taken = next((place.path for place in places if has_foreign_status_line(place.document)), None)
+    settings, record = installer.plan_install(
+        meant, call.start_directory, found, raised, line=line and taken is None
+    )
     changed = _ask(call, [settings, hook], yes, end=summary(settings))
     installer.install(hook, settings, record)
     notes = _notes(call.start_directory, meant, settings.path, found.path)
+    if taken is not None:
+        notes.append(
+            f"{taken} has a status line already, which stays: it may run {call.command} statusline"
+        )
     facts = {
         "scope": meant,
         "settings": str(settings.path),

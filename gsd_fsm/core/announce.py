@@ -153,15 +153,18 @@ def wait_notice(loop: Loop, question: str) -> str:
 
 
 def completion_notice(loop: Loop) -> str:
-    return (
-        "gsd-fsm: loop %s completed after %d iteration%s; its story: gsd-fsm --loop %s replay"
-        % (
-            loop.id,
-            loop.iteration,
-            "" if loop.iteration == 1 else "s",
-            loop.id,
-        )
-    )
+    many = "" if loop.iteration == 1 else "s"
+    words = "gsd-fsm: loop %s completed after %d iteration%s; its story: gsd-fsm --loop %s replay"
+    return words % (loop.id, loop.iteration, many, loop.id) + closing_report(loop)
+
+
+def closing_report(loop: Loop) -> str:
+    """The report of a goal that is complete, where it is wanted."""
+    if "report" not in loop.views:
+        return ""
+    from gsd_fsm.core.progress_md import report
+
+    return "\n" + report(loop)
 
 
 def background_notice(loop: Loop, reason: str) -> str:

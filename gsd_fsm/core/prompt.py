@@ -51,9 +51,10 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
         "Run: %s" % one_line(command, 600),
         "Do the work, then report it with gsd-fsm. " + GROUND_RULES % loop.id,
     ]
+    block = _block(loop) if "status-block" in loop.views else []
     for share in (1, 2, 4, 8):
         notes, delivered = _notes(loop, nonce, 3_000 // share)
-        details = _answer(loop, nonce) + notes + _details(loop, nonce, _QUOTE // share)
+        details = _answer(loop, nonce) + notes + _details(loop, nonce, _QUOTE // share) + block
         text = "\n".join(head + details + tail)
         if len(text) <= MAX_TEXT and len(quote(text)) <= _MAX_BYTES:
             return text, delivered
@@ -106,6 +107,12 @@ def _answer(loop: Loop, nonce: str) -> list[str]:
         quoted("The user has answered; act on it", loop.answer, nonce, 600, "human"),
         "If that was a no: gsd-fsm --loop %s pause" % loop.id,
     ]
+
+
+def _block(loop: Loop) -> list[str]:
+    from gsd_fsm.core.progress_md import status_block
+
+    return [status_block(loop)]
 
 
 def _details(loop: Loop, nonce: str, room: int) -> list[str]:

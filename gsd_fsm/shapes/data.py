@@ -133,7 +133,11 @@ def data_entries(tree: Tree, section: str) -> list[Entry]:
 
 def section_keys(tree: Tree) -> list[str]:
     """The keys of a mapping that begin a part of a shape."""
-    return [name for name in tree.value if _plain(name) in _KEYS] if isinstance(tree.value, dict) else []
+    return (
+        [name for name in tree.value if _plain(name) in _KEYS]
+        if isinstance(tree.value, dict)
+        else []
+    )
 
 
 def _plain(name: str) -> str:

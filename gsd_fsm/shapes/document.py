@@ -1,11 +1,12 @@
-"""A shape in Markdown: headings and labels, and the lists, tables and fences that stand under them."""
+"""A shape in Markdown: what its headings, labels, lists, tables and fences say."""
 
 from __future__ import annotations
 
 import re
 
-from gsd_fsm.shapes.command import SPAN, code_of, plain
-from gsd_fsm.shapes.data import MOST_CHARACTERS, data_entries, json_tree, section_keys, yaml_tree
+from gsd_fsm.shapes.blocks import LABEL, Block, blocks
+from gsd_fsm.shapes.command import SPAN, plain
+from gsd_fsm.shapes.data import MOST_CHARACTERS, data_entries, json_tree, yaml_tree
 from gsd_fsm.shapes.entry import (
     CRITERIA,
     MUST_NOT,
@@ -15,22 +16,23 @@ from gsd_fsm.shapes.entry import (
     is_aside,
     section_of,
 )
-from gsd_fsm.shapes.shell import BARE, ITEM, LANGUAGES, commands, listed
-from gsd_fsm.shapes.table import begins_table, table_entries
+from gsd_fsm.shapes.shell import BARE, LANGUAGES, commands, listed
+from gsd_fsm.shapes.table import table_entries
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t]*")
-_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([\w-]*)[^`]*")
-_LABEL = re.compile(r"(\*\*|__)?([^\W\d_][^:*]{0,60}?)(?:\1)?[ \t]*(?::(?:\1)?[ \t]*(.*)|(?<=\*\*)|(?<=__))")
-_QUOTE = re.compile(r" {0,3}>[ \t]?")
-# What an item says about the item that it stands under, or about itself.
-_PROOF = re.compile(r"(?:verif\w*|command|check|run|test|proof|how|method|via)\b[^:]{0,20}:\s*(.+)", re.IGNORECASE)
-_DETAIL = re.compile(
-    r"(?:type|expert|why|rationale|reason|notes?|confidence|priority|evidence|status|owner|expected|e\.g\.)\b[^:]{0,20}:",
+# What an item says about the one it stands under: how it is proved, or something that explains it.
+_PROOF = re.compile(
+    r"(?:verif\w*|command|check|run|test|proof|how|method|via)\b[^:]{0,20}:\s*(?P<how>.+)",
     re.IGNORECASE,
 )
-_MENTIONS = re.compile(r"^[ \t]*[\"']?(?:[a-z]+[ _-]?)?(?:criteria|must[ _-]?nots?|verification|checks)[\"']?[ \t]*:", re.I | re.M)
-_DATA = {"yaml": yaml_tree, "yml": yaml_tree, "json": json_tree, "jsonc": json_tree}
+_DETAIL = re.compile(
+    r"(?:type|expert|why|rationale|reason|notes?|confidence|priority|evidence|status|owner|expected"
+    r"|source)\b[^:]{0,20}:",
+    re.IGNORECASE,
+)
+_OURS = re.compile(
+    r"^[ \t]*[\"']?(?:[a-z]+[ _-]?)?(?:criteria|must[ _-]?nots?|verif[a-z]+|checks)[\"']?[ \t]*:",
+    re.IGNORECASE | re.MULTILINE,
+)
 _LABEL_LEVEL = 7
 _MOST_NOTES = 20
 
@@ -39,138 +41,161 @@ class Document:
     """The entries of a text, in their order, and what in it was not understood."""
 
     def __init__(self, text: str) -> None:
-        self.lines = text.split("\n")
         self.entries: list[Entry] = []
         self.notes: list[str] = []
-        self.room = MOST_CHARACTERS
-        # The headings and labels that hold here, outermost first: their levels and sections.
-        self.open: list[tuple[int, str]] = []
-        self.indents: list[tuple[int, str]] = []  # the same for items that are labels
-        self.items: list[tuple[int, int]] = []  # the items that hold here: their indents and entries
-        self.paragraphs: list[Entry] = []
-        self.going_on = False  # whether a line of text belongs to the item above it
-        at = self._front_matter()
-        while at < len(self.lines):
-            at = self._step(at)
+        self._room = MOST_CHARACTERS
+        # Headings and labels that hold here, outermost first: level and section; then the same for
+        # items that are labels, and the entries of the items, each by its indent.
+        self._open: list[tuple[int, str]] = []
+        self._labels: list[tuple[int, str]] = []
+        self._items: list[tuple[int, int]] = []
+        self._since = 0
+        self._paragraphs: list[Entry] = []
+        self._read(text.split("\n"), 1)
         self._close()
-
-    @property
-    def section(self) -> str:
-        if self.indents:
-            return self.indents[-1][1]
-        return self.open[-1][1] if self.open else ""
 
     def note(self, line: int, what: str) -> None:
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(f"line {line}: {what}")
 
-    def _step(self, at: int) -> int:
-        """Look at this line; the next one to be looked at."""
-        line = _QUOTE.sub("", self.lines[at]).expandtabs(4)
-        going_on, self.going_on = self.going_on, False
-        following = self.lines[at + 1] if at + 1 < len(self.lines) else ""
-        if fence := _FENCE.fullmatch(line):
-            return self._fence(at, len(fence[1]), fence[2], fence[3].lower())
-        if line.lstrip().startswith("<!--"):
-            return self._comment(at)
-        if heading := _HEADING.fullmatch(line):
-            self._heading(len(heading[1]), heading[2].rstrip("# "))
-        elif not line.strip():
-            pass
-        elif begins_table(line, following):
-            return self._table(at)
-        elif item := ITEM.fullmatch(line):
-            self._item(at + 1, len(item["indent"]), item["text"].strip())
-        elif (under := _UNDERLINE.fullmatch(following)) and not going_on and not line[:1].isspace():
-            self._heading(1 if under[1][0] == "=" else 2, line.strip())
-            return at + 2
-        elif not self._label(at + 1, line.strip()):
-            self._text(at + 1, line, going_on=going_on)
-        return at + 1
+    @property
+    def _section(self) -> str:
+        inner = self._labels or self._open
+        return inner[-1][1] if inner else ""
 
-    def _comment(self, start: int) -> int:
-        for at in range(start, len(self.lines)):
-            if "-->" in self.lines[at]:
-                return at + 1
-        return len(self.lines)
-
-    # headings and labels
-
-    def _heading(self, level: int, title: str) -> None:
-        self._close()
-        while self.open and self.open[-1][0] >= level:
-            self.open.pop()
-        outer = self.open[-1][1] if self.open else ""
-        title = plain(title)
-        self.open.append((level, "" if is_aside(title) else section_of(title) or outer))
+    def _read(self, lines: list[str], first: int) -> None:
+        for block in blocks(lines, first):
+            if block.kind == "heading":
+                self._heading(block.level, plain(block.text))
+            elif block.kind == "item":
+                self._item(block)
+            elif block.kind == "text":
+                self._text(block)
+            elif block.kind == "table":
+                if self._section:
+                    self.entries += table_entries(self._section, list(block.lines), block.line)
+            else:
+                self._fence(block)
 
     def _close(self) -> None:
-        """The end of a section: one without any list says what it has to say in its text."""
-        self.entries += self.paragraphs
-        self.paragraphs, self.indents, self.items, self.going_on = [], [], [], False
+        """The end of a section; one without a list says in its text what it has to say."""
+        if len(self.entries) == self._since:
+            self.entries += [p for p in self._paragraphs if not p.text.endswith(":")]
+        self._labels, self._items, self._paragraphs = [], [], []
 
-    def _label(self, line: int, text: str) -> bool:
-        """Whether this line is a label, such as `criteria:` or `**Must NOT**`."""
-        found = _LABEL.fullmatch(text)
-        if not found or (found[3] is None and not found[1]):
-            return False
-        section, rest = section_of(found[2]), (found[3] or "").strip()
-        own = bool(self.open) and self.open[-1][0] == _LABEL_LEVEL
-        if not section and (rest or not own or (not found[1] and " " in found[2])):
-            return False
+    def _enter(self, level: int, section: str) -> None:
         self._close()
-        if own:
-            self.open.pop()
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
+        self._open.append((level, section))
+        self._since = len(self.entries)
+
+    def _heading(self, level: int, title: str) -> None:
+        outer = [section for above, section in self._open if above < level]
+        found = "" if is_aside(title) else section_of(title) or (outer[-1] if outer else "")
+        self._enter(level, found)
+
+    def _text(self, block: Block) -> None:
+        label = LABEL.fullmatch(block.text)
+        name = plain(label["name"] or label["bare"]) if label else ""
+        rest = ((label["rest"] or label["said"] or "") if label else "").strip()
+        section = section_of(name)
+        in_label = bool(self._open) and self._open[-1][0] == _LABEL_LEVEL
         if section:
-            self.open.append((_LABEL_LEVEL, section))
-        if rest:
-            self._add(Entry(section, rest, line))
-        return True
+            self._enter(_LABEL_LEVEL, section)
+            if rest:
+                self.entries.append(Entry(section, rest, block.line))
+        elif in_label and label and not rest and (label["bold"] or " " not in name):
+            self._close()  # another label ends it
+            self._open.pop()
+            self._since = len(self.entries)
+        elif self._section in (CRITERIA, VERIFICATION, MUST_NOT) and not self._items:
+            self._paragraphs.append(Entry(self._section, block.text, block.line))
 
-    # lists and text
-
-    def _item(self, line: int, indent: int, text: str) -> None:
-        while self.indents and self.indents[-1][0] >= indent:
-            self.indents.pop()
-        while self.items and self.items[-1][0] >= indent:
-            self.items.pop()
-        label = _LABEL.fullmatch(text)
-        section = section_of(label[2]) if label and (label[3] is not None or label[1]) else ""
-        if label and section and not (label[3] or "").strip():
-            self.indents.append((indent, section))
-            return
-        if label and section and not self.section:
-            self._add(Entry(section, (label[3] or "").strip(), line))
-            return
-        if self.items and self._is_about(self.items[-1][1], text):
-            return
-        if self.section:
-            self._add(Entry(self.section, text, line))
-            self.items.append((indent, len(self.entries) - 1))
-            self.going_on = True
+    def _item(self, block: Block) -> None:
+        for held in (self._labels, self._items):
+            while held and held[-1][0] >= block.level:
+                held.pop()
+        label = LABEL.fullmatch(block.text)
+        section = section_of(plain(label["name"] or label["bare"])) if label else ""
+        rest = ((label["rest"] or label["said"] or "") if label else "").strip()
+        if section and not rest:
+            self._labels.append((block.level, section))
+        elif self._items and self._is_about(self._items[-1][1], block.text):
+            pass
+        elif section or self._section:
+            text = rest if section else block.text
+            self.entries.append(Entry(section or self._section, text, block.line))
+            self._items.append((block.level, len(self.entries) - 1))
 
     def _is_about(self, number: int, text: str) -> bool:
-        """Whether an item only says something about the entry it stands under."""
-        entry = self.entries[number]
-        proof = _PROOF.fullmatch(plain(text)) and _PROOF.fullmatch(text.replace("**", ""))
-        if entry.section in (CRITERIA, VERIFICATION) and (proof or SPAN.fullmatch(text)):
-            method = proof[1] if proof else text
-            certain = bool(SPAN.fullmatch(method.strip()))
+        """Whether this only says something about the entry that it stands under."""
+        entry, bare = self.entries[number], text.replace("**", "")
+        proof = _PROOF.fullmatch(bare)
+        how = proof["how"].strip() if proof else bare if SPAN.fullmatch(bare) else ""
+        if how and entry.section in (CRITERIA, VERIFICATION):
             if not entry.method:
-                said = code_of(method) if certain else method
-                self.entries[number] = entry._replace(method=said, certain=certain)
+                self.entries[number] = entry._replace(method=how)
             return True
-        return _DETAIL.match(plain(text)) is not None
+        return _DETAIL.match(bare) is not None
 
-    def _text(self, line: int, text: str, *, going_on: bool) -> None:
-        if going_on and self.items:
-            number = self.items[-1][1]
-            last = self.entries[number]
-            self.entries[number] = last._replace(text=f"{last.text} {text.strip()}")
-            self.going_on = True
-        elif self.section and not self.items and self.section in (CRITERIA, VERIFICATION, MUST_NOT):
-            begun = self.paragraphs and self.paragraphs[-1].line == line - 1
-            if begun:
-                last = self.paragraphs.pop()
-                text = f"{last.text} {text.strip()}"
-            self.paragraphs.append(Entry(self.section, text.strip(), line))
+    def _fence(self, block: Block) -> None:
+        if not block.is_closed and self._section:
+            self.note(block.line, "this fence has no end")
+        if block.text in ("yaml", "yml", "json", "jsonc"):
+            self._data(block)
+            return
+        if not self._section:
+            return
+        try:
+            if (
+                block.text in LANGUAGES
+                and self._section == VERIFICATION
+                or self._stands_under(block)
+            ):
+                self._commands(block)
+            elif block.text in BARE:
+                self.entries += listed(self._section, list(block.lines), block.line + 1)
+            elif self._section == VERIFICATION or block.text in LANGUAGES:
+                self.note(block.line, f"a fence of {block.text} is not taken")
+        except Unreadable as error:
+            self.note(error.line, f"{error.what} is not taken")
+
+    def _stands_under(self, block: Block) -> bool:
+        """Whether these are the commands of the item above them."""
+        return (
+            block.text in LANGUAGES
+            and bool(self._items)
+            and block.level > self._items[-1][0]
+            and self._section == CRITERIA
+        )
+
+    def _commands(self, block: Block) -> None:
+        found = commands(self._section, list(block.lines), block.line + 1)
+        if self._items and block.level > self._items[-1][0] and found:
+            number = self._items[-1][1]
+            method = " && ".join(entry.method for entry in found)
+            self.entries[number] = self.entries[number]._replace(method=method, certain=True)
+        else:
+            self.entries += found
+
+    def _data(self, block: Block) -> None:
+        text, first = "\n".join(block.lines), block.line + 1
+        ours = _OURS.search(text) is not None
+        if not (ours or (self._section and block.kind == "fence")):
+            return
+        self._room -= len(text)
+        if self._room < 0:
+            raise Unreadable(block.line, "more than 64 KiB of YAML and JSON")
+        try:
+            tree = (json_tree if block.text.startswith("json") else yaml_tree)(text, first)
+        except Unreadable as error:
+            if not error.what.startswith("not valid YAML"):
+                raise
+            self.note(error.line, f"{error.what}; read as plain lists")
+            self._read(list(block.lines), first)
+            return
+        found = data_entries(tree, self._section)
+        self.entries += found
+        if not found and self._section:
+            self.note(block.line, f"nothing in this {block.text} is an entry")

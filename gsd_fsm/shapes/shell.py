@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gsd_fsm.shapes.blocks import ITEM
 from gsd_fsm.shapes.command import is_told
 from gsd_fsm.shapes.entry import Entry, Unreadable
 
@@ -12,10 +13,6 @@ LANGUAGES = frozenset(
     ("sh", "bash", "shell", "zsh", "console", "shell-session", "shellsession", "terminal")
 )
 BARE = frozenset(("", "text", "txt", "plain", "plaintext", "checklist"))
-ITEM = re.compile(
-    r"(?P<indent>[ \t]*)(?:(?:[-*+•]|\d{1,4}[.)])[ \t]+(?:\[[ xX✓-]\](?:[ \t]+|$)|[□☐☑☒][ \t]*)?"
-    r"|[□☐☑☒✅✓✔][ \t]*|\[[ xX✓]\][ \t]+)(?P<text>.*)"
-)
 _PROMPT = "$ "
 _REMARK = re.compile(r"\s#\s+(\S[^'\"`]*)$")
 # What only prepares the commands that follow it: by itself it proves nothing.
@@ -79,7 +76,7 @@ def listed(section: str, lines: list[str], first: int) -> list[Entry]:
     """The entries of a fence that names no language: a list, or nothing but commands."""
     found: list[Entry] = []
     for number, line in enumerate(lines, first):
-        item = ITEM.match(line)
+        item = ITEM.fullmatch(line)
         if item:
             found.append(Entry(section, item["text"].strip(), number))
         elif found and line.strip() and line[:1].isspace():

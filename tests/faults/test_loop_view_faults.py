@@ -9,6 +9,7 @@ import signal
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,21 @@ from tests.hook_rig import HookProject, blocks, run_hook
 VIEWS = list(LOOP_FILES)
 NAMES = sorted(name for name, _ in LOOP_FILES.values())
 GOAL = "A goal\nof two lines ü"
+CLOCK = count(NOW, 1000)  # no two appends at the same time
 ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES")
 
 
 def begin(gsd: Path, loop: str = "lp-1", **data: Any) -> None:
     data = {"goal": GOAL, "views": VIEWS, "criteria": [{"name": "one"}], **data}
     event = {**start_draft(loop, "goal", **data), "session": loop}
-    Journal(str(gsd)).transact(lambda _world, _now: [event])
+    Journal(str(gsd), now=CLOCK.__next__).transact(lambda _world, _now: [event])
 
 
-def tell(gsd: Path, kind: str = "iteration", loop: str = "lp-1", by: str = "hook") -> str:
+def tell(gsd: Path, loop: str = "lp-1") -> str:
     """One event that the views show; its sum."""
-    event = draft(kind, loop, by, {})
-    return str(Journal(str(gsd)).transact(lambda _world, _now: [event])[0]["sum"])
+    journal = Journal(str(gsd), now=CLOCK.__next__)
+    event = draft("iteration", loop, "hook", {})
+    return str(journal.transact(lambda _world, _now: [event])[0]["sum"])
 
 
 @pytest.fixture

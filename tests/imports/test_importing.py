@@ -150,7 +150,7 @@ def test_limits_are_those_of_the_file_then_those_of_the_settings(here: Here) -> 
         ("a.json", json.dumps({**STATE, "iteration": 25}), "iterations", "--add-iterations 15"),
         (
             "a.md",
-            STATE_MD.replace("execute", "verify").replace("30", "4"),
+            STATE_MD.replace("execute", "verify").replace(": 30", ": 4"),
             "rounds",
             "--add-rounds",
         ),
