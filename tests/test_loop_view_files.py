@@ -130,8 +130,9 @@ def put(shown: Shown, data: bytes = FOREIGN) -> Path:
     return shown.place / "state.json"
 
 
-def test_a_file_of_another_tool_is_kept_once_as_it_was(shown: Shown) -> None:
-    data = FOREIGN + b"\xff\r\n" * (1 << 20)
+@pytest.mark.parametrize("begins", [FOREIGN, b'{\n  "spec": "Goal of lp-1",\n'])
+def test_a_file_of_another_tool_is_kept_once_as_it_was(shown: Shown, begins: bytes) -> None:
+    data = begins + b"\xff\r\n" * (1 << 20)
     put(shown, data).chmod(0o600)
     shown.start(views=["state"])
     shown.iterate()

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.start import new_id
+from gsd_fsm.cli.new_loop import new_id
 from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps

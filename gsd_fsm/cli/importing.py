@@ -11,14 +11,14 @@ import click
 
 from gsd_fsm import settings
 from gsd_fsm.cli.call import Call, Event, head, require_trust, verb
-from gsd_fsm.cli.start import (
-    _cancellation,
-    _journal_id,
-    _locate,
-    _make_journal,
-    _owner,
-    _require_fit,
+from gsd_fsm.cli.new_loop import (
+    cancellation,
+    journal_id_of,
+    locate,
+    make_journal,
     new_id,
+    owner_words,
+    require_fit,
     require_on,
 )
 from gsd_fsm.cli.start_options import limits_of, ways_of
@@ -49,13 +49,13 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
     """Take over a running loop of another tool, with all that it has counted.
 
     FILE is what that tool keeps it in: a STATE.md, a workflow-state.json or state.json of .loop,
-    or a ralph-loop.local.md. What it is called does not matter, and it stays as it is.
+    or a ralph-loop.local.md. Its content tells which; what it is called does not matter.
     """
-    gsd = _locate(call)
+    gsd = locate(call)
     path = Path(call.start_directory, file)
     name = _name(path, Path(gsd).parent)
     old = load_loop(path, display(name))
-    known = _journal_id(gsd)
+    known = journal_id_of(gsd)
     events = _events(old, name, gsd, trusted=not known or is_registered(known, gsd))
     loop_id = "ID" if dry_run else new_id("lp", 6)
     drafts = [{**call.event(kind, None, data), "loop": loop_id} for kind, data in events]
@@ -65,12 +65,12 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
         return
     require_on(gsd)
     if not known:
-        _make_journal(gsd)
+        make_journal(gsd)
     journal = Journal(gsd)
     cancelled: list[str] = []
 
     def decide(world: World, _now: int) -> Iterator[Event]:
-        for cancel in _cancellation(call, world) if fresh else ():
+        for cancel in cancellation(call, world, "import") if fresh else ():
             cancelled.append(cancel["loop"])
             yield cancel
         _refuse_twin(world, name)
@@ -80,7 +80,7 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
     loop = journal.world.loops[loop_id]
     made = "" if known else f"Made the journal of {gsd}. "
     made += "".join(f"Cancelled loop {other}. " for other in cancelled)
-    said = f"{made}Imported {name} as {loop.kind} loop {loop_id}.{_owner(call, loop)}"
+    said = f"{made}Imported {display(name)} as {loop.kind} loop {loop_id}.{owner_words(call, loop)}"
     call.answer(
         {
             "loop": loop_id,
@@ -124,7 +124,7 @@ def _rehearse(drafts: list[Event], loop_id: str) -> Loop:
     header = draft("journal", None, "cli", {"id": "rehearsal", "incompat": [], "compat": []})
     ts = to_iso(now_ms())
     for seq, fields in enumerate((header, *drafts), 1):
-        _require_fit(fields)
+        require_fit(fields)
         world.apply({"v": VERSION, "seq": seq, "ts": ts, **fields})
     return world.loops[loop_id]
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,27 +10,30 @@ import click
 
 from gsd_fsm import settings
 from gsd_fsm.cli.beginning import Beginning
-from gsd_fsm.cli.call import COUNT, MANY, Amount, Call, Event, require_trust, verb
+from gsd_fsm.cli.call import COUNT, Amount, Call, Event, require_trust, verb
+from gsd_fsm.cli.new_loop import (
+    cancellation,
+    journal_id_of,
+    locate,
+    make_journal,
+    new_id,
+    owner_words,
+    require_fit,
+    require_on,
+)
 from gsd_fsm.cli.planned import asks
 from gsd_fsm.cli.planning import phase_of, plan_file
 from gsd_fsm.cli.start_options import add_shape, block, limits_of, ways_of, work_of
 from gsd_fsm.cli.voice import say
 from gsd_fsm.core.clock import now_ms, to_iso
-from gsd_fsm.core.codec import encode_event
-from gsd_fsm.core.errors import NotFound, Refused, UsageError
+from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import JOURNAL_NAME, Journal, create_journal
+from gsd_fsm.core.journal import JOURNAL_NAME, Journal
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import KINDS, MODES
-from gsd_fsm.core.places import find_gsd, is_registered, make_gsd, new_gsd, register
+from gsd_fsm.core.places import is_registered
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.texts import read_text, whole
-
-_ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
-
-
-def new_id(prefix: str, length: int) -> str:
-    return prefix + "-" + "".join(secrets.choice(_ALPHABET) for _ in range(length))
 
 
 @click.command()
@@ -86,6 +86,7 @@ def new_id(prefix: str, length: int) -> str:
 @click.option(
     "--task-list", metavar="ID", help="Mirror this task list of the client; auto: its own."
 )
+@click.option("--session-only", is_flag=True, help="Cancel the loop when its session ends.")
 @click.option("--fresh", is_flag=True, help="Cancel the live loop that stands in the way.")
 @verb
 def start(
@@ -100,9 +101,9 @@ def start(
     by_hand = kind == "goal" or "tasks" in data
     if by_hand and options["plan"] is not None:
         data["plan"] = plan_file(start, options["plan"])
-    gsd = _locate(call)
+    gsd = locate(call)
     require_on(gsd)
-    known = _journal_id(gsd)
+    known = journal_id_of(gsd)
     # A project without a journal is new to this user, who starts the loop by hand: it is obeyed.
     trusted = not known or is_registered(known, gsd)
     found = {name: s.value for name, s in settings.load(Path(gsd), trusted=trusted).items()}
@@ -119,14 +120,14 @@ def start(
         data.update(ways_of(found, options["task_list"]))
     loop_id = new_id("lp", 6)
     event = {**call.event("start", None, data), "loop": loop_id}
-    _require_fit(event)
+    require_fit(event)
     if not known:
-        _make_journal(gsd)
+        make_journal(gsd)
     journal = Journal(gsd)
     cancelled: list[str] = []
 
     def decide(world: World, _now: int) -> Iterator[Event]:
-        for draft in _cancellation(call, world) if fresh else ():
+        for draft in cancellation(call, world, "start") if fresh else ():
             cancelled.append(draft["loop"])
             yield draft
         yield event
@@ -146,17 +147,11 @@ def start(
     made = ("" if known else f"Made the journal of {gsd}. ") + "".join(
         f"Cancelled loop {name}. " for name in cancelled
     )
-    said = f"{made}Started {kind} loop {loop_id}.{begin.said(loop)}{_owner(call, loop)}"
+    said = f"{made}Started {kind} loop {loop_id}.{begin.said(loop)}{owner_words(call, loop)}"
     facts = begin.facts(loop) if kind != "goal" else {"recall": learnt}
     call.acknowledge(journal, loop, said, **facts)
     if learnt and not call.json:
         say(display("\n".join(_recall_lines(learnt, loop)), lines=True))
-
-
-def require_on(gsd: str) -> None:
-    stop = os.path.join(gsd, "STOP")
-    if os.path.lexists(stop):
-        raise Refused(f"{stop} switches all loops off", f"remove it first: rm {shlex.quote(stop)}")
 
 
 def _recall_lines(learnt: list[str], loop: Loop) -> list[str]:
@@ -184,6 +179,8 @@ def _said(kind: str, goal: str | None, options: dict[str, Any], start: Path) -> 
         data["phase"] = phase
     if options["must_not"]:
         data["must_not"] = [whole(text, "a must-not", 2_000) for text in options["must_not"]]
+    if options["session_only"]:
+        data["session_only"] = True
     if options["blocked_by"]:
         block(data.get("tasks", []), options["blocked_by"])
     if options["shape_file"]:
@@ -199,14 +196,6 @@ def recalled(gsd: str, loop: Loop) -> list[str]:
     return [lesson.text for lesson in found]
 
 
-def _owner(call: Call, loop: Loop) -> str:
-    if loop.owner:
-        return ""
-    if not call.json and not _is_held(call.start_directory):
-        return " No settings here name the hook: 'gsd-fsm init' lets it hold an agent."
-    return " The next session that gets a prompt here will own it."
-
-
 def _require_room(call: Call, gsd: str, known: str, kind: str, fresh: bool) -> None:
     """Refuse what the journal would refuse, before git is asked to change anything."""
     if not known:
@@ -219,50 +208,3 @@ def _require_room(call: Call, gsd: str, known: str, kind: str, fresh: bool) -> N
             {"v": 1, "seq": world.seq + 1, "ts": to_iso(now_ms()), "loop": "rehearsal"}
         )
         world.apply(rehearsal)
-
-
-def _is_held(start: str) -> bool:
-    """Whether the settings that Claude Code would read here start the hook."""
-    from gsd_fsm.installer import survey
-    from gsd_fsm.registration import ours
-
-    return any(ours(place.document) for place in survey(start))
-
-
-def _locate(call: Call) -> str:
-    try:
-        return find_gsd(call.start_directory)
-    except NotFound:
-        return new_gsd(call.start_directory)
-
-
-def _journal_id(gsd: str) -> str:
-    """The id of the journal there, "" when it must be made first."""
-    path = os.path.join(gsd, JOURNAL_NAME)
-    return Journal(gsd).glance().journal if os.path.lexists(path) else ""
-
-
-def _make_journal(gsd: str) -> None:
-    make_gsd(gsd)
-    journal_id = new_id("j", 12)
-    register(journal_id, gsd, now_ms())
-    create_journal(gsd, journal_id, now_ms())
-
-
-def _require_fit(event: Event) -> None:
-    """UsageError, before anything is made, for what the journal could not hold."""
-    try:
-        encode_event({"v": 1, "seq": MANY, "ts": to_iso(0), **event}, "")
-    except ValueError as error:
-        raise UsageError(
-            f"the loop cannot be journalled: {error}", "keep long texts in files that it names"
-        ) from error
-
-
-def _cancellation(call: Call, world: World) -> list[Event]:
-    owner = call.caller.session
-    return [
-        call.event("cancel", loop, {"reason": "start --fresh"})
-        for loop in world.live()
-        if loop.owner == owner
-    ]

@@ -28,7 +28,7 @@ DEFAULT_LIMITS = {
 MAX_TALK = 50
 _FROZEN = (
     "kind", "mode", "goal", "phase", "plan", "must_not", "auto_loop", "counsel", "views",
-    "task_list",
+    "task_list", "session_only",
 )  # fmt: skip
 _COUNTED = (
     "iteration", "round", "stuck", "last_unmet", "started", "last_iteration", "last_error",

@@ -167,7 +167,7 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         "kind": _one_of(*KINDS), "mode": _one_of(*MODES), "limits": _is_limits, "goal": str,
         "phase": lambda value: type(value) is str or _is_count(value), "plan": _is_object, "criteria": _is_criteria, "tasks": _is_tasks,
         "must_not": _is_texts, "auto_loop": bool, "review": bool, "carried": _is_carried,
-        "counsel": str, "views": _is_texts, "task_list": str,
+        "counsel": str, "views": _is_texts, "task_list": str, "session_only": bool,
     }),
     "iteration": ((), {
         "activity": bool, "delivered": _is_counts, "reason": str, "code": str,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _PASSING = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
 # Signals that only tell what the client has done.
 TELLS_OF_THE_CLIENT = frozenset(("SubagentStop", "TaskCreated", "TaskCompleted"))
+# Ends of a session after which the same client goes on in another.
+_GOING_ON = frozenset(("clear", "resume"))
 _TURN_LOST = "The client, not the loop, ended the turn after block %d"
 
 
@@ -90,6 +92,8 @@ def decide_session(loop: Loop, signal: Signal, seen: Seen, now: int, talk: Talk)
         talk.notice = lost_turn_notice(loop)
     if event == "SessionEnd":
         yield mark("end", reason=signal.reason)
+        if loop.session_only and signal.reason not in _GOING_ON:
+            yield hook_event("cancel", loop, signal, {"reason": "its session has ended"})
         return
     bound = loop.owner != signal.session
     if bound:

@@ -83,6 +83,7 @@ def _end_of_value(lines: list[str], start: int, fence: int) -> int:
 def loop_section(loop: Loop) -> list[str]:
     """The section, line by line. Each key has its line, so that line-oriented readers find it."""
     paused = loop.status == "paused"
+    past = list(loop.carried.get("history", ()))
     # Of a verify loop it is the rounds that its limit counts.
     verifies = loop.kind == "verify"
     limit = "max_rounds" if verifies else "max_iterations"
@@ -99,12 +100,13 @@ def loop_section(loop: Loop) -> list[str]:
         _flag(paused),
         _scalar(loop.pause_reason or loop.pause_code),
         _scalar(loop.last_error),
-        "" if loop.history else "[]",
+        "" if past or loop.history else "[]",
     )
     lines = ["loop:"]
     for name, value in zip(SECTION, values):  # noqa: B905 - strict came with Python 3.10
         lines.append("  %s: %s" % (name, value) if value else "  %s:" % name)
-    return lines + ["    - " + _escaped(history_line(change)) for change in loop.history]
+    past += [history_line(change) for change in loop.history]
+    return lines + ["    - " + _escaped(text) for text in past]
 
 
 def history_line(change: list[Any]) -> str:

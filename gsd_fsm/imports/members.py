@@ -54,9 +54,9 @@ class Members:
         return None
 
     def amount(self, name: str) -> float | None:
-        value = self.take(name)
+        value: float | None = self.take(name)
         if value is None or (type(value) in (int, float) and 0 <= value <= MOST):
-            return value  # type: ignore[no-any-return]  # by its exact type, as True is an int
+            return value
         self._refuse(name, f"a number from 0 to {MOST}", value)
         return None
 

@@ -24,11 +24,11 @@ def moment(text: str) -> str | None:
     found = _ISO.fullmatch(text.strip())
     if found is None:
         return None
-    numbers = [int(part or 0) for part in found.groups()[:6]]
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
     fraction, sign, hours, minutes = found.groups()[6:]
     ahead = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
     try:
-        local = datetime(*numbers, tzinfo=timezone.utc)  # type: ignore[arg-type, misc]
+        local = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
         since = (local + ahead if sign == "-" else local - ahead) - _EPOCH
     except (ValueError, OverflowError):
         return None

@@ -22,6 +22,7 @@ _HEADING = re.compile(r" {0,3}(#{1,6}) +(\S.*)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{3,}) *")
 _FENCE = re.compile(r"( *)(`{3,}|~{3,}) *([\w-]*)[^`]*")
 _QUOTE = re.compile(r" {0,3}> ?")
+_INDENT = re.compile(r"^[ \t]+")
 _RULE = re.compile(r" {0,3}(?:[-*_] *){3,}")
 
 
@@ -38,13 +39,13 @@ class Block(NamedTuple):
 
 def blocks(lines: list[str], first: int = 1) -> Iterator[Block]:
     """The blocks in their order; comments are left out."""
-    lines = [_QUOTE.sub("", line.expandtabs(4)) for line in lines]
+    raw, lines = lines, [_INDENT.sub(_spaces, _QUOTE.sub("", line)) for line in lines]
     at = 0
     if first == 1 and lines[0].rstrip() == "---":
         ends = (n for n in range(1, len(lines)) if lines[n].rstrip() in ("---", "..."))
         end = next(ends, None)
         if end is not None:
-            yield Block("front", 1, 0, "yaml", tuple(lines[1:end]))
+            yield Block("front", 1, 0, "yaml", tuple(raw[1:end]))
             at = end + 1
     while at < len(lines):
         line = lines[at]
@@ -53,7 +54,8 @@ def blocks(lines: list[str], first: int = 1) -> Iterator[Block]:
         if fence := _FENCE.fullmatch(line):
             end = _end_of_fence(lines, at, fence[2])
             after = min(end + 1, len(lines))
-            inner = tuple(lines[at + 1 : end])
+            is_quoted = _QUOTE.match(raw[at]) is not None
+            inner = tuple((lines if is_quoted else raw)[at + 1 : end])
             yield Block(
                 "fence", first + at, len(fence[1]), fence[3].lower(), inner, end < len(lines)
             )
@@ -74,6 +76,10 @@ def blocks(lines: list[str], first: int = 1) -> Iterator[Block]:
             text = " ".join([(item["text"] if item else line).strip(), *rest])
             yield Block("item" if item else "text", first + at, _indent(line), text)
         at = after
+
+
+def _spaces(indent: re.Match[str]) -> str:
+    return indent[0].expandtabs(4)
 
 
 def _indent(line: str) -> int:

@@ -117,9 +117,7 @@ def read_entry(text: str, *, proves: bool) -> Reading:
         if _NEVER.search(before) or not _belongs(before, code, after, proves=proves):
             continue
         if _CONDITION.match(after) and not _PASSES.match(after):
-            doubt = (
-                f"whether {code!r} succeeds does not say whether it {plain(after).strip(_EDGE)!r}"
-            )
+            doubt = f"{code!r} may succeed without {plain(after).strip(' .;,')!r}"
             return Reading(plain(text), None, doubt)
         command = _joined(code, spans, span)
         return Reading(_name(before) or command, command)

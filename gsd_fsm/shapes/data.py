@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
+from gsd_fsm.shapes.command import read_method
 from gsd_fsm.shapes.entry import CRITERIA, MUST_NOT, VERIFICATION, Entry, Unreadable
 
 # Both bound the work that a hostile text can make.
@@ -128,7 +129,24 @@ def data_entries(tree: Tree, section: str) -> list[Entry]:
                 if _plain(name) in _KEYS
                 for entry in _entries(_KEYS[_plain(name)], value)
             ]
+        if not _is_meant(section, tree.value):
+            return []
     return list(_entries(section, tree)) if section else []
+
+
+def _is_meant(section: str, members: dict[str, Tree]) -> bool:
+    """Whether a mapping without our keys, somewhere under our headings, is more than an example."""
+    if section == VERIFICATION:
+        found = [
+            entry for name, value in members.items() for entry in _member(section, name, value)
+        ]
+        return any(
+            read_method(e.text, e.method, certain=e.certain).command for e in found if e.method
+        )
+    values = members.values()
+    if section == CRITERIA:
+        return all(isinstance(tree.value, dict) or not tree.is_text for tree in values)
+    return all(isinstance(tree.value, str) for tree in values)
 
 
 def section_keys(tree: Tree) -> list[str]:

@@ -66,7 +66,7 @@ class Document:
     def _read(self, lines: list[str], first: int) -> None:
         for block in blocks(lines, first):
             if block.kind == "heading":
-                self._heading(block.level, plain(block.text))
+                self._heading(block.level, plain(block.text[:500]))
             elif block.kind == "item":
                 self._item(block)
             elif block.kind == "text":
@@ -147,37 +147,32 @@ class Document:
             return
         if not self._section:
             return
+        shell = block.text in LANGUAGES
         try:
-            if (
-                block.text in LANGUAGES
-                and self._section == VERIFICATION
-                or self._stands_under(block)
-            ):
+            if shell and (self._section == VERIFICATION or self._owner(block) is not None):
                 self._commands(block)
             elif block.text in BARE:
                 self.entries += listed(self._section, list(block.lines), block.line + 1)
-            elif self._section == VERIFICATION or block.text in LANGUAGES:
+            elif shell or self._section == VERIFICATION:
                 self.note(block.line, f"a fence of {block.text} is not taken")
         except Unreadable as error:
             self.note(error.line, f"{error.what} is not taken")
 
-    def _stands_under(self, block: Block) -> bool:
-        """Whether these are the commands of the item above them."""
-        return (
-            block.text in LANGUAGES
-            and bool(self._items)
-            and block.level > self._items[-1][0]
-            and self._section == CRITERIA
-        )
+    def _owner(self, block: Block) -> int | None:
+        """The entry that these commands are indented under, if it can have any."""
+        if not self._items or block.level <= self._items[-1][0]:
+            return None
+        number = self._items[-1][1]
+        return number if self.entries[number].section in (CRITERIA, VERIFICATION) else None
 
     def _commands(self, block: Block) -> None:
-        found = commands(self._section, list(block.lines), block.line + 1)
-        if self._items and block.level > self._items[-1][0] and found:
-            number = self._items[-1][1]
-            method = " && ".join(entry.method for entry in found)
-            self.entries[number] = self.entries[number]._replace(method=method, certain=True)
-        else:
+        found = commands(VERIFICATION, list(block.lines), block.line + 1)
+        owner = self._owner(block)
+        if owner is None:
             self.entries += found
+        elif found:
+            method = " && ".join(entry.method for entry in found)
+            self.entries[owner] = self.entries[owner]._replace(method=method, certain=True)
 
     def _data(self, block: Block) -> None:
         text, first = "\n".join(block.lines), block.line + 1

@@ -76,7 +76,7 @@ def listed(section: str, lines: list[str], first: int) -> list[Entry]:
     """The entries of a fence that names no language: a list, or nothing but commands."""
     found: list[Entry] = []
     for number, line in enumerate(lines, first):
-        item = ITEM.fullmatch(line)
+        item = ITEM.fullmatch(line.strip())
         if item:
             found.append(Entry(section, item["text"].strip(), number))
         elif found and line.strip() and line[:1].isspace():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from gsd_fsm.shapes.command import SPAN
-from gsd_fsm.shapes.entry import Entry
+from gsd_fsm.shapes.entry import CRITERIA, VERIFICATION, Entry
 
-_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
+_WIDEST = 2_000
 _PART = re.compile(r"(``(?:(?!``).)+``|`[^`]*`|\\.|\|)")
 _NAMES = re.compile(
     r"criteri|constraint|must|what|requirement|condition|name|rule|item|goal", re.IGNORECASE
@@ -24,9 +25,8 @@ _METHODS = (
 
 def begins_table(line: str, following: str) -> bool:
     """Whether this line is the head of a table."""
-    return (
-        "|" in line and "-" in following and "|" in following and bool(_RULE.fullmatch(following))
-    )
+    rule = following.strip()
+    return "|" in line and "|" in rule and len(rule) <= _WIDEST and bool(_RULE.fullmatch(rule))
 
 
 def table_entries(section: str, lines: list[str], first: int) -> list[Entry]:
@@ -43,7 +43,8 @@ def table_entries(section: str, lines: list[str], first: int) -> list[Entry]:
         text = cells[name].strip() if name < len(cells) else ""
         others = [cell for at, cell in enumerate(cells) if at != name and SPAN.search(cell)]
         said = cells[method] if 0 <= method < len(cells) else (others or [""])[0]
-        found.append(Entry(section, text, number, said.strip()))
+        proves = section == CRITERIA and bool(said)
+        found.append(Entry(VERIFICATION if proves else section, text, number, said))
     return found
 
 

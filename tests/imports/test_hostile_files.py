@@ -133,6 +133,11 @@ def test_a_loop_that_no_line_can_hold_is_refused_before_a_journal_is_made(here: 
     assert not here.gsd.exists()
 
 
+def test_a_name_that_looks_like_an_answer_is_shown_on_one_line(here: Here) -> None:
+    (here.root / "a\nb.json").write_text(json.dumps(STATE))
+    assert "Imported a\\u{a}b.json as goal loop" in here.ok("import", "a\nb.json").out
+
+
 def test_a_link_to_a_good_file_is_followed(here: Here) -> None:
     (here.root / "there.json").write_text(json.dumps(STATE))
     (here.root / "here.json").symlink_to("there.json")

@@ -8,6 +8,7 @@ import pytest
 
 from gsd_fsm.core.places import state_directory
 from tests.cli.conftest import AGENT, A, B, Here
+from tests.hook.rig import Agent
 from tests.imports.rig import RALPH, STATE, STATE_MD, WORKFLOW
 
 FILES = {
@@ -177,6 +178,14 @@ def test_a_met_claim_and_an_exit_signal_complete_the_imported_loop(here: Here) -
     here.ok("criterion", "1", "met")
     here.ok("exit-signal")
     assert here.ok("complete", "--json").json["status"] == "completed"
+
+
+def test_the_hook_goes_on_counting_where_the_other_tool_stopped(here: Here, tmp_path: Path) -> None:
+    put(here, "ralph.md", RALPH)
+    agent = Agent(here, tmp_path)
+    here.ok("import", "ralph.md", env=agent.shell)
+    assert "iteration 4/20" in agent.blocked()
+    assert here.status()["last_unmet"] == "ALL DONE"
 
 
 def test_tasks_that_the_file_does_not_know_can_be_added(here: Here) -> None:
