@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.loop_views import LOOP_FILES
 from gsd_fsm.core.sanitize import clean
 from gsd_fsm.git import NO_WORK_TREE, Done, act, git_program, read, words
 
@@ -17,7 +18,11 @@ NO_IDENTITY = re.compile(
     "(Author|Committer) identity unknown|empty ident name|name consists only of disallowed"
     "|unable to auto-detect (email|name)|no (email|name) was given and auto-detection is disabled"
 )
-OUR_VIEWS = ("/.gsd/.gitignore", "/.gsd/STATE.md")
+OUR_VIEWS = (
+    "/.gsd/.gitignore",
+    "/.gsd/STATE.md",
+    *(f"/.loop/{name}" for name, _ in LOOP_FILES.values()),
+)
 HEADS = "refs/heads/"
 STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
 LOOK = "see what 'git status' says there"

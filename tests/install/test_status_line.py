@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm import installer, status_line
+from gsd_fsm import doctor, installer, status_line
 from gsd_fsm.status_line import has_foreign_status_line, our_status_line, with_status_line
+from gsd_fsm.surroundings import Row
 from tests.cli.conftest import A, Here
 from tests.install.conftest import SETTINGS, Client, listing, program
 from tests.install.test_doctor import rows
@@ -199,7 +200,7 @@ def test_a_plugin_has_none(here: Here) -> None:
 def test_the_doctor_runs_it_once_and_says_if_there_is_none(here: Here, client: Client) -> None:
     here.ok("init", "--yes")
     told = rows(here)["status line"]
-    assert (told["state"], told["ms"]) == ("ok", None)
+    assert (told["where"], told["state"], told["ms"]) == ("here", "ok", None)
     assert "init --status-line" in told["told"]
     here.ok("init", "--status-line", "--yes")
     told = rows(here)["status line"]
@@ -207,9 +208,14 @@ def test_the_doctor_runs_it_once_and_says_if_there_is_none(here: Here, client: C
     assert told["ms"] is not None
 
 
-def test_the_doctor_finds_one_that_is_broken_and_runs_nobody_else_s(
-    here: Here, client: Client, tmp_path: Path
-) -> None:
+def examined(here: Here) -> Row:
+    """What the doctor says of the status line here, without its trials of the hook."""
+    sources = [s for s in doctor._sources(str(here.root), None) if "statusLine" in s.document]
+    (row,) = doctor._status_line(sources[0])
+    return row
+
+
+def test_the_doctor_runs_nobody_else_s(here: Here, client: Client, tmp_path: Path) -> None:
     here.ok("init", "--status-line", "--yes")
     mark = tmp_path / "mark"
     script = program(tmp_path / "evil", f"#!/bin/sh\ntouch {shlex.quote(str(mark))}\n")
@@ -217,11 +223,11 @@ def test_the_doctor_finds_one_that_is_broken_and_runs_nobody_else_s(
     document = client.read()
     document["statusLine"]["command"] = shlex.join([str(script), *words[1:]])
     client.write(document)
-    told = rows(here, code=7)["status line"]
-    assert told["fix"] == "gsd-fsm init --scope local --status-line"
+    told = examined(here)
+    assert (told.state, told.fix) == ("failed", "gsd-fsm init --scope local --status-line")
     document["statusLine"] = {"type": "command", "command": str(script)}
     client.write(document)
-    assert rows(here)["status line"]["told"] == "of another program: not run"
+    assert examined(here).told == "of another program: not run"
     assert not mark.exists()
 
 
@@ -232,8 +238,8 @@ def test_the_doctor_finds_one_whose_python_is_gone(
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", str(python))
         here.ok("init", "--status-line", "--yes")
-    assert rows(here)["status line"]["state"] == "ok"
+    assert examined(here).state == "ok"
     python.unlink()
-    told = rows(here, code=7)["status line"]
-    assert told["told"] == "it does not show a live loop"
-    assert told["fix"] == "gsd-fsm init --scope local --status-line"
+    told = examined(here)
+    assert (told.state, told.told) == ("failed", "it does not show a live loop")
+    assert told.fix == "gsd-fsm init --scope local --status-line"
