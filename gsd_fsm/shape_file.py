@@ -20,6 +20,7 @@ from gsd_fsm.shapes.document import Document
 from gsd_fsm.shapes.entry import CONSTRAINTS, CRITERIA, MUST_NOT, VERIFICATION, Entry, Unreadable
 
 MOST_BYTES = 1 << 20
+MOST_ENTRIES = 1_000
 LONGEST_CRITERION = 2_000
 LONGEST_NAME = 200
 LONGEST_COMMAND = 8_000
@@ -66,13 +67,13 @@ def read_shape(path: Path) -> Shape:
 
 def _text(content: bytes) -> str:
     try:
-        text = content.removeprefix(b"\xef\xbb\xbf").decode().replace("\r\n", "\n")
+        text = content.removeprefix(b"\xef\xbb\xbf").decode()
     except UnicodeDecodeError as error:
         raise Unreadable(content.count(b"\n", 0, error.start) + 1, "not valid UTF-8") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise Unreadable(line, "a NUL character: this is no text")
-    return text
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class _Criterion:
@@ -92,6 +93,9 @@ class _Findings:
         self.forbidden: set[str] = set()
         self.labels: dict[str, list[str]] = {}
         self.numbered: list[str] = []
+        if len(document.entries) > MOST_ENTRIES:
+            line = document.entries[MOST_ENTRIES].line
+            raise Unreadable(line, f"more than {MOST_ENTRIES} entries")
         for section in (CRITERIA, VERIFICATION):
             for entry in document.entries:
                 if entry.section == section:
@@ -131,6 +135,8 @@ class _Findings:
         read = _read(entry)
         if read.doubt:
             self.document.note(entry.line, f"{read.doubt}: it is left to be declared met")
+        if not read.name:
+            return
         found = self._same(read.name, entry.section)
         if found is None and read.command is not None and not entry.method:
             found = self._same(entry.text.rpartition("`")[2], entry.section)

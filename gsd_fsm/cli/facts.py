@@ -12,15 +12,13 @@ from gsd_fsm.cli.call import COUNT, Amount, Call, Event, verb
 from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
 from gsd_fsm.cli.planned import asks
+from gsd_fsm.cli.spending import spends
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.guards import BUDGET, spent_limit
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import MODES
-from gsd_fsm.core.proof import latest_tree, missing
 from gsd_fsm.core.question import may_decline
-from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import keep, read_text
 
 
@@ -40,10 +38,7 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
         data["what"] = keep(what, 1_000)
 
     def build(loop: Loop, _world: World, now: int) -> Iterator[Event]:
-        yield call.event("spend", loop, data)
-        spent = spent_limit(loop, loop.limits, now, BUDGET)
-        if spent and loop.status in ACTIVE and missing(loop, latest_tree(loop)):
-            yield call.pause(loop, spent)
+        yield from spends(loop, now, call.event("spend", loop, data), call.pause)
 
     journal, loop = call.append(build)
     limit = loop.limits.get("budget_usd")

@@ -13,6 +13,7 @@ import click
 from gsd_fsm.cli.call import Event
 from gsd_fsm.cli.spending import spends
 from gsd_fsm.cli.voice import counted
+from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.codec import dumps, parse_json
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.events import draft
@@ -38,9 +39,10 @@ _LONGEST_WORDS = 80
 
 @click.command()
 @click.option("--color", is_flag=True, help="Colour the status, as a client's terminal may want.")
+@click.option("--loop", "loop_id", metavar="ID", help="The loop that is meant.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def statusline(context: click.Context, *, color: bool, as_json: bool) -> None:
+def statusline(context: click.Context, *, color: bool, loop_id: str | None, as_json: bool) -> None:
     """One line about the loop of a session, for Claude Code's status line.
 
     Reads what the client tells on stdin and records the session's cost where the loop has a budget.
@@ -48,7 +50,8 @@ def statusline(context: click.Context, *, color: bool, as_json: bool) -> None:
     """
     facts: dict[str, Any] = {}
     with contextlib.suppress(Exception):  # nobody reads errors here, and the client works on
-        loop, session = _loop_of(_told(), context.find_root().params.get("project"))
+        outer = context.find_root().params
+        loop, session = _loop_of(_told(), outer["project"], loop_id or outer["loop_id"])
         if loop is not None:
             line = summary(loop, session, color=color)
             facts = {"loop": loop.id, "status": loop.status, "line": line}
@@ -74,14 +77,19 @@ def _told() -> dict[str, Any]:
     return {}
 
 
-def _loop_of(told: dict[str, Any], project: str | None) -> tuple[Loop | None, str]:
+def _loop_of(
+    told: dict[str, Any], project: str | None, wanted: str | None
+) -> tuple[Loop | None, str]:
     """The loop of the session, its cost recorded, else the only live one; and the session."""
     session = session_name(str(told.get("session_id") or ""))
     journals = list(_journals(told, project))
     for journal in journals:
-        for loop in journal.world.live():
-            if session and loop.owner == session:
-                return _recorded(journal, loop, _cost(told)), session
+        for loop in journal.world.loops.values() if wanted else journal.world.live():
+            own = bool(session) and loop.owner == session
+            if loop.id == wanted if wanted else own:
+                return _recorded(journal, loop, told) if own else loop, session
+    if wanted:
+        return None, session
     alone = [journal.world.live() for journal in journals]
     return next((live[0] for live in alone if len(live) == 1), None), session
 
@@ -110,9 +118,16 @@ def _cost(told: dict[str, Any]) -> float | None:
     return round(total, 6) if 0 <= total <= _MOST_USD else None
 
 
-def _recorded(journal: Journal, loop: Loop, total: float | None) -> Loop:
+def _is_younger(told: dict[str, Any], loop: Loop, now: int) -> bool:
+    """Whether the session began after the loop, so that all of its cost is the loop's."""
+    lasted = told["cost"].get("total_duration_ms")
+    return type(lasted) in (int, float) and now - lasted >= ms_of(loop.begun)
+
+
+def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
     """The loop after its session's cost was recorded, where that is worth an event."""
     trusted, meter = journal.world.journal, str(loop.owner)
+    total = _cost(told)
     if total is None or not _is_news(loop, meter, total):
         return loop
     latest = [loop]
@@ -128,6 +143,8 @@ def _recorded(journal: Journal, loop: Loop, total: float | None) -> Loop:
         if current is not None and current.owner == meter and _is_news(current, meter, total):
             latest[0] = current
             data = {"meter": meter, "total_usd": total, "what": "status line"}
+            if meter not in current.meters and _is_younger(told, current, now):
+                data["usd"] = total
             yield from spends(current, now, event("spend", data), pause)
 
     def allow(world: World) -> None:

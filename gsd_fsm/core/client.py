@@ -44,7 +44,8 @@ def _spending(loop: Loop, source: str, path: str) -> News:
     if total is None:
         if found.usd and source not in loop.meters:
             data["usd"] = found.usd
-    elif total != loop.meters.get(source):
+    elif total > loop.meters.get(source, -1):
+        # The status line may have told more in the meantime.
         data.update({"meter": source, "total_usd": total})
         if source not in loop.meters and _begins_after(path, loop.begun):
             data["usd"] = total

@@ -21,7 +21,7 @@ LABEL = re.compile(
 _HEADING = re.compile(r" {0,3}(#{1,6}) +(\S.*)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{3,}) *")
 _FENCE = re.compile(r"( *)(`{3,}|~{3,}) *([\w-]*)[^`]*")
-_QUOTE = re.compile(r" {0,3}> ?")
+_QUOTE = re.compile(r"^(?: {0,3}> ?)+")
 _INDENT = re.compile(r"^[ \t]+")
 _RULE = re.compile(r" {0,3}(?:[-*_] *){3,}")
 

@@ -7,6 +7,7 @@ seen leaves a criterion to somebody's word. What is not certain is therefore tol
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import NamedTuple
 
 # A code span; the second form may hold single backticks.
@@ -80,7 +81,9 @@ _CONDITION = re.compile(
 # A name and its arguments: what stands alone behind a colon may be a program that nobody knows here.
 _CALL = re.compile(r"[a-z0-9_./~-][\w./~-]*\s+[^=:\s]")
 _EDGE = " \t:;,.=→|(—–->"
-_LINKED_TEXT = re.compile(r"!?\[([^\]\n]{1,300})\]\([^)\n]{0,500}\)")
+_BETWEEN = re.compile(r":\**\s+|\s(?:→|=>|->|[—–=-])\s")
+_LOOKS = 8  # as many places as an honest entry has; each costs a look at all of it
+_LINKED_TEXT = re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\n]{0,500}\)")
 _EMPHASIS = re.compile(
     r"\*{1,3}(?=\S)([^*\n]+?)(?<=\S)\*{1,3}|(?<!\w)_{1,3}(?=\S)([^_\n]+?)(?<=\S)_{1,3}(?!\w)"
 )
@@ -108,7 +111,7 @@ def code_of(span: str) -> str:
 
 def read_entry(text: str, *, proves: bool) -> Reading:
     """The entry, taken apart; `proves`: it stands where commands are expected."""
-    spans = list(SPAN.finditer(text))
+    spans = list(islice(SPAN.finditer(text), _LOOKS))
     if not spans:
         return _read_words(text) if proves else Reading(plain(text))
     for span in spans:
@@ -159,7 +162,7 @@ def _read_words(text: str) -> Reading:
     bare = text.strip().removeprefix("$ ")
     if is_told(bare):
         return Reading(bare, bare)
-    for link in re.finditer(r":\**\s+|\s(?:→|=>|->|[—–=-])\s", bare):
+    for link in islice(_BETWEEN.finditer(bare), _LOOKS):
         command = bare[link.end() :].strip()
         if is_told(command):
             return Reading(_name(bare[: link.start()]) or command, command)

@@ -21,7 +21,8 @@ from gsd_fsm.shapes.table import table_entries
 
 # What an item says about the one it stands under: how it is proved, or something that explains it.
 _PROOF = re.compile(
-    r"(?:verif\w*|command|check|run|test|proof|how|method|via)\b[^:]{0,20}:\s*(?P<how>.+)",
+    r"(?:verif\w*|command|check|run|test|proof|how|method|via)(?: (?:with|by|command|method|to verify))?"
+    r":\s*(?P<how>.+)",
     re.IGNORECASE,
 )
 _DETAIL = re.compile(
@@ -133,9 +134,8 @@ class Document:
         entry, bare = self.entries[number], text.replace("**", "")
         proof = _PROOF.fullmatch(bare)
         how = proof["how"].strip() if proof else bare if SPAN.fullmatch(bare) else ""
-        if how and entry.section in (CRITERIA, VERIFICATION):
-            if not entry.method:
-                self.entries[number] = entry._replace(method=how)
+        if how and not entry.method and entry.section in (CRITERIA, VERIFICATION):
+            self.entries[number] = entry._replace(method=how)
             return True
         return _DETAIL.match(bare) is not None
 
@@ -147,32 +147,31 @@ class Document:
             return
         if not self._section:
             return
-        shell = block.text in LANGUAGES
+        shell, lines = block.text in LANGUAGES, list(block.lines)
         try:
             if shell and (self._section == VERIFICATION or self._owner(block) is not None):
-                self._commands(block)
+                self._add(commands(VERIFICATION, lines, block.line + 1), self._owner(block))
             elif block.text in BARE:
-                self.entries += listed(self._section, list(block.lines), block.line + 1)
+                self._add(listed(self._section, lines, block.line + 1), self._owner(block))
             elif shell or self._section == VERIFICATION:
                 self.note(block.line, f"a fence of {block.text} is not taken")
         except Unreadable as error:
             self.note(error.line, f"{error.what} is not taken")
 
     def _owner(self, block: Block) -> int | None:
-        """The entry that these commands are indented under, if it can have any."""
+        """The entry that a fence is indented under, if commands can prove it."""
         if not self._items or block.level <= self._items[-1][0]:
             return None
         number = self._items[-1][1]
         return number if self.entries[number].section in (CRITERIA, VERIFICATION) else None
 
-    def _commands(self, block: Block) -> None:
-        found = commands(VERIFICATION, list(block.lines), block.line + 1)
-        owner = self._owner(block)
-        if owner is None:
-            self.entries += found
-        elif found:
+    def _add(self, found: list[Entry], owner: int | None) -> None:
+        """Entries of a fence: commands under an item are those of the item."""
+        if owner is not None and found and all(entry.certain for entry in found):
             method = " && ".join(entry.method for entry in found)
             self.entries[owner] = self.entries[owner]._replace(method=method, certain=True)
+        else:
+            self.entries += found
 
     def _data(self, block: Block) -> None:
         text, first = "\n".join(block.lines), block.line + 1
@@ -185,10 +184,15 @@ class Document:
         try:
             tree = (json_tree if block.text.startswith("json") else yaml_tree)(text, first)
         except Unreadable as error:
-            if not error.what.startswith("not valid YAML"):
+            is_example = not ours and self._section not in (CRITERIA, MUST_NOT)
+            if not is_example and not error.what.startswith("not valid YAML"):
                 raise
-            self.note(error.line, f"{error.what}; read as plain lists")
-            self._read(list(block.lines), first)
+            self.note(error.line, error.what + ("" if is_example else "; read as plain lists"))
+            if not is_example:
+                outer = list(self._open)
+                self._read(list(block.lines), first)
+                self._close()
+                self._open, self._since = outer, len(self.entries)
             return
         found = data_entries(tree, self._section)
         self.entries += found

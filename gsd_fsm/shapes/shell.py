@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gsd_fsm.shapes.blocks import ITEM
 from gsd_fsm.shapes.command import is_told
-from gsd_fsm.shapes.entry import Entry, Unreadable
+from gsd_fsm.shapes.entry import CRITERIA, VERIFICATION, Entry, Unreadable
 
 LANGUAGES = frozenset(
     ("sh", "bash", "shell", "zsh", "console", "shell-session", "shellsession", "terminal")
@@ -83,6 +83,10 @@ def listed(section: str, lines: list[str], first: int) -> list[Entry]:
             found[-1] = found[-1]._replace(text=f"{found[-1].text} {line.strip()}")
     if found:
         return found
+    if section not in (CRITERIA, VERIFICATION):  # what is forbidden may well be a command
+        return [
+            Entry(section, line.strip(), n) for n, line in enumerate(lines, first) if line.strip()
+        ]
     said = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if any(line.startswith(_PROMPT) for line in said) or all(map(is_told, said)):
         return commands(section, lines, first)

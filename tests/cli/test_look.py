@@ -251,6 +251,13 @@ JSON_STORY = (
     *("plan show --plan plan.md", "plan check --plan plan.md", "plan graph --plan plan.md"),
     *("start verify --plan plan.md", "verify", "start execute --plan plan.md --mode yolo"),
     *("next", "next T01", "tdd T01", "report T01 --file report.txt", "rollback pre", "complete"),
+    *("import state.json", "score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2"),
+    *("recall", "statusline"),
+)
+OLD = (
+    '{"spec": "s", "criteria": ["c"], "criteriaStatus": {"c": false}, "exit_signal": false,'
+    ' "steps": [], "completedSteps": [], "remainingSteps": [], "iteration": 1,'
+    ' "status": "in_progress", "circuitBreaker": {"stuckCount": 0, "lastUnmet": ""}}'
 )
 PLAN = """---
 phase: 1
@@ -267,6 +274,7 @@ def test_every_command_prints_exactly_one_json_object(repository: Here) -> None:
     assert {line.split()[0] for line in JSON_STORY} == set(COMMANDS)
     (here.root / "script.txt").write_text("start goal g\n")
     (here.root / "plan.md").write_text(PLAN)
+    (here.root / "state.json").write_text(OLD)
     (here.root / "report.txt").write_text("TASK COMPLETE\n")
     git(here.root, "add", ".")
     git(here.root, "commit", "-qm", "all of it")
@@ -282,7 +290,7 @@ def test_every_command_prints_exactly_one_json_object(repository: Here) -> None:
             assert list(found)[:4] == ["loop", "seq", "status", "head"], line
             assert found["head"].startswith(f"{found['seq']}:")
             assert found["seq"] == len(here.lines())
-    assert appended == 33
+    assert appended == 35
 
 
 def test_next_names_the_project_it_was_asked_about(here: Here, tmp_path: Path) -> None:

@@ -169,6 +169,19 @@ def test_the_cost_of_the_session_is_recorded_as_it_grows(here: Here) -> None:
     assert event["data"] == {"meter": "session-a", "total_usd": 2.5, "what": "status line"}
 
 
+def test_all_that_a_session_cost_which_is_younger_than_the_loop_is_the_loops(here: Here) -> None:
+    here.start(*GOAL, "--budget", "5", env=A)
+    cost = {"total_cost_usd": 1.25, "total_duration_ms": 0}
+    assert "$1.25/$5" in shown(here, json.dumps({**json.loads(told(here)), "cost": cost}).encode())
+
+
+def test_a_loop_can_be_named(here: Here) -> None:
+    loop = here.start(*GOAL, env=A)
+    here.start("goal", "another", env=B)
+    assert "criteria" in shown(here, told(here, session="session-b"), "--loop", loop)
+    assert shown(here, told(here, session="session-b"), "--loop", "lp-none") == ""
+
+
 def test_only_a_budget_of_this_session_makes_it_worth_an_event(here: Here) -> None:
     here.start(*GOAL, env=A)
     shown(here, told(here, 1))

@@ -75,6 +75,16 @@ def test_all_of_a_session_that_is_younger_than_the_loop_counts(agent: Agent) -> 
     assert agent.here.status()["spent_usd"] == 2.5
 
 
+def test_an_older_total_adds_nothing_to_what_the_status_line_has_told(agent: Agent) -> None:
+    start(agent, "goal", "g", "--budget", "9")
+    for total in (1.0, 3.0):
+        told = {"session_id": agent.session, "cost": {"total_cost_usd": total}}
+        agent.here.ok("statusline", stdin=json.dumps(told).encode())
+    write(agent, {"type": "cost-state", "totalCostUSD": 2.5})
+    agent.blocked()
+    assert agent.here.status()["spent_usd"] == 2
+
+
 def test_what_was_spent_before_the_loop_began_does_not_count(agent: Agent) -> None:
     reply(agent, "msg_0", 900, timestamp="2020-01-01T00:00:00.000Z")
     start(agent, "goal", "g", "--max-tokens", "1000")

@@ -17,7 +17,7 @@ from tests.cli.conftest import Here
 from tests.install.conftest import listing
 
 ROOT = Path(__file__).parents[2]
-VERBS = ("start", "execute", "verify", "status", "resume", "pause", "cancel", "why")
+VERBS = ("start", "loop", "execute", "verify", "status", "resume", "pause", "cancel", "why")
 
 
 @pytest.fixture
@@ -70,9 +70,10 @@ def test_a_command_uses_the_program_and_never_pastes_what_the_user_wrote(
     assert len(approved) == len(verbs)
     asked = {"start", "check", "verify", "tdd"}
     assert approved <= set(re.findall(r"gsd-fsm ([a-z-]+)", body)) - asked
-    begins = name in ("start", "execute", "verify")
+    begins = name in ("start", "loop", "execute", "verify")
     assert (name in approved) is not begins
-    assert f"gsd-fsm {'start ' if begins and name != 'start' else ''}{name}" in body
+    begun = {"start": "start", "loop": "start goal"}.get(name, f"start {name}")
+    assert f"gsd-fsm {begun if begins else name}" in body
     assert re.search(r"Never read or write\s+files in\s+`\.gsd`", body)
     for verb in re.findall(r"gsd-fsm ([a-z-]+)", body):
         assert verb in COMMANDS
