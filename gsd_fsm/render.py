@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.question import review_words
 from gsd_fsm.core.sanitize import display
 
 COLOURS = {
@@ -44,7 +45,8 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
             else "",
         ),
         ("stage", _some(view["stage"])),
-        ("spent", _money(view)),
+        ("score", _score(view)),
+        ("spent", _money(view, loop)),
         ("owner", display(view["owner"] or "no session yet")),
         ("question", display(" ".join((loop.question or "").split()))),
         ("answer", display(" ".join((loop.answer or "").split()))),
@@ -52,6 +54,8 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
     lines = [f"{name:<10} {text}" for name, text in rows if text]
     for name, entries in (
         ("must not", loop.must_not),
+        ("learnt", loop.recalled),
+        ("reviews", [f"{name}: {review_words(found)}" for name, found in loop.reviews.items()]),
         ("notes", [_first_line(note["text"]) for note in loop.notes]),
         ("criteria", _criteria(view)),
         ("tasks", _tasks(view)),
@@ -72,11 +76,21 @@ def _some(value: Any) -> str:
     return "" if value is None else display(str(value))
 
 
-def _money(view: dict[str, Any]) -> str:
-    if not view["spent_usd"] and not view["budget_usd"]:
+def _score(view: dict[str, Any]) -> str:
+    if view["spec_score"] is None:
         return ""
-    of = f" of {view['budget_usd']:.2f}" if view["budget_usd"] else ""
-    return f"{view['spent_usd']:.2f}{of} USD"
+    return f"spec {view['spec_score']}/10, fit {_some(view['fit_score'])}: {view['shape']}"
+
+
+def _money(view: dict[str, Any], loop: Loop) -> str:
+    parts = []
+    if view["spent_usd"] or view["budget_usd"]:
+        of = f" of {view['budget_usd']:.2f}" if view["budget_usd"] else ""
+        parts.append(f"{view['spent_usd']:.2f}{of} USD")
+    most = loop.limits.get("max_tokens")
+    if loop.spent_tokens or most:
+        parts.append(f"{loop.spent_tokens}{f' of {most}' if most else ''} tokens")
+    return ", ".join(parts)
 
 
 def _criteria(view: dict[str, Any]) -> list[str]:

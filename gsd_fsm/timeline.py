@@ -31,7 +31,8 @@ def what_changed(event: Event) -> str:
         extra = "".join(
             f" {name} {data[name]}" for name in ("phase", "ref", "commit") if name in data
         )
-        return f"{data['task']} {data['status']}{extra}"
+        about = f": {data['title']}" if data.get("title") else ""
+        return _short(f"{data['task']} {data['status']}{extra}{about}")
     if kind == "gap":
         return _short(f"{data['gap']} {data['action']} {data.get('description', '')}")
     if kind == "criterion":
@@ -53,11 +54,25 @@ def what_changed(event: Event) -> str:
         return _short(
             " ".join(data[name] for name in ("action", "source", "reason") if data.get(name))
         )
+    if kind == "score" and "shape" in data:
+        return f"spec {data.get('spec_score')}/10, fit {data.get('fit_score')}: {data['shape']}"
+    if kind == "review":
+        found = [f"{name} {data[name]}" for name in ("score", "issues", "blockers") if name in data]
+        wave = f" wave {data['wave']}" if "wave" in data else ""
+        return _short(f"{data['action']}{wave} {', '.join(found)} {data.get('report', '')}".strip())
+    if kind == "spend":
+        return _short(", ".join(_amounts(data)) + f" {data.get('what', '')}")
     if kind == "resume":
         return ", ".join(f"+{extra} {name}" for name, extra in data.get("add", {}).items())
     return _short(
         " ".join(str(value) for value in data.values() if not isinstance(value, (dict, list)))
     )
+
+
+def _amounts(data: dict[str, Any]) -> list[str]:
+    said = [f"{data['usd']:.2f} USD"] if "usd" in data else []
+    said += [f"{data['tokens']} tokens"] if "tokens" in data else []
+    return said + ([f"{data['total_usd']:.2f} USD in all"] if "total_usd" in data else [])
 
 
 def counts(loop: Loop) -> str:
@@ -72,6 +87,8 @@ def counts(loop: Loop) -> str:
         parts.append(f"round {loop.round}/{limits['max_rounds'] or 'unlimited'}")
     if limits.get("budget_usd"):
         parts.append(f"spent {loop.spent_usd:.2f}/{limits['budget_usd']:.2f} USD")
+    if limits.get("max_tokens"):
+        parts.append(f"used {loop.spent_tokens}/{limits['max_tokens']} tokens")
     if limits.get("max_minutes"):
         used = active_minutes(loop, ms_of(loop.last_event))
         parts.append(f"active {used:.1f}/{limits['max_minutes']:g} minutes")

@@ -31,7 +31,7 @@ _DETAIL = re.compile(
     re.IGNORECASE,
 )
 _OURS = re.compile(
-    r"^[ \t]*[\"']?(?:[a-z]+[ _-]?)?(?:criteria|must[ _-]?nots?|verif[a-z]+|checks)[\"']?[ \t]*:",
+    r"(?:^|[{,])[ \t]*[\"']?(?:[a-z]+[ _-]?)?(?:criteria|must[ _-]?nots?|verif[a-z]+|checks)[\"']?[ \t]*:",
     re.IGNORECASE | re.MULTILINE,
 )
 _LABEL_LEVEL = 7

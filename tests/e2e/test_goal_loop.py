@@ -68,6 +68,34 @@ def test_a_goal_with_three_criteria_is_reviewed_mended_and_completed(rig: Rig) -
     assert '"status": "completed"' in (rig.root / ".loop" / "state.json").read_text()
 
 
+def test_the_plugins_command_asks_first_and_starts_the_goal_in_its_own_words(rig: Rig) -> None:
+    rig.ok("init", "--plugin", "a plugin", "--yes")
+    rig.ok("uninstall", "--scope", "project", "--yes")
+    rig.model.main.then(
+        say("New, resume or session-only? How many iterations? Which budget?"),
+        bash(
+            "gsd-fsm start goal --goal-file - --max-iterations 25 --budget 25 <<'GOAL_qkzvwtbn'\n"
+            "Add validation to auth; it's $HOME-grown\nGOAL_qkzvwtbn"
+        ),
+        bash("gsd-fsm stage intent && gsd-fsm pause"),
+        say("It has begun."),
+    )
+    chat = rig.chat("--plugin-dir", "a plugin")
+    chat.ask("/gsd-fsm:loop Add validation to auth; it's $HOME-grown")
+    heard = rig.model.asked()[0].heard
+    assert "Add validation to auth; it's $HOME-grown" in heard
+    for words in ("session-only", "10 (a quick task)", "unlimited", "10, 25 or 50 US dollars"):
+        assert words in heard
+    assert chat.ask("New, 25, and 25 dollars.")["result"] == "It has begun."
+    chat.close()
+    status = rig.status()
+    assert (status["goal"], status["stage"]) == (
+        "Add validation to auth; it's $HOME-grown", "intent",
+    )  # fmt: skip
+    assert (status["max_iterations"], status["budget_usd"]) == (25, 25)
+    assert status["owner"] == chat.session
+
+
 def test_a_spent_budget_pauses_and_a_human_extends_it(rig: Rig) -> None:
     loop = rig.start("goal", "Ship it", "--mode", "yolo", "--max-tokens", "1")
     rig.model.main.then(

@@ -39,7 +39,17 @@ def test_the_plugin_alone_drives_a_loop_and_offers_its_commands(rig: Rig) -> Non
     assert len(rig.sent_back()) == 1
     assert rig.story(loop)[-1] == "complete"
     offered = chat.of("system", "init")[0]["slash_commands"]
-    for name in ("start", "loop", "execute", "verify", "status", "resume", "pause", "cancel", "why"):
+    for name in (
+        "start",
+        "loop",
+        "execute",
+        "verify",
+        "status",
+        "resume",
+        "pause",
+        "cancel",
+        "why",
+    ):
         assert f"gsd-fsm:{name}" in offered
     assert "gsd-fsm status" in rig.model.asked()[-1].heard
 
