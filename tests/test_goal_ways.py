@@ -14,7 +14,7 @@ import pytest
 from freezegun import freeze_time
 
 from gsd_fsm import plugin
-from tests.cli.conftest import AGENT, Here, here
+from tests.cli.conftest import Here, here
 from tests.hook.conftest import agent
 from tests.hook.rig import Agent, start
 

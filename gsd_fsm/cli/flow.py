@@ -9,7 +9,7 @@ import click
 from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.loop import open_gaps, open_tasks, unmet
+from gsd_fsm.core.loop import open_gaps, open_work, unmet, work_of_its_own
 from gsd_fsm.texts import keep
 
 
@@ -65,7 +65,7 @@ def cancel(call: Call, *, reason: str | None) -> None:
     data = {"reason": keep(reason, 2_000)} if reason else {}
     journal, loop = call.append(lambda loop, _world, _now: [call.event("cancel", loop, data)])
     left = {
-        "tasks": (len(loop.tasks), open_tasks(loop)),
+        "tasks": (sum(map(work_of_its_own, loop.tasks.values())), open_work(loop)),
         "gaps": (len(loop.gaps), open_gaps(loop)),
         "criteria": (len(loop.criteria), unmet(loop)),
     }

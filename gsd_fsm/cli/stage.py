@@ -28,8 +28,9 @@ def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
     """Enter a stage of a goal loop, by default the next one; no stage is skipped."""
     entered: list[str] = []
     more: dict[str, Any] = {}
+    notes: list[str] = []
     if shape_file is not None:
-        more = shape_work(Path(call.start_directory), shape_file)
+        more, notes = shape_work(Path(call.start_directory), shape_file)
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         reached = STAGES.index(loop.stage) if loop.stage else -1
@@ -44,5 +45,6 @@ def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
             yield call.event("plan", loop, more)
 
     journal, loop = call.append(build)
-    shaped = f" {len(loop.criteria)} criteria." if more else ""
-    call.acknowledge(journal, loop, f"Stage {entered[0]}.{shaped}", stage=loop.stage)
+    said = " ".join([f"Stage {entered[0]}.", *notes])
+    facts = {"notes": notes} if more else {}
+    call.acknowledge(journal, loop, said, stage=loop.stage, **facts)

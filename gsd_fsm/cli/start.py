@@ -23,7 +23,7 @@ from gsd_fsm.cli.new_loop import (
 )
 from gsd_fsm.cli.planned import asks
 from gsd_fsm.cli.planning import phase_of, plan_file
-from gsd_fsm.cli.start_options import add_shape, block, limits_of, ways_of, work_of
+from gsd_fsm.cli.start_options import block, limits_of, take_ways, work_of
 from gsd_fsm.cli.voice import say
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import UsageError
@@ -97,7 +97,7 @@ def start(
     Example: gsd-fsm start goal "All tests pass" --check tests="pytest -q"
     """
     start = Path(call.start_directory)
-    data = _said(kind, read_text(goal, goal_file, "the goal"), options, start)
+    data = _said(kind, read_text(goal, goal_file, "the goal"), options)
     by_hand = kind == "goal" or "tasks" in data
     if by_hand and options["plan"] is not None:
         data["plan"] = plan_file(start, options["plan"])
@@ -117,7 +117,7 @@ def start(
     tasks = len(data.get("tasks", ())) if begin.plan is None else len(begin.plan.tasks)
     data.update(limits_of(found, options, tasks if kind == "execute" else 0))
     if kind == "goal":
-        data.update(ways_of(found, options["task_list"]))
+        begin.notes += take_ways(data, found, options, start)
     loop_id = new_id("lp", 6)
     event = {**call.event("start", None, data), "loop": loop_id}
     require_fit(event)
@@ -148,7 +148,7 @@ def start(
         f"Cancelled loop {name}. " for name in cancelled
     )
     said = f"{made}Started {kind} loop {loop_id}.{begin.said(loop)}{owner_words(call, loop)}"
-    facts = begin.facts(loop) if kind != "goal" else {"recall": learnt}
+    facts = begin.facts(loop) if kind != "goal" else {"recall": learnt, "notes": begin.notes}
     call.acknowledge(journal, loop, said, **facts)
     if learnt and not call.json:
         say(display("\n".join(_recall_lines(learnt, loop)), lines=True))
@@ -163,7 +163,7 @@ def _recall_lines(learnt: list[str], loop: Loop) -> list[str]:
     ]
 
 
-def _said(kind: str, goal: str | None, options: dict[str, Any], start: Path) -> dict[str, Any]:
+def _said(kind: str, goal: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """What the options say of the loop, whatever its project is."""
     if kind != "goal" and (options["shape_file"] or options["task_list"]):
         raise UsageError("a shape and a task list belong to a goal", "gsd-fsm start goal --help")
@@ -183,8 +183,6 @@ def _said(kind: str, goal: str | None, options: dict[str, Any], start: Path) -> 
         data["session_only"] = True
     if options["blocked_by"]:
         block(data.get("tasks", []), options["blocked_by"])
-    if options["shape_file"]:
-        add_shape(data, start, options["shape_file"])
     return data
 
 

@@ -84,8 +84,8 @@ def block(tasks: list[dict[str, Any]], blocked_by: tuple[str, ...]) -> None:
         raise Refused(f"tasks depend on each other in a circle: {', '.join(circle)}")
 
 
-def shape_work(start: Path, name: str) -> dict[str, Any]:
-    """What a SHAPE.md says of a goal: criteria, must-nots, and where that stands."""
+def shape_work(start: Path, name: str) -> tuple[dict[str, Any], list[str]]:
+    """What a SHAPE.md says of a goal, and where that stands; and what is to be told of it."""
     from gsd_fsm.shape_file import read_shape
 
     shape = read_shape(start / name)
@@ -95,12 +95,16 @@ def shape_work(start: Path, name: str) -> dict[str, Any]:
     work["criteria"] = wanted
     if shape.must_not:
         work["must_not"] = [whole(text, "a must-not", 2_000) for text in shape.must_not]
-    return {**work, "file": whole(name, "the name of the file", 1_000), "digest": shape.digest}
+    work.update({"file": whole(name, "the name of the file", 1_000), "digest": shape.digest})
+    proofs = [f"{spec['name']} ({spec['check']})" for spec in wanted if "check" in spec]
+    checks = f", checked: {', '.join(proofs)}" if proofs else ""
+    many = "criterion" if len(wanted) == 1 else "criteria"
+    return work, [f"{name}: {len(wanted)} {many}{checks}.", *shape.notes]
 
 
-def add_shape(data: dict[str, Any], start: Path, name: str) -> None:
+def _add_shape(data: dict[str, Any], start: Path, name: str) -> list[str]:
     """Put what a SHAPE.md says beside what the options say; the options win where both name it."""
-    shape = shape_work(start, name)
+    shape, notes = shape_work(start, name)
     said = data.get("criteria", [])
     names = [spec["name"] for spec in said]
     data["criteria"] = said + [s for s in shape.pop("criteria") if s["name"] not in names]
@@ -108,6 +112,16 @@ def add_shape(data: dict[str, Any], start: Path, name: str) -> None:
     if wanted:
         data["must_not"] = list(dict.fromkeys(wanted))
     data.setdefault("plan", shape)
+    return notes
+
+
+def take_ways(
+    data: dict[str, Any], found: dict[str, Any], options: dict[str, Any], start: Path
+) -> list[str]:
+    """Put into the data of a goal how it is pursued and shown; what is to be told of that."""
+    data.update(ways_of(found, options["task_list"]))
+    shape = options["shape_file"]
+    return _add_shape(data, start, shape) if shape else []
 
 
 def ways_of(found: dict[str, Any], task_list: str | None) -> dict[str, Any]:

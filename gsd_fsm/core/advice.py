@@ -10,6 +10,7 @@ from gsd_fsm.core.loop import (
     is_planned,
     open_gaps,
     open_tasks,
+    open_work,
     unmet,
 )
 from gsd_fsm.core.proof import latest_tree, missing, stale
@@ -136,11 +137,7 @@ def _waves(loop: Loop, run: str) -> Advice | None:
 
 def _tasks(loop: Loop, run: str) -> Advice | None:
     # What a condition of the gate asks for is told below, with the command that settles it.
-    waiting = [
-        loop.tasks[task_id]
-        for task_id in open_tasks(loop)
-        if loop.tasks[task_id]["condition"] in (None, "blocker")
-    ]
+    waiting = [loop.tasks[task_id] for task_id in open_work(loop)]
     if is_planned(loop):
         if loop.kind == "verify":
             waiting = [task for task in waiting if task["id"] in open_gaps(loop)]

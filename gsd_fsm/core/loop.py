@@ -91,6 +91,16 @@ def open_tasks(loop: Loop) -> list[str]:
     ]
 
 
+def work_of_its_own(task: dict[str, Any]) -> bool:
+    """Whether a task is more than a condition of the gate in other words."""
+    return task["condition"] in (None, "blocker")
+
+
+def open_work(loop: Loop) -> list[str]:
+    """The open tasks at which somebody can work."""
+    return [name for name in open_tasks(loop) if work_of_its_own(loop.tasks[name])]
+
+
 def failed_tasks(loop: Loop) -> list[str]:
     return [task_id for task_id, task in loop.tasks.items() if task["status"] == "failed"]
 

@@ -7,7 +7,14 @@ mode.
 from __future__ import annotations
 
 from gsd_fsm.core.goal import is_unclear
-from gsd_fsm.core.loop import current_wave, failed_tasks, is_planned, open_gaps, open_tasks
+from gsd_fsm.core.loop import (
+    current_wave,
+    failed_tasks,
+    is_planned,
+    open_gaps,
+    open_work,
+    work_of_its_own,
+)
 from gsd_fsm.core.waves import retry_key
 
 TYPE_CHECKING = False
@@ -59,10 +66,11 @@ def _step(loop: Loop) -> Iterator[tuple[str, str]]:
     """A colleague talks after each step; where there are none, after each iteration."""
     if loop.shape != "colleague" or loop.stage not in (None, "executing", "review"):
         return
-    done = len(loop.tasks) - len(open_tasks(loop))
+    steps = [task for task in loop.tasks.values() if work_of_its_own(task)]
+    done = len(steps) - len(open_work(loop))
     if done:
-        yield "step:%d" % done, "%d of %d steps are done. Go on?" % (done, len(loop.tasks))
-    elif not loop.tasks and loop.iteration:
+        yield "step:%d" % done, "%d of %d steps are done. Go on?" % (done, len(steps))
+    elif not steps and loop.iteration:
         yield "turn:%d" % loop.iteration, "Iteration %d is done. Go on?" % loop.iteration
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.goal import is_unclear
-from gsd_fsm.core.loop import current_wave, open_tasks, unmet
+from gsd_fsm.core.loop import current_wave, open_work, unmet
 from gsd_fsm.core.proof import needs_review
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def stage_step(loop: Loop, run: str) -> Advice | None:
 def _wave_review(loop: Loop, run: str) -> Advice | None:
     """A light review belongs between two waves, where the goal is reviewed at all."""
     wave = current_wave(loop)
-    if not needs_review(loop) or not wave or not open_tasks(loop):
+    if not needs_review(loop) or not wave or not open_work(loop):
         return None
     last = max(
         (t["wave"] for t in loop.tasks.values() if t["wave"] and t["wave"] < wave), default=0
@@ -57,7 +57,7 @@ def _wave_review(loop: Loop, run: str) -> Advice | None:
 
 
 def _to_review(loop: Loop, run: str) -> Advice | None:
-    if loop.stage == "executing" and not open_tasks(loop) and not unmet(loop):
+    if loop.stage == "executing" and not open_work(loop) and not unmet(loop):
         return "Every task is done and every criterion met. Go on to the review.", (
             run + "stage review"
         )

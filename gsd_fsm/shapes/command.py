@@ -44,7 +44,7 @@ _SUBCOMMAND = re.compile(
     r"(?:act|bundle|composer|coverage|cypress|dart|docker|dune|flutter|go|helm|just|make|meson|mise"
     r"|mix|playwright|podman|poetry|rye|stack|swift|terraform|yarn)"
     r" (?:all|audit|build|check|ci|compile|exec|fmt|install|lint|report|run|test|typecheck|validate|verify|vet)"
-    r"(?: \S+){0,2}"
+    r"(?: \S+){0,2}|make [a-z][\w-]*"
 )
 _OWN = re.compile(r"(?:\.{1,2}/|~/|(?:\.?venv|bin|scripts?|tools?|node_modules|vendor)/)\S+$")
 _SCRIPT = re.compile(r"\S+\.(?:sh|bash|zsh|ps1)$")
@@ -129,7 +129,7 @@ def read_entry(text: str, *, proves: bool) -> Reading:
 
 def _name(before: str) -> str:
     """What stands before a command, without the words that only announce it."""
-    return _RUN.sub("", plain(before).strip(_EDGE)).strip(_EDGE)
+    return _RUN.sub("", plain(before).strip(_EDGE)).strip(_EDGE).strip("*")
 
 
 def _belongs(before: str, code: str, after: str, *, proves: bool) -> bool:
@@ -201,8 +201,9 @@ def is_told(text: str) -> bool:
     """Whether this is a command even without backticks, and no sentence that begins like one."""
     if not is_command(text):
         return False
-    everyday = text.split()[_first_word(text.split())] in _EVERYDAY
-    return not everyday or bool(_SUBCOMMAND.fullmatch(text) or _OPERATOR.search(text))
+    words = text.split()[_first_word(text.split()) :]
+    everyday = words[0] in _EVERYDAY
+    return not everyday or bool(_SUBCOMMAND.fullmatch(" ".join(words)) or _OPERATOR.search(text))
 
 
 def _is_shell(text: str) -> bool:

@@ -20,7 +20,11 @@ def user_file() -> Path:
 
 def test_config_shows_each_value_and_where_it_came_from(here: Here) -> None:
     settings = here.ok("config", "--json").json["settings"]
-    assert {name: s["value"] for name, s in settings.items()} == {**DEFAULTS, "mcps": [], "views": []}
+    assert {name: s["value"] for name, s in settings.items()} == {
+        **DEFAULTS,
+        "mcps": [],
+        "views": [],
+    }
     assert {setting["source"] for setting in settings.values()} == {"default"}
     user_file().parent.mkdir(parents=True)
     user_file().write_text('mode = "yolo"\nstuck_limit = 9\n')

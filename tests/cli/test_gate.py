@@ -66,6 +66,23 @@ def test_tasks_of_the_gate_do_not_hide_what_settles_them(here: Here) -> None:
     here.ok("complete")
 
 
+def test_tasks_of_the_gate_are_no_steps_and_hold_no_stage_up(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--step", "one", "--criterion", "c")
+    for _ in range(4):
+        here.ok("stage")
+    score(here, 1, 1, 1, 1, 1)
+    gate(here)
+    here.ok("criterion", "c", "met")
+    assert here.status()["status"] == "running"
+    here.ok("task", "S1", "running")
+    here.ok("task", "S1", "complete")
+    assert "1 of 1 steps are done" in here.status()["next"]
+    here.ok("answer", "yes")
+    assert here.ok("next", "--json").json["command"].endswith(" stage review")
+    said = here.ok("cancel").out
+    assert "Tasks done: 1; remaining: none." in said
+
+
 def test_the_gate_of_other_loops_only_refuses(here: Here) -> None:
     here.start("execute", "--task", "T1")
     here.refused(4, "complete")
