@@ -45,8 +45,9 @@ def fact_spend(loop: Loop, event: dict[str, Any]) -> None:
         usd += total - before if total >= before else total
         loop.meters[data["meter"]] = total
     if "counted" in data:
-        loop.counted.pop(data.get("source"), None)
-        loop.counted[data.get("source")] = [data["counted"], data.get("messages", [])]
+        source = data.get("source", "")
+        loop.counted.pop(source, None)
+        loop.counted[source] = [data["counted"], data.get("messages", [])]
         if len(loop.counted) > MAX_TALK:
             del loop.counted[next(iter(loop.counted))]
     # Cents do not add up in binary: six digits are kept, as they are written.

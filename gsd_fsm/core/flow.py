@@ -164,7 +164,6 @@ def check_answer(loop: Loop, event: dict[str, Any]) -> None:
 
 def fact_answer(loop: Loop, event: dict[str, Any]) -> None:
     loop.answer = event["data"]["text"]
-    loop.prompted = loop.prompted or event["by"] == "human"
     about, _, task_id = (loop.asked or "").partition(":")
     if about == "checkpoint":
         task = loop.tasks.get(task_id.partition(":")[0])

@@ -22,6 +22,11 @@ def is_unclear(loop: Loop) -> bool:
     return bool(loop.shape and (low or loop.shape == "blocked"))
 
 
+def clarify_key(loop: Loop) -> str:
+    """The name of the question what an unclear goal means."""
+    return "clarify:%d" % loop.scored
+
+
 def check_stage(loop: Loop, event: dict[str, Any]) -> None:
     wanted = STAGES.index(event["data"]["stage"])
     reached = STAGES.index(loop.stage) if loop.stage else -1
@@ -44,9 +49,10 @@ def fact_stage(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def check_score(loop: Loop, event: dict[str, Any]) -> None:
-    """A shape that asks less often is a human's to give, once there is one."""
+    """A shape that asks less often is a human's to give, unless they have made the goal clearer."""
     shape = event["data"].get("shape")
-    if loop.shape and shape and SHAPES.index(shape) < SHAPES.index(loop.shape):
+    looser = loop.shape and shape and SHAPES.index(shape) < SHAPES.index(loop.shape)
+    if looser and clarify_key(loop) not in loop.decided:
         needs_human(loop, event, "loosen the shape of")
 
 

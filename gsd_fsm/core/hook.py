@@ -8,7 +8,7 @@ from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.decide import Seen, Verdict, answered_before, decide_stop, own_or_first
 from gsd_fsm.core.dialect import block_answer, context_answer, notice_answer
 from gsd_fsm.core.disk import getenv, join, system
-from gsd_fsm.core.errors import CannotWrite, NotFound
+from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
 from gsd_fsm.core.guards import has_budget
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.log import complain
@@ -70,9 +70,9 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     return answer
 
 
-def _append(journal: Journal, decide: Callable[[World, int], Iterable[Event]]) -> None:
-    trusted = journal.world.journal
-
+def _append(
+    journal: Journal, trusted: str, decide: Callable[[World, int], Iterable[Event]]
+) -> None:
     def allow(world: World) -> None:
         if world.journal != trusted:
             raise CannotWrite("the journal was replaced")
@@ -83,7 +83,9 @@ def _append(journal: Journal, decide: Callable[[World, int], Iterable[Event]]) -
 def _stop(journal: Journal, world: World, signal: Signal, disabled: str) -> dict[str, Any] | None:
     if own_or_first(world, signal) is None and answered_before(world, signal, now_ms()) is None:
         return None
+    trusted = world.journal
     verdict = Verdict()
+    listens = [True]
 
     def decide(world: World, now: int) -> Iterable[Event]:
         before = answered_before(world, signal, now)
@@ -96,9 +98,17 @@ def _stop(journal: Journal, world: World, signal: Signal, disabled: str) -> dict
             return ()
         seen = _look(journal.path, loop, signal)
         seen.disabled = disabled
+        seen.news = _news(loop, signal) if listens[0] else ()
         return decide_stop(loop, signal, seen, now, verdict)
 
-    _append(journal, decide)
+    try:
+        _append(journal, trusted, decide)
+    except (Refused, UsageError) as error:
+        # What the client tells must not be the way out of a loop.
+        complain(error, [journal.path])
+        listens[0] = False
+        verdict.blocks, verdict.text = False, ""
+        _append(journal, trusted, decide)
     if not verdict.text:
         return {}
     if verdict.blocks:
@@ -114,7 +124,6 @@ def _look(gsd: str, loop: Loop, signal: Signal) -> Seen:
         known = known if session == signal.session else None
         seen.tool = used_a_tool(signal.transcript, known, seen.transcript)
     seen.commit = head_commit(gsd)
-    seen.news = _news(loop, signal)
     return seen
 
 
@@ -133,6 +142,7 @@ def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] |
         return None
     if signal.event in TELLS_OF_THE_CLIENT and not (about.task_list or has_budget(about)):
         return {}
+    trusted = world.journal
     talk = Talk()
     seen = Seen(system.urandom(8).hex())
     seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
@@ -145,7 +155,7 @@ def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] |
             seen.news = _news(loop, signal)
         return decide_session(loop, signal, seen, now, talk)
 
-    _append(journal, decide)
+    _append(journal, trusted, decide)
     answer = context_answer(signal.client, signal.event, talk.context) if talk.context else {}
     if talk.notice:
         answer.update(notice_answer(signal.client, talk.notice))

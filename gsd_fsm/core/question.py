@@ -6,7 +6,7 @@ mode.
 
 from __future__ import annotations
 
-from gsd_fsm.core.goal import is_unclear
+from gsd_fsm.core.goal import clarify_key, is_unclear
 from gsd_fsm.core.loop import (
     current_wave,
     failed_tasks,
@@ -56,7 +56,7 @@ def _clarify(loop: Loop) -> Iterator[tuple[str, str]]:
         open_ = [name for name, points in loop.spec.items() if not points and name != "familiarity"]
         named = " (open: %s)" % ", ".join(open_) if open_ else ""
         yield (
-            "clarify:%d" % loop.scored,
+            clarify_key(loop),
             "The goal is not clear enough to begin: spec %s/10, fit %s%s. What should be achieved?"
             % (loop.spec_score, loop.fit_score, named),
         )

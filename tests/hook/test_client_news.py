@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gsd_fsm.core.entry import reply as answer_of
 from tests.hook.rig import Agent, start
 
 LATER = "2999-01-01T00:00:00.000Z"
@@ -130,6 +131,23 @@ def test_damaged_figures_are_passed_over(agent: Agent, row: bytes) -> None:
     agent.transcript.write_bytes(row)
     agent.blocked()
     assert agent.here.status()["spent_usd"] == 0
+
+
+def test_news_that_the_journal_refuses_are_no_way_out_of_the_loop(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(agent, "goal", "g", "--max-tokens", "9")
+    before = agent.here.journal.read_bytes()
+
+    def absurd(_loop: object, _signal: object) -> list[tuple[str, dict[str, Any]]]:
+        return [("task", {"task": "x", "status": "complete"})]
+
+    monkeypatch.setattr("gsd_fsm.core.client.client_news", absurd)
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(agent.here.root))
+    answer = answer_of(json.dumps(agent.stop_signal()), "one")
+    assert "Continuing goal loop" in json.dumps(answer)
+    assert [event["type"] for event in agent.new(before)] == ["iteration"]
+    assert "cannot become complete" in (agent.here.gsd / "hook.log").read_text()
 
 
 # the client's list of tasks
