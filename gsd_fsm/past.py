@@ -71,7 +71,7 @@ class Past:
     def end(self, kind: str, name: str, words: str, *, mended: bool, remedy: str = "") -> None:
         """Whatever went wrong with this has ended so."""
         for failure in self.open.pop((kind, name), ()):
-            why = failure.remedy or remedy
+            why = (failure.remedy or remedy) if mended else ""  # what did not help is no remedy
             failure.ended = f"{words}: {why}" if why else words
             failure.mended = mended
 

@@ -146,7 +146,7 @@ def test_what_was_not_mended_says_how_it_was_left(
     told: Told, events: list[tuple[str, dict[str, Any]]], ended: str
 ) -> None:
     told.start("lp-a", "Parser", "execute", limits={"max_retries": 1})
-    told.fail("lp-a", "T1", "e")
+    told.fail("lp-a", "T1", "e", fix="did not help")
     for kind, data in events:
         told("lp-a", kind, **data)
     assert told.only("parser").ended == ended

@@ -99,7 +99,8 @@ def shape_work(start: Path, name: str) -> tuple[dict[str, Any], list[str]]:
     proofs = [f"{spec['name']} ({spec['check']})" for spec in wanted if "check" in spec]
     checks = f", checked: {', '.join(proofs)}" if proofs else ""
     many = "criterion" if len(wanted) == 1 else "criteria"
-    return work, [f"{name}: {len(wanted)} {many}{checks}.", *shape.notes]
+    told = [f"{name}: {len(wanted)} {many}{checks}", *shape.notes]
+    return work, [note.rstrip(".") + "." for note in told]
 
 
 def _add_shape(data: dict[str, Any], start: Path, name: str) -> list[str]:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.cli.conftest import A, B
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here
@@ -13,37 +16,156 @@ GOAL = "Parser of dates"
 @pytest.fixture
 def learnt(here: Here) -> Here:
     """A project in which three things went wrong with dates, and one with something else."""
-    here.start("execute", "Dates", "--task", "T1", "--task", "T2", "--task", "T3", "--task", "T4")
+    here.start("execute", "Calendar", *(f"--task=T{number}" for number in range(1, 5)))
     for number, error in enumerate(("bad date", "wrong dates", "no date", "colour"), 1):
-        here.ok("fail", f"T{number}", "--error", error)
+        here.ok("fail", f"T{number}", "--error", error, "--fix", f"remedy {number}")
         here.ok("task", f"T{number}", "running")
-        here.ok("task", f"T{number}", "complete", "--summary", f"mended {number}")
+        here.ok("task", f"T{number}", "complete")
     here.ok("complete")
     return here
+
+
+def text(number: int, error: str, loop: str) -> str:
+    ended = f"task T{number} completed after retry 1: remedy {number}"
+    return f'"{error}" (loop {loop}): ended by {ended}'
 
 
 def notes(here: Here) -> list[Any]:
     return [line["data"] for line in here.lines() if line["type"] == "note"]
 
 
-def lessons(here: Here, *args: str) -> list[tuple[int, str]]:
+def listed(here: Here, *args: str) -> dict[int, str]:
     found = here.ok("recall", *args, "--json").json["lessons"]
-    return [(lesson["number"], lesson["error"]) for lesson in found]
+    return {lesson["number"]: lesson["error"] for lesson in found}
 
 
 def test_lessons_are_listed_with_numbers_and_nothing_is_recorded(learnt: Here) -> None:
+    old = learnt.status()["loop"]
     loop = learnt.start("goal", GOAL)
     before = learnt.journal.read_bytes()
     answer = learnt.ok("recall", "--json").json
     assert list(answer) == ["lessons", "recalled", "dismissed"]
     assert (answer["recalled"], answer["dismissed"]) == ([], [])
-    first = answer["lessons"][0]
-    assert list(first) == ["number", "loop", "error", "ended", "text"]
-    assert (first["number"], first["error"]) == (1, "colour")
-    words = learnt.ok("recall").out.splitlines()
-    assert words[0] == f" 1  {first['text']}"
-    assert words[-1] == (
-        f"To keep one in mind: gsd-fsm --loop {loop} recall --accept N; "
-        f"to drop it: gsd-fsm --loop {loop} recall --dismiss N"
-    )
+    assert answer["lessons"][0] == {
+        "number": 1,
+        "loop": old,
+        "error": "no date",
+        "ended": "task T3 completed after retry 1: remedy 3",
+        "text": text(3, "no date", old),
+    }
+    run = f"gsd-fsm --loop {loop} recall"
+    assert learnt.ok("recall").out.splitlines() == [
+        f" 1  {text(3, 'no date', old)}",
+        f" 2  {text(2, 'wrong dates', old)}",
+        f" 3  {text(1, 'bad date', old)}",
+        f"To keep one in mind: {run} --accept N; to drop it: {run} --dismiss N",
+    ]
     assert learnt.journal.read_bytes() == before
+
+
+def test_each_decision_is_a_note_and_the_other_lessons_keep_their_numbers(learnt: Here) -> None:
+    old = learnt.status()["loop"]
+    loop = learnt.start("goal", GOAL)
+    answer = learnt.ok("recall", "--accept", "2", "--json").json
+    accepted = text(2, "wrong dates", old)
+    assert list(answer) == ["loop", "seq", "status", "head", "recalled", "dismissed"]
+    assert (answer["loop"], answer["recalled"], answer["dismissed"]) == (loop, [accepted], [])
+    assert listed(learnt) == {1: "no date", 3: "bad date"}
+    assert learnt.ok("recall", "--dismiss", "3").out.startswith("Accepted: none. Dismissed: 3.")
+    assert notes(learnt) == [
+        {"kind": "recall", "text": accepted, "source": old},
+        {"kind": "recall", "text": text(1, "bad date", old), "source": old, "dismissed": True},
+    ]
+    assert listed(learnt) == {1: "no date"}
+
+
+@pytest.mark.parametrize(
+    ("args", "accepted", "dismissed"),
+    [
+        (("--accept", "1", "3", "--dismiss", "2"), 2, 1),
+        (("--accept=1", "3"), 2, 0),
+        (("--accept", "1,3", "--dismiss=2"), 2, 1),
+        (("--accept", "1", "--accept", "1"), 1, 0),
+        (("--accept", "all"), 3, 0),
+        (("--dismiss", "all"), 0, 3),
+    ],
+)
+def test_several_are_decided_at_once(
+    learnt: Here, args: tuple[str, ...], accepted: int, dismissed: int
+) -> None:
+    learnt.start("goal", GOAL)
+    answer = learnt.ok("recall", *args, "--json").json
+    assert (len(answer["recalled"]), len(answer["dismissed"])) == (accepted, dismissed)
+    assert len(notes(learnt)) == accepted + dismissed
+
+
+def test_all_means_what_is_left_even_if_that_is_nothing(learnt: Here) -> None:
+    learnt.start("goal", GOAL)
+    learnt.ok("recall", "--dismiss", "1")
+    learnt.ok("recall", "--accept", "all")
+    before = learnt.journal.read_bytes()
+    learnt.ok("recall", "--accept", "all")
+    assert learnt.journal.read_bytes() == before
+    assert learnt.ok("recall").out == "Decided already: 3 lessons.\n"
+    assert [note.get("dismissed", False) for note in notes(learnt)] == [True, False, False]
+
+
+def test_what_cannot_be_decided_is_refused(learnt: Here) -> None:
+    learnt.start("goal", GOAL)
+    assert "there is no lesson 4" in learnt.refused(2, "recall", "--accept", "4").err
+    assert "there is no lesson 0" in learnt.refused(2, "recall", "--accept", "0").err
+    assert "there is no lesson x" in learnt.refused(2, "recall", "--dismiss", "x").err
+    assert "there is no lesson" in learnt.refused(2, "recall", "--accept", "9" * 5_000).err
+    both = learnt.refused(2, "recall", "--accept", "1", "2", "--dismiss", "all").err
+    assert "lesson 1, 2 is both accepted and dismissed" in both
+    learnt.ok("recall", "--accept", "1")
+    assert "lesson 1 is decided already" in learnt.refused(4, "recall", "--dismiss", "1").err
+
+
+def test_another_goal_can_be_asked_for_and_is_named_in_the_command(learnt: Here) -> None:
+    loop = learnt.start("goal", GOAL)
+    assert listed(learnt, "new colours") == {1: "colour"}
+    run = f"gsd-fsm --loop {loop} recall 'new colours'"
+    assert f"{run} --accept N" in learnt.ok("recall", "new colours").out
+    learnt.ok("recall", "new colours", "--accept", "1")
+    assert listed(learnt, "new colours") == {}
+    assert listed(learnt) == {1: "no date", 2: "wrong dates", 3: "bad date"}
+    none = learnt.ok("recall", "something else")
+    assert none.out == "No failure of an earlier loop bears on this goal.\n"
+
+
+def test_without_a_live_loop_one_can_look_but_not_decide(learnt: Here) -> None:
+    assert listed(learnt, GOAL) == {1: "no date", 2: "wrong dates", 3: "bad date"}
+    assert "gsd-fsm start goal --help" in learnt.ok("recall", GOAL).out
+    assert "no live loop" in learnt.refused(3, "recall").err
+    assert "no live loop" in learnt.refused(3, "recall", GOAL, "--accept", "1").err
+
+
+def test_a_loop_without_a_goal_needs_one(learnt: Here) -> None:
+    learnt.start("execute", "--task", "T1")
+    assert "gsd-fsm recall GOAL" in learnt.refused(2, "recall").err
+
+
+def test_the_failures_of_the_loop_itself_are_no_lessons(learnt: Here) -> None:
+    learnt.start("goal", GOAL)
+    learnt.ok("fail", "--error", "dates of this very loop")
+    assert "dates of this very loop" not in listed(learnt).values()
+
+
+def test_each_loop_decides_for_itself(learnt: Here) -> None:
+    first = learnt.start("goal", GOAL, env=A)
+    second = learnt.start("goal", GOAL, env=B)
+    learnt.ok("recall", "--accept", "all", env=A)
+    assert listed(learnt, "--loop", first) == {}
+    assert len(listed(learnt, "--loop", second)) == 3
+    assert "which loop?" in learnt.refused(2, "recall").err
+    learnt.ok("--loop", second, "recall", "--dismiss", "2")
+    assert {line["loop"] for line in learnt.lines() if line["type"] == "note"} == {first, second}
+
+
+def test_a_journal_of_somebody_else_does_not_talk(learnt: Here) -> None:
+    learnt.start("goal", GOAL)
+    shutil.copytree(learnt.root, learnt.root.parent / "clone")
+    answer = learnt.run("--project", "../clone", "recall", "--json")
+    assert (answer.code, "date" in answer.out) == (6, False)
+    assert "not trusted" in answer.json["error"]
