@@ -141,6 +141,7 @@ def test_the_work_goes_on_with_the_wave_and_the_task_that_are_due(agent: Agent) 
     start(agent, "goal", "Add validation", *TASKS)
     up_to(agent, "executing")
     do(agent, "task A running", "task A complete")
+    assert "Review it lightly (idiom, cleanliness, fit to the goal)" in agent.starts("resume")
     do(agent, "review light --wave 1 --score 8 --issues 2 --blockers 0", "task B running")
     lines = taken_over(agent)
     assert "Progress: 1/2 tasks | Wave: 2 | Iteration: 0 of 20" in lines

@@ -54,6 +54,14 @@ def test_the_command_of_the_plugin_asks_for_loop_iterations_and_budget() -> None
         assert len(lines) == 1, choices
 
 
+def test_the_command_of_the_plugin_names_each_stage_and_who_reviews() -> None:
+    asks = plugin.contents("python3")["commands/loop.md"].decode()
+    for stage in ("shape", "decompose", "executing", "review"):
+        assert f"- **{stage}**: " in asks
+    for words in ("gsd-fsm stage intent", "three experts who did not write it", "every must-not"):
+        assert words in asks
+
+
 def test_every_answer_to_these_questions_is_an_option_and_is_kept(here: Here) -> None:
     for most in ("10", "25", "50", "0"):
         here.start("goal", "g", "--max-iterations", most, "--session-only", "--fresh")
