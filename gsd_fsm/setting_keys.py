@@ -148,7 +148,12 @@ KEYS: tuple[Key, ...] = (
     Key("checkpoints", True, "Whether the engine tags commits that one can go back to.", _SWITCH),
     Key("counsel", None, "What an agent is told after a failed verification.", _TEXT),
     Key("views", (), "What shows a goal loop to people and other programs.", _VIEWS),
-    Key("task_list", None, "The client's task list that a goal mirrors; auto: its own.", _TEXT),
+    Key(
+        "task_list",
+        None,
+        "The client's task list that a goal mirrors: its id, auto or none; absent: one with a name.",
+        _TEXT,
+    ),
     Key("max_tokens", None, "Tokens a loop may use; absent means no limit.", _COUNT),
     Key("state_md", True, "Whether the state is also kept in a file for people to read.", _SWITCH),
 )

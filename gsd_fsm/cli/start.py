@@ -84,7 +84,9 @@ from gsd_fsm.texts import read_text, whole
     "--shape-file", metavar="FILE", help="Read criteria, must-nots and checks from a SHAPE.md."
 )
 @click.option(
-    "--task-list", metavar="ID", help="Mirror this task list of the client; auto: its own."
+    "--task-list",
+    metavar="ID",
+    help="Mirror this task list of the client; auto: the session's own; none: not even a named one.",
 )
 @click.option("--session-only", is_flag=True, help="Cancel the loop when its session ends.")
 @click.option("--fresh", is_flag=True, help="Cancel the live loop that stands in the way.")

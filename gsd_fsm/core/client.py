@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.disk import READ, close, getenv, read_at, system
 from gsd_fsm.core.guards import has_budget
+from gsd_fsm.core.loop import TASK_LIST, mirrored_list
 from gsd_fsm.core.meter import read_spending
 from gsd_fsm.core.task_list import completed, created, list_directory, mirror, read_tasks
 
@@ -28,8 +29,9 @@ def client_news(loop: Loop, signal: Signal) -> News:
         path = signal.agent_transcript if agent else signal.transcript
         if source and path:
             yield from _spending(loop, source, path)
-    if loop.task_list and not agent:
-        yield from _list_news(loop, signal)
+    name = mirrored_list(loop, getenv(TASK_LIST))
+    if name and not agent:
+        yield from _list_news(loop, signal, name)
 
 
 def _spending(loop: Loop, source: str, path: str) -> News:
@@ -67,20 +69,16 @@ def _begins_after(path: str, moment: str) -> bool:
     return bool(first) and first >= moment
 
 
-def _list_news(loop: Loop, signal: Signal) -> News:
+def _list_news(loop: Loop, signal: Signal, name: str) -> News:
+    directory = list_directory(name, signal.session, getenv)
     if signal.event in ("TaskCreated", "TaskCompleted"):
-        if _is_mirrored(loop, signal):
+        # The client tells of its own list, which may be another.
+        if directory and directory == list_directory("auto", signal.session, getenv):
             change = created if signal.event == "TaskCreated" else completed
             for data in change(loop, signal.task, signal.subject):
                 yield "task", data
         return
-    directory = list_directory(loop.task_list, signal.session, getenv)
-    tasks = read_tasks(directory, loop.id, loop.task_list) if directory else None
+    list_id = getenv(TASK_LIST) if name == "auto" else name
+    tasks = read_tasks(directory, loop.id, list_id) if directory else None
     for data in mirror(loop, tasks):
         yield "task", data
-
-
-def _is_mirrored(loop: Loop, signal: Signal) -> bool:
-    """Whether the list that the calling client writes to is the one that this loop mirrors."""
-    theirs = list_directory("auto", signal.session, getenv)
-    return bool(theirs) and theirs == list_directory(loop.task_list, signal.session, getenv)

@@ -12,6 +12,7 @@ from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
 from gsd_fsm.core.guards import has_budget
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.log import complain
+from gsd_fsm.core.loop import TASK_LIST, mirrored_list
 from gsd_fsm.core.places import exists, is_known_place, is_registered
 from gsd_fsm.core.repeats import may_repeat
 from gsd_fsm.core.sessions import TELLS_OF_THE_CLIENT, Talk, concerned, decide_session
@@ -127,9 +128,13 @@ def _look(gsd: str, loop: Loop, signal: Signal) -> Seen:
     return seen
 
 
+def _listens(loop: Loop) -> bool:
+    return has_budget(loop) or bool(mirrored_list(loop, getenv(TASK_LIST)))
+
+
 def _news(loop: Loop, signal: Signal) -> Iterable[tuple[str, dict[str, Any]]]:
     """What the client itself tells of this loop, where the loop wants to know it."""
-    if not loop.task_list and not has_budget(loop):
+    if not _listens(loop):
         return ()
     from gsd_fsm.core.client import client_news
 
@@ -140,7 +145,7 @@ def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] |
     about = concerned(world, signal)
     if about is None:
         return None
-    if signal.event in TELLS_OF_THE_CLIENT and not (about.task_list or has_budget(about)):
+    if signal.event in TELLS_OF_THE_CLIENT and not _listens(about):
         return {}
     trusted = world.journal
     talk = Talk()

@@ -10,6 +10,8 @@ MAX_HISTORY = 200
 MAX_ERRORS = 3
 REPEATED_LIMIT = 3
 OSCILLATION_LIMIT = 2
+# The name that a user has given to the list of tasks of their client.
+TASK_LIST = "CLAUDE_CODE_TASK_LIST_ID"
 
 # Every field with its first value. Lists and dicts are copied for each loop.
 FIELDS: tuple[tuple[str, Any], ...] = (
@@ -99,6 +101,16 @@ def work_of_its_own(task: dict[str, Any]) -> bool:
 def open_work(loop: Loop) -> list[str]:
     """The open tasks at which somebody can work."""
     return [name for name in open_tasks(loop) if work_of_its_own(loop.tasks[name])]
+
+
+def mirrored_list(loop: Loop, named: str) -> str:
+    """The client's list of tasks that this loop mirrors, "" for none.
+
+    `named`: the name that the user has given to the list of their client.
+    """
+    if loop.task_list:
+        return "" if loop.task_list == "none" else str(loop.task_list)
+    return "auto" if named and loop.kind == "goal" else ""
 
 
 def failed_tasks(loop: Loop) -> list[str]:

@@ -133,9 +133,8 @@ def conditions(loop: Loop, tree: str | None = None) -> list[tuple[str, str]]:
             words = "only %d of the %d tasks of the plan are recorded" % (len(loop.tasks), most)
             wants.append(("tasks", words))
         return wants
-    if loop.task_list:
-        theirs = [name for name in open_tasks(loop) if loop.tasks[name]["mirrored"]]
-        wants += [_open_task(loop, name) for name in theirs]
+    theirs = [name for name in open_tasks(loop) if loop.tasks[name]["mirrored"]]
+    wants += [_open_task(loop, name) for name in theirs]
     if loop.kind == "verify":
         wants += [("gap:" + gap_id, "gap %s is open" % gap_id) for gap_id in open_gaps(loop)]
         if not loop.verified:

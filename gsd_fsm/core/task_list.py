@@ -16,6 +16,7 @@ from gsd_fsm.core.disk import (
     system,
 )
 from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.loop import TASK_LIST
 from gsd_fsm.core.places import home
 from gsd_fsm.core.redact import redact
 from gsd_fsm.core.sanitize import clean
@@ -59,7 +60,7 @@ class ClientTask:
 
 def list_directory(name: str, session: str, env: Callable[[str], str]) -> str:
     """Where the client keeps the list of this name, "auto" for the session's own; "" for none."""
-    wanted = (env("CLAUDE_CODE_TASK_LIST_ID") or session) if name == "auto" else name
+    wanted = (env(TASK_LIST) or session) if name == "auto" else name
     base = env("CLAUDE_CONFIG_DIR") or (join(home(), ".claude") if home() else "")
     return join(join(base, "tasks"), _list_name(wanted)) if wanted and base else ""
 

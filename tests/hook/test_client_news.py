@@ -245,6 +245,20 @@ def test_tasks_of_a_list_that_is_not_mirrored_are_not_journalled(agent: Agent) -
     assert [event["type"] for event in agent.new(before)] == ["task"]
 
 
+def test_a_list_that_the_user_has_named_is_mirrored_by_itself_unless_it_is_not_wanted(
+    agent: Agent,
+) -> None:
+    named = {"CLAUDE_CODE_TASK_LIST_ID": "my loop"}
+    put("1", "pending")
+    start(agent, "goal", "g")
+    agent.here.ok("exit-signal", env=agent.shell)
+    assert "task 1 is pending" in agent.blocked(env=named)
+    agent.here.ok("cancel")
+    start(agent, "goal", "g", "--task-list", "none")
+    agent.here.ok("exit-signal", env=agent.shell)
+    assert "completed" in agent.allowed(env=named)
+
+
 def test_a_number_that_the_loop_has_already_is_told_apart(agent: Agent) -> None:
     start(agent, "goal", "g", "--task-list", "my-loop", "--task", "1:ours")
     put("1", "pending")
