@@ -46,7 +46,7 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
         ),
         ("stage", _some(view["stage"])),
         ("score", _score(view)),
-        ("spent", _money(view, loop)),
+        ("spent", spent_words(loop)),
         ("owner", display(view["owner"] or "no session yet")),
         ("question", display(" ".join((loop.question or "").split()))),
         ("answer", display(" ".join((loop.answer or "").split()))),
@@ -82,12 +82,12 @@ def _score(view: dict[str, Any]) -> str:
     return f"spec {view['spec_score']}/10, fit {_some(view['fit_score'])}: {view['shape']}"
 
 
-def _money(view: dict[str, Any], loop: Loop) -> str:
+def spent_words(loop: Loop) -> str:
+    """Money and tokens as far as they are known, and of how much."""
     parts = []
-    if view["spent_usd"] or view["budget_usd"]:
-        of = f" of {view['budget_usd']:.2f}" if view["budget_usd"] else ""
-        parts.append(f"{view['spent_usd']:.2f}{of} USD")
-    most = loop.limits.get("max_tokens")
+    budget, most = loop.limits.get("budget_usd"), loop.limits.get("max_tokens")
+    if loop.spent_usd or budget:
+        parts.append(f"{loop.spent_usd:.2f}{f' of {budget:.2f}' if budget else ''} USD")
     if loop.spent_tokens or most:
         parts.append(f"{loop.spent_tokens}{f' of {most}' if most else ''} tokens")
     return ", ".join(parts)

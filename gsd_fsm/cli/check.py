@@ -87,7 +87,8 @@ def _wanted(loop: Loop, names: tuple[str, ...]) -> dict[str, str]:
     found = {name: command for name, command in wanted.items() if command is not None}
     if not found:
         raise UsageError(
-            f"loop {loop.id} has no checks; they are given at its start", "gsd-fsm criterion ID met"
+            f"loop {loop.id} has no checks; 'start' and a SHAPE.md give them",
+            "gsd-fsm criterion ID met",
         )
     return found
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import Call, Event, require_trust, verb
-from gsd_fsm.cli.review import new_task_data
 from gsd_fsm.cli.voice import say
 from gsd_fsm.core.announce import closing_report
 from gsd_fsm.core.errors import CannotWrite, Refused
@@ -18,6 +17,7 @@ from gsd_fsm.core.loop import Loop, is_planned, open_tasks
 from gsd_fsm.core.proof import check_complete, conditions, has_tree, stale
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.core.table import ACTIVE
+from gsd_fsm.gate_tasks import gate_task
 
 if TYPE_CHECKING:
     from gsd_fsm.cli.phase_end import PhaseEnd
@@ -78,7 +78,7 @@ def _gate_tasks(loop: Loop, wanted: list[tuple[str, str]]) -> Iterator[dict[str,
     for key, words in wanted:
         known = [name for name in open_tasks(loop) if loop.tasks[name]["condition"] == key]
         if not known and not key.startswith("task:"):
-            yield new_task_data(loop, "F", words, key)
+            yield gate_task(loop.tasks, "F", words, key)
 
 
 def _as_tasks(loop: Loop) -> str:

@@ -19,6 +19,7 @@ from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import MODES
 from gsd_fsm.core.question import may_decline
+from gsd_fsm.render import spent_words
 from gsd_fsm.texts import keep, read_text
 
 
@@ -41,9 +42,7 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
         yield from spends(loop, now, call.event("spend", loop, data), call.pause)
 
     journal, loop = call.append(build)
-    limit = loop.limits.get("budget_usd")
-    of = f" of {limit:.2f}" if limit else ""
-    call.acknowledge(journal, loop, f"{loop.spent_usd:.2f}{of} USD spent.")
+    call.acknowledge(journal, loop, f"{spent_words(loop)} spent.")
 
 
 @click.command()

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shlex
+from pathlib import Path
 
 from gsd_fsm.cli.call import MANY, Call, Event
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.codec import encode_event
-from gsd_fsm.core.errors import NotFound, Refused, UsageError
+from gsd_fsm.core.errors import GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import JOURNAL_NAME, Journal, create_journal
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.places import find_gsd, make_gsd, new_gsd, register
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
+
+
+# Where other tools keep a loop that may still run.
+_OTHERS = (".loop/workflow-state.json", ".loop/state.json", ".claude/ralph-loop.local.md")
+
+
+def others_running(project: Path) -> list[str]:
+    """What to say of loops of other tools that are left here, so that nobody runs both."""
+    notes = []
+    for name in _OTHERS:
+        if (project / name).is_file():
+            from gsd_fsm.imports.load import load_loop
+
+            with contextlib.suppress(GsdError):
+                load_loop(project / name, name)
+                notes.append(f"{name} keeps a running loop: 'gsd-fsm import {name}' takes it over.")
+    return notes
 
 
 def new_id(prefix: str, length: int) -> str:

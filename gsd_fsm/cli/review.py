@@ -11,6 +11,7 @@ from gsd_fsm.cli.call import COUNT, Amount, Call, Event, verb
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop, open_tasks
+from gsd_fsm.gate_tasks import blocker_titles, gate_task
 from gsd_fsm.texts import keep, whole
 
 SEVERITIES = ("BLOCKER", "WARNING", "SUGGESTION")
@@ -87,22 +88,8 @@ def _blocker_tasks(
     loop: Loop, blockers: int, found: list[tuple[str, str]]
 ) -> Iterator[dict[str, Any]]:
     """A task for each blocker that has none yet."""
-    known = [
-        loop.tasks[name]["title"]
-        for name in open_tasks(loop)
-        if loop.tasks[name]["condition"] == "blocker"
-    ]
-    titles = [text for severity, text in found if severity == BLOCKER and text not in known]
-    unnamed = max(0, blockers - len(titles) - len(known))
-    titles += [f"Resolve a blocker of the thorough review ({blockers} in all)"] * unnamed
-    for title in titles:
-        yield new_task_data(loop, "B", title, "blocker")
-
-
-def new_task_data(loop: Loop, prefix: str, title: str, condition: str) -> dict[str, Any]:
-    """A task under the next free number of this prefix."""
-    number = 1
-    while f"{prefix}{number}" in loop.tasks:
-        number += 1
-    name = f"{prefix}{number}"
-    return {"task": name, "status": "pending", "title": title, "condition": condition}
+    tasks = [loop.tasks[name] for name in open_tasks(loop)]
+    known = [task["title"] for task in tasks if task["condition"] == "blocker"]
+    named = [text for severity, text in found if severity == BLOCKER]
+    for title in blocker_titles(named, blockers, known):
+        yield gate_task(loop.tasks, "B", title, "blocker")

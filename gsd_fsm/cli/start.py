@@ -17,6 +17,7 @@ from gsd_fsm.cli.new_loop import (
     locate,
     make_journal,
     new_id,
+    others_running,
     owner_words,
     require_fit,
     require_on,
@@ -119,7 +120,7 @@ def start(
     tasks = len(data.get("tasks", ())) if begin.plan is None else len(begin.plan.tasks)
     data.update(limits_of(found, options, tasks if kind == "execute" else 0))
     if kind == "goal":
-        begin.notes += take_ways(data, found, options, start)
+        begin.notes += take_ways(data, found, options, start) + others_running(Path(gsd).parent)
     loop_id = new_id("lp", 6)
     event = {**call.event("start", None, data), "loop": loop_id}
     require_fit(event)

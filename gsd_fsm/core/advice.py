@@ -115,11 +115,11 @@ def _blockers(loop: Loop, run: str) -> Advice | None:
     review = loop.reviews.get("thorough")
     if review is None or review["passed"] or loop.status != "fixing":
         return None
-    if any(loop.tasks[name]["condition"] == "blocker" for name in open_tasks(loop)):
+    known = [task for task in loop.tasks.values() if task["condition"] == "blocker"]
+    if any(task["status"] not in ("complete", "skipped") for task in known):
         return None
-    found = review["blockers_remaining"]
-    what = "the %d blockers that" % found if found else "what"
-    return "Fix %s the review found, then review again." % what, run + "review begun"
+    words = "What the review found is resolved" if known else "Fix what the review found"
+    return words + "; review it again.", run + "review begun"
 
 
 def _waves(loop: Loop, run: str) -> Advice | None:
@@ -151,10 +151,14 @@ def _tasks(loop: Loop, run: str) -> Advice | None:
             words = "Task %s needs a decision%s" % (_named(task), question)
             # A planned loop asks it again as it goes on.
             return words, run + ("resume" if is_planned(loop) else "task %s running" % task["id"])
-    for task in waiting:
-        if _can_start(loop, task):
-            return "Start task %s." % _named(task), run + "task %s running" % task["id"]
-    return None
+    free = [task for task in waiting if _can_start(loop, task)]
+    if not free:
+        return None
+    beside = ", ".join(task["id"] for task in free[1:_LISTED_TASKS])
+    words = "Start task %s." % _named(free[0])
+    if beside and any(task["wave"] for task in free):
+        words += " At the same time can be done: %s." % beside
+    return words, run + "task %s running" % free[0]["id"]
 
 
 def _can_start(loop: Loop, task: dict[str, Any]) -> bool:

@@ -90,7 +90,7 @@ def workflow_state(loop: Loop) -> dict[str, Any]:
     updated = loop.carried.get("updated") if is_untouched(loop) else None
     return {
         "version": 1,
-        "stage": "complete" if loop.status == "completed" else loop.stage or "executing",
+        "stage": _stage_of(loop),
         "task": loop.goal or "",
         "spec_score": loop.spec_score,
         "fit_score": loop.fit_score,
@@ -100,6 +100,13 @@ def workflow_state(loop: Loop) -> dict[str, Any]:
         "recall_surfaced": list(loop.recalled),
         "reviews": {name: dict(loop.reviews[name]) for name in sorted(loop.reviews, key=_in_order)},
     }
+
+
+def _stage_of(loop: Loop) -> str:
+    """The stage as others rely on it: complete is what has completed, and nothing before that."""
+    if loop.status == "completed":
+        return "complete"
+    return "review" if loop.stage == "complete" else loop.stage or "executing"
 
 
 def state(loop: Loop) -> dict[str, Any]:

@@ -55,21 +55,22 @@ def fact_criterion(loop: Loop, event: dict[str, Any]) -> None:
     if not data["met"]:
         loop.exit_signal = False
         loop.setbacks += "evidence" in data
-    loop.moved = True
-    _follow(loop)
-
-
-def _follow(loop: Loop) -> None:
-    """What comes of every new fact: setbacks may be over, conditions of the gate may hold."""
-    if loop.setbacks:
+    elif loop.setbacks:
         settle(loop)
-    if loop.gated:
-        wanted = {key for key, _ in conditions(loop, latest_tree(loop))}
-        if "review" in wanted:
-            wanted.add("blocker")  # only a passed review can tell that it is gone
-        for task in loop.tasks.values():
-            if task["condition"] and task["condition"] not in wanted and task["status"] in _OPEN:
-                task["status"] = "complete"
+    loop.moved = True
+    _settle_gate(loop)
+
+
+def _settle_gate(loop: Loop) -> None:
+    """Complete the tasks whose condition of the gate holds by now."""
+    if not loop.gated:
+        return
+    wanted = {key for key, _ in conditions(loop, latest_tree(loop))}
+    if "review" in wanted:
+        wanted.add("blocker")  # only a passed review can tell that it is gone
+    for task in loop.tasks.values():
+        if task["condition"] and task["condition"] not in wanted and task["status"] in _OPEN:
+            task["status"] = "complete"
 
 
 def fact_verified(loop: Loop, event: dict[str, Any]) -> None:
@@ -90,7 +91,7 @@ def check_exit(loop: Loop, event: dict[str, Any]) -> None:
 
 def fact_exit(loop: Loop, event: dict[str, Any]) -> None:
     loop.exit_signal = True
-    _follow(loop)
+    _settle_gate(loop)
 
 
 def fact_review(loop: Loop, event: dict[str, Any]) -> None:
@@ -106,8 +107,11 @@ def fact_review(loop: Loop, event: dict[str, Any]) -> None:
     for name in ("score", "issues"):
         if name in data:
             loop.reviews["thorough"][name] = data[name]
-    loop.setbacks += action == "failed"
-    _follow(loop)
+    if action == "failed":
+        loop.setbacks += 1
+    elif action == "passed" and loop.setbacks:
+        settle(loop)
+    _settle_gate(loop)
 
 
 def check_review_passed(loop: Loop, event: dict[str, Any]) -> None:

@@ -140,4 +140,11 @@ def _wave(loop: Loop) -> Iterator[tuple[str, str]]:
 
 def review_words(review: dict[str, Any]) -> str:
     """What a review came to, in a few words."""
-    return ", ".join("%s %s" % (name, review[name]) for name in review) or "done"
+    words = [
+        "%s %s" % (name, review[name]) for name in ("score", "issues", "blockers") if name in review
+    ]
+    if "passed" in review:
+        left = review["blockers_remaining"]
+        verdict = "passed" if review["passed"] else "not passed"
+        words.insert(0, verdict + (", blockers %d" % left if left else ""))
+    return ", ".join(words) or "done"

@@ -152,8 +152,8 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
         loop.repeats = 0
         loop.transient = 0
         loop.advanced = True
-    if loop.setbacks:
-        settle(loop)
+        if loop.setbacks:
+            settle(loop)
 
 
 def check_failure(loop: Loop, event: dict[str, Any]) -> None:
@@ -254,15 +254,15 @@ def _pause_reason(loop: Loop, data: dict[str, Any], code: str) -> str:
 
 
 def settle(loop: Loop) -> None:
-    """Forget the setbacks once nothing fails any more."""
+    """Forget the setbacks once all that has failed has succeeded."""
     review = loop.reviews.get("thorough")
+    failing = [task for task in loop.tasks.values() if task["errors"]]
     refuted = [
         criterion
         for criterion in loop.criteria.values()
         if not criterion["met"] and criterion["evidence"] and criterion["evidence"]["exit_code"]
     ]
-    failed_review = review is not None and not review["passed"] and loop.status == "fixing"
-    if not (loop.failed or refuted or failed_review):
+    if not failing and not refuted and (review is None or review["passed"]):
         loop.setbacks = 0
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from gsd_fsm.core.flow import MAX_TALK
 from gsd_fsm.core.payloads import SHAPES, STAGES
+from gsd_fsm.gate_tasks import blocker_titles, gate_task
 from gsd_fsm.imports.findings import Findings
 from gsd_fsm.imports.members import Members
 from gsd_fsm.imports.old_loop import EventData, OldLoop
@@ -96,7 +97,16 @@ def _thorough(review: Members, findings: Findings) -> list[EventData]:
     if not passed and not blockers:
         return [begun]
     action = "passed" if passed else "failed"
-    return [("review", {"action": "begun"}), ("review", {"action": action, **figures, **blockers})]
+    events = [
+        ("review", {"action": "begun"}),
+        ("review", {"action": action, **figures, **blockers}),
+    ]
+    taken: list[str] = []
+    for title in [] if passed else blocker_titles([], blockers["blockers"], []):
+        task = gate_task(taken, "B", title, "blocker")
+        taken.append(task["task"])
+        events.append(("task", task))
+    return events
 
 
 def _figures(review: Members) -> dict[str, Any]:

@@ -122,6 +122,13 @@ def test_blockers_that_are_only_counted_become_tasks_too(here: Here) -> None:
     assert list(tasks(here)) == ["B1", "B2"]
 
 
+def test_countless_blockers_become_no_countless_tasks(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("review", "begun")
+    here.ok("review", "failed", "--blockers", "1000000")
+    assert len(tasks(here)) == 20
+
+
 def test_a_blocker_that_is_found_again_is_the_task_that_it_was(here: Here) -> None:
     here.start("goal", "g")
     for texts in (("leaks",), ("leaks", "races")):

@@ -145,7 +145,7 @@ def test_a_failed_review_is_fixed_before_anything_is_declared_done() -> None:
     story("review", action="begun")
     story("review", action="failed", blockers=2)
     words, line = next_step(story.loop)
-    assert words == "Fix the 2 blockers that the review found, then review again."
+    assert words == "Fix what the review found; review it again."
     assert line == RUN + "review begun"
 
 

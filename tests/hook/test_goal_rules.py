@@ -252,6 +252,33 @@ def test_a_failed_verification_asks_for_another_approach_at_once(agent: Agent) -
     assert "Verification has failed 2 times." in agent.blocked()
 
 
+def test_counsel_is_asked_for_until_what_failed_has_succeeded(agent: Agent) -> None:
+    start(agent, "goal", "g", "--step", "one", "--step", "two")
+    fail(agent, "logic", "assert 1 == 2")
+    agent.here.ok("task", "S1", "running", env=agent.shell)
+    assert "Verification has failed once." in agent.blocked()
+    agent.here.ok("task", "S2", "running", env=agent.shell)
+    agent.here.ok("task", "S2", "complete", env=agent.shell)
+    fail(agent, "logic", "assert 1 == 3")
+    assert "Verification has failed 2 times." in agent.blocked()
+    agent.here.ok("task", "S1", "running", env=agent.shell)
+    agent.here.ok("task", "S1", "complete", env=agent.shell)
+    assert "Verification has failed" not in agent.blocked()
+
+
+def test_a_failed_review_asks_for_another_approach_until_one_has_passed(agent: Agent) -> None:
+    start(agent, "goal", "g")
+    agent.here.ok("review", "begun", env=agent.shell)
+    agent.here.ok("review", "failed", "--finding", "BLOCKER: leaks", env=agent.shell)
+    assert "Verification has failed once." in agent.blocked()
+    agent.here.ok("task", "B1", "running", env=agent.shell)
+    agent.here.ok("task", "B1", "complete", env=agent.shell)
+    assert "What the review found is resolved; review it again." in agent.blocked()
+    agent.here.ok("review", "begun", env=agent.shell)
+    agent.here.ok("review", "passed", env=agent.shell)
+    assert "Verification has failed" not in agent.blocked()
+
+
 def test_the_counsel_is_that_of_the_settings(agent: Agent) -> None:
     agent.here.gsd.mkdir()
     agent.here.gsd.joinpath("config.toml").write_text('counsel = "Ask the panel of experts."\n')
