@@ -45,6 +45,17 @@ def test_a_loop_of_each_format_is_imported_and_goes_on(here: Here, name: str) ->
     here.ok("fsck")
 
 
+@pytest.mark.parametrize("name", [name for name in FILES if name != ".gsd/STATE.md"])
+def test_whoever_starts_a_goal_is_told_of_a_loop_that_another_tool_still_runs(
+    here: Here, name: str
+) -> None:
+    put(here, name, FILES[name][1])
+    told = f"{name} keeps a running loop: 'gsd-fsm import {name}' takes it over."
+    assert here.ok("start", "goal", "g", "--json").json["notes"] == [told]
+    put(here, name, "{}")
+    assert here.ok("start", "goal", "g", "--fresh", "--json").json["notes"] == []
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_dry_run_shows_what_an_import_appends_and_writes_nothing(here: Here, name: str) -> None:
     form, content = FILES[name]
