@@ -31,7 +31,7 @@ MOST_ALIKE = 5
 _BLOCK = 1 << 20
 _LONG = 2_000
 _MARK = re.compile(
-    rb'"type":"(?:cancel|complete|criterion|failure|gap|pause|plan|resume|start|task)"'
+    rb'"type":"(?:cancel|complete|criterion|failure|gap|note|pause|plan|resume|start|task)"'
 )
 # Most events of a task only say that it runs.
 _TELLS = (b'"status":"complete"', b'"status":"skipped"', b'"title":"')
@@ -80,9 +80,10 @@ class Past:
             self.end(kind, name, words, mended=mended)
 
 
-def failures(journal_path: Path, but: str | None = None) -> list[list[Failure]]:
+def failures(journal_path: Path, but: str | None = None) -> tuple[list[list[Failure]], set[str]]:
     """The failures of all loops except `but`, those of the same error together, latest last.
 
+    And the lessons that were dismissed there: they are not given again.
     Whatever cannot be read is passed over: what is not known cannot be learnt from.
     """
     reader = _Reader(but)
@@ -91,7 +92,7 @@ def failures(journal_path: Path, but: str | None = None) -> list[list[Failure]]:
             reader.take(line)
     except (OSError, GsdError):
         pass  # a help, and no reason to stop for: whoever needs the journal will be told
-    return reader.finish()
+    return reader.finish(), reader.dismissed
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -142,6 +143,7 @@ class _Reader:
         self.loads = orjson.loads
         self.but = but
         self.pasts: dict[str, Past] = {}
+        self.dismissed: set[str] = set()
         self.alike: OrderedDict[str, list[Failure]] = OrderedDict()
 
     def take(self, line: bytes) -> None:
@@ -232,6 +234,10 @@ class _Reader:
             error = f"{description} ({file})" if file else description
             self._add("gap", gap, error, Failure(past, seq, error, _text(data, "kind")))
 
+    def note(self, _past: Past, _seq: int, data: Event) -> None:
+        if data.get("dismissed") is True:
+            self.dismissed.add(_text(data, "text"))
+
     def pause(self, past: Past, _seq: int, data: Event) -> None:
         past.paused = _text(data, "code")
 
@@ -255,6 +261,7 @@ _HAPPENINGS = {
     "task": _Reader.task,
     "criterion": _Reader.criterion,
     "gap": _Reader.gap,
+    "note": _Reader.note,
     "pause": _Reader.pause,
     "resume": _Reader.resume,
     "cancel": _Reader.cancel,

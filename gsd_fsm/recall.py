@@ -70,7 +70,7 @@ def lessons(
     wanted = words_in(goal)
     if not wanted:
         return []
-    known = failures(journal_path, before)
+    known, dismissed = failures(journal_path, before)
     common = _common({failure.past.goal for alike in known for failure in alike})
     found = []
     for alike in known:
@@ -80,7 +80,7 @@ def lessons(
             found.append((len(shared), last))
     found.sort(key=lambda scored: (-scored[0], not scored[1].mended, -scored[1].seq))
     told = {lesson.text: lesson for lesson in (_lesson(*scored) for scored in reversed(found))}
-    return list(reversed(told.values()))[:most]
+    return [lesson for lesson in reversed(told.values()) if lesson.text not in dismissed][:most]
 
 
 def words_in(text: str) -> set[str]:

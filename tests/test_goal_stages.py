@@ -243,7 +243,7 @@ def test_the_gate_sends_a_goal_back_to_its_review_until_that_has_passed(agent: A
     do(agent, "exit-signal")
     assert "the thorough review has not passed" in agent.here.run("complete").err
     lines = taken_over(agent)
-    assert "Next: A thorough review must pass." in lines
+    assert "Next: Review everything thoroughly, and against every must-not." in lines
     assert f"Run: gsd-fsm --loop {loop} review begun" in lines
 
 

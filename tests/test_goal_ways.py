@@ -225,8 +225,8 @@ def test_a_cancelled_goal_tells_what_is_done_and_what_remains_to_people_and_scri
         here.ok("task", "S1", "complete")
         answer = here.ok("cancel", *arguments)
     told = answer.json
-    assert (told["status"], told["tasks"]) == ("cancelled", {"total": 2, "remaining": ["S2"]})
-    assert told["criteria"] == {"total": 2, "remaining": ["b"]}
+    assert (told["status"], told["tasks"]) == ("cancelled", {"done": ["S1"], "remaining": ["S2"]})
+    assert told["criteria"] == {"done": ["a"], "remaining": ["b"]}
     state = json.loads(shown(here, "state.json"))
     assert (state["status"], state["completedSteps"]) == ("cancelled", ["one"])
     assert state["remainingSteps"] == ["two"]

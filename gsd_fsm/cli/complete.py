@@ -11,13 +11,14 @@ import click
 from gsd_fsm.cli.call import Call, Event, require_trust, verb
 from gsd_fsm.cli.voice import say
 from gsd_fsm.core.announce import closing_report
+from gsd_fsm.core.client import list_changes
 from gsd_fsm.core.errors import CannotWrite, Refused
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop, is_planned, open_tasks
 from gsd_fsm.core.proof import check_complete, conditions, has_tree, stale
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.core.table import ACTIVE
-from gsd_fsm.gate_tasks import gate_task
+from gsd_fsm.gate_tasks import blocker_titles, gate_task
 
 if TYPE_CHECKING:
     from gsd_fsm.cli.phase_end import PhaseEnd
@@ -45,6 +46,10 @@ def complete(call: Call) -> None:
             data = {"criterion": name, "met": False, "stale": True}
             yield call.event("criterion", loop, data, by="cli")
         if loop.kind == "goal" and loop.status in ACTIVE:
+            for data in list_changes(loop, loop.owner or call.caller.session or ""):
+                yield call.event("task", loop, data, by="cli")
+            for data in _missing_blockers(loop):
+                yield call.event("task", loop, data, by="cli")
             wanted = conditions(loop, tree)
             left.extend(words for _, words in wanted)
             for data in _gate_tasks(loop, wanted):
@@ -54,9 +59,11 @@ def complete(call: Call) -> None:
 
     journal, loop = call.append(build)
     if old:
+        why = (
+            f"the content changed after the checks of {', '.join(old)}, so their evidence is stale"
+        )
         raise Refused(
-            f"loop {loop.id} is {loop.status} and not done: the content changed after the checks of "
-            f"{', '.join(old)}, so their evidence is stale",
+            f"loop {loop.id} is {loop.status} and not done: {'; '.join([why, *left])}{_as_tasks(loop)}",
             f"gsd-fsm --loop {loop.id} check",
         )
     if left:
@@ -79,6 +86,15 @@ def _gate_tasks(loop: Loop, wanted: list[tuple[str, str]]) -> Iterator[dict[str,
         known = [name for name in open_tasks(loop) if loop.tasks[name]["condition"] == key]
         if not known and not key.startswith("task:"):
             yield gate_task(loop.tasks, "F", words, key)
+
+
+def _missing_blockers(loop: Loop) -> Iterator[dict[str, Any]]:
+    """The tasks of a failed review whose recording was interrupted."""
+    review = loop.reviews.get("thorough", {})
+    left = 0 if review.get("passed", True) else review["blockers_remaining"] or 0
+    known = [task["title"] for task in loop.tasks.values() if task["condition"] == "blocker"]
+    for title in blocker_titles([], left, known):
+        yield gate_task(loop.tasks, "B", title, "blocker")
 
 
 def _as_tasks(loop: Loop) -> str:

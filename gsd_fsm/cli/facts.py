@@ -13,6 +13,7 @@ from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
 from gsd_fsm.cli.planned import asks
 from gsd_fsm.cli.spending import spends
+from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
@@ -42,7 +43,8 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
         yield from spends(loop, now, call.event("spend", loop, data), call.pause)
 
     journal, loop = call.append(build)
-    call.acknowledge(journal, loop, f"{spent_words(loop)} spent.")
+    more = f" To go on: {next_step(loop)[1]}." if loop.status == "paused" else ""
+    call.acknowledge(journal, loop, f"{spent_words(loop)} spent.{more}")
 
 
 @click.command()

@@ -64,15 +64,20 @@ def cancel(call: Call, *, reason: str | None) -> None:
     """End a loop for good; what was done and what remains is reported."""
     data = {"reason": keep(reason, 2_000)} if reason else {}
     journal, loop = call.append(lambda loop, _world, _now: [call.event("cancel", loop, data)])
+    work = [name for name, task in loop.tasks.items() if work_of_its_own(task)]
     left = {
-        "tasks": (sum(map(work_of_its_own, loop.tasks.values())), open_work(loop)),
-        "gaps": (len(loop.gaps), open_gaps(loop)),
-        "criteria": (len(loop.criteria), unmet(loop)),
+        "tasks": (work, open_work(loop)),
+        "gaps": (list(loop.gaps), open_gaps(loop)),
+        "criteria": (list(loop.criteria), unmet(loop)),
+    }
+    facts = {
+        what: {"done": [name for name in names if name not in open_], "remaining": open_}
+        for what, (names, open_) in left.items()
     }
     report = "".join(
-        f" {what.capitalize()} done: {total - len(names)}; remaining: {', '.join(names) or 'none'}."
-        for what, (total, names) in left.items()
-        if total
+        f" {what.capitalize()} done: {', '.join(found['done']) or 'none'}; "
+        f"remaining: {', '.join(found['remaining']) or 'none'}."
+        for what, found in facts.items()
+        if found["done"] or found["remaining"]
     )
-    facts = {what: {"total": total, "remaining": names} for what, (total, names) in left.items()}
     call.acknowledge(journal, loop, f"Cancelled.{report}", **facts)

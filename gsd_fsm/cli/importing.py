@@ -30,6 +30,7 @@ from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop_views import is_untouched
 from gsd_fsm.core.places import is_registered
 from gsd_fsm.core.sanitize import clean, display
 from gsd_fsm.imports.load import load_loop
@@ -59,7 +60,8 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
     events = _events(old, name, gsd, trusted=not known or is_registered(known, gsd))
     loop_id = "ID" if dry_run else new_id("lp", 6)
     drafts = [{**call.event(kind, None, data), "loop": loop_id} for kind, data in events]
-    notes = [*old.notes, *_notes(_rehearse(drafts, loop_id), name)]
+    whole = _rehearse(drafts, loop_id)
+    notes = [*old.notes, *_notes(whole, name)]
     if dry_run:
         _show(call, old, events, notes)
         return
@@ -73,6 +75,11 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
         for cancel in cancellation(call, world, "import") if fresh else ():
             cancelled.append(cancel["loop"])
             yield cancel
+        for other in world.live():
+            if other.carried.get("file") == name and _was_interrupted(other, whole):
+                cancelled.append(other.id)
+                why = {"reason": "its import was interrupted"}
+                yield call.event("cancel", other, why, by="cli")
         _refuse_twin(world, name)
         yield from drafts
 
@@ -147,6 +154,13 @@ def _notes(loop: Loop, name: str) -> list[str]:
 def _shows(loop: Loop, name: str) -> bool:
     """Whether this file is a view of this loop."""
     return name == _STATE_MD or _VIEWS.get(name) in loop.views
+
+
+def _was_interrupted(loop: Loop, whole: Loop) -> bool:
+    """Whether this loop is only the beginning of the import that would make the whole one."""
+    facts = ("status", "stage", "spec_score", "fit_score", "shape", "reviews", "recalled", "gaps")
+    same = all(getattr(loop, name) == getattr(whole, name) for name in facts)
+    return is_untouched(loop) and not (same and loop.tasks.keys() == whole.tasks.keys())
 
 
 def _refuse_twin(world: World, name: str) -> None:

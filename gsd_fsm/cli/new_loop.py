@@ -7,6 +7,7 @@ import os
 import secrets
 import shlex
 from pathlib import Path
+from typing import Any
 
 from gsd_fsm.cli.call import MANY, Call, Event
 from gsd_fsm.core.clock import now_ms, to_iso
@@ -35,6 +36,21 @@ def others_running(project: Path) -> list[str]:
                 load_loop(project / name, name)
                 notes.append(f"{name} keeps a running loop: 'gsd-fsm import {name}' takes it over.")
     return notes
+
+
+def budget_notes(start: str, limits: dict[str, Any]) -> list[str]:
+    """What to say of a budget in money that nothing would be counted against."""
+    if not limits.get("budget_usd"):
+        return []
+    from gsd_fsm.installer import survey
+    from gsd_fsm.status_line import our_status_line
+
+    if any(our_status_line(place.document) for place in survey(start)):
+        return []
+    counting = (
+        "'gsd-fsm init --status-line' counts it, or 'gsd-fsm spend'; --max-tokens needs neither"
+    )
+    return [f"Claude Code tells its cost in its status line: {counting}."]
 
 
 def new_id(prefix: str, length: int) -> str:

@@ -11,8 +11,7 @@ from gsd_fsm.cli.call import Call, Event, verb
 from gsd_fsm.cli.planned import asks
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.goal import LEAST_SPEC
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop import LEAST_SPEC, Loop
 from gsd_fsm.scores import DIMENSIONS, MOST_FAMILIARITY, MOST_POINTS, score_of
 
 _WORDS = {

@@ -12,6 +12,7 @@ from gsd_fsm import settings
 from gsd_fsm.cli.beginning import Beginning
 from gsd_fsm.cli.call import COUNT, Amount, Call, Event, require_trust, verb
 from gsd_fsm.cli.new_loop import (
+    budget_notes,
     cancellation,
     journal_id_of,
     locate,
@@ -117,10 +118,10 @@ def start(
             _require_room(call, gsd, known, kind, fresh)
             begin.change_branch(start, options["plan"])
         data.update(begin.data())
-    tasks = len(data.get("tasks", ())) if begin.plan is None else len(begin.plan.tasks)
-    data.update(limits_of(found, options, tasks if kind == "execute" else 0))
-    if kind == "goal":
-        begin.notes += take_ways(data, found, options, start) + others_running(Path(gsd).parent)
+    tasks = data.get("tasks", ()) if begin.plan is None else begin.plan.tasks
+    data.update(limits_of(found, options, len(tasks) if kind == "execute" else 0))
+    begin.notes += budget_notes(call.start_directory, data["limits"])
+    begin.notes += _goal_notes(data, found, options, call) if kind == "goal" else []
     loop_id = new_id("lp", 6)
     event = {**call.event("start", None, data), "loop": loop_id}
     require_fit(event)
@@ -155,6 +156,14 @@ def start(
     call.acknowledge(journal, loop, said, **facts)
     if learnt and not call.json:
         say(display("\n".join(_recall_lines(learnt, loop)), lines=True))
+
+
+def _goal_notes(
+    data: dict[str, Any], found: dict[str, Any], options: dict[str, Any], call: Call
+) -> list[str]:
+    """Put the ways of a goal into its data; what is to be told of them."""
+    notes = take_ways(data, found, options, Path(call.start_directory))
+    return notes + others_running(Path(locate(call)).parent)
 
 
 def _recall_lines(learnt: list[str], loop: Loop) -> list[str]:

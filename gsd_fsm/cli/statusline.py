@@ -34,6 +34,7 @@ _LOCK_SECONDS = 0.3
 # It runs several times a second: the snapshot helps from here on.
 _SMALL = 1 << 14
 _CENT = 0.01 - 1e-9
+_TENTH = 0.1 - 1e-9
 _LONGEST_WORDS = 80
 
 
@@ -157,9 +158,12 @@ def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
 
 
 def _is_news(loop: Loop, meter: str, total: float) -> bool:
+    if loop.status not in LIVE:
+        return False
     known = loop.meters.get(meter)
-    grown = known is None or total - known >= _CENT
-    return bool(grown and loop.limits.get("budget_usd") and loop.status in LIVE)
+    # Calls may overtake each other by a little; a figure that fell by half was begun anew.
+    least = _CENT if loop.limits.get("budget_usd") else _TENTH
+    return known is None or total - known >= least or total < known / 2
 
 
 def summary(loop: Loop, session: str, *, color: bool) -> str:

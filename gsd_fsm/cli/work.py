@@ -17,7 +17,7 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard, spent_patience
-from gsd_fsm.core.loop import Loop, is_planned
+from gsd_fsm.core.loop import Loop, is_planned, work_of_its_own
 from gsd_fsm.core.payloads import CLASSES, TDD_PHASES, is_id
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import read_text, whole
@@ -101,6 +101,8 @@ def task(
         require_word(loop, task_id, event)
         if status == "pending":
             _require_known(loop, depends)
+        elif task_id in loop.tasks:
+            _require_own(call, loop.tasks[task_id])
         if status == "running":
             require_turn(loop, task_id)
         elif status == "skipped" and is_planned(loop):
@@ -114,6 +116,20 @@ def task(
         forget_copies(journal, loop, task_id)
     asked = f" {loop.question}" if loop.status == "waiting" else ""
     call.acknowledge(journal, loop, f"Task {task_id} is {status}.{asked}")
+
+
+def _require_own(call: Call, task: dict[str, Any]) -> None:
+    """Refuse what somebody else decides: the client's list, or a condition of the gate."""
+    if task["mirrored"] and call.caller.by == "agent":
+        raise Refused(
+            f"task {task['id']} is one of the client's task list",
+            "change it there; the next stop sees it",
+        )
+    if not work_of_its_own(task):
+        raise Refused(
+            f"task {task['id']} is complete once its condition holds: {task['title']}",
+            "gsd-fsm next tells what to do",
+        )
 
 
 def _require_known(loop: Loop, depends: list[str]) -> None:

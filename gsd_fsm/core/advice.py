@@ -142,6 +142,8 @@ def _tasks(loop: Loop, run: str) -> Advice | None:
         if loop.kind == "verify":
             waiting = [task for task in waiting if task["id"] in open_gaps(loop)]
         waiting.sort(key=lambda task: bool(task["status"] != "running"))
+    theirs = [task for task in waiting if task["mirrored"]]
+    waiting = [task for task in waiting if not task["mirrored"]]
     for task in waiting:
         if task["status"] == "running":
             report = "report %s" if is_planned(loop) else "task %s complete"
@@ -153,12 +155,19 @@ def _tasks(loop: Loop, run: str) -> Advice | None:
             return words, run + ("resume" if is_planned(loop) else "task %s running" % task["id"])
     free = [task for task in waiting if _can_start(loop, task)]
     if not free:
-        return None
+        return _listed_task(theirs, run)
     beside = ", ".join(task["id"] for task in free[1:_LISTED_TASKS])
     words = "Start task %s." % _named(free[0])
     if beside and any(task["wave"] for task in free):
         words += " At the same time can be done: %s." % beside
     return words, run + "task %s running" % free[0]["id"]
+
+
+def _listed_task(theirs: list[dict[str, Any]], run: str) -> Advice | None:
+    if not theirs:
+        return None
+    words = "Do task %s of your task list, and mark it completed there." % _named(theirs[0])
+    return words, run + "status"
 
 
 def _can_start(loop: Loop, task: dict[str, Any]) -> bool:

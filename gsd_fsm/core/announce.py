@@ -110,7 +110,10 @@ def notice(loop: Loop) -> str:
     """What the user is told of a loop that stands still."""
     if loop.status == "waiting":
         return wait_notice(loop, loop.question)
-    return pause_notice(loop, loop.pause_code, loop.pause_reason, next_step(loop)[1])
+    reason = loop.pause_reason
+    if loop.last_error and loop.pause_code in ("blocking", "unknown", "retries", "repeated"):
+        reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
+    return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
 
 
 def stranger_notice(loop: Loop) -> str:
@@ -155,7 +158,10 @@ def wait_notice(loop: Loop, question: str) -> str:
 def completion_notice(loop: Loop) -> str:
     many = "" if loop.iteration == 1 else "s"
     words = "gsd-fsm: loop %s completed after %d iteration%s; its story: gsd-fsm --loop %s replay"
-    return words % (loop.id, loop.iteration, many, loop.id) + closing_report(loop)
+    told = words % (loop.id, loop.iteration, many, loop.id)
+    if loop.notes:
+        told += "; notes that it never saw: %d" % len(loop.notes)
+    return told + closing_report(loop)
 
 
 def closing_report(loop: Loop) -> str:

@@ -78,7 +78,13 @@ def _list_news(loop: Loop, signal: Signal, name: str) -> News:
             for data in change(loop, signal.task, signal.subject):
                 yield "task", data
         return
-    list_id = getenv(TASK_LIST) if name == "auto" else name
-    tasks = read_tasks(directory, loop.id, list_id) if directory else None
-    for data in mirror(loop, tasks):
+    for data in list_changes(loop, signal.session):
         yield "task", data
+
+
+def list_changes(loop: Loop, session: str) -> list[dict[str, Any]]:
+    """The data of the `task` events that bring the loop up to the list it mirrors."""
+    name = mirrored_list(loop, getenv(TASK_LIST))
+    directory = list_directory(name, session, getenv) if name else ""
+    list_id = getenv(TASK_LIST) if name == "auto" else name
+    return mirror(loop, read_tasks(directory, loop.id, list_id) if directory else None)

@@ -183,7 +183,7 @@ def _was_told(loop: Loop) -> bool:
     A question is told again after each prompt that was not recorded as its answer.
     """
     said = loop.said
-    heard = said and said["text"] and said["seq"] >= loop.history[-1][0]
+    heard = said and said["told"] >= loop.history[-1][0]
     return bool(heard) and not (loop.status == "waiting" and loop.prompted)
 
 

@@ -125,13 +125,15 @@ def fact_said(loop: Loop, event: dict[str, Any]) -> None:
     """What the hook has answered to a stop, and to which."""
     data = event["data"]
     blocks = event["type"] == "iteration"
+    text = data.get("reason" if blocks else "said", "")
     loop.said = {
         "seq": event["seq"],
         "ts": event["ts"],
         "blocks": blocks,
         "copy": data.get("copy", ""),
         "signal": data["signal"],
-        "text": data.get("reason" if blocks else "said", ""),
+        "text": text,
+        "told": event["seq"] if text else (loop.said or {}).get("told", 0),
     }
     loop.unconfirmed = event["seq"] if blocks else 0
 
@@ -251,5 +253,5 @@ def fact_session(loop: Loop, event: dict[str, Any]) -> None:
     elif action == "release":
         loop.owner = None
     elif action == "prompt":
-        loop.prompted = True
+        loop.prompted = loop.spoken = True
         loop.idle = 0

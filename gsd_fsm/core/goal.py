@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.flow import needs_human
+from gsd_fsm.core.loop import is_unclear
 from gsd_fsm.core.payloads import SHAPES, STAGES
 
 TYPE_CHECKING = False
@@ -11,15 +11,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsd_fsm.core.loop import Loop
-
-# A goal with a lower spec score is not understood yet.
-LEAST_SPEC = 5
-
-
-def is_unclear(loop: Loop) -> bool:
-    """Whether the goal was scored, and found wanting."""
-    low = loop.spec_score is not None and loop.spec_score < LEAST_SPEC
-    return bool(loop.shape and (low or loop.shape == "blocked"))
 
 
 def clarify_key(loop: Loop) -> str:
@@ -52,12 +43,17 @@ def check_score(loop: Loop, event: dict[str, Any]) -> None:
     """A shape that asks less often is a human's to give, unless they have made the goal clearer."""
     shape = event["data"].get("shape")
     looser = loop.shape and shape and SHAPES.index(shape) < SHAPES.index(loop.shape)
-    if looser and clarify_key(loop) not in loop.decided:
-        needs_human(loop, event, "loosen the shape of")
+    heard = loop.spoken or clarify_key(loop) in loop.decided
+    if looser and event["by"] == "agent" and not heard:
+        raise Refused(
+            "an agent may not loosen the shape of loop %s before a human has spoken" % loop.id,
+            "ask the user, and score again once they have said more",
+        )
 
 
 def fact_score(loop: Loop, event: dict[str, Any]) -> None:
     loop.scored = event["seq"]
+    loop.spoken = False
     for name in ("spec", "spec_score", "fit_score", "shape"):
         if name in event["data"]:
             setattr(loop, name, event["data"][name])

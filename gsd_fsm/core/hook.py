@@ -121,11 +121,15 @@ def _look(gsd: str, loop: Loop, signal: Signal) -> Seen:
     seen = Seen(system.urandom(8).hex())
     seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
     if seen.transcript is not None:
-        session, known = loop.transcript or (None, None)
-        known = known if session == signal.session else None
-        seen.tool = used_a_tool(signal.transcript, known, seen.transcript)
+        seen.tool = _used_a_tool(loop, signal, seen.transcript)
     seen.commit = head_commit(gsd)
     return seen
+
+
+def _used_a_tool(loop: Loop, signal: Signal, size: int) -> bool:
+    """Whether the part of the transcript that is new has a tool call."""
+    session, known = loop.transcript or (None, None)
+    return used_a_tool(signal.transcript, known if session == signal.session else None, size)
 
 
 def _listens(loop: Loop) -> bool:
@@ -158,6 +162,8 @@ def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] |
             return ()
         if signal.event in _NEWSWORTHY:
             seen.news = _news(loop, signal)
+        if loop.unconfirmed and seen.transcript is not None:
+            seen.tool = _used_a_tool(loop, signal, seen.transcript)
         return decide_session(loop, signal, seen, now, talk)
 
     _append(journal, trusted, decide)

@@ -10,6 +10,8 @@ MAX_HISTORY = 200
 MAX_ERRORS = 3
 REPEATED_LIMIT = 3
 OSCILLATION_LIMIT = 2
+# A goal with a lower spec score is not understood yet.
+LEAST_SPEC = 5
 # The name that a user has given to the list of tasks of their client.
 TASK_LIST = "CLAUDE_CODE_TASK_LIST_ID"
 
@@ -37,7 +39,7 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("verified", False), ("errors", []), ("last_error", None), ("repeats", 0), ("transient", 0),
     # goal loops
     ("stage", None), ("spec", {}), ("spec_score", None), ("fit_score", None), ("shape", None),
-    ("scored", 0), ("reviews", {}), ("review_needed", False), ("gated", False),
+    ("scored", 0), ("spoken", False), ("reviews", {}), ("review_needed", False), ("gated", False),
     # failed verifications since all was well, blocks that asked for another approach because of them
     ("setbacks", 0), ("counsels", 0), ("counsel", None),
     # what it was taken over from, what shows it, what the client's own figures and lists have told
@@ -73,6 +75,12 @@ def loop_to_dict(loop: Loop) -> dict[str, Any]:
 def is_planned(loop: Loop) -> bool:
     """Whether the tasks of this loop come from a plan that the engine has read."""
     return bool(loop.plan) and "tasks" in loop.plan
+
+
+def is_unclear(loop: Loop) -> bool:
+    """Whether the goal was scored, and found wanting."""
+    low = loop.spec_score is not None and loop.spec_score < LEAST_SPEC
+    return bool(loop.shape and (low or loop.shape == "blocked"))
 
 
 def unmet(loop: Loop) -> list[str]:

@@ -20,6 +20,7 @@ MAX_TEXT = 7_900
 _MAX_BYTES = 40_000
 _QUOTE = 1_100
 _LISTED = 8
+_FORBIDDEN = 20
 # What is asked for after a failed verification, unless the settings say something else.
 COUNSEL = (
     "Do not try the same again: name the assumption that proved wrong, think of two other ways, "
@@ -30,57 +31,63 @@ _UNIT = (
 )
 
 
+# How a text that is too long is shortened, step by step: what everything is divided by, how much
+# room the notes have, whether the status block is shown. A note is cut last.
+_STEPS = ((1, 4_400, True), (2, 4_400, True), (4, 4_400, False), (8, 4_400, False), (8, 1_500, False),
+          (20, 600, False))  # fmt: skip
+
+
 def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
     """The text of the next block, and the notes that it delivers."""
     most = loop.limits["max_iterations"]
     number = "%d/%d" % (loop.iteration + 1, most) if most else "%d" % (loop.iteration + 1)
-    head = ["Continuing %s loop iteration %s (%s)." % (loop.kind, number, loop.id)]
-    done = not missing(loop, latest_tree(loop))
-    if claimed and done:
-        head.append("Your <loop-complete> is recorded; one command is left.")
+    opening = ["Continuing %s loop iteration %s (%s)." % (loop.kind, number, loop.id)]
+    wants = missing(loop, latest_tree(loop))
+    if claimed and not wants:
+        opening.append("Your <loop-complete> is recorded; one command is left.")
     elif claimed:
-        head.append("You wrote <loop-complete>, but the loop is not done.")
-    if loop.goal:
-        head.append("Goal: %s" % one_line(loop.goal, 600))
-    head += _wanted(loop)
-    if loop.kind == "goal":
-        head += _ways(loop)
+        opening.append("You wrote <loop-complete>, but the loop is not done.")
     words, command = next_step(loop, brief=True)
-    tail = [
-        "Next: %s" % one_line(words, 600),
-        "Run: %s" % one_line(command, 600),
-        "Do the work, then report it with gsd-fsm. " + GROUND_RULES % loop.id,
-    ]
-    block = _block(loop) if "status-block" in loop.views else []
-    for share in (1, 2, 4, 8):
-        notes, delivered = _notes(loop, nonce, 3_000 // share)
-        details = _answer(loop, nonce) + notes + _details(loop, nonce, _QUOTE // share) + block
+    for share, room, shows in _STEPS:
+        head = [*opening, *_wanted(loop, wants, share)]
+        notes, delivered = _notes(loop, nonce, room)
+        details = _answer(loop, nonce, share) + notes + _details(loop, nonce, _QUOTE // share)
+        if shows and "status-block" in loop.views:
+            details += _block(loop)
+        tail = [
+            "Next: %s" % one_line(words, max(600 // share, 150)),
+            "Run: %s" % one_line(command, 600),
+            "Do the work, then report it with gsd-fsm. " + GROUND_RULES % loop.id,
+        ]
         text = "\n".join(head + details + tail)
         if len(text) <= MAX_TEXT and len(quote(text)) <= _MAX_BYTES:
             return text, delivered
-    return "\n".join([head[0][:200], *tail])[:MAX_TEXT], []
+    return "\n".join([opening[0][:200], *tail])[:MAX_TEXT], []
 
 
-def _wanted(loop: Loop) -> list[str]:
-    wants = missing(loop, latest_tree(loop))
-    lines = []
+def _wanted(loop: Loop, wants: list[str], share: int) -> list[str]:
+    """What the loop is about, and what keeps it from its end."""
+    lines = ["Goal: %s" % one_line(loop.goal, max(600 // share, 80))] if loop.goal else []
     if wants:
-        shown = [one_line(want, 160) for want in wants[:_LISTED]]
-        more = ["and %d more" % (len(wants) - _LISTED)] if len(wants) > _LISTED else []
-        lines.append("Not done yet: %s." % "; ".join(shown + more))
+        lines.append("Not done yet: %s." % _list(wants, _LISTED, 160 // share))
     if loop.must_not:
-        lines.append(
-            "Must not: %s." % "; ".join(one_line(text, 200) for text in loop.must_not[:_LISTED])
-        )
-    return lines
+        lines.append("Must not: %s." % _list(loop.must_not, _FORBIDDEN, 200 // share))
+    return lines + (_ways(loop, share) if loop.kind == "goal" else [])
 
 
-def _ways(loop: Loop) -> list[str]:
+def _list(texts: list[str], most: int, limit: int) -> str:
+    shown = [one_line(text, max(limit, 20)) for text in texts[:most]]
+    more = ["and %d more ('gsd-fsm status')" % (len(texts) - most)] if len(texts) > most else []
+    return "; ".join(shown + more)
+
+
+def _ways(loop: Loop, share: int) -> list[str]:
     """How a goal is pursued: what was learnt before, another way after a failure, in small units."""
-    lines = ["Learnt before: %s" % one_line(text, 300) for text in loop.recalled[-3:]]
+    lines = ["Learnt before: %s" % one_line(text, 300 // share) for text in loop.recalled[-3:]]
     if loop.setbacks:
         times = "once" if loop.setbacks == 1 else "%d times" % loop.setbacks
-        lines.append("Verification has failed %s. %s" % (times, loop.counsel or COUNSEL))
+        counsel = one_line(loop.counsel or COUNSEL, max(2_000 // share, 150))
+        lines.append("Verification has failed %s. %s" % (times, counsel))
     lines.append(_UNIT)
     return lines
 
@@ -91,20 +98,20 @@ def _notes(loop: Loop, nonce: str, room: int) -> tuple[list[str], list[int]]:
     delivered: list[int] = []
     for note in loop.notes:
         author = "an agent" if note["by"] == "agent" else "the user"
-        line = quoted("Note from %s" % author, note["text"], nonce, min(room, 1_500), note["by"])
-        room -= len(line)
-        if room < 0 and delivered:
+        line = quoted("Note from %s" % author, note["text"], nonce, max(room, 200), note["by"])
+        if delivered and len(line) > room:
             break
+        room -= len(line)
         lines.append(line)
         delivered.append(note["seq"])
     return lines, delivered
 
 
-def _answer(loop: Loop, nonce: str) -> list[str]:
+def _answer(loop: Loop, nonce: str, share: int) -> list[str]:
     if not loop.answer:
         return []
     return [
-        quoted("The user has answered; act on it", loop.answer, nonce, 600, "human"),
+        quoted("The user has answered; act on it", loop.answer, nonce, 600 // share, "human"),
         "If that was a no: gsd-fsm --loop %s pause" % loop.id,
     ]
 
@@ -125,9 +132,15 @@ def _failures(loop: Loop, nonce: str, room: int) -> list[str]:
     for task_id in failed_tasks(loop)[:2]:
         task = loop.tasks[task_id]
         title = " (%s)" % one_line(task["title"], 120) if task["title"] else ""
+        passing = bool(task["errors"]) and task["errors"][-1]["class"] == "transient"
+        how = (
+            "Try it once more; the next such error pauses"
+            if passing
+            else "Do not repeat what failed"
+        )
         lines.append(
-            "Task %s%s failed; this is retry %d of %d. Do not repeat what failed."
-            % (task_id, title, task["retries"], most)
+            "Task %s%s failed; this is retry %d of %d. %s."
+            % (task_id, title, task["retries"], most, how)
         )
         lines += _errors(task["errors"], nonce, room)
     if not lines and loop.status == "retrying" and loop.errors:

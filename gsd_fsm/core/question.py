@@ -6,11 +6,12 @@ mode.
 
 from __future__ import annotations
 
-from gsd_fsm.core.goal import clarify_key, is_unclear
+from gsd_fsm.core.goal import clarify_key
 from gsd_fsm.core.loop import (
     current_wave,
     failed_tasks,
     is_planned,
+    is_unclear,
     open_gaps,
     open_work,
     work_of_its_own,
@@ -126,6 +127,9 @@ def _fix(loop: Loop) -> Iterator[tuple[str, str]]:
 
 def _wave(loop: Loop) -> Iterator[tuple[str, str]]:
     wave = current_wave(loop)
+    work = [name for name, task in loop.tasks.items() if task["condition"] is None]
+    if loop.shape == "tool-review" and work and not set(work).intersection(open_work(loop)):
+        yield "wave:end:%d" % len(work), "Every wave is complete. Go on to the end?"
     if not wave:
         return
     tasks = loop.tasks.values()

@@ -83,8 +83,8 @@ def decide_session(loop: Loop, signal: Signal, seen: Seen, now: int, talk: Talk)
     human = event == "UserPromptSubmit" and is_human(signal, said)
     if event == "UserPromptSubmit" and not human:
         return
-    # Compaction happens within a turn.
-    lost = 0 if signal.source == "compact" else loop.unconfirmed
+    # Compaction happens within a turn; and a block that led to work was honoured.
+    lost = 0 if signal.source == "compact" or seen.tool else loop.unconfirmed
     if lost:
         reason = _TURN_LOST % lost
         yield hook_event("stop", loop, signal, {"code": "client", "reason": reason})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.goal import is_unclear
-from gsd_fsm.core.loop import current_wave, open_work, unmet
-from gsd_fsm.core.proof import needs_review
+from gsd_fsm.core.loop import current_wave, is_unclear, open_work, unmet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,15 +38,18 @@ def stage_step(loop: Loop, run: str) -> Advice | None:
 
 
 def _wave_review(loop: Loop, run: str) -> Advice | None:
-    """A light review belongs between two waves, where the goal is reviewed at all."""
-    wave = current_wave(loop)
-    if not needs_review(loop) or not wave or not open_work(loop):
+    """A light review belongs after each wave, where the goal is reviewed at all."""
+    tasks = [task for task in loop.tasks.values() if task["condition"] is None]
+    reviewed = loop.stage == "executing" or (loop.stage is None and loop.spec_score is not None)
+    if not reviewed or not tasks:
         return None
-    last = max(
-        (t["wave"] for t in loop.tasks.values() if t["wave"] and t["wave"] < wave), default=0
-    )
-    begun = [t for t in loop.tasks.values() if t["wave"] == wave and t["status"] != "pending"]
-    if not last or begun or "wave_%d" % last in loop.reviews:
+    wave = current_wave(loop) or 1
+    last = wave
+    if any(task["id"] in open_work(loop) for task in tasks):
+        last = max((t["wave"] for t in tasks if t["wave"] and t["wave"] < wave), default=0)
+        if any(t["wave"] == wave and t["status"] != "pending" for t in tasks):
+            return None
+    if not last or "wave_%d" % last in loop.reviews:
         return None
     words = (
         "Wave %d is done. Review it lightly (idiom, cleanliness, fit to the goal); it only informs."
@@ -57,8 +58,12 @@ def _wave_review(loop: Loop, run: str) -> Advice | None:
 
 
 def _to_review(loop: Loop, run: str) -> Advice | None:
-    if loop.stage == "executing" and not open_work(loop) and not unmet(loop):
-        return "Every task is done and every criterion met. Go on to the review.", (
-            run + "stage review"
-        )
+    if open_work(loop) or unmet(loop):
+        return None
+    if loop.stage == "executing":
+        words = "Every task is done and every criterion met. Go on to the review."
+        return words, run + "stage review"
+    thorough = loop.reviews.get("thorough")
+    if loop.stage == "review" and (thorough is None or not thorough["passed"]):
+        return "Review everything thoroughly, and against every must-not.", run + "review begun"
     return None

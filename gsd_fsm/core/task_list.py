@@ -38,7 +38,7 @@ _DIGITS = 6
 _MOST_FILES = 500
 _LARGEST_FILE = 1 << 16
 _MOST_BLOCKERS = 50
-_MOST_EVENTS = 60
+_MOST_EVENTS = 200
 _LONGEST_TITLE = 500
 _DONE = ("complete", "skipped")
 _STATUSES = {"pending": "pending", "in_progress": "running", "completed": "complete"}
@@ -163,7 +163,7 @@ def created(loop: Loop, number: str, subject: str) -> list[TaskData]:
     """The data of the events for a task that the client has just made."""
     if loop.status not in ACTIVE or not _is_number(number):
         return []
-    task_id = _id_of(loop, number, subject)
+    task_id = _id_of(loop, number, subject, done=True)
     return [] if task_id in loop.tasks else [_new(task_id, subject, [])]
 
 
@@ -172,7 +172,7 @@ def completed(loop: Loop, number: str, subject: str) -> list[TaskData]:
     found = created(loop, number, subject)
     if loop.status not in ACTIVE or not _is_number(number):
         return found
-    task_id = _id_of(loop, number, subject)
+    task_id = _id_of(loop, number, subject, done=True)
     status, depends = _standing_of(loop)
     status.setdefault(task_id, "pending")
     return found + list(_moves(loop, task_id, "complete", status, depends))
@@ -180,7 +180,17 @@ def completed(loop: Loop, number: str, subject: str) -> list[TaskData]:
 
 def _changes(loop: Loop, tasks: Tasks) -> Iterator[TaskData]:
     present = {number: task for number, task in tasks.items() if task is not None}
-    ids = {number: _id_of(loop, number, task.subject) for number, task in present.items()}
+    ids = {
+        number: _id_of(loop, number, task.subject, task.status == "completed")
+        for number, task in present.items()
+    }
+    # What was completed before anybody here knew of it holds nothing up.
+    ids = {
+        number: task_id
+        for number, task_id in ids.items()
+        if task_id in loop.tasks or present[number].status != "completed"
+    }
+    present = {number: present[number] for number in ids}
     status, depends = _standing_of(loop)
     for number, task in present.items():
         task_id = ids[number]
@@ -199,7 +209,7 @@ def _changes(loop: Loop, tasks: Tasks) -> Iterator[TaskData]:
         status[task_id] = "pending"
         depends[task_id] = known + blockers
     kept = set(ids.values())
-    unread = tasks.keys() - present.keys()
+    unread = {number for number, task in tasks.items() if task is None}
     for task_id, own in loop.tasks.items():
         gone = own["mirrored"] and task_id not in kept and _number_of(task_id) not in unread
         if gone and status[task_id] not in _DONE and not is_undecided(loop, own):
@@ -216,16 +226,21 @@ def _changes(loop: Loop, tasks: Tasks) -> Iterator[TaskData]:
                     yield data
 
 
-def _id_of(loop: Loop, number: str, subject: str) -> str:
+def _id_of(loop: Loop, number: str, subject: str, done: bool) -> str:
     """The loop's id of this task: the client's number, unless another task has it.
 
-    A list that was begun anew gives its numbers again, to other tasks.
+    A list that was begun anew gives its numbers again, to other tasks; and what is done here but not
+    in the list is to be done again, as another task.
     """
-    task_id, twin = number, 1
-    while task_id in loop.tasks and not _is_same(loop.tasks[task_id], subject):
+    task_id, twin, found = number, 1, ""
+    while task_id in loop.tasks:
+        if _is_same(loop.tasks[task_id], subject):
+            if loop.tasks[task_id]["status"] not in _DONE:
+                return task_id
+            found = found or task_id
         task_id = "client-%s" % number if twin == 1 else "client-%s-%d" % (number, twin)
         twin += 1
-    return task_id
+    return found if found and done else task_id
 
 
 def _is_same(task: dict[str, Any], subject: str) -> bool:

@@ -6,7 +6,7 @@ Each event has a check, which refuses without touching anything, and a fact, whi
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop import MAX_ERRORS, open_gaps
+from gsd_fsm.core.loop import MAX_ERRORS, is_unclear, open_gaps, work_of_its_own
 from gsd_fsm.core.waves import find_circle, lay_waves
 
 TYPE_CHECKING = False
@@ -83,7 +83,7 @@ def check_task(loop: Loop, event: dict[str, Any]) -> None:
     if "phase" in data and wanted != "running":
         raise Refused("a TDD phase belongs to a running task", "task ID running --phase …")
     if wanted == "running":
-        if loop.shape == "blocked":
+        if is_unclear(loop):
             raise Refused(
                 "the goal of loop %s is blocked: it is not clear enough to be worked on" % loop.id,
                 "clarify it with the user, then: gsd-fsm score --help",
@@ -151,7 +151,7 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
         task["transient"] = 0
         loop.repeats = 0
         loop.transient = 0
-        loop.advanced = True
+        loop.advanced = loop.advanced or work_of_its_own(task)
         if loop.setbacks:
             settle(loop)
 
@@ -204,8 +204,8 @@ def fact_failure(loop: Loop, event: dict[str, Any]) -> None:
         "attempts": 0,
     }
     loop.last_error = data["error"]
-    loop.setbacks += 1
     transient = data["class"] == "transient"
+    loop.setbacks += not transient  # what passes by itself asks for no other way
     if task_id is None:
         same = bool(loop.errors) and loop.errors[-1]["signature"] == error["signature"]
         loop.repeats = loop.repeats + 1 if same and loop.repeats else 1

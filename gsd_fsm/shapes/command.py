@@ -79,7 +79,7 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 # A name and its arguments: what stands alone behind a colon may be a program that nobody knows here.
-_CALL = re.compile(r"[a-z0-9_./~-][\w./~-]*\s+[^=:\s]")
+_CALL = re.compile(r"(?:[A-Z_][A-Z0-9_]*=\S*\s+)*[a-z0-9_./~-][\w./~-]*\s+[^=:\s]")
 _EDGE = " \t:;,.=→|(—–->"
 _BETWEEN = re.compile(r":\**\s+|\s(?:→|=>|->|[—–=-])\s")
 _LOOKS = 8  # as many places as an honest entry has; each costs a look at all of it
@@ -124,7 +124,15 @@ def read_entry(text: str, *, proves: bool) -> Reading:
             return Reading(plain(text), None, doubt)
         command = _joined(code, spans, span)
         return Reading(_name(before) or command, command)
-    return Reading(plain(text))
+    return Reading(plain(text), None, _passed_over(text, spans[-1]))
+
+
+def _passed_over(text: str, span: re.Match[str]) -> str:
+    """The doubt about a last code span that looks like a command of a program that nobody knows."""
+    code, alone = code_of(span[0]), not text[span.end() :].strip(" .;,)")
+    if alone and _LINK.search(text[: span.start()]) and _CALL.match(code):
+        return f"{code!r} is not run: under a heading for verification it would be"
+    return ""
 
 
 def _name(before: str) -> str:

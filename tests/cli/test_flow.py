@@ -63,7 +63,7 @@ def test_cancel_reports_what_was_done_and_what_remains(here: Here) -> None:
     here.start("execute", "--task", "T1", "--task", "T2", "--task", "T3")
     here.ok("task", "T1", "skipped")
     told = here.ok("cancel", "--reason", "no time").out
-    assert "Tasks done: 1; remaining: T2, T3." in told
+    assert "Tasks done: T1; remaining: T2, T3." in told
     assert here.last()["data"] == {"reason": "no time"}
     assert here.status()["status"] == "cancelled"
 
@@ -143,9 +143,9 @@ def test_a_cancelled_loop_tells_what_was_done_and_what_remains(here: Here) -> No
     here.ok("task", "A", "skipped")
     here.ok("gap", "found", "--description", "d")
     said = here.ok("cancel").out
-    assert "Tasks done: 1; remaining: B." in said
-    assert "Gaps done: 0; remaining: G1." in said
-    assert "Criteria done: 0; remaining: c." in said
+    assert "Tasks done: A; remaining: B." in said
+    assert "Gaps done: none; remaining: G1." in said
+    assert "Criteria done: none; remaining: c." in said
     assert "paused" not in here.ok("status").out
 
 

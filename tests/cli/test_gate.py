@@ -78,9 +78,27 @@ def test_tasks_of_the_gate_are_no_steps_and_hold_no_stage_up(here: Here) -> None
     here.ok("task", "S1", "complete")
     assert "1 of 1 steps are done" in here.status()["next"]
     here.ok("answer", "yes")
+    here.ok("review", "light", "--wave", "1")
     assert here.ok("next", "--json").json["command"].endswith(" stage review")
     said = here.ok("cancel").out
-    assert "Tasks done: 1; remaining: none." in said
+    assert "Tasks done: S1; remaining: none." in said
+
+
+def test_nobody_settles_a_condition_of_the_gate_but_the_condition(here: Here) -> None:
+    here.start("goal", "g", "--criterion", "c")
+    gate(here)
+    for status in ("running", "complete", "skipped"):
+        assert "once its condition holds" in here.refused(4, "task", "F1", status).err
+
+
+def test_the_gate_makes_up_for_tasks_of_a_review_that_were_never_recorded(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("review", "begun")
+    here.ok("review", "failed", "--blockers", "2")
+    lines = here.journal.read_bytes().splitlines(keepends=True)
+    here.journal.write_bytes(b"".join(lines[:-1]))  # killed before the last task
+    gate(here)
+    assert "B2" in tasks(here)
 
 
 def test_the_gate_of_other_loops_only_refuses(here: Here) -> None:
@@ -192,7 +210,10 @@ def test_stale_evidence_withdraws_the_exit_signal(repository: Here) -> None:
     here.ok("check")
     here.ok("exit-signal")
     (here.root / "code.py").write_text("two\n")
-    assert "stale" in gate(here)
+    said = gate(here)
+    assert "stale" in said
+    assert "no exit signal" in said
+    assert "Each is a task now: F1, F2" in said
     status = here.status()
     assert (status["exit_signal"], status["criteria"][0]["stale"]) == (False, True)
     assert tasks(here)["F1"][0] == "criterion not met: t"

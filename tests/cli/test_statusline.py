@@ -159,7 +159,7 @@ def test_no_project_no_journal_and_damage_show_nothing(here: Here) -> None:
 
 def test_the_cost_of_the_session_is_recorded_as_it_grows(here: Here) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
-    for cost in (1, 1.005, 1.01, 1.01, 1.0, 0.2, 2.5, True, "3", None, -1, 1e300, 2.505):
+    for cost in (1, 1.005, 1.01, 1.01, 1.0, 0.6, 2.5, True, "3", None, -1, 1e300, 2.505):
         shown(here, told(here, cost))
     assert spends(here) == [1, 1.01, 2.5]
     assert "$1.50/$5" in shown(here)
@@ -182,17 +182,27 @@ def test_a_loop_can_be_named(here: Here) -> None:
     assert shown(here, told(here, session="session-b"), "--loop", "lp-none") == ""
 
 
-def test_only_a_budget_of_this_session_makes_it_worth_an_event(here: Here) -> None:
+def test_without_a_budget_only_a_tenth_of_a_dollar_is_worth_an_event_of_the_session(
+    here: Here,
+) -> None:
     here.start(*GOAL, env=A)
-    shown(here, told(here, 1))
+    for cost in (1, 1.05, 1.1):
+        shown(here, told(here, cost))
+    assert spends(here) == [1, 1.1]
     here.start(*GOAL, "--budget", "5", env=B)
-    shown(here, told(here, 1))
     shown(here, told(here, 1, session="session-c"))
-    assert spends(here) == []
-    shown(here, told(here, 1, session="session-b"))
+    assert spends(here) == [1, 1.1]
+    shown(here, told(here, 3, session="session-b"))
     here.ok("pause", env=B)
-    shown(here, told(here, 2, session="session-b"))
-    assert spends(here) == [1, 2]
+    shown(here, told(here, 4, session="session-b"))
+    assert spends(here) == [1, 1.1, 3, 4]
+
+
+def test_a_figure_that_was_begun_anew_counts_from_zero(here: Here) -> None:
+    here.start(*GOAL, "--budget", "9", env=A)
+    for cost in (5.0, 5.2, 0.5, 3.0):
+        shown(here, told(here, cost))
+    assert here.status()["spent_usd"] == 3.2
 
 
 def test_a_spent_budget_pauses_the_loop(here: Here) -> None:
