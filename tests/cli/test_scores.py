@@ -102,6 +102,22 @@ def test_a_blocked_goal_does_not_start_executing(here: Here) -> None:
     here.refused(4, "stage", "shape")
 
 
+def test_a_low_spec_keeps_tasks_from_running_whatever_its_shape(here: Here) -> None:
+    here.start("goal", "g", "--step", "one", "--mode", "yolo")
+    assert score(here, 2, 2, 0, 0, 0, familiarity=10)["shape"] == "tool-review"
+    here.ok("answer", "go")
+    here.refused(4, "task", "S1", "running")
+
+
+def test_a_reviewed_tool_waits_after_its_last_wave_too(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--task", "A", "--task", "B")
+    score(here, *REVIEWED)
+    for name in ("A", "B"):
+        here.ok("task", name, "running")
+        here.ok("task", name, "complete")
+    assert "Every wave is complete. Go on to the end?" in here.status()["next"]
+
+
 def test_a_later_score_takes_a_goal_back_to_intent(here: Here) -> None:
     here.start("goal", "g", "--mode", "yolo")
     for _ in range(4):
@@ -164,7 +180,6 @@ def test_a_tool_and_what_was_never_scored_wait_at_no_step(
 def test_an_agent_does_not_loosen_the_shape_by_itself(here: Here) -> None:
     here.start("goal", "g", "--mode", "yolo", "--step", "one")
     score(here, *COLLEAGUE, env=AGENT)
-    here.ok("iterate", env=AGENT)
     clear = [x for name in DIMENSIONS for x in (f"--{name}", "2")]
     assert "before a human has spoken" in here.refused(4, "score", *clear, env=AGENT).err
     score(here, *CLEAR)

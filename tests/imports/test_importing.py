@@ -113,6 +113,20 @@ def test_the_same_file_is_not_imported_again_while_its_loop_is_live(here: Here) 
     here.ok("import", ".loop/state.json", env=B)
 
 
+@pytest.mark.parametrize("kept", [1, 2, 3, 5])
+def test_an_import_that_was_interrupted_can_be_repeated(here: Here, kept: int) -> None:
+    name = ".loop/workflow-state.json"
+    put(here, name, FILES[name][1])
+    here.ok("import", name)
+    whole = here.status()
+    lines = here.journal.read_bytes().splitlines(keepends=True)
+    here.journal.write_bytes(b"".join(lines[: 1 + kept]))
+    assert "Cancelled loop" in here.ok("import", name).out
+    again = here.status()
+    for fact in ("status", "stage", "spec_score", "fit_score", "shape", "reviews"):
+        assert again[fact] == whole[fact]
+
+
 def test_owners_are_those_of_start_and_fresh_cancels(here: Here) -> None:
     put(here, "a.json", json.dumps(STATE))
     put(here, "b.md", RALPH)
