@@ -157,7 +157,7 @@ def _errors(errors: list[dict[str, Any]], nonce: str, room: int) -> list[str]:
         for what in ("analysis", "fix"):
             if error[what]:
                 name = "Analysis" if what == "analysis" else "Suggested fix"
-                lines.append("%s: %s" % (name, one_line(error[what], 400)))
+                lines.append("%s: %s" % (name, one_line(error[what], max(room // 3, 40))))
     return lines
 
 

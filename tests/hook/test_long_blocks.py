@@ -21,7 +21,7 @@ def loaded(agent: Agent, counsel: str) -> str:
     loop = start(agent, "goal", f"Ship {LONG * 5}", *options, *checks, "--task", "A", "--task", "B")
     for name in ("A", "B"):
         how = ("--analysis", LONG * 4, "--fix", LONG * 4, "--class", "logic")
-        agent.here.ok("fail", name, "--error", f"{name} {LONG * 20}", *how, env=agent.shell)
+        agent.here.ok("fail", name, "--error", f"{name} {LONG * 9}", *how, env=agent.shell)
     assert agent.here.run("check", env=agent.shell).code == 7
     return loop
 
