@@ -237,7 +237,7 @@ def _id_of(loop: Loop, number: str, subject: str, done: bool) -> str:
         if _is_same(loop.tasks[task_id], subject):
             if loop.tasks[task_id]["status"] not in _DONE:
                 return task_id
-            found = found or task_id
+            found = task_id
         task_id = "client-%s" % number if twin == 1 else "client-%s-%d" % (number, twin)
         twin += 1
     return found if found and done else task_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gsd_fsm.core.task_list import ClientTask, completed, created, mirror
@@ -180,6 +180,14 @@ client_lists = st.dictionaries(
 
 
 @settings(deadline=None)
+@example(
+    [
+        {"1": ClientTask("b", "pending", [])},
+        {},
+        {"1": ClientTask("b", "pending", [])},
+        {"1": ClientTask("b", "completed", []), "2": ClientTask("a", "pending", ["1"])},
+    ]
+)
 @given(st.lists(client_lists, max_size=5))
 def test_whatever_the_client_says_nothing_is_refused_and_nothing_is_said_twice(
     told: list[dict[str, ClientTask | None]],
