@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gsd_fsm.core.places import home
 from gsd_fsm.core.task_list import list_directory, read_tasks
 
 LOOP, LIST = "lp-1", "my-list"
@@ -50,13 +51,17 @@ def tasks(tmp_path: Path) -> TaskList:
 
 
 def test_a_list_has_a_name_the_session_s_or_the_one_of_the_environment() -> None:
-    home = os.environ["HOME"]
     none = {}.get
     where = list_directory("auto", "6a2b21fd-1", lambda name: none(name, ""))
-    assert where == f"{home}/.claude/tasks/6a2b21fd-1"
+    assert Path(where) == Path(home()) / ".claude" / "tasks" / "6a2b21fd-1"
     known = {"CLAUDE_CODE_TASK_LIST_ID": "my list/1", "CLAUDE_CONFIG_DIR": "/c"}
-    assert list_directory("auto", "s", lambda name: known.get(name, "")) == "/c/tasks/my-list-1"
-    assert list_directory("../ü 😀", "s", lambda name: known.get(name, "")) == "/c/tasks/-------"
+    there = Path("/c/tasks")
+    assert (
+        Path(list_directory("auto", "s", lambda name: known.get(name, ""))) == there / "my-list-1"
+    )
+    assert (
+        Path(list_directory("../ü 😀", "s", lambda name: known.get(name, ""))) == there / "-------"
+    )
     assert list_directory("auto", "", lambda name: none(name, "")) == ""
     assert list_directory("", "s", lambda name: known.get(name, "")) == ""
 
