@@ -110,7 +110,7 @@ def _project_loops(directory: Directory, world: World) -> None:
 
 def _open_beside(directory: Directory, make: bool) -> Directory:
     """The directory of these files, beside `.gsd`; not a link to one."""
-    if isinstance(directory, int):
+    if sys.platform != "win32" and isinstance(directory, int):
         name = "../" + LOOP_NAME
         if make:
             _make(name, dir_fd=directory)
