@@ -115,7 +115,7 @@ def _open_beside(directory: Directory, make: bool) -> Directory:
         if make:
             _make(name, dir_fd=directory)
         return open_in(directory, name, READ | system.O_DIRECTORY)
-    path = join(parent_of(directory), LOOP_NAME)
+    path = join(parent_of(str(directory)), LOOP_NAME)
     if make:
         _make(path)
     return open_directory(path)
