@@ -38,7 +38,13 @@ from gsd_fsm.registration import (
     without_cap,
     without_us,
 )
-from gsd_fsm.status_line import our_status_line, started, with_status_line, without_status_line
+from gsd_fsm.status_line import (
+    our_status_line,
+    started,
+    status_line,
+    with_status_line,
+    without_status_line,
+)
 
 SCOPES = ("user", "project", "local")
 _BOM = "\ufeff"
@@ -197,7 +203,8 @@ def warm(python: str, directory: Path) -> None:
 def _require_status_line(settings: Change, directory: Path) -> None:
     """CannotWrite if the settings are to have a status line of ours that does not run."""
     line = our_status_line(root(_text(settings.path, settings.after or b"{}")).value)
-    problem = _try(started(line), directory) if line else ""
+    # One that stood there already may have come with a clone: only our own is run.
+    problem = _try(started(line), directory) if line == status_line() else ""
     if problem:
         raise CannotWrite(f"the status line cannot be run: {problem}", "install gsd-fsm again")
 

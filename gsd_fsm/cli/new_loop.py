@@ -32,7 +32,7 @@ def others_running(project: Path) -> list[str]:
         if (project / name).is_file():
             from gsd_fsm.imports.load import load_loop
 
-            with contextlib.suppress(GsdError):
+            with contextlib.suppress(GsdError, OSError):
                 load_loop(project / name, name)
                 notes.append(f"{name} keeps a running loop: 'gsd-fsm import {name}' takes it over.")
     return notes

@@ -31,8 +31,15 @@ def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
     notes: list[str] = []
     if shape_file is not None:
         more, notes = shape_work(Path(call.start_directory), shape_file)
+        # Only what it says joins the goal: a plan that was frozen stays the plan.
+        more = {name: more[name] for name in ("criteria", "must_not") if name in more}
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
+        if more and loop.kind != "goal":
+            raise Refused(
+                f"loop {loop.id} is a loop of kind {loop.kind}: a shape belongs to a goal",
+                "gsd-fsm start goal --help",
+            )
         reached = STAGES.index(loop.stage) if loop.stage else -1
         if name is None and reached + 1 == len(STAGES):
             raise Refused(

@@ -163,7 +163,7 @@ def _is_news(loop: Loop, meter: str, total: float) -> bool:
     known = loop.meters.get(meter)
     # Calls may overtake each other by a little; a figure that fell by half was begun anew.
     least = _CENT if loop.limits.get("budget_usd") else _TENTH
-    return known is None or total - known >= least or total < known / 2
+    return known is None or total - known >= least or 0 < total < known / 2
 
 
 def summary(loop: Loop, session: str, *, color: bool) -> str:

@@ -192,6 +192,8 @@ def _fail(
         event = call.event("failure", loop, data)
         if task_id is not None:
             require_word(loop, task_id, event)
+            if task_id in loop.tasks:
+                _require_own(call, loop.tasks[task_id])
         yield event
         spent = spent_patience(loop) if task_id is None else None
         if spent and loop.status in ACTIVE:

@@ -65,13 +65,13 @@ def _clarify(loop: Loop) -> Iterator[tuple[str, str]]:
 
 def _step(loop: Loop) -> Iterator[tuple[str, str]]:
     """A colleague talks after each step; where there are none, after each iteration."""
-    if loop.shape != "colleague" or loop.stage not in (None, "executing", "review"):
+    if loop.shape != "colleague":
         return
     steps = [task for task in loop.tasks.values() if work_of_its_own(task)]
     done = len(steps) - len(open_work(loop))
     if done:
         yield "step:%d" % done, "%d of %d steps are done. Go on?" % (done, len(steps))
-    elif not steps and loop.iteration:
+    elif not steps and loop.iteration and loop.stage not in ("intent", "shape", "decompose"):
         yield "turn:%d" % loop.iteration, "Iteration %d is done. Go on?" % loop.iteration
 
 

@@ -38,7 +38,8 @@ _DIGITS = 6
 _MOST_FILES = 500
 _LARGEST_FILE = 1 << 16
 _MOST_BLOCKERS = 50
-_MOST_EVENTS = 200
+# Each is synced, and a stop is decided within seconds.
+_MOST_EVENTS = 40
 _LONGEST_TITLE = 500
 _DONE = ("complete", "skipped")
 _STATUSES = {"pending": "pending", "in_progress": "running", "completed": "complete"}

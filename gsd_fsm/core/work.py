@@ -267,7 +267,9 @@ def settle(loop: Loop) -> None:
 
 
 def recovers(loop: Loop, event: dict[str, Any]) -> bool:
-    """Whether no task is failed any more after this event."""
+    """Whether no task is failed any more after this event; a task of somebody else mends nothing."""
+    if "condition" in event["data"] or event["data"].get("mirrored"):
+        return False
     task = loop.tasks.get(event["data"]["task"])
     return bool(loop.failed == (task is not None and task["status"] == "failed"))
 

@@ -65,6 +65,9 @@ def read_state_md(front: FrontMatter, findings: Findings) -> OldLoop:
 
 def _section(front: FrontMatter, findings: Findings) -> Members:
     found = list(_SECTION.finditer(front.text))
+    if not found:
+        findings.wrong("loop", "it is not written as a section of its own")
+        findings.settle()
     if len(found) > 1:
         findings.wrong("loop", "it is named twice")
     line = front.text.count("\n", 0, found[0].start()) + 2

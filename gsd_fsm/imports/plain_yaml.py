@@ -54,7 +54,7 @@ def value_in(file: str, text: str, first_line: int) -> Any:
         for event in events:
             if not isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
                 return build(event, 0)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         mark = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or getattr(error, "reason", "unreadable")
         line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0))

@@ -48,7 +48,7 @@ def yaml_tree(text: str, first: int) -> Tree:
                 line = event.start_mark.line if event.start_mark else 0
                 raise Unreadable(first + line, "YAML that is too deep, or has an alias")
         return _from_node(yaml.compose(text, Loader=yaml.SafeLoader), first)
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
         raise Unreadable(first + (mark.line if mark else 0), f"not valid YAML: {why}") from error

@@ -89,6 +89,24 @@ def test_nobody_settles_a_condition_of_the_gate_but_the_condition(here: Here) ->
     gate(here)
     for status in ("running", "complete", "skipped"):
         assert "once its condition holds" in here.refused(4, "task", "F1", status).err
+    here.refused(4, "fail", "F1", "--error", "x")
+
+
+def test_a_refused_end_does_not_take_a_failure_back(here: Here) -> None:
+    here.start("goal", "g", "--criterion", "c")
+    here.ok("fail", "--class", "logic", "--error", "boom")
+    gate(here)
+    assert here.status()["status"] == "retrying"
+
+
+def test_a_shape_joins_a_goal_and_never_a_plan(here: Here) -> None:
+    (here.root / "SHAPE.md").write_text("# Criteria\n- it greets\n")
+    (here.root / "plan.txt").write_text("plan\n")
+    here.start("execute", "--task", "T1", "--plan", "plan.txt")
+    here.refused(4, "stage", "intent", "--shape-file", "SHAPE.md")
+    here.start("goal", "g", "--fresh", "--plan", "plan.txt")
+    here.ok("stage", "intent", "--shape-file", "SHAPE.md")
+    assert here.last()["data"] == {"criteria": [{"name": "it greets"}]}
 
 
 def test_the_gate_makes_up_for_tasks_of_a_review_that_were_never_recorded(here: Here) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.table import LIVE
-from gsd_fsm.imports.load import MOST_BYTES
+from gsd_fsm.imports.load import MOST_BYTES, read_loop
 from tests.imports.rig import RALPH, STATE, STATE_MD, WORKFLOW, loop_of, read, refused
 
 if TYPE_CHECKING:
@@ -59,6 +59,12 @@ def test_what_is_no_loop_is_told_so_with_the_known_formats(content: str) -> None
 )
 def test_damage_is_told_with_its_place(content: bytes, told: str) -> None:
     assert refused(content).startswith(told)
+
+
+@pytest.mark.parametrize("line", ['"loop:', 'loop: "\\UFFFFFFFF"', 'loop: "\\U00110000"'])
+def test_front_matter_that_only_looks_like_a_loop_is_refused(line: str) -> None:
+    with pytest.raises(UsageError):
+        read_loop(f"---\n{line}\n---\n".encode(), "STATE.md")
 
 
 def test_numbers_of_any_length_are_only_wrong() -> None:
