@@ -120,9 +120,9 @@ def _cost(told: dict[str, Any]) -> float | None:
 
 
 def _is_younger(told: dict[str, Any], loop: Loop, now: int) -> bool:
-    """Whether the session began after the loop, so that all of its cost is the loop's."""
+    """Whether the session has had the loop since it began, so that all of its cost is the loop's."""
     lasted = told["cost"].get("total_duration_ms")
-    return type(lasted) in (int, float) and now - lasted >= ms_of(loop.begun)
+    return type(lasted) in (int, float) and now - lasted >= ms_of(loop.owned)
 
 
 def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:

@@ -36,7 +36,7 @@ def client_news(loop: Loop, signal: Signal) -> News:
 
 def _spending(loop: Loop, source: str, path: str) -> News:
     counted, messages = loop.counted.get(source, (0, []))
-    found = read_spending(path, counted, messages, loop.begun)
+    found = read_spending(path, counted, messages, loop.owned)
     if found is None:
         return
     data: dict[str, Any] = {"source": source, "counted": found.offset, "messages": found.messages}
@@ -49,14 +49,14 @@ def _spending(loop: Loop, source: str, path: str) -> News:
     elif total > loop.meters.get(source, -1):
         # The status line may have told more in the meantime.
         data.update({"meter": source, "total_usd": total})
-        if source not in loop.meters and _begins_after(path, loop.begun):
+        if source not in loop.meters and _begins_after(path, loop.owned):
             data["usd"] = total
     if data.keys() & {"tokens", "usd", "total_usd"}:
         yield "spend", {**data, "what": "transcript"}
 
 
 def _begins_after(path: str, moment: str) -> bool:
-    """Whether all of this transcript is younger than the loop, so that all of it was spent on it."""
+    """Whether all of this transcript is of the time in which its session had the loop."""
     try:
         fd = system.open(path, READ)
         try:

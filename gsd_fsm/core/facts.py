@@ -49,7 +49,7 @@ def fact_spend(loop: Loop, event: dict[str, Any]) -> None:
         loop.counted.pop(source, None)
         loop.counted[source] = [data["counted"], data.get("messages", [])]
         if len(loop.counted) > MAX_TALK:
-            del loop.counted[next(iter(loop.counted))]
+            del loop.counted[next(name for name in loop.counted if name != loop.owner)]
     # Cents do not add up in binary: six digits are kept, as they are written.
     loop.spent_usd = round(loop.spent_usd + usd, 6)
     loop.spent_tokens += data.get("tokens", 0)

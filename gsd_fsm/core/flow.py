@@ -58,7 +58,7 @@ def check_start(loop: Loop, event: dict[str, Any]) -> None:
 def fact_start(loop: Loop, event: dict[str, Any]) -> None:
     data = event["data"]
     loop.id = event["loop"]
-    loop.started = loop.begun = event["ts"]
+    loop.started = loop.begun = loop.owned = event["ts"]
     loop.owner = event.get("session")
     loop.client = event.get("client")
     for name in _FROZEN:
@@ -209,7 +209,7 @@ def more_limits(limits: dict[str, Any], add: dict[str, Any]) -> dict[str, Any]:
 def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
     loop.limits = more_limits(loop.limits, event["data"].get("add", {}))
     loop.views = event["data"].get("views", loop.views)
-    loop.owner = event.get("session")
+    _fact_owner(loop, event)
     loop.client = event.get("client", loop.client)
     loop.pid = None
     loop.stuck = loop.idle = loop.repeats = loop.transient = 0
@@ -226,6 +226,13 @@ def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
         loop.pause_code = loop.pause_reason = None
     elif loop.status == "waiting":
         _stop_waiting(loop)
+
+
+def _fact_owner(loop: Loop, event: dict[str, Any]) -> None:
+    """Whose it is, and since when: what a session did before is not the loop's."""
+    session = event.get("session")
+    if session != loop.owner:
+        loop.owner, loop.owned = session, event["ts"]
 
 
 def fact_pause(loop: Loop, event: dict[str, Any]) -> None:
@@ -248,7 +255,7 @@ def fact_session(loop: Loop, event: dict[str, Any]) -> None:
         loop.heard = {"ts": event["ts"], "signal": data["signal"], "copy": data.get("copy", "")}
     _fact_transcript(loop, event)
     if action == "bind":
-        loop.owner = event["session"]
+        _fact_owner(loop, event)
         loop.client = event.get("client")
     elif action == "release":
         loop.owner = None

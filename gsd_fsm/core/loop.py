@@ -25,7 +25,7 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("pause_reason", None), ("wait_for", None), ("question", None), ("until", None),
     ("answer", None), ("asked", None), ("decided", []),
     # who it belongs to; whether a human spoke since the last wait, pause or iteration
-    ("owner", None), ("client", None), ("pid", None), ("prompted", True),
+    ("owner", None), ("owned", None), ("client", None), ("pid", None), ("prompted", True),
     # what the hook has seen and said; a block is unconfirmed until the next signal of its session
     ("transcript", None), ("commit", None), ("background", []), ("said", None), ("heard", None),
     ("told_notes", []), ("told_answer", None),

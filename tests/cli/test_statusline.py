@@ -171,8 +171,11 @@ def test_the_cost_of_the_session_is_recorded_as_it_grows(here: Here) -> None:
 
 def test_all_that_a_session_cost_which_is_younger_than_the_loop_is_the_loops(here: Here) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
-    cost = {"total_cost_usd": 1.25, "total_duration_ms": 0}
-    assert "$1.25/$5" in shown(here, json.dumps({**json.loads(told(here)), "cost": cost}).encode())
+    facts = json.loads(told(here))
+    for total in (1.25, 1.5):
+        cost = {"total_cost_usd": total, "total_duration_ms": 0}
+        line = shown(here, json.dumps({**facts, "cost": cost}).encode())
+        assert f"${total:.2f}/$5" in line
 
 
 def test_a_loop_can_be_named(here: Here) -> None:

@@ -77,11 +77,12 @@ def test_only_goals_count_the_iterations_that_asked_for_counsel() -> None:
 
 
 def test_of_many_transcripts_the_last_ones_are_remembered() -> None:
-    story = Story("goal")
+    story = Story("goal", _session="s-1")
+    story("spend", tokens=1, source="s-1", counted=99, messages=["m"])
     for number in range(60):
         story("spend", tokens=1, source=f"agent-{number}", counted=10, messages=["m"])
-    assert story.loop.spent_tokens == 60
-    assert list(story.loop.counted) == [f"agent-{number}" for number in range(10, 60)]
+    assert story.loop.spent_tokens == 61
+    assert list(story.loop.counted) == ["s-1", *[f"agent-{n}" for n in range(11, 60)]]
 
 
 def test_a_smaller_total_of_a_meter_counts_from_zero_and_the_first_adds_nothing() -> None:

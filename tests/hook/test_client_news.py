@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -89,6 +90,24 @@ def test_what_was_spent_before_the_loop_began_does_not_count(agent: Agent) -> No
     start(agent, "goal", "g", "--max-tokens", "1000")
     agent.blocked()
     assert spends(agent) == []
+
+
+def test_a_session_does_not_pay_with_the_loop_for_what_it_did_before(agent: Agent) -> None:
+    start(agent, "goal", "g", "--budget", "9", "--max-tokens", "1000")
+    other = agent.other("s-2")
+    now = agent.here.lines()[-1]["ts"]
+    write(other, {"type": "user", "timestamp": now})
+    reply(other, "msg_1", 900, timestamp=now)
+    time.sleep(0.01)
+    agent.here.ok("resume", env=other.shell)
+    write(other, {"type": "cost-state", "totalCostUSD": 5.0})
+    other.blocked()
+    reply(other, "msg_2", 50)
+    write(other, {"type": "cost-state", "totalCostUSD": 6.0})
+    other.uses_a_tool()
+    other.blocked()
+    assert agent.here.status()["spent_usd"] == 1
+    assert [data.get("tokens") for data in spends(agent)] == [None, 50]
 
 
 def test_a_loop_without_a_budget_reads_no_figures(agent: Agent) -> None:
