@@ -79,7 +79,9 @@ def _some(value: Any) -> str:
 def _score(view: dict[str, Any]) -> str:
     if view["spec_score"] is None:
         return ""
-    return f"spec {view['spec_score']}/10, fit {_some(view['fit_score'])}: {view['shape']}"
+    known = {"fit": view["fit_score"], "shape": view["shape"]}
+    more = [f"{name} {value}" for name, value in known.items() if value is not None]
+    return ", ".join([f"spec {view['spec_score']}/10", *more])
 
 
 def spent_words(loop: Loop) -> str:

@@ -44,7 +44,7 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
 
     journal, loop = call.append(build)
     more = f" To go on: {next_step(loop)[1]}." if loop.status == "paused" else ""
-    call.acknowledge(journal, loop, f"{spent_words(loop)} spent.{more}")
+    call.acknowledge(journal, loop, f"{spent_words(loop) or 'Nothing'} spent.{more}")
 
 
 @click.command()

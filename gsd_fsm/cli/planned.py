@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 # Every verb loads this file: what only planned loops need is imported where they need it.
 
-_BY_SHAPE = {
-    "blocked": ("clarify",),
-    "colleague": ("clarify", "step"),
-    "tool-review": ("clarify", "wave"),
-    "tool": ("clarify",),
-}
+_BY_SHAPE = {"colleague": "step", "tool-review": "wave"}
 
 
 def project_of(journal: Journal) -> Path:
@@ -172,7 +167,7 @@ def asks(call: Call, loop: Loop) -> Iterator[Event]:
     asked = pending_question(loop)
     if asked is not None and not is_planned(loop):
         # Of a goal without a plan, what its shape asks for; the hook asks the rest.
-        by_shape = asked[0].partition(":")[0] in _BY_SHAPE.get(loop.shape, ())
+        by_shape = asked[0].partition(":")[0] in ("clarify", _BY_SHAPE.get(loop.shape))
         asked = asked if by_shape and missing(loop, latest_tree(loop)) else None
     if asked is not None:
         key, question = asked

@@ -65,6 +65,7 @@ def score(call: Call, *, familiarity: int, **points: int) -> None:
 
     journal, loop = call.append(build)
     asked = f" {loop.question}" if loop.status == "waiting" else ""
-    said = f"Spec {found.spec}/10, fit {found.fit}: {found.shape}. {_WORDS[found.shape]}{asked}"
+    words = asked or f" {_WORDS[found.shape]}"  # what is unclear does not go on in any shape
+    said = f"Spec {found.spec}/10, fit {found.fit}: {found.shape}.{words}"
     facts = {"spec_score": found.spec, "fit_score": found.fit, "shape": found.shape}
     call.acknowledge(journal, loop, said, **facts, stage=loop.stage)

@@ -102,6 +102,13 @@ def test_a_blocked_goal_does_not_start_executing(here: Here) -> None:
     here.refused(4, "stage", "shape")
 
 
+def test_an_agent_scores_higher_once_the_user_has_made_the_goal_clearer(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo")
+    score(here, 1, 1, 0, 0, 0, env=AGENT)
+    here.ok("answer", "It must keep the API, and it is done when the tests pass.")
+    assert score(here, *CLEAR, env=AGENT)["shape"] == "tool"
+
+
 def test_a_low_spec_keeps_tasks_from_running_whatever_its_shape(here: Here) -> None:
     here.start("goal", "g", "--step", "one", "--mode", "yolo")
     assert score(here, 2, 2, 0, 0, 0, familiarity=10)["shape"] == "tool-review"
