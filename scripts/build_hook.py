@@ -26,7 +26,7 @@ REST = (
     "advice", "quote", "question", "announce", "prompt", "decide", "sessions", "watch", "repeats", "hook",
 )  # fmt: skip
 VIEW = ("state_md", "progress_md", "loop_views")
-CLIENT = ("redact", "meter", "task_list", "client")
+CLIENT = ("redact", "meter", "task_mirror", "task_list", "client")
 # The imports inside functions: from there on a further part is needed.
 TURNS = (
     ("rest", "    from gsd_fsm.core.hook import respond\n"),

@@ -21,6 +21,7 @@ from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import Spent
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, current_wave, open_gaps, open_tasks, unmet
+from gsd_fsm.core.meter import unpaid
 from gsd_fsm.core.names import session_name
 from gsd_fsm.core.places import find_gsd, is_registered
 from gsd_fsm.core.sanitize import display
@@ -145,7 +146,7 @@ def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
             latest[0] = current
             data = {"meter": meter, "total_usd": total, "what": "status line"}
             if meter not in current.meters and _is_younger(told, current, now):
-                data["usd"] = total
+                data["usd"] = unpaid(current, meter, total)
             yield from spends(current, now, event("spend", data), pause)
 
     def allow(world: World) -> None:

@@ -17,7 +17,7 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard, spent_patience
-from gsd_fsm.core.loop import Loop, is_planned, work_of_its_own
+from gsd_fsm.core.loop import Loop, is_in_reach, is_planned, work_of_its_own
 from gsd_fsm.core.payloads import CLASSES, TDD_PHASES, is_id
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import read_text, whole
@@ -102,7 +102,7 @@ def task(
         if status == "pending":
             _require_known(loop, depends)
         elif task_id in loop.tasks:
-            _require_own(call, loop.tasks[task_id])
+            _require_own(call, loop, loop.tasks[task_id])
         if status == "running":
             require_turn(loop, task_id)
         elif status == "skipped" and is_planned(loop):
@@ -118,9 +118,9 @@ def task(
     call.acknowledge(journal, loop, f"Task {task_id} is {status}.{asked}")
 
 
-def _require_own(call: Call, task: dict[str, Any]) -> None:
+def _require_own(call: Call, loop: Loop, task: dict[str, Any]) -> None:
     """Refuse what somebody else decides: the client's list, or a condition of the gate."""
-    if task["mirrored"] and call.caller.by == "agent":
+    if is_in_reach(loop, task) and call.caller.by == "agent":
         raise Refused(
             f"task {task['id']} is one of the client's task list",
             "change it there; the next stop sees it",
@@ -193,7 +193,7 @@ def _fail(
         if task_id is not None:
             require_word(loop, task_id, event)
             if task_id in loop.tasks:
-                _require_own(call, loop.tasks[task_id])
+                _require_own(call, loop, loop.tasks[task_id])
         yield event
         spent = spent_patience(loop) if task_id is None else None
         if spent and loop.status in ACTIVE:

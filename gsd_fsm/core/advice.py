@@ -7,6 +7,7 @@ from gsd_fsm.core.guards import spent_limit, spent_retries
 from gsd_fsm.core.loop import (
     current_wave,
     failed_tasks,
+    is_in_reach,
     is_planned,
     open_gaps,
     open_tasks,
@@ -142,8 +143,8 @@ def _tasks(loop: Loop, run: str) -> Advice | None:
         if loop.kind == "verify":
             waiting = [task for task in waiting if task["id"] in open_gaps(loop)]
         waiting.sort(key=lambda task: bool(task["status"] != "running"))
-    theirs = [task for task in waiting if task["mirrored"]]
-    waiting = [task for task in waiting if not task["mirrored"]]
+    theirs = [task for task in waiting if is_in_reach(loop, task)]
+    waiting = [task for task in waiting if task not in theirs]
     for task in waiting:
         if task["status"] == "running":
             report = "report %s" if is_planned(loop) else "task %s complete"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from gsd_fsm.core.disk import READ, close, getenv, read_at, system
 from gsd_fsm.core.guards import has_budget
 from gsd_fsm.core.loop import TASK_LIST, mirrored_list
-from gsd_fsm.core.meter import read_spending
-from gsd_fsm.core.task_list import completed, created, list_directory, mirror, read_tasks
+from gsd_fsm.core.meter import read_spending, unpaid
+from gsd_fsm.core.task_list import list_directory, read_tasks
+from gsd_fsm.core.task_mirror import completed, created, mirror
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,13 +29,14 @@ def client_news(loop: Loop, signal: Signal) -> News:
         source = signal.agent if agent else signal.session
         path = signal.agent_transcript if agent else signal.transcript
         if source and path:
-            yield from _spending(loop, source, path)
+            yield from _spending(loop, signal.session, source, path)
     name = mirrored_list(loop, getenv(TASK_LIST))
     if name and not agent:
         yield from _list_news(loop, signal, name)
 
 
-def _spending(loop: Loop, source: str, path: str) -> News:
+def _spending(loop: Loop, session: str, source: str, path: str) -> News:
+    """What a transcript adds: tokens of its own, and money of the session that it is part of."""
     counted, messages = loop.counted.get(source, (0, []))
     found = read_spending(path, counted, messages, loop.owned)
     if found is None:
@@ -44,13 +46,13 @@ def _spending(loop: Loop, source: str, path: str) -> News:
         data["tokens"] = found.tokens
     total = found.total_usd
     if total is None:
-        if found.usd and source not in loop.meters:
+        if found.usd and session not in loop.meters:
             data["usd"] = found.usd
-    elif total > loop.meters.get(source, -1):
+    elif total > loop.meters.get(session, -1):
         # The status line may have told more in the meantime.
-        data.update({"meter": source, "total_usd": total})
-        if source not in loop.meters and _begins_after(path, loop.owned):
-            data["usd"] = total
+        data.update({"meter": session, "total_usd": total})
+        if session not in loop.meters and _begins_after(path, loop.owned):
+            data["usd"] = unpaid(loop, session, total)
     if data.keys() & {"tokens", "usd", "total_usd"}:
         yield "spend", {**data, "what": "transcript"}
 
@@ -75,7 +77,7 @@ def _list_news(loop: Loop, signal: Signal, name: str) -> News:
         # The client tells of its own list, which may be another.
         if directory and directory == list_directory("auto", signal.session, getenv):
             change = created if signal.event == "TaskCreated" else completed
-            for data in change(loop, signal.task, signal.subject):
+            for data in change(loop, signal.task, signal.subject, _whose(name, signal.session)):
                 yield "task", data
         return
     for data in list_changes(loop, signal.session):
@@ -87,4 +89,10 @@ def list_changes(loop: Loop, session: str) -> list[dict[str, Any]]:
     name = mirrored_list(loop, getenv(TASK_LIST))
     directory = list_directory(name, session, getenv) if name else ""
     list_id = getenv(TASK_LIST) if name == "auto" else name
-    return mirror(loop, read_tasks(directory, loop.id, list_id) if directory else None)
+    tasks = read_tasks(directory, loop.id, list_id) if directory else None
+    return mirror(loop, tasks, _whose(name, session))
+
+
+def _whose(name: str, session: str) -> str | None:
+    """The session whose own list this is; None for one that the user has named."""
+    return session if name == "auto" and not getenv(TASK_LIST) else None

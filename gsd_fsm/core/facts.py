@@ -50,6 +50,9 @@ def fact_spend(loop: Loop, event: dict[str, Any]) -> None:
         loop.counted[source] = [data["counted"], data.get("messages", [])]
         if len(loop.counted) > MAX_TALK:
             del loop.counted[next(name for name in loop.counted if name != loop.owner)]
+        if "usd" in data and "meter" not in data:
+            session = event.get("session", "")
+            loop.priced[session] = round(loop.priced.get(session, 0) + data["usd"], 6)
     # Cents do not add up in binary: six digits are kept, as they are written.
     loop.spent_usd = round(loop.spent_usd + usd, 6)
     loop.spent_tokens += data.get("tokens", 0)

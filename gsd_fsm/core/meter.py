@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gsd_fsm.core.loop import Loop
+
 # Of a transcript that grew by more than this, only the end is read; longer rows are not replies.
 _MOST_READ = 8 << 20
 _LONGEST_ROW = 1 << 20
@@ -35,6 +37,11 @@ class Spending:
         self.total_usd: float | None = None
         self.offset = 0
         self.messages = messages
+
+
+def unpaid(loop: Loop, session: str, total: float) -> float:
+    """What of the first total of a session was not counted yet, reply by reply."""
+    return float(max(0, round(total - loop.priced.get(session, 0), 6)))
 
 
 def read_spending(path: str, counted: int, messages: list[str], since: str) -> Spending | None:

@@ -181,7 +181,7 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         "task": is_id, "status": _one_of(*TASK_STATUSES), "title": str, "wave": _is_count,
         "depends": _is_ids, "commit": str, "ref": str, "phase": _one_of(*TDD_PHASES),
         "question": str, "summary": str, "fixes": _is_texts, "locked": _is_locks,
-        "exit_code": _is_count, "undone": bool, "mirrored": bool, "condition": str,
+        "exit_code": _is_count, "undone": bool, "mirrored": bool, "list": str, "condition": str,
     }),
     "gap": (("action", "gap"), {
         "action": _one_of("found", "closed", "reopened"), "gap": is_id, "kind": is_id,

@@ -34,6 +34,7 @@ def new_task(task_id: str, spec: dict[str, Any]) -> dict[str, Any]:
         "depends": list(spec.get("depends", ())),
         "step": spec.get("step", False),
         "mirrored": spec.get("mirrored", False),
+        "list": spec.get("list"),
         "condition": spec.get("condition"),
         "status": "pending",
         "retries": 0,
@@ -125,7 +126,7 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
     if task is None:
         task = loop.tasks[data["task"]] = new_task(data["task"], data)
         loop.gated = loop.gated or "condition" in data
-    elif "depends" in data:
+    elif "depends" in data and data["status"] == "pending":
         task["depends"] += [name for name in data["depends"] if name not in task["depends"]]
     if "depends" in data and loop.kind == "goal" and "wave" not in data:
         lay_waves(loop.tasks)

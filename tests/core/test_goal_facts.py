@@ -97,3 +97,10 @@ def test_waves_that_a_task_names_itself_are_not_laid_anew() -> None:
     assert [task["wave"] for task in story.loop.tasks.values()] == [3, 1]
     story.task("C", "pending", depends=["A"], wave=7)
     assert [task["wave"] for task in story.loop.tasks.values()] == [3, 1, 7]
+
+
+def test_a_task_that_has_begun_waits_for_nothing_more() -> None:
+    story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2"}])
+    story.task("T1", "running", depends=["T2"])
+    assert story.loop.tasks["T1"]["depends"] == []
+    story.task("T1", "complete")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.core.task_list import ClientTask, completed, created, mirror
+from gsd_fsm.core.task_list import ClientTask
+from gsd_fsm.core.task_mirror import completed, created, mirror
 from tests.story import Story
 
 

@@ -85,6 +85,30 @@ def test_an_older_total_adds_nothing_to_what_the_status_line_has_told(agent: Age
     assert agent.here.status()["spent_usd"] == 2
 
 
+def test_replies_with_a_price_are_not_paid_again_with_the_total_of_their_session(
+    agent: Agent,
+) -> None:
+    start(agent, "goal", "g", "--budget", "9")
+    write(agent, {"type": "user", "timestamp": LATER})
+    reply(agent, "msg_1", 10, costUSD=1.5)
+    agent.blocked()
+    own = agent.transcript
+    agent.transcript = own.with_name("agent-a1.jsonl")
+    reply(agent, "msg_9", 10, costUSD=0.5)
+    path, agent.transcript = str(agent.transcript), own
+    agent.context("SubagentStop", agent_id="a1", agent_type="x", agent_transcript_path=path)
+    assert agent.here.status()["spent_usd"] == 2
+    cost = {"total_cost_usd": 2.25, "total_duration_ms": 0}
+    told = {"session_id": agent.session, "cost": cost}
+    agent.here.ok("statusline", stdin=json.dumps(told).encode())
+    assert agent.here.status()["spent_usd"] == 2.25
+    write(agent, {"type": "cost-state", "totalCostUSD": 2.5})
+    reply(agent, "msg_2", 10, costUSD=0.25)
+    agent.uses_a_tool()
+    agent.blocked()
+    assert agent.here.status()["spent_usd"] == 2.5
+
+
 def test_what_was_spent_before_the_loop_began_does_not_count(agent: Agent) -> None:
     reply(agent, "msg_0", 900, timestamp="2020-01-01T00:00:00.000Z")
     start(agent, "goal", "g", "--max-tokens", "1000")

@@ -156,6 +156,29 @@ def test_a_list_that_the_user_has_named_is_mirrored_by_itself_unless_it_is_not_w
     assert "completed" in agent.allowed(env=named)
 
 
+def test_open_tasks_of_an_earlier_session_hold_the_loop_until_they_are_settled(
+    agent: Agent,
+) -> None:
+    start(agent, "goal", "g", "--task-list", "auto")
+    put("1", "in_progress", name=agent.session)
+    put("2", "pending", name=agent.session)
+    agent.blocked()
+    later = agent.other("s-later")
+    agent.here.ok("resume", env=later.shell)
+    put("1", "pending", name=later.session, subject="subject 1")
+    agent.here.ok("exit-signal", env=later.shell)
+    text = later.blocked()
+    assert "task 1 is running; task 2 is pending; task client-1 is pending" in text
+    # Its client cannot reach them any more: it settles them here.
+    assert "Finish task 1 (subject 1)." in text
+    for task_id, status in (("1", "complete"), ("2", "running"), ("2", "complete")):
+        agent.here.ok("task", task_id, status, env=later.shell)
+    put("1", "pending", name=agent.session)
+    assert "of your task list" in later.blocked()
+    put("1", "completed", name=later.session)
+    assert "completed" in later.allowed()
+
+
 def test_a_number_that_the_loop_has_already_is_told_apart(agent: Agent) -> None:
     start(agent, "goal", "g", "--task-list", "my-loop", "--task", "1:ours")
     put("1", "pending")
