@@ -20,6 +20,7 @@ from gsd_fsm.cli.new_loop import (
     owner_words,
     require_fit,
     require_on,
+    shows,
 )
 from gsd_fsm.cli.start_options import limits_of, ways_of
 from gsd_fsm.core.clock import now_ms, to_iso
@@ -35,10 +36,6 @@ from gsd_fsm.core.places import is_registered
 from gsd_fsm.core.sanitize import clean, display
 from gsd_fsm.imports.load import load_loop
 from gsd_fsm.imports.old_loop import EventData, OldLoop
-
-# Files that we write ourselves, and the view of a loop that each of them is.
-_VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "state"}
-_STATE_MD = ".gsd/STATE.md"
 
 
 @click.command("import")
@@ -141,7 +138,7 @@ def _notes(loop: Loop, name: str) -> list[str]:
     file = display(name)
     notes = [
         f"{file} shows this loop from now on."
-        if _shows(loop, name)
+        if shows(loop, name)
         else f"{file} is left as it is.",
         f"Switch off the hook of the tool that wrote {file}: one agent, one loop.",
     ]
@@ -149,11 +146,6 @@ def _notes(loop: Loop, name: str) -> list[str]:
     if spent is not None:
         notes.append(f"A limit is spent already: {spent.reason}. To go on: {spent.remedy}")
     return notes
-
-
-def _shows(loop: Loop, name: str) -> bool:
-    """Whether this file is a view of this loop."""
-    return name == _STATE_MD or _VIEWS.get(name) in loop.views
 
 
 def _was_interrupted(loop: Loop, whole: Loop) -> bool:
@@ -167,7 +159,7 @@ def _refuse_twin(world: World, name: str) -> None:
     """Refuse a file that a live loop was taken from, or that only shows one."""
     for loop in world.live():
         taken = loop.carried.get("file") == name
-        if taken or _shows(loop, name):
+        if taken or shows(loop, name):
             what = "was imported already as" if taken else "only shows"
             raise Refused(
                 f"{display(name)} {what} live loop {loop.id} ({loop.status})",

@@ -19,17 +19,25 @@ from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.places import find_gsd, make_gsd, new_gsd, register
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
-
-
+# Files that we write ourselves, and the view of a loop that each of them is.
+_VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "state"}
+_STATE_MD = ".gsd/STATE.md"
 # Where other tools keep a loop that may still run.
-_OTHERS = (".loop/workflow-state.json", ".loop/state.json", ".claude/ralph-loop.local.md")
+_OTHERS = (*_VIEWS, ".claude/ralph-loop.local.md")
 
 
-def others_running(project: Path) -> list[str]:
+def shows(loop: Loop, name: str) -> bool:
+    """Whether this file is a view of this loop."""
+    return name == _STATE_MD or _VIEWS.get(name) in loop.views
+
+
+def others_running(gsd: str, known: str) -> list[str]:
     """What to say of loops of other tools that are left here, so that nobody runs both."""
     notes = []
+    project = Path(gsd).parent
+    live = Journal(gsd).glance().live() if known else []
     for name in _OTHERS:
-        if (project / name).is_file():
+        if (project / name).is_file() and not any(shows(loop, name) for loop in live):
             from gsd_fsm.imports.load import load_loop
 
             with contextlib.suppress(GsdError, OSError):

@@ -108,9 +108,7 @@ def start(
     gsd = locate(call)
     require_on(gsd)
     known = journal_id_of(gsd)
-    # A project without a journal is new to this user, who starts the loop by hand: it is obeyed.
-    trusted = not known or is_registered(known, gsd)
-    found = {name: s.value for name, s in settings.load(Path(gsd), trusted=trusted).items()}
+    found = _settings(gsd, known)
     begin = Beginning(kind, Path(gsd).parent, found, options["mode"] or found["mode"])
     if not by_hand:
         begin.choose(start, options["plan"], data.get("phase"))
@@ -121,7 +119,8 @@ def start(
     tasks = data.get("tasks", ()) if begin.plan is None else begin.plan.tasks
     data.update(limits_of(found, options, len(tasks) if kind == "execute" else 0))
     begin.notes += budget_notes(call.start_directory, data["limits"])
-    begin.notes += _goal_notes(data, found, options, call) if kind == "goal" else []
+    if kind == "goal":
+        begin.notes += take_ways(data, found, options, start) + others_running(gsd, known)
     loop_id = new_id("lp", 6)
     event = {**call.event("start", None, data), "loop": loop_id}
     require_fit(event)
@@ -148,9 +147,8 @@ def start(
     loop = journal.world.loops[loop_id]
     begin.finish(call, journal, loop)
     learnt = recalled(gsd, loop) if known and kind == "goal" else []
-    made = ("" if known else f"Made the journal of {gsd}. ") + "".join(
-        f"Cancelled loop {name}. " for name in cancelled
-    )
+    made = "" if known else f"Made the journal of {gsd}. "
+    made += "".join(f"Cancelled loop {name}. " for name in cancelled)
     said = f"{made}Started {kind} loop {loop_id}.{begin.said(loop)}{owner_words(call, loop)}"
     facts = begin.facts(loop) if kind != "goal" else {"recall": learnt, "notes": begin.notes}
     call.acknowledge(journal, loop, said, **facts)
@@ -158,12 +156,11 @@ def start(
         say(display("\n".join(_recall_lines(learnt, loop)), lines=True))
 
 
-def _goal_notes(
-    data: dict[str, Any], found: dict[str, Any], options: dict[str, Any], call: Call
-) -> list[str]:
-    """Put the ways of a goal into its data; what is to be told of them."""
-    notes = take_ways(data, found, options, Path(call.start_directory))
-    return notes + others_running(Path(locate(call)).parent)
+def _settings(gsd: str, known: str) -> dict[str, Any]:
+    """What the settings say here; those of a journal that is not trusted are not even read."""
+    # A project without a journal is new to this user, who starts the loop by hand: it is obeyed.
+    trusted = not known or is_registered(known, gsd)
+    return {name: s.value for name, s in settings.load(Path(gsd), trusted=trusted).items()}
 
 
 def _recall_lines(learnt: list[str], loop: Loop) -> list[str]:

@@ -72,13 +72,20 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
 
 
 def _append(
-    journal: Journal, trusted: str, decide: Callable[[World, int], Iterable[Event]]
+    journal: Journal, trusted: str, decide: Callable[[World, int, bool], Iterable[Event]]
 ) -> None:
+    """Append what `decide` makes of the world, with the client's news unless these are refused."""
+
     def allow(world: World) -> None:
         if world.journal != trusted:
             raise CannotWrite("the journal was replaced")
 
-    journal.transact(decide, allow)
+    try:
+        journal.transact(lambda world, now: decide(world, now, True), allow)
+    except (Refused, UsageError) as error:
+        # What the client tells must not be the way out of a loop.
+        complain(error, [journal.path])
+        journal.transact(lambda world, now: decide(world, now, False), allow)
 
 
 def _stop(journal: Journal, world: World, signal: Signal, disabled: str) -> dict[str, Any] | None:
@@ -86,9 +93,9 @@ def _stop(journal: Journal, world: World, signal: Signal, disabled: str) -> dict
         return None
     trusted = world.journal
     verdict = Verdict()
-    listens = [True]
 
-    def decide(world: World, now: int) -> Iterable[Event]:
+    def decide(world: World, now: int, listens: bool) -> Iterable[Event]:
+        verdict.blocks, verdict.text = False, ""
         before = answered_before(world, signal, now)
         place = "%s-%s" % (world.journal, digest_of(journal.path))
         if before is not None and may_repeat(place, before["seq"], signal.copy):
@@ -99,17 +106,10 @@ def _stop(journal: Journal, world: World, signal: Signal, disabled: str) -> dict
             return ()
         seen = _look(journal.path, loop, signal)
         seen.disabled = disabled
-        seen.news = _news(loop, signal) if listens[0] else ()
+        seen.news = _news(loop, signal) if listens else ()
         return decide_stop(loop, signal, seen, now, verdict)
 
-    try:
-        _append(journal, trusted, decide)
-    except (Refused, UsageError) as error:
-        # What the client tells must not be the way out of a loop.
-        complain(error, [journal.path])
-        listens[0] = False
-        verdict.blocks, verdict.text = False, ""
-        _append(journal, trusted, decide)
+    _append(journal, trusted, decide)
     if not verdict.text:
         return {}
     if verdict.blocks:
@@ -156,12 +156,12 @@ def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] |
     seen = Seen(system.urandom(8).hex())
     seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
 
-    def decide(world: World, now: int) -> Iterable[Event]:
+    def decide(world: World, now: int, listens: bool) -> Iterable[Event]:
+        talk.context = talk.notice = ""
         loop = concerned(world, signal)
         if loop is None:
             return ()
-        if signal.event in _NEWSWORTHY:
-            seen.news = _news(loop, signal)
+        seen.news = _news(loop, signal) if listens and signal.event in _NEWSWORTHY else ()
         if loop.unconfirmed and seen.transcript is not None:
             seen.tool = _used_a_tool(loop, signal, seen.transcript)
         return decide_session(loop, signal, seen, now, talk)

@@ -189,3 +189,6 @@ def test_news_that_the_journal_refuses_are_no_way_out_of_the_loop(
     assert "Continuing goal loop" in json.dumps(answer)
     assert [event["type"] for event in agent.new(before)] == ["iteration"]
     assert "cannot become complete" in (agent.here.gsd / "hook.log").read_text()
+    ended = agent.signal("SessionEnd", reason="other")
+    answer_of(json.dumps(ended), "one")
+    assert [event["type"] for event in agent.new(before)] == ["iteration", "stop", "session"]

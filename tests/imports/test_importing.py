@@ -56,6 +56,14 @@ def test_whoever_starts_a_goal_is_told_of_a_loop_that_another_tool_still_runs(
     assert here.ok("start", "goal", "g", "--fresh", "--json").json["notes"] == []
 
 
+def test_whoever_starts_a_goal_is_not_told_of_the_views_of_our_own_loops(here: Here) -> None:
+    here.gsd.mkdir(exist_ok=True)
+    (here.gsd / "config.toml").write_text('views = ["state", "workflow-state"]\n')
+    here.ok("start", "goal", "g", env=A)
+    assert (here.root / ".loop/state.json").exists()
+    assert here.ok("start", "goal", "h", "--json", env=B).json["notes"] == []
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_dry_run_shows_what_an_import_appends_and_writes_nothing(here: Here, name: str) -> None:
     form, content = FILES[name]
