@@ -147,8 +147,9 @@ def start(
     loop = journal.world.loops[loop_id]
     begin.finish(call, journal, loop)
     learnt = recalled(gsd, loop) if known and kind == "goal" else []
-    made = "" if known else f"Made the journal of {gsd}. "
-    made += "".join(f"Cancelled loop {name}. " for name in cancelled)
+    made = ("" if known else f"Made the journal of {gsd}. ") + "".join(
+        f"Cancelled loop {name}. " for name in cancelled
+    )
     said = f"{made}Started {kind} loop {loop_id}.{begin.said(loop)}{owner_words(call, loop)}"
     facts = begin.facts(loop) if kind != "goal" else {"recall": learnt, "notes": begin.notes}
     call.acknowledge(journal, loop, said, **facts)
