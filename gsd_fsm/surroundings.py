@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -13,8 +14,12 @@ from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.dialect import CAP, block_cap
 from gsd_fsm.core.disk import join
 from gsd_fsm.core.errors import GsdError, NotFound
+from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.loop_views import sheets
 from gsd_fsm.core.places import GSD, find_gsd, is_registered, new_gsd, state_directory
+from gsd_fsm.core.views import LOOP_NAME
+from gsd_fsm.files import content_of
 from gsd_fsm.fsck import examine
 from gsd_fsm.interpreter import in_venv
 from gsd_fsm.registration import DEFAULT_CAP, cap_in
@@ -164,3 +169,16 @@ def _journal(gsd: str, cap: int) -> Iterator[Row]:
             told = f"loop {loop.id} may idle {idle or 'for ever'}, beyond the client's cap of {cap}"
             fix = f"gsd-fsm init --raise-cap {idle or 100}"
             yield Row("here", "client's cap", "note", told, fix)
+    yield from _views(Path(gsd).parent, journal.world)
+
+
+def _views(project: Path, world: World) -> Iterator[Row]:
+    """The views that do not show what they should: whoever appends passes over what is in the way."""
+    for sheet in sheets(world):
+        name = f"{LOOP_NAME}/{sheet.name}"
+        shown = None
+        with contextlib.suppress(GsdError):
+            shown = content_of(project / name)
+        if sheet.due and shown != sheet.data:
+            fix = f"make {name} a file that you may write, or remove it; the next event shows it"
+            yield Row("here", "view", "note", f"{name} does not show loop {sheet.loop}", fix)

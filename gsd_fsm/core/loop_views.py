@@ -27,8 +27,9 @@ class Sheet:
 
     def __init__(self, world: World, view: str, loop: Loop) -> None:
         self.name, self._line = LOOP_FILES[view]
+        self.loop = loop.id
         self.data = _bytes(view, loop)
-        self.aside = "%s.before-%s" % (self.name, loop.id)
+        self.aside = "%s.before-%s" % (self.name, self.loop)
         self.due = _is_due(world, loop)
         self._begins = is_untouched(loop)
         self._view = view

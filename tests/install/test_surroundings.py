@@ -124,6 +124,28 @@ def test_a_command_that_no_agent_would_find_is_told(
     assert "pipx install" in row.fix
 
 
+def test_a_view_that_does_not_show_its_loop_is_told(here: Here) -> None:
+    here.gsd.mkdir()
+    (here.gsd / "config.toml").write_text('views = ["state", "progress"]\n')
+    loop = here.start("goal", "g")
+    assert "view" not in around(here)
+    shutil.rmtree(here.root / ".loop")
+    (here.root / ".loop").write_text("in the way")
+    here.ok("iterate")
+    rows = around(here)["view"]
+    assert [(row.state, row.told) for row in rows] == [
+        ("note", f".loop/{name} does not show loop {loop}")
+        for name in ("state.json", "PROGRESS.md")
+    ]
+    (here.root / ".loop").unlink()
+    here.ok("iterate")
+    assert "view" not in around(here)
+    (here.root / ".loop" / "state.json").unlink()
+    (here.root / ".loop" / "state.json").mkdir()
+    here.ok("iterate")
+    assert len(around(here)["view"]) == 1
+
+
 def test_a_disk_of_the_network_is_told(
     here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
