@@ -12,6 +12,7 @@ from gsd_fsm.cli.checkpoints import open_gate
 from gsd_fsm.cli.plan_change import accepts_change
 from gsd_fsm.cli.planned import asks, plan_path, project_of
 from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.flow import may_decide
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop, is_planned
 from gsd_fsm.core.question import may_decline
@@ -58,7 +59,8 @@ def take_branch(call: Call, declined: bool) -> str:
     journal, world = call.glance()
     loop = call.choose(world)
     about, _, branch = (loop.asked or "").partition(":")
-    may_answer = loop.status == "waiting" and (call.caller.by == "human" or loop.prompted)
+    caller = call.caller
+    may_answer = loop.status == "waiting" and may_decide(loop, caller.by, caller.session)
     if about != "branch" or not may_answer:
         return ""
     require_trust(world, journal.path)

@@ -94,7 +94,7 @@ def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
     data = event["data"]
     loop.iteration += 1
     loop.last_iteration = event["ts"]
-    loop.prompted = False
+    fall_silent(loop)
     if loop.moved:
         progress = progress_of(loop)
         loop.advanced = loop.advanced or progress != loop.progress
@@ -146,14 +146,28 @@ def fact_wait(loop: Loop, event: dict[str, Any]) -> None:
     loop.until = data.get("until")
     loop.asked = data.get("about")
     loop.answer = None
-    loop.prompted = False
+    fall_silent(loop)
     if event["by"] == "hook":
         loop.unconfirmed = 0
 
 
+def fall_silent(loop: Loop) -> None:
+    """From here on no human has spoken."""
+    loop.prompted = False
+    loop.visitors = []
+
+
+def may_decide(loop: Loop, by: str, session: str | None) -> bool:
+    """Whether somebody may do what is a human's to do: an agent only once one has spoken to it.
+
+    That counts until the loop next moves or comes to stand still.
+    """
+    return bool(by != "agent" or loop.prompted or session in loop.visitors)
+
+
 def needs_human(loop: Loop, event: dict[str, Any], what: str) -> None:
-    """Refuse this to an agent that nobody has spoken to since the loop last moved or stood still."""
-    if event["by"] == "agent" and not loop.prompted:
+    """Refuse this to an agent unless a human has spoken."""
+    if not may_decide(loop, event["by"], event.get("session")):
         raise Refused(
             "an agent may not %s loop %s before a human has spoken" % (what, loop.id),
             "ask the user, and go on once they have said so",
@@ -259,6 +273,9 @@ def fact_session(loop: Loop, event: dict[str, Any]) -> None:
         loop.client = event.get("client")
     elif action == "release":
         loop.owner = None
+    elif action == "prompt" and loop.owner and event.get("session") not in (None, loop.owner):
+        # A human has spoken in another session, which may set going what stands still.
+        loop.visitors = [*loop.visitors, event["session"]][-MAX_TALK:]
     elif action == "prompt":
         loop.prompted = loop.spoken = True
         loop.idle = 0

@@ -5,7 +5,14 @@ from __future__ import annotations
 from gsd_fsm.core.announce import elsewhere, stranger_notice
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import digest_of
-from gsd_fsm.core.decide import Seen, Verdict, answered_before, decide_stop, own_or_first
+from gsd_fsm.core.decide import (
+    Seen,
+    Verdict,
+    answered_before,
+    decide_stop,
+    hook_event,
+    own_or_first,
+)
 from gsd_fsm.core.dialect import block_answer, context_answer, notice_answer
 from gsd_fsm.core.disk import getenv, join, system
 from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
@@ -15,7 +22,7 @@ from gsd_fsm.core.log import complain
 from gsd_fsm.core.loop import TASK_LIST, mirrored_list
 from gsd_fsm.core.places import exists, is_known_place, is_registered
 from gsd_fsm.core.repeats import may_repeat
-from gsd_fsm.core.sessions import TELLS_OF_THE_CLIENT, Talk, concerned, decide_session
+from gsd_fsm.core.sessions import TELLS_OF_THE_CLIENT, Talk, concerned, decide_session, visited
 from gsd_fsm.core.watch import head_commit, transcript_size, used_a_tool
 
 TYPE_CHECKING = False
@@ -145,9 +152,16 @@ def _news(loop: Loop, signal: Signal) -> Iterable[tuple[str, dict[str, Any]]]:
     return client_news(loop, signal)
 
 
+def _visits(world: World, signal: Signal) -> list[Event]:
+    heard = {"action": "prompt"}
+    return [hook_event("session", loop, signal, heard) for loop in visited(world, signal)]
+
+
 def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] | None:
     about = concerned(world, signal)
     if about is None:
+        if visited(world, signal):
+            _append(journal, world.journal, lambda world, _now, _listens: _visits(world, signal))
         return None
     if signal.event in TELLS_OF_THE_CLIENT and not _listens(about):
         return {}

@@ -26,6 +26,7 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("answer", None), ("asked", None), ("decided", []),
     # who it belongs to; whether a human spoke since the last wait, pause or iteration
     ("owner", None), ("owned", None), ("client", None), ("pid", None), ("prompted", True),
+    ("visitors", []),
     # what the hook has seen and said; a block is unconfirmed until the next signal of its session
     ("transcript", None), ("commit", None), ("background", []), ("said", None), ("heard", None),
     ("told_notes", []), ("told_answer", None),

@@ -24,6 +24,7 @@ from gsd_fsm.core.flow import (
     fact_session,
     fact_start,
     fact_wait,
+    fall_silent,
 )
 from gsd_fsm.core.gaps import check_gap, fact_gap, leaves_gaps, stops_at_gaps
 from gsd_fsm.core.goal import check_score, check_stage, fact_score, fact_stage
@@ -185,7 +186,7 @@ def arrive(loop: Loop, event: Event, source: str, dest: str) -> None:
     """Write down a change of status."""
     if dest == "paused":
         loop.before_pause = source
-        loop.prompted = False
+        fall_silent(loop)
     loop.status = dest
     data = event["data"]
     about = data.get("task") or data.get("gap") or loop.pause_code or ""

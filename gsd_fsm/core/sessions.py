@@ -50,6 +50,17 @@ def concerned(world: World, signal: Signal) -> Loop | None:
     return None
 
 
+def visited(world: World, signal: Signal) -> list[Loop]:
+    """The loops of others that stand still while a human speaks here: from here they may go on."""
+    if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
+        return []
+    return [
+        loop
+        for loop in world.live()
+        if loop.status not in ACTIVE and signal.session not in (loop.owner, *loop.visitors)
+    ]
+
+
 def _left_by(world: World, pid: int) -> Loop | None:
     """The loop of the session that this very client process has just cleared away."""
     return next((loop for loop in world.live() if pid and loop.pid == pid), None)
