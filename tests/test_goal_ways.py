@@ -166,14 +166,6 @@ def test_a_loop_for_one_session_ends_with_it(agent: Agent, reason: str) -> None:
     assert agent.starts("resume") == ""
 
 
-def test_a_loop_for_one_session_stays_where_the_user_only_looks_into_another(agent: Agent) -> None:
-    loop = start(agent, "goal", "g", "--session-only")
-    agent.ends("resume")
-    assert agent.here.status()["status"] == "running"
-    assert loop in agent.starts("resume")
-    agent.blocked()
-
-
 @pytest.mark.parametrize("options", [("--session-only",), ()])
 def test_a_cleared_session_takes_its_loop_along(agent: Agent, options: tuple[str, ...]) -> None:
     loop = start(agent, "goal", "g", *options)

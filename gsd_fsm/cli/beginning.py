@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gsd_fsm.cli.call import Call
+from gsd_fsm.cli.call import Call, Event
 from gsd_fsm.cli.checkpoints import open_gate
+from gsd_fsm.cli.planned import asks
 from gsd_fsm.cli.planning import Phase, frozen, portions, wanted_plan
 from gsd_fsm.cli.voice import counted
 from gsd_fsm.core.errors import GsdError
@@ -96,18 +98,17 @@ class Beginning:
             data["tasks"] = portions(self.plan)[0]
         return data
 
-    def more(self) -> list[dict[str, Any]]:
-        """The data of the events that follow it, where one line cannot hold all tasks."""
-        if self.plan is None or self.kind != "execute":
-            return []
-        return [{"tasks": specs} for specs in portions(self.plan)[1:]]
-
-    def question(self) -> dict[str, Any] | None:
-        """The wait for a word about the branch."""
+    def events(self, call: Call, loop: Loop) -> Iterator[Event]:
+        """What follows the start: tasks that one line cannot hold, and the first question."""
+        specs = portions(self.plan)[1:] if self.plan and self.kind == "execute" else []
+        for more in specs:
+            yield call.event("plan", loop, {"tasks": more})
         if self.switch is None:
-            return None
-        about = f"branch:{self.switch.branch}"
-        return {"for": "human", "question": self.switch.question, "about": about}
+            yield from asks(call, loop)
+        else:
+            about = f"branch:{self.switch.branch}"
+            data = {"for": "human", "question": self.switch.question, "about": about}
+            yield call.event("wait", loop, data, by="cli")
 
     def finish(self, call: Call, journal: Journal, loop: Loop) -> None:
         """Make the view of a planned loop, and set the checkpoint before its first task."""

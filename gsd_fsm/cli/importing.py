@@ -12,8 +12,10 @@ import click
 from gsd_fsm import settings
 from gsd_fsm.cli.call import Call, Event, head, require_trust, verb
 from gsd_fsm.cli.new_loop import (
+    STATE_MD,
     cancellation,
     journal_id_of,
+    keep_state,
     locate,
     make_journal,
     new_id,
@@ -69,6 +71,7 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
     cancelled: list[str] = []
 
     def decide(world: World, _now: int) -> Iterator[Event]:
+        foreign = not world.live()
         for cancel in cancellation(call, world, "import") if fresh else ():
             cancelled.append(cancel["loop"])
             yield cancel
@@ -79,6 +82,8 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
                 yield call.event("cancel", other, why, by="cli")
         _refuse_twin(world, name)
         yield from drafts
+        kept = keep_state(gsd, loop_id) if foreign else []
+        notes.extend(kept if name != STATE_MD else [])
 
     journal.transact(decide, lambda world: require_trust(world, gsd))
     loop = journal.world.loops[loop_id]
@@ -137,7 +142,7 @@ def _notes(loop: Loop, name: str) -> list[str]:
     """What follows from the import, besides what the file itself gave to note."""
     file = display(name)
     notes = [
-        f"{file} shows this loop from now on."
+        f"{file} shows this loop from now on; what it was is kept beside it, as ….before-LOOP."
         if shows(loop, name)
         else f"{file} is left as it is.",
         f"Switch off the hook of the tool that wrote {file}: one agent, one loop.",

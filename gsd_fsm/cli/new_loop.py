@@ -21,14 +21,14 @@ from gsd_fsm.core.places import find_gsd, make_gsd, new_gsd, register
 _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
 # Files that we write ourselves, and the view of a loop that each of them is.
 _VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "state"}
-_STATE_MD = ".gsd/STATE.md"
+STATE_MD = ".gsd/STATE.md"
 # Where other tools keep a loop that may still run.
 _OTHERS = (*_VIEWS, ".claude/ralph-loop.local.md")
 
 
 def shows(loop: Loop, name: str) -> bool:
     """Whether this file is a view of this loop."""
-    return name == _STATE_MD or _VIEWS.get(name) in loop.views
+    return name == STATE_MD or _VIEWS.get(name) in loop.views
 
 
 def others_running(gsd: str, known: str) -> list[str]:
@@ -44,6 +44,23 @@ def others_running(gsd: str, known: str) -> list[str]:
                 load_loop(project / name, name)
                 notes.append(f"{name} keeps a running loop: 'gsd-fsm import {name}' takes it over.")
     return notes
+
+
+def keep_state(gsd: str, loop_id: str) -> list[str]:
+    """Keep a STATE.md in which a loop of another tool runs, and say where: it shows ours from now on."""
+    from gsd_fsm.files import Change, carry_out
+    from gsd_fsm.imports.load import load_loop
+
+    path = Path(gsd).parent / STATE_MD
+    kept = f"{STATE_MD}.before-{loop_id}"
+    try:
+        load_loop(path, STATE_MD)
+        content = path.read_bytes()
+    except (GsdError, OSError):
+        return []  # no loop runs there
+    carry_out(Change(Path(gsd).parent / kept, None, content))
+    taken = f"'gsd-fsm import {kept}' takes it over"
+    return [f"{STATE_MD} kept a running loop: it is in {kept} now, and {taken}."]
 
 
 def budget_notes(start: str, limits: dict[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from gsd_fsm.cli.new_loop import (
     budget_notes,
     cancellation,
     journal_id_of,
+    keep_state,
     locate,
     make_journal,
     new_id,
@@ -23,7 +24,6 @@ from gsd_fsm.cli.new_loop import (
     require_fit,
     require_on,
 )
-from gsd_fsm.cli.planned import asks
 from gsd_fsm.cli.planning import phase_of, plan_file
 from gsd_fsm.cli.start_options import block, limits_of, take_ways, work_of
 from gsd_fsm.cli.voice import say
@@ -130,18 +130,13 @@ def start(
     cancelled: list[str] = []
 
     def decide(world: World, _now: int) -> Iterator[Event]:
+        foreign = not world.live()
         for draft in cancellation(call, world, "start") if fresh else ():
             cancelled.append(draft["loop"])
             yield draft
         yield event
-        loop = world.loops[loop_id]
-        for more in begin.more():
-            yield call.event("plan", loop, more)
-        question = begin.question()
-        if question is not None:
-            yield call.event("wait", loop, question, by="cli")
-        else:
-            yield from asks(call, loop)
+        begin.notes += keep_state(gsd, loop_id) if foreign else []
+        yield from begin.events(call, world.loops[loop_id])
 
     journal.transact(decide, lambda world: require_trust(world, gsd))
     loop = journal.world.loops[loop_id]

@@ -84,6 +84,8 @@ def loop_section(loop: Loop) -> list[str]:
     """The section, line by line. Each key has its line, so that line-oriented readers find it."""
     paused = loop.status == "paused"
     past = list(loop.carried.get("history", ()))
+    # What was imported is shown as it was: its beginning here is no part of it.
+    here = [it for it in loop.history if not (loop.carried and it[1] == loop.begun)]
     # Of a verify loop it is the rounds that its limit counts.
     verifies = loop.kind == "verify"
     limit = "max_rounds" if verifies else "max_iterations"
@@ -100,12 +102,12 @@ def loop_section(loop: Loop) -> list[str]:
         _flag(paused),
         _scalar(loop.pause_reason or loop.pause_code),
         _scalar(loop.last_error),
-        "" if past or loop.history else "[]",
+        "" if past or here else "[]",
     )
     lines = ["loop:"]
     for name, value in zip(SECTION, values):  # noqa: B905 - strict came with Python 3.10
         lines.append("  %s: %s" % (name, value) if value else "  %s:" % name)
-    past += [history_line(change) for change in loop.history]
+    past += [history_line(change) for change in here]
     return lines + ["    - " + _escaped(text) for text in past]
 
 

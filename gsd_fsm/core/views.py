@@ -52,6 +52,8 @@ def project(directory: Directory, world: World) -> None:
 
 
 def _project_state(directory: Directory, world: World) -> None:
+    if not world.loops:
+        return  # what stands there is of another tool
     try:
         fd = open_regular(directory, STATE_NAME, READ)
     except Exception:  # noqa: BLE001 - mostly it is not there; in no case is it worth an event
