@@ -19,7 +19,7 @@ TO_BE_HASHED = b""
 UNREADABLE = FILE + b" unreadable"
 # They change with every event, whatever becomes of the work; see core/views.py.
 VIEW = re.compile(
-    rb"(.*/)?\.loop/(workflow-state\.json|state\.json|PROGRESS\.md)(\.new|\.before-[^/]*)?",
+    rb"(.*/)?\.loop/(workflow-state\.json|state\.json|PROGRESS\.md)(\.gsd-fsm\.new|\.before-[^/]*)?",
     re.DOTALL,
 )
 KEEPS_CRLF = re.compile(rb"i/(crlf|mixed) +w/\S* +attr/(text=auto( eol=\w+)?)? *")

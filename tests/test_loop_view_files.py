@@ -172,16 +172,24 @@ def test_our_own_files_are_not_kept_when_another_loop_begins(shown: Shown) -> No
     assert shown.names() == FILES
 
 
-def test_a_view_that_is_switched_on_later_keeps_what_was_there(shown: Shown) -> None:
-    put(shown)
-    shown.start(views=[])
+@pytest.mark.parametrize("found", [FOREIGN, b'{\n  "spec": "Goal of lp-1",\n  "mine": 1\n}\n'])
+def test_a_view_that_is_switched_on_later_keeps_what_was_there(shown: Shown, found: bytes) -> None:
+    put(shown, found)
+    shown.start(views=["progress"])
     shown.iterate()
-    assert (shown.place / "state.json").read_bytes() == FOREIGN
-    resume = draft("resume", "lp-1", "human", {"views": ["state"]}, session="slp-1")
+    assert (shown.place / "state.json").read_bytes() == found
+    resume = draft("resume", "lp-1", "human", {"views": ["progress", "state"]}, session="slp-1")
     shown.tell(resume)
     shown.iterate()
-    assert (shown.place / "state.json.before-lp-1").read_bytes() == FOREIGN
-    assert shown.names() == ["state.json", "state.json.before-lp-1"]
+    assert (shown.place / "state.json.before-lp-1").read_bytes() == found
+    assert shown.names() == ["PROGRESS.md", "state.json", "state.json.before-lp-1"]
+
+
+def test_a_file_beside_a_view_is_nobody_s_business(shown: Shown) -> None:
+    put(shown).with_name("state.json.new").write_bytes(b"precious")
+    shown.start(views=["state"])
+    shown.iterate()
+    assert (shown.place / "state.json.new").read_bytes() == b"precious"
 
 
 def test_after_its_end_a_loop_leaves_the_files_to_others(shown: Shown) -> None:
@@ -276,7 +284,7 @@ def test_evidence_does_not_go_stale_because_a_view_has_changed(repo: Path) -> No
     before = content_tree(repo)
     for folder in (repo / ".loop", repo / "sub" / ".loop"):
         folder.mkdir()
-        for name in (*FILES, "state.json.new", "PROGRESS.md.before-lp-1"):
+        for name in (*FILES, "state.json.gsd-fsm.new", "PROGRESS.md.before-lp-1"):
             (folder / name).write_text("one")
     assert content_tree(repo) == before
     git(repo, "add", "-A")

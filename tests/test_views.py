@@ -132,7 +132,7 @@ def test_it_keeps_its_mode_and_is_not_written_without_need(here: Here) -> None:
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     here.ok("iterate")
     assert path.stat().st_ino != before.st_ino
-    assert not (here.gsd / "STATE.md.new").exists()
+    assert not (here.gsd / "STATE.md.gsd-fsm.new").exists()
 
 
 def test_nobody_believes_it_and_the_next_event_puts_it_right(here: Here) -> None:

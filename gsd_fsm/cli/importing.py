@@ -80,7 +80,7 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
                 cancelled.append(other.id)
                 why = {"reason": "its import was interrupted"}
                 yield call.event("cancel", other, why, by="cli")
-        _refuse_twin(world, name)
+        _require_room(world, name, call.caller.session)
         yield from drafts
         kept = keep_state(gsd, loop_id) if foreign else []
         notes.extend(kept if name != STATE_MD else [])
@@ -160,15 +160,22 @@ def _was_interrupted(loop: Loop, whole: Loop) -> bool:
     return is_untouched(loop) and not (same and loop.tasks.keys() == whole.tasks.keys())
 
 
-def _refuse_twin(world: World, name: str) -> None:
-    """Refuse a file that a live loop was taken from, or that only shows one."""
+def _require_room(world: World, name: str, session: str | None) -> None:
+    """Refuse a file that a live loop was taken from, or only shows, and a second loop of a session."""
     for loop in world.live():
+        run = f"gsd-fsm --loop {loop.id}"
         taken = loop.carried.get("file") == name
         if taken or shows(loop, name):
             what = "was imported already as" if taken else "only shows"
             raise Refused(
                 f"{display(name)} {what} live loop {loop.id} ({loop.status})",
-                f"gsd-fsm --loop {loop.id} status · gsd-fsm --loop {loop.id} resume",
+                f"{run} status · {run} resume · {run} cancel",
+            )
+        if loop.owner == session:
+            whose = "this session" if session else "no session yet"
+            raise Refused(
+                f"live loop {loop.id} ({loop.status}) belongs to {whose}",
+                f"{run} status · {run} resume · 'import … --fresh' cancels it",
             )
 
 

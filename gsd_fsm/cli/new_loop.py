@@ -35,9 +35,10 @@ def others_running(gsd: str, known: str) -> list[str]:
     """What to say of loops of other tools that are left here, so that nobody runs both."""
     notes = []
     project = Path(gsd).parent
-    live = Journal(gsd).glance().live() if known else []
+    loops = Journal(gsd).glance().loops.values() if known else ()
+    ours = [n for n in _OTHERS for it in loops if shows(it, n) or it.carried.get("file") == n]
     for name in _OTHERS:
-        if (project / name).is_file() and not any(shows(loop, name) for loop in live):
+        if (project / name).is_file() and name not in ours:
             from gsd_fsm.imports.load import load_loop
 
             with contextlib.suppress(GsdError, OSError):

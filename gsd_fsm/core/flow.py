@@ -64,6 +64,7 @@ def fact_start(loop: Loop, event: dict[str, Any]) -> None:
     for name in _FROZEN:
         if name in data:
             setattr(loop, name, data[name])
+    loop.viewed = dict.fromkeys(loop.views, event["ts"])
     loop.limits = {**DEFAULT_LIMITS, **data["limits"]}
     loop.review_needed = data.get("review", False)
     loop.criteria = {spec["name"]: new_criterion(spec) for spec in data.get("criteria", ())}
@@ -223,6 +224,7 @@ def more_limits(limits: dict[str, Any], add: dict[str, Any]) -> dict[str, Any]:
 def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
     loop.limits = more_limits(loop.limits, event["data"].get("add", {}))
     loop.views = event["data"].get("views", loop.views)
+    loop.viewed = {view: loop.viewed.get(view, event["ts"]) for view in loop.views}
     _fact_owner(loop, event)
     loop.client = event.get("client", loop.client)
     loop.pid = None

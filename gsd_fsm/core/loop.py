@@ -44,7 +44,7 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     # failed verifications since all was well, blocks that asked for another approach because of them
     ("setbacks", 0), ("counsels", 0), ("counsel", None),
     # what it was taken over from, what shows it, what the client's own figures and lists have told
-    ("carried", {}), ("views", []), ("task_list", None), ("session_only", False), ("meters", {}), ("counted", {}),
+    ("carried", {}), ("views", []), ("viewed", {}), ("task_list", None), ("session_only", False), ("meters", {}), ("counted", {}),
     ("priced", {}),
     # talk
     ("notes", []), ("recalled", []), ("dismissed", []), ("issues", []), ("checkpoints", {}), ("last_stop", None),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.codec import dumps, quote
-from gsd_fsm.core.loop import open_tasks
+from gsd_fsm.core.loop import open_tasks, work_of_its_own
 from gsd_fsm.core.progress_md import progress
 from gsd_fsm.core.table import FINAL, LIVE
 
@@ -31,7 +31,7 @@ class Sheet:
         self.data = _bytes(view, loop)
         self.aside = "%s.before-%s" % (self.name, self.loop)
         self.due = _is_due(world, loop)
-        self._begins = is_untouched(loop)
+        self._begins = bool(loop.viewed.get(view) == loop.last_event)
         self._view = view
         self._others = [it for it in world.loops.values() if it is not loop and _has(it, view)]
         self._follows = any(_is_due(world, it) for it in self._others)
@@ -112,7 +112,7 @@ def _stage_of(loop: Loop) -> str:
 
 def state(loop: Loop) -> dict[str, Any]:
     """What is met and what is left: the members of `state.json`."""
-    steps = [task for task in loop.tasks.values() if task["step"]] or list(loop.tasks.values())
+    steps = [task for task in loop.tasks.values() if work_of_its_own(task)]
     left = set(open_tasks(loop))
     return {
         "spec": loop.goal or "",

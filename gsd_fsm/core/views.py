@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 STATE_NAME = "STATE.md"
 LOOP_NAME = ".loop"
-_TEMPORARY = ".new"
+# Of our own making: a file of this name is nobody else's.
+_TEMPORARY = ".gsd-fsm.new"
 _MAX_STATE = 1 << 20
 
 

@@ -146,11 +146,11 @@ def test_what_stands_in_the_place_of_a_temporary_file_is_no_danger(
     gsd: Path, place: Path, make: Callable[[Path], None]
 ) -> None:
     before = (place / "state.json").read_bytes()
-    make(place / "state.json.new")
+    make(place / "state.json.gsd-fsm.new")
     tell(gsd)
     if make is Path.mkdir:
         assert (place / "state.json").read_bytes() == before
-        (place / "state.json.new").rmdir()
+        (place / "state.json.gsd-fsm.new").rmdir()
     assert_goes_on(gsd)
 
 
@@ -215,7 +215,7 @@ def test_any_call_for_a_view_may_fail_and_the_event_is_appended(
             new = wanted(gsd)
             for name in NAMES:
                 assert (place / name).read_bytes() in (kept[1][name], new[name]), trouble.name
-            (place / "state.json.new").unlink(missing_ok=True)
+            (place / "state.json.gsd-fsm.new").unlink(missing_ok=True)
             assert_goes_on(gsd)
 
 

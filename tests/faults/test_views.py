@@ -64,7 +64,7 @@ def assert_whole(gsd: Path) -> None:
     assert text in (OLD, shown(gsd))
     iterate(gsd)
     assert (gsd / "STATE.md").read_text() == shown(gsd)
-    assert not (gsd / "STATE.md.new").exists()
+    assert not (gsd / "STATE.md.gsd-fsm.new").exists()
 
 
 # what is no file of ours
@@ -121,11 +121,11 @@ def test_the_file_of_another_user_is_left(gsd: Path) -> None:
 def test_what_stands_in_the_place_of_the_temporary_file_is_no_danger(
     gsd: Path, make: Callable[[Path], None]
 ) -> None:
-    make(gsd / "STATE.md.new")
+    make(gsd / "STATE.md.gsd-fsm.new")
     iterate(gsd)
     if make is Path.mkdir:
         assert (gsd / "STATE.md").read_text() == OLD
-        (gsd / "STATE.md.new").rmdir()
+        (gsd / "STATE.md.gsd-fsm.new").rmdir()
     else:
         assert (gsd / "STATE.md").read_text() == shown(gsd)
     assert_whole(gsd)
@@ -201,7 +201,7 @@ def test_any_call_for_the_view_may_fail_and_the_event_is_appended(
         assert trouble.name
         assert judge((gsd / "journal.jsonl").read_bytes()) == (5, last, 0, 0)
         assert open_descriptors() == descriptors, trouble.name
-        assert trouble.name == "unlink" or not (gsd / "STATE.md.new").exists(), trouble.name
+        assert trouble.name == "unlink" or not (gsd / "STATE.md.gsd-fsm.new").exists(), trouble.name
         with wired(without_sync):
             assert_whole(gsd)
 
@@ -218,7 +218,7 @@ def test_without_space_for_the_view_the_old_one_stays(gsd: Path) -> None:
     assert outcome(in_child(work)) == 0
     assert judge((gsd / "journal.jsonl").read_bytes()).events == 5
     assert (gsd / "STATE.md").read_text() == whole
-    assert not (gsd / "STATE.md.new").exists()
+    assert not (gsd / "STATE.md.gsd-fsm.new").exists()
     iterate(gsd)
     assert (gsd / "STATE.md").read_text() == shown(gsd, whole)
 
@@ -236,7 +236,9 @@ def test_a_kill_at_any_step_leaves_the_old_file_or_the_new_one(gsd: Path) -> Non
             put_back(gsd, files)
             child = in_child(partial(work, At(number, killed(written))))
             assert outcome(child) == -signal.SIGKILL
-            left.add(((gsd / "STATE.md").read_text() == OLD, (gsd / "STATE.md.new").exists()))
+            left.add(
+                ((gsd / "STATE.md").read_text() == OLD, (gsd / "STATE.md.gsd-fsm.new").exists())
+            )
             with wired(without_sync):
                 assert judge((gsd / "journal.jsonl").read_bytes())[::2] == (5, 0)
                 assert_whole(gsd)
@@ -257,7 +259,7 @@ def test_what_somebody_else_has_just_written_stays(gsd: Path) -> None:
     with wired(meanwhile):
         iterate(gsd)
     assert (gsd / "STATE.md").read_text() == theirs
-    assert not (gsd / "STATE.md.new").exists()
+    assert not (gsd / "STATE.md.gsd-fsm.new").exists()
     iterate(gsd)
     assert (gsd / "STATE.md").read_text() == shown(gsd, theirs)
 
@@ -273,7 +275,7 @@ def test_of_many_writers_the_last_one_is_shown(gsd: Path) -> None:
     assert [outcome(pid) for pid in children] == [0] * 4
     assert Journal(str(gsd)).read().loops["lp-1"].iteration == 80
     assert (gsd / "STATE.md").read_text() == shown(gsd)
-    assert not (gsd / "STATE.md.new").exists()
+    assert not (gsd / "STATE.md.gsd-fsm.new").exists()
 
 
 def test_the_view_costs_no_sync_and_nothing_at_all_when_it_is_not_there(gsd: Path) -> None:

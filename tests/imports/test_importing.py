@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -55,14 +54,6 @@ def test_whoever_starts_a_goal_is_told_of_a_loop_that_another_tool_still_runs(
     assert here.ok("start", "goal", "g", "--json").json["notes"] == [told]
     put(here, name, "{}")
     assert here.ok("start", "goal", "g", "--fresh", "--json").json["notes"] == []
-
-
-def test_whoever_starts_a_goal_is_not_told_of_the_views_of_our_own_loops(here: Here) -> None:
-    here.gsd.mkdir(exist_ok=True)
-    (here.gsd / "config.toml").write_text('views = ["state", "workflow-state"]\n')
-    here.ok("start", "goal", "g", env=A)
-    assert (here.root / ".loop/state.json").exists()
-    assert here.ok("start", "goal", "h", "--json", env=B).json["notes"] == []
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -255,41 +246,3 @@ def test_every_problem_is_told_and_nothing_is_made(here: Here) -> None:
 
 def _ended(here: Here) -> Path:
     return put(here, "ended.json", json.dumps({**STATE, "status": "completed"}))
-
-
-# a STATE.md in which another tool's loop runs
-
-
-def test_a_start_keeps_the_state_in_which_another_loop_runs(here: Here) -> None:
-    put(here, ".gsd/STATE.md", STATE_MD)
-    answer = here.ok("start", "goal", "g", "--json").json
-    kept = f".gsd/STATE.md.before-{answer['loop']}"
-    assert (here.root / kept).read_text() == STATE_MD
-    (note,) = answer["notes"]
-    assert note.startswith(f".gsd/STATE.md kept a running loop: it is in {kept} now, ")
-    assert note.endswith(f"and 'gsd-fsm import {kept}' takes it over.")
-    here.ok("start", "goal", "g", "--fresh")
-    assert len(list(here.gsd.glob("STATE.md*"))) == 2
-    here.ok("cancel")
-    assert here.ok("import", kept, "--json").json["format"] == "state-md"
-    assert here.status()["task_retries"] == {"T02": 2, "T05": 1}
-
-
-def test_an_import_keeps_what_it_does_not_carry(here: Here) -> None:
-    text = STATE_MD.replace("  history:", "  my_notes: keep me\n  history:")
-    put(here, ".gsd/STATE.md", text)
-    loop = here.ok("import", ".gsd/STATE.md", "--json").json["loop"]
-    assert "my_notes" not in (here.gsd / "STATE.md").read_text()
-    assert (here.gsd / f"STATE.md.before-{loop}").read_text() == text
-
-
-@pytest.mark.parametrize("command", [("start", "goal", "g"), ("import", ".gsd/STATE.md")])
-def test_a_state_that_cannot_be_kept_is_not_touched(
-    here: Here, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
-    here.ok("start", "goal", "before")
-    here.ok("cancel")
-    put(here, ".gsd/STATE.md", STATE_MD)
-    monkeypatch.setattr("gsd_fsm.files._replace", Mock(side_effect=OSError(28, "no space")))
-    assert "cannot be written" in here.refused(6, *command).err
-    assert (here.gsd / "STATE.md").read_text() == STATE_MD
