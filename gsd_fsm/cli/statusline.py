@@ -13,7 +13,6 @@ import click
 from gsd_fsm.cli.call import Event
 from gsd_fsm.cli.spending import spends
 from gsd_fsm.cli.voice import counted
-from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.codec import dumps, parse_json
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.events import draft
@@ -21,7 +20,7 @@ from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import Spent
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, current_wave, open_gaps, open_tasks, unmet
-from gsd_fsm.core.meter import unpaid
+from gsd_fsm.core.meter import is_resting, is_younger, unpaid
 from gsd_fsm.core.names import session_name
 from gsd_fsm.core.places import find_gsd, is_registered
 from gsd_fsm.core.sanitize import display
@@ -120,16 +119,10 @@ def _cost(told: dict[str, Any]) -> float | None:
     return round(total, 6) if 0 <= total <= _MOST_USD else None
 
 
-def _is_younger(told: dict[str, Any], loop: Loop, now: int) -> bool:
-    """Whether the session has had the loop since it began, so that all of its cost is the loop's."""
-    lasted = told["cost"].get("total_duration_ms")
-    return type(lasted) in (int, float) and now - lasted >= ms_of(loop.owned)
-
-
 def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
     """The loop after its session's cost was recorded, where that is worth an event."""
     trusted, meter = journal.world.journal, str(loop.owner)
-    total = _cost(told)
+    total, transcript = _cost(told), str(told.get("transcript_path"))
     if total is None or not _is_news(loop, meter, total):
         return loop
     latest = [loop]
@@ -145,7 +138,7 @@ def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
         if current is not None and current.owner == meter and _is_news(current, meter, total):
             latest[0] = current
             data = {"meter": meter, "total_usd": total, "what": "status line"}
-            if meter not in current.meters and _is_younger(told, current, now):
+            if meter not in current.meters and is_younger(transcript, current.owned):
                 data["usd"] = unpaid(current, meter, total)
             yield from spends(current, now, event("spend", data), pause)
 
@@ -159,7 +152,7 @@ def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
 
 
 def _is_news(loop: Loop, meter: str, total: float) -> bool:
-    if loop.status not in LIVE:
+    if loop.status not in LIVE or is_resting(loop):
         return False
     known = loop.meters.get(meter)
     # Calls may overtake each other by a little; a figure that fell by half was begun anew.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.disk import READ, close, getenv, read_at, system
+from gsd_fsm.core.disk import getenv
 from gsd_fsm.core.guards import has_budget
 from gsd_fsm.core.loop import TASK_LIST, mirrored_list
-from gsd_fsm.core.meter import read_spending, unpaid
+from gsd_fsm.core.meter import is_resting, is_younger, read_spending, unpaid
+from gsd_fsm.core.payloads import is_id
 from gsd_fsm.core.task_list import list_directory, read_tasks
 from gsd_fsm.core.task_mirror import completed, created, mirror
 
@@ -19,20 +20,27 @@ if TYPE_CHECKING:
     # the type of an event, and its data
     News = Iterator[tuple[str, dict[str, Any]]]
 
-_TIMESTAMP = b'"timestamp":"'
-
 
 def client_news(loop: Loop, signal: Signal) -> News:
     """The events that bring the loop up to what the client has spent and what its list says."""
-    agent = signal.event == "SubagentStop"
-    if has_budget(loop):
-        source = signal.agent if agent else signal.session
-        path = signal.agent_transcript if agent else signal.transcript
-        if source and path:
+    if has_budget(loop) and not is_resting(loop):
+        for source, path in _transcripts(loop, signal):
             yield from _spending(loop, signal.session, source, path)
     name = mirrored_list(loop, getenv(TASK_LIST))
-    if name and not agent:
+    if name and signal.event != "SubagentStop":
         yield from _list_news(loop, signal, name)
+
+
+def _transcripts(loop: Loop, signal: Signal) -> list[tuple[str, str]]:
+    """What is to be read: whose it is, and where.
+
+    A transcript lags behind: those of subagents that have stopped are looked at again.
+    """
+    if signal.event == "SubagentStop":
+        return [(signal.agent, signal.agent_transcript)] if signal.agent else []
+    place = signal.transcript[: -len(".jsonl")] + "/subagents/agent-%s.jsonl"
+    agents = [name for name in loop.counted if name != signal.session and is_id(name)]
+    return [(signal.session, signal.transcript), *((name, place % name) for name in agents)]
 
 
 def _spending(loop: Loop, session: str, source: str, path: str) -> News:
@@ -40,6 +48,8 @@ def _spending(loop: Loop, session: str, source: str, path: str) -> News:
     counted, messages = loop.counted.get(source, (0, []))
     found = read_spending(path, counted, messages, loop.owned)
     if found is None:
+        if source not in loop.counted and source != session:
+            yield "spend", {"source": source, "counted": 0, "what": "transcript"}
         return
     data: dict[str, Any] = {"source": source, "counted": found.offset, "messages": found.messages}
     if found.tokens:
@@ -51,24 +61,10 @@ def _spending(loop: Loop, session: str, source: str, path: str) -> News:
     elif total > loop.meters.get(session, -1):
         # The status line may have told more in the meantime.
         data.update({"meter": session, "total_usd": total})
-        if session not in loop.meters and _begins_after(path, loop.owned):
+        if session not in loop.meters and is_younger(path, loop.owned):
             data["usd"] = unpaid(loop, session, total)
     if data.keys() & {"tokens", "usd", "total_usd"}:
         yield "spend", {**data, "what": "transcript"}
-
-
-def _begins_after(path: str, moment: str) -> bool:
-    """Whether all of this transcript is of the time in which its session had the loop."""
-    try:
-        fd = system.open(path, READ)
-        try:
-            start = read_at(fd, 0, 1 << 16)
-        finally:
-            close(fd)
-    except OSError:
-        return False
-    first = start.partition(_TIMESTAMP)[2][:24].decode("ascii", "replace")
-    return bool(first) and first >= moment
 
 
 def _list_news(loop: Loop, signal: Signal, name: str) -> News:

@@ -245,9 +245,10 @@ def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def _fact_owner(loop: Loop, event: dict[str, Any]) -> None:
-    """Whose it is, and since when: what a session did before is not the loop's."""
+    """Whose it is, and since when: what a session did before, or in a pause, is not the loop's."""
     session = event.get("session")
-    if session != loop.owner:
+    if session != loop.owner or loop.status == "paused":
+        loop.meters.pop(loop.owner, None)
         loop.owner, loop.owned = session, event["ts"]
 
 

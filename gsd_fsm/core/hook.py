@@ -175,7 +175,8 @@ def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] |
         loop = concerned(world, signal)
         if loop is None:
             return ()
-        seen.news = _news(loop, signal) if listens and signal.event in _NEWSWORTHY else ()
+        tells = signal.event in _NEWSWORTHY or loop.status == "paused"
+        seen.news = _news(loop, signal) if listens and tells else ()
         if loop.unconfirmed and seen.transcript is not None:
             seen.tool = _used_a_tool(loop, signal, seen.transcript)
         return decide_session(loop, signal, seen, now, talk)

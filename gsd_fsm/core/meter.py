@@ -18,6 +18,8 @@ _LONGEST_ROW = 1 << 20
 # As high as the client's own bound for a session; sums of such figures stay below 2^53.
 _MOST_SPENT = 1_000_000_000
 _LAST_REPLIES = 16
+_REPLY = b'"type":"assistant"'
+_TIMESTAMP = b'"timestamp":"'
 _TOKENS = (
     "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens",
 )  # fmt: skip
@@ -37,6 +39,28 @@ class Spending:
         self.total_usd: float | None = None
         self.offset = 0
         self.messages = messages
+
+
+def is_resting(loop: Loop) -> bool:
+    """Whether what its session does now is none of the loop's: it is paused, and its user went on."""
+    return bool(loop.status == "paused" and loop.prompted)
+
+
+def is_younger(path: str, moment: str) -> bool:
+    """Whether the first reply in this transcript came later: then all that it cost came later."""
+    try:
+        fd = system.open(path, READ)
+        try:
+            start = read_at(fd, 0, _LONGEST_ROW)
+        finally:
+            close(fd)
+    except (OSError, ValueError):
+        return False
+    replies = [row for row in start.split(b"\n") if _REPLY in row]
+    if not replies:
+        return len(start) < _LONGEST_ROW
+    first = replies[0].partition(_TIMESTAMP)[2][:24].decode("ascii", "replace")
+    return bool(first) and first >= moment
 
 
 def unpaid(loop: Loop, session: str, total: float) -> float:

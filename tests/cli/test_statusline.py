@@ -169,13 +169,25 @@ def test_the_cost_of_the_session_is_recorded_as_it_grows(here: Here) -> None:
     assert event["data"] == {"meter": "session-a", "total_usd": 2.5, "what": "status line"}
 
 
-def test_all_that_a_session_cost_which_is_younger_than_the_loop_is_the_loops(here: Here) -> None:
+@pytest.mark.parametrize(
+    ("rows", "counts"),
+    [
+        ('{"type":"user","timestamp":"2020-01-01T00:00:00.000Z"}\n', True),
+        ('{"type":"assistant","timestamp":"2999-01-01T00:00:00.000Z"}\n', True),
+        ('{"type":"assistant","timestamp":"2020-01-01T00:00:00.000Z"}\n', False),
+        ('{"type":"assistant"}\n', False),
+        ("x" * (1 << 20), False),
+    ],
+)
+def test_all_that_a_session_cost_is_the_loops_if_it_replied_to_nobody_before(
+    here: Here, rows: str, counts: bool
+) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
-    facts = json.loads(told(here))
+    transcript = here.root / "t.jsonl"
+    transcript.write_text(rows)
     for total in (1.25, 1.5):
-        cost = {"total_cost_usd": total, "total_duration_ms": 0}
-        line = shown(here, json.dumps({**facts, "cost": cost}).encode())
-        assert f"${total:.2f}/$5" in line
+        line = shown(here, told(here, total, transcript_path=str(transcript)))
+        assert f"${total if counts else total - 1.25:.2f}/$5" in line
 
 
 def test_a_loop_can_be_named(here: Here) -> None:

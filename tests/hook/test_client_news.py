@@ -92,14 +92,11 @@ def test_replies_with_a_price_are_not_paid_again_with_the_total_of_their_session
     write(agent, {"type": "user", "timestamp": LATER})
     reply(agent, "msg_1", 10, costUSD=1.5)
     agent.blocked()
-    own = agent.transcript
-    agent.transcript = own.with_name("agent-a1.jsonl")
-    reply(agent, "msg_9", 10, costUSD=0.5)
-    path, agent.transcript = str(agent.transcript), own
-    agent.context("SubagentStop", agent_id="a1", agent_type="x", agent_transcript_path=path)
+    says(agent, "a1", "msg_9", 10, costUSD=0.5)
+    ends(agent, "a1")
     assert agent.here.status()["spent_usd"] == 2
-    cost = {"total_cost_usd": 2.25, "total_duration_ms": 0}
-    told = {"session_id": agent.session, "cost": cost}
+    cost = {"total_cost_usd": 2.25}
+    told = {"session_id": agent.session, "cost": cost, "transcript_path": str(agent.transcript)}
     agent.here.ok("statusline", stdin=json.dumps(told).encode())
     assert agent.here.status()["spent_usd"] == 2.25
     write(agent, {"type": "cost-state", "totalCostUSD": 2.5})
@@ -141,16 +138,97 @@ def test_a_loop_without_a_budget_reads_no_figures(agent: Agent) -> None:
     assert spends(agent) == []
 
 
+def says(agent: Agent, subagent: str, name: str, tokens: int, **more: Any) -> None:
+    """A reply of a subagent, in its own transcript."""
+    own = agent.transcript
+    agent.transcript = own.with_suffix("") / "subagents" / f"agent-{subagent}.jsonl"
+    reply(agent, name, tokens, **more)
+    agent.transcript = own
+
+
+def ends(agent: Agent, subagent: str) -> None:
+    path = str(agent.transcript.with_suffix("") / "subagents" / f"agent-{subagent}.jsonl")
+    agent.context("SubagentStop", agent_id=subagent, agent_type="x", agent_transcript_path=path)
+
+
 def test_tokens_of_a_subagent_count_when_it_stops(agent: Agent) -> None:
     start(agent, "goal", "g", "--max-tokens", "1000")
-    own = agent.transcript
-    agent.transcript = own.with_name("agent-a1.jsonl")
-    reply(agent, "msg_9", 300)
-    path, agent.transcript = str(agent.transcript), own
+    says(agent, "a1", "msg_9", 300)
     for _ in range(2):
-        agent.context("SubagentStop", agent_id="a1", agent_type="x", agent_transcript_path=path)
+        ends(agent, "a1")
     assert [data["tokens"] for data in spends(agent)] == [300]
     assert agent.here.last()["by"] == "hook"
+
+
+def test_what_a_subagent_s_transcript_tells_late_counts_at_the_next_stop(agent: Agent) -> None:
+    start(agent, "goal", "g", "--max-tokens", "9000")
+    says(agent, "a1", "msg_1", 100)
+    ends(agent, "a1")
+    says(agent, "a1", "msg_2", 20)
+    for _ in range(2):
+        ends(agent, "a2")  # of which nothing is written yet
+    says(agent, "a2", "msg_3", 3)
+    agent.blocked()
+    assert agent.here.status()["status"] == "running"
+    assert [data.get("tokens") for data in spends(agent)] == [100, None, 20, 3]
+    agent.uses_a_tool()
+    agent.blocked()
+    assert len(spends(agent)) == 4
+
+
+# whose money it is
+
+
+def test_a_session_that_comes_back_does_not_pay_for_what_it_did_meanwhile(agent: Agent) -> None:
+    start(agent, "goal", "g", "--budget", "50")
+    other = agent.other("s-2")
+    for session, totals in ((agent, (1.0, 2.0)), (other, (7.0, 7.5)), (agent, (6.0, 6.25))):
+        agent.here.ok("resume", env=session.shell)
+        for total in totals:
+            told = {"session_id": session.session, "cost": {"total_cost_usd": total}}
+            agent.here.ok("statusline", stdin=json.dumps(told).encode())
+    assert agent.here.status()["spent_usd"] == 1.75
+
+
+def test_what_a_user_does_while_the_loop_is_paused_is_not_the_loop_s(agent: Agent) -> None:
+    start(agent, "goal", "g", "--budget", "5", "--max-tokens", "9000")
+
+    def told(total: float) -> None:
+        facts = {"session_id": agent.session, "cost": {"total_cost_usd": total}}
+        agent.here.ok("statusline", stdin=json.dumps(facts).encode())
+
+    told(1.0)
+    reply(agent, "msg_1", 100)
+    agent.blocked()
+    agent.here.ok("pause", env=agent.shell)
+    told(1.5)  # what led to the pause is told after it
+    reply(agent, "msg_2", 20)
+    agent.prompt("something else")
+    told(4.0)
+    reply(agent, "msg_3", 7000, timestamp=agent.here.lines()[-1]["ts"])
+    agent.ends()
+    agent.starts("resume")
+    time.sleep(0.01)
+    agent.here.ok("resume", env=agent.shell)
+    told(4.5)
+    told(4.75)
+    reply(agent, "msg_4", 3)
+    agent.uses_a_tool()
+    agent.blocked()
+    status = agent.here.status()
+    assert status["spent_usd"] == 0.75
+    assert sum(data.get("tokens", 0) for data in spends(agent)) == 123
+
+
+def test_all_of_a_session_counts_that_replied_first_after_it_had_the_loop(agent: Agent) -> None:
+    agent.here.start("goal", "g", "--budget", "5")
+    write(agent, {"type": "user", "timestamp": agent.here.lines()[-1]["ts"]})
+    time.sleep(0.01)
+    agent.prompt("go")
+    reply(agent, "msg_1", 10)
+    write(agent, {"type": "cost-state", "totalCostUSD": 4.0})
+    agent.ends()
+    assert agent.here.status()["spent_usd"] == 4
 
 
 @pytest.mark.parametrize(
