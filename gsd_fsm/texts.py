@@ -73,5 +73,6 @@ def whole(text: str, what: str, limit: int = GOAL) -> str:
     if not text:
         raise UsageError(f"{what} is empty", "write a few words")
     if len(quote(text)) > limit:
-        raise UsageError(f"{what} is longer than {limit} bytes", "keep details in a file it names")
+        said = f"{what} is longer than {limit} bytes, as the journal writes it"
+        raise UsageError(said, "keep details in a file it names")
     return text

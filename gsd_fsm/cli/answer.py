@@ -42,7 +42,8 @@ def answer(call: Call, *, text: str | None, file: str | None) -> None:
         refused = f"{DECLINED} {loop.question}" if may_decline(loop.asked) else ""
         yield call.event("answer", loop, {"text": text})
         if refused and declined:
-            yield call.event("pause", loop, {"code": "manual", "reason": refused}, by="cli")
+            pause = {"code": "manual", "reason": refused, "declined": True}
+            yield call.event("pause", loop, pause, by="cli")
             return
         if branch and not declined:
             yield from accepts_change(call, loop)

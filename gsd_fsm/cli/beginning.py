@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.cli.call import Call, Event
 from gsd_fsm.cli.checkpoints import open_gate
-from gsd_fsm.cli.planned import asks
+from gsd_fsm.cli.planned import asks, waits
 from gsd_fsm.cli.planning import Phase, frozen, portions, wanted_plan
 from gsd_fsm.cli.voice import counted
 from gsd_fsm.core.errors import GsdError
@@ -106,9 +106,7 @@ class Beginning:
         if self.switch is None:
             yield from asks(call, loop)
         else:
-            about = f"branch:{self.switch.branch}"
-            data = {"for": "human", "question": self.switch.question, "about": about}
-            yield call.event("wait", loop, data, by="cli")
+            yield waits(call, loop, f"branch:{self.switch.branch}", self.switch.question)
 
     def finish(self, call: Call, journal: Journal, loop: Loop) -> None:
         """Make the view of a planned loop, and set the checkpoint before its first task."""

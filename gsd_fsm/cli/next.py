@@ -55,7 +55,9 @@ def next_(call: Call, *, task_id: str | None) -> None:
         lines += [_line(item) for item in items]
         lines += [f"  {it['id']} is running; then: {it['report']}" for it in facts["running"]]
     if not items:
-        lines.append(f"Run: {display(command)}")
+        stands = loop.status in ("paused", "waiting")
+        run = "If the user wants it to go on, run" if stands else "Run"
+        lines.append(f"{run}: {display(command)}")
     call.answer(facts, "\n".join(lines))
 
 

@@ -170,9 +170,13 @@ def asks(call: Call, loop: Loop) -> Iterator[Event]:
         by_shape = asked[0].partition(":")[0] in ("clarify", _BY_SHAPE.get(loop.shape))
         asked = asked if by_shape and missing(loop, latest_tree(loop)) else None
     if asked is not None:
-        key, question = asked
-        wait = {"for": "human", "question": question, "about": key}
-        yield call.event("wait", loop, wait, by="cli")
+        yield waits(call, loop, *asked)
+
+
+def waits(call: Call, loop: Loop, key: str, question: str) -> Event:
+    """The wait for a human's answer to this question."""
+    data = {"for": "human", "question": question, "about": key}
+    return call.event("wait", loop, data, by="cli")
 
 
 def follows(call: Call, loop: Loop) -> Iterator[Event]:

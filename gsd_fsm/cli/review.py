@@ -54,8 +54,8 @@ def review(
     data.update({name: value for name, value in numbers.items() if value is not None})
     if found:
         blocking = [text for severity, text in found if severity == BLOCKER]
-        data["issues"] = max(data.get("issues", 0), len(found))
         data["blockers"] = max(data.get("blockers", 0), len(blocking))
+        data["issues"] = max(data.get("issues", 0), len(found), data["blockers"])
     if report:
         data["report"] = keep(report)
     made: list[str] = []

@@ -10,6 +10,7 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.payloads import is_id
 from gsd_fsm.core.sanitize import clean
 from gsd_fsm.core.waves import find_circle
+from gsd_fsm.core.work import BREAK_CIRCLE
 from gsd_fsm.texts import whole
 
 LONGEST_CHECK = 8_000
@@ -81,7 +82,7 @@ def block(tasks: list[dict[str, Any]], blocked_by: tuple[str, ...]) -> None:
         spec["depends"] = [*spec.get("depends", ()), *depends]
     circle = find_circle({spec["id"]: spec.get("depends", ()) for spec in tasks})
     if circle:
-        raise Refused(f"tasks depend on each other in a circle: {', '.join(circle)}")
+        raise Refused(f"tasks depend on each other in a circle: {', '.join(circle)}", BREAK_CIRCLE)
 
 
 def shape_work(start: Path, name: str) -> tuple[dict[str, Any], list[str]]:

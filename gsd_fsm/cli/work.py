@@ -10,15 +10,17 @@ import click
 from gsd_fsm.cli.call import ID_RULE, Call, Event, verb
 from gsd_fsm.cli.checkpoints import set_checkpoint
 from gsd_fsm.cli.failing import failure_data
-from gsd_fsm.cli.planned import follows, require_turn, require_word
+from gsd_fsm.cli.planned import follows, require_turn, require_word, waits
 from gsd_fsm.cli.start_options import split_ids
 from gsd_fsm.cli.work_record import forget_copies
+from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard, spent_patience
 from gsd_fsm.core.loop import Loop, is_in_reach, is_planned, work_of_its_own
 from gsd_fsm.core.payloads import CLASSES, TDD_PHASES, is_id
+from gsd_fsm.core.question import pending_question
 from gsd_fsm.core.table import ACTIVE
 from gsd_fsm.texts import read_text, whole
 
@@ -30,21 +32,27 @@ def iterate(call: Call) -> None:
 
     A limit that is used up pauses the loop instead (exit code 4).
     """
-    remedy = []
+    begun: list[Event] = []
 
-    def build(loop: Loop, _world: World, now: int) -> list[Event]:
+    def build(loop: Loop, _world: World, now: int) -> Iterator[Event]:
+        active = loop.status in ACTIVE
+        asked = pending_question(loop) if active and loop.shape == "colleague" else None
         # Whoever runs this command is not idle.
-        spent = guard(loop, now, activity=True) if loop.status in ACTIVE else None
-        if spent is None:
-            return [call.event("iteration", loop, {})]
-        remedy.append(spent.remedy)
-        return [call.pause(loop, spent)]
+        spent = guard(loop, now, activity=True) if active else None
+        if asked is not None:
+            yield waits(call, loop, *asked)
+        elif spent is not None:
+            yield call.pause(loop, spent)
+        else:
+            begun.append(call.event("iteration", loop, {}))
+            yield begun[0]
 
     journal, loop = call.append(build)
-    if remedy:
-        raise Refused(
-            f"loop {loop.id} is now paused ({loop.pause_code}): {loop.pause_reason}", remedy[0]
-        )
+    if not begun:
+        why = f"paused ({loop.pause_code}): {loop.pause_reason}"
+        if loop.status == "waiting":
+            why = f"waiting: {loop.question}"
+        raise Refused(f"loop {loop.id} is now {why}", next_step(loop)[1])
     most = loop.limits["max_iterations"]
     call.acknowledge(journal, loop, f"Iteration {loop.iteration}{f'/{most}' if most else ''}.")
 

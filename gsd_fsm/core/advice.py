@@ -9,6 +9,7 @@ from gsd_fsm.core.loop import (
     failed_tasks,
     is_in_reach,
     is_planned,
+    is_unclear,
     open_gaps,
     open_tasks,
     open_work,
@@ -50,6 +51,8 @@ def next_step(loop: Loop, brief: bool = False) -> Advice:
     if loop.status == "reviewing":
         words = "Finish the review; if it finds blockers, it is 'review failed --blockers N'."
         return words, run + "review passed"
+    if is_unclear(loop):
+        return _onward(loop, run)  # nothing is worked on before
     return _failed(loop, run, brief) or _after_error(loop, run, _onward(loop, run), brief)
 
 
@@ -150,10 +153,9 @@ def _tasks(loop: Loop, run: str) -> Advice | None:
             report = "report %s" if is_planned(loop) else "task %s complete"
             return "Finish task %s." % _named(task), run + report % task["id"]
         if task["status"] == "checkpoint":
-            question = ": %s" % _flat(task["question"]) if task["question"] else "."
-            words = "Task %s needs a decision%s" % (_named(task), question)
             # A planned loop asks it again as it goes on.
-            return words, run + ("resume" if is_planned(loop) else "task %s running" % task["id"])
+            command = "resume" if is_planned(loop) else "task %s running" % task["id"]
+            return _decision(task), run + command
     free = [task for task in waiting if _can_start(loop, task)]
     if not free:
         return _listed_task(theirs, run)
@@ -164,11 +166,21 @@ def _tasks(loop: Loop, run: str) -> Advice | None:
     return words, run + "task %s running" % free[0]["id"]
 
 
+def _decision(task: dict[str, Any]) -> str:
+    if task["answer"] is not None:
+        return "Go on with task %s as was decided: %s" % (_named(task), _flat(task["answer"]))
+    question = ": %s" % _flat(task["question"]) if task["question"] else ""
+    end = "" if question.endswith(("?", ".")) else "."
+    words = "Task %s needs a decision%s%s Ask the user, and go on with their word."
+    return words % (_named(task), question, end)
+
+
 def _listed_task(theirs: list[dict[str, Any]], run: str) -> Advice | None:
     if not theirs:
         return None
     words = "Do task %s of your task list, and mark it completed there." % _named(theirs[0])
-    return words, run + "status"
+    gone = " If it is not there any more, the user may settle it: %stask %s skipped"
+    return words + gone % (run, theirs[0]["id"]), run + "status"
 
 
 def _can_start(loop: Loop, task: dict[str, Any]) -> bool:
@@ -184,7 +196,9 @@ def _criteria(loop: Loop, run: str) -> Advice | None:
             return words, run + "check"
         # A criterion's text comes before a number, and it may be one itself.
         shown = "'%s'" % name.replace("'", "'\\''") if str(number) in loop.criteria else str(number)
-        return "Meet criterion %d: %s" % (number, _flat(name)), run + "criterion %s met" % shown
+        dash = "-- " if shown.startswith("'-") else ""
+        words = "Meet criterion %d: %s" % (number, _flat(name))
+        return words, run + "criterion %s%s met" % (dash, shown)
     old = stale(loop, latest_tree(loop))
     if old:
         return "The content has changed since %s was checked." % _flat(old[0]), run + "check"

@@ -9,7 +9,7 @@ from gsd_fsm.core.loop import progress_of, unmet
 from gsd_fsm.core.payloads import LIMITS
 from gsd_fsm.core.proof import new_criterion
 from gsd_fsm.core.waves import find_circle, lay_waves, retry_key
-from gsd_fsm.core.work import new_task
+from gsd_fsm.core.work import BREAK_CIRCLE, new_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def check_start(loop: Loop, event: dict[str, Any]) -> None:
     depends = {spec["id"]: spec["depends"] for spec in data.get("tasks", ()) if "depends" in spec}
     circle = find_circle(depends)
     if circle:
-        raise Refused("tasks depend on each other in a circle: %s" % ", ".join(circle))
+        raise Refused(
+            "tasks depend on each other in a circle: %s" % ", ".join(circle), BREAK_CIRCLE
+        )
     claimed = [spec for spec in data.get("criteria", ()) if spec.get("met")]
     if any("check" in spec for spec in claimed):
         raise Refused("a criterion that has a check is met only by its passing")
@@ -84,6 +86,7 @@ def _carry(loop: Loop, data: dict[str, Any]) -> None:
     for name in _COUNTED:
         if name in loop.carried:
             setattr(loop, name, loop.carried[name])
+    loop.still = loop.stuck
     for spec in data.get("tasks", ()):
         task = loop.tasks[spec["id"]]
         task["status"] = spec.get("status", "pending")
@@ -102,7 +105,8 @@ def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
         loop.progress = progress
         loop.moved = False
     loop.stuck = 0 if loop.advanced else loop.stuck + 1
-    loop.advanced = False
+    loop.still = 0 if loop.advanced or loop.arrived else loop.still + 1
+    loop.advanced = loop.arrived = False
     loop.counsels += bool(loop.setbacks and loop.kind == "goal")
     if loop.criteria:
         loop.last_unmet = next(iter(unmet(loop)), None)
@@ -111,9 +115,10 @@ def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
         loop.commit = data.get("commit", loop.commit)
         loop.told_answer, loop.answer = loop.answer, None
         _fact_transcript(loop, event)
-    if "delivered" in data:
-        loop.told_notes = [note for note in loop.notes if note["seq"] in data["delivered"]]
-        loop.notes = [note for note in loop.notes if note["seq"] not in data["delivered"]]
+        delivered = data.get("delivered", ())
+        loop.told_notes = [note for note in loop.notes if note["seq"] in delivered]
+        if delivered:
+            loop.notes = [note for note in loop.notes if note["seq"] not in delivered]
 
 
 def _fact_transcript(loop: Loop, event: dict[str, Any]) -> None:
@@ -228,7 +233,7 @@ def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
     _fact_owner(loop, event)
     loop.client = event.get("client", loop.client)
     loop.pid = None
-    loop.stuck = loop.idle = loop.repeats = loop.transient = 0
+    loop.stuck = loop.still = loop.idle = loop.repeats = loop.transient = 0
     for task in loop.tasks.values():
         task["transient"] = 0
     for gap in loop.gaps.values():
@@ -255,6 +260,8 @@ def _fact_owner(loop: Loop, event: dict[str, Any]) -> None:
 def fact_pause(loop: Loop, event: dict[str, Any]) -> None:
     loop.pause_code = event["data"]["code"]
     loop.pause_reason = event["data"].get("reason", "")
+    if event["data"].get("declined"):
+        loop.answer = None  # the pause is what came of it
     if event["by"] == "hook":
         loop.unconfirmed = 0
 

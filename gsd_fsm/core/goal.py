@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop import is_unclear
+from gsd_fsm.core.loop import is_unclear, reach
 from gsd_fsm.core.payloads import SHAPES, STAGES
 
 TYPE_CHECKING = False
@@ -37,6 +37,7 @@ def check_stage(loop: Loop, event: dict[str, Any]) -> None:
 
 def fact_stage(loop: Loop, event: dict[str, Any]) -> None:
     loop.stage = event["data"]["stage"]
+    reach(loop, loop.stage)
 
 
 def check_score(loop: Loop, event: dict[str, Any]) -> None:
@@ -52,6 +53,7 @@ def check_score(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def fact_score(loop: Loop, event: dict[str, Any]) -> None:
+    reach(loop, "score")
     loop.scored = event["seq"]
     loop.spoken = False
     for name in ("spec", "spec_score", "fit_score", "shape"):

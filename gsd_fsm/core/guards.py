@@ -121,8 +121,8 @@ def guard(loop: Loop, now_ms: int, activity: bool = False, cap: int = 0) -> Spen
         return wobbling
     most = loop.limits["stuck_limit"]
     # Progress that is already folded but not yet seen by an iteration counts at once.
-    if most and loop.stuck >= most and not has_moved(loop):
-        reason = "%d iterations changed no criterion, gap, task or evidence" % loop.stuck
+    if most and loop.still >= most and not has_moved(loop):
+        reason = "%d iterations changed no criterion, gap, task or evidence" % loop.still
         return Spent("stuck", reason, resume)
     most = loop.limits["idle_limit"]
     capped = bool(cap) and not 0 < most <= cap

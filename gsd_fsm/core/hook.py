@@ -91,7 +91,7 @@ def _append(
         journal.transact(lambda world, now: decide(world, now, True), allow)
     except (Refused, UsageError) as error:
         # What the client tells must not be the way out of a loop.
-        complain(error, [journal.path])
+        complain(error, [journal.path], "what the client tells is passed over")
         journal.transact(lambda world, now: decide(world, now, False), allow)
 
 

@@ -21,12 +21,17 @@ LOG_NAME = "hook.log"
 _MAX_LOG = 1 << 18
 
 
-def complain(error: BaseException | str, places: list[str]) -> None:
-    """One line for whoever debugs a client, and one where the user will look for it."""
+def complain(
+    error: BaseException | str, places: list[str], so: str = "the stop is allowed"
+) -> None:
+    """One line for whoever debugs a client, and one where the user will look for it.
+
+    `so`: what comes of it.
+    """
     what = error if isinstance(error, str) else _in_words(error)
     line = display(what)
     try:
-        said = "gsd-fsm hook: the stop is allowed: %s\n" % line
+        said = "gsd-fsm hook: %s: %s\n" % (so, line)
         system.write(2, said.encode("ascii", "backslashreplace"))
     except OSError:
         pass

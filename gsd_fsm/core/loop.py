@@ -32,7 +32,8 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("told_notes", []), ("told_answer", None),
     ("unconfirmed", 0),
     # counting
-    ("iteration", 0), ("last_iteration", None), ("round", 0), ("stuck", 0), ("idle", 0),
+    ("iteration", 0), ("last_iteration", None), ("round", 0), ("stuck", 0), ("still", 0),
+    ("milestones", []), ("arrived", False), ("idle", 0),
     ("progress", ""), ("moved", False), ("advanced", False), ("last_unmet", None), ("active_ms", 0),
     ("active_since", None), ("spent_usd", 0), ("spent_tokens", 0),
     # work
@@ -40,7 +41,8 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("verified", False), ("errors", []), ("last_error", None), ("repeats", 0), ("transient", 0),
     # goal loops
     ("stage", None), ("spec", {}), ("spec_score", None), ("fit_score", None), ("shape", None),
-    ("scored", 0), ("spoken", False), ("reviews", {}), ("review_needed", False), ("gated", False),
+    ("scored", 0), ("spoken", False), ("reviews", {}), ("outdated", False), ("review_needed", False),
+    ("gated", False),
     # failed verifications since all was well, blocks that asked for another approach because of them
     ("setbacks", 0), ("counsels", 0), ("counsel", None),
     # what it was taken over from, what shows it, what the client's own figures and lists have told
@@ -139,6 +141,13 @@ def current_wave(loop: Loop) -> int | None:
     return min([wave for wave in unfinished if wave], default=max(waves, default=None))
 
 
+def reach(loop: Loop, milestone: str) -> None:
+    """Something was done for the first time: a loop that does so does not stand still."""
+    if milestone not in loop.milestones:
+        loop.milestones = [*loop.milestones, milestone]
+        loop.arrived = True
+
+
 def progress_of(loop: Loop) -> str:
     """What a stuck loop does not change, besides finishing tasks: unmet criteria, gaps, evidence."""
     evidence = [
@@ -152,4 +161,5 @@ def progress_of(loop: Loop) -> str:
 
 def has_moved(loop: Loop) -> bool:
     """Whether anything has changed since the last iteration that a stuck loop would not change."""
-    return bool(loop.advanced or (loop.moved and progress_of(loop) != loop.progress))
+    advanced = loop.advanced or loop.arrived
+    return bool(advanced or (loop.moved and progress_of(loop) != loop.progress))

@@ -220,7 +220,9 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         "reason": str, "about": str, **_ALLOW,
     }),
     "answer": (("text",), {"text": str}),
-    "pause": (("code",), {"code": _one_of(*PAUSE_CODES), "reason": str, **_ALLOW}),
+    "pause": (("code",), {
+        "code": _one_of(*PAUSE_CODES), "reason": str, "declined": bool, **_ALLOW,
+    }),
     "resume": ((), {"add": _is_limits, "reason": str, "views": _is_texts}),
     "cancel": ((), {"reason": str}),
     "complete": ((), {

@@ -49,7 +49,7 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
         opening.append("You wrote <loop-complete>, but the loop is not done.")
     words, command = next_step(loop, brief=True)
     for share, room, shows in _STEPS:
-        head = [*opening, *_wanted(loop, wants, share)]
+        head = [*opening, *_wanted(loop, wants, share), *_learnt(loop, nonce, 300 // share)]
         notes, delivered = _notes(loop, nonce, room)
         details = _answer(loop, nonce, share) + notes + _details(loop, nonce, _QUOTE // share)
         if shows and "status-block" in loop.views:
@@ -82,14 +82,20 @@ def _list(texts: list[str], most: int, limit: int) -> str:
 
 
 def _ways(loop: Loop, share: int) -> list[str]:
-    """How a goal is pursued: what was learnt before, another way after a failure, in small units."""
-    lines = ["Learnt before: %s" % one_line(text, 300 // share) for text in loop.recalled[-3:]]
+    """How a goal is pursued: another way after a failure, in small units."""
+    lines = []
     if loop.setbacks:
         times = "once" if loop.setbacks == 1 else "%d times" % loop.setbacks
         counsel = one_line(loop.counsel or COUNSEL, max(2_000 // share, 150))
         lines.append("Verification has failed %s. %s" % (times, counsel))
     lines.append(_UNIT)
     return lines
+
+
+def _learnt(loop: Loop, nonce: str, room: int) -> list[str]:
+    """What was accepted of earlier loops: programs may have written it."""
+    lessons = "\n".join([one_line(text, room) for text in loop.recalled[-3:]])
+    return [quoted("Learnt before", lessons, nonce, len(lessons))] if lessons else []
 
 
 def _notes(loop: Loop, nonce: str, room: int) -> tuple[list[str], list[int]]:

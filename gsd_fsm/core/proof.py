@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop import is_planned, open_gaps, open_tasks, unmet
+from gsd_fsm.core.loop import is_planned, is_unclear, open_gaps, open_tasks, reach, unmet
 from gsd_fsm.core.work import settle
 
 TYPE_CHECKING = False
@@ -99,8 +99,12 @@ def fact_review(loop: Loop, event: dict[str, Any]) -> None:
     action = data["action"]
     if action == "light":
         found = {name: data[name] for name in ("score", "issues", "blockers") if name in data}
-        loop.reviews["wave_%d" % data.get("wave", 0)] = found
+        wave = "wave_%d" % data.get("wave", 0)
+        loop.reviews[wave] = found
+        reach(loop, wave)
         return
+    reach(loop, "review " + action)
+    loop.outdated = False
     loop.review_needed = True
     blockers = data.get("blockers", 0 if action == "passed" else None)
     loop.reviews["thorough"] = {"passed": action == "passed", "blockers_remaining": blockers}
@@ -145,10 +149,14 @@ def conditions(loop: Loop, tree: str | None = None) -> list[tuple[str, str]]:
             words = "no verification has passed since the last gap was closed"
             wants.append(("verified", words))
         return wants
+    if is_unclear(loop):
+        wants.append(("clarity", "the goal is not clear"))
     if not loop.exit_signal:
         wants.append(("exit", "no exit signal"))
     if needs_review(loop) and not loop.reviews.get("thorough", {}).get("passed", False):
         wants.append(("review", "the thorough review has not passed"))
+    elif loop.outdated:
+        wants.append(("rework", "work was done after the thorough review"))
     return wants
 
 
@@ -199,7 +207,9 @@ def latest_tree(loop: Loop) -> str | None:
 
 
 def check_complete(loop: Loop, event: dict[str, Any]) -> None:
-    wants = missing(loop, event["data"].get("tree"))
+    wanted = conditions(loop, event["data"].get("tree"))
+    # These hold up whoever decides now; journals that ended without them are what they are.
+    wants = [words for key, words in wanted if key not in ("clarity", "rework")]
     if wants:
         raise Refused(
             "loop %s is %s and not done: %s" % (loop.id, loop.status, "; ".join(wants)),

@@ -61,7 +61,11 @@ def _to_review(loop: Loop, run: str) -> Advice | None:
     if open_work(loop) or unmet(loop):
         return None
     if loop.stage == "executing":
-        words = "Every task is done and every criterion met. Go on to the review."
+        words = (
+            "Every task is done and every criterion met. Go on to the review."
+            if loop.tasks or loop.criteria
+            else "Do the work of the goal; no task and no criterion of it is recorded. Then review it."
+        )
         return words, run + "stage review"
     thorough = loop.reviews.get("thorough")
     if loop.stage == "review" and (thorough is None or not thorough["passed"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.loop import is_unclear
 from gsd_fsm.core.redact import redact
 from gsd_fsm.core.sanitize import clean
 from gsd_fsm.core.table import ACTIVE
@@ -196,7 +197,7 @@ def _moves(
         return
     if now != "running":
         waits = any(status.get(n, "complete") not in _DONE for n in depends.get(task_id, ()))
-        if waits or loop.shape == "blocked":
+        if waits or is_unclear(loop):
             return
         yield {"task": task_id, "status": "running"}
     if wanted == "complete":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gsd_fsm.core.loop import Loop
 
+BREAK_CIRCLE = "let one of them wait for nothing"
 # status of a task -> what a `task` event may make of it; failing is an event of its own
 TASK_MOVES = {
     "pending": ("running", "skipped"),
@@ -103,7 +104,9 @@ def _check_new(loop: Loop, data: dict[str, Any], task: dict[str, Any] | None) ->
         known[data["task"]] = [*known.get(data["task"], ()), *depends]
         circle = find_circle(known)
         if circle:
-            raise Refused("tasks depend on each other in a circle: %s" % ", ".join(circle))
+            raise Refused(
+                "tasks depend on each other in a circle: %s" % ", ".join(circle), BREAK_CIRCLE
+            )
 
 
 def _check_dependencies(loop: Loop, task: dict[str, Any]) -> None:
@@ -128,7 +131,7 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
         loop.gated = loop.gated or "condition" in data
     elif "depends" in data and data["status"] == "pending":
         task["depends"] += [name for name in data["depends"] if name not in task["depends"]]
-    if "depends" in data and loop.kind == "goal" and "wave" not in data:
+    if data["status"] == "pending" and loop.kind == "goal" and "wave" not in data:
         lay_waves(loop.tasks)
     status = data["status"]
     begins = "locked" in data and task["locked"] is None  # a test-driven attempt
@@ -152,7 +155,9 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
         task["transient"] = 0
         loop.repeats = 0
         loop.transient = 0
-        loop.advanced = loop.advanced or work_of_its_own(task)
+        if work_of_its_own(task):
+            loop.advanced = True
+            loop.outdated = bool(status == "complete" and loop.reviews.get("thorough"))
         if loop.setbacks:
             settle(loop)
 

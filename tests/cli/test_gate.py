@@ -235,3 +235,35 @@ def test_stale_evidence_withdraws_the_exit_signal(repository: Here) -> None:
     status = here.status()
     assert (status["exit_signal"], status["criteria"][0]["stale"]) == (False, True)
     assert tasks(here)["F1"][0] == "criterion not met: t"
+
+
+def test_an_unclear_goal_is_never_complete(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--criterion", "docs")
+    score(here, 0, 1, 1, 1, 1)
+    here.ok("answer", "it should be good")
+    for command in ("criterion docs met", "review begun", "review passed", "exit-signal"):
+        here.ok(*command.split())
+    assert "score" in here.ok("next", "--json").json["command"]
+    assert "the goal is not clear" in gate(here)
+    score(here, *CLEAR)
+    here.ok("complete")
+
+
+def test_a_thorough_review_is_one_of_all_the_work(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--step", "late", "--criterion", "docs")
+    for command in ("review begun", "review passed", "criterion docs met", "exit-signal"):
+        here.ok(*command.split())
+    here.ok("task", "S1", "running")
+    here.ok("task", "S1", "complete")
+    assert "work was done after the thorough review" in gate(here)
+    assert here.ok("next", "--json").json["command"].endswith(" review begun")
+    here.ok("review", "begun")
+    here.ok("review", "passed")
+    here.ok("complete")
+
+
+def test_there_are_at_least_as_many_issues_as_blockers(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("review", "begun")
+    here.ok("review", "failed", "--finding", "WARNING: slow", "--blockers", "5")
+    assert here.status()["reviews"]["thorough"]["issues"] == 5

@@ -91,3 +91,26 @@ def test_every_task_comes_after_all_that_it_depends_on(depends: dict[str, list[s
     for name, names in depends.items():
         before = [tasks[other]["wave"] for other in names if other in tasks]
         assert tasks[name]["wave"] == max(before, default=0) + 1
+
+
+def test_a_task_that_comes_later_belongs_to_a_wave_too(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo")
+    here.ok("task", "A", "pending")
+    here.ok("task", "B", "pending", "--blocked-by", "A")
+    here.ok("task", "C", "pending")
+    assert [task["wave"] for task in here.status()["tasks"]] == [1, 2, 1]
+
+
+def test_a_circle_is_refused_with_a_way_out_of_it(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--task", "A", "--task", "B", "--blocked-by", "B=A")
+    assert (
+        "let one of them wait" in here.refused(4, "task", "A", "pending", "--blocked-by", "B").err
+    )
+
+
+def test_a_decision_is_asked_for_and_then_told(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--step", "a")
+    here.ok("task", "S1", "running")
+    here.ok("task", "S1", "checkpoint", "--question", "drop the table?")
+    said = here.ok("next", "--json").json["text"]
+    assert "needs a decision: drop the table? Ask the user" in said

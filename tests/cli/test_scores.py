@@ -191,3 +191,24 @@ def test_an_agent_does_not_loosen_the_shape_by_itself(here: Here) -> None:
     assert "before a human has spoken" in here.refused(4, "score", *clear, env=AGENT).err
     score(here, *CLEAR)
     assert here.status()["shape"] == "tool"
+
+
+def test_a_colleague_waits_between_iterations_that_are_begun_by_hand(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--criterion", "docs")
+    score(here, 1, 1, 1, 1, 1)
+    here.ok("iterate")
+    answer = here.run("iterate")
+    assert (answer.code, "Iteration 1 is done. Go on?" in answer.err) == (4, True)
+    assert "answer TEXT" in answer.err
+    here.ok("answer", "yes")
+    here.ok("iterate")
+    assert here.status()["iteration"] == 2
+
+
+def test_a_failed_task_of_an_unclear_goal_is_not_retried_before_it_is_clear(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--step", "a")
+    here.ok("task", "S1", "running")
+    here.ok("fail", "S1", "--error", "boom")
+    score(here, 0, 1, 1, 1, 1)
+    here.ok("answer", "it should be good")
+    assert " score " in here.ok("next", "--json").json["command"]

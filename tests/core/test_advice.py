@@ -159,7 +159,9 @@ def test_a_checkpoint_shows_its_question() -> None:
     story = Story("execute", tasks=[{"id": "A"}])
     story.task("A", "running")
     story.task("A", "checkpoint", question="Which\nRun: gsd-fsm cancel")
-    assert next_step(story.loop)[0] == "Task A needs a decision: Which Run: gsd-fsm cancel"
+    assert next_step(story.loop)[0] == (
+        "Task A needs a decision: Which Run: gsd-fsm cancel. Ask the user, and go on with their word."
+    )
 
 
 def test_the_first_verification_is_not_called_another() -> None:
@@ -225,3 +227,8 @@ def test_there_is_advice_and_a_view_in_every_state(seed: int) -> None:
             dumps(status_view(loop, "1:0"))
 
     run_random_story(Random(seed), 60, look)
+
+
+def test_a_criterion_that_looks_like_an_option_is_named_as_none() -> None:
+    story = Story("goal", criteria=[{"name": "-x"}, {"name": "1"}])
+    assert next_step(story.loop)[1].endswith(" criterion -- '-x' met")

@@ -193,3 +193,14 @@ def test_secrets_in_subjects_do_not_reach_the_journal(agent: Agent) -> None:
     agent.blocked()
     assert secret not in agent.here.journal.read_text()
     assert "use " in tasks(agent)["1"][0]
+
+
+def test_tasks_of_a_goal_that_is_unclear_are_known_and_not_begun(agent: Agent) -> None:
+    start(agent, "goal", "g", "--task-list", "my-loop")
+    points = ("--outcome", "0", "--scope", "0", "--constraints", "2", "--success", "2", "--done")
+    agent.here.ok("score", *points, "0", env=agent.shell)
+    agent.here.ok("answer", "more words")
+    put("1", "in_progress")
+    agent.blocked()
+    assert agent.err == ""
+    assert tasks(agent) == {"1": ("subject 1", "pending")}

@@ -65,3 +65,16 @@ def test_in_yolo_mode_nothing_is_asked(agent: Agent) -> None:
     text = agent.blocked()
     assert "boom" in text
     assert "retry 1 of 3" in text
+
+
+def test_an_answer_that_was_a_no_is_not_told_to_an_agent_that_goes_on(agent: Agent) -> None:
+    start(
+        agent, "goal", "g", "--step", "a", "--step", "b", "--blocked-by", "S2=S1", by="interactive"
+    )
+    for status in ("running", "complete"):
+        agent.here.ok("task", "S1", status, env=agent.shell)
+    assert "Continue to Wave 2?" in agent.allowed()
+    agent.here.ok("answer", "no, let me look first")
+    agent.prompt("fine, go on")
+    agent.here.ok("resume", env=agent.shell)
+    assert "let me look" not in agent.blocked()

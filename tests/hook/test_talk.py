@@ -157,3 +157,14 @@ def test_copies_that_see_one_stop_around_a_note_count_once(agent: Agent) -> None
     assert agent.twin("two").stop() is not None
     assert kinds(agent.here).count("iteration continue") == 1
     assert text
+
+
+def test_a_note_of_a_block_that_was_honoured_is_not_told_again_after_one_that_was_not(
+    agent: Agent,
+) -> None:
+    start(agent, *GOAL, "--stuck-limit", "0")
+    agent.here.ok("note", "the staging server is down")
+    assert "staging" in agent.blocked()
+    assert "staging" not in agent.blocked()
+    agent.prompt("go on")  # the client had dropped the last block
+    assert "staging" not in agent.blocked()
