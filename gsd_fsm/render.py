@@ -34,7 +34,7 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
             "loop",
             f"{view['loop']} · {view['kind']} · {status_word(view['status'])} · {view['mode']}",
         ),
-        ("goal", display(view["goal"] or "")),
+        ("goal", display(" ".join((view["goal"] or "").split()))),
         ("phase", _some(view["phase"])),
         ("iteration", f"{view['iteration']}{f' of {most}' if most else ''}"),
         ("round", _some(view["round"] or None)),

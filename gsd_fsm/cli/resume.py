@@ -21,6 +21,15 @@ from gsd_fsm.core.loop import Loop, is_planned
 from gsd_fsm.core.question import may_decline
 from gsd_fsm.core.waves import running_tasks
 
+_NAMES = {
+    "max_iterations": "iterations",
+    "max_retries": "retries",
+    "max_rounds": "rounds",
+    "budget_usd": "money",
+    "max_tokens": "tokens",
+    "max_minutes": "minutes",
+}
+
 
 @click.command()
 @click.option(
@@ -95,6 +104,8 @@ def resume(call: Call, **more: float | None) -> None:
     whose = "" if loop.owner else " The next session that gets a prompt here will own it."
     most = loop.limits["max_iterations"]
     now = f" {most} iterations now." if "max_iterations" in add and most else ""
+    unlimited = [word for n, word in _NAMES.items() if n in add and not loop.limits.get(n)]
+    now += f" It has no limit of {', '.join(unlimited)}: nothing was added." if unlimited else ""
     facts = _interrupted(journal, loop) if is_planned(loop) else {}
     asked = f" {loop.question}" if loop.status == "waiting" else ""
     said = f"Resumed.{now}{_words(loop, facts)}{asked}{whose}"

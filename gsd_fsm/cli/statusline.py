@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -28,6 +29,7 @@ from gsd_fsm.core.table import ACTIVE, LIVE
 from gsd_fsm.render import COLOURS
 
 _MAX_INPUT = 1 << 20
+_CHUNK = 1 << 16
 _MOST_USD = 1_000_000_000
 # An agent at work may hold the lock: what is not recorded now is recorded next time.
 _LOCK_SECONDS = 0.3
@@ -65,15 +67,15 @@ def _told() -> dict[str, Any]:
     """What the client says of its session; its end of the pipe may stay open."""
     if sys.stdin is None or sys.stdin.isatty():
         return {}
-    data = b""
+    data, stdin = b"", cast("io.BufferedReader", sys.stdin.buffer)
     while len(data) <= _MAX_INPUT:
-        line = sys.stdin.buffer.readline(_MAX_INPUT)
-        data += line
-        if not line or line.rstrip().endswith(b"}"):
+        chunk = stdin.read1(_CHUNK)
+        data += chunk
+        if not chunk or data.rstrip().endswith(b"}"):
             with contextlib.suppress(ValueError):
                 told = parse_json(data.decode("utf-8-sig").strip())
                 return told if isinstance(told, dict) else {}
-        if not line:
+        if not chunk:
             break
     return {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.loop import current_wave, open_gaps, open_tasks, unmet
 from gsd_fsm.core.quote import one_line
 from gsd_fsm.core.table import FINAL
@@ -250,7 +249,7 @@ def _box(facts: list[str], doubts: list[str]) -> list[str]:
 
 
 def status_block(loop: Loop) -> str:
-    """How the loop stands, in at most ten lines."""
+    """How the loop stands, in at most nine lines."""
     most = loop.limits["stuck_limit"]
     stuck = "Stuck: %d%s" % (loop.stuck, "/%d" % most if most else "")
     lines = ["[LOOP STATUS] %s (%s)" % (loop.id, loop.status), *_criteria_lines(loop)]
@@ -258,8 +257,7 @@ def status_block(loop: Loop) -> str:
         steps = all(task["step"] for task in loop.tasks.values())
         done = _tasks_done(loop)
         lines.append(done.replace("Tasks", "Steps", 1) if steps else done)
-    lines.append(" | ".join([_iterations(loop), stuck, *_costs(loop)]))
-    lines.append("Next: %s" % one_line(next_step(loop, brief=True)[0], 200))
+    lines.append(" | ".join([stuck, *_costs(loop)]))
     return "\n".join(lines)
 
 

@@ -173,3 +173,11 @@ def test_what_was_said_is_shown(here: Here) -> None:
     shown = here.ok("status").out
     for words in ("break the API", "look here", "postgres"):
         assert words in shown
+
+
+def test_adding_to_what_is_unlimited_is_said_to_add_nothing(here: Here) -> None:
+    here.start("goal", "g", "--max-iterations", "0")
+    here.ok("pause")
+    said = here.ok("resume", "--add-budget", "5", "--add-iterations", "3").out
+    assert "no limit of iterations, money: nothing was added" in said
+    assert here.status()["budget_usd"] is None

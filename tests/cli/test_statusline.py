@@ -260,7 +260,8 @@ def test_a_journal_that_is_not_trusted_is_not_shown(here: Here) -> None:
     assert here.journal.read_bytes() == before
 
 
-def test_the_client_need_not_close_its_end(here: Here) -> None:
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_the_client_need_not_close_its_end(here: Here, end: bytes) -> None:
     here.start(*GOAL, env=A)
     with subprocess.Popen(
         [sys.executable, "-m", "gsd_fsm", "statusline"],
@@ -272,7 +273,7 @@ def test_the_client_need_not_close_its_end(here: Here) -> None:
         assert process.stdin
         assert process.stdout
         assert process.stderr
-        process.stdin.write(told(here))
+        process.stdin.write(told(here).rstrip() + end)
         process.stdin.flush()
         assert process.wait(60) == 0
         assert process.stdout.read().decode().startswith("gsd-fsm goal ▸")

@@ -64,7 +64,7 @@ def test_a_command_uses_the_program_and_never_pastes_what_the_user_wrote(
     front, body = text.removeprefix("---\n").split("\n---\n", 1)
     assert re.search(r"^description: \S", front, re.MULTILINE)
     (allowed,) = re.findall(r"^allowed-tools: (.*)$", front, re.MULTILINE)
-    verbs = [re.fullmatch(r"Bash\(gsd-fsm ([a-z]+):\*\)", rule) for rule in allowed.split(", ")]
+    verbs = [re.fullmatch(r"Bash\(gsd-fsm ([a-z-]+):\*\)", rule) for rule in allowed.split(", ")]
     # Nothing that runs a command of somebody's choice goes unasked.
     approved = {rule[1] for rule in verbs if rule}
     assert len(approved) == len(verbs)
@@ -118,3 +118,9 @@ def test_a_directory_of_somebody_else_is_refused(here: Here) -> None:
 def test_an_empty_directory_will_do(here: Here) -> None:
     (here.root / "empty").mkdir()
     assert here.ok("init", "--plugin", "empty", "--yes", "--json").json["changed"] is True
+
+
+def test_its_page_names_every_command(plugin: Path) -> None:
+    page = (plugin / "README.md").read_text("utf-8")
+    told = set(re.findall(r"`/gsd-fsm:([a-z]+)`", page))
+    assert told == {path.stem for path in (plugin / "commands").iterdir()}
