@@ -45,7 +45,14 @@ def read_workflow_state(document: dict[str, Any], findings: Findings) -> OldLoop
     later += _recalled(members, findings)
     later += _reviews(members.inner("reviews"), findings)
     members.pass_over_rest()
-    findings.note("The tasks of this loop are in its client's own list, not in the file.")
+    findings.note(
+        "The tasks of this loop are in its client's own list, not in the file: one that "
+        "CLAUDE_CODE_TASK_LIST_ID names is mirrored."
+    )
+    findings.note(
+        "Its criteria are in its SHAPE.md, not in the file: "
+        f"'gsd-fsm stage {stage} --shape-file FILE' brings them."
+    )
     return OldLoop("workflow-state", start, {}, later, findings.notes)
 
 

@@ -23,6 +23,7 @@ def test_everything_that_the_file_says_is_carried() -> None:
     assert loop.carried["updated"] == "2026-02-05T10:15:00.000Z"
     assert loop.status == "fixing"  # the thorough review has failed
     assert "in its client's own list" in old.notes[0]
+    assert f"gsd-fsm stage {WORKFLOW['stage']} --shape-file FILE" in old.notes[1]
 
 
 @pytest.mark.parametrize("stage", STAGES[:-1])

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.cli.conftest import A, B, Here
-from tests.imports.rig import STATE, STATE_MD
+from tests.imports.rig import STATE, STATE_MD, WORKFLOW
 from tests.imports.test_importing import put
 
 
@@ -64,3 +64,14 @@ def test_a_state_that_cannot_be_kept_is_not_touched(
     monkeypatch.setattr("gsd_fsm.files._replace", Mock(side_effect=OSError(28, "no space")))
     assert "cannot be written" in here.refused(6, *command).err
     assert (here.gsd / "STATE.md").read_text() == STATE_MD
+
+
+def test_criteria_of_an_imported_workflow_come_with_its_shape(here: Here) -> None:
+    put(here, ".loop/workflow-state.json", json.dumps(WORKFLOW))
+    put(here, ".loop/shape/SHAPE.md", "## Criteria\n- Validation is there\n")
+    notes = here.ok("import", ".loop/workflow-state.json", "--json").json["notes"]
+    (told,) = (note for note in notes if "SHAPE.md" in note)
+    command = told.split("'")[1].replace("FILE", ".loop/shape/SHAPE.md")
+    here.ok(*command.split()[1:])
+    assert here.status()["last_unmet"] is None
+    assert [c["name"] for c in here.status()["criteria"]] == ["Validation is there"]
