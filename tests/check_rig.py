@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import time
 
@@ -108,11 +109,22 @@ def write(text):
 
 
 def ends(group: int) -> bool:
-    """Whether every process of the group is gone; the last one may take a moment."""
+    """Whether every process of the group ends; the last one may take a moment."""
     for _ in range(500):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
+        if not _runs(group):
             return True
         time.sleep(0.01)
     return False
+
+
+def _runs(group: int) -> bool:
+    """Whether a process of the group still runs; one that only waits to be buried does not."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    listed = subprocess.run(
+        ["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True
+    )
+    rows = [row.split() for row in listed.stdout.splitlines()]
+    return any(int(of) == group and not stat.startswith("Z") for of, stat in rows)
