@@ -22,7 +22,7 @@ TARGET = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
 ENTRY = ("errors", "clock", "codec", "names", "disk", "places", "sanitize", "log", "dialect", "signal", "entry")  # fmt: skip
 REST = (
     "payloads", "events", "table", "loop", "waves", "work", "gaps", "proof", "guards", "flow", "facts",
-    "goal", "rules", "fold", "reader", "scan", "aside", "lock", "snapshot", "views", "journal", "stages",
+    "goal", "rules", "ended", "fold", "reader", "scan", "aside", "lock", "snapshot", "views", "journal", "stages",
     "advice", "quote", "question", "announce", "prompt", "decide", "sessions", "watch", "repeats", "hook",
 )  # fmt: skip
 VIEW = ("state_md", "progress_md", "loop_views")

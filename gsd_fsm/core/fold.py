@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.ended import Ended
 from gsd_fsm.core.errors import Newer, Refused
 from gsd_fsm.core.events import check_event
 from gsd_fsm.core.flow import fact_said
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     Event = dict[str, Any]
 
 # What this code makes of events; a snapshot of another fold is not used.
-FOLD_VERSION = 5
+FOLD_VERSION = 6
 # Events that concern only the loop they name.
 _ORDINARY = frozenset(PAYLOADS) - {"journal", "repair", "start", "resume", "session"}
 _ALIVE = frozenset(("agent", "human"))
@@ -38,7 +39,7 @@ class World:
         self.backwards = 0
         self.repairs = 0
         self.loops: dict[str, Loop] = {}
-        self.ended: dict[str, None] = {}
+        self.ended = Ended()
 
     def apply(self, event: Event) -> None:
         """Check and fold one event; ValueError or Refused leaves the world as it was."""
@@ -118,7 +119,7 @@ class World:
         for loop_id, loop in list(self.loops.items()):
             if loop.status in FINAL and loop_id not in (last, self.keep):
                 del self.loops[loop_id]
-                self.ended[loop_id] = None
+                self.ended.add(loop_id)
 
     def step(self, loop: Loop, event: Event) -> None:
         """One arrow of the table."""
