@@ -9,7 +9,7 @@ from gsd_fsm.core.events import check_event
 from gsd_fsm.core.flow import fact_said
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import PAYLOADS
-from gsd_fsm.core.rules import COMPOUND, PLANS, arrive, illegal, trigger_of
+from gsd_fsm.core.rules import PLANS, arrive, illegal, plans_of, trigger_of
 from gsd_fsm.core.table import ACTIVE, FINAL, LIVE
 
 TYPE_CHECKING = False
@@ -124,10 +124,12 @@ class World:
     def step(self, loop: Loop, event: Event) -> None:
         """One arrow of the table."""
         trigger = event["type"]
-        if trigger in COMPOUND:
+        plans = PLANS.get(trigger)
+        if plans is None:  # met for the first time, or its action belongs to it
             trigger = trigger_of(event)
+            plans = plans_of(trigger)
         source = loop.status
-        plan = PLANS[trigger].get(source)
+        plan = plans.get(source)
         if plan is None:
             raise illegal(loop, trigger)
         check, choices, fact, dest = plan
