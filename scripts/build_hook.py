@@ -1,10 +1,10 @@
 """Bundle gsd_fsm/core into the one file that agents run: `build_hook.py [--check]`.
 
-The file holds the modules as they are, without their imports of each other, in four parts. The
-first finds out whether there is a project at all; most calls end there. The second decides. The
-third keeps a view, the fourth asks the client, where a loop wants that. All are kept as text, because Python would compile them anew
-at each start of a script: the loader compiles them once and keeps their bytecode where Python keeps
-that of every module.
+The file holds the modules as they are, without their imports of each other, in parts. The first
+finds out whether there is a project at all; most calls end there. The second decides most stops.
+Each of the others is loaded when one of its functions is first called. All are kept as text,
+because Python would compile them anew at each start of a script: the loader compiles them once and
+keeps their bytecode where Python keeps that of every module.
 """
 
 from __future__ import annotations
@@ -13,29 +13,25 @@ import ast
 import hashlib
 import sys
 from pathlib import Path
+from typing import TypeGuard
 
 from gsd_fsm import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "gsd_fsm" / "core"
 TARGET = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
-ENTRY = ("errors", "clock", "codec", "names", "disk", "places", "sanitize", "log", "dialect", "signal", "entry")  # fmt: skip
-REST = (
-    "payloads", "events", "table", "loop", "waves", "work", "gaps", "proof", "guards", "flow", "facts",
-    "goal", "rules", "fold", "reader", "scan", "aside", "lock", "snapshot", "views", "journal", "stages",
-    "advice", "quote", "question", "announce", "prompt", "decide", "sessions", "watch", "repeats", "hook",
-)  # fmt: skip
-VIEW = ("state_md", "progress_md", "loop_views")
-CLIENT = ("redact", "meter", "task_mirror", "task_list", "client")
-# The imports inside functions: from there on a further part is needed.
-TURNS = (
-    ("rest", "    from gsd_fsm.core.hook import respond\n"),
-    ("view", "        from gsd_fsm.core.state_md import with_loop\n"),
-    ("view", "    from gsd_fsm.core.loop_views import sheets\n"),
-    ("view", "    from gsd_fsm.core.progress_md import status_block\n"),
-    ("view", "    from gsd_fsm.core.progress_md import report\n"),
-    ("client", "    from gsd_fsm.core.client import client_news\n"),
-)
+PARTS = {
+    "entry": ("errors", "clock", "codec", "names", "disk", "places", "sanitize", "log", "dialect", "signal", "entry"),
+    "rest": (
+        "payloads", "events", "table", "loop", "waves", "work", "proof", "guards", "flow", "facts",
+        "rules", "ended", "fold", "reader", "scan", "lock", "snapshot", "views", "journal", "stages",
+        "advice", "quote", "question", "prompt", "decide", "watch", "hook",
+    ),
+    "rare": ("aside", "repeats", "gaps", "goal", "announce", "sessions"),
+    "view": ("state_md", "progress_md", "loop_views"),
+    "client": ("redact", "meter", "task_mirror", "task_list", "client"),
+}  # fmt: skip
+HOME = {name: part for part, names in PARTS.items() for name in names}
 ALLOWED = {"sys", "errno", "time", "posix", "nt", "fcntl", "msvcrt", "_thread", "pwd", "_json",
            "_sha2", "_sha256", "gc", "hashlib", "json", "_frozen_importlib_external"}  # fmt: skip
 # Patterns are dear: they are imported where a foreign text is about to be journalled.
@@ -55,7 +51,8 @@ from _frozen_importlib_external import SourceFileLoader
 
 gc.disable()  # the process ends before there is anything to collect
 IDENTITY = "{identity}"
-PARTS = ("entry", "rest", "view", "client")
+PARTS = {parts}
+_loaded = set()
 
 
 class _Part(SourceFileLoader):
@@ -88,9 +85,26 @@ class _Part(SourceFileLoader):
 
 
 def load(part):
-    """Run this part in this module."""
+    """Run this part in this module, once."""
+    if part in _loaded:
+        return
     place = __file__.rpartition("gsd_fsm_hook")[0] + "gsd_fsm_hook_%s_%s.py" % (part, IDENTITY)
     exec(_Part(part, place).get_code(part), globals())
+    _loaded.add(part)
+
+
+def later(part, *names):
+    """Let each of these functions of a part load it when it is called."""
+    for name in names:
+        globals().setdefault(name, _door(part, name))
+
+
+def _door(part, name):
+    def enter(*args, **named):
+        load(part)
+        return globals()[name](*args, **named)
+
+    return enter
 '''
 FOOTER = """
 load("entry")
@@ -99,22 +113,22 @@ if __name__ == "__main__":
 """
 
 
-def module_text(name: str, known: dict[str, str]) -> str:
-    """One module without its imports of core and without what only type checkers read."""
+def module_text(name: str, known: dict[str, str], doors: dict[str, str]) -> str:
+    """One module without its imports of core and without what only type checkers read.
+
+    `known` tells where each name is defined so far, `doors` in which later part it will be.
+    """
     source = (CORE / f"{name}.py").read_text("utf-8")
-    for part, turn in TURNS:
-        source = source.replace(turn, turn.partition("from")[0] + f'load("{part}")\n')
     lines = source.split("\n")
     dropped: set[int] = set()
     module = ast.parse(source, feature_version=(3, 8))
     for node in module.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gsd_fsm.core."):
-            for alias in node.names:
-                if alias.asname or alias.name not in known:
-                    raise SystemExit(f"{name}: {alias.name} is not defined above it")
-        elif not (is_future(node) or is_for_types(node)):
-            continue
-        dropped.update(range(node.lineno - 1, node.end_lineno or node.lineno))
+        if is_future(node) or is_for_types(node):
+            dropped.update(lines_of(node))
+    for node in ast.walk(module):
+        if is_of_core(node) and node.lineno - 1 not in dropped:
+            doors.update(doors_to(name, node, known))
+            dropped.update(lines_of(node))
     for node in ast.walk(module):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno - 1 not in dropped:
             require_allowed(name, node)
@@ -126,6 +140,29 @@ def module_text(name: str, known: dict[str, str]) -> str:
     while "\n\n\n\n" in text:
         text = text.replace("\n\n\n\n", "\n\n\n")
     return f"# ── gsd_fsm/core/{name}.py\n{text}\n"
+
+
+def doors_to(name: str, node: ast.ImportFrom, known: dict[str, str]) -> dict[str, str]:
+    """What this module imports from later parts; it must be something that is only called."""
+    source = str(node.module).rpartition(".")[2]
+    body = ast.parse((CORE / f"{source}.py").read_text("utf-8")).body
+    called = {each.name for each in body if isinstance(each, (ast.FunctionDef, ast.ClassDef))}
+    doors = {}
+    for alias in node.names:
+        waits = HOME[source] != HOME[name] and alias.name in called
+        if alias.asname or not (waits or alias.name in known):
+            raise SystemExit(f"{name}: {alias.name} is not defined above it")
+        if alias.name not in known:
+            doors[alias.name] = HOME[source]
+    return doors
+
+
+def lines_of(node: ast.stmt) -> range:
+    return range(node.lineno - 1, node.end_lineno or node.lineno)
+
+
+def is_of_core(node: ast.AST) -> TypeGuard[ast.ImportFrom]:
+    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gsd_fsm.core.")
 
 
 def is_future(node: ast.stmt) -> bool:
@@ -163,17 +200,23 @@ def build() -> str:
     """The whole file."""
     known = dict.fromkeys(("quote", "sha256", "make_encoder", "make_scanner", "system"), "codec")
     known["system"] = "disk"
-    parts = {
-        part: "TYPE_CHECKING = False\n" + "\n\n".join(module_text(name, known) for name in names)
-        for part, names in (("entry", ENTRY), ("rest", REST), ("view", VIEW), ("client", CLIENT))
-    }
     text = ""
-    for part, source in parts.items():
+    for part, names in PARTS.items():
+        doors: dict[str, str] = {}
+        modules = [module_text(name, known, doors) for name in names]
+        source = "TYPE_CHECKING = False\n" + doors_text(doors) + "\n\n".join(modules)
         if "'''" in source or source.endswith("\\"):
             raise SystemExit(f"{part} cannot stand between three quotes")
         text += f"\nr'''\n# begin {part}\n{source}# end {part}\n'''\n"
     identity = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
-    return HEADER.format(version=__version__, identity=identity) + text + FOOTER
+    header = HEADER.format(version=__version__, identity=identity, parts=tuple(PARTS))
+    return header + text + FOOTER
+
+
+def doors_text(doors: dict[str, str]) -> str:
+    parts = dict.fromkeys(doors.values())
+    calls = {part: [name for name in doors if doors[name] == part] for part in parts}
+    return "".join(f"later{(part, *names)}\n" for part, names in calls.items())
 
 
 def main() -> int:

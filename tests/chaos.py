@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.fold import World
-from gsd_fsm.core.table import ARROWS, possible
+from gsd_fsm.core.table import possible, triggers
 from tests.story import NOW
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop import Loop
 
 Event = dict[str, Any]
-TRIGGERS = tuple(ARROWS)
+TRIGGERS = tuple(triggers())
 POSSIBLE = {status: tuple(possible(status)) for status in ("idle", "completed", "cancelled")}
 TASKS = ("T1", "T2", "T3", "T4")
 GAPS = ("G1", "G2", "G3")

@@ -23,7 +23,7 @@ _facts = attrgetter(*(name for name, _ in FIELDS))
 def frozen(world: World) -> bytes:
     """Everything a world knows, as bytes that are equal only if all of it is equal."""
     loops = [_facts(loop) for loop in world.loops.values()]
-    rest = [world.journal, world.seq, world.ts, world.backwards, world.repairs, world.ended]
+    rest = [world.journal, world.seq, world.ts, world.backwards, world.repairs, bytes(world.ended)]
     return marshal.dumps((rest, loops), 2)
 
 

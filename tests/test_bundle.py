@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.build_hook import CLIENT, ENTRY, REST, VIEW, build
+from scripts.build_hook import HOME, build, doors_to
 from tests.conftest import Project
 from tests.test_determinism import interpreters
 
@@ -47,13 +48,21 @@ def test_the_committed_file_is_what_core_makes() -> None:
 
 
 def test_every_module_of_core_is_in_it_or_is_of_no_use_to_it() -> None:
-    left = {path.stem for path in (ROOT / "gsd_fsm" / "core").glob("*.py")} - {
-        *ENTRY,
-        *REST,
-        *VIEW,
-        *CLIENT,
-    }
+    left = {path.stem for path in (ROOT / "gsd_fsm" / "core").glob("*.py")} - set(HOME)
     assert left == {"__init__", "repair"}
+
+
+def test_what_waits_in_a_later_part_can_only_be_called() -> None:
+    def doors(text: str) -> dict[str, str]:
+        node = ast.parse("from gsd_fsm.core." + text).body[0]
+        assert isinstance(node, ast.ImportFrom)
+        return doors_to("hook", node, {"World": "fold"})
+
+    assert doors("sessions import Talk, concerned") == {"Talk": "rare", "concerned": "rare"}
+    assert doors("fold import World") == {}
+    for wrong in ("redact import KEPT", "decide import Seen", "sessions import Talk as Speech"):
+        with pytest.raises(SystemExit, match="is not defined above it"):
+            doors(wrong)
 
 
 @pytest.mark.parametrize("python", interpreters())

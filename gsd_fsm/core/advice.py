@@ -17,7 +17,7 @@ from gsd_fsm.core.loop import (
 )
 from gsd_fsm.core.proof import latest_tree, missing, stale
 from gsd_fsm.core.stages import stage_step
-from gsd_fsm.core.table import ARROWS, FINAL
+from gsd_fsm.core.table import FINAL, arrows_of
 from gsd_fsm.core.waves import ready_gaps, ready_tasks
 
 TYPE_CHECKING = False
@@ -87,7 +87,7 @@ def _after_error(loop: Loop, run: str, onward: Advice, brief: bool) -> Advice:
         return onward
     words, command = onward
     error = "" if brief else ": " + _last_error(loop.errors).rstrip(".")
-    if command.endswith("review begun") and loop.status not in ARROWS["review.begun"]:
+    if command.endswith("review begun") and loop.status not in arrows_of("review.begun"):
         # Only work leads out of `retrying`: the fix is a task of its own.
         words = "Fix the last error as a task of its own%s." % error
         return words, run + "task fix-%d running" % loop.errors[-1]["seq"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.loop import current_wave, open_tasks, unmet
+from gsd_fsm.core.prompt import GROUND_RULES
 from gsd_fsm.core.question import review_words
 from gsd_fsm.core.quote import one_line, quoted
 from gsd_fsm.core.table import ACTIVE
@@ -11,12 +12,6 @@ from gsd_fsm.core.table import ACTIVE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsd_fsm.core.loop import Loop
-
-
-GROUND_RULES = (
-    "State is changed by gsd-fsm alone; never edit .gsd by hand. "
-    "If the user wants to stop or to talk first: gsd-fsm --loop %s pause"
-)
 
 
 def resumption(loop: Loop, nonce: str) -> str:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    sha256: Callable[[bytes], Any]
+    sha256: Callable[[bytes | memoryview], Any]
     quote: Callable[[str], str]
     make_encoder: Callable[..., Callable[[Any, int], tuple[str, ...]]]
     make_scanner: Callable[[Any], Callable[[str, int], tuple[Any, int]]]

@@ -7,7 +7,6 @@ can swap the directory under us; on Windows it is a path.
 from __future__ import annotations
 
 import sys
-from errno import ENOSPC, EROFS
 
 from gsd_fsm.core.errors import CannotWrite, NotFound
 
@@ -66,6 +65,8 @@ def explain(error: OSError) -> str:
 def way_out(error: OSError, otherwise: str) -> str:
     if isinstance(error, PermissionError):
         return "give yourself the right to read and write it"
+    from errno import ENOSPC, EROFS
+
     return _LATER if error.errno in (ENOSPC, EROFS) else otherwise
 
 

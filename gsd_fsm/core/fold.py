@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.ended import Ended
 from gsd_fsm.core.errors import Newer, Refused
 from gsd_fsm.core.events import check_event
 from gsd_fsm.core.flow import fact_said
 from gsd_fsm.core.loop import Loop
 from gsd_fsm.core.payloads import PAYLOADS
-from gsd_fsm.core.rules import COMPOUND, PLANS, arrive, illegal, trigger_of
+from gsd_fsm.core.rules import PLANS, arrive, illegal, plans_of, trigger_of
 from gsd_fsm.core.table import ACTIVE, FINAL, LIVE
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ class World:
         self.backwards = 0
         self.repairs = 0
         self.loops: dict[str, Loop] = {}
-        self.ended: dict[str, None] = {}
+        self.ended = Ended()
 
     def apply(self, event: Event) -> None:
         """Check and fold one event; ValueError or Refused leaves the world as it was."""
@@ -118,15 +119,17 @@ class World:
         for loop_id, loop in list(self.loops.items()):
             if loop.status in FINAL and loop_id not in (last, self.keep):
                 del self.loops[loop_id]
-                self.ended[loop_id] = None
+                self.ended.add(loop_id)
 
     def step(self, loop: Loop, event: Event) -> None:
         """One arrow of the table."""
         trigger = event["type"]
-        if trigger in COMPOUND:
+        plans = PLANS.get(trigger)
+        if plans is None:  # met for the first time, or its action belongs to it
             trigger = trigger_of(event)
+            plans = plans_of(trigger)
         source = loop.status
-        plan = PLANS[trigger].get(source)
+        plan = plans.get(source)
         if plan is None:
             raise illegal(loop, trigger)
         check, choices, fact, dest = plan

@@ -22,7 +22,8 @@ from gsd_fsm.core.log import complain
 from gsd_fsm.core.loop import TASK_LIST, mirrored_list
 from gsd_fsm.core.places import exists, is_known_place, is_registered
 from gsd_fsm.core.repeats import may_repeat
-from gsd_fsm.core.sessions import TELLS_OF_THE_CLIENT, Talk, concerned, decide_session, visited
+from gsd_fsm.core.sessions import Talk, concerned, decide_session, visited
+from gsd_fsm.core.signal import TELLS_OF_THE_CLIENT
 from gsd_fsm.core.watch import head_commit, transcript_size, used_a_tool
 
 TYPE_CHECKING = False

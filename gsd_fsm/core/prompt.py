@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gsd_fsm.core.advice import next_step
-from gsd_fsm.core.announce import GROUND_RULES
 from gsd_fsm.core.codec import quote
 from gsd_fsm.core.loop import failed_tasks, open_gaps
 from gsd_fsm.core.proof import latest_tree, missing
@@ -25,6 +24,10 @@ _FORBIDDEN = 20
 COUNSEL = (
     "Do not try the same again: name the assumption that proved wrong, think of two other ways, "
     "and take the better one."
+)
+GROUND_RULES = (
+    "State is changed by gsd-fsm alone; never edit .gsd by hand. "
+    "If the user wants to stop or to talk first: gsd-fsm --loop %s pause"
 )
 _UNIT = (
     "One iteration is one unit of work: one file, one test, one bug, one endpoint. Then verify it."

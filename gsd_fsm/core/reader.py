@@ -9,7 +9,7 @@ gives; a test compares them.
 from __future__ import annotations
 
 from gsd_fsm.core.codec import MAX_DEPTH, SUM_TAIL, decode_line, dumps
-from gsd_fsm.core.events import check_payload, check_time, is_millis, load_event
+from gsd_fsm.core.events import check_payload, check_time, load_event
 from gsd_fsm.core.payloads import PAYLOADS
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def into_fold(world: World, loads: Callable[[bytes], Any] = decode_line) -> Call
     middles: dict[bytes, tuple[dict[str, Any], dict[bytes, Any]]] = {}
     checked: dict[str, dict[bytes, Any]] = {}
     fold = world.fold
-    second = ""
+    second = b""
 
     def take_whole(line: bytes, middle: bytes) -> None:
         event = load_event(line, loads)
@@ -80,10 +80,11 @@ def into_fold(world: World, loads: Callable[[bytes], Any] = decode_line) -> Call
             data = learn(event["type"], raw, known)
             if data is None:
                 return take_whole(line, line[start:split])
-        ts = line[start - _TIME : start].decode()
-        if ts[:20] != second or not is_millis(ts[20:]):
+        time = line[start - _TIME : start]
+        ts = time.decode()
+        if time[:20] != second or not time[20:23].isdigit() or time[23:] != b"Z":
             check_time(ts)
-            second = ts[:20]
+            second = time[:20]
         event["seq"] = seq
         event["ts"] = ts
         event["data"] = data

@@ -39,7 +39,7 @@ from gsd_fsm.core.proof import (
     fact_review,
     fact_verified,
 )
-from gsd_fsm.core.table import ACTIVE, ARROWS, VERBS, possible_verbs
+from gsd_fsm.core.table import ACTIVE, VERBS, arrows_of, possible_verbs
 from gsd_fsm.core.work import (
     check_failure,
     check_task,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     Event = dict[str, Any]
 
 # Events whose action belongs to their trigger.
-COMPOUND = frozenset(("gap", "review"))
+_COMPOUND = frozenset(("gap", "review"))
 
 
 def _came_from(origin: str) -> Callable[[Loop, Event], bool]:
@@ -137,35 +137,32 @@ FACTS: dict[str, Callable[[Loop, Event], None]] = {
 }
 
 
-class _Plans(dict):  # type: ignore[type-arg]  # Python 3.8 cannot say of what
-    """The table made ready for the fold: trigger -> source -> (check, conditions, fact, dest).
-
-    Each trigger is made ready when it is first met: most processes meet few. `conditions` is None
-    where the destination is certain, as it mostly is.
-    """
-
-    def __missing__(self, trigger: str) -> dict[str, tuple[Any, Any, Any, str]]:
-        plans = {}
-        for source, arrows in ARROWS[trigger].items():
-            choices = [(CONDITIONS[name] if name else None, dest) for name, dest in arrows]
-            certain = choices[0][0] is None
-            plans[source] = (
-                CHECKS.get(trigger),
-                None if certain else tuple(choices),
-                FACTS[trigger],
-                choices[0][1],
-            )
-        self[trigger] = plans
-        return plans
+# The table made ready for the fold: trigger -> source -> (check, conditions, fact, dest).
+# `conditions` is None where the destination is certain, as it mostly is.
+PLANS: dict[str, dict[str, tuple[Any, Any, Any, str]]] = {}
 
 
-PLANS = _Plans()
+def plans_of(trigger: str) -> dict[str, tuple[Any, Any, Any, str]]:
+    """The plans of a trigger, made ready when it is first met: most processes meet few."""
+    if trigger in PLANS:
+        return PLANS[trigger]
+    plans = PLANS[trigger] = {}
+    for source, arrows in arrows_of(trigger).items():
+        choices = [(CONDITIONS[name] if name else None, dest) for name, dest in arrows]
+        certain = choices[0][0] is None
+        plans[source] = (
+            CHECKS.get(trigger),
+            None if certain else tuple(choices),
+            FACTS[trigger],
+            choices[0][1],
+        )
+    return plans
 
 
 def trigger_of(event: Event) -> str:
     """The row of the table that this event is about."""
     kind: str = event["type"]
-    if kind in COMPOUND:
+    if kind in _COMPOUND:
         return kind + "." + str(event["data"]["action"])
     return kind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsd_fsm.core.announce import lost_turn_notice, reminder, resumption
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.decide import by_another_copy, hook_event, own_loop, unowned_loop
-from gsd_fsm.core.signal import is_human
+from gsd_fsm.core.signal import TELLS_OF_THE_CLIENT, is_human
 from gsd_fsm.core.table import ACTIVE
 
 TYPE_CHECKING = False
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # Errors of the client that pass by themselves.
 _PASSING = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
-# Signals that only tell what the client has done.
-TELLS_OF_THE_CLIENT = frozenset(("SubagentStop", "TaskCreated", "TaskCompleted"))
 # Ends of a session after which the same client goes on in another.
 _GOING_ON = frozenset(("clear", "resume"))
 _TURN_LOST = "The client, not the loop, ended the turn after block %d"

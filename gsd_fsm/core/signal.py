@@ -16,6 +16,8 @@ _FOLDERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
 _TAG = "<loop-complete>"
 _END = "</loop-complete>"
 _FENCES = ("`", "~")
+# Signals that only tell what the client has done.
+TELLS_OF_THE_CLIENT = frozenset(("SubagentStop", "TaskCreated", "TaskCompleted"))
 # More of them let nobody rest, and would not fit into an event.
 _MOST_TASKS = 500
 # What a client writes itself where a human would.

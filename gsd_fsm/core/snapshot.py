@@ -6,7 +6,7 @@ ends at its offset carries its sum. It may vanish at any moment.
 
 from __future__ import annotations
 
-from gsd_fsm.core.codec import digest_of, dumps, parse_json
+from gsd_fsm.core.codec import dumps, parse_json, sha256
 from gsd_fsm.core.disk import (
     CREATE,
     EXCLUSIVE,
@@ -20,6 +20,7 @@ from gsd_fsm.core.disk import (
     system,
     unlink_in,
 )
+from gsd_fsm.core.ended import Ended
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.fold import FOLD_VERSION, World
 from gsd_fsm.core.loop import Loop, loop_to_dict
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 SNAPSHOT_NAME = "snapshot.json"
 MAX_SNAPSHOT = 8 << 20
+_SEAL = 36
 
 
 def world_to_dict(world: World) -> dict[str, Any]:
@@ -42,16 +44,15 @@ def world_to_dict(world: World) -> dict[str, Any]:
         "ts": world.ts,
         "backwards": world.backwards,
         "repairs": world.repairs,
-        "ended": list(world.ended),
         "loops": [loop_to_dict(loop) for loop in world.loops.values()],
     }
 
 
-def world_from_dict(data: dict[str, Any]) -> World:
+def world_from_dict(data: dict[str, Any], ended: bytes) -> World:
     world = World()
     for name in ("journal", "seq", "ts", "backwards", "repairs"):
         setattr(world, name, data[name])
-    world.ended = dict.fromkeys(data["ended"])
+    world.ended = Ended(ended)
     world.loops = {known["id"]: Loop(**known) for known in data["loops"]}
     return world
 
@@ -62,6 +63,11 @@ def _number(fd: int) -> int:
         return int(system.fstat(fd).st_ino)
     except OSError:
         return -1
+
+
+def _seal_of(rest: bytes | memoryview) -> bytes:
+    """How a snapshot begins whose rest is this."""
+    return b'{"digest":"%s","body":' % sha256(rest).hexdigest()[:16].encode("ascii")
 
 
 def save_snapshot(directory: Directory, journal: int, world: World, at: Position) -> None:
@@ -76,7 +82,9 @@ def save_snapshot(directory: Directory, journal: int, world: World, at: Position
             "world": world_to_dict(world),
         }
     )
-    text = '{"digest":"%s","body":%s}\n' % (digest_of(body), body)
+    # Behind the first line stand the names that hardly anybody asks for: they are not parsed.
+    rest = b"%s}\n%s" % (body.encode("ascii"), bytes(world.ended))
+    data = _seal_of(rest) + rest
     temporary = SNAPSHOT_NAME + ".new"
     try:
         unlink_in(directory, temporary)
@@ -87,7 +95,6 @@ def save_snapshot(directory: Directory, journal: int, world: World, at: Position
     except OSError:
         return
     try:
-        data = text.encode("ascii")
         try:
             whole = system.write(fd, data) == len(data)
         finally:
@@ -110,16 +117,16 @@ def load_snapshot(directory: Directory, journal: int, size: int) -> tuple[World,
     except (OSError, GsdError):
         return None
     try:
-        text = read_at(fd, 0, MAX_SNAPSHOT).decode("ascii")
-    except (OSError, ValueError):
+        data = read_at(fd, 0, min(system.fstat(fd).st_size, MAX_SNAPSHOT))
+    except OSError:
         return None
     finally:
         close(fd)
-    body = text[36:-2]
-    if text[:36] != '{"digest":"%s","body":' % digest_of(body):
+    if data[:_SEAL] != _seal_of(memoryview(data)[_SEAL:]):
         return None
+    head, _, ended = data.partition(b"\n")
     try:
-        found = parse_json(body)
+        found = parse_json(head[_SEAL:-1].decode("ascii"))
         offset = found["offset"]
         mark = ',"sum":"%s"}\n' % found["sum"]
         if found["fold"] != FOLD_VERSION or not 0 < offset <= size:
@@ -128,6 +135,6 @@ def load_snapshot(directory: Directory, journal: int, size: int) -> tuple[World,
             return None
         if read_at(journal, offset - len(mark), len(mark)) != mark.encode("ascii"):
             return None
-        return world_from_dict(found["world"]), Position(offset, found["line"], found["sum"])
+        return world_from_dict(found["world"], ended), Position(offset, found["line"], found["sum"])
     except (ValueError, KeyError, TypeError, OSError):
         return None

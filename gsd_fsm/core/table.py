@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 ACTIVE = ("running", "retrying", "fixing", "reviewing")
 LIVE = (*ACTIVE, "waiting", "paused")
 FINAL = ("completed", "cancelled")
@@ -56,10 +60,10 @@ ROWS = (
 RETURNS = {"waiting": ACTIVE, "paused": (*ACTIVE, "waiting")}
 
 
-def flat_rows() -> list[tuple[str, str, str, str]]:
+def flat_rows(rows: Any = ROWS) -> list[tuple[str, str, str, str]]:
     """Every single arrow: (trigger, source, destination, condition), in deciding order."""
     arrows = []
-    for trigger, sources, dest, condition in ROWS:
+    for trigger, sources, dest, condition in rows:
         for source in sources:
             if dest == BACK:
                 for origin in RETURNS[source]:
@@ -69,21 +73,21 @@ def flat_rows() -> list[tuple[str, str, str, str]]:
     return arrows
 
 
-def _by_trigger() -> dict[str, dict[str, tuple[tuple[str, str], ...]]]:
-    arrows: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {}
-    for trigger, source, dest, condition in flat_rows():
-        sources = arrows.setdefault(trigger, {})
-        sources[source] = (*sources.get(source, ()), (condition, dest))
+def triggers() -> list[str]:
+    return list(dict.fromkeys(row[0] for row in ROWS))
+
+
+def arrows_of(trigger: str) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Where a trigger leads: source -> ((condition, destination), …)."""
+    arrows: dict[str, tuple[tuple[str, str], ...]] = {}
+    for _, source, dest, condition in flat_rows([row for row in ROWS if row[0] == trigger]):
+        arrows[source] = (*arrows.get(source, ()), (condition, dest))
     return arrows
-
-
-# trigger -> source -> ((condition, destination), …)
-ARROWS = _by_trigger()
 
 
 def possible(status: str) -> list[str]:
     """The triggers that may happen in this status, in the order of the table."""
-    return [trigger for trigger, sources in ARROWS.items() if status in sources]
+    return [trigger for trigger in triggers() if status in arrows_of(trigger)]
 
 
 # What a person types for a trigger; the others are written by hook and engine alone.

@@ -41,11 +41,12 @@ def _world(gsd: Path) -> Any:
 
 def _forged(text: str, change: dict[str, Any], in_world: dict[str, Any]) -> str:
     """A snapshot with other contents, and the digest that belongs to them."""
-    body = json.loads(text)["body"]
+    first, _, ended = text.partition("\n")
+    body = json.loads(first)["body"]
     body.update(change)
     body["world"].update(in_world)
-    new = json.dumps(body, separators=(",", ":"))
-    return f'{{"digest":"{digest_of(new)}","body":{new}}}\n'
+    rest = json.dumps(body, separators=(",", ":")) + "}\n" + ended
+    return f'{{"digest":"{digest_of(rest)}","body":{rest}'
 
 
 def test_the_snapshot_is_used_at_all(gsd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +113,7 @@ def test_a_snapshot_forged_by_a_cloned_repository_cannot_hide_what_was_trusted(
 ) -> None:
     path = gsd / "snapshot.json"
     truth = _status(gsd, capsys)
-    loops = json.loads(path.read_text())["body"]["world"]["loops"]
+    loops = json.loads(path.read_text().splitlines()[0])["body"]["world"]["loops"]
     loops[0]["goal"] = "Something that nobody has started"
     path.write_text(_forged(path.read_text(), {}, {"loops": loops}))
     # The clone has the same bytes in other files.
