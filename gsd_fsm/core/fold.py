@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Event = dict[str, Any]
 
 # What this code makes of events; a snapshot of another fold is not used.
-FOLD_VERSION = 5
+FOLD_VERSION = 6
 # Events that concern only the loop they name.
 _ORDINARY = frozenset(PAYLOADS) - {"journal", "repair", "start", "resume", "session"}
 _ALIVE = frozenset(("agent", "human"))
