@@ -1,8 +1,7 @@
 """SHAPE.md: what must be true of a goal in the end, what must not happen, and how it is proved.
 
-Nobody has fixed its format. Whatever reads as a list of criteria, must-nots or verification is
-taken; what is meant for us and cannot be read is refused, because a criterion that is lost lets a
-loop end too early; and what was passed over or doubted is told.
+Nothing that is meant for us is lost in silence: it is taken, told, or refused with its line,
+because a criterion that is lost lets a loop end too early.
 """
 
 from __future__ import annotations
@@ -11,29 +10,27 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from gsd_fsm.core.codec import quote, sha256
+from gsd_fsm.core.codec import digest_of, quote, sha256
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.sanitize import display
 from gsd_fsm.plans.source import bytes_of
-from gsd_fsm.shapes.command import Reading, plain, read_entry, read_method
-from gsd_fsm.shapes.document import Document
-from gsd_fsm.shapes.entry import CONSTRAINTS, CRITERIA, MUST_NOT, VERIFICATION, Entry, Unreadable
+from gsd_fsm.shape_command import Reading, Unreadable, joined, plain, read
+from gsd_fsm.shape_text import MUST_NOT, VERIFICATION, Document, Entry
 
 MOST_BYTES = 1 << 20
 MOST_ENTRIES = 1_000
+MOST_NOTES = 20
+LONGEST_ENTRY = 10_000
 LONGEST_CRITERION = 2_000
 LONGEST_NAME = 200
-LONGEST_COMMAND = 8_000
-_LONGEST_ENTRY = LONGEST_COMMAND + LONGEST_CRITERION
 HINT = (
-    "a shape is a text with lists under headings: '## Success Criteria', '## Must NOT', "
-    "'## Verification'; an item such as '- All tests pass: `npm test`' is a check"
+    "a shape is a text with lists under headings: '## Criteria', '## Must Not', '## Verification'; "
+    "an item such as '- All tests pass: `npm test`' is a check"
 )
-_NOTHING = re.compile(r"(?:none|n/?a|tbd|todo|nothing)?[\s.…-]*", re.IGNORECASE)
-_PLACEHOLDER = re.compile(r"\[[^\]]*\]|<[^>]*>|\{[^}]*\}")
-_FORBIDS = re.compile(r"\b(?:not|never|no|avoid|without)\b|n['’]t\b", re.IGNORECASE)
-_CLAIMS = re.compile(r"(?:verify|check|confirm|ensure|assert|make sure|prove)(?: that)? ")
-_NUMBERED = re.compile(r"(?:criterion|criteria|ac|c)? ?(\d{1,3})")
+_PLACEHOLDER = re.compile(
+    r"\[[^],]*\]|<[^>]*>|\{[^}]*\}|(?:tbd|todo|none|n/?a|\.\.|…)\.?", re.IGNORECASE
+)
+_CLAIMS = re.compile(r"^(?:verify|check|ensure|confirm) that ")
 
 
 class Shape(NamedTuple):
@@ -43,7 +40,7 @@ class Shape(NamedTuple):
     checks: tuple[tuple[str, str], ...]  # name, command
     must_not: tuple[str, ...]
     digest: str
-    notes: tuple[str, ...]  # what was not understood, or not believed
+    notes: tuple[str, ...]  # what was not read, or not believed
 
 
 def read_shape(path: Path) -> Shape:
@@ -51,17 +48,23 @@ def read_shape(path: Path) -> Shape:
     content = bytes_of(path, MOST_BYTES, HINT)
     try:
         document = Document(_text(content))
-        found = _Findings(document)
+        if len(document.entries) > MOST_ENTRIES:
+            line = document.entries[MOST_ENTRIES].line
+            raise Unreadable(line, f"more than {MOST_ENTRIES} entries")
+        told = [entry for entry in document.entries if _understand(entry, document)]
+        wanted = _wanted([entry for entry in told if entry.section != MUST_NOT], document)
+        checks = [(_short(it.name), joined(it.commands, it.line)) for it in wanted if it.commands]
     except Unreadable as error:
-        raise UsageError(f"{path}:{error.line}: {error.what}", HINT) from error
-    if not found.wanted:
+        line, what = error.args
+        raise UsageError(f"{path}:{line}: {what}", HINT) from error
+    if not wanted:
         raise UsageError(f"{path} has neither criteria nor verification", HINT)
     return Shape(
-        criteria=tuple(c.name for c in found.wanted.values() if not c.command),
-        checks=tuple((c.name, c.command) for c in found.wanted.values() if c.command),
-        must_not=tuple(found.must_not.values()),
+        criteria=tuple(entry.name for entry in wanted if not entry.commands),
+        checks=tuple(checks),
+        must_not=tuple(dict.fromkeys(it.name for it in told if it.section == MUST_NOT)),
         digest=str(sha256(content).hexdigest()[:16]),
-        notes=tuple(document.notes),
+        notes=_notes(document),
     )
 
 
@@ -70,158 +73,83 @@ def _text(content: bytes) -> str:
         text = content.removeprefix(b"\xef\xbb\xbf").decode()
     except UnicodeDecodeError as error:
         raise Unreadable(content.count(b"\n", 0, error.start) + 1, "not valid UTF-8") from error
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise Unreadable(line, "a NUL character: this is no text")
+    before, nul, _ = text.partition("\0")
+    if nul:
+        raise Unreadable(before.count("\n") + 1, "a NUL character: this is no text")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-class _Criterion:
-    def __init__(self, name: str, line: int) -> None:
-        self.name = name
-        self.line = line
-        self.command = ""
+def _understand(entry: Entry, document: Document) -> bool:
+    """Give an entry its name and its commands; whether it says anything."""
+    parts = [_unquoted(" ".join(lines)) for lines in entry.parts]
+    if sum(map(len, parts)) > LONGEST_ENTRY:
+        raise Unreadable(entry.line, f"an entry of more than {LONGEST_ENTRY} characters")
+    said = []
+    for at, part in enumerate(parts):
+        found = Reading(plain(part)) if entry.section == MUST_NOT else read(part)
+        if found.doubt:
+            document.note(entry.line, found.doubt)
+        if found.command:
+            entry.commands.append(joined([found.command], entry.line))
+        if at == 0 or found.name != found.command:
+            said.append(display(found.name.rstrip(": ")))
+    entry.head = said[0]
+    details = "" if entry.is_row and entry.commands else "; ".join(filter(None, said[1:]))
+    entry.name = ": ".join(filter(None, (entry.head, details))) or " && ".join(entry.commands)
+    if _PLACEHOLDER.fullmatch(entry.head):
+        document.note(entry.line, f"{entry.head} is a placeholder, and not taken")
+        return False
+    if not entry.commands and len(quote(entry.name)) > LONGEST_CRITERION:
+        raise Unreadable(entry.line, f"a criterion is longer than {LONGEST_CRITERION} bytes")
+    return bool(entry.name)
 
 
-class _Findings:
-    """The entries of a document as criteria, each once."""
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.wanted: dict[str, _Criterion] = {}
-        self.must_not: dict[str, str] = {}
-        self.forbidden: set[str] = set()
-        self.labels: dict[str, list[str]] = {}
-        self.numbered: list[str] = []
-        if len(document.entries) > MOST_ENTRIES:
-            line = document.entries[MOST_ENTRIES].line
-            raise Unreadable(line, f"more than {MOST_ENTRIES} entries")
-        for section in (CRITERIA, VERIFICATION):
-            for entry in document.entries:
-                if entry.section == section:
-                    self._require(entry)
-        for entry in document.entries:
-            if entry.section in (MUST_NOT, CONSTRAINTS):
-                self._forbid(entry)
-        names = {criterion.name for criterion in self.wanted.values()}
-        for criterion in self.wanted.values():
-            self._fit(criterion, names)
-
-    def _is_told(self, text: str, line: int) -> bool:
-        """Whether there is anything in an entry; what nobody has filled in yet is told."""
-        if len(text) > _LONGEST_ENTRY:
-            raise Unreadable(line, f"an entry of more than {_LONGEST_ENTRY} characters")
-        if _PLACEHOLDER.fullmatch(plain(text)):
-            self.document.note(line, f"{text[:80]} is a placeholder, and not taken")
-            return False
-        return not _NOTHING.fullmatch(plain(text))
-
-    def _forbid(self, entry: Entry) -> None:
-        if self._is_told(entry.text, entry.line):
-            text = display(plain(entry.text))
-            if entry.section == MUST_NOT or _FORBIDS.search(text):
-                _require_length("a must-not", text, LONGEST_CRITERION, entry.line)
-                # A table may repeat labels only: `Scope` after `Scope: no new API`.
-                if _key(text) not in self.forbidden:
-                    self.must_not[_key(text)] = text
-                    self.forbidden |= {_key(text), _key(_label(text))}
-
-    def _require(self, entry: Entry) -> None:
-        if not entry.method and not self._is_told(entry.text, entry.line):
-            return
-        if entry.method and _PLACEHOLDER.fullmatch(plain(entry.text)):
-            self._is_told(entry.text, entry.line)
-            return
-        read = _read(entry)
-        if read.doubt:
-            self.document.note(entry.line, f"{read.doubt}: it is left to be declared met")
-        if not read.name:
-            return
-        found = self._same(read.name, entry.section)
-        if found is None and read.command is not None and not entry.method:
-            found = self._same(entry.text.rpartition("`")[2], entry.section)
-        if found is None:
-            if read.command is None and entry.method:
-                read = read._replace(name=f"{read.name}: {plain(entry.method)}")
-            found = self._add(read.name, entry)
-        if read.command is not None:
-            self._prove(found, read.command, entry.line)
-
-    def _same(self, name: str, section: str) -> _Criterion | None:
-        """The criterion that has this name, or this label, or, for a verification, this number."""
-        key = _key(plain(name))
-        known = self.wanted.get(key)
-        if known is not None or section == CRITERIA or not key:
-            return known
-        labelled = self.labels.get(key, [])
-        if len(labelled) == 1:
-            return self.wanted[labelled[0]]
-        number = _NUMBERED.fullmatch(key)
-        if number and 0 < int(number[1]) <= len(self.numbered):
-            return self.wanted[self.numbered[int(number[1]) - 1]]
-        return None
-
-    def _add(self, name: str, entry: Entry) -> _Criterion:
-        name = display(name)
-        key = _key(name)
-        self.wanted[key] = _Criterion(name, entry.line)
-        self.labels.setdefault(_key(_label(name)), []).append(key)
-        if entry.section == CRITERIA:
-            self.numbered.append(key)
-        return self.wanted[key]
-
-    def _prove(self, criterion: _Criterion, command: str, line: int) -> None:
-        shown = command.replace("\t", " ")
-        if "\n" in command:
-            raise Unreadable(line, "a command over several lines: put it into a script")
-        if display(shown) != shown:
-            raise Unreadable(line, "a command with characters that cannot be seen")
-        if command not in criterion.command.split(" && "):
-            both = (criterion.command, command) if criterion.command else (command,)
-            criterion.command = " && ".join(both)
-        if len(criterion.command) > LONGEST_COMMAND:
-            raise Unreadable(line, f"a command of more than {LONGEST_COMMAND} characters")
-
-    def _fit(self, criterion: _Criterion, names: set[str]) -> None:
-        if not criterion.command:
-            _require_length("a criterion", criterion.name, LONGEST_CRITERION, criterion.line)
-        elif len(quote(criterion.name)) > LONGEST_NAME:
-            short = _shortened(criterion.name, names)
-            names.add(short)
-            if criterion.name != criterion.command:
-                self.document.note(criterion.line, f"the name of this check is cut to {short!r}")
-            criterion.name = short
-
-
-def _read(entry: Entry) -> Reading:
-    if entry.method:
-        return read_method(entry.text, entry.method, certain=entry.certain)
-    return read_entry(entry.text, proves=entry.section == VERIFICATION)
+def _wanted(entries: list[Entry], document: Document) -> list[Entry]:
+    """The criteria, each once, with the commands of every entry that has its name or its label."""
+    found: dict[str, Entry] = {}
+    labels: dict[str, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda it: it.section == VERIFICATION):
+        known = found.get(_key(entry.name))
+        if known is None and entry.head and (entry.is_row or entry.section == VERIFICATION):
+            same = labels.get(_key(entry.head), [])
+            known = found.get(_key(entry.head), same[0] if len(same) == 1 else None)
+            if known and entry.name != entry.head:
+                rest = entry.name.removeprefix(entry.head).strip(": ")
+                document.note(entry.line, f"of {known.name!r} this is not taken: {rest}")
+        if known:
+            known.commands += entry.commands
+        else:
+            found[_key(entry.name)] = entry
+            labels.setdefault(_key(entry.name.partition(": ")[0]), []).append(entry)
+    return list(found.values())
 
 
 def _key(text: str) -> str:
     """What is the same in two ways to write the same."""
-    words = " ".join(re.sub(r"[^\w<>=+%]+", " ", text.casefold()).split())
-    return _CLAIMS.sub("", words, count=1) if words else text
+    words = [word.strip("\"'*_()“”").rstrip(".,;:!?") for word in text.casefold().split()]
+    return _CLAIMS.sub("", " ".join(filter(None, words))) or text
 
 
-def _label(text: str) -> str:
-    return re.split(r":\s|\s[–—-]\s", text, maxsplit=1)[0]
+def _unquoted(text: str) -> str:
+    mark = text[:1]
+    is_quoted = mark in ("'", '"') and text.endswith(mark) and text.count(mark) == 2
+    return text[1:-1] if is_quoted else text
 
 
-def _require_length(what: str, text: str, most: int, line: int) -> None:
-    if len(quote(text)) > most:
-        raise Unreadable(line, f"{what} is longer than {most} bytes: keep details elsewhere")
+def _short(name: str) -> str:
+    """The name as a check may have it: a long one is cut, and stays its own."""
+    if len(quote(name)) <= LONGEST_NAME:
+        return name
+    mark, name = f"… {digest_of(name)[:6]}", name[:LONGEST_NAME]
+    while len(quote(name + mark)) > LONGEST_NAME:
+        name = name[:-1]
+    return name + mark
 
 
-def _shortened(name: str, others: set[str]) -> str:
-    """As much of a name as a check may have, and not the name of another one."""
-    mark = "…"
-    for number in range(2, len(others) + 3):
-        short = name[:LONGEST_NAME]
-        while len(quote(short + mark)) > LONGEST_NAME:
-            short = short[:-1]
-        if short + mark not in others:
-            break
-        mark = f"… ({number})"
-    return short + mark
+def _notes(document: Document) -> tuple[str, ...]:
+    """What was passed over: at most so many notes, one of them for lists that were not read."""
+    notes, room = document.notes, MOST_NOTES - bool(document.unread)
+    if len(notes) > room:
+        notes = [*notes[: room - 1], f"{len(notes) - room + 1} more lines were passed over"]
+    titles = ", ".join(display(plain(title)) for title in document.unread)
+    return (*notes, *([f"not read: {titles[:500]}"] if titles else ()))

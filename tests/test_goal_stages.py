@@ -214,6 +214,36 @@ def test_a_goal_may_begin_with_its_shape_and_options_come_first(shaped: Here) ->
     assert began["plan"]["file"] == "SHAPE.md"
 
 
+def test_a_check_of_the_shape_joins_the_criterion_that_an_option_named(shaped: Here) -> None:
+    named = ("--criterion", "Validation is there", "--check", "test -s auth.py=true")
+    told = shaped.ok("start", "goal", "g", "--shape-file", "SHAPE.md", *named).out
+    assert [(c["name"], c.get("check")) for c in shaped.last()["data"]["criteria"]] == [
+        ("Validation is there", "grep -q validate auth.py"),
+        ("test -s auth.py", "true"),
+        ("Errors are told in words", None),
+    ]
+    assert "'test -s auth.py' keeps its own check: true." in told
+
+
+def test_a_check_of_the_shape_joins_a_criterion_of_the_loop_and_is_not_met_by_its_word(
+    shaped: Here,
+) -> None:
+    named = ("--criterion", "Validation is there", "--check", "test -s auth.py=true")
+    shaped.start("goal", "g", *named)
+    shaped.ok("criterion", "1", "met")
+    shaped.ok("check")
+    shaped.ok("exit-signal")
+    told = shaped.ok("stage", "intent", "--shape-file", "SHAPE.md").out
+    assert [(c["name"], c["check"], c["met"]) for c in facts(shaped, "criteria")[0]] == [
+        ("Validation is there", "grep -q validate auth.py", False),
+        ("test -s auth.py", "true", True),
+        ("Errors are told in words", None, False),
+    ]
+    assert facts(shaped, "exit_signal") == (False,)
+    assert "'test -s auth.py' keeps its own check: true." in told
+    assert "'Validation is there' keeps" not in told
+
+
 def test_without_a_shape_that_can_be_read_nothing_begins_or_moves(here: Here) -> None:
     (here.root / "SHAPE.md").write_text("# Shape\n\nTo be done.\n")
     here.refused(2, "start", "goal", "g", "--shape-file", "SHAPE.md")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, Event, verb
-from gsd_fsm.cli.start_options import shape_work
+from gsd_fsm.cli.start_options import kept_checks, shape_work
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.loop import Loop
@@ -49,6 +49,8 @@ def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
         entered.append(name or STAGES[reached + 1])
         yield call.event("stage", loop, {"stage": entered[0]})
         if more:
+            own = {name: criterion["check"] for name, criterion in loop.criteria.items()}
+            notes.extend(kept_checks(own, more["criteria"]))
             yield call.event("plan", loop, more)
 
     journal, loop = call.append(build)

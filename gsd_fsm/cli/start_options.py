@@ -104,15 +104,27 @@ def shape_work(start: Path, name: str) -> tuple[dict[str, Any], list[str]]:
     return work, [note.rstrip(".") + "." for note in told]
 
 
+def kept_checks(own: dict[str, str | None], wanted: list[dict[str, Any]]) -> list[str]:
+    """What is told of criteria that have a check already, and are given another one."""
+    return [
+        f"{spec['name']!r} keeps its own check: {own[spec['name']]}."
+        for spec in wanted
+        if "check" in spec and own.get(spec["name"]) not in (None, spec["check"])
+    ]
+
+
 def _add_shape(data: dict[str, Any], start: Path, name: str) -> list[str]:
-    """Put what a SHAPE.md says beside what the options say; the options win where both name it."""
+    """Put what a SHAPE.md says beside what the options say; the options win where both say it."""
     shape, notes = shape_work(start, name)
-    said = data.get("criteria", [])
-    names = [spec["name"] for spec in said]
-    data["criteria"] = said + [s for s in shape.pop("criteria") if s["name"] not in names]
-    wanted = [*data.get("must_not", ()), *shape.pop("must_not", ())]
-    if wanted:
-        data["must_not"] = list(dict.fromkeys(wanted))
+    wanted = shape.pop("criteria")
+    said = {spec["name"]: spec for spec in data.get("criteria", ())}
+    notes += kept_checks({name: spec.get("check") for name, spec in said.items()}, wanted)
+    for spec in wanted:
+        said[spec["name"]] = {**spec, **said.get(spec["name"], {})}
+    data["criteria"] = list(said.values())
+    must_not = [*data.get("must_not", ()), *shape.pop("must_not", ())]
+    if must_not:
+        data["must_not"] = list(dict.fromkeys(must_not))
     data.setdefault("plan", shape)
     return notes
 

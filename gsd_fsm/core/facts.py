@@ -24,7 +24,8 @@ def fact_plan(loop: Loop, event: dict[str, Any]) -> None:
         if known is None or known["status"] == "pending":
             loop.tasks[spec["id"]] = new_task(spec["id"], spec)
     for spec in data.pop("criteria", ()):
-        if spec["name"] not in loop.criteria:
+        known = loop.criteria.get(spec["name"])
+        if known is None or (known["check"] is None and "check" in spec):
             loop.criteria[spec["name"]] = new_criterion(spec)
             loop.exit_signal = False
             loop.moved = True

@@ -25,6 +25,20 @@ def test_a_criterion_that_joins_later_takes_the_exit_signal_back() -> None:
     assert story.loop.must_not == ["x"]
 
 
+def test_a_check_that_joins_later_is_taken_by_a_criterion_that_has_none() -> None:
+    story = Story("goal", criteria=[{"name": "a"}, {"name": "b", "check": "make b"}])
+    proof = {"command": "make b", "exit_code": 0}
+    story("criterion", criterion="a", met=True, evidence={"command": "look", "exit_code": 0})
+    story("criterion", criterion="b", met=True, evidence=proof)
+    story("exit")
+    story("plan", criteria=[{"name": "b", "check": "make other"}, {"name": "a"}])
+    assert story.loop.exit_signal is True
+    story("plan", criteria=[{"name": "a", "check": "make a"}])
+    assert story.loop.exit_signal is False
+    found = [(c["check"], c["met"], bool(c["evidence"])) for c in story.loop.criteria.values()]
+    assert found == [("make a", False, False), ("make b", True, True)]
+
+
 def test_a_colleague_without_steps_talks_after_each_iteration_and_not_before_the_work() -> None:
     story = Story("goal", mode="yolo")
     story("score", **COLLEAGUE)

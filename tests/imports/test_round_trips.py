@@ -16,7 +16,8 @@ from gsd_fsm.core.state_md import loop_section
 from tests.imports.rig import loop_of, read
 
 counts = st.integers(0, 10**6)
-letters = st.characters(blacklist_categories=("Cs",))
+# A NEL that PyYAML writes is a blank when PyYAML reads it.
+letters = st.characters(blacklist_categories=("Cs",), blacklist_characters="\x85")
 
 
 def texts(longest: int = 60) -> st.SearchStrategy[str]:
