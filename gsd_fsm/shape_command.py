@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from itertools import dropwhile
 from typing import NamedTuple
@@ -78,6 +79,9 @@ def read(text: str) -> Reading:
         if _NEGATES.search(name if verb else " ".join(name.split()[:2])):
             doubt = doubt or f"{code!r} is not run: the words before it forbid it"
         elif not doubt and (not after or _PASSES.fullmatch(after)):
+            if is_word and not set("./") & set(code) and shutil.which(code) is None:
+                doubt = f"{code!r} is not run: there is no such program here"
+                continue
             return Reading(code if name.lower() in _PROOFS else name, code)
         elif not is_word:
             doubt = doubt or f"{code!r} is not run: it may succeed without {plain(after)!r}"

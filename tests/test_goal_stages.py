@@ -87,6 +87,16 @@ def test_a_stage_may_be_entered_again_and_nothing_of_it_is_lost(shaped: Here) ->
     assert facts(shaped, "stage") == ("decompose",)
 
 
+def test_a_shape_is_found_at_the_top_of_the_project_too(shaped: Here) -> None:
+    shaped.start("goal", "g", "--mode", "yolo")
+    shaped.ok("stage", "intent")
+    shaped.ok("stage", "shape")
+    shaped.where = shaped.root / "deep"
+    shaped.where.mkdir()
+    shaped.ok("stage", "decompose", "--shape-file", "SHAPE.md")
+    assert "deep/none.md" not in shaped.refused(2, "stage", "--shape-file", "none.md").err
+
+
 def test_whoever_follows_the_advice_comes_through_every_stage(agent: Agent, shaped: Here) -> None:
     start(agent, "goal", "Add validation", *TASKS)
     do(agent, "stage intent")
@@ -286,33 +296,3 @@ def test_in_colleague_shape_the_stages_before_the_work_are_not_interrupted(here:
         assert facts(here, "status") == ("running",)
     here.ok("task", "S1", "running")
     assert "1 of 1 steps are done. Go on?" in here.ok("task", "S1", "complete").out
-
-
-def test_whoever_goes_through_the_stages_is_not_stuck(agent: Agent, shaped: Here) -> None:
-    start(agent, "goal", "g", "--criterion", "c", "--step", "a", "--stuck-limit", "2")
-    way = ["stage intent", "score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2"]
-    way += ["stage shape", "stage decompose", "stage executing", "task S1 running"]
-    way += ["task S1 complete", "criterion c met", "review light --wave 1", "stage review"]
-    way += ["review begun", "review passed", "exit-signal"]
-    for command in way:
-        do(agent, command)
-        if not agent.here.status()["exit_signal"]:
-            agent.blocked()
-    agent.allowed()
-    assert agent.here.status()["status"] == "completed"
-
-
-def test_a_stage_that_is_entered_again_is_no_progress(agent: Agent) -> None:
-    start(agent, "goal", "g", "--stuck-limit", "2", "--criterion", "c")
-    for stage in ("intent", "shape", "intent", "shape"):
-        do(agent, f"stage {stage}")
-        agent.blocked()
-    assert "paused (stuck)" in agent.allowed()
-
-
-def test_a_goal_of_which_nothing_is_recorded_is_not_called_done(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo")
-    for name in ("intent", "shape", "decompose", "executing"):
-        here.ok("stage", name)
-    said = here.ok("next", "--json").json["text"]
-    assert "no task and no criterion of it is recorded" in said

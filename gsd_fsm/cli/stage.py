@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, Event, verb
+from gsd_fsm.cli.planned import project_of
 from gsd_fsm.cli.start_options import kept_checks, shape_work
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.fold import World
@@ -30,7 +31,10 @@ def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
     more: dict[str, Any] = {}
     notes: list[str] = []
     if shape_file is not None:
-        more, notes = shape_work(Path(call.start_directory), shape_file)
+        start = Path(call.start_directory)
+        if not (start / shape_file).exists():
+            start = project_of(call.journal())  # as the advice names it, wherever the agent is
+        more, notes = shape_work(start, shape_file)
         # Only what it says joins the goal: a plan that was frozen stays the plan.
         more = {name: more[name] for name in ("criteria", "must_not") if name in more}
 
