@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -59,23 +60,30 @@ def test_every_hash_seed_gives_the_same_bytes(name: str, project: Project) -> No
     assert len(found) == 1
 
 
+@cache
 def interpreters() -> list[str]:
     """Every Python from 3.8 on that can be found here: this one at least."""
-    found = {}
-    siblings = Path(sys.base_prefix).parent.glob("*/bin/python3")
-    names = [shutil.which(f"python3.{minor}") for minor in range(8, 15)]
-    for candidate in (sys.executable, *sorted(map(str, siblings)), *filter(None, names)):
-        asked = subprocess.run(
-            [candidate, "-I", "-S", "-c", "import sys; print(sys.version_info[:2])"],
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        if asked.returncode == 0:
-            version = tuple(map(int, asked.stdout.decode().strip("()\n").split(",")))
-            if version >= (3, 8):
-                found.setdefault(version, candidate)
-    return [found[version] for version in sorted(found)]
+    found: dict[tuple[int, ...], str] = {}
+    siblings = sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin/python3")))
+    for candidate in (sys.executable, *siblings):
+        if version := version_of(candidate):
+            found.setdefault(version, candidate)
+    for minor in range(8, 15):
+        candidate = shutil.which(f"python3.{minor}")
+        if (3, minor) not in found and candidate and version_of(candidate):
+            found[3, minor] = candidate
+    return [found[version] for version in sorted(found) if version >= (3, 8)]
+
+
+def version_of(python: str) -> tuple[int, ...]:
+    """Its first two numbers; none if it does not start."""
+    asked = subprocess.run(
+        [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return tuple(map(int, asked.stdout.split())) if asked.returncode == 0 else ()
 
 
 def test_every_python_here_folds_the_golden_journals_alike() -> None:
