@@ -18,9 +18,12 @@ from gsd_fsm.core.loop import loop_to_dict
 from gsd_fsm.core.places import register
 from gsd_fsm.core.snapshot import world_from_dict, world_to_dict
 from tests.chaos import run_random_story
+from tests.cli.conftest import Here, here
 from tests.conftest import Project
 from tests.golden import DIRECTORY, NAMES, journal_bytes, write_lines
 from tests.story import NOW, Story, error_of
+
+__all__ = ["here"]
 
 ROOT = Path(__file__).parents[1]
 FOLD = """
@@ -137,7 +140,7 @@ def test_a_random_story_goes_on_from_its_snapshot_as_if_nothing_had_been(seed: i
         assert answers[0] == answers[1]
 
 
-def test_status_is_the_same_with_and_without_a_snapshot(project: Project) -> None:
+def test_status_is_the_same_with_and_without_a_snapshot(here: Here) -> None:
     story = Story("goal", goal="long", criteria=[{"name": "A"}], limits={"max_iterations": 0})
     for number in range(2500):
         story("iteration", reason="x" * 20, _by="hook")
@@ -146,18 +149,18 @@ def test_status_is_the_same_with_and_without_a_snapshot(project: Project) -> Non
             story.gap(f"G{number}", "closed")
     data = write_lines(story.events)
     assert len(data) > SMALL
-    place(project, data)
-    register("j-test", str(project.gsd), NOW)
-    snapshot = project.gsd / "snapshot.json"
-    project.ok("note", "this makes a snapshot")
+    place(here, data)
+    register("j-test", str(here.gsd), NOW)
+    snapshot = here.gsd / "snapshot.json"
+    here.ok("note", "this makes a snapshot")
     assert snapshot.exists()
-    project.ok("note", "this comes after it")
+    here.ok("note", "this comes after it")
     commands = (("status", "--json"), ("next", "--json"), ("status",), ("why", "--json"))
-    cached = [project.ok(*command).out for command in commands]
+    cached = [here.ok(*command).out for command in commands]
     kept = snapshot.read_bytes()
     snapshot.unlink()
-    assert [project.ok(*command).out for command in commands] == cached
+    assert [here.ok(*command).out for command in commands] == cached
     snapshot.write_bytes(kept.replace(b'"iteration":2500', b'"iteration":2501'))
     assert snapshot.read_bytes() != kept
-    assert [project.ok(*command).out for command in commands] == cached
-    assert project.journal.stat().st_size > len(data)
+    assert [here.ok(*command).out for command in commands] == cached
+    assert here.journal.stat().st_size > len(data)
