@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Without bytecode every worker and every command of a test would compile the same files anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo     play a whole loop in a temporary project and show its replay"

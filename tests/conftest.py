@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,18 +18,19 @@ from gsd_fsm.core.journal import Journal, create_journal
 from gsd_fsm.core.places import make_gsd, register
 
 NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
+OF_AGENTS = {name for _, markers, session in CLIENTS for name in (*markers, session)}
+_homes = count()
 
 
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the real home, and none is run by an agent unless it says so."""
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.mktemp(f"home{next(_homes)}", numbered=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
-    agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
     for name in list(os.environ):
-        if name in agents or name.startswith("GIT_"):
+        if name in OF_AGENTS or name.startswith("GIT_"):
             monkeypatch.delenv(name)
 
 

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from scripts.build_hook import HOME, build, doors_to
-from tests.conftest import Project
+from tests.cli.conftest import Here, here
 from tests.test_determinism import interpreters
+
+__all__ = ["here"]
 
 ROOT = Path(__file__).parents[1]
 HOOK = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
@@ -38,9 +40,9 @@ def call(python: str, cwd: Path, *start: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.fixture
-def looping(project: Project) -> Project:
-    project.ok("start", "goal", "Be done", "--mode", "yolo", env=SESSION)
-    return project
+def looping(here: Here) -> Here:
+    here.start("goal", "Be done", "--mode", "yolo", env=SESSION)
+    return here
 
 
 def test_the_committed_file_is_what_core_makes() -> None:
@@ -66,7 +68,7 @@ def test_what_waits_in_a_later_part_can_only_be_called() -> None:
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_it_blocks_under_every_python_that_is_here(python: str, looping: Project) -> None:
+def test_it_blocks_under_every_python_that_is_here(python: str, looping: Here) -> None:
     plain = call(python, looping.root, str(HOOK), "plain")
     imported = call(python, looping.root, "-c", IMPORTS, str(HOOK.parent), "imported")
     for done in (plain, imported):
@@ -74,14 +76,14 @@ def test_it_blocks_under_every_python_that_is_here(python: str, looping: Project
         assert json.loads(done.stdout)["decision"] == "block"
 
 
-def test_it_needs_no_name(looping: Project) -> None:
+def test_it_needs_no_name(looping: Here) -> None:
     done = call(sys.executable, looping.root, str(HOOK))
 
     assert json.loads(done.stdout)["decision"] == "block"
     assert len(looping.lines()[-1]["data"]["copy"]) == 16
 
 
-def test_its_bytecode_is_kept_and_is_not_needed(looping: Project, tmp_path: Path) -> None:
+def test_its_bytecode_is_kept_and_is_not_needed(looping: Here, tmp_path: Path) -> None:
     place = tmp_path / "with a blank"
     place.mkdir()
     copy = place / HOOK.name
@@ -96,14 +98,14 @@ def test_its_bytecode_is_kept_and_is_not_needed(looping: Project, tmp_path: Path
     assert '"block"' in call(base, looping.root, str(copy)).stdout
 
 
-def test_a_file_with_windows_line_ends_works_as_well(looping: Project, tmp_path: Path) -> None:
+def test_a_file_with_windows_line_ends_works_as_well(looping: Here, tmp_path: Path) -> None:
     copy = tmp_path / HOOK.name
     copy.write_bytes(HOOK.read_bytes().replace(b"\n", b"\r\n"))
 
     assert '"block"' in call(sys.executable, looping.root, str(copy)).stdout
 
 
-def test_no_dear_module_is_imported(looping: Project) -> None:
+def test_no_dear_module_is_imported(looping: Here) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook as hook; "
         "hook.leave = lambda _: sys.stderr.write(' '.join(sys.modules)); hook.main()"

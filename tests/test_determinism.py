@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -17,9 +18,12 @@ from gsd_fsm.core.loop import loop_to_dict
 from gsd_fsm.core.places import register
 from gsd_fsm.core.snapshot import world_from_dict, world_to_dict
 from tests.chaos import run_random_story
+from tests.cli.conftest import Here, here
 from tests.conftest import Project
 from tests.golden import DIRECTORY, NAMES, journal_bytes, write_lines
 from tests.story import NOW, Story, error_of
+
+__all__ = ["here"]
 
 ROOT = Path(__file__).parents[1]
 FOLD = """
@@ -59,23 +63,30 @@ def test_every_hash_seed_gives_the_same_bytes(name: str, project: Project) -> No
     assert len(found) == 1
 
 
+@cache
 def interpreters() -> list[str]:
     """Every Python from 3.8 on that can be found here: this one at least."""
-    found = {}
-    siblings = Path(sys.base_prefix).parent.glob("*/bin/python3")
-    names = [shutil.which(f"python3.{minor}") for minor in range(8, 15)]
-    for candidate in (sys.executable, *sorted(map(str, siblings)), *filter(None, names)):
-        asked = subprocess.run(
-            [candidate, "-I", "-S", "-c", "import sys; print(sys.version_info[:2])"],
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        if asked.returncode == 0:
-            version = tuple(map(int, asked.stdout.decode().strip("()\n").split(",")))
-            if version >= (3, 8):
-                found.setdefault(version, candidate)
-    return [found[version] for version in sorted(found)]
+    found: dict[tuple[int, ...], str] = {}
+    siblings = sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin/python3")))
+    for candidate in (sys.executable, *siblings):
+        if version := version_of(candidate):
+            found.setdefault(version, candidate)
+    for minor in range(8, 15):
+        candidate = shutil.which(f"python3.{minor}")
+        if (3, minor) not in found and candidate and version_of(candidate):
+            found[3, minor] = candidate
+    return [found[version] for version in sorted(found) if version >= (3, 8)]
+
+
+def version_of(python: str) -> tuple[int, ...]:
+    """Its first two numbers; none if it does not start."""
+    asked = subprocess.run(
+        [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return tuple(map(int, asked.stdout.split())) if asked.returncode == 0 else ()
 
 
 def test_every_python_here_folds_the_golden_journals_alike() -> None:
@@ -134,7 +145,7 @@ def test_a_random_story_goes_on_from_its_snapshot_as_if_nothing_had_been(seed: i
         assert answers[0] == answers[1]
 
 
-def test_status_is_the_same_with_and_without_a_snapshot(project: Project) -> None:
+def test_status_is_the_same_with_and_without_a_snapshot(here: Here) -> None:
     story = Story("goal", goal="long", criteria=[{"name": "A"}], limits={"max_iterations": 0})
     for number in range(2500):
         story("iteration", reason="x" * 20, _by="hook")
@@ -143,18 +154,18 @@ def test_status_is_the_same_with_and_without_a_snapshot(project: Project) -> Non
             story.gap(f"G{number}", "closed")
     data = write_lines(story.events)
     assert len(data) > SMALL
-    place(project, data)
-    register("j-test", str(project.gsd), NOW)
-    snapshot = project.gsd / "snapshot.json"
-    project.ok("note", "this makes a snapshot")
+    place(here, data)
+    register("j-test", str(here.gsd), NOW)
+    snapshot = here.gsd / "snapshot.json"
+    here.ok("note", "this makes a snapshot")
     assert snapshot.exists()
-    project.ok("note", "this comes after it")
+    here.ok("note", "this comes after it")
     commands = (("status", "--json"), ("next", "--json"), ("status",), ("why", "--json"))
-    cached = [project.ok(*command).out for command in commands]
+    cached = [here.ok(*command).out for command in commands]
     kept = snapshot.read_bytes()
     snapshot.unlink()
-    assert [project.ok(*command).out for command in commands] == cached
+    assert [here.ok(*command).out for command in commands] == cached
     snapshot.write_bytes(kept.replace(b'"iteration":2500', b'"iteration":2501'))
     assert snapshot.read_bytes() != kept
-    assert [project.ok(*command).out for command in commands] == cached
-    assert project.journal.stat().st_size > len(data)
+    assert [here.ok(*command).out for command in commands] == cached
+    assert here.journal.stat().st_size > len(data)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from gsd_fsm.core.codec import parse_json
 from gsd_fsm.core.fold import World
+from tests.cli.conftest import Here, here
 from tests.golden import DIRECTORY, NAMES, RECORD, journal_bytes, stories, write_lines
 
-if TYPE_CHECKING:
-    from tests.conftest import Project
+__all__ = ["here"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -24,19 +22,19 @@ def _record() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_golden_journal_replays_to_the_recorded_bytes(name: str, project: Project) -> None:
-    project.gsd.mkdir()
-    project.journal.write_bytes(journal_bytes(name))
+def test_a_golden_journal_replays_to_the_recorded_bytes(name: str, here: Here) -> None:
+    here.gsd.mkdir()
+    here.journal.write_bytes(journal_bytes(name))
     world = World()
     for line in journal_bytes(name).splitlines():
         world.apply(parse_json(line.decode("ascii")))
-    told = "".join(project.ok("replay", "--json", "--loop", loop).out for loop in world.loops)
+    told = "".join(here.ok("replay", "--json", "--loop", loop).out for loop in world.loops)
     expected = DIRECTORY / f"{name}.replay.json"
     if RECORD:
         expected.write_text(told, "utf-8")
     assert told == expected.read_text("utf-8")
-    assert project.journal.read_bytes() == journal_bytes(name)
-    assert sorted(path.name for path in project.gsd.iterdir()) == ["journal.jsonl"]
+    assert here.journal.read_bytes() == journal_bytes(name)
+    assert sorted(path.name for path in here.gsd.iterdir()) == ["journal.jsonl"]
 
 
 @pytest.mark.parametrize("name", NAMES)

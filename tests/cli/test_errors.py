@@ -165,16 +165,14 @@ def test_what_cannot_be_written_exits_6_and_works_again_afterwards(open_place: P
 @pytest.mark.parametrize(
     "command", [["replay"], ["replay", "--events"], ["status"], ["fsck", "--json"], ["--help"]]
 )
-def test_a_reader_that_has_left_is_no_error(
-    project: Project, here: Here, command: list[str]
-) -> None:
+def test_a_reader_that_has_left_is_no_error(here: Here, command: list[str]) -> None:
     here.start("goal", "g")
     reading, writing = os.pipe()
     os.close(reading)
     try:
         done = subprocess.run(
             [*COMMAND, *command],
-            cwd=project.root,
+            cwd=here.root,
             stdout=writing,
             stderr=subprocess.PIPE,
             timeout=30,
@@ -185,22 +183,22 @@ def test_a_reader_that_has_left_is_no_error(
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_closed_stdout_does_not_undo_an_append(project: Project) -> None:
-    project.ok("start", "goal", "g")
+def test_a_closed_stdout_does_not_undo_an_append(here: Here) -> None:
+    here.start("goal", "g")
     line = " ".join(COMMAND)
     for number, pipeline in enumerate((f"{line} note 0 >&-", f"{line} note 1 | head -1"), 0):
         done = subprocess.run(
-            ["bash", "-c", pipeline], cwd=project.root, capture_output=True, timeout=30, check=False
+            ["bash", "-c", pipeline], cwd=here.root, capture_output=True, timeout=30, check=False
         )
         assert (done.returncode, done.stderr) == (0, b"")
-        assert project.lines()[-1]["data"]["text"] == str(number)
+        assert here.lines()[-1]["data"]["text"] == str(number)
 
 
-def test_a_full_stdout_is_told_without_a_traceback(project: Project) -> None:
-    project.ok("start", "goal", "g")
+def test_a_full_stdout_is_told_without_a_traceback(here: Here) -> None:
+    here.start("goal", "g")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [*COMMAND, "status"], cwd=project.root, stdout=full, stderr=subprocess.PIPE, check=False
+            [*COMMAND, "status"], cwd=here.root, stdout=full, stderr=subprocess.PIPE, check=False
         )
     assert done.returncode == 6
     assert b"Traceback" not in done.stderr

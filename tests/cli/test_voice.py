@@ -15,17 +15,17 @@ import pytest
 from tests.check_rig import ends
 
 if TYPE_CHECKING:
-    from tests.conftest import Project
+    from tests.cli.conftest import Here
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and signals of Unix")
 COMMAND = [sys.executable, "-m", "gsd_fsm"]
 
 
-def shell(project: Project, script: str, **env: str) -> subprocess.CompletedProcess[str]:
+def shell(here: Here, script: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a script in which $G is the command."""
     return subprocess.run(
         ["bash", "-c", script],
-        cwd=project.root,
+        cwd=here.root,
         env={**os.environ, "G": f"{sys.executable} -m gsd_fsm", **env},
         capture_output=True,
         text=True,
@@ -34,28 +34,28 @@ def shell(project: Project, script: str, **env: str) -> subprocess.CompletedProc
     )
 
 
-def met(project: Project) -> list[Any]:
-    return [line["data"]["met"] for line in project.lines() if line["type"] == "criterion"]
+def met(here: Here) -> list[Any]:
+    return [line["data"]["met"] for line in here.lines() if line["type"] == "criterion"]
 
 
 @pytest.mark.parametrize(("status", "code"), [(0, 0), (3, 7)])
 @pytest.mark.parametrize("options", ["", " --json"])
 def test_a_check_whose_reader_leaves_is_still_run_and_recorded(
-    project: Project, status: int, code: int, options: str
+    here: Here, status: int, code: int, options: str
 ) -> None:
     loud = f"t=seq 1 200000; touch ran; exit {status}"
-    project.ok("start", "goal", "g", "--check", loud)
-    done = shell(project, f"$G check{options} 2>&1 | head -1; exit ${{PIPESTATUS[0]}}")
-    assert met(project) == [status == 0]
-    assert (project.root / "ran").exists()
+    here.ok("start", "goal", "g", "--check", loud)
+    done = shell(here, f"$G check{options} 2>&1 | head -1; exit ${{PIPESTATUS[0]}}")
+    assert met(here) == [status == 0]
+    assert (here.root / "ran").exists()
     assert done.returncode == code
 
 
 @pytest.mark.parametrize("where", [">&-", ">/dev/full"])
-def test_a_check_that_nobody_can_watch_is_recorded(project: Project, where: str) -> None:
-    project.ok("start", "goal", "g", "--check", "t=echo words")
-    done = shell(project, f"$G check {where}")
-    assert met(project) == [True]
+def test_a_check_that_nobody_can_watch_is_recorded(here: Here, where: str) -> None:
+    here.ok("start", "goal", "g", "--check", "t=echo words")
+    done = shell(here, f"$G check {where}")
+    assert met(here) == [True]
     assert "Traceback" not in done.stderr
     assert "bug" not in done.stderr
 
@@ -64,57 +64,57 @@ def test_a_check_that_nobody_can_watch_is_recorded(project: Project, where: str)
     "command", ["spend 1", "spend 1 --json", "note n", "replay", "bogus --json"]
 )
 def test_an_answer_that_cannot_be_printed_does_not_ask_for_a_repetition(
-    project: Project, command: str
+    here: Here, command: str
 ) -> None:
-    project.ok("start", "goal", "g")
-    done = shell(project, f"$G {command} >/dev/full")
+    here.ok("start", "goal", "g")
+    done = shell(here, f"$G {command} >/dev/full")
     assert "Traceback" not in done.stderr
     assert "try again" not in done.stderr
     if not command.startswith("bogus"):
         assert done.returncode == 6
         assert "the answer could not be printed: No space left on device" in done.stderr
-        assert len(project.lines()) == (2 if command == "replay" else 3)
+        assert len(here.lines()) == (2 if command == "replay" else 3)
 
 
-def test_a_journal_is_not_trusted_before_it_could_be_shown(project: Project) -> None:
-    project.ok("start", "goal", "g")
-    stranger = {"XDG_STATE_HOME": str(project.root / "state")}
-    assert shell(project, "$G trust >/dev/full", **stranger).returncode == 6
-    assert project.run("note", "n", env=stranger).code == 6
+def test_a_journal_is_not_trusted_before_it_could_be_shown(here: Here) -> None:
+    here.ok("start", "goal", "g")
+    stranger = {"XDG_STATE_HOME": str(here.root / "state")}
+    assert shell(here, "$G trust >/dev/full", **stranger).returncode == 6
+    assert here.run("note", "n", env=stranger).code == 6
 
 
 @pytest.mark.parametrize(
     "command", ["note --file -", "fail --error-file -", "start goal --goal-file -"]
 )
-def test_a_closed_input_is_told(project: Project, command: str) -> None:
-    project.ok("start", "goal", "g")
-    done = shell(project, f"$G {command} <&-")
+def test_a_closed_input_is_told(here: Here, command: str) -> None:
+    here.ok("start", "goal", "g")
+    done = shell(here, f"$G {command} <&-")
     assert done.returncode == 2
     assert "standard input is closed" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)
-def test_a_signal_ends_the_command_of_a_check_too(project: Project, number: signal.Signals) -> None:
-    pid = project.root / "pid"
-    project.ok("start", "goal", "g", "--check", "t=echo $$ > pid; sleep 60 & wait")
-    with subprocess.Popen([*COMMAND, "check"], cwd=project.root, stdout=subprocess.PIPE) as process:
+def test_a_signal_ends_the_command_of_a_check_too(here: Here, number: signal.Signals) -> None:
+    pid = here.root / "pid"
+    here.ok("start", "goal", "g", "--check", "t=echo $$ > pid; sleep 60 & wait")
+    with subprocess.Popen([*COMMAND, "check"], cwd=here.root, stdout=subprocess.PIPE) as process:
         while not (pid.exists() and pid.read_text().strip()):
             time.sleep(0.01)
         process.send_signal(number)
         assert process.wait(30) == 128 + number
     assert ends(int(pid.read_text()))
-    assert met(project) == []
+    assert met(here) == []
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": "xterm"}], ids=str)
-def test_colour_is_for_terminals_that_want_it(project: Project, env: dict[str, str]) -> None:
+def test_colour_is_for_terminals_that_want_it(here: Here, env: dict[str, str]) -> None:
     import pty
 
-    project.ok("start", "goal", "g")
+    here.ok("start", "goal", "g")
     leader, follower = pty.openpty()
     try:
         subprocess.run(
-            [*COMMAND, "status"], cwd=project.root, env={**os.environ, "TERM": "xterm", **env},
+            [*COMMAND, "status"], cwd=here.root, env={**os.environ, "TERM": "xterm", **env},
             stdout=follower, check=True, timeout=60,
         )  # fmt: skip
         shown = os.read(leader, 65_536)
@@ -122,4 +122,4 @@ def test_colour_is_for_terminals_that_want_it(project: Project, env: dict[str, s
         os.close(leader)
         os.close(follower)
     assert (b"\x1b[" in shown) is (env == {"TERM": "xterm"})
-    assert b"\x1b[" not in Path(project.journal).read_bytes()
+    assert b"\x1b[" not in Path(here.journal).read_bytes()

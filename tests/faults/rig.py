@@ -8,6 +8,7 @@ import os
 import pkgutil
 import posix
 import random
+import resource
 import sys
 import traceback
 import warnings
@@ -203,6 +204,17 @@ def calls_of(work: Callable[[], Any]) -> list[tuple[str, int]]:
 
 def without_sync(name: str, real: Any, *args: Any, **more: Any) -> Any:
     return None if name == "fsync" else real(*args, **more)
+
+
+@contextlib.contextmanager
+def limited(what: int, most: int) -> Iterator[None]:
+    """So much of a resource may be used here, and no more."""
+    soft, hard = resource.getrlimit(what)
+    resource.setrlimit(what, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(what, (soft, hard))
 
 
 def open_descriptors() -> int:

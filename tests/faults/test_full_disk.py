@@ -16,11 +16,10 @@ from gsd_fsm.core.journal import Journal
 from tests.conftest import Project, new_journal, start_draft
 from tests.faults.rig import (
     files_in,
-    in_child,
     judge,
+    limited,
     long_bytes,
     long_journal,
-    outcome,
     say,
     sums,
 )
@@ -176,18 +175,12 @@ def test_a_write_cut_short_at_any_byte_leaves_the_file_as_it_was(tmp_path: Path)
     line = len(say(journal, "short")[0]["sum"]) and len(path.read_bytes()) - len(before)
     path.write_bytes(before)
 
-    def append_within(limit: int) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        try:
-            say(Journal(str(gsd)), "short")
-        except CannotWrite:
-            os._exit(6)
-
     for count in range(line):
-        pid = in_child(lambda c=count: append_within(len(before) + c))
-        assert outcome(pid) == 6
+        with pytest.raises(CannotWrite), limited(resource.RLIMIT_FSIZE, len(before) + count):
+            say(Journal(str(gsd)), "short")
         assert path.read_bytes() == before
-    assert outcome(in_child(lambda: append_within(len(before) + line))) == 0
+    with limited(resource.RLIMIT_FSIZE, len(before) + line):
+        say(Journal(str(gsd)), "short")
     assert judge(path.read_bytes()).events == 5
 
 

@@ -16,6 +16,7 @@ from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal import Journal, create_journal
 from gsd_fsm.core.places import make_gsd
 from gsd_fsm.core.repair import cut_damage
+from tests.cli.conftest import Here, here
 from tests.conftest import NOW, start_draft
 from tests.faults.rig import (
     assert_goes_on,
@@ -33,6 +34,8 @@ from tests.faults.rig import (
     wired,
     without_sync,
 )
+
+__all__ = ["here"]
 
 Ack = Callable[[str], Any]
 
@@ -203,13 +206,13 @@ def test_a_process_with_the_pid_of_a_killed_one_can_repair(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("size", [1, 40, 150])
-def test_start_works_after_a_kill_within_the_first_line(project: Any, size: int) -> None:
-    project.ok("start", "goal", "first")
-    header = project.journal.read_bytes().splitlines(keepends=True)[0]
-    project.journal.write_bytes(header[:size])
-    assert project.run("start", "goal", "again").code == 0
-    assert project.lines()[0]["type"] == "journal"
-    assert project.status()["goal"] == "again"
+def test_start_works_after_a_kill_within_the_first_line(here: Here, size: int) -> None:
+    here.start("goal", "first")
+    header = here.journal.read_bytes().splitlines(keepends=True)[0]
+    here.journal.write_bytes(header[:size])
+    here.start("goal", "again")
+    assert here.lines()[0]["type"] == "journal"
+    assert here.status()["goal"] == "again"
 
 
 @pytest.mark.torture

@@ -10,8 +10,11 @@ import pytest
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.repair import cut_damage
-from tests.conftest import NOW, Project
+from tests.cli.conftest import Here, here
+from tests.conftest import NOW
 from tests.faults.rig import files_in, judge, long_bytes, wired
+
+__all__ = ["here"]
 
 
 def _hurt(data: bytes, line: int) -> bytes:
@@ -21,35 +24,33 @@ def _hurt(data: bytes, line: int) -> bytes:
 
 
 @pytest.mark.parametrize("line", [1, 2, 4])
-def test_a_repair_keeps_the_old_file_and_goes_on_from_the_good_lines(
-    project: Project, line: int
-) -> None:
-    data = long_bytes(project.gsd, 5)
+def test_a_repair_keeps_the_old_file_and_goes_on_from_the_good_lines(here: Here, line: int) -> None:
+    data = long_bytes(here.gsd, 5)
     hurt = _hurt(data, line)
-    project.journal.write_bytes(hurt)
-    refused = project.run("fsck", "--repair")
+    here.journal.write_bytes(hurt)
+    refused = here.run("fsck", "--repair")
     assert refused.code == 2  # nobody is there to be asked
-    assert project.journal.read_bytes() == hurt
-    report = project.ok("fsck", "--repair", "--yes", "--json").json
+    assert here.journal.read_bytes() == hurt
+    report = here.ok("fsck", "--repair", "--yes", "--json").json
     assert report["ok"]
-    asides = list(project.gsd.glob("journal.broken-*"))
+    asides = list(here.gsd.glob("journal.broken-*"))
     assert [aside.read_bytes() for aside in asides] == [hurt]
     good = b"".join(data.splitlines(keepends=True)[: line - 1])
-    assert project.journal.read_bytes().startswith(good)
-    told = project.lines()[-1]
+    assert here.journal.read_bytes().startswith(good)
+    told = here.lines()[-1]
     assert told["type"] == "repair"
     assert told["data"]["aside"] == asides[0].name
     assert told["data"]["bytes"] == len(hurt) - len(good)
     assert f"line {line}" in told["data"]["what"]
     if line <= 2:
-        project.ok("start", "goal", "Begin again")
-    project.ok("note", "next")
-    clean = project.ok("fsck", "--json").json
+        here.ok("start", "goal", "Begin again")
+    here.ok("note", "next")
+    clean = here.ok("fsck", "--json").json
     assert (clean["ok"], clean["torn"], clean["damage"]) == (True, 0, [])
-    assert clean["events"] == len(project.lines())
-    again = project.ok("fsck", "--repair", "--yes", "--json").json
+    assert clean["events"] == len(here.lines())
+    again = here.ok("fsck", "--repair", "--yes", "--json").json
     assert again == clean
-    assert project.journal.stat().st_mode & 0o777 == 0o600
+    assert here.journal.stat().st_mode & 0o777 == 0o600
 
 
 def test_two_repairs_keep_two_old_files(tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gsd_fsm
+from gsd_fsm.interpreter import SWITCHES
+from gsd_fsm.registration import CODE
 from tests.cli.conftest import Here
 
 PYTHON = getattr(sys, "_base_executable", None) or sys.executable
-HOOK = str(Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py"))
-COMMAND = (PYTHON, "-I", "-S", HOOK)
+HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
+COMMAND = (PYTHON, *SWITCHES, "-c", CODE, str(HOOK.parent))  # as it stands in the settings
 KEPT = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 SHELL = {"type": "shell", "status": "running", "description": "server", "command": "serve"}
 SUBAGENT = {"type": "subagent", "status": "running", "description": "d", "agent_type": "a"}

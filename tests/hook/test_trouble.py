@@ -16,7 +16,7 @@ import pytest
 from tests.cli.forge import chain, header
 from tests.cli.forge import start as forged_start
 from tests.conftest import Project
-from tests.hook.rig import COMMAND, Agent, call, judged, kinds, start, told, user
+from tests.hook.rig import HOOK, Agent, call, judged, kinds, start, told, user
 
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")
 HERE = Path(__file__).resolve().parents[2]
@@ -181,7 +181,7 @@ def test_a_project_of_another_user_is_let_be(
             path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))
     python = next(p for p in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(p).exists())
     hook = tmp_path / "gsd_fsm_hook.py"
-    hook.write_bytes(Path(COMMAND[-1]).read_bytes())
+    hook.write_bytes(HOOK.read_bytes())
     hook.chmod(0o644)
     before = looping.here.journal.read_bytes()
     done = subprocess.run(

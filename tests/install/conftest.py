@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gsd_fsm import installer, interpreter
 from gsd_fsm.registration import EVENTS, ours
 from tests.cli.conftest import Here, here, repository
 
@@ -42,6 +44,47 @@ def _own_client(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPa
     monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
     for name in ("CLAUDE_CONFIG_DIR", "XDG_DATA_HOME", "GSD_FSM_DISABLE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def python() -> interpreter.Interpreter:
+    """The Python that `init` chooses here."""
+    return interpreter.choose(None)
+
+
+@pytest.fixture(scope="session")
+def warmed(python: interpreter.Interpreter, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packaged hook, and beside it the bytecode that `init` makes."""
+    hook = tmp_path_factory.mktemp("warmed") / installer.packaged_hook().name
+    shutil.copy(installer.packaged_hook(), hook)
+    installer.warm(python.path, hook.parent)
+    return hook
+
+
+@pytest.fixture(autouse=True)
+def _asked_once(python: interpreter.Interpreter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python that never changes is not asked at each `init` who it is."""
+    ask = interpreter.ask
+
+    def known(path: str) -> tuple[interpreter.Interpreter, str]:
+        return (python, path) if path == python.path else ask(path)
+
+    monkeypatch.setattr(interpreter, "ask", known)
+
+
+@pytest.fixture(autouse=True)
+def _compiled_once(warmed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To compile the hook is most of the work of `init`: the same one finds its bytecode there."""
+    warm = installer.warm
+
+    def copied(python: str, directory: Path) -> None:
+        hook, kept = directory / warmed.name, directory / "__pycache__"
+        if not kept.exists() and hook.read_bytes() == warmed.read_bytes():
+            shutil.copytree(warmed.parent / kept.name, kept)
+            os.utime(hook, ns=(0, warmed.stat().st_mtime_ns))
+        warm(python, directory)
+
+    monkeypatch.setattr(installer, "warm", copied)
 
 
 class Client:
