@@ -183,10 +183,10 @@ def test_a_signal_while_the_command_starts_leaves_nothing_behind(tmp_path, monke
         raise KeyboardInterrupt
 
     started = []
-    monkeypatch.setattr(subprocess, "Popen", Slow)
     before = signal.signal(signal.SIGUSR1, leave)
     try:
-        with pytest.raises(KeyboardInterrupt):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(subprocess, "Popen", Slow)
             run_check("sleep 60", tmp_path, AGES)
     finally:
         signal.signal(signal.SIGUSR1, before)
