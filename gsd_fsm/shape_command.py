@@ -28,6 +28,11 @@ _LINK = re.compile(
 )
 _PROOFS = ("", "verify", "check", "command", "proof", "test")
 _NEGATES = re.compile(r"\b(?:not|never|without|avoid|nobody|no need)\b|n['’]t\b", re.IGNORECASE)
+_FORBIDS = re.compile(
+    r"\b(?:must|should|may|shall|can) ?(?:not|never)\b|\b(?:never|forbidden|nobody|avoid)\b"
+    r"|\b(?:must|should|may)n['’]t\b",
+    re.IGNORECASE,
+)
 _PASSES = re.compile(
     r"(?:(?:must|should|is|are|runs?) )?"
     r"(?:pass(?:es)?|succeeds?|(?:completes? )?successfully|green|clean|exits? (?:with )?(?:code )?0)"
@@ -76,7 +81,7 @@ def read(text: str) -> Reading:
             continue  # `with x`: as often a library as a program
         name = before[: link.start()].lstrip("* ").rstrip(" *_:;,.=→>(–—-")
         after = text[span.end() :].strip(" *_).")
-        if _NEGATES.search(name if verb else " ".join(name.split()[:2])):
+        if _FORBIDS.search(name) or _NEGATES.search(name if verb else " ".join(name.split()[:2])):
             doubt = doubt or f"{code!r} is not run: the words before it forbid it"
         elif not doubt and (not after or _PASSES.fullmatch(after)):
             if is_word and not set("./") & set(code) and shutil.which(code) is None:

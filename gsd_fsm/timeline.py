@@ -80,7 +80,7 @@ def counts(loop: Loop) -> str:
     limits = loop.limits
     parts = [
         f"iteration {loop.iteration}/{limits['max_iterations'] or 'unlimited'}",
-        f"stuck {loop.stuck}/{limits['stuck_limit'] or 'off'}",
+        f"stuck {loop.still}/{limits['stuck_limit'] or 'off'}",
         f"idle {loop.idle}/{limits['idle_limit'] or 'off'}",
     ]
     if loop.kind == "verify":

@@ -81,7 +81,11 @@ def _task(r: Random, loop: Loop | None) -> Event:
 
 def _plan(r: Random, loop: Loop | None) -> Event:
     if r.random() < 0.5:
-        return {"digest": "d", "changed": r.random() < 0.5}
+        data: Event = {"digest": "d", "changed": r.random() < 0.5}
+        if r.random() < 0.5:
+            data["criteria"] = [{"name": "A", "check": "make"}, {"name": "C"}][: r.randrange(3)]
+            data["joins"] = r.random() < 0.5
+        return data
     tasks = [{"id": r.choice(TASKS), "wave": r.randrange(1, 4)} for _ in range(r.randrange(3))]
     return {"count": r.randrange(6), "tasks": tasks, "sequential": [2]}
 

@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import settings
 
 from gsd_fsm.caller import CLIENTS
 from gsd_fsm.core.events import draft
 from gsd_fsm.core.journal import Journal, create_journal
 from gsd_fsm.core.places import make_gsd, register
+
+# Examples take the time they take: a loaded machine is no failure.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
 OF_AGENTS = {name for _, markers, session in CLIENTS for name in (*markers, session)}

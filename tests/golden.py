@@ -90,6 +90,38 @@ def goal() -> Story:
     return story
 
 
+def shape() -> Story:
+    """A shape that names a criterion again, as it was written before a check could join one."""
+    story = Story("goal", criteria=[{"name": "tests"}], goal="All green", views=["state"])
+    story("session", action="bind", _session="s-1", _client="claude", _by="hook")
+    story("stage", stage="intent")
+    story("score", spec_score=3, fit_score=20, shape="blocked", spec={"outcome": 1})
+    story("score", spec_score=9, fit_score=55, shape="tool", spec={"outcome": 2})
+    for stage in ("shape", "decompose"):
+        story("stage", stage=stage)
+    story("plan", criteria=[{"name": "tests", "check": "make test"}, {"name": "docs"}])
+    for name, more in (("A", {}), ("B", {"depends": ["A"]}), ("C", {"mirrored": True})):
+        story("task", task=name, status="pending", **more)
+    for total in (1.0, 2.5):
+        story("spend", meter="s-1", total_usd=total, what="status line", _by="cli")
+    story("review", action="begun")
+    story("review", action="passed")
+    story("pause", code="manual")
+    story("session", action="prompt", _session="s-1", _by="hook")
+    story("spend", meter="s-1", total_usd=4.0, what="status line", _by="cli")
+    story("resume", _session="s-1", _by="agent")
+    story("spend", meter="s-1", total_usd=4.5, what="status line", _by="cli")
+    for name in ("A", "B", "C"):
+        story("task", task=name, status="running")
+        story("task", task=name, status="complete")
+    story("iteration", _by="hook")
+    story("criterion", criterion="tests", met=True)
+    story("criterion", criterion="docs", met=True)
+    story("exit")
+    story("complete")
+    return story
+
+
 def several() -> Story:
     story = Story("goal", goal="one")
     start = PAYLOADS["start"]
@@ -125,11 +157,11 @@ def _random(seed: int) -> list[dict[str, Any]]:
 
 
 def stories() -> dict[str, list[dict[str, Any]]]:
-    told = {tell.__name__: tell().events for tell in (execute, verify, goal, several, clock)}
+    told = {tell.__name__: tell().events for tell in (execute, verify, goal, several, clock, shape)}
     return {**told, "random-1": _random(11), "random-2": _random(22)}
 
 
-NAMES = ("clock", "execute", "goal", "random-1", "random-2", "several", "verify")
+NAMES = ("clock", "execute", "goal", "random-1", "random-2", "several", "shape", "verify")
 
 
 def write_lines(events: list[dict[str, Any]]) -> bytes:

@@ -185,9 +185,10 @@ def test_a_signal_while_the_command_starts_leaves_nothing_behind(tmp_path, monke
     started = []
     before = signal.signal(signal.SIGUSR1, leave)
     try:
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        with monkeypatch.context() as patch:
             patch.setattr(subprocess, "Popen", Slow)
-            run_check("sleep 60", tmp_path, AGES)
+            with pytest.raises(KeyboardInterrupt):
+                run_check("sleep 60", tmp_path, AGES)
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert ends(started[0])

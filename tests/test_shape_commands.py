@@ -76,6 +76,8 @@ def test_an_item_without_a_command_is_a_criterion_in_words(file: Path, item: str
         ("Style: `npm run lint` and `npm run fmt`", "it may succeed without 'and npm run fmt'"),
         ("Unit (`make a`), e2e (`make b`)", "it may succeed without ', e2e (make b'"),
         ("Never run `rm -rf /`", "the words before it forbid it"),
+        ("The old one must not exist: `test -e old.py`", "the words before it forbid it"),
+        ("Users should never have to type: `rm -rf x`", "the words before it forbid it"),
         ("Default theme: `dark-mode`", "there is no such program here"),
         ("Do not use: `rm -rf /`", "the words before it forbid it"),
         ("It works without running `npm install`", "the words before it forbid it"),

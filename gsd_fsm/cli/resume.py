@@ -18,6 +18,7 @@ from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.journal import Journal
 from gsd_fsm.core.loop import Loop, is_planned
+from gsd_fsm.core.meter import is_resting
 from gsd_fsm.core.question import may_decline
 from gsd_fsm.core.waves import running_tasks
 
@@ -89,7 +90,10 @@ def resume(call: Call, **more: float | None) -> None:
 
     def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
         again = _still_asked(loop)
-        event = call.event("resume", loop, {**({"add": add} if add else {}), **_views(call, loop)})
+        data = {**({"add": add} if add else {}), **_views(call, loop)}
+        if is_resting(loop) or loop.owner != call.caller.session:
+            data["anew"] = True
+        event = call.event("resume", loop, data)
         if loop.status == "paused" and (loop.pause_reason or "").startswith(DECLINED):
             needs_human(loop, event, "go on against a no in")
         yield event

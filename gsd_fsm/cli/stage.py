@@ -55,7 +55,8 @@ def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
         if more:
             own = {name: criterion["check"] for name, criterion in loop.criteria.items()}
             notes.extend(kept_checks(own, more["criteria"]))
-            yield call.event("plan", loop, more)
+            joins = any("check" in s and own.get(s["name"], "") is None for s in more["criteria"])
+            yield call.event("plan", loop, {**more, **({"joins": True} if joins else {})})
 
     journal, loop = call.append(build)
     said = " ".join([f"Stage {entered[0]}.", *notes])

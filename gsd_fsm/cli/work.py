@@ -18,7 +18,7 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.flow import needs_human
 from gsd_fsm.core.fold import World
 from gsd_fsm.core.guards import guard, spent_patience
-from gsd_fsm.core.loop import Loop, is_in_reach, is_planned, work_of_its_own
+from gsd_fsm.core.loop import Loop, is_planned, work_of_its_own
 from gsd_fsm.core.payloads import CLASSES, TDD_PHASES, is_id
 from gsd_fsm.core.question import pending_question
 from gsd_fsm.core.table import ACTIVE
@@ -128,11 +128,15 @@ def task(
 
 def _require_own(call: Call, loop: Loop, task: dict[str, Any]) -> None:
     """Refuse what somebody else decides: the client's list, or a condition of the gate."""
-    if is_in_reach(loop, task) and call.caller.by == "agent":
-        raise Refused(
-            f"task {task['id']} is one of the client's task list",
-            "change it there; the next stop sees it",
-        )
+    if task["mirrored"] and call.caller.by == "agent":
+        from gsd_fsm.core.client import list_of
+
+        now = list_of(loop, loop.owner or "")
+        if now is not None and task["list"] in (None, now.name):
+            raise Refused(
+                f"task {task['id']} is one of the client's task list",
+                "change it there; the next stop sees it",
+            )
     if not work_of_its_own(task):
         raise Refused(
             f"task {task['id']} is complete once its condition holds: {task['title']}",

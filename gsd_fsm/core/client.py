@@ -8,7 +8,7 @@ from gsd_fsm.core.loop import TASK_LIST, mirrored_list
 from gsd_fsm.core.meter import is_resting, is_younger, read_spending, unpaid
 from gsd_fsm.core.payloads import is_id
 from gsd_fsm.core.task_list import list_directory, read_tasks
-from gsd_fsm.core.task_mirror import completed, created, mirror
+from gsd_fsm.core.task_mirror import TaskList, completed, created, mirror
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _list_news(loop: Loop, signal: Signal, name: str) -> News:
         # The client tells of its own list, which may be another.
         if directory and directory == list_directory("auto", signal.session, getenv):
             change = created if signal.event == "TaskCreated" else completed
-            for data in change(loop, signal.task, signal.subject, _whose(name, signal.session)):
+            for data in change(loop, signal.task, signal.subject, list_of(loop, signal.session)):
                 yield "task", data
         return
     for data in list_changes(loop, signal.session):
@@ -86,9 +86,13 @@ def list_changes(loop: Loop, session: str) -> list[dict[str, Any]]:
     directory = list_directory(name, session, getenv) if name else ""
     list_id = getenv(TASK_LIST) if name == "auto" else name
     tasks = read_tasks(directory, loop.id, list_id) if directory else None
-    return mirror(loop, tasks, _whose(name, session))
+    return mirror(loop, tasks, list_of(loop, session))
 
 
-def _whose(name: str, session: str) -> str | None:
-    """The session whose own list this is; None for one that the user has named."""
-    return session if name == "auto" and not getenv(TASK_LIST) else None
+def list_of(loop: Loop, session: str) -> TaskList | None:
+    """The list that this loop mirrors in this session; None if it mirrors none."""
+    name = mirrored_list(loop, getenv(TASK_LIST))
+    if name == "auto":
+        name = getenv(TASK_LIST)
+        return TaskList(name or session, named=bool(name))
+    return TaskList(name, named=True) if name else None

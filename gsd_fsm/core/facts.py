@@ -23,9 +23,10 @@ def fact_plan(loop: Loop, event: dict[str, Any]) -> None:
         known = loop.tasks.get(spec["id"])
         if known is None or known["status"] == "pending":
             loop.tasks[spec["id"]] = new_task(spec["id"], spec)
+    joins = data.pop("joins", False)
     for spec in data.pop("criteria", ()):
         known = loop.criteria.get(spec["name"])
-        if known is None or (known["check"] is None and "check" in spec):
+        if known is None or (joins and known["check"] is None and "check" in spec):
             loop.criteria[spec["name"]] = new_criterion(spec)
             loop.exit_signal = False
             loop.moved = True
@@ -43,6 +44,9 @@ def fact_spend(loop: Loop, event: dict[str, Any]) -> None:
         # A figure that only grows: the first one is where it is counted from, a smaller one is new.
         total = data.get("total_usd", 0)
         before = loop.meters.get(data["meter"], total)
+        if data["meter"] in loop.anew:
+            loop.anew = [name for name in loop.anew if name != data["meter"]]
+            before = total
         usd += total - before if total >= before else total
         loop.meters[data["meter"]] = total
     if "counted" in data:

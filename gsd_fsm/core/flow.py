@@ -250,11 +250,12 @@ def fact_resume(loop: Loop, event: dict[str, Any]) -> None:
 
 
 def _fact_owner(loop: Loop, event: dict[str, Any]) -> None:
-    """Whose it is, and since when: what a session did before, or in a pause, is not the loop's."""
-    session = event.get("session")
-    if session != loop.owner or loop.status == "paused":
-        loop.meters.pop(loop.owner, None)
+    """Whose it is, and since when: what a session did before is not the loop's."""
+    session, anew = event.get("session"), event["data"].get("anew", False)
+    if session != loop.owner or anew:
         loop.owner, loop.owned = session, event["ts"]
+    if anew and session in loop.meters:
+        loop.anew = [*loop.anew, session]
 
 
 def fact_pause(loop: Loop, event: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ from gsd_fsm.core.watch import head_commit, transcript_size, used_a_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable
+    from typing import Any, Callable, Iterable, Iterator
 
     from gsd_fsm.core.fold import World
     from gsd_fsm.core.loop import Loop
@@ -171,16 +171,17 @@ def _session(journal: Journal, world: World, signal: Signal) -> dict[str, Any] |
     seen = Seen(system.urandom(8).hex())
     seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
 
-    def decide(world: World, now: int, listens: bool) -> Iterable[Event]:
+    def decide(world: World, now: int, listens: bool) -> Iterator[Event]:
         talk.context = talk.notice = ""
         loop = concerned(world, signal)
         if loop is None:
-            return ()
+            return
         tells = signal.event in _NEWSWORTHY or loop.status == "paused"
         seen.news = _news(loop, signal) if listens and tells else ()
         if loop.unconfirmed and seen.transcript is not None:
             seen.tool = _used_a_tool(loop, signal, seen.transcript)
-        return decide_session(loop, signal, seen, now, talk)
+        yield from decide_session(loop, signal, seen, now, talk)
+        yield from _visits(world, signal)
 
     _append(journal, trusted, decide)
     answer = context_answer(signal.client, signal.event, talk.context) if talk.context else {}

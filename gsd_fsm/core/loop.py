@@ -47,7 +47,7 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("setbacks", 0), ("counsels", 0), ("counsel", None),
     # what it was taken over from, what shows it, what the client's own figures and lists have told
     ("carried", {}), ("views", []), ("viewed", {}), ("task_list", None), ("session_only", False), ("meters", {}), ("counted", {}),
-    ("priced", {}),
+    ("priced", {}), ("anew", []),
     # talk
     ("notes", []), ("recalled", []), ("dismissed", []), ("issues", []), ("checkpoints", {}), ("last_stop", None),
     ("history", []),
@@ -127,7 +127,7 @@ def mirrored_list(loop: Loop, named: str) -> str:
 
 def is_in_reach(loop: Loop, task: dict[str, Any]) -> bool:
     """Whether a task is settled in the client's list: one of another session's own list is not."""
-    return bool(task["mirrored"] and task["list"] in (None, loop.owner))
+    return bool(task["mirrored"] and (task["named"] or task["list"] in (None, loop.owner)))
 
 
 def failed_tasks(loop: Loop) -> list[str]:

@@ -181,7 +181,8 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         "task": is_id, "status": _one_of(*TASK_STATUSES), "title": str, "wave": _is_count,
         "depends": _is_ids, "commit": str, "ref": str, "phase": _one_of(*TDD_PHASES),
         "question": str, "summary": str, "fixes": _is_texts, "locked": _is_locks,
-        "exit_code": _is_count, "undone": bool, "mirrored": bool, "list": str, "condition": str,
+        "exit_code": _is_count, "undone": bool, "mirrored": bool, "list": str, "named": bool,
+        "condition": str,
     }),
     "gap": (("action", "gap"), {
         "action": _one_of("found", "closed", "reopened"), "gap": is_id, "kind": is_id,
@@ -204,7 +205,7 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "plan": ((), {
         "digest": str, "file": str, "changed": bool, "tasks": _is_tasks, "count": _is_count,
         "title": str, "waves": _is_count, "sequential": _is_counts, "criteria": _is_criteria,
-        "must_not": _is_texts,
+        "must_not": _is_texts, "joins": bool,
     }),
     "mode": (("mode",), {"mode": _one_of(*MODES)}),
     "spend": ((), {
@@ -223,7 +224,7 @@ PAYLOADS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "pause": (("code",), {
         "code": _one_of(*PAUSE_CODES), "reason": str, "declined": bool, **_ALLOW,
     }),
-    "resume": ((), {"add": _is_limits, "reason": str, "views": _is_texts}),
+    "resume": ((), {"add": _is_limits, "reason": str, "views": _is_texts, "anew": bool}),
     "cancel": ((), {"reason": str}),
     "complete": ((), {
         "tree": lambda value: value is None or type(value) is str, "summary": str, **_ALLOW,

@@ -251,7 +251,7 @@ def _box(facts: list[str], doubts: list[str]) -> list[str]:
 def status_block(loop: Loop) -> str:
     """How the loop stands, in at most nine lines."""
     most = loop.limits["stuck_limit"]
-    stuck = "Stuck: %d%s" % (loop.stuck, "/%d" % most if most else "")
+    stuck = "Stuck: %d%s" % (loop.still, "/%d" % most if most else "")
     lines = ["[LOOP STATUS] %s (%s)" % (loop.id, loop.status), *_criteria_lines(loop)]
     if loop.tasks:
         steps = all(task["step"] for task in loop.tasks.values())

@@ -37,15 +37,24 @@ class ClientTask:
         self.blocked_by = blocked_by
 
 
+class TaskList:
+    """Which list it is: one that its user has named, or else the own one of a session."""
+
+    __slots__ = ("name", "named")
+
+    def __init__(self, name: str, named: bool) -> None:
+        self.name = name
+        self.named = named
+
+
 def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
-def mirror(loop: Loop, tasks: Tasks | None, whose: str | None = None) -> list[TaskData]:
+def mirror(loop: Loop, tasks: Tasks | None, whose: TaskList | None = None) -> list[TaskData]:
     """The data of the `task` events that bring the loop up to the list, in a legal order.
 
-    `whose`: the session whose own list it is, None for a list with a name. What does not fit into
-    one call is left for the next.
+    `whose`: which list it is. What does not fit into one call is left for the next.
     """
     found: list[TaskData] = []
     if tasks is not None and loop.status in ACTIVE:
@@ -56,7 +65,7 @@ def mirror(loop: Loop, tasks: Tasks | None, whose: str | None = None) -> list[Ta
     return found
 
 
-def created(loop: Loop, number: str, subject: str, whose: str | None = None) -> list[TaskData]:
+def created(loop: Loop, number: str, subject: str, whose: TaskList | None = None) -> list[TaskData]:
     """The data of the events for a task that the client has just made."""
     if loop.status not in ACTIVE or not is_number(number):
         return []
@@ -64,7 +73,9 @@ def created(loop: Loop, number: str, subject: str, whose: str | None = None) -> 
     return [] if task_id in loop.tasks else [_new(task_id, subject, [], whose)]
 
 
-def completed(loop: Loop, number: str, subject: str, whose: str | None = None) -> list[TaskData]:
+def completed(
+    loop: Loop, number: str, subject: str, whose: TaskList | None = None
+) -> list[TaskData]:
     """The data of the events for a task that the client has just completed."""
     found = created(loop, number, subject, whose)
     if loop.status not in ACTIVE or not is_number(number):
@@ -75,7 +86,7 @@ def completed(loop: Loop, number: str, subject: str, whose: str | None = None) -
     return found + list(_moves(loop, task_id, "complete", status, depends))
 
 
-def _changes(loop: Loop, tasks: Tasks, whose: str | None) -> Iterator[TaskData]:
+def _changes(loop: Loop, tasks: Tasks, whose: TaskList | None) -> Iterator[TaskData]:
     present = {number: task for number, task in tasks.items() if task is not None}
     ids = {
         number: _id_of(loop, number, task.subject, whose, task.status == "completed")
@@ -128,7 +139,7 @@ def _changes(loop: Loop, tasks: Tasks, whose: str | None) -> Iterator[TaskData]:
                     yield data
 
 
-def _id_of(loop: Loop, number: str, subject: str, whose: str | None, done: bool) -> str:
+def _id_of(loop: Loop, number: str, subject: str, whose: TaskList | None, done: bool) -> str:
     """The loop's id of this task: the client's number, unless another task has it.
 
     Another list, and one that was begun anew, give the same numbers to other tasks; and what is done
@@ -145,8 +156,10 @@ def _id_of(loop: Loop, number: str, subject: str, whose: str | None, done: bool)
     return found if found and done else task_id
 
 
-def _is_of(task: dict[str, Any], whose: str | None) -> bool:
-    return bool(task["mirrored"] and task["list"] == whose)
+def _is_of(task: dict[str, Any], whose: TaskList | None) -> bool:
+    """Whether a task is of this list; which one it was of may not be known."""
+    known = None if whose is None else whose.name
+    return bool(task["mirrored"] and task["list"] in (None, known))
 
 
 def _is_called(task: dict[str, Any], subject: str) -> bool:
@@ -162,11 +175,13 @@ def _harmless(subject: str) -> str:
     return redact(" ".join(clean(subject[: 4 * _LONGEST_TITLE]).split()))[:_LONGEST_TITLE]
 
 
-def _new(task_id: str, subject: str, depends: list[str], whose: str | None) -> TaskData:
+def _new(task_id: str, subject: str, depends: list[str], whose: TaskList | None) -> TaskData:
     data: TaskData = {"task": task_id, "status": "pending", "title": _harmless(subject)}
     data.update({"mirrored": True, "depends": depends})
-    if whose:
-        data["list"] = whose
+    if whose is not None:
+        data["list"] = whose.name
+        if whose.named:
+            data["named"] = True
     return data
 
 

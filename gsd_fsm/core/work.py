@@ -36,6 +36,7 @@ def new_task(task_id: str, spec: dict[str, Any]) -> dict[str, Any]:
         "step": spec.get("step", False),
         "mirrored": spec.get("mirrored", False),
         "list": spec.get("list"),
+        "named": spec.get("named", False),
         "condition": spec.get("condition"),
         "status": "pending",
         "retries": 0,
@@ -132,7 +133,7 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
     elif "depends" in data and data["status"] == "pending":
         task["depends"] += [name for name in data["depends"] if name not in task["depends"]]
     if data["status"] == "pending" and loop.kind == "goal" and "wave" not in data:
-        lay_waves(loop.tasks)
+        lay_waves({n: other for n, other in loop.tasks.items() if other["condition"] is None})
     status = data["status"]
     begins = "locked" in data and task["locked"] is None  # a test-driven attempt
     if task["status"] == "failed":
@@ -157,7 +158,8 @@ def fact_task(loop: Loop, event: dict[str, Any]) -> None:
         loop.transient = 0
         if work_of_its_own(task):
             loop.advanced = True
-            loop.outdated = bool(status == "complete" and loop.reviews.get("thorough"))
+            reviewed = status == "complete" and "thorough" in loop.reviews
+            loop.outdated = loop.outdated or reviewed
         if loop.setbacks:
             settle(loop)
 

@@ -250,11 +250,15 @@ def test_an_unclear_goal_is_never_complete(here: Here) -> None:
 
 
 def test_a_thorough_review_is_one_of_all_the_work(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo", "--step", "late", "--criterion", "docs")
+    here.start(
+        "goal", "g", "--mode", "yolo", "--step", "late", "--step", "b", "--criterion", "docs"
+    )
     for command in ("review begun", "review passed", "criterion docs met", "exit-signal"):
         here.ok(*command.split())
     here.ok("task", "S1", "running")
     here.ok("task", "S1", "complete")
+    assert "work was done after the thorough review" in gate(here)
+    here.ok("task", "S2", "skipped")
     assert "work was done after the thorough review" in gate(here)
     assert here.ok("next", "--json").json["command"].endswith(" review begun")
     here.ok("review", "begun")

@@ -116,3 +116,13 @@ def test_a_decision_is_asked_for_and_then_told(here: Here) -> None:
     here.ok("task", "S1", "checkpoint", "--question", "drop the table?")
     said = here.ok("next", "--json").json["text"]
     assert "needs a decision: drop the table? Ask the user" in said
+
+
+def test_tasks_of_the_gate_belong_to_no_wave(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--task", "A", "--task", "B", "--blocked-by", "B=A")
+    for name in ("A", "B"):
+        here.ok("task", name, "running")
+        here.ok("task", name, "complete")
+    assert here.run("complete").code == 4
+    assert here.status()["wave"] == 2
+    assert here.status()["tasks"][2]["wave"] is None

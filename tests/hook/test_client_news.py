@@ -270,3 +270,16 @@ def test_news_that_the_journal_refuses_are_no_way_out_of_the_loop(
     ended = agent.signal("SessionEnd", reason="other")
     answer_of(json.dumps(ended), "one")
     assert [event["type"] for event in agent.new(before)] == ["iteration", "stop", "session"]
+
+
+def test_an_agent_that_pauses_and_goes_on_by_itself_pays_all_the_same(agent: Agent) -> None:
+    start(agent, "goal", "g", "--budget", "100", "--max-tokens", "9000")
+    for turn in range(1, 4):
+        reply(agent, f"msg_{turn}", 500, timestamp=agent.here.lines()[-1]["ts"])
+        write(agent, {"type": "cost-state", "totalCostUSD": 5.0 * turn})
+        agent.here.ok("fail", "--error", "no idea", "--class", "unknown", env=agent.shell)
+        agent.here.ok("resume", env=agent.shell)
+        agent.uses_a_tool()
+        agent.blocked()
+    assert agent.here.status()["spent_usd"] == 15
+    assert sum(data.get("tokens", 0) for data in spends(agent)) == 1500

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from gsd_fsm.core.events import draft
+from gsd_fsm.core.journal import Journal
 from tests.hook.rig import Agent, start
 
 
@@ -204,3 +206,28 @@ def test_tasks_of_a_goal_that_is_unclear_are_known_and_not_begun(agent: Agent) -
     agent.blocked()
     assert agent.err == ""
     assert tasks(agent) == {"1": ("subject 1", "pending")}
+
+
+def test_tasks_of_which_the_list_was_not_recorded_are_those_of_the_list_now(agent: Agent) -> None:
+    loop = start(agent, "goal", "g", "--task-list", "auto")
+    agent.here.ok("exit-signal", env=agent.shell)
+    old = {"task": "1", "status": "pending", "title": "subject 1", "mirrored": True, "depends": []}
+    event = draft("task", loop, "hook", old, session=agent.session)
+    Journal(str(agent.here.gsd)).transact(lambda _world, _now: [event])
+    put("1", "pending", name=agent.session)
+    agent.blocked()
+    agent.here.refused(4, "task", "1", "complete", env=agent.shell)
+    put("1", "completed", name=agent.session)
+    agent.allowed()
+
+
+def test_tasks_of_a_list_that_the_client_no_longer_keeps_are_settled_here(agent: Agent) -> None:
+    start(agent, "goal", "g", "--task-list", "auto")
+    put("1", "pending", name=agent.session)
+    agent.blocked()
+    named = {"CLAUDE_CODE_TASK_LIST_ID": "team"}
+    put("1", "pending", name="team")
+    assert "task client-1 is pending" in agent.blocked(env=named)
+    shell = {**agent.shell, **named}
+    agent.here.refused(4, "task", "client-1", "skipped", env=shell)
+    agent.here.ok("task", "1", "skipped", env=shell)

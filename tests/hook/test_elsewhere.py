@@ -60,3 +60,14 @@ def test_a_loop_for_one_session_stays_where_the_user_only_looks_into_another(age
     assert agent.here.status()["status"] == "running"
     assert loop in agent.starts("resume")
     agent.blocked()
+
+
+def test_a_session_with_a_loop_of_its_own_is_heard_for_others_too(agent: Agent) -> None:
+    standing = start(agent, "goal", "g")
+    agent.here.ok("iterate", env=agent.shell)
+    agent.here.ok("pause", env=agent.shell)
+    other = agent.other("s-2")
+    start(other, "goal", "h")
+    agent.here.refused(4, "--loop", standing, "cancel", env=other.shell)
+    other.prompt("cancel the other one")
+    agent.here.ok("--loop", standing, "cancel", env=other.shell)
