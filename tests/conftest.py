@@ -22,6 +22,16 @@ OF_AGENTS = {name for _, markers, session in CLIENTS for name in (*markers, sess
 _homes = count()
 
 
+def pytest_configure() -> None:
+    """How long an example takes says more about the machine than about the code."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("patient")
+
+
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the real home, and none is run by an agent unless it says so."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gsd_fsm import foreign_settings, settings
 from gsd_fsm.core.errors import UsageError
 from tests import settings_rig
-from tests.settings_rig import DEFAULTS, refused, unhurried, values, values_of, written
+from tests.settings_rig import DEFAULTS, refused, values, values_of, written
 
 # Fixtures
 user_path = settings_rig.user_path
@@ -226,13 +226,11 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
 INNER = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(NAMES, SCALARS, max_size=3)
 
 
-@unhurried
 @given(st.dictionaries(NAMES, INNER, max_size=5))
 def test_any_object_is_either_taken_or_refused_by_name(document):
     load_or_refuse(json.dumps(document, indent=1).encode())
 
 
-@unhurried
 @given(st.binary(max_size=200) | st.text('{}[]":,\\ \nmodeciNa1.-', max_size=60).map(str.encode))
 def test_any_bytes_are_either_taken_or_refused_by_name(content):
     load_or_refuse(content)

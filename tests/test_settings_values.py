@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.setting_keys import KEYS, is_branch
 from tests import settings_rig
-from tests.settings_rig import DEFAULTS, unhurried, values_of
+from tests.settings_rig import DEFAULTS, values_of
 
 # Fixtures
 user_path = settings_rig.user_path
@@ -110,7 +110,7 @@ def test_a_branch_that_git_would_refuse_or_misunderstand_is_refused(refusal, nam
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from([*"ax1-_./@{}~^:?*[\\ é", ".lock"]), max_size=8).map("".join))
 def test_every_branch_that_we_take_is_taken_by_git(name):
     assert not is_branch(name) or by_git(name)
@@ -164,7 +164,6 @@ ANY = st.recursive(
 )
 
 
-@unhurried
 @given(ANY)
 def test_no_rule_fails_on_any_value(value):
     for key in KEYS:
