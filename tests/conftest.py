@@ -6,37 +6,47 @@ import json
 import os
 import subprocess
 import sys
-from itertools import count
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import settings
 
 from gsd_fsm.caller import CLIENTS
 from gsd_fsm.core.events import draft
 from gsd_fsm.core.journal import Journal, create_journal
 from gsd_fsm.core.places import make_gsd, register
 
-# Examples take the time they take: a loaded machine is no failure.
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
-
 NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
 OF_AGENTS = {name for _, markers, session in CLIENTS for name in (*markers, session)}
-_homes = count()
+_untouched: list[Path] = []  # homes in which no test has left anything
+
+
+def pytest_configure() -> None:
+    """How long an example takes says more about the machine than about the code."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_home(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """No test sees the real home, and none is run by an agent unless it says so."""
-    home = tmp_path_factory.mktemp(f"home{next(_homes)}", numbered=False)
+    home = _untouched.pop() if _untouched else tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     for name in list(os.environ):
         if name in OF_AGENTS or name.startswith("GIT_"):
             monkeypatch.delenv(name)
+    yield
+    if not any(home.iterdir()):
+        _untouched.append(home)
 
 
 class Answer(NamedTuple):

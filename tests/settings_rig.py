@@ -7,17 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hypothesis
 import platformdirs
 import pytest
 
 from gsd_fsm import settings
 from gsd_fsm.core.errors import UsageError
 
-# How long an example takes says more about the machine than about the code.
-unhurried = hypothesis.settings(
-    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
 DEFAULTS = {
     "mode": "interactive",
     "execute_max_retries": 3,

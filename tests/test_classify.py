@@ -109,19 +109,16 @@ LOGIC = (
 )
 
 
-@pytest.mark.parametrize("error", TRANSIENT)
-def test_what_may_pass_by_itself_is_transient(error):
-    assert classify(error) == "transient"
+def test_what_may_pass_by_itself_is_transient():
+    assert [error for error in TRANSIENT if classify(error) != "transient"] == []
 
 
-@pytest.mark.parametrize("error", BLOCKING)
-def test_what_a_human_has_to_provide_is_blocking(error):
-    assert classify(error) == "blocking"
+def test_what_a_human_has_to_provide_is_blocking():
+    assert [error for error in BLOCKING if classify(error) != "blocking"] == []
 
 
-@pytest.mark.parametrize("error", LOGIC)
-def test_everything_else_is_logic(error):
-    assert classify(error) == "logic"
+def test_everything_else_is_logic():
+    assert [error for error in LOGIC if classify(error) != "logic"] == []
 
 
 def test_every_published_pattern_is_needed_by_some_example():

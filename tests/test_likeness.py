@@ -1,6 +1,5 @@
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,14 +81,12 @@ DIFFERENT = (
 )
 
 
-@pytest.mark.parametrize(("before", "after"), SAME)
-def test_what_changes_by_itself_does_not_count(before, after):
-    assert likeness(before) == likeness(after)
+def test_what_changes_by_itself_does_not_count():
+    assert [pair for pair in SAME if len({*map(likeness, pair)}) != 1] == []
 
 
-@pytest.mark.parametrize(("before", "after"), DIFFERENT)
-def test_any_other_difference_counts(before, after):
-    assert likeness(before) != likeness(after)
+def test_any_other_difference_counts():
+    assert [pair for pair in DIFFERENT if len({*map(likeness, pair)}) != 2] == []
 
 
 @given(st.text())

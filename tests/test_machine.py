@@ -61,7 +61,7 @@ def tell_both(r: Random, length: int, seen: Counter[str] | None = None) -> int:
     return taken
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
 def test_fold_and_machine_agree_on_random_events(r: Random, length: int) -> None:
     tell_both(r, length)

@@ -111,9 +111,10 @@ def test_a_switch_can_be_off(project_path):
 
 
 @pytest.mark.parametrize("name", WHOLE_FROM_ZERO)
-@pytest.mark.parametrize("value", ["-1", "true", "false", "1.0", '"1"', "[1]", "1000000001", "nan"])
-def test_a_count_refuses_what_is_no_whole_number_from_zero(refusal, name, value):
-    assert refusal(f"\n{name} = {value}").startswith(f"2: {name} must be a whole number from 0 ")
+def test_a_count_refuses_what_is_no_whole_number_from_zero(refusal, name):
+    for value in ("-1", "true", "false", "1.0", '"1"', "[1]", "1000000001", "nan"):
+        message = refusal(f"\n{name} = {value}")
+        assert message.startswith(f"2: {name} must be a whole number from 0 ")
 
 
 @pytest.mark.parametrize("name", WHOLE_FROM_ONE)
@@ -123,9 +124,9 @@ def test_a_positive_count_refuses_zero(refusal, name, value):
 
 
 @pytest.mark.parametrize("name", AMOUNTS)
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999", "-0.01", "-1", "true", '"5"'])
-def test_an_amount_refuses_what_is_no_finite_number_from_zero(refusal, name, value):
-    assert refusal(f"\n{name} = {value}").startswith(f"2: {name} must be a number from 0 ")
+def test_an_amount_refuses_what_is_no_finite_number_from_zero(refusal, name):
+    for value in ("nan", "inf", "-inf", "1e999", "-0.01", "-1", "true", '"5"'):
+        assert refusal(f"\n{name} = {value}").startswith(f"2: {name} must be a number from 0 ")
 
 
 @pytest.mark.parametrize("value", ["1", "0", '"true"', "[]"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gsd_fsm import settings
 from gsd_fsm.core.errors import UsageError
 from tests import settings_rig
-from tests.settings_rig import DEFAULTS, refused, run_python, unhurried, values, values_of, written
+from tests.settings_rig import DEFAULTS, refused, run_python, values, values_of, written
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -117,13 +117,11 @@ FRAGMENTS = (
 )
 
 
-@unhurried
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda t: t.encode("utf-8", "replace")))
 def test_any_bytes_are_either_loaded_or_refused_by_name(content):
     load_or_refuse(content)
 
 
-@unhurried
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=24).map("".join))
 def test_a_file_is_accepted_exactly_when_it_is_toml_with_nothing_but_valid_settings(text):
     rules = {key.name: key.rule for key in settings.KEYS}

@@ -18,7 +18,6 @@ from tests.settings_rig import (
     gsd_of,
     refused,
     run_python,
-    unhurried,
     values,
     values_of,
     written,
@@ -261,7 +260,6 @@ FRAGMENTS = (
 TEXTS = st.lists(st.sampled_from(FRAGMENTS), max_size=20).map("".join)
 
 
-@unhurried
 @given(st.binary(max_size=200) | TEXTS.map(str.encode) | TEXTS.map(lambda t: f"loop:{t}".encode()))
 def test_any_markdown_is_either_taken_or_refused_by_name(content):
     with tempfile.TemporaryDirectory() as directory:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.shape_file import read_shape
-from tests.settings_rig import unhurried
 from tests.test_shape_file import file, refusal, shape
 
 __all__ = ["file"]
@@ -57,7 +56,6 @@ TEXTS = st.lists(WORDS.map(" ".join), min_size=1, max_size=6, unique=True)
 BULLETS = st.sampled_from(("- ", "* ", "+ ", "1. ", "7) ", "- [ ] ", "- [x] ", "  - "))
 
 
-@unhurried
 @given(TEXTS, TEXTS, st.integers(0, 6), BULLETS)
 def test_whatever_is_listed_is_read_back(
     wanted: list[str], forbidden: list[str], proved: int, bullet: str
@@ -82,7 +80,6 @@ PARTS = st.sampled_from((
 ))  # fmt: skip
 
 
-@unhurried
 @given(st.lists(st.one_of(PARTS, st.text(max_size=5)), max_size=40).map("".join), st.integers(1, 9))
 def test_any_text_is_a_shape_or_refused(text: str, times: int) -> None:
     with TemporaryDirectory() as directory:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.loop import Loop
@@ -237,7 +237,6 @@ def files(draw: st.DrawFn) -> tuple[str, str, str, str]:
     return parts[0], parts[1], parts[2], parts[3]
 
 
-@settings(deadline=None)
 @given(loops(), files())
 def test_nothing_but_the_section_is_touched(loop: Loop, file: tuple[str, str, str, str]) -> None:
     before, old, after, rest = file

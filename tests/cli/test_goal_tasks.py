@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from gsd_fsm.core.waves import find_circle, lay_waves
 from tests.cli.conftest import Here
 from tests.cli.test_scores import CLEAR, score
-from tests.settings_rig import unhurried
 
 
 def waves(here: Here) -> dict[str, int | None]:
@@ -81,7 +80,6 @@ def test_a_light_review_is_due_between_waves_of_a_reviewed_goal(here: Here) -> N
     assert here.ok("next", "--json").json["command"].endswith("task B running")
 
 
-@unhurried
 @given(
     st.dictionaries(st.sampled_from("ABCDEFGH"), st.lists(st.sampled_from("ABCDEFGHX"), max_size=4))
 )

@@ -241,7 +241,6 @@ def test_a_known_compatible_flag_is_no_obstacle(here: Here) -> None:
 
 quiet = settings(
     max_examples=60,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

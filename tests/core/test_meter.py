@@ -273,7 +273,7 @@ rows = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(rows, max_size=30), st.lists(st.integers(0, 20_000), max_size=12))
 def test_in_whatever_parts_it_is_read_the_sums_are_the_same(
     tmp_path: Path, told: list[Any], cuts: list[int]

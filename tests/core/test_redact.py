@@ -59,20 +59,21 @@ def leaks(secret, texts):
     return found
 
 
-@pytest.mark.parametrize("secret", [s for _, s in SHAPES], ids=[name for name, _ in SHAPES])
-def test_no_part_of_a_known_shape_survives_anywhere(secret):
-    assert leaks(secret, {name: text.format(secret) for name, text in AROUND_SHAPES.items()}) == []
+def test_no_part_of_a_known_shape_survives_anywhere():
+    for name, secret in SHAPES:
+        texts = {where: text.format(secret) for where, text in AROUND_SHAPES.items()}
+        assert leaks(secret, texts) == [], name
 
 
-@pytest.mark.parametrize(("text", "secret"), [n[1:] for n in NAMED], ids=[n[0] for n in NAMED])
-def test_no_part_of_a_named_secret_survives_anywhere(text, secret):
-    assert leaks(secret, {name: around(text) for name, around in AROUND_NAMED.items()}) == []
+def test_no_part_of_a_named_secret_survives_anywhere():
+    for name, text, secret in NAMED:
+        texts = {where: around(text) for where, around in AROUND_NAMED.items()}
+        assert leaks(secret, texts) == [], name
 
 
 # The bound on false positives: of the listed lines of tool output, none is altered.
-@pytest.mark.parametrize("line", INNOCENT)
-def test_an_innocent_line_stays_as_it_is(line):
-    assert redact(line) == line
+def test_an_innocent_line_stays_as_it_is():
+    assert [line for line in INNOCENT if redact(line) != line] == []
 
 
 def test_innocent_lines_stay_as_they_are_in_one_text_and_in_json():
@@ -116,7 +117,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.one_of(FRAGMENTS, st.text(max_size=8)), max_size=10))
 def test_redacting_twice_changes_nothing_more(pieces):
     once = redact("".join(pieces))

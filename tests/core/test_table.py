@@ -80,9 +80,6 @@ def prepared(trigger: str, status: str) -> Story:
     return brought_to(status, story)
 
 
-CASES = [(trigger, status) for trigger in CONTRACT for status in STATUSES if status != "idle"]
-
-
 def test_the_contract_here_names_every_trigger_of_the_table() -> None:
     assert set(CONTRACT) == set(triggers()) == set(PAYLOADS)
     assert {trigger: set(sources) for trigger, sources in CONTRACT.items()} == {
@@ -90,29 +87,27 @@ def test_the_contract_here_names_every_trigger_of_the_table() -> None:
     }
 
 
-@pytest.mark.parametrize(("trigger", "status"), CASES)
-def test_a_trigger_moves_as_the_contract_says_or_is_refused(trigger: str, status: str) -> None:
-    story = prepared(trigger, status)
+@pytest.mark.parametrize("trigger", CONTRACT)
+def test_a_trigger_moves_as_the_contract_says_or_is_refused(trigger: str) -> None:
     kind = trigger.split(".", maxsplit=1)[0]
-    target = CONTRACT[trigger].get(status)
-    if kind == "start":
-        assert "exists already" in story.refused(kind, **PAYLOADS[trigger]).message
-    elif target is None:
-        refusal = story.refused(kind, **PAYLOADS[trigger])
-        assert status in refusal.message
-        if status in FINAL:
-            assert "final" in refusal.hint
+    for status in (status for status in STATUSES if status != "idle"):
+        story = prepared(trigger, status)
+        target = CONTRACT[trigger].get(status)
+        if kind == "start":
+            assert "exists already" in story.refused(kind, **PAYLOADS[trigger]).message
+        elif target is None:
+            refusal = story.refused(kind, **PAYLOADS[trigger])
+            assert status in refusal.message
+            for word in ["final"] if status in FINAL else possible_verbs(status):
+                assert word in refusal.hint
         else:
-            for verb in possible_verbs(status):
-                assert verb in refusal.hint
-    else:
-        assert story(kind, **PAYLOADS[trigger]).status == target
+            assert story(kind, **PAYLOADS[trigger]).status == target, status
 
 
-@pytest.mark.parametrize("trigger", [t for t in CONTRACT if t != "start"])
-def test_nothing_but_start_happens_to_a_loop_that_was_never_started(trigger: str) -> None:
-    refusal = Story().refused(trigger.split(".", maxsplit=1)[0], **PAYLOADS[trigger])
-    assert "there is no loop lp-1" in refusal.message
+def test_nothing_but_start_happens_to_a_loop_that_was_never_started() -> None:
+    for trigger in CONTRACT.keys() - {"start"}:
+        refusal = Story().refused(trigger.split(".", maxsplit=1)[0], **PAYLOADS[trigger])
+        assert "there is no loop lp-1" in refusal.message, trigger
 
 
 def test_a_start_makes_a_running_loop() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.task_list import ClientTask
@@ -180,7 +180,6 @@ client_lists = st.dictionaries(
 )
 
 
-@settings(deadline=None)
 @example(
     [
         {"1": ClientTask("b", "pending", [])},

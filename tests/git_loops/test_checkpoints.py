@@ -46,7 +46,7 @@ def test_text_that_is_no_part_of_a_ref_is_made_one(text):
     assert TAG.fullmatch(checkpoint_tag(text, text))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.text(st.characters(exclude_characters="\0"), max_size=80), st.sampled_from(["pre", "T01"])
 )

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
@@ -81,7 +81,6 @@ def test_strange_letters_do_no_harm() -> None:
     assert read({**STATE, "spec": "a\ud800b"}).start["goal"] == "a\ufffd\ufffd\ufffdb"
 
 
-@settings(deadline=None)
 @given(st.sampled_from(GOOD), st.data())
 def test_a_damaged_file_is_read_or_refused_in_words(good: str, data: st.DataObject) -> None:
     raw = bytearray(good.encode())
@@ -94,7 +93,6 @@ def test_a_damaged_file_is_read_or_refused_in_words(good: str, data: st.DataObje
     assert_read_or_refused(bytes(raw))
 
 
-@settings(deadline=None)
 @given(st.sampled_from([STATE, WORKFLOW]), st.data())
 def test_a_member_of_any_value_is_carried_or_refused(good: dict[str, Any], data: Any) -> None:
     document = json.loads(json.dumps(good))

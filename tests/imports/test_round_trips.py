@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.loop_views import state, workflow_state
@@ -103,7 +103,6 @@ def sections(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(deadline=None)
 @given(states(), st.booleans())
 def test_a_state_is_shown_as_it_was_read(document: dict[str, Any], ascii_only: bool) -> None:
     old = read(json.dumps(document, ensure_ascii=ascii_only))
@@ -111,13 +110,11 @@ def test_a_state_is_shown_as_it_was_read(document: dict[str, Any], ascii_only: b
     assert old.notes == []
 
 
-@settings(deadline=None)
 @given(workflows())
 def test_a_workflow_is_shown_as_it_was_read(document: dict[str, Any]) -> None:
     assert workflow_state(loop_of(read(document))) == document
 
 
-@settings(deadline=None)
 @given(sections(), st.sampled_from([None, True, False]), st.booleans())
 def test_a_section_is_shown_as_it_was_read(
     section: dict[str, Any], flow: bool | None, unicode: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm import installer, interpreter
+from gsd_fsm import doctor, installer, interpreter
+from gsd_fsm.probes import trials
 from gsd_fsm.registration import EVENTS, ours
 from tests.cli.conftest import Here, here, repository
 
@@ -85,6 +87,12 @@ def _compiled_once(warmed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         warm(python, directory)
 
     monkeypatch.setattr(installer, "warm", copied)
+
+
+@pytest.fixture
+def one_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The doctor runs the hook once, for tests that are about something else than its trials."""
+    monkeypatch.setattr(doctor, "trials", lambda probe: itertools.islice(trials(probe), 1))
 
 
 class Client:

@@ -94,6 +94,13 @@ def test_a_hook_that_misbehaves_is_found(here: Here, client: Client, code: str, 
     assert found["a live loop, odd letters in its path"]["state"] == "failed"
     assert found["hook file"]["fix"] == "gsd-fsm init --scope local"
     assert "timeout" in failed(found)
+
+
+@pytest.mark.usefixtures("one_trial")
+def test_a_remedy_is_told_once_however_much_it_mends(here: Here, client: Client) -> None:
+    here.ok("init", "--yes")
+    client.hook.write_text(IDLE)
+    rewrite(client, {"timeout": 1})
     shown = here.run("doctor").out
     assert shown.count("→ gsd-fsm init --scope local\n") == 1
     assert shown.endswith(" checks failed.\n")
@@ -123,6 +130,7 @@ def test_what_is_missing_is_found(here: Here, client: Client) -> None:
     assert failed(rows(here)) == []
 
 
+@pytest.mark.usefixtures("one_trial")
 def test_an_interpreter_that_is_gone_or_none_is_found(
     here: Here, client: Client, tmp_path: Path
 ) -> None:
@@ -139,6 +147,7 @@ def test_an_interpreter_that_is_gone_or_none_is_found(
     assert told == f"{link} does not answer as a Python does"
 
 
+@pytest.mark.usefixtures("one_trial")
 def test_an_interpreter_of_a_conda_environment_is_told(
     here: Here, client: Client, tmp_path: Path
 ) -> None:
@@ -153,6 +162,7 @@ def test_an_interpreter_of_a_conda_environment_is_told(
     assert (found["state"], "conda" in found["told"]) == ("note", True)
 
 
+@pytest.mark.usefixtures("one_trial")
 def test_an_upgraded_interpreter_is_told(here: Here, client: Client) -> None:
     here.ok("init", "--yes")
     (path,) = (client.data / "installed").iterdir()
@@ -190,6 +200,7 @@ def test_a_plugin_is_run_as_the_client_would(here: Here, tmp_path: Path, client:
     assert "hooks.json: line 1" in here.refused(3, "doctor").err
 
 
+@pytest.mark.usefixtures("one_trial")
 @pytest.mark.parametrize(
     ("switch", "code", "end"),
     [

@@ -30,6 +30,7 @@ def spy(tmp_path: Path) -> tuple[Path, Path]:
     return program(tmp_path / "bin" / "spy", f"#!/bin/sh\necho run >> '{mark}'\n"), mark
 
 
+@pytest.mark.usefixtures("one_trial")
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize(
     "args", [["-I", "-S", "-c", CODE, "/x", "settings-project"], ["/x/gsd_fsm_hook.py"]]

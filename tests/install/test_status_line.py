@@ -197,6 +197,7 @@ def test_a_plugin_has_none(here: Here) -> None:
     assert "--status-line has no effect in a plugin" in told
 
 
+@pytest.mark.usefixtures("one_trial")
 def test_the_doctor_runs_it_once_and_says_if_there_is_none(here: Here, client: Client) -> None:
     here.ok("init", "--yes")
     told = rows(here)["status line"]

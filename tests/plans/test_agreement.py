@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsd_fsm.plans.plan import Plan, PlanTask
@@ -95,7 +95,7 @@ def said(task: PlanTask) -> PlanTask:
     return task._replace(line=0, checks=tuple(check._replace(line=0) for check in task.checks))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(specs)
 def test_both_formats_give_the_same_tasks(
     tmp_path_factory: pytest.TempPathFactory, found: list[Spec]

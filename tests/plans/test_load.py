@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
@@ -185,7 +185,6 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
         load_plan(tmp_path / "huge")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=300) | st.binary(max_size=300))
 def test_whatever_a_file_holds_it_loads_or_is_refused_in_words(
     tmp_path_factory: pytest.TempPathFactory, content: str | bytes

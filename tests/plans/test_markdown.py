@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.plans.markdown import read_markdown
@@ -96,7 +96,6 @@ lines = st.lists(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(lines)
 def test_whatever_an_action_holds_its_task_stays_whole(found: list[str]) -> None:
     action = "\n".join(["Begin", *found, "end."])

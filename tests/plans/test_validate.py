@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.plans.order import in_order
@@ -15,7 +15,6 @@ names = st.integers(0, 12).map(str)
 graphs = st.dictionaries(names, st.lists(names, max_size=4), max_size=12)
 
 
-@settings(deadline=None)
 @given(graphs)
 def test_every_task_comes_after_what_it_needs_unless_there_is_a_circle(
     depends: dict[str, list[str]],
