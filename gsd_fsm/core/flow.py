@@ -115,10 +115,10 @@ def fact_iteration(loop: Loop, event: dict[str, Any]) -> None:
         loop.commit = data.get("commit", loop.commit)
         loop.told_answer, loop.answer = loop.answer, None
         _fact_transcript(loop, event)
-        delivered = data.get("delivered", ())
-        loop.told_notes = [note for note in loop.notes if note["seq"] in delivered]
-        if delivered:
-            loop.notes = [note for note in loop.notes if note["seq"] not in delivered]
+    delivered = data.get("delivered", ())
+    loop.told_notes = [note for note in loop.notes if note["seq"] in delivered]
+    if delivered:
+        loop.notes = [note for note in loop.notes if note["seq"] not in delivered]
 
 
 def _fact_transcript(loop: Loop, event: dict[str, Any]) -> None:

@@ -26,14 +26,16 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("answer", None), ("asked", None), ("decided", []),
     # who it belongs to; whether a human spoke since the last wait, pause or iteration
     ("owner", None), ("owned", None), ("client", None), ("pid", None), ("prompted", True),
+    # other sessions in which one did
     ("visitors", []),
     # what the hook has seen and said; a block is unconfirmed until the next signal of its session
     ("transcript", None), ("commit", None), ("background", []), ("said", None), ("heard", None),
     ("told_notes", []), ("told_answer", None),
     ("unconfirmed", 0),
     # counting
-    ("iteration", 0), ("last_iteration", None), ("round", 0), ("stuck", 0), ("still", 0),
-    ("milestones", []), ("arrived", False), ("idle", 0),
+    ("iteration", 0), ("last_iteration", None), ("round", 0), ("stuck", 0), ("idle", 0),
+    # iterations without progress since something was done for the first time, and what that was
+    ("still", 0), ("milestones", []), ("arrived", False),
     ("progress", ""), ("moved", False), ("advanced", False), ("last_unmet", None), ("active_ms", 0),
     ("active_since", None), ("spent_usd", 0), ("spent_tokens", 0),
     # work
@@ -47,6 +49,7 @@ FIELDS: tuple[tuple[str, Any], ...] = (
     ("setbacks", 0), ("counsels", 0), ("counsel", None),
     # what it was taken over from, what shows it, what the client's own figures and lists have told
     ("carried", {}), ("views", []), ("viewed", {}), ("task_list", None), ("session_only", False), ("meters", {}), ("counted", {}),
+    # what replies cost by themselves, and sessions whose next total adds nothing
     ("priced", {}), ("anew", []),
     # talk
     ("notes", []), ("recalled", []), ("dismissed", []), ("issues", []), ("checkpoints", {}), ("last_stop", None),
