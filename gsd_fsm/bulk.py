@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 
 from gsd_fsm.core.codec import MAX_DEPTH, check_value
-from gsd_fsm.core.events import load_event
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.reader import into_fold
+from gsd_fsm.core.journal.fast_fold import into_fold
+from gsd_fsm.core.loop.envelope import load_event
+from gsd_fsm.core.loop.fold import Loops
 
 Event = dict[str, Any]
 
@@ -28,20 +28,20 @@ def fast_loads(line: bytes) -> Any:
     return value
 
 
-def watching(visit: Callable[[Event], None]) -> Callable[[World], Callable[[bytes], None]]:
+def watching(visit: Callable[[Event], None]) -> Callable[[Loops], Callable[[bytes], None]]:
     """A reader that shows each event to `visit` before it is folded."""
 
-    def reader(world: World) -> Callable[[bytes], None]:
+    def reader(loops: Loops) -> Callable[[bytes], None]:
         def take(line: bytes) -> None:
             event = load_event(line, fast_loads)
             visit(event)
-            world.fold(event)
+            loops.fold(event)
 
         return take
 
     return reader
 
 
-def in_bulk(world: World) -> Callable[[bytes], None]:
+def in_bulk(loops: Loops) -> Callable[[bytes], None]:
     """A reader that takes each line into the fold."""
-    return into_fold(world, fast_loads)
+    return into_fold(loops, fast_loads)

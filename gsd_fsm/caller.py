@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from gsd_fsm.core.disk import getenv
+from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.names import session_name
+from gsd_fsm.core.system import getenv
 
 # client, variables it sets in the shells it opens, variable with its session's id
 CLIENTS = (
@@ -22,21 +21,10 @@ CLIENTS = (
 )
 
 
-class Caller(NamedTuple):
-    by: str
-    session: str | None
-    client: str | None
-
-    def members(self) -> dict[str, str]:
-        """The optional members of an event."""
-        named = {"session": self.session, "client": self.client}
-        return {name: value for name, value in named.items() if value}
-
-
-def caller() -> Caller:
-    """Whoever runs this process; an empty session id is none."""
+def caller() -> Author:
+    """Return the caller of this process; treat an empty session id as none."""
     found = [
-        Caller(
+        Author(
             "agent" if any(getenv(marker) for marker in markers) else "human",
             session_name(getenv(session_variable)) or None,
             client,
@@ -46,4 +34,4 @@ def caller() -> Caller:
     # A marked client first: a session id that another one left behind must not hide an agent.
     agents = [caller for caller in found if caller.by == "agent"]
     sessions = [caller for caller in found if caller.session]
-    return next(iter(agents + sessions), Caller("human", None, None))
+    return next(iter(agents + sessions), Author("human", None, None))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from gsd_fsm.interruption import Poll
+
     Echo = Callable[[bytes], None] | None
 
 KEPT_BYTES = 64 * 1024
@@ -28,7 +30,7 @@ CHUNK_BYTES, WAITING_CHUNKS = 16 * 1024, 16
 TIMED_OUT = 124  # as timeout(1) says it
 STOP_SECONDS = 2.0  # from the polite signal to the deadly one
 LINGER_SECONDS = 0.5  # for output after the command has ended, while a child holds the pipe
-SLICE_SECONDS = 0.1  # Windows delivers Ctrl-C only between two waits
+SLICE_SECONDS = 0.1  # a signal is noticed between two waits
 
 ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*(?:[@-~]|\Z)"  # colours, cursor
@@ -52,25 +54,23 @@ class Outcome(NamedTuple):
     timed_out: bool
 
 
-class Halted(Exception):
-    """The command was ended because nobody waits for its outcome any more."""
-
-
 def run_check(
     command: str,
     cwd: Path,
     timeout: float,
     echo: Echo = None,
-    halt: threading.Event | None = None,
+    poll: Poll | None = None,
 ) -> Outcome:
     """Run a command in the platform's shell, for about `timeout` seconds at most.
 
-    Whatever ends the run early, a time limit, Ctrl-C, a failing `echo` or the event `halt`, which
-    reaches a thread where Ctrl-C does not, ends the command and its children too. Memory does not
-    grow with the output.
+    Call `poll` before the command starts and then every SLICE_SECONDS. If `poll` or `echo` raises,
+    end the command and its children, then propagate the exception. Signal handlers must not raise
+    meanwhile: `interruptible` ensures that. Memory does not grow with the output.
     """
+    if poll:
+        poll()
     begun = time.monotonic()
-    run = _Run(_started(command, cwd), echo, halt)
+    run = _Run(_started(command, cwd), echo, poll)
     try:
         # A thread, for Windows cannot wait for a pipe with a time limit; a daemon, for a child
         # that outlives the command may hold the pipe for ever.
@@ -80,7 +80,7 @@ def run_check(
         if timed_out:
             run.stop()
     except BaseException:
-        run.echo = run.halt = None
+        run.echo = run.poll = None
         run.stop()
         raise
     finally:
@@ -91,65 +91,32 @@ def run_check(
     return Outcome(command, code, *run.kept.evidence(), seconds, timed_out)
 
 
-class _Start(threading.Thread):
-    """A command being started, out of reach of signals: one that came in between would leave it behind."""
-
-    def __init__(self, command: str, cwd: Path) -> None:
-        super().__init__()
-        self.command = command
-        self.cwd = cwd
-        self.process: subprocess.Popen[bytes] | None = None
-        self.error: Exception | None = None
-        self.done = (
-            threading.Event()
-        )  # a join that is interrupted believes that the thread has ended
-
-    def run(self) -> None:
-        try:
-            self.process = subprocess.Popen(  # noqa: S602 — the command is the user's own
-                self.command,
-                shell=True,
-                cwd=self.cwd,
-                env={**os.environ, "GSD_FSM_CHECK": "1"},
-                bufsize=0,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            )
-        except (OSError, ValueError) as error:
-            self.error = error
-        finally:
-            self.done.set()
-
-
 def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
-    start = _Start(command, cwd)
     try:
-        start.start()
-        start.done.wait()
-    except BaseException:
-        start.done.wait(STOP_SECONDS)  # not for ever: it may not even have begun
-        if start.process is not None:
-            with start.process:
-                signal_group(start.process, deadly=True)
-        raise
-    if start.process is None:
+        return subprocess.Popen(  # noqa: S602 — the command is the user's own
+            command,
+            shell=True,
+            cwd=cwd,
+            env={**os.environ, "GSD_FSM_CHECK": "1"},
+            bufsize=0,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+    except (OSError, ValueError) as error:
         hint = "a check runs through the shell, in the directory of the project"
-        raise CheckFailed(f"cannot run the check {command!r}: {start.error}", hint) from start.error
-    return start.process
+        raise CheckFailed(f"cannot run the check {command!r}: {error}", hint) from error
 
 
 class _Run:
     """A started command, its output on the way to us, and the means to end both."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], echo: Echo, halt: threading.Event | None
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], echo: Echo, poll: Poll | None) -> None:
         self.process = process
         self.echo = echo
-        self.halt = halt
+        self.poll = poll
         self.kept = _Kept()
         self.chunks: queue.Queue[bytes] = queue.Queue(WAITING_CHUNKS)
         self.at_end = False
@@ -167,8 +134,8 @@ class _Run:
         """Take output until the command has ended, or the deadline is reached."""
         ended = False
         while (left := deadline - time.monotonic()) > 0:
-            if self.halt is not None and self.halt.is_set():
-                raise Halted
+            if self.poll:
+                self.poll()
             wait = min(left, SLICE_SECONDS)
             with contextlib.suppress(queue.Empty, subprocess.TimeoutExpired):
                 if self.at_end:
@@ -224,7 +191,7 @@ class _Kept:
 
     def evidence(self) -> tuple[str, str, str]:
         """Return tail, digest and likeness, all three of text that was redacted first."""
-        from gsd_fsm.core.redact import redact
+        from gsd_fsm.core.text.redact import redact
         from gsd_fsm.likeness import likeness
 
         if self.total > KEPT_BYTES and (cut := FIRST_LINE.match(self.last)):

@@ -88,7 +88,7 @@ PATTERNS = (
         (
             r"overloaded_error|\b(?:server|model|api|service|currently"
             r"|temporarily) (?:is )?overloaded"
-            r"|^\W*overloaded\W*$|[\"']overloaded[\"']|bad gateway|service unavailable"
+            r"|^[^\w\n]*overloaded[^\w\n]*$|[\"']overloaded[\"']|bad gateway|service unavailable"
             r"|gateway time-?out|temporarily unavailable|try again later|\bEAGAIN\b"
         ),
         "a service that is overloaded or away for a while",
@@ -167,7 +167,7 @@ PATTERNS = (
         "blocking",
         (
             r"(?:invalid|missing|expired|incorrect|bad|no|locate|find|load)(?: \w+)?[ _-](?:x-)?"
-            r"(?:api[ _-]?key|credentials?|access[ _]token|auth\w*[ _]token)\b"
+            r"(?:api[ _-]?key|credentials?|access[ _]token|auth\w{0,40}[ _]token)\b"
             r"|\b\w*(?:API_KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)\b[^\n]{0,30}"
             r"\b(?:not set|missing|not found|required|unset|must be set)\b"
         ),

@@ -15,7 +15,7 @@ from gsd_fsm.installer import client_directory, is_from_init, packaged_hook, sur
 from gsd_fsm.interpreter import ask, flaw, fleeting
 from gsd_fsm.json_text import NotJson
 from gsd_fsm.plugin import HOOKS, ROOT, enabled, is_ours, read_json
-from gsd_fsm.probes import Probe, trials, world
+from gsd_fsm.probes import Probe, loops, trials
 from gsd_fsm.record import recall
 from gsd_fsm.registration import EVENTS, MODULE, TIMEOUT, entry, ours, require_shape
 from gsd_fsm.status_line import STATUS_LINE, our_status_line, started, status_line
@@ -152,7 +152,7 @@ def _status_line(source: Source) -> Iterator[Row]:
         told = "not installed by you, or changed since: not run"
         yield Row(source.where, "status line", "failed", told, fix)
         return
-    with world() as scratch:
+    with loops() as scratch:
         scratch.start_loop()
         ran = Probe(scratch, started(line), TIMEOUT).stop(scratch.looping)
     shown = ran.out.startswith(b"gsd-fsm goal ") and ran.out.count(b"\n") == 1
@@ -192,7 +192,7 @@ def _hook_file(source: Source, path: Path) -> Iterator[Row]:
 
 
 def _run(source: Source, command: list[str], seconds: float) -> Iterator[Row]:
-    with world() as scratch:
+    with loops() as scratch:
         scratch.start_loop()
         for name, ran, problem in trials(Probe(scratch, command, seconds)):
             yield Row(source.where, name, _state(not problem), problem, source.fix, ran.ms)

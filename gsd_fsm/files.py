@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from gsd_fsm.core.disk import explain
 from gsd_fsm.core.errors import CannotWrite, UsageError
+from gsd_fsm.core.syscalls import explain
 
 
 class Change(NamedTuple):

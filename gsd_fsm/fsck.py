@@ -10,15 +10,15 @@ from typing import Any
 from gsd_fsm.bulk import in_bulk
 from gsd_fsm.core.codec import MAX_LINE, SUM_TAIL
 from gsd_fsm.core.errors import Corrupt
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.scan import frame_ok
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.scan import frame_ok
+from gsd_fsm.core.loop.fold import Loops
 
-Reader = Callable[[World], Callable[[bytes], None]]
+Reader = Callable[[Loops], Callable[[bytes], None]]
 MAX_REPORTED = 100
 
 
-def sums_only(_world: World) -> Callable[[bytes], None]:
+def sums_only(_loops: Loops) -> Callable[[bytes], None]:
     """A reader that leaves what lines say to a version that understands them."""
     return lambda _line: None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.table import ACTIVE, BACK, FINAL, ROWS, SAME
+from gsd_fsm.core.loop.schema import BACK, SAME
+from gsd_fsm.core.loop.state import ACTIVE, FINAL
+from gsd_fsm.core.loop.table import TRIGGERS
 
 Edges = dict[tuple[str, str], list[str]]
 
@@ -11,15 +13,18 @@ def mermaid() -> str:
     """The diagram of all changes of status; facts, which change none, are left out."""
     inner: Edges = {}
     outer: Edges = {}
-    for trigger, sources, dest, condition in ROWS:
-        if dest == SAME or sources == ("idle",):
-            continue
-        plain = condition in ("", "recovers", "recovers_with_gaps")
-        label = trigger if plain else f"{trigger} ({condition})"
-        if dest in ACTIVE:
-            _add(inner, [source for source in sources if source != dest], dest, label)
-        else:
-            _add(outer, _grouped(sources), "active" if dest == BACK else dest, label)
+    for trigger, declared in TRIGGERS.items():
+        for arrow in declared.arrows:
+            sources, dest = arrow.sources, arrow.dest
+            if dest == SAME or sources == ("idle",):
+                continue
+            when = arrow.when.__name__ if arrow.when else ""
+            plain = when in ("", "recovers", "recovers_with_gaps")
+            label = trigger if plain else f"{trigger} ({when})"
+            if dest in ACTIVE:
+                _add(inner, [source for source in sources if source != dest], dest, label)
+            else:
+                _add(outer, _grouped(sources), "active" if dest == BACK else dest, label)
     return "\n".join(
         [
             "stateDiagram-v2",

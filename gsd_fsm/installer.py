@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gsd_fsm
-from gsd_fsm.core.disk import explain
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
-from gsd_fsm.core.places import home, new_gsd
+from gsd_fsm.core.paths import home
+from gsd_fsm.core.project import new_gsd
+from gsd_fsm.core.syscalls import explain
 from gsd_fsm.files import Change, carry_out, content_of, target_of
 from gsd_fsm.interpreter import SWITCHES, Interpreter
 from gsd_fsm.json_text import NotJson, root

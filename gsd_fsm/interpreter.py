@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from gsd_fsm.core.disk import explain
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.syscalls import explain
 
 OLDEST = (3, 8)
 PATIENCE = 30.0

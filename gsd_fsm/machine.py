@@ -1,16 +1,20 @@
-"""The same table as a `transitions` machine: a second opinion on every step of the fold."""
+"""Step `transitions.Machine` beside the fold: a second opinion on every change of status."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transitions import EventData, Machine, MachineError
 
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.loop import Loop
-from gsd_fsm.core.rules import CHECKS, CONDITIONS, FACTS, arrive, illegal, trigger_of
-from gsd_fsm.core.table import FINAL, STATUSES, flat_rows
+from gsd_fsm.core.errors import GsdError, Refused
+from gsd_fsm.core.loop.fold import Loops, NotPossible
+from gsd_fsm.core.loop.state import FINAL, STATUSES, Loop
+from gsd_fsm.core.loop.table import TRIGGERS, steps_of, trigger_of
+
+if TYPE_CHECKING:
+    from gsd_fsm.core.loop.payloads import Event
+    from gsd_fsm.core.loop.schema import When
 
 
 class LoopModel:
@@ -22,44 +26,26 @@ class LoopModel:
         self.loop = loop
 
 
-def _of(data: EventData) -> tuple[Loop, dict[str, Any]]:
-    model: Any = data.model
-    return model.loop, data.kwargs["event"]
+def _condition(when: When) -> Callable[[EventData], bool]:
+    def holds(data: EventData) -> bool:
+        model: Any = data.model
+        return when(model.loop, data.kwargs["event"])
 
-
-def _check(data: EventData) -> None:
-    loop, event = _of(data)
-    check = CHECKS.get(trigger_of(event))
-    if check is not None:
-        check(loop, event)
-
-
-def _condition(name: str) -> Callable[[EventData], bool]:
-    return lambda data: CONDITIONS[name](*_of(data))
-
-
-def _take_facts(data: EventData) -> None:
-    loop, event = _of(data)
-    FACTS[trigger_of(event)](loop, event)
-
-
-def _arrive(data: EventData) -> None:
-    loop, event = _of(data)
-    arrow: Any = data.transition
-    if arrow.source != arrow.dest:
-        arrive(loop, event, arrow.source, arrow.dest)
+    return holds
 
 
 def build_machine() -> Machine:
-    """The table as a machine, without any way around it."""
+    """Return the transition table as a machine that has no other transitions."""
     rows = [
         {
             "trigger": trigger,
             "source": source,
             "dest": dest,
-            "conditions": [_condition(condition)] if condition else [],
+            "conditions": [_condition(when)] if when else [],
         }
-        for trigger, source, dest, condition in flat_rows()
+        for trigger in TRIGGERS
+        for source in STATUSES
+        for when, _, dest in steps_of(trigger, source)
     ]
     return Machine(
         model=None,
@@ -68,39 +54,54 @@ def build_machine() -> Machine:
         initial="idle",
         auto_transitions=False,
         send_event=True,
-        prepare_event=[_check],
-        before_state_change=[_take_facts],
-        after_state_change=[_arrive],
     )
 
 
-class MachineWorld(World):
-    """A world whose every step is taken by `transitions.Machine`."""
+class MachineLoops(Loops):
+    """Loops whose every step is taken by the machine too; the two must agree.
 
-    def __init__(self, keep: str | None = None) -> None:
+    The machine is asked before the fold changes the loop, so that both judge the same state.
+    """
+
+    def __init__(self, keep: str | None = None, machine: Machine | None = None) -> None:
         super().__init__(keep)
-        self.machine = build_machine()
+        self.machine = build_machine() if machine is None else machine
         self._models: dict[str, LoopModel] = {}
 
-    def step(self, loop: Loop, event: dict[str, Any]) -> None:
-        model = self._models.get(event["loop"])
-        if model is None:
-            model = self._models[event["loop"]] = LoopModel(loop)
-            self.machine.add_model(model, initial=loop.status)
-        trigger = trigger_of(event)
-        moved = False
+    def _step(self, loop: Loop, event: Event[Any]) -> None:
+        source = loop.status
+        theirs = self._machine_step(loop, event)
         try:
-            moved = model.trigger(trigger, event=event)  # type: ignore[attr-defined] # by Machine
-        except MachineError:
-            pass
-        finally:
-            # A loop that has ended, or never began, takes no more steps.
-            if loop.status in (*FINAL, "idle"):
-                self.machine.remove_model(model)
-                del self._models[event["loop"]]
-        if not moved:
-            raise illegal(loop, trigger)
+            super()._step(loop, event)
+        except Refused as refusal:
+            if theirs is not None and isinstance(refusal, NotPossible):
+                raise _disagreement(event, "refuses it", theirs) from None
+            if loop.id in self._models:
+                self._models[loop.id].state = source  # a missing id is the fold's business alone
+            raise
+        if loop.status != theirs:
+            raise _disagreement(event, loop.status, theirs or "refuses it")
 
-    def possible(self, status: str) -> list[str]:
-        """What may happen in this status, as the machine knows it."""
-        return list(self.machine.get_triggers(status))
+    def _machine_step(self, loop: Loop, event: Event[Any]) -> str | None:
+        """Return the status that the machine goes to, None if it refuses the event."""
+        model = self._models.get(loop.id)
+        if model is None:
+            model = self._models[loop.id] = LoopModel(loop)
+            self.machine.add_model(model, initial=loop.status)
+        try:
+            moved = model.trigger(trigger_of(event), event=event)  # type: ignore[attr-defined] # by Machine
+        except MachineError:
+            moved = False
+        state = model.state
+        # A loop that has ended, or never began, takes no more steps.
+        if state in (*FINAL, "idle"):
+            self.machine.remove_model(model)
+            del self._models[loop.id]
+        return state if moved else None
+
+
+def _disagreement(event: Event[Any], ours: str, theirs: str) -> GsdError:
+    return GsdError(
+        f"event {event['seq']}: the fold says {ours}, the machine {theirs}",
+        "This is a bug in gsd-fsm. Report it with the journal.",
+    )

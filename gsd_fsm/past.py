@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from gsd_fsm.core.codec import MAX_LINE
-from gsd_fsm.core.disk import (
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.loop.records import Limits
+from gsd_fsm.core.syscalls import (
     READ,
     close,
     close_directory,
     open_directory,
     open_regular,
     read_at,
-    system,
 )
-from gsd_fsm.core.errors import GsdError
-from gsd_fsm.core.flow import DEFAULT_LIMITS
-from gsd_fsm.core.quote import clip
+from gsd_fsm.core.system import system
+from gsd_fsm.core.text.quoting import clip
 
 Event = dict[str, Any]
 
@@ -62,7 +62,7 @@ class Past:
         self.loop = loop
         self.goal = ""
         self.titles: dict[str, str] = {}
-        self.most_retries: int = DEFAULT_LIMITS["max_retries"]
+        self.most_retries: int = Limits().max_retries
         self.tries: dict[str, int] = {}
         self.paused = ""
         self.open: dict[tuple[str, str], list[Failure]] = {}

@@ -1,4 +1,4 @@
-"""Running an installed hook as its client would, and worse, in a world of its own."""
+"""Running an installed hook as its client would, and worse, in a loops of its own."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import gsd_fsm
-from gsd_fsm.core.disk import WINDOWS, explain
 from gsd_fsm.core.errors import CannotWrite
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.syscalls import explain
+from gsd_fsm.core.system import WINDOWS
 from gsd_fsm.scratch import scratch_environment
 
 SESSION = "doctor"
@@ -32,7 +33,7 @@ class Ran(NamedTuple):
     problem: str = ""
 
 
-class World:
+class Loops:
     """A temporary home, state directory and projects: nothing of the user's is seen or touched."""
 
     def __init__(self, root: Path) -> None:
@@ -68,7 +69,7 @@ class World:
             raise CannotWrite(f"the doctor could not start a loop: {told}", "gsd-fsm start --help")
 
     def iterations(self) -> int:
-        loops = Journal(str(self.looping / ".gsd")).read().loops.values()
+        loops = Journal(str(self.looping / ".gsd")).read().by_id.values()
         return sum(loop.iteration for loop in loops)
 
     def payload(self, project: Path) -> dict[str, Any]:
@@ -87,22 +88,22 @@ class World:
 
 
 @contextlib.contextmanager
-def world() -> Iterator[World]:
+def loops() -> Iterator[Loops]:
     with tempfile.TemporaryDirectory(prefix="gsd-fsm-doctor-", ignore_cleanup_errors=True) as name:
-        yield World(Path(os.path.realpath(name)))
+        yield Loops(Path(os.path.realpath(name)))
 
 
 class Probe:
     """One installed command, started as it is written: an argument list, no shell."""
 
-    def __init__(self, world: World, command: list[str], seconds: float) -> None:
-        self.world = world
+    def __init__(self, loops: Loops, command: list[str], seconds: float) -> None:
+        self.loops = loops
         self.command = command
         self.seconds = seconds
 
     def stop(self, project: Path, **how: Any) -> Ran:
         """A Stop in this project, as the client tells it."""
-        text = json.dumps(self.world.payload(project)) + "\n"
+        text = json.dumps(self.loops.payload(project)) + "\n"
         return self.run(text.encode(), project, **how)
 
     def run(
@@ -115,7 +116,7 @@ class Probe:
         without: str = "",
     ) -> Ran:
         """Feed it, wait for its end, and kill it when the client would."""
-        env = {**self.world.env, "CLAUDE_PROJECT_DIR": str(project)}
+        env = {**self.loops.env, "CLAUDE_PROJECT_DIR": str(project)}
         env.pop(without, None)
         begun = perf_counter()
         reading, writing = os.pipe()
@@ -123,7 +124,7 @@ class Probe:
             try:
                 process = subprocess.Popen(
                     self.command,
-                    cwd=None if inherits_cwd else self.world.quiet,
+                    cwd=None if inherits_cwd else self.loops.quiet,
                     env=env,
                     stdin=reading,
                     stdout=out,
@@ -149,7 +150,7 @@ class Probe:
 
     def stop_where_nothing_is(self) -> Ran:
         """A Stop whose working directory was deleted under the session."""
-        doomed = self.world.root / "doomed"
+        doomed = self.loops.root / "doomed"
         doomed.mkdir()
         before = Path.cwd()
         os.chdir(doomed)
@@ -161,21 +162,21 @@ class Probe:
 
     def stop_where_nothing_can_be_written(self) -> Ran:
         """A Stop of a live loop in a project that has become read-only."""
-        parts = [self.world.looping, self.world.looping / ".gsd"]
+        parts = [self.loops.looping, self.loops.looping / ".gsd"]
         modes = [part.stat().st_mode for part in parts]
         for part in parts:
             part.chmod(0o555)
         try:
-            return self.stop(self.world.looping)
+            return self.stop(self.loops.looping)
         finally:
             for part, mode in zip(parts, modes, strict=True):
                 part.chmod(mode)
 
     def block(self) -> tuple[Ran, str]:
         """A Stop of a live loop, and what is wrong unless it is one block, counted once."""
-        before = self.world.iterations()
-        ran = self.stop(self.world.looping)
-        counted = self.world.iterations() - before
+        before = self.loops.iterations()
+        ran = self.stop(self.loops.looping)
+        counted = self.loops.iterations() - before
         wrong = "" if counted == 1 else f"{counted} iterations were journalled, not 1"
         return ran, _block(ran) or wrong
 
@@ -219,8 +220,8 @@ Verdict = Callable[[Ran], str]
 
 def trials(probe: Probe) -> Iterator[tuple[str, Ran, str]]:
     """Every hostile input: its name, what came of it, and what is wrong with that."""
-    quiet = probe.world.quiet
-    neat = json.dumps(probe.world.payload(quiet), indent=4)
+    quiet = probe.loops.quiet
+    neat = json.dumps(probe.loops.payload(quiet), indent=4)
     odd = ("\ufeff" + neat.replace("\n", "\r\n") + "\r\n").encode()
     plain: list[tuple[str, Verdict, Callable[[], Ran]]] = [
         ("a stop without a loop", nothing, lambda: probe.stop(quiet)),
@@ -230,7 +231,7 @@ def trials(probe: Probe) -> Iterator[tuple[str, Ran, str]]:
         ("half a payload", nothing, lambda: probe.run(neat.encode()[:-9], quiet)),
         ("nothing on stdin", nothing, lambda: probe.run(b"", quiet)),
         ("nothing, and it stays open", nothing, lambda: probe.run(b"", quiet, stays_open=True)),
-        ("a project that is gone", nothing, lambda: probe.stop(probe.world.root / "gone")),
+        ("a project that is gone", nothing, lambda: probe.stop(probe.loops.root / "gone")),
         ("no home", nothing, lambda: probe.stop(quiet, without="HOME")),
     ]
     if not WINDOWS:  # there a directory in use cannot be deleted

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gsd_fsm.core.advice import next_step
-from gsd_fsm.core.loop import Loop, current_wave, open_gaps
-from gsd_fsm.core.state_md import history_line
+from gsd_fsm.core.loop.records import Criterion, Gap, Task
+from gsd_fsm.core.loop.state import Loop, current_wave, open_gaps
+from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.views.state_md import history_line
 
 
 def status_view(loop: Loop, head: str) -> dict[str, Any]:
@@ -23,23 +24,23 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
         "wave": current_wave(loop),
         "round": loop.round,
         "iteration": loop.iteration,
-        "max_iterations": loop.limits["max_iterations"],
+        "max_iterations": loop.limits.max_iterations,
         "last_iteration": loop.last_iteration,
-        "task_retries": {name: task["retries"] for name, task in loop.tasks.items()},
+        "task_retries": {name: task.retries for name, task in loop.tasks.items()},
         "tasks": tasks,
         "background_tasks": [
-            {"task_id": task["ref"], "task_num": task["id"], "status": "running"}
+            {"task_id": task.ref, "task_num": task.id, "status": "running"}
             for task in loop.tasks.values()
-            if task["ref"] and task["status"] == "running"
+            if task.ref and task.status == "running"
         ],
         "steps": [
-            {"step": task["title"], "id": task["id"], "status": task["status"]}
+            {"step": task.title, "id": task.id, "status": task.status}
             for task in loop.tasks.values()
-            if task["step"]
+            if task.step
         ],
         "gaps": [_gap(gap) for gap in loop.gaps.values()],
         "gaps_remaining": len(open_gaps(loop)),
-        "criteria": [dict(criterion) for criterion in loop.criteria.values()],
+        "criteria": [_criterion(criterion) for criterion in loop.criteria.values()],
         "last_unmet": loop.last_unmet,
         "exit_signal": loop.exit_signal,
         "stuck": loop.stuck,
@@ -54,22 +55,36 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
         "spec_score": loop.spec_score,
         "fit_score": loop.fit_score,
         "shape": loop.shape,
-        "reviews": dict(loop.reviews),
+        "reviews": {name: review.facts() for name, review in loop.reviews.items()},
         "spent_usd": loop.spent_usd,
-        "budget_usd": loop.limits.get("budget_usd"),
+        "budget_usd": loop.limits.budget_usd,
         "history": [history_line(change) for change in loop.history],
         "head": head,
         "next": f"{sentence} Run: {command}",
     }
 
 
-def _gap(gap: dict[str, Any]) -> dict[str, Any]:
+def _criterion(criterion: Criterion) -> dict[str, Any]:
+    shown = ("name", "check", "met", "stale", "evidence")
+    return {name: getattr(criterion, name) for name in shown}
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
     shown = ("id", "kind", "file", "description", "evidence", "reopened", "round", "status")
-    return {name: gap[name] for name in shown}
+    return {name: getattr(gap, name) for name in shown}
 
 
-def _task(task: dict[str, Any]) -> dict[str, Any]:
-    shown = ("id", "title", "status", "wave", "depends", "retries", "phase", "attempts")
-    view = {name: task[name] for name in (*shown, "ref", "commit")}
-    view["errors"] = [error["text"] for error in task["errors"]]
-    return view
+def _task(task: Task) -> dict[str, Any]:
+    return {
+        "id": task.id,
+        "title": task.title,
+        "status": task.status,
+        "wave": task.wave,
+        "depends": list(task.depends),
+        "retries": task.retries,
+        "phase": task.phase,
+        "attempts": task.attempts,
+        "ref": task.ref,
+        "commit": task.commit,
+        "errors": [error.text for error in task.errors],
+    }

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from gsd_fsm.core.quote import one_line
+from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.past import Failure, failures
 
 _ERROR = 120

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.dialect import CAP, block_cap
+from gsd_fsm.core.hook.clients import CAP, block_cap
 from gsd_fsm.interpreter import SWITCHES
 from gsd_fsm.json_text import NotJson, append, copy, drop, find, place, put, root
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from gsd_fsm.core.loop import Loop
-from gsd_fsm.core.question import review_words
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.loop.state import Loop, undelivered_notes
+from gsd_fsm.core.text.questions import review_words
+from gsd_fsm.core.text.sanitize import display
 
 COLOURS = {
     "running": "green",
@@ -53,10 +53,10 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
     ]
     lines = [f"{name:<10} {text}" for name, text in rows if text]
     for name, entries in (
-        ("must not", loop.must_not),
+        ("must not", list(loop.must_not)),
         ("learnt", loop.recalled),
         ("reviews", [f"{name}: {review_words(found)}" for name, found in loop.reviews.items()]),
-        ("notes", [_first_line(note["text"]) for note in loop.notes]),
+        ("notes", [_first_line(note.text) for note in undelivered_notes(loop)]),
         ("criteria", _criteria(view)),
         ("tasks", _tasks(view)),
         ("gaps", _gaps(view)),
@@ -87,7 +87,7 @@ def _score(view: dict[str, Any]) -> str:
 def spent_words(loop: Loop) -> str:
     """Money and tokens as far as they are known, and of how much."""
     parts = []
-    budget, most = loop.limits.get("budget_usd"), loop.limits.get("max_tokens")
+    budget, most = loop.limits.budget_usd, loop.limits.max_tokens
     if loop.spent_usd or budget:
         parts.append(f"{loop.spent_usd:.2f}{f' of {budget:.2f}' if budget else ''} USD")
     if loop.spent_tokens or most:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.sanitize import clean
+from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.subagents.marks import (
     DETAIL,
     FIX,

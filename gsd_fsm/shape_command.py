@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import dropwhile
 from typing import NamedTuple
 
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
 
 LONGEST_COMMAND = 8_000
 _SPAN = re.compile(r"``(?:(?!``).)+``|`[^`]+`")  # the first form may hold single backticks

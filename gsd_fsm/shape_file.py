@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gsd_fsm.core.codec import digest_of, quote, sha256
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.plans.source import bytes_of
 from gsd_fsm.shape_command import Reading, Unreadable, joined, plain, read
 from gsd_fsm.shape_text import MUST_NOT, VERIFICATION, Document, Entry

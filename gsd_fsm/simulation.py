@@ -25,13 +25,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.entry import reply
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.events import load_event
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import JOURNAL_NAME, Journal
-from gsd_fsm.core.places import home, make_gsd, register
-from gsd_fsm.core.scan import Position, scan
+from gsd_fsm.core.hook.main import reply
+from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal
+from gsd_fsm.core.journal.scan import Position, scan
+from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.loop.envelope import load_event
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.paths import home
+from gsd_fsm.core.project import make_gsd
+from gsd_fsm.core.trust import register
 from gsd_fsm.scratch import scratch_environment
 
 SESSION = "rehearsal"
@@ -132,7 +135,7 @@ class Rehearsal:
         self.project = Path(home(), "project")
         self.project.mkdir(parents=True)
         self.gsd = self.project / ".gsd"
-        self.world = World()
+        self.loops = Loops()
         self.at = Position()
         self.session = SESSION
         self.sessions = 1
@@ -146,7 +149,7 @@ class Rehearsal:
         for step in steps:
             blocks, said, code = self._take(step)
             events = self._news()
-            last = max(self.world.loops.values(), key=lambda loop: loop.last_seq, default=None)
+            last = max(self.loops.by_id.values(), key=lambda loop: loop.last_seq, default=None)
             yield Outcome(step, events, blocks, said, last.status if last else "", code)
 
     def _adopt(self, journal: Path) -> None:
@@ -154,19 +157,20 @@ class Rehearsal:
         make_gsd(str(self.gsd))
         shutil.copyfile(journal, self.gsd / JOURNAL_NAME)
         (self.gsd / JOURNAL_NAME).chmod(0o600)
-        Journal(str(self.gsd)).transact(lambda _world, _now: ())  # mends a torn tail
+        with Journal(str(self.gsd)).transaction(Author("human")):
+            pass  # opening it repairs a torn tail
         self._news()
-        register(self.world.journal, str(self.gsd), 0)
-        owners = [loop.owner for loop in self.world.live() if loop.owner]
+        register(self.loops.journal_id, str(self.gsd), 0)
+        owners = [loop.owner for loop in self.loops.live() if loop.owner]
         self.session = owners[-1] if owners else SESSION
 
     def _news(self) -> list[dict[str, Any]]:
-        """The events since the last time, folded into the world; each line is read once."""
-        events: list[dict[str, Any]] = []
+        """The events since the last time, folded into the loops; each line is read once."""
+        events: list[Any] = []
 
         def take(line: bytes) -> None:
             events.append(load_event(line))
-            self.world.fold(events[-1])
+            self.loops.fold(events[-1])
 
         with contextlib.suppress(FileNotFoundError), (self.gsd / JOURNAL_NAME).open("rb") as file:
 
@@ -175,6 +179,7 @@ class Rehearsal:
                 return file.read(size)
 
             self.at = scan(read, os.fstat(file.fileno()).st_size, self.at, take)
+            self.loops.settle()
         return events
 
     def _take(self, step: Step) -> tuple[bool, str, int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import gsd_fsm
-from gsd_fsm.core.disk import WINDOWS
+from gsd_fsm.core.system import WINDOWS
 from gsd_fsm.json_text import drop, put, root
 from gsd_fsm.registration import items_of
 

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.codec import digest_of
-from gsd_fsm.core.dialect import CAP, block_cap
-from gsd_fsm.core.disk import join
 from gsd_fsm.core.errors import GsdError, NotFound
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.loop_views import sheets
-from gsd_fsm.core.places import GSD, find_gsd, is_registered, new_gsd, state_directory
-from gsd_fsm.core.views import LOOP_NAME
+from gsd_fsm.core.hook.clients import CAP, block_cap
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.paths import GSD
+from gsd_fsm.core.project import find_gsd, new_gsd
+from gsd_fsm.core.system import join
+from gsd_fsm.core.trust import is_registered, state_directory
+from gsd_fsm.core.views.loop_json import sheets
+from gsd_fsm.core.views.write import LOOP_NAME
 from gsd_fsm.files import content_of
 from gsd_fsm.fsck import examine
 from gsd_fsm.interpreter import in_venv
@@ -159,22 +161,22 @@ def _journal(gsd: str, cap: int) -> Iterator[Row]:
         yield Row("here", "journal", "failed", told, "gsd-fsm fsck --repair")
         return
     yield Row("here", "journal", "ok", f"{report['events']} good events")
-    if report["events"] and not is_registered(journal.world.journal, gsd):
+    if report["events"] and not is_registered(journal.loops.journal_id, gsd):
         told = "the journal is not trusted: the hook passes it over"
         fix = "look with 'gsd-fsm replay', then 'gsd-fsm trust'"
-        yield Row("here", "trust", "note", told, fix, off=bool(journal.world.live()))
-    for loop in journal.world.live():
-        idle = loop.limits.get("idle_limit", 0)
+        yield Row("here", "trust", "note", told, fix, off=bool(journal.loops.live()))
+    for loop in journal.loops.live():
+        idle = loop.limits.idle_limit
         if cap and not 0 < idle <= cap:
             told = f"loop {loop.id} may idle {idle or 'for ever'}, beyond the client's cap of {cap}"
             fix = f"gsd-fsm init --raise-cap {idle or 100}"
             yield Row("here", "client's cap", "note", told, fix)
-    yield from _views(Path(gsd).parent, journal.world)
+    yield from _views(Path(gsd).parent, journal.loops)
 
 
-def _views(project: Path, world: World) -> Iterator[Row]:
+def _views(project: Path, loops: Loops) -> Iterator[Row]:
     """The views that do not show what they should: whoever appends passes over what is in the way."""
-    for sheet in sheets(world):
+    for sheet in sheets(loops):
         name = f"{LOOP_NAME}/{sheet.name}"
         shown = None
         with contextlib.suppress(GsdError):

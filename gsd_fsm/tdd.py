@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gsd_fsm.core.codec import digest_of
-from gsd_fsm.core.places import real_path, state_directory
+from gsd_fsm.core.trust import real_path, state_directory
 from gsd_fsm.files import Change, carry_out, content_of
 from gsd_fsm.plans.plan import PlanTask
 
@@ -20,6 +20,7 @@ GOALS = {
     "green": ("Write minimal code to make the tests pass", "the tests pass"),
     "refactor": ("Clean up the implementation while the tests stay green", "the tests still pass"),
 }
+_SUFFIX = ".json"
 _NOT_RUN = (126, 127)  # what a shell says of a command that it could not start
 
 
@@ -78,8 +79,7 @@ class Copies:
     """The implementation as it was when its tests last passed: the way back from a refactoring."""
 
     def __init__(self, gsd: str, loop_id: str, task_id: str) -> None:
-        kept = Path(state_directory()) / "tdd"
-        self.path = kept / f"{digest_of(real_path(gsd))}-{loop_id}-{task_id}.json"
+        self.path = _directory() / f"{_prefix(gsd, loop_id)}{task_id}{_SUFFIX}"
 
     def save(self, project: Path, paths: tuple[str, ...]) -> None:
         import json
@@ -109,6 +109,28 @@ class Copies:
         with contextlib.suppress(OSError):
             self.path.unlink()
             self.path.parent.rmdir()
+
+
+def tasks_with_copies(gsd: str, loop_id: str) -> list[str]:
+    """Return the tasks of this loop for which copies are on disk."""
+    try:
+        names = [path.name for path in _directory().iterdir()]
+    except OSError:
+        return []
+    prefix = _prefix(gsd, loop_id)
+    return [
+        name.removeprefix(prefix).removesuffix(_SUFFIX)
+        for name in names
+        if name.startswith(prefix) and name.endswith(_SUFFIX)
+    ]
+
+
+def _directory() -> Path:
+    return Path(state_directory()) / "tdd"
+
+
+def _prefix(gsd: str, loop_id: str) -> str:
+    return f"{digest_of(real_path(gsd))}-{loop_id}-"
 
 
 def _copy(path: Path) -> tuple[int, str] | None:

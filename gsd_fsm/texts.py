@@ -7,12 +7,13 @@ import sys
 
 from gsd_fsm.core.codec import digest_of, quote
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.sanitize import clean
+from gsd_fsm.core.text.sanitize import clean
 
 MAX_INPUT = 16 << 20
 LONG = 6_000
 GOAL = 24_000
 WINDOW = 64_000
+MARGIN = 8_000  # exceeds all secrets but key files, whose halves the patterns recognise
 
 
 def read_text(given: str | None, file: str | None, what: str) -> str | None:
@@ -40,19 +41,20 @@ def read_text(given: str | None, file: str | None, what: str) -> str | None:
     return raw.decode("utf-8-sig", "replace").replace("\r\n", "\n").rstrip("\n")
 
 
-def _ends(text: str) -> str:
-    """Of a huge text its two ends, cut at blanks: half a secret is one that no pattern knows."""
+def _redacted(text: str) -> str:
+    """Return the text without secrets; of a huge text, only its beginning and its end."""
+    from gsd_fsm.core.text.redact import redact
+
     if len(text) <= 4 * WINDOW:
-        return text
-    head, tail = text[:WINDOW].rsplit(None, 1)[0], text[-WINDOW:].split(None, 1)[-1]
-    return f"{head}\n…[{len(text) - len(head) - len(tail)} characters]…\n{tail}"
+        return redact(text)
+    # No pattern recognises half a secret, so drop the characters beside each cut.
+    head, tail = redact(text[:WINDOW])[:-MARGIN], redact(text[-WINDOW:])[MARGIN:]
+    return f"{head}\n…[{len(text) - 2 * (WINDOW - MARGIN)} characters]…\n{tail}"
 
 
 def keep(text: str, limit: int = LONG) -> str:
-    """The text without secrets, and short enough: of a long one its beginning and its end."""
-    from gsd_fsm.core.redact import redact
-
-    text = redact(_ends(clean(text)))
+    """Return the text without secrets; shorten a long one to its beginning and its end."""
+    text = _redacted(clean(text))
     size = len(quote(text))
     if size <= limit:
         return text
@@ -65,7 +67,7 @@ def keep(text: str, limit: int = LONG) -> str:
 
 def whole(text: str, what: str, limit: int = GOAL) -> str:
     """The text without secrets; UsageError when it is too long to be kept as it is."""
-    from gsd_fsm.core.redact import redact
+    from gsd_fsm.core.text.redact import redact
 
     if len(text) > 4 * limit:  # not worth the search for secrets
         raise UsageError(f"{what} is longer than {limit} bytes", "keep details in a file it names")

@@ -1,17 +1,23 @@
-"""Events and decisions in words."""
+"""Describe events and decisions in words."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gsd_fsm.core.clock import ms_of
-from gsd_fsm.core.guards import active_minutes
-from gsd_fsm.core.loop import Loop
-from gsd_fsm.core.proof import latest_tree, missing
+from gsd_fsm.core.loop.completion import latest_tree, missing
+from gsd_fsm.core.loop.limits import active_minutes
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.loop.table import EVENTS
 
 Event = dict[str, Any]
 # Events in which a stop was decided, or a loop came to stand still.
 DECISIONS = ("iteration", "stop", "pause", "wait", "complete", "cancel")
+
+
+_PART = re.compile(r"\[([^\]]*)\]")
+_MEMBER = re.compile(r"\{(\w+)\}")
 
 
 def _short(text: Any, limit: int = 100) -> str:
@@ -20,78 +26,44 @@ def _short(text: Any, limit: int = 100) -> str:
 
 
 def what_changed(event: Event) -> str:
-    """One event in a few words, for the timeline."""
+    """Return one event in a few words, for the timeline, as its declaration says."""
     data = event["data"]
-    kind = event["type"]
-    if kind == "start":
-        return _short(f"{data['kind']}, {data['mode']}: {data.get('goal', '')}".rstrip(": "))
-    if kind == "failure":
-        return _short(f"{data.get('task', 'loop')} ({data['class']}): {data['error']}")
-    if kind == "task":
-        extra = "".join(
-            f" {name} {data[name]}" for name in ("phase", "ref", "commit") if name in data
-        )
-        about = f": {data['title']}" if data.get("title") else ""
-        return _short(f"{data['task']} {data['status']}{extra}{about}")
-    if kind == "gap":
-        return _short(f"{data['gap']} {data['action']} {data.get('description', '')}")
-    if kind == "criterion":
-        proof = data.get("evidence")
-        shown = f", exit code {proof['exit_code']}" if proof else ""
-        state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
-        return _short(f"{data['criterion']} {state}{shown}")
-    if kind == "iteration" and "reason" in data:
-        return _short(data["reason"].split("\n", 1)[0])
-    if kind in ("pause", "stop"):
-        return _short(f"{data['code']}: {data.get('reason', '')}".rstrip(": "))
-    if kind == "wait":
-        return _short(
-            f"{data['for']}: {data.get('question') or data.get('reason') or ''}".rstrip(": ")
-        )
-    if kind == "complete":
-        return _short(data.get("summary", "the completion rule held"))
-    if kind == "session":
-        return _short(
-            " ".join(data[name] for name in ("action", "source", "reason") if data.get(name))
-        )
-    if kind == "score" and "shape" in data:
-        return f"spec {data.get('spec_score')}/10, fit {data.get('fit_score')}: {data['shape']}"
-    if kind == "review":
-        found = [f"{name} {data[name]}" for name in ("score", "issues", "blockers") if name in data]
-        wave = f" wave {data['wave']}" if "wave" in data else ""
-        return _short(f"{data['action']}{wave} {', '.join(found)} {data.get('report', '')}".strip())
-    if kind == "spend":
-        return _short(", ".join(_amounts(data)) + f" {data.get('what', '')}")
-    if kind == "resume":
-        return ", ".join(f"+{extra} {name}" for name, extra in data.get("add", {}).items())
-    return _short(
-        " ".join(str(value) for value in data.values() if not isinstance(value, (dict, list)))
-    )
+    declared = EVENTS.get(event["type"])
+    if declared is None or not declared.text:
+        plain = [str(value) for value in data.values() if not isinstance(value, (dict, list))]
+        return _short(" ".join(plain))
+    text = declared.text
+    return _short(_filled(text, data) if isinstance(text, str) else text(data))
 
 
-def _amounts(data: dict[str, Any]) -> list[str]:
-    said = [f"{data['usd']:.2f} USD"] if "usd" in data else []
-    said += [f"{data['tokens']} tokens"] if "tokens" in data else []
-    return said + ([f"{data['total_usd']:.2f} USD in all"] if "total_usd" in data else [])
+def _filled(template: str, data: dict[str, Any]) -> str:
+    """Return the template with its members filled in, without the [parts] whose member is absent."""
+
+    def part(match: re.Match[str]) -> str:
+        names = _MEMBER.findall(match[1])
+        return match[1] if all(data.get(name) not in (None, "") for name in names) else ""
+
+    shown = _PART.sub(part, template)
+    return _MEMBER.sub(lambda match: str(data.get(match[1], "")), shown)
 
 
 def counts(loop: Loop) -> str:
     """The numbers that every decision rests on."""
     limits = loop.limits
     parts = [
-        f"iteration {loop.iteration}/{limits['max_iterations'] or 'unlimited'}",
-        f"stuck {loop.still}/{limits['stuck_limit'] or 'off'}",
-        f"idle {loop.idle}/{limits['idle_limit'] or 'off'}",
+        f"iteration {loop.iteration}/{limits.max_iterations or 'unlimited'}",
+        f"stuck {loop.stuck}/{limits.stuck_limit or 'off'}",
+        f"idle {loop.idle}/{limits.idle_limit or 'off'}",
     ]
     if loop.kind == "verify":
-        parts.append(f"round {loop.round}/{limits['max_rounds'] or 'unlimited'}")
-    if limits.get("budget_usd"):
-        parts.append(f"spent {loop.spent_usd:.2f}/{limits['budget_usd']:.2f} USD")
-    if limits.get("max_tokens"):
-        parts.append(f"used {loop.spent_tokens}/{limits['max_tokens']} tokens")
-    if limits.get("max_minutes"):
+        parts.append(f"round {loop.round}/{limits.max_rounds or 'unlimited'}")
+    if limits.budget_usd:
+        parts.append(f"spent {loop.spent_usd:.2f}/{limits.budget_usd:.2f} USD")
+    if limits.max_tokens:
+        parts.append(f"used {loop.spent_tokens}/{limits.max_tokens} tokens")
+    if limits.max_minutes:
         used = active_minutes(loop, ms_of(loop.last_event))
-        parts.append(f"active {used:.1f}/{limits['max_minutes']:g} minutes")
+        parts.append(f"active {used:.1f}/{limits.max_minutes:g} minutes")
     return ", ".join(parts)
 
 

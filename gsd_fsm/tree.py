@@ -17,7 +17,7 @@ FILE, COMMIT = b"10", b"16"  # as git's modes begin; permissions are not content
 LINK = FILE if os.name == "nt" else b"12"  # Windows may check links out as files
 TO_BE_HASHED = b""
 UNREADABLE = FILE + b" unreadable"
-# They change with every event, whatever becomes of the work; see core/views.py.
+# They change with every event, whatever becomes of the work; see core/views/write.py.
 VIEW = re.compile(
     rb"(.*/)?\.loop/(workflow-state\.json|state\.json|PROGRESS\.md)(\.gsd-fsm\.new|\.before-[^/]*)?",
     re.DOTALL,

@@ -21,10 +21,10 @@ from bench_plans import bench_plans
 from synthetic import write_journal
 
 from gsd_fsm.bulk import fast_loads
-from gsd_fsm.core.events import draft, load_event
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.loop.envelope import draft, load_event
 from gsd_fsm.fsck import examine
-from gsd_fsm.machine import MachineWorld
+from gsd_fsm.machine import MachineLoops
 from gsd_fsm.replay import Replay
 
 EVENTS = int(os.environ.get("GSD_BENCH_EVENTS", "1000000"))
@@ -102,15 +102,15 @@ def bench_replay(folder: Path) -> None:
 
 def drive_machine(journal: Journal) -> None:
     """The same journal, every line verified, with each step taken by Machine.trigger."""
-    machine = MachineWorld()
+    machine = MachineLoops()
     journal.read(
-        lambda _world: lambda line: machine.fold(load_event(line, fast_loads)), hashlib.sha256
+        lambda _loops: lambda line: machine.fold(load_event(line, fast_loads)), hashlib.sha256
     )
 
 
 def new_journal(folder: Path) -> Journal:
-    from gsd_fsm.core.journal import create_journal
-    from gsd_fsm.core.places import make_gsd
+    from gsd_fsm.core.journal.journal import create_journal
+    from gsd_fsm.core.project import make_gsd
 
     gsd = folder / ".gsd"
     shutil.rmtree(folder, ignore_errors=True)

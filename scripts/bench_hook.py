@@ -14,16 +14,18 @@ from statistics import median
 from synthetic import write_journal
 
 import gsd_fsm
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.places import make_gsd, register
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.loop.envelope import draft
+from gsd_fsm.core.project import make_gsd
+from gsd_fsm.core.trust import register
 from gsd_fsm.interpreter import choose
 from gsd_fsm.registration import CODE
 
 RIVALS = Path(__file__).with_name("rivals")
 SESSION = "bench"
 UNSYNCED = CODE.replace(
-    "gsd_fsm_hook.main()", "gsd_fsm_hook.sync = lambda fd: None; gsd_fsm_hook.main()"
+    "gsd_fsm_hook.main()",
+    "gsd_fsm_hook.load('engine'); gsd_fsm_hook.sync = lambda fd: None; gsd_fsm_hook.main()",
 )
 LIMITS = {"max_iterations": 0, "stuck_limit": 0, "idle_limit": 0}
 
@@ -99,14 +101,14 @@ class Bench:
 
 def fresh_snapshot(project: Path) -> None:
     """Save the snapshot now, as every 32nd append does."""
-    from gsd_fsm.core.disk import READ, open_directory, open_regular
-    from gsd_fsm.core.snapshot import save_snapshot
+    from gsd_fsm.core.journal.snapshot import save_snapshot
+    from gsd_fsm.core.syscalls import READ, open_directory, open_regular
 
     journal = Journal(str(project / ".gsd"))
     journal.read()
     directory = open_directory(journal.path)
     fd = open_regular(directory, "journal.jsonl", READ)
-    save_snapshot(directory, fd, journal.world, journal.at)
+    save_snapshot(directory, fd, journal.loops, journal.at)
 
 
 def bench_hook(

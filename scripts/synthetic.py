@@ -9,7 +9,7 @@ from typing import Any
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.codec import encode_event
-from gsd_fsm.core.events import draft
+from gsd_fsm.core.loop.envelope import draft
 
 START = 1_794_783_600_000
 ERROR = "AssertionError: expected 200, got 500 in tests/test_api.py::test_login"

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.errors import GsdError
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.table import possible, triggers
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.table import TRIGGERS, possible_triggers
 from tests.story import NOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.core.loop.state import Loop
 
 Event = dict[str, Any]
-TRIGGERS = tuple(triggers())
-POSSIBLE = {status: tuple(possible(status)) for status in ("idle", "completed", "cancelled")}
+TRIGGER_NAMES = tuple(TRIGGERS)
+POSSIBLE = {
+    status: tuple(possible_triggers(status)) for status in ("idle", "completed", "cancelled")
+}
 TASKS = ("T1", "T2", "T3", "T4")
 GAPS = ("G1", "G2", "G3")
 CRITERIA = ("A", "B", "C")
@@ -118,7 +120,7 @@ def _criterion(r: Random, loop: Loop | None) -> Event:
 def _iteration(r: Random, loop: Loop | None) -> Event:
     data: Event = {"activity": True} if r.random() < 0.3 else {}
     if loop is not None and loop.notes and r.random() < 0.7:
-        data["delivered"] = [note["seq"] for note in loop.notes][: r.randrange(3)]
+        data["delivered"] = list(loop.notes)[: r.randrange(3)]
     return data
 
 
@@ -175,29 +177,29 @@ RARE = {"cancel": 0.06, "complete": 0.5, "wait": 0.4, "pause": 0.4}
 
 def _trigger(r: Random, status: str) -> str:
     if status not in POSSIBLE:
-        POSSIBLE[status] = tuple(possible(status))
+        POSSIBLE[status] = tuple(possible_triggers(status))
     legal = POSSIBLE[status]
-    trigger: str = r.choice(legal if legal and r.random() < 0.85 else TRIGGERS)
+    trigger: str = r.choice(legal if legal and r.random() < 0.85 else TRIGGER_NAMES)
     if r.random() > RARE.get(trigger, 1):
         return "task" if status in ("running", "retrying", "fixing") else "note"
     return trigger
 
 
-def random_event(r: Random, world: World, now: int) -> Event:
-    """One event for this world: usually one that it can take."""
-    if world.seq == 0:
+def random_event(r: Random, loops: Loops, now: int) -> Event:
+    """One event for this loops: usually one that it can take."""
+    if loops.seq == 0:
         data: Event = {"id": "j-chaos"}
-        return _envelope(world, now, "journal", None, "cli", data)
-    names = list(world.loops)
+        return _envelope(loops, now, "journal", None, "cli", data)
+    names = list(loops.by_id)
     new = not names or r.random() < 0.05
     name = f"lp-{r.randrange(6)}" if new else r.choice(names)
-    loop = world.loops.get(name)
+    loop = loops.by_id.get(name)
     trigger = _trigger(r, loop.status if loop is not None else "idle")
     kind, _, action = trigger.partition(".")
     data = MAKERS[kind](r, loop)
     if action:
         data["action"] = action
-    event = _envelope(world, now, kind, name, r.choice(("agent", "human", "hook", "cli")), data)
+    event = _envelope(loops, now, kind, name, r.choice(("agent", "human", "hook", "cli")), data)
     if r.random() < 0.4:
         del event["data"], event["sum"]
         event.update(session=r.choice(("s-1", "s-2", "s-3")), data=data, sum="0" * 16)
@@ -206,10 +208,10 @@ def random_event(r: Random, world: World, now: int) -> Event:
     return event
 
 
-def _envelope(world: World, now: int, kind: str, *rest: Any) -> Event:
+def _envelope(loops: Loops, now: int, kind: str, *rest: Any) -> Event:
     loop, by, data = rest
     return {
-        "v": 1, "seq": world.seq + 1, "ts": to_iso(now), "loop": loop, "type": kind, "by": by,
+        "v": 1, "seq": loops.seq + 1, "ts": to_iso(now), "loop": loop, "type": kind, "by": by,
         "data": data, "sum": "0" * 16,
     }  # fmt: skip
 
@@ -227,18 +229,18 @@ def _spoil(r: Random, event: Event) -> None:
 
 
 def run_random_story(
-    r: Random, length: int, look: Callable[[World], None] | None = None
-) -> tuple[World, list[Event]]:
-    """A world after some random events, and those it took."""
-    world, taken, now = World(), [], NOW
+    r: Random, length: int, look: Callable[[Loops], None] | None = None
+) -> tuple[Loops, list[Event]]:
+    """A loops after some random events, and those it took."""
+    loops, taken, now = Loops(), [], NOW
     for _ in range(length):
-        event = random_event(r, world, now)
+        event = random_event(r, loops, now)
         now = max(0, now + r.choice(STEPS))
         try:
-            world.apply(event)
+            loops.append(event)
         except (GsdError, ValueError):
             continue
         taken.append(event)
         if look is not None:
-            look(world)
-    return world, taken
+            look(loops)
+    return loops, taken

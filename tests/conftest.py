@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from gsd_fsm.caller import CLIENTS
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal, create_journal
-from gsd_fsm.core.places import make_gsd, register
+from gsd_fsm.core.journal.journal import Journal, create_journal
+from gsd_fsm.core.project import make_gsd
+from gsd_fsm.core.trust import register
+from gsd_fsm.interruption import SIGNALS
+from tests.support.events import draft
 
 NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
 OF_AGENTS = {name for _, markers, session in CLIENTS for name in (*markers, session)}
@@ -47,6 +50,18 @@ def _own_home(
     yield
     if not any(home.iterdir()):
         _untouched.append(home)
+
+
+@pytest.fixture(autouse=True)
+def _heeded_signals() -> Iterator[None]:
+    """Heed the signals that a background job ignores: the commands of a test would inherit that."""
+    numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+    ignored = [number for number in numbers if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 class Answer(NamedTuple):

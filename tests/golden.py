@@ -75,7 +75,7 @@ def goal() -> Story:
     story("criterion", criterion="tests", met=False, evidence=proof, _by="cli")
     story("note", text="Mind the \u2028 gap \u202e")
     story("note", text="remember", kind="recall")
-    story("iteration", delivered=[story.loop.notes[0]["seq"]], reason="continue", _by="hook")
+    story("iteration", delivered=[next(iter(story.loop.notes))], reason="continue", _by="hook")
     story("spend", usd=0.1, tokens=1200)
     story("spend", usd=0.2)
     story("review", action="light", wave=1, score=7.5, issues=2, blockers=0)
@@ -118,6 +118,7 @@ def shape() -> Story:
     story("criterion", criterion="tests", met=True)
     story("criterion", criterion="docs", met=True)
     story("exit")
+    story.obeys_rules = False  # an earlier version let work after the review pass
     story("complete")
     return story
 

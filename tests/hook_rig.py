@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gsd_fsm
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from tests.conftest import new_journal, start_draft
+from tests.support.events import append, draft
 
 HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
 SESSION = "s-1"
+# A loop with these limits blocks every stop until it is complete.
+UNLIMITED = {"max_iterations": 0, "stuck_limit": 0, "idle_limit": 0}
 # What a client in which the tests run would tell every hook that is started here.
 _OF_CLIENTS = ("_PROJECT_DIR", "CLAUDE_PID", "AI_AGENT", "CLAUDE_CODE_", "GSD_FSM_")
 
@@ -95,7 +97,7 @@ class HookProject:
         self.append({**start_draft("lp-1", kind, **begin), "session": SESSION})
 
     def append(self, *drafts: dict[str, Any]) -> None:
-        Journal(str(self.gsd)).transact(lambda _world, _now: drafts)
+        append(Journal(str(self.gsd)), *drafts)
 
     def tell(self, kind: str, by: str = "agent", **data: Any) -> None:
         """One event of the loop, as the command line would append it."""

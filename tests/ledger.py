@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gsd_fsm.core.flow import DEFAULT_LIMITS
+from gsd_fsm.core.loop.records import Limits
 
 CLIENT_CAP = 8
 _ADDED = ("max_iterations", "max_retries", "max_rounds")
@@ -14,7 +14,8 @@ class Ledger:
     """Counts what the guards should count, and says which limit a block overstepped."""
 
     def __init__(self, start: dict[str, Any], cap: int) -> None:
-        self.limits = {**DEFAULT_LIMITS, **start["limits"]}
+        given = Limits.given(start["limits"])
+        self.limits: dict[str, Any] = {name: getattr(given, name) for name in Limits.__slots__}
         self.kind = start["kind"]
         self.cap = cap
         self.blocks = self.rounds = self.idle = self.stuck = self.repeats = 0
@@ -91,6 +92,6 @@ class Ledger:
             return "the client's cap"
         if self.kind == "verify" and 0 < self.limits["max_rounds"] <= self.rounds:
             return "max_rounds"
-        if 0 < self.limits.get("budget_usd", 0) <= self.spent:
+        if 0 < (self.limits["budget_usd"] or 0) <= self.spent:
             return "budget_usd"
         return "repeated" if self.repeats >= 3 else ""

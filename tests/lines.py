@@ -9,9 +9,9 @@ from typing import Any
 from gsd_fsm.bulk import in_bulk, watching
 from gsd_fsm.core.codec import dumps, encode_event
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.events import load_event
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.reader import into_fold
+from gsd_fsm.core.journal.fast_fold import into_fold
+from gsd_fsm.core.loop.envelope import load_event
+from gsd_fsm.core.loop.fold import Loops
 from tests.story import frozen
 
 # What a hostile hand could put where a member of `data` stands.
@@ -83,9 +83,9 @@ def in_envelope(value: bytes) -> bytes:
     return closed(PREFIX + b'"x":' + value + b',"data":{"id":"j"}')
 
 
-def one_by_one(world: World) -> Callable[[bytes], None]:
+def one_by_one(loops: Loops) -> Callable[[bytes], None]:
     """The reader that the others must agree with: it remembers nothing."""
-    return lambda line: world.fold(load_event(line))
+    return lambda line: loops.fold(load_event(line))
 
 
 READERS: dict[str, Any] = {
@@ -97,17 +97,18 @@ READERS: dict[str, Any] = {
 
 
 def verdict(reader: Any, *lines: bytes) -> Any:
-    """The world after these lines, or the number of the one that was refused."""
-    world = World()
-    take = reader(world)
+    """The loops after these lines, or the number of the one that was refused."""
+    loops = Loops()
+    take = reader(loops)
     for number, line in enumerate(lines):
-        before = frozen(world)
+        before = frozen(loops)
         try:
             take(line)
         except (ValueError, Refused):
-            assert frozen(world) == before
+            assert frozen(loops) == before
             return number
-    return frozen(world)
+    loops.settle()
+    return frozen(loops)
 
 
 def verdicts(*lines: bytes) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from random import Random
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.clock import now_ms
-from gsd_fsm.core.entry import reply
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.places import state_directory
+from gsd_fsm.core.hook.main import reply
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.trust import state_directory
 from tests.conftest import new_journal
 from tests.hook_rig import blocks, signal_of
+from tests.support.events import append, draft
 
 Call = Callable[[str, str], dict[str, Any]]
 MOST_STOPS = 120
@@ -102,7 +102,7 @@ class Life:
         owner = {"session": self.session} if r.random() < 0.8 else {}
         since = now_ms() - r.choice((0, 0, 600_000))
         journal = Journal(str(self.stage.gsd), now=lambda: since)
-        journal.transact(lambda _world, _now: [draft("start", "lp-1", "human", data, **owner)])
+        append(journal, draft("start", "lp-1", "human", data, **owner))
         return limits
 
     # what agent and human tell the loop
@@ -111,7 +111,7 @@ class Life:
         """One event, as the command line would append it, or its refusal."""
         event = draft(kind, "lp-1", by, data, session=self.session)
         with contextlib.suppress(Refused):
-            self.journal.transact(lambda _world, _now: [event])
+            append(self.journal, event)
 
     def show_work(self, path: Path, text: str) -> None:
         """Work that only the client's transcript or the repository tells of."""

@@ -1,4 +1,4 @@
-"""The hook file: made of core, byte for byte, and in need of nothing but an old Python."""
+"""The hook file: built from core, byte for byte, and independent of everything but Python 3.8."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.build_hook import HOME, build, doors_to
+from gsd_fsm.registration import WARM_CODE
+from scripts.build_hook import build, parts
 from tests.cli.conftest import Here, here
 from tests.test_determinism import interpreters
 
@@ -45,30 +46,35 @@ def looping(here: Here) -> Here:
     return here
 
 
-def test_the_committed_file_is_what_core_makes() -> None:
+def test_committed_hook_file_is_built_from_core() -> None:
     assert HOOK.read_bytes() == build().encode("utf-8")
 
 
-def test_every_module_of_core_is_in_it_or_is_of_no_use_to_it() -> None:
-    left = {path.stem for path in (ROOT / "gsd_fsm" / "core").glob("*.py")} - set(HOME)
-    assert left == {"__init__", "repair"}
+def test_hook_file_is_valid_on_python_3_8_as_a_whole_and_in_parts() -> None:
+    text = HOOK.read_text("utf-8")
+    ast.parse(text, feature_version=(3, 8))
+    for part in ("engine", "rare"):
+        lines = text.partition(f"\n# begin {part}\n")[2].partition("\n# end\n")[0].split("\n")
+        assert ast.parse("\n".join(line[2:] for line in lines), feature_version=(3, 8)).body
 
 
-def test_what_waits_in_a_later_part_can_only_be_called() -> None:
-    def doors(text: str) -> dict[str, str]:
-        node = ast.parse("from gsd_fsm.core." + text).body[0]
-        assert isinstance(node, ast.ImportFrom)
-        return doors_to("hook", node, {"World": "fold"})
+def test_hook_file_leaves_out_only_modules_that_the_hook_never_imports() -> None:
+    core = ROOT / "gsd_fsm" / "core"
+    files = [path.relative_to(core).with_suffix("") for path in core.rglob("[!_]*.py")]
+    bundled = {name for part in parts(core).values() for name in part}
+    assert {".".join(file.parts) for file in files} - bundled == {"journal.repair", "project"}
 
-    assert doors("sessions import Talk, concerned") == {"Talk": "rare", "concerned": "rare"}
-    assert doors("fold import World") == {}
-    for wrong in ("redact import KEPT", "decide import Seen", "sessions import Talk as Speech"):
-        with pytest.raises(SystemExit, match="is not defined above it"):
-            doors(wrong)
+
+def test_entry_of_the_hook_stays_small() -> None:
+    assert {*parts(ROOT / "gsd_fsm" / "core")["entry"]} == {
+        "json_reader", "system", "paths", "hook.main",
+    }  # fmt: skip
+    entry = HOOK.read_text("utf-8").partition("\n# begin engine\n")[0]
+    assert len([*filter(None, entry.splitlines())]) < 300  # compiled at every start of a script
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_it_blocks_under_every_python_that_is_here(python: str, looping: Here) -> None:
+def test_hook_blocks_under_every_installed_python(python: str, looping: Here) -> None:
     plain = call(python, looping.root, str(HOOK), "plain")
     imported = call(python, looping.root, "-c", IMPORTS, str(HOOK.parent), "imported")
     for done in (plain, imported):
@@ -76,14 +82,67 @@ def test_it_blocks_under_every_python_that_is_here(python: str, looping: Here) -
         assert json.loads(done.stdout)["decision"] == "block"
 
 
-def test_it_needs_no_name(looping: Here) -> None:
+@pytest.mark.parametrize("python", interpreters())
+def test_every_part_loads_under_every_installed_python(python: str, tmp_path: Path) -> None:
+    done = call(python, tmp_path, "-c", WARM_CODE, str(HOOK.parent))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_functions_of_a_part_have_the_line_numbers_of_the_hook_file(tmp_path: Path) -> None:
+    copy = tmp_path / HOOK.name
+    copy.write_bytes(HOOK.read_bytes())
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook as hook; "
+        "hook.load('engine'); code = hook.respond.__code__; "
+        "print(code.co_filename, code.co_firstlineno)"
+    )
+    place, line = call(sys.executable, ROOT, "-c", code, str(tmp_path)).stdout.rsplit(None, 1)
+    assert place == str(copy)
+    assert HOOK.read_text("utf-8").split("\n")[int(line) - 1].startswith("# def respond(")
+
+
+def test_hook_without_a_project_loads_the_entry_only(tmp_path: Path) -> None:
+    code = IMPORTS.replace(
+        "gsd_fsm_hook.main()",
+        "gsd_fsm_hook.leave = lambda _: print('respond' in vars(gsd_fsm_hook)); gsd_fsm_hook.main()",
+    )
+    assert call(sys.executable, tmp_path, "-c", code, str(HOOK.parent)).stdout == "False\n"
+
+
+def test_hook_allows_the_stop_if_a_part_is_damaged(looping: Here, tmp_path: Path) -> None:
+    copy = tmp_path / HOOK.name
+    copy.write_bytes(HOOK.read_bytes().replace(b"\n# def respond(", b"\n# def respond[", 1))
+
+    done = call(sys.executable, looping.root, str(copy))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("gsd-fsm hook: the stop is allowed: SyntaxError(")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a named pipe")
+def test_hook_allows_the_stop_if_loading_a_part_hangs(looping: Here, tmp_path: Path) -> None:
+    copy = tmp_path / HOOK.name
+    copy.write_bytes(HOOK.read_bytes())
+    hurry = IMPORTS.replace(
+        "; gsd_fsm_hook.main", "; gsd_fsm_hook._hook_main_WORK = 0.1; gsd_fsm_hook.main"
+    )
+    assert '"block"' in call(sys.executable, looping.root, "-c", IMPORTS, str(tmp_path)).stdout
+    (bytecode,) = tmp_path.rglob("gsd_fsm_hook_engine_*.pyc")
+    bytecode.unlink()
+    os.mkfifo(bytecode)
+
+    done = call(sys.executable, looping.root, "-c", hurry, str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_hook_without_a_name_uses_the_digest_of_its_path(looping: Here) -> None:
     done = call(sys.executable, looping.root, str(HOOK))
 
     assert json.loads(done.stdout)["decision"] == "block"
     assert len(looping.lines()[-1]["data"]["copy"]) == 16
 
 
-def test_its_bytecode_is_kept_and_is_not_needed(looping: Here, tmp_path: Path) -> None:
+def test_hook_caches_bytecode_and_ignores_damaged_bytecode(looping: Here, tmp_path: Path) -> None:
     place = tmp_path / "with a blank"
     place.mkdir()
     copy = place / HOOK.name
@@ -91,21 +150,21 @@ def test_its_bytecode_is_kept_and_is_not_needed(looping: Here, tmp_path: Path) -
     base = sys._base_executable  # type: ignore[attr-defined]  # a venv's start script is not what runs it
     assert '"block"' in call(base, looping.root, str(copy)).stdout
     kept = sorted(path.name for path in (place / "__pycache__").iterdir())
-    assert [name.split("_")[3] for name in kept] == ["entry", "rest"]
+    assert [name.split("_")[3] for name in kept] == ["engine"]
 
     for path in (place / "__pycache__").iterdir():
         path.write_bytes(b"no bytecode")
     assert '"block"' in call(base, looping.root, str(copy)).stdout
 
 
-def test_a_file_with_windows_line_ends_works_as_well(looping: Here, tmp_path: Path) -> None:
+def test_hook_file_with_windows_line_ends_blocks(looping: Here, tmp_path: Path) -> None:
     copy = tmp_path / HOOK.name
     copy.write_bytes(HOOK.read_bytes().replace(b"\n", b"\r\n"))
 
     assert '"block"' in call(sys.executable, looping.root, str(copy)).stdout
 
 
-def test_no_dear_module_is_imported(looping: Here) -> None:
+def test_block_imports_no_expensive_module(looping: Here) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook as hook; "
         "hook.leave = lambda _: sys.stderr.write(' '.join(sys.modules)); hook.main()"
@@ -114,7 +173,7 @@ def test_no_dear_module_is_imported(looping: Here) -> None:
     done = call(base, looping.root, "-c", code, str(HOOK.parent))
 
     assert json.loads(done.stdout)["decision"] == "block"
-    dear = {
+    expensive = {
         "os",
         "re",
         "json",
@@ -125,10 +184,10 @@ def test_no_dear_module_is_imported(looping: Here) -> None:
         "dataclasses",
         "__future__",
     }
-    assert dear.isdisjoint(done.stderr.split())
+    assert expensive.isdisjoint(done.stderr.split())
 
 
-def test_the_wheel_has_it(tmp_path: Path) -> None:
+def test_wheel_contains_the_hook_file(tmp_path: Path) -> None:
     build_backend = "import sys, hatchling.build; print(hatchling.build.build_wheel(sys.argv[1]))"
     made = subprocess.run(
         [sys.executable, "-c", build_backend, str(tmp_path)],

@@ -12,6 +12,7 @@ import pytest
 
 from gsd_fsm.checks import run_check
 from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.interruption import Interrupted, interruptible
 from tests import check_rig
 from tests.check_rig import AGES, PARENT, ends, posix_only
 
@@ -158,8 +159,10 @@ def test_whatever_the_echo_raises_ends_the_command_and_comes_through(
 def test_ctrl_c_ends_the_command_and_comes_through(watch, tmp_path):
     source = (
         "import pathlib, sys; from gsd_fsm.checks import run_check\n"
-        "try: run_check(sys.argv[1], pathlib.Path.cwd(), 30)\n"
-        "except KeyboardInterrupt: sys.exit(77)"
+        "from gsd_fsm.interruption import Interrupted, interruptible\n"
+        "try:\n"
+        "    with interruptible() as it: run_check(sys.argv[1], pathlib.Path.cwd(), 30, None, it.poll)\n"
+        "except Interrupted: sys.exit(77)"
     )
     command = [sys.executable, "-c", source, watch.command()]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -176,19 +179,25 @@ def test_a_signal_while_the_command_starts_leaves_nothing_behind(tmp_path, monke
         def __init__(self, *args, **how):
             super().__init__(*args, **how)
             started.append(self.pid)
-            os.kill(os.getpid(), signal.SIGUSR1)
+            os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(0.1)
 
-    def leave(_number, _frame):
-        raise KeyboardInterrupt
+    def run():
+        with interruptible() as interruption:
+            run_check("sleep 60", tmp_path, AGES, poll=interruption.poll)
 
     started = []
-    before = signal.signal(signal.SIGUSR1, leave)
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(subprocess, "Popen", Slow)
-            with pytest.raises(KeyboardInterrupt):
-                run_check("sleep 60", tmp_path, AGES)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", Slow)
+        with pytest.raises(Interrupted):
+            run()
     assert ends(started[0])
+
+
+def test_run_check_whose_poll_raises_at_once_starts_no_command(tmp_path):
+    def poll():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_check("echo > begun", tmp_path, AGES, poll=poll)
+    assert not (tmp_path / "begun").exists()

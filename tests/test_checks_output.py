@@ -55,7 +55,9 @@ def test_no_part_of_a_secret_reaches_the_tail(python, tmp_path, output):
 
 
 def test_the_digest_knows_only_what_redaction_leaves(python, tmp_path, monkeypatch):
-    monkeypatch.setattr("gsd_fsm.core.redact.redact", lambda text: text.replace("secret", "******"))
+    monkeypatch.setattr(
+        "gsd_fsm.core.text.redact.redact", lambda text: text.replace("secret", "******")
+    )
     texts = ("a secret\n", "a ******\n", "a riddle\n")
     secret, redacted, other = (run_check(python(write(it)), tmp_path, AGES) for it in texts)
     assert secret.digest == redacted.digest != other.digest

@@ -1,8 +1,10 @@
+import random
 import re
 
 import pytest
 
-from gsd_fsm.classify import PATTERNS, classify
+from gsd_fsm.classify import _COMPILED, _NAMES, PATTERNS, classify
+from tests.core.regex_steps import Counted, grows_too_fast, texts_of
 
 TRANSIENT = (
     "curl: (28) Operation timed out after 30001 milliseconds with 0 bytes received",
@@ -14,6 +16,7 @@ TRANSIENT = (
     "requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='x', port=443): Read timed out.",
     "urllib.error.HTTPError: HTTP Error 503: Service Unavailable",
     "API Error: 529 Overloaded",
+    "the request failed:\n\n  ** Overloaded! **\n\n",
     '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
     "anthropic.RateLimitError: Error code: 429 - rate_limit_error: too many requests",
     "HTTP 403: API rate limit exceeded for 1.2.3.4 (https://api.github.com/repos)",
@@ -138,3 +141,10 @@ def test_the_table_names_only_the_three_classes():
 @pytest.mark.parametrize("hostile", ["a" * 60_000, "a/" * 30_000, "a:" * 30_000, "Test" * 15_000])
 def test_a_long_line_without_meaning_is_logic_and_is_read_quickly(hostile):
     assert classify(hostile) == "logic"
+
+
+@pytest.mark.parametrize("real", [*(pattern for _, pattern in _COMPILED), _NAMES])
+def test_pattern_takes_linear_steps_on_every_generated_shape(real):
+    pattern = Counted(real.pattern, real.flags)
+    shapes = pattern.hard_shapes(random.Random(real.pattern))
+    assert [shape for shape in shapes if grows_too_fast(pattern.all_in, texts_of(shape))] == []

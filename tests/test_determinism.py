@@ -11,12 +11,12 @@ from random import Random
 
 import pytest
 
-from gsd_fsm.core.codec import dumps, parse_json
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import SMALL
-from gsd_fsm.core.loop import loop_to_dict
-from gsd_fsm.core.places import register
-from gsd_fsm.core.snapshot import world_from_dict, world_to_dict
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.journal.journal import SMALL
+from gsd_fsm.core.journal.snapshot import loops_from_dict, loops_to_dict, pack
+from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.trust import register
 from tests.chaos import run_random_story
 from tests.cli.conftest import Here, here
 from tests.conftest import Project
@@ -30,16 +30,16 @@ FOLD = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.reader import into_fold
-from gsd_fsm.core.loop import loop_to_dict
-from gsd_fsm.core.scan import Position, scan
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.journal.fast_fold import into_fold
+from gsd_fsm.core.journal.snapshot import pack
+from gsd_fsm.core.journal.scan import Position, scan
 for path in sys.argv[2:]:
     with open(path, "rb") as file:
         data = file.read()
-    world = World()
-    at = scan(lambda at, n: data[at:at + n], len(data), Position(), into_fold(world))
-    print(at.sum, world.seq, dumps([loop_to_dict(loop) for loop in world.loops.values()]))
+    loops = Loops()
+    at = scan(lambda at, n: data[at:at + n], len(data), Position(), into_fold(loops))
+    print(at.sum, loops.seq, dumps([pack(loop) for loop in loops.by_id.values()]))
 """
 
 
@@ -108,40 +108,40 @@ def test_every_python_here_folds_the_golden_journals_alike() -> None:
         assert journal_bytes(name)[-19:-3] in said[pythons[0]]
 
 
-def through_a_snapshot(world: World) -> World:
-    return world_from_dict(parse_json(dumps(world_to_dict(world))), bytes(world.ended))
+def through_a_snapshot(loops: Loops) -> Loops:
+    return loops_from_dict(parse_json(dumps(loops_to_dict(loops))), bytes(loops.ended))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fold_in_pieces_through_a_snapshot_is_the_whole_fold(name: str) -> None:
     events = events_of(name)
-    whole = World()
+    whole = Loops()
     for event in events:
         whole.apply(event)
     for cut in range(1, len(events), max(1, len(events) // 40)):
-        first = World()
+        first = Loops()
         for event in events[:cut]:
             first.apply(event)
         second = through_a_snapshot(first)
         for event in events[cut:]:
             second.apply(event)
-        for loop in second.loops.values():
-            assert loop_to_dict(loop) == loop_to_dict(whole.loops[loop.id])
+        for loop in second.by_id.values():
+            assert pack(loop) == pack(whole.by_id[loop.id])
         assert (second.seq, second.ts, second.backwards) == (whole.seq, whole.ts, whole.backwards)
-        assert set(whole.loops) == set(second.loops)
+        assert set(whole.by_id) == set(second.by_id)
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_a_random_story_goes_on_from_its_snapshot_as_if_nothing_had_been(seed: int) -> None:
-    world, _ = run_random_story(Random(seed), 80)
-    copy = through_a_snapshot(world)
-    for name, loop in world.loops.items():
-        assert loop_to_dict(copy.loops[name]) == loop_to_dict(loop)
-    assert list(copy.loops) == list(world.loops)
-    story = Story(world=None)
-    names = [*world.loops, *bytes(world.ended).decode().split()]
+    loops, _ = run_random_story(Random(seed), 80)
+    copy = through_a_snapshot(loops)
+    for name, loop in loops.by_id.items():
+        assert pack(copy.by_id[name]) == pack(loop)
+    assert list(copy.by_id) == list(loops.by_id)
+    story = Story(loops=None)
+    names = [*loops.by_id, *bytes(loops.ended).decode().split()]
     for event in (story.event("cancel", _loop=name) for name in names):
-        answers = [error_of(each.apply, {**event, "seq": each.seq + 1}) for each in (world, copy)]
+        answers = [error_of(each.apply, {**event, "seq": each.seq + 1}) for each in (loops, copy)]
         assert answers[0] == answers[1]
 
 

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gsd_fsm import classify, settings
-from gsd_fsm.cli.look import CHECK_CODES
-from gsd_fsm.core import errors, payloads, work
+from gsd_fsm.core import errors
 from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE
-from gsd_fsm.core.flow import DEFAULT_LIMITS
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.reader import into_fold
-from gsd_fsm.core.scan import Position, scan
-from gsd_fsm.core.table import ACTIVE, LIVE, ROWS, STATUSES
+from gsd_fsm.core.journal.fast_fold import into_fold
+from gsd_fsm.core.journal.scan import Position, scan
+from gsd_fsm.core.loop import capacity
+from gsd_fsm.core.loop.events import tasks as work
+from gsd_fsm.core.loop.events.criteria import EVIDENCE
+from gsd_fsm.core.loop.events.lifecycle import CRITERIA, PAUSE_CODES, TASKS
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.records import LIMITS, Limits
+from gsd_fsm.core.loop.state import ACTIVE, LIVE, STATUSES
+from gsd_fsm.core.loop.table import EVENTS, TRIGGERS
+from gsd_fsm.engine.member_notes import MEMBER_NOTES
+from gsd_fsm.engine.status import CHECK_CODES
+from scripts.generate import generated
 from tests.cli.conftest import Here, here
 
 __all__ = ["here"]
@@ -103,7 +110,7 @@ def test_every_promise_and_every_fault_of_the_matrix_names_a_test() -> None:
         assert "::test_" in promise, promise
     rows = rows_under("docs/guarantees.md", "fault | injected by | test")
     numbers = [int(re.match(r"F(\d+) ", row[0])[1]) for row in rows]  # type: ignore[index]
-    assert numbers == [*range(1, 27), 28]
+    assert numbers == [*range(1, 27), 28, 29]
     assert all("::test_" in row[2] for row in rows[:-1])
 
 
@@ -131,19 +138,42 @@ def test_the_worked_example_prints_what_the_page_says(tmp_path: Path) -> None:
 
 def test_the_worked_example_is_a_journal_that_folds() -> None:
     (lines,) = fenced("docs/journal.md", "jsonl")
-    data, world = lines.encode("ascii"), World()
-    end = scan(lambda at, size: data[at : at + size], len(data), Position(), into_fold(world))
+    data, loops = lines.encode("ascii"), Loops()
+    end = scan(lambda at, size: data[at : at + size], len(data), Position(), into_fold(loops))
     assert (end.line, end.torn) == (6, 0)
-    assert [loop.status for loop in world.loops.values()] == ["completed"]
+    assert [loop.status for loop in loops.by_id.values()] == ["completed"]
+
+
+def test_api_example_prints_what_the_page_says(tmp_path: Path) -> None:
+    (code,), (expected,) = fenced("docs/api.md", "python"), fenced("docs/api.md", "text")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr == b""
+    assert done.stdout.decode() == expected
+
+
+def test_generated_parts_are_up_to_date() -> None:
+    for path, text in generated().items():
+        assert path.read_text("utf-8") == text, path
+
+
+def test_member_notes_are_about_declared_members() -> None:
+    for kind, notes in MEMBER_NOTES.items():
+        assert notes.keys() <= EVENTS[kind].fields.keys(), kind
 
 
 def test_the_table_of_events_is_that_of_the_code() -> None:
     rows = rows_under("docs/journal.md", "type | field | required | value")
     told = [(plain(kind), plain(field), needed) for kind, field, needed, _ in rows]
     real = [
-        (kind, field, "yes" if field in required else "no")
-        for kind, (required, fields) in payloads.PAYLOADS.items()
-        for field in fields
+        (kind, field, "yes" if field in declared.required else "no")
+        for kind, declared in EVENTS.items()
+        for field in declared.fields
     ]
     assert len(set(told)) == len(told)
     assert set(told) == set(real)
@@ -151,56 +181,44 @@ def test_the_table_of_events_is_that_of_the_code() -> None:
 
 def test_the_words_a_field_may_hold_are_all_named() -> None:
     rows = rows_under("docs/journal.md", "type | field | required | value")
-    values = {(plain(kind), plain(field)): value for kind, field, _, value in rows}
-    closed = {
-        ("start", "kind"): payloads.KINDS,
-        ("start", "mode"): payloads.MODES,
-        ("mode", "mode"): payloads.MODES,
-        ("failure", "class"): payloads.CLASSES,
-        ("task", "status"): payloads.TASK_STATUSES,
-        ("task", "phase"): payloads.TDD_PHASES,
-        ("stage", "stage"): payloads.STAGES,
-        ("score", "shape"): payloads.SHAPES,
-    }
-    for field, words in closed.items():
-        assert set(re.findall(r"`([\w-]+)`", values[field])) - {"running"} == set(words) - {
-            "running"
-        }, field
-    for (kind, field), value in values.items():
-        rule: Any = payloads.PAYLOADS[kind][1][field]
-        if isinstance(rule, type):
-            assert value.startswith({str: "text", bool: "flag"}[rule]), (kind, field)
+    for kind, name, _, value in rows:
+        field = EVENTS[plain(kind)].fields[plain(name)]
+        if isinstance(field, type):
+            assert value.startswith({str: "text", bool: "flag"}[field]), (kind, name)
+        elif plain(name) not in ("code", "action"):
+            named = set(re.findall(r"`([\w-]+)`", value)) - {"running"}
+            assert not field.words or named == set(field.words) - {"running"}, (kind, name)
 
 
 def test_the_table_of_objects_is_that_of_the_code() -> None:
     rows = rows_under("docs/journal.md", "object | field | required | value")
     told = {(kind, plain(field), needed) for kind, field, needed, _ in rows}
-    known = {
-        "limits": (payloads._LIMITS, ()),
-        "criterion": (payloads._CRITERION, ("name",)),
-        "task": (payloads._TASK, ("id",)),
-        "evidence": (payloads._EVIDENCE, ("command", "exit_code")),
-    }
+    known = {"limits": LIMITS, "criterion": CRITERIA, "task": TASKS, "evidence": EVIDENCE}
     assert told == {
-        (kind, field, "yes" if field in required else "no")
-        for kind, (fields, required) in known.items()
-        for field in fields
+        (kind, name, "yes" if name in field.required else "no")
+        for kind, field in known.items()
+        for name in field.members or ()
     }
     for kind, field, _, value in rows:
-        if kind == "limits" and plain(field) in DEFAULT_LIMITS:
-            assert f"default {DEFAULT_LIMITS[plain(field)]};" in value
+        if kind == "limits" and getattr(Limits(), plain(field)) is not None:
+            assert f"default {getattr(Limits(), plain(field))}" in value
 
 
 def test_the_table_of_transitions_is_that_of_the_code() -> None:
     sets = {"active": ACTIVE, "live": LIVE}
     told = []
-    for trigger, sources, dest, condition in rows_under(
-        "docs/journal.md", "trigger | from | to | condition"
+    for trigger, sources, dest, condition, _, _ in rows_under(
+        "docs/journal.md", "trigger | from | to | condition | command | rules"
     ):
         listed = [s for word in sources.split(", ") for s in sets.get(word, (word,))]
         told.append((plain(trigger), tuple(listed), dest, plain(condition)))
-    assert told == list(ROWS)
-    for _, _, _, condition in ROWS:
+    rows = [
+        (name, arrow.sources, arrow.dest, arrow.when.__name__ if arrow.when else "")
+        for name, trigger in TRIGGERS.items()
+        for arrow in trigger.arrows
+    ]
+    assert sorted(told) == sorted(rows)
+    for *_, condition in rows:
         assert not condition or f"`{condition}`:" in text_of("docs/journal.md")
 
 
@@ -219,7 +237,7 @@ def test_every_status_pause_code_and_exit_code_is_explained() -> None:
     told = [
         plain(row[0]) for row in rows_under("docs/journal.md", "code | the loop paused because")
     ]
-    assert sorted(told) == sorted(payloads.PAUSE_CODES)
+    assert sorted(told) == sorted(PAUSE_CODES)
     classes = [c for c in vars(errors).values() if isinstance(c, type)]
     codes = {0, 130, *(c.exit_code for c in classes if issubclass(c, errors.GsdError))}
     told = [plain(row[0]) for row in rows_under("docs/journal.md", "code | meaning")]
@@ -231,6 +249,22 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert f"{MAX_LINE:,} bytes" in told["a line, newline included"]
     depth = "depth: objects and lists inside each other, the line itself included"
     assert told[depth] == str(MAX_DEPTH)
+
+
+def test_limits_of_a_loop_are_those_of_the_code() -> None:
+    told = dict(rows_under("docs/journal.md", "what a loop may hold | at most"))
+    assert told == {
+        "tasks": f"{capacity.MOST_TASKS:,}",
+        "dependencies of one task": f"{capacity.MOST_DEPENDENCIES:,}",
+        "dependencies of all its tasks": f"{capacity.MOST_DEPENDENCIES_IN_ALL:,}",
+        "criteria": f"{capacity.MOST_CRITERIA:,}",
+        "must-nots": f"{capacity.MOST_MUST_NOTS:,}",
+        "gaps, open or closed": f"{capacity.MOST_GAPS:,}",
+        "notes that are not delivered yet": f"{capacity.MOST_NOTES:,}",
+        "reviews": f"{capacity.MOST_REVIEWS:,}",
+        "checkpoints": f"{capacity.MOST_CHECKPOINTS:,}",
+        "live loops in one journal": f"{capacity.MOST_LIVE_LOOPS:,}",
+    }
 
 
 def test_the_published_patterns_are_those_that_decide() -> None:
@@ -256,14 +290,14 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
     ]
 
 
-def test_every_module_stands_on_the_map() -> None:
-    rows = rows_under("CONTRIBUTING.md", "file | what it is")
-    told = {plain(row[0]) for row in rows}
-    for path in told:
-        assert (ROOT / path).exists(), path
-    real = {str(path.relative_to(ROOT)) for path in (ROOT / "gsd_fsm").rglob("*.py")}
-    assert {path for path in told if path.startswith("gsd_fsm/")} == real
-    assert all(row[1] for row in rows)
+def test_architecture_page_names_every_package_and_core_module() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    package = ROOT / "gsd_fsm"
+    folders = {path.parent for path in package.rglob("*.py") if path.parent != package}
+    for folder in folders:
+        assert f"{folder.name}/" in page, folder
+    for path in (package / "core").rglob("[!_]*.py"):
+        assert path.parent.name == "events" or path.stem in page, path
 
 
 def test_every_rule_of_planned_loops_names_its_source_and_a_test() -> None:

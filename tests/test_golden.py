@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.core.codec import parse_json
-from gsd_fsm.core.fold import World
+from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.loop.fold import Loops
 from tests.cli.conftest import Here, here
 from tests.golden import DIRECTORY, NAMES, RECORD, journal_bytes, stories, write_lines
 
@@ -25,10 +25,10 @@ def _record() -> None:
 def test_a_golden_journal_replays_to_the_recorded_bytes(name: str, here: Here) -> None:
     here.gsd.mkdir()
     here.journal.write_bytes(journal_bytes(name))
-    world = World()
+    loops = Loops()
     for line in journal_bytes(name).splitlines():
-        world.apply(parse_json(line.decode("ascii")))
-    told = "".join(here.ok("replay", "--json", "--loop", loop).out for loop in world.loops)
+        loops.apply(parse_json(line.decode("ascii")))
+    told = "".join(here.ok("replay", "--json", "--loop", loop).out for loop in loops.by_id)
     expected = DIRECTORY / f"{name}.replay.json"
     if RECORD:
         expected.write_text(told, "utf-8")

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.table import ACTIVE
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.state import ACTIVE
 from gsd_fsm.replay import Replay
 from tests.faults.rig import torture
 from tests.hook_rig import HookProject, blocks, is_of_a_client, run_hook, said
@@ -79,16 +79,14 @@ def _statuses(life: Life, compare: bool) -> list[str]:
     """The status of the loop after each event, by the fold, compared with the machine."""
     found: list[str] = []
 
-    def see(_event: Any, world: World) -> None:
-        found.append(world.loops["lp-1"].status if world.loops else "idle")
+    def see(_event: Any, loops: Loops) -> None:
+        found.append(loops.by_id["lp-1"].status if loops.by_id else "idle")
 
     replay = Replay(Journal(str(life.stage.gsd)))
     replay.run(see)
-    if compare:
-        replay.compare(always=True)
-    loop = replay.world.loops["lp-1"]
+    loop = replay.loops.by_id["lp-1"]
     for task in loop.tasks.values():
-        assert task["retries"] <= loop.limits["max_retries"]
+        assert task.retries <= loop.limits.max_retries
     return [*found[1:], str(loop.status)]
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from tests.cli.conftest import AGENT, Here, here, repository
 from tests.cli.test_planned import PLAN, YOLO, done, ready, say, write_plan
 from tests.git_rig import git
 from tests.hook.rig import Agent
+from tests.support.events import append, draft
 
 __all__ = ["here", "repository"]
 
@@ -254,7 +254,7 @@ def test_a_plan_of_which_a_part_was_never_recorded_cannot_complete(here: Here) -
     write_plan(here)
     here.ok(*YOLO)
     more = draft("plan", here.status()["loop"], "cli", {"count": 5})  # and then it was killed
-    Journal(str(here.gsd)).transact(lambda _world, _now: [more])
+    append(Journal(str(here.gsd)), more)
     done(here, "T01", "T02", "T03", "T04")
     assert "only 4 of the 5 tasks of the plan are recorded" in here.refused(4, "complete").err
 
@@ -264,13 +264,16 @@ def test_a_tag_or_a_commit_that_git_refuses_is_told_and_costs_no_record(reposito
     settle(repository, "commit = true\n")
     git(repository.root, "tag", TAGS.rstrip("/"))  # where this is a tag, no tag can lie below it
     begun = repository.ok(*YOLO)
-    assert f"no checkpoint {TAGS}pre was set: git refused" in begun.err
+    assert f"checkpoint {TAGS}pre was not set: git refused" in begun.err
     done(repository, "T01", "T02", "T03", "T04")
     hook = repository.root / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
-    assert "the documents of the phase are not committed" in repository.ok("complete").err
+    unfinished = repository.run("complete")
+    assert unfinished.code == 6
+    assert f"tag {TAGS}post: git refused" in unfinished.err
+    assert "documents of the phase (summary.md, their commit): git refused" in unfinished.err
     assert repository.status()["status"] == "completed"
 
 

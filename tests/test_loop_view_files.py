@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.loop_views import LOOP_FILES, state, workflow_state
-from gsd_fsm.core.progress_md import progress
-from gsd_fsm.core.views import project
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.text.progress import progress
+from gsd_fsm.core.views.loop_json import LOOP_FILES, state, workflow_state
+from gsd_fsm.core.views.write import project
 from gsd_fsm.tree import content_tree
 from tests import git_rig
 from tests.cli.conftest import A, B, Here, here
 from tests.conftest import NOW, new_journal, start_draft
 from tests.git_rig import git
 from tests.hook_rig import HOOK, HookProject, run_hook
+from tests.support.events import append, draft
 from tests.test_determinism import interpreters
 
 __all__ = ["here"]
@@ -42,7 +42,7 @@ class Shown:
 
     def tell(self, *drafts: dict[str, Any]) -> None:
         journal = Journal(str(self.root / ".gsd"), now=self.clock.__next__)
-        journal.transact(lambda _world, _now: drafts)
+        append(journal, *drafts)
 
     def start(self, loop: str = "lp-1", *, owner: str = "s", **data: Any) -> None:
         data = {"goal": f"Goal of {loop}", "views": VIEWS, **data}
@@ -59,7 +59,7 @@ class Shown:
 
     def assert_shows(self, loop_id: str) -> None:
         """Every file is that of this loop, to the byte."""
-        loop = Journal(str(self.root / ".gsd")).read().loops[loop_id]
+        loop = Journal(str(self.root / ".gsd")).read().by_id[loop_id]
         assert json.loads((self.place / "state.json").read_text("utf-8")) == state(loop)
         workflow = json.loads((self.place / "workflow-state.json").read_text("utf-8"))
         assert workflow == workflow_state(loop)
@@ -155,7 +155,7 @@ def test_what_is_kept_is_never_overwritten(shown: Shown, make: Any) -> None:
 
 def test_a_file_that_says_the_same_already_needs_no_copy(shown: Shown) -> None:
     shown.start(views=[])
-    loop = Journal(str(shown.root / ".gsd")).read().loops["lp-1"]
+    loop = Journal(str(shown.root / ".gsd")).read().by_id["lp-1"]
     put(shown, (json.dumps(state(loop), indent=2) + "\n").encode())
     shown.start("lp-2", views=["state"], goal=loop.goal)
     assert shown.names() == ["state.json"]
@@ -243,10 +243,10 @@ def test_the_commands_follow_the_settings(here: Here) -> None:
     assert json.loads(kept.read_text())["spec"] == "Be done"
 
 
-def test_the_hook_keeps_them_current_and_pays_for_it_only_where_they_are(tmp_path: Path) -> None:
+def test_hook_updates_loop_views_and_loads_the_rare_part_only_for_them(tmp_path: Path) -> None:
     hook = Path(shutil.copy(HOOK, tmp_path))
     kept = tmp_path / "__pycache__"
-    for views, parts in (([], {"entry", "rest"}), (VIEWS, {"entry", "rest", "view"})):
+    for views, parts in (([], {"engine"}), (VIEWS, {"engine", "rare"})):
         project = HookProject(tmp_path / f"project{len(views)}", views=views)
         run_hook(project.signal(), hook=hook)
         assert {path.name.split("_")[3] for path in kept.iterdir()} == parts
@@ -271,7 +271,7 @@ def test_the_hook_keeps_them_current_under_every_python_that_is_here(
     for _ in range(2):  # the first one may have to compile it
         signal = project.signal().encode()
         done = subprocess.run(command, input=signal, capture_output=True, check=True)
-    loop = Journal(str(project.gsd)).read().loops["lp-1"]
+    loop = Journal(str(project.gsd)).read().by_id["lp-1"]
     assert loop.iteration == 2
     kept = project.root / ".loop"
     assert json.loads((kept / "state.json").read_bytes()) == state(loop)

@@ -13,21 +13,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.loop import loop_to_dict
-from gsd_fsm.core.table import STATUSES, triggers
-from gsd_fsm.machine import MachineWorld, build_machine
+from gsd_fsm.core.journal.snapshot import pack
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.state import STATUSES
+from gsd_fsm.core.loop.table import TRIGGERS
+from gsd_fsm.machine import MachineLoops, build_machine
 from tests.chaos import STEPS, random_event
 from tests.story import NOW, error_of, frozen
 
 MACHINE = build_machine()
 
 
-class SharedMachineWorld(MachineWorld):
+class SharedMachineLoops(MachineLoops):
     """Building a machine costs more than a story: many worlds share one."""
 
     def __init__(self) -> None:
-        World.__init__(self)
+        Loops.__init__(self)
         self.machine = MACHINE
         self._models: dict[str, Any] = {}
 
@@ -35,7 +36,7 @@ class SharedMachineWorld(MachineWorld):
 def tell_both(r: Random, length: int, seen: Counter[str] | None = None) -> int:
     """One random story through both; how many of its events were taken."""
     MACHINE.models.clear()
-    fold, machine = World(), SharedMachineWorld()
+    fold, machine = Loops(), SharedMachineLoops()
     now, taken = NOW, 0
     before = frozen(fold)
     for _ in range(length):
@@ -50,13 +51,13 @@ def tell_both(r: Random, length: int, seen: Counter[str] | None = None) -> int:
         else:
             taken += 1
             for name, model in machine._models.items():
-                if name in fold.loops:
-                    assert model.state == fold.loops[name].status
+                if name in fold.by_id:
+                    assert model.state == fold.by_id[name].status
         if seen is not None:
             seen[(ours.partition(":")[0] or "taken")] += 1
-            if not ours and event["loop"] in fold.loops:
+            if not ours and event["loop"] in fold.by_id:
                 seen["type " + event["type"]] += 1
-                seen["status " + fold.loops[event["loop"]].status] += 1
+                seen["status " + fold.by_id[event["loop"]].status] += 1
         before = after
     return taken
 
@@ -73,7 +74,7 @@ def test_fold_and_machine_agree_on_seeded_stories_that_reach_everything() -> Non
         tell_both(Random(seed), 30, seen)
     for status in STATUSES:
         assert seen["status " + status] or status == "idle", status
-    for trigger in triggers():
+    for trigger in TRIGGERS:
         assert seen["type " + trigger.split(".")[0]], trigger
     assert seen["Refused"] > 100
     assert seen["ValueError"] > 100
@@ -82,13 +83,13 @@ def test_fold_and_machine_agree_on_seeded_stories_that_reach_everything() -> Non
 
 def test_a_fresh_machine_says_the_same_as_a_shared_one() -> None:
     r = Random(7)
-    fold, machine = World(), MachineWorld()
+    fold, machine = Loops(), MachineLoops()
     for step in range(300):
         event = random_event(r, fold, NOW + 1000 * step)
         assert error_of(fold.apply, event) == error_of(machine.apply, event)
     assert frozen(fold) == frozen(machine)
-    for name, loop in fold.loops.items():
-        assert loop_to_dict(loop) == loop_to_dict(machine.loops[name])
+    for name, loop in fold.by_id.items():
+        assert pack(loop) == pack(machine.by_id[name])
 
 
 def _campaign(task: tuple[int, int]) -> tuple[int, int]:

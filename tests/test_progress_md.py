@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.progress_md import progress, report, status_block
+from gsd_fsm.core.text.progress import progress, report, status_block
 from tests.story import Story
 
 TASKS = [
@@ -39,7 +39,7 @@ PROGRESS = """\
 
 ## 📊 Metrics
 - Tasks: 2/6 complete
-- Stuck count: 0
+- Stuck count: 2
 - Counsel consulted: No
 - Criteria: 1/2 met
 - Reviews: wave 1: score 8, 2 issues, 0 blockers
@@ -131,7 +131,7 @@ def test_trouble_is_told_where_it_is(auth: Story) -> None:
     assert "- [ ] T-004: Implement validateToken (needs a decision)\n" in text
     assert "- [x] T-006: Add tests (skipped)\n" in text
     assert "- Tasks: 3/6 complete (1 of them skipped)\n" in text
-    assert "- Stuck count: 2\n- Counsel consulted: Yes (1 time)\n" in text
+    assert "- Stuck count: 0\n- Counsel consulted: Yes (1 time)\n" in text
 
 
 def test_how_it_stands(auth: Story) -> None:

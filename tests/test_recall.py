@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm import past
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.recall import Lesson, lessons, telling, words_in
 from tests.conftest import start_draft
+from tests.support.events import append, draft
 
 TRACE = """\
 Traceback (most recent call last):
@@ -30,11 +30,11 @@ class Told:
         self.path = Path(journal.journal_path())
 
     def __call__(self, loop: str, type_: str, /, **data: Any) -> None:
-        self.journal.transact(lambda _world, _now: [draft(type_, loop, "human", data)])
+        append(self.journal, draft(type_, loop, "human", data))
 
     def start(self, loop: str, goal: str, kind: str = "goal", **data: Any) -> None:
         start = start_draft(loop, kind, goal=goal, **data)
-        self.journal.transact(lambda _world, _now: [{**start, "session": loop}])
+        append(self.journal, {**start, "session": loop})
 
     def fail(self, loop: str, task: str | None, error: str, **data: Any) -> None:
         about = {} if task is None else {"task": task}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import Here, git
+from tests.support.prefixes import require_legal_prefixes
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -75,6 +76,15 @@ def test_the_story_ends_as_recorded(
         path.write_text(story + RULER + found, encoding="utf-8")
         return
     assert found == expected
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_every_prefix_of_a_story_is_a_legal_history(
+    path: Path, project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = Here(project.root, monkeypatch)
+    play(here, path.read_text(encoding="utf-8").partition(RULER)[0])
+    require_legal_prefixes(tmp_path / "part" / ".gsd", here.journal.read_bytes())
 
 
 def test_there_are_stories() -> None:

@@ -9,11 +9,13 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.loop import Loop
-from gsd_fsm.core.payloads import KINDS, is_id
-from gsd_fsm.core.state_md import SECTION, loop_section, with_loop
-from gsd_fsm.core.table import LIVE, STATUSES
+from gsd_fsm.core.loop.events.lifecycle import KINDS
+from gsd_fsm.core.loop.records import Gap, Limits, Task
+from gsd_fsm.core.loop.schema import is_id
+from gsd_fsm.core.loop.state import LIVE, STATUSES, Loop
+from gsd_fsm.core.views.state_md import SECTION, loop_section, with_loop
 from tests.story import Story
+from tests.support.records import build
 
 LOADERS = (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 RESET = """\
@@ -57,16 +59,17 @@ moves = st.tuples(
 @st.composite
 def loops(draw: st.DrawFn) -> Loop:
     some = lambda values: draw(st.one_of(st.none(), values))  # noqa: E731
-    return Loop(
+    return build(
+        Loop,
         id="lp-1",
         status=draw(st.sampled_from(LIVE)),
         kind=draw(st.sampled_from(KINDS)),
         phase=some(st.one_of(counts, texts)),
-        limits={"max_iterations": draw(counts)},
+        limits=Limits(max_iterations=draw(counts)),
         iteration=draw(counts),
-        tasks={name: {"retries": draw(counts)} for name in draw(st.lists(ids, max_size=5))},
+        tasks={name: build(Task, retries=draw(counts)) for name in draw(st.lists(ids, max_size=5))},
         gaps={
-            name: {"status": draw(st.sampled_from(["open", "closed"]))}
+            name: build(Gap, is_open=draw(st.booleans()))
             for name in draw(st.lists(ids, max_size=3))
         },
         started=draw(times),
@@ -93,11 +96,11 @@ def told(loop: Loop) -> dict[str, Any]:
         "type": loop.kind,
         "phase": cut["phase"],
         "iteration": loop.round if loop.kind == "verify" else loop.iteration,
-        "max_iterations": loop.limits.get("max_rounds", 20)
+        "max_iterations": loop.limits.max_rounds
         if loop.kind == "verify"
-        else loop.limits["max_iterations"],
-        "task_retries": {name: task["retries"] for name, task in loop.tasks.items()},
-        "gaps_remaining": sum(gap["status"] == "open" for gap in loop.gaps.values()),
+        else loop.limits.max_iterations,
+        "task_retries": {name: task.retries for name, task in loop.tasks.items()},
+        "gaps_remaining": sum(gap.status == "open" for gap in loop.gaps.values()),
         "started": loop.started,
         "last_iteration": loop.last_iteration,
         "paused": loop.status == "paused",

@@ -22,11 +22,11 @@ from hypothesis.stateful import (
 
 from gsd_fsm.core.codec import encode_event
 from gsd_fsm.core.errors import Corrupt, Refused
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal, create_journal
-from gsd_fsm.core.places import make_gsd
-from gsd_fsm.core.repair import cut_damage
+from gsd_fsm.core.journal.journal import Journal, create_journal
+from gsd_fsm.core.journal.repair import cut_damage
+from gsd_fsm.core.project import make_gsd
 from tests.story import NOW
+from tests.support.events import append, draft
 
 TASKS = ("T1", "T2")
 ACTIVE = ("running", "retrying", "fixing")
@@ -77,7 +77,7 @@ class Files(RuleBasedStateMachine):
     def tell(self, kind: str, data: dict[str, Any]) -> None:
         name = f"lp-{self.model['loops']}"
         self.mend()
-        self.journal.transact(lambda world, now: [draft(kind, name, "human", data)])
+        append(self.journal, draft(kind, name, "human", data))
 
     def keep(self) -> None:
         self.past.append(copy.deepcopy(self.model))
@@ -201,7 +201,7 @@ class Files(RuleBasedStateMachine):
     def die_in_the_middle_of_an_append(self, share: float) -> None:
         event = {"v": 1, "seq": len(self.past) + 1, "ts": "2026-11-15T23:00:00.000Z",
                  **draft("note", "lp-1", "human", {"text": "never acknowledged"})}  # fmt: skip
-        line, _ = encode_event(event, self.journal.read().journal and self.journal.at.sum)
+        line, _ = encode_event(event, self.journal.read().journal_id and self.journal.at.sum)
         part = line[: 1 + int(share * (len(line) - 2))]
         with (self.gsd / "journal.jsonl").open("ab") as file:
             file.write(part)
@@ -234,17 +234,17 @@ class Files(RuleBasedStateMachine):
     @invariant()
     def the_file_and_the_model_agree(self) -> None:
         reader = Journal(str(self.gsd))
-        world = reader.read()
-        assert world.seq == len(self.past)
+        loops = reader.read()
+        assert loops.seq == len(self.past)
         assert (reader.at.torn > 0) == self.torn
-        assert world.repairs == self.model["repairs"]
+        assert loops.repairs == self.model["repairs"]
         if self.loop is None:
-            assert world.loops == {}
+            assert loops.by_id == {}
             return
-        loop = world.loops[f"lp-{self.model['loops']}"]
+        loop = loops.by_id[f"lp-{self.model['loops']}"]
         assert (loop.status, loop.iteration) == (self.loop["status"], self.loop["iteration"])
-        assert {name: task["retries"] for name, task in loop.tasks.items()} == self.loop["retries"]
-        assert {g: gap["status"] == "open" for g, gap in loop.gaps.items()} == self.loop["gaps"]
+        assert {name: task.retries for name, task in loop.tasks.items()} == self.loop["retries"]
+        assert {g: gap.status == "open" for g, gap in loop.gaps.items()} == self.loop["gaps"]
 
 
 def explore(examples: int, steps: int) -> None:

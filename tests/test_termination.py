@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.guards import guard
-from gsd_fsm.core.table import ACTIVE, LIVE
+from gsd_fsm.core.loop.limits import reached_limit
+from gsd_fsm.core.loop.state import ACTIVE, LIVE
 from tests.story import Story
 
 
@@ -52,7 +52,7 @@ def seesaw(r: Random, story: Story) -> None:
     """Makes what looks like progress and takes it back."""
     gap = f"G{r.randrange(3)}"
     action = (
-        "closed" if gap in story.loop.gaps and story.loop.gaps[gap]["status"] == "open" else "found"
+        "closed" if gap in story.loop.gaps and story.loop.gaps[gap].status == "open" else "found"
     )
     if action == "found" and gap in story.loop.gaps:
         action = "reopened"
@@ -92,7 +92,7 @@ def live_out(seed: int) -> tuple[Story, int]:
         r.choice(agents)(r, story)
         if story.status not in ACTIVE:
             break
-        spent = guard(story.loop, story.now, r.random() < 0.3)
+        spent = reached_limit(story.loop, story.now, r.random() < 0.3)
         if spent is not None:
             story("pause", code=spent.code, reason=spent.reason, _by="hook")
             break
@@ -105,12 +105,12 @@ def live_out(seed: int) -> tuple[Story, int]:
 def check_life(seed: int) -> None:
     story, blocks = live_out(seed)
     loop = story.loop
-    assert loop.iteration == blocks + 1 <= loop.limits["max_iterations"]
+    assert loop.iteration == blocks + 1 <= loop.limits.max_iterations
     assert sum(event["type"] == "iteration" for event in story.events) == blocks + 1
     assert loop.status in LIVE
     assert loop.pause_code in ENDINGS
     for task in loop.tasks.values():
-        assert task["retries"] <= loop.limits["max_retries"]
+        assert task.retries <= loop.limits.max_retries
 
 
 @pytest.mark.parametrize("part", range(5))

@@ -10,7 +10,7 @@ from freezegun import freeze_time
 
 from gsd_fsm.cli import run
 from gsd_fsm.core.clock import now_ms, to_iso
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ class Clock:
 
     @property
     def loop(self) -> Any:
-        (loop,) = Journal(str(self.root / ".gsd")).read().loops.values()
+        (loop,) = Journal(str(self.root / ".gsd")).read().by_id.values()
         return loop
 
 

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.state_md import SECTION
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.views.state_md import SECTION
 from tests.cli.conftest import A, B, Here, here
 from tests.hook_rig import HOOK, HookProject, run_hook
+from tests.support.events import append
 from tests.test_determinism import interpreters
 
 __all__ = ["here"]
@@ -118,7 +119,7 @@ def test_an_empty_file_is_enough(here: Here) -> None:
 def test_a_transaction_without_events_brings_it_up_to_date_as_well(here: Here) -> None:
     here.start("goal", "Be done")
     put(here.gsd)
-    Journal(str(here.gsd)).transact(lambda _world, _now: [])
+    append(Journal(str(here.gsd)))
     assert section(here.gsd)["active"] is True
 
 
@@ -213,7 +214,7 @@ def test_the_hook_keeps_it_current(tmp_path: Path) -> None:
     assert section(project.gsd) == RESET
 
 
-def test_the_hook_loads_what_it_needs_for_it_only_when_it_is_there(tmp_path: Path) -> None:
+def test_hook_loads_the_rare_part_only_if_state_md_exists(tmp_path: Path) -> None:
     project = HookProject(tmp_path / "project")
     hook = Path(shutil.copy(HOOK, tmp_path))
 
@@ -222,9 +223,9 @@ def test_the_hook_loads_what_it_needs_for_it_only_when_it_is_there(tmp_path: Pat
         kept = (tmp_path / "__pycache__").iterdir()
         return sorted(path.name.split("_")[3] for path in kept)
 
-    assert parts() == ["entry", "rest"]
+    assert parts() == ["engine"]
     put(project.gsd)
-    assert parts() == ["entry", "rest", "view"]
+    assert parts() == ["engine", "rare"]
 
 
 @pytest.mark.parametrize("python", interpreters())

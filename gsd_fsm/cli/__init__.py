@@ -12,7 +12,8 @@ import click
 from gsd_fsm import __version__
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.interruption import Interrupted
 
 # command -> module, in the order in which `--help` lists them
 COMMANDS = {
@@ -40,10 +41,10 @@ COMMANDS = {
     "score": "score",
     "stage": "stage",
     "review": "review",
-    "spend": "facts",
-    "note": "facts",
+    "spend": "notes",
+    "note": "notes",
     "recall": "recall",
-    "mode": "facts",
+    "mode": "answer",
     "wait": "flow",
     "answer": "answer",
     "pause": "flow",
@@ -56,10 +57,14 @@ COMMANDS = {
     "hook": "hook",
     "simulate": "simulate",
     "graph": "machine",
+    "schema": "schema",
     "config": "settings",
     "ps": "places",
     "trust": "places",
 }
+
+SIGNALLED = 128  # the exit code for a signal is this and its number
+INTERRUPTED = "interrupted; what was acknowledged is kept"
 
 
 class Verbs(click.Group):
@@ -118,6 +123,13 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and leave with its exit code."""
     code = run(sys.argv[1:] if arguments is None else arguments)
+    if code < SIGNALLED:  # else a reader that has stalled could hold up the exit
+        code = _flushed(code)
+    # Everything is written: tearing the interpreter down would cost as much as a tenth of the call.
+    os._exit(code)
+
+
+def _flushed(code: int) -> int:
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
@@ -125,9 +137,8 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         pass  # nobody reads any more
     except OSError:
-        code = code or CannotWrite.exit_code
-    # Everything is written: tearing the interpreter down would cost as much as a tenth of the call.
-    os._exit(code)
+        return code or CannotWrite.exit_code
+    return code
 
 
 def run(arguments: list[str]) -> int:
@@ -147,8 +158,10 @@ def run(arguments: list[str]) -> int:
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "gsd-fsm"
         return _tell(error.format_message(), f"{where} --help", 2, as_json)
+    except Interrupted as interrupted:
+        return _interrupted(interrupted.number, as_json)
     except (click.Abort, KeyboardInterrupt):
-        return _tell("interrupted; what was acknowledged is kept", "", 130, as_json)
+        return _tell(INTERRUPTED, "", 130, as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nobody reads: the flush at exit goes nowhere
         return 0
@@ -163,6 +176,17 @@ def run(arguments: list[str]) -> int:
         told = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
         return _tell(told, "please report it; the journal is safe", 1, as_json)
     return 0
+
+
+def _interrupted(number: int, as_json: bool) -> int:
+    """Return the exit code for a signal; print a message for Ctrl-C only, which has a reader."""
+    import signal
+
+    code = SIGNALLED + number
+    if number != signal.SIGINT:
+        return code
+    signal.signal(number, signal.SIG_DFL)  # a reader that has stalled could hold up the message
+    return _tell(INTERRUPTED, "", code, as_json)
 
 
 def _colour() -> bool | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from itertools import islice
 from typing import Any
 
@@ -12,20 +11,20 @@ from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.cli.flow import parse_time
 from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import Corrupt, GsdError, Newer, UsageError
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.errors import GsdError, Newer, UsageError
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.projections import status_view
 from gsd_fsm.render import status_word, timeline_line
-from gsd_fsm.replay import Replay
+from gsd_fsm.replay import Replay, last_seq
 from gsd_fsm.timeline import what_changed
 
 Event = dict[str, Any]
 
 
 class _Lines:
-    """Prints each event once the world after it is known."""
+    """Print each event once the loops after it are known."""
 
     def __init__(self, loop: str | None, as_json: bool) -> None:
         self.loop = loop
@@ -34,21 +33,21 @@ class _Lines:
         self._last_loop: str | None = None
         self._pending: tuple[Event, str | None] | None = None
 
-    def see(self, event: Event, world: World) -> None:
-        self.flush(world)
+    def see(self, event: Event, loops: Loops) -> None:
+        self.flush(loops)
         if self.loop is not None and event["loop"] != self.loop:
             return
-        before = world.loops.get(event["loop"]) if event["loop"] else None
+        before = loops.by_id.get(event["loop"]) if event["loop"] else None
         source = before.status if before else "idle" if event["type"] == "start" else None
         self._pending = (event, source)
 
-    def flush(self, world: World) -> None:
-        if self._pending is None or self._pending[0]["seq"] > world.seq:
+    def flush(self, loops: Loops) -> None:
+        if self._pending is None or self._pending[0]["seq"] > loops.seq:
             return  # nothing, or what the fold has refused
         event, source = self._pending
         self._pending = None
         self.shown += 1
-        after = world.loops.get(event["loop"]) if event["loop"] else None
+        after = loops.by_id.get(event["loop"]) if event["loop"] else None
         dest = after.status if after else None
         if self.as_json:
             names = ("seq", "ts", "type", "by")
@@ -66,52 +65,55 @@ class _Lines:
 @click.option("--at", "at", type=click.IntRange(1), metavar="SEQ", help="Stop after this event.")
 @click.option("--until", metavar="TIME", help="Stop before the first event after this time (UTC).")
 @click.option("--events", is_flag=True, help="One JSON line for each event.")
-@click.option("--strict", is_flag=True, help="Compare fold and machine beyond 100,000 events too.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="List events that the rules would refuse; step the machine beyond 100,000 events too.",
+)
 @verb
 def replay(call: Call, *, at: int | None, until: str | None, events: bool, strict: bool) -> None:
     """Replay the journal: verify every line, fold every event, show the timeline.
 
     Never writes. An illegal transition or damage is refused with its line (exit code 5).
     """
-    found = Replay(call.journal())
+    found = Replay(call.context.journal())
     limit = parse_time(until) if until else None
     quiet = call.json and not events
     lines = _Lines(call.loop_id, events or call.json)
     if at is not None:
         _require_event(found.journal, at)
     try:
-        found.run(None if quiet else lines.see, at, limit)
+        found.run(None if quiet else lines.see, at, limit, strict=strict)
     except GsdError as error:
-        lines.flush(found.journal.world)  # the good event before the damage
+        lines.flush(found.journal.loops)  # the good event before the damage
         if isinstance(error, Newer) and not lines.as_json:
             _show_raw(found.journal)
         raise
-    lines.flush(found.world)
-    if at is None and limit is None:
-        found.compare(always=strict)
+    lines.flush(found.loops)
+    if at is None and until is None:
+        call.report_unfinished(found.loops)
     if events:
         return
-    _close(call, found, lines.shown)
+    _close(call, found, lines.shown, strict)
 
 
 def _require_event(journal: Journal, seq: int) -> None:
-    with contextlib.suppress(Corrupt):  # what is good of it will be shown
-        last = Journal(journal.path).glance().seq
-        if seq > last:
-            raise UsageError(f"the journal ends at event {last}", "gsd-fsm replay")
+    last = last_seq(journal)
+    if 0 < last < seq:
+        raise UsageError(f"the journal ends at event {last}", "Run: gsd-fsm replay")
 
 
 def _show_raw(journal: Journal) -> None:
     """The lines that only a later version understands, as they are."""
     with open(journal.journal_path(), "rb") as file:
-        for line in islice(file, journal.world.seq, None):
+        for line in islice(file, journal.loops.seq, None):
             say(display(line.decode("ascii", "replace").rstrip("\n")))
 
 
-def _close(call: Call, found: Replay, shown: int) -> None:
-    world = found.world
+def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
+    loops = found.loops
     try:
-        loop = call.look_at(world) if world.loops else None
+        loop = call.context.loop_or_last(loops) if loops.by_id else None
     except UsageError:
         if call.json:
             raise
@@ -119,12 +121,16 @@ def _close(call: Call, found: Replay, shown: int) -> None:
     view = status_view(loop, found.head) if loop else None
     if call.json:
         status = loop.status if loop else None
-        facts = {"head": found.head, "events": world.seq, "status": status, "state": view}
+        facts = {"head": found.head, "events": loops.seq, "status": status, "state": view}
+        if strict:
+            facts["findings"] = [vars(finding) for finding in found.findings]
         say(dumps(facts))
         return
-    of = f"{shown} of " if shown < world.seq else ""
+    for finding in found.findings:
+        say(display(f"finding: line {finding.line}, {finding.type}: {finding.message}"))
+    of = f"{shown} of " if shown < loops.seq else ""
     say(
-        f"{of}{counted(world.seq, 'event')}, head {found.head}"
+        f"{of}{counted(loops.seq, 'event')}, head {found.head}"
         + (f", loop {loop.id} {status_word(loop.status)}" if loop else "")
     )
     if found.journal.at.torn:
@@ -132,5 +138,5 @@ def _close(call: Call, found: Replay, shown: int) -> None:
             f"{found.journal.at.torn} torn bytes at the end; the next append sets them aside",
             err=True,
         )
-    if world.backwards:
-        say(f"the clock went back {counted(world.backwards, 'time')}; order is by seq", err=True)
+    if loops.backwards:
+        say(f"the clock went back {counted(loops.backwards, 'time')}; order is by seq", err=True)

@@ -7,8 +7,8 @@ import difflib
 import click
 
 from gsd_fsm.cli.voice import counted
-from gsd_fsm.core.redact import redact
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.redact import redact
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.files import Change
 from gsd_fsm.json_text import root
 from gsd_fsm.registration import EVENTS, cap_in, ours

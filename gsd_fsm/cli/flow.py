@@ -1,38 +1,38 @@
-"""`wait`, `pause`, `cancel`: a loop stands still, or ends."""
+"""gsd-fsm wait, pause, cancel: stop a loop for a while, or for good."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
 
 import click
 
 from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.loop import open_gaps, open_work, unmet, work_of_its_own
+from gsd_fsm.engine import stops
 from gsd_fsm.texts import keep
 
 
 @click.command()
 @click.argument("question", required=False)
 @click.option(
-    "--until", metavar="TIME", help="Wait for the client's limit to end (UTC), not for a human."
+    "--until", metavar="TIME", help="Wait until this time (UTC), at which the client's limit ends."
 )
 @verb
 def wait(call: Call, *, question: str | None, until: str | None) -> None:
-    """Wait for a human's answer, or until a throttled client may go on."""
-    data: dict[str, Any] = {"for": "throttled" if until else "human"}
+    """Wait for the user's answer, or until a throttled client may continue."""
+    text = keep(question, 4_000) if question else ""
     if until:
-        data["until"] = parse_time(until)
-    elif not (question or "").strip():
-        raise UsageError("what must be answered?", "gsd-fsm wait QUESTION")
-    if question:
-        data["question"] = keep(question, 4_000)
-    call.append_one("wait", data, "Waiting.")
+        proof = stops.wait_until(call.context, parse_time(until), text or None)
+    elif text.strip():
+        proof = stops.ask(call.context, text)
+    else:
+        raise UsageError("no question given", "Run: gsd-fsm wait QUESTION")
+    call.print_receipt(proof, "Waiting.")
 
 
 def parse_time(text: str) -> str:
-    """A time as the journal writes it, from any ISO 8601 text; without a zone it is UTC."""
+    """Return a time as the journal writes it, from any ISO 8601 text; without a zone it is UTC."""
     from datetime import datetime, timezone
 
     try:
@@ -45,39 +45,30 @@ def parse_time(text: str) -> str:
             found = found.replace(tzinfo=timezone.utc)
         return to_iso(int(found.timestamp() * 1000))
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{text!r} is not a time", "2026-11-15T23:00:07Z") from error
+        raise UsageError(f"{text!r} is not a time", "Example: 2026-11-15T23:00:07Z") from error
 
 
 @click.command()
-@click.option("--reason", metavar="TEXT", help="Why.")
+@click.option("--reason", metavar="TEXT", help="Reason for the pause.")
 @verb
 def pause(call: Call, *, reason: str | None) -> None:
     """Pause a loop: the agent may stop, nothing is lost."""
-    reason = reason or f"paused by {'an agent' if call.caller.by == 'agent' else 'hand'}"
-    call.append_one("pause", {"code": "manual", "reason": keep(reason, 2_000)}, "Paused.")
+    call.print_receipt(
+        stops.pause(call.context, keep(reason, 2_000) if reason else None), "Paused."
+    )
 
 
 @click.command()
-@click.option("--reason", metavar="TEXT", help="Why.")
+@click.option("--reason", metavar="TEXT", help="Reason for the cancellation.")
 @verb
 def cancel(call: Call, *, reason: str | None) -> None:
-    """End a loop for good; what was done and what remains is reported."""
-    data = {"reason": keep(reason, 2_000)} if reason else {}
-    journal, loop = call.append(lambda loop, _world, _now: [call.event("cancel", loop, data)])
-    work = [name for name, task in loop.tasks.items() if work_of_its_own(task)]
-    left = {
-        "tasks": (work, open_work(loop)),
-        "gaps": (list(loop.gaps), open_gaps(loop)),
-        "criteria": (list(loop.criteria), unmet(loop)),
-    }
-    facts = {
-        what: {"done": [name for name in names if name not in open_], "remaining": open_}
-        for what, (names, open_) in left.items()
-    }
+    """End a loop for good; report what was done and what remains."""
+    ended = stops.cancel(call.context, keep(reason, 2_000) if reason else None)
     report = "".join(
-        f" {what.capitalize()} done: {', '.join(found['done']) or 'none'}; "
-        f"remaining: {', '.join(found['remaining']) or 'none'}."
-        for what, found in facts.items()
-        if found["done"] or found["remaining"]
+        f" {what.capitalize()} done: {', '.join(share.done) or 'none'}; "
+        f"remaining: {', '.join(share.remaining) or 'none'}."
+        for what, share in ended.shares.items()
+        if share.done or share.remaining
     )
-    call.acknowledge(journal, loop, f"Cancelled.{report}", **facts)
+    shares = {what: asdict(share) for what, share in ended.shares.items()}
+    call.print_receipt(ended.receipt, f"Cancelled.{report}", **shares)

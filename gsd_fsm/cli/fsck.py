@@ -7,15 +7,15 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.new_loop import new_id
 from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Corrupt, Newer, UsageError
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.places import register
-from gsd_fsm.core.repair import cut_damage
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.repair import cut_damage
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.trust import register
+from gsd_fsm.engine.new_loop import new_id
 from gsd_fsm.fsck import examine, sums_only
 
 
@@ -30,7 +30,7 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
 
     Without damage exit code 0, with damage 5. Nothing is ever deleted: a repair keeps the old file.
     """
-    journal = call.journal()
+    journal = call.context.journal()
     newer = None
     try:
         report = examine(journal)
@@ -42,7 +42,8 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
         _repair(journal, report, yes)
         report = examine(journal)
     elif repair and report["torn"]:
-        Journal(journal.path).transact(lambda _world, _now: [])
+        with Journal(journal.path).transaction(call.caller):
+            pass  # opening it repairs the tail
         report = examine(journal)
     say(dumps(report) if call.json else "\n".join(_words(report, journal)))
     if newer:
@@ -70,8 +71,8 @@ def _words(report: dict[str, Any], journal: Journal) -> list[str]:
         lines.append(
             "→ 'gsd-fsm fsck --repair' sets the file aside and goes on from the good events"
         )
-    elif journal.world.backwards:
-        lines.append(f"the clock went back {journal.world.backwards} times; order is by seq")
+    elif journal.loops.backwards:
+        lines.append(f"the clock went back {journal.loops.backwards} times; order is by seq")
     if report["ok"] and not report["torn"]:
         lines.append("no damage")
     return lines

@@ -17,7 +17,7 @@ def hook(call: Call, *, show_path: bool) -> None:
 
     Always exits with 0; what it could not do stands on stderr and in .gsd/hook.log.
     """
-    from gsd_fsm.core.entry import main
+    from gsd_fsm.core.hook.main import main
     from gsd_fsm.installer import packaged_hook
 
     if show_path:

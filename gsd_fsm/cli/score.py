@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import click
 
-from gsd_fsm.cli.call import Call, Event, verb
-from gsd_fsm.cli.planned import asks
-from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.loop import LEAST_SPEC, Loop
-from gsd_fsm.scores import DIMENSIONS, MOST_FAMILIARITY, MOST_POINTS, score_of
+from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.engine import goals
+from gsd_fsm.scores import DIMENSIONS, MOST_FAMILIARITY, MOST_POINTS
 
 _WORDS = {
     "tool": "It goes on alone; you see it when it is complete.",
@@ -47,25 +43,10 @@ def score(call: Call, *, familiarity: int, **points: int) -> None:
     constraints, success and done that is clear, and familiarity. Shape: tool from 40, tool-review
     from 30, colleague from 25, else blocked.
     """
-    found = score_of(points, familiarity)
-    data: dict[str, Any] = {
-        "spec": {**points, "familiarity": familiarity},
-        "spec_score": found.spec,
-        "fit_score": found.fit,
-        "shape": found.shape,
-    }
-
-    def build(loop: Loop, _world: World, _now: int) -> Iterator[Event]:
-        if loop.kind != "goal":
-            raise Refused(f"loop {loop.id} is a loop of kind {loop.kind}: only goals are scored")
-        yield call.event("score", loop, data)
-        if found.spec < LEAST_SPEC and loop.stage != "intent":
-            yield call.event("stage", loop, {"stage": "intent"}, by="cli")
-        yield from asks(call, loop)
-
-    journal, loop = call.append(build)
-    asked = f" {loop.question}" if loop.status == "waiting" else ""
-    words = asked or f" {_WORDS[found.shape]}"  # what is unclear does not go on in any shape
-    said = f"Spec {found.spec}/10, fit {found.fit}: {found.shape}.{words}"
+    scored = goals.score(call.context, points, familiarity)
+    found, loop = scored.score, scored.receipt.loop
+    # An unclear goal does not continue in any shape.
+    asked = loop.question if loop.status == "waiting" else _WORDS[found.shape]
+    words = f"Spec {found.spec}/10, fit {found.fit}: {found.shape}. {asked}"
     facts = {"spec_score": found.spec, "fit_score": found.fit, "shape": found.shape}
-    call.acknowledge(journal, loop, said, **facts, stage=loop.stage)
+    call.print_receipt(scored.receipt, words, **facts, stage=loop.stage)

@@ -1,57 +1,54 @@
-"""Where a running command can be watched, and what ends it before its time."""
+"""Show the output of running commands."""
 
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
-import click
-
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.interruption import Interruption, interruptible
 
 if TYPE_CHECKING:
     from gsd_fsm.cli.call import Call
 
 
 class Screen:
-    """Where a check can be watched. When nobody watches any more, the check goes on."""
+    """Show the output of checks. When its reader has left, the checks continue.
 
-    def __init__(self, stream: TextIO | None) -> None:
+    A signal also ends a write that waits for a reader.
+    """
+
+    def __init__(self, stream: TextIO | None, interruption: Interruption) -> None:
         self.stream = stream
+        self.interruption = interruption
 
-    def say(self, words: str) -> None:
-        self.show((display(words) + "\n").encode("utf-8", "replace"))
+    def say(self, text: str) -> None:
+        self.show((display(text) + "\n").encode("utf-8", "replace"))
 
     def show(self, chunk: bytes) -> None:
         if self.stream is None:
             return
         try:
-            self.stream.flush()
-            self.stream.buffer.write(chunk)
-            self.stream.buffer.flush()
+            self.interruption.run_blocking(partial(_write, self.stream, chunk))
         except OSError:
             self.stream = None
 
+    def poll(self) -> None:
+        """Raise Interrupted if a signal was received."""
+        self.interruption.poll()
 
-def screen_for(call: Call) -> Screen:
-    """The terminal; with --json standard output is kept for the one object."""
-    return Screen(sys.stderr if call.json else sys.stdout)
+
+def _write(stream: TextIO, chunk: bytes) -> None:
+    stream.flush()
+    stream.buffer.write(chunk)
+    stream.buffer.flush()
 
 
 @contextlib.contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """A signal that ends us ends the running command too, which has a session of its own."""
-
-    def leave(number: int, _frame: object) -> None:
-        raise click.exceptions.Exit(128 + number)
-
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, leave) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def screen_for(call: Call) -> Iterator[Screen]:
+    """Yield a screen on standard output, which --json keeps for its object; a signal ends the block."""
+    with interruptible() as interruption:
+        yield Screen(sys.stderr if call.json else sys.stdout, interruption)

@@ -10,8 +10,9 @@ import click
 from gsd_fsm import settings
 from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.core.errors import NotFound
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.places import find_gsd, is_registered, new_gsd
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.project import find_gsd, new_gsd
+from gsd_fsm.core.trust import is_registered
 
 WIDEST = 40
 
@@ -59,10 +60,10 @@ def _project(call: Call) -> tuple[str | None, bool]:
     except NotFound:
         return _new_project(call), True
     try:
-        world = Journal(gsd).glance()
+        loops = Journal(gsd).read_cached()
     except NotFound:
         return gsd, True
-    return gsd, not world.seq or is_registered(world.journal, gsd)
+    return gsd, not loops.seq or is_registered(loops.journal_id, gsd)
 
 
 def _new_project(call: Call) -> str | None:

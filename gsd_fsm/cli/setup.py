@@ -14,9 +14,9 @@ from gsd_fsm.cli.changes import shown, summary
 from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.places import find_gsd
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.project import find_gsd
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.files import Change, carry_out
 from gsd_fsm.interpreter import Interpreter, choose, fleeting
 from gsd_fsm.registration import DEFAULT_CAP, EVENTS, items_of, ours
@@ -204,7 +204,7 @@ def _unheld(start: str) -> list[str]:
     if plugin.enabled(documents) or any(map(ours, documents)):
         return []
     try:
-        live = Journal(find_gsd(start)).glance().live()
+        live = Journal(find_gsd(start)).read_cached().live()
     except GsdError:
         return []
     return [loop.id for loop in live if loop.status == "running"]

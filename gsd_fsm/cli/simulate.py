@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, require_trust, verb
+from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.cli.voice import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import GsdError, UsageError
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.engine.context import require_trust
 from gsd_fsm.render import status_word
 from gsd_fsm.texts import read_text
 
@@ -79,7 +80,7 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
 
 def _trusted(call: Call) -> Path:
     """The journal here, which is played on only if the user has accepted it."""
-    journal = call.journal()
+    journal = call.context.journal()
     require_trust(journal.read(), journal.path)
     return Path(journal.journal_path())
 

@@ -11,21 +11,20 @@ from typing import Any, cast
 
 import click
 
-from gsd_fsm.cli.call import Event
-from gsd_fsm.cli.spending import spends
 from gsd_fsm.cli.voice import counted
-from gsd_fsm.core.codec import dumps, parse_json
+from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.guards import Spent
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.loop import Loop, current_wave, open_gaps, open_tasks, unmet
-from gsd_fsm.core.meter import is_resting, is_younger, unpaid
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, current_wave, open_gaps, open_tasks, unmet
 from gsd_fsm.core.names import session_name
-from gsd_fsm.core.places import find_gsd, is_registered
-from gsd_fsm.core.sanitize import display
-from gsd_fsm.core.table import ACTIVE, LIVE
+from gsd_fsm.core.project import find_gsd
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.trust import is_registered
+from gsd_fsm.core.usage.transcript import is_resting, is_younger, unpaid
+from gsd_fsm.engine.spend import append_spending
 from gsd_fsm.render import COLOURS
 
 _MAX_INPUT = 1 << 20
@@ -87,13 +86,13 @@ def _loop_of(
     session = session_name(str(told.get("session_id") or ""))
     journals = list(_journals(told, project))
     for journal in journals:
-        for loop in journal.world.loops.values() if wanted else journal.world.live():
+        for loop in journal.loops.by_id.values() if wanted else journal.loops.live():
             own = bool(session) and loop.owner == session
             if loop.id == wanted if wanted else own:
                 return _recorded(journal, loop, told) if own else loop, session
     if wanted:
         return None, session
-    alone = [journal.world.live() for journal in journals]
+    alone = [journal.loops.live() for journal in journals]
     return next((live[0] for live in alone if len(live) == 1), None), session
 
 
@@ -109,7 +108,7 @@ def _journals(told: dict[str, Any], project: str | None) -> Iterator[Journal]:
             if gsd and gsd not in seen:
                 seen.add(gsd)
                 journal = Journal(gsd, _LOCK_SECONDS, small=_SMALL)
-                if is_registered(journal.glance().journal, gsd):
+                if is_registered(journal.read_cached().journal_id, gsd):
                     yield journal
 
 
@@ -123,34 +122,26 @@ def _cost(told: dict[str, Any]) -> float | None:
 
 def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
     """The loop after its session's cost was recorded, where that is worth an event."""
-    trusted, meter = journal.world.journal, str(loop.owner)
+    trusted, meter = journal.loops.journal_id, str(loop.owner)
     total, transcript = _cost(told), str(told.get("transcript_path"))
     if total is None or not _is_news(loop, meter, total):
         return loop
-    latest = [loop]
 
-    def event(kind: str, data: dict[str, Any]) -> Event:
-        return draft(kind, loop.id, "cli", data, session=meter, client="claude")
-
-    def pause(_loop: Loop, spent: Spent) -> Event:
-        return event("pause", {"code": spent.code, "reason": spent.reason})
-
-    def decide(world: World, now: int) -> Iterator[Event]:
-        current = world.loops.get(loop.id)
-        if current is not None and current.owner == meter and _is_news(current, meter, total):
-            latest[0] = current
-            data = {"meter": meter, "total_usd": total, "what": "status line"}
-            if meter not in current.meters and is_younger(transcript, current.owned):
-                data["usd"] = unpaid(current, meter, total)
-            yield from spends(current, now, event("spend", data), pause)
-
-    def allow(world: World) -> None:
-        if world.journal != trusted:
+    def require(loops: Loops) -> None:
+        if loops.journal_id != trusted:
             raise CannotWrite("the journal was replaced")
 
     with contextlib.suppress(GsdError):  # mostly the lock: it is recorded next time
-        journal.transact(decide, allow)
-    return latest[0]
+        with journal.transaction(Author("cli", meter, "claude"), require) as tx:
+            current = tx.loops.by_id.get(loop.id)
+            if current is None or current.owner != meter or not _is_news(current, meter, total):
+                return loop
+            data = {"meter": meter, "total_usd": total, "what": "status line"}
+            if meter not in current.meters and is_younger(transcript, current.owned_since):
+                data["usd"] = unpaid(current, meter, total)
+            append_spending(tx, current, data)
+        return current
+    return loop
 
 
 def _is_news(loop: Loop, meter: str, total: float) -> bool:
@@ -158,13 +149,13 @@ def _is_news(loop: Loop, meter: str, total: float) -> bool:
         return False
     known = loop.meters.get(meter)
     # Calls may overtake each other by a little; a figure that fell by half was begun anew.
-    least = _CENT if loop.limits.get("budget_usd") else _TENTH
+    least = _CENT if loop.limits.budget_usd else _TENTH
     return known is None or total - known >= least or 0 < total < known / 2
 
 
 def summary(loop: Loop, session: str, *, color: bool) -> str:
     """A loop in one line: how far it has come, what it has cost, how it stands, and whose it is."""
-    most = loop.limits["max_iterations"]
+    most = loop.limits.max_iterations
     parts = [f"gsd-fsm {loop.kind} ▸ {loop.iteration}{f'/{most}' if most else ''}"]
     if loop.criteria:
         met = len(loop.criteria) - len(unmet(loop))
@@ -186,7 +177,7 @@ def summary(loop: Loop, session: str, *, color: bool) -> str:
 
 
 def _spent(loop: Loop) -> list[str]:
-    budget, tokens = loop.limits.get("budget_usd"), loop.limits.get("max_tokens")
+    budget, tokens = loop.limits.budget_usd, loop.limits.max_tokens
     found = []
     if budget or loop.spent_usd:
         found.append(f"${loop.spent_usd:.2f}" + (f"/${_plain(budget)}" if budget else ""))

@@ -7,7 +7,7 @@ import contextlib
 import click
 
 from gsd_fsm.core.errors import CannotWrite
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
 
 
 def say(text: str, *, err: bool = False) -> None:

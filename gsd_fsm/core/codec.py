@@ -10,29 +10,26 @@ from __future__ import annotations
 
 import sys
 
+from gsd_fsm.core.json_reader import parse_json
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, Mapping
 
     sha256: Callable[[bytes | memoryview], Any]
     quote: Callable[[str], str]
     make_encoder: Callable[..., Callable[[Any, int], tuple[str, ...]]]
-    make_scanner: Callable[[Any], Callable[[str, int], tuple[Any, int]]]
 else:
     try:
         from _json import encode_basestring_ascii as quote
-        from _json import make_encoder, make_scanner
+        from _json import make_encoder
     except ImportError:  # another Python: the public module does the same, more slowly
-        from json.decoder import JSONDecoder
         from json.encoder import JSONEncoder
         from json.encoder import encode_basestring_ascii as quote
 
         def make_encoder(_markers: Any, default: Any, *_settings: Any) -> Any:
             encoder = JSONEncoder(allow_nan=False, separators=(",", ":"), default=default)
             return lambda value, _level: encoder.iterencode(value)
-
-        def make_scanner(settings: Any) -> Any:
-            return JSONDecoder(parse_constant=settings.parse_constant).scan_once
 
     try:
         # Not by trial: a module that is not there is dearer than one that is.
@@ -59,38 +56,6 @@ _encode = make_encoder(None, _refuse, quote, None, ":", ",", False, False, False
 def dumps(value: Any) -> str:
     """Compact ASCII JSON; ValueError for what JSON cannot hold."""
     return "".join(_encode(value, 0))
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError("%s is not JSON" % name)
-
-
-class _ScannerSettings:
-    strict = True
-    object_hook = None
-    object_pairs_hook = None
-    parse_float = float
-    parse_int = int
-    parse_constant = staticmethod(_refuse_constant)
-    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner wants it
-
-
-_scan_once = make_scanner(_ScannerSettings())
-
-
-def parse_json(text: str) -> Any:
-    """Exactly one JSON value, compact as we write it; ValueError for anything else."""
-    try:
-        value, end = _scan_once(text, 0)
-    except StopIteration:
-        raise ValueError("not JSON") from None
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    except SystemError:  # what _json gives instead of an error while `json` is not imported
-        raise ValueError("not JSON") from None
-    if end != len(text):
-        raise ValueError("bytes after the JSON value")
-    return value
 
 
 def check_value(value: Any, depth: int = MAX_DEPTH) -> None:
@@ -125,7 +90,7 @@ def decode_line(line: bytes) -> Any:
     return value
 
 
-def encode_event(event: dict[str, Any], previous: str) -> tuple[bytes, str]:
+def encode_event(event: Mapping[str, Any], previous: str) -> tuple[bytes, str]:
     """The line, newline included, and its sum; ValueError when it is over the limits."""
     check_value(event["data"], MAX_DEPTH - 1)
     body = dumps(event)[:-1].encode("ascii")

@@ -24,3 +24,8 @@ def session_name(text: str) -> str:
     """The text as a session's name, "" for none: what cannot be one is named by its digest."""
     text = text.strip()
     return text if not text or is_session(text) else "x-" + digest_of(text)
+
+
+def kept_name(name: str, loop_id: str) -> str:
+    """Return the name under which a file is saved before it first shows this loop."""
+    return "%s.before-%s" % (name, loop_id)

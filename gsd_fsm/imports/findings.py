@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.sanitize import clean, display
+from gsd_fsm.core.text.sanitize import clean, display
 from gsd_fsm.texts import keep, whole
 
 _SHOWN = 20

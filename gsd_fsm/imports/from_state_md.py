@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from gsd_fsm.core.codec import dumps, quote
-from gsd_fsm.core.loop import MAX_HISTORY
-from gsd_fsm.core.payloads import is_id
+from gsd_fsm.core.loop.schema import is_id
+from gsd_fsm.core.loop.state import MAX_HISTORY
 from gsd_fsm.imports.findings import Findings, shown
 from gsd_fsm.imports.front_matter import FrontMatter
 from gsd_fsm.imports.members import MOST, Members

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gsd_fsm.core.flow import MAX_TALK
-from gsd_fsm.core.payloads import SHAPES, STAGES
+from gsd_fsm.core.loop.events.goals import SHAPES, STAGES
+from gsd_fsm.core.loop.state import MAX_KEPT
 from gsd_fsm.gate_tasks import blocker_titles, gate_task
 from gsd_fsm.imports.findings import Findings
 from gsd_fsm.imports.members import Members
@@ -68,12 +68,12 @@ def _score(members: Members) -> list[EventData]:
 
 def _recalled(members: Members, findings: Findings) -> list[EventData]:
     texts = members.texts("recall_surfaced")
-    if len(texts) > MAX_TALK:
-        lost = len(texts) - MAX_TALK
+    if len(texts) > MAX_KEPT:
+        lost = len(texts) - MAX_KEPT
         findings.note(f"recall_surfaced: the first {lost} texts are not carried.")
     return [
         ("note", {"kind": "recall", "text": findings.kept("recall_surfaced", text, 4_000)})
-        for text in texts[-MAX_TALK:]
+        for text in texts[-MAX_KEPT:]
     ]
 
 

@@ -7,8 +7,8 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from gsd_fsm.core.disk import explain
 from gsd_fsm.core.errors import CannotWrite, UsageError
+from gsd_fsm.core.syscalls import explain
 from gsd_fsm.files import Change, content_of, target_of
 
 MOST_BYTES = 4 << 20

@@ -14,7 +14,7 @@ from gsd_fsm.phase.roadmap import completed, later_phases, roadmap_changes, road
 from gsd_fsm.plans.find import FOREIGN, OWN, artefacts
 
 if TYPE_CHECKING:
-    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.plans.plan import Plan
 
 
@@ -31,7 +31,7 @@ def plan_ending(  # noqa: PLR0917 - each is one fact of the ending, and all are 
     Whatever stands in the way of any of them is told now, before one of them is carried out. After
     an interruption the same call gives what is left to do.
     """
-    page = _summary(project, plan, phase)
+    page = _summary(project, plan.path, phase)
     changes = page.become(summary.merged(page.text, summary.summary(loop, plan, commits, phase)))
     if phase is not None:
         changes += _state_changes(project, phase, now_iso)
@@ -43,11 +43,16 @@ def plan_ending(  # noqa: PLR0917 - each is one fact of the ending, and all are 
 
 def metadata_paths(project: Path, plan: Plan, phase: Phase | None) -> list[Path]:
     """The files that the commit of the ended phase is made of, also those changed in an earlier try."""
-    found = [_summary(project, plan, phase)]
+    found = [_summary(project, plan.path, phase)]
     if phase is not None:
         found += [_state(project)]
         found += [it for it in roadmaps(project) if completed(it.text, phase) is not None]
     return [it.path for it in found if it.content is not None]
+
+
+def is_summarized(project: Path, plan_path: Path, loop: Loop) -> bool:
+    """Return whether the summary of the phase is that of this loop."""
+    return summary.RECORD.format(loop=loop.id) in _summary(project, plan_path, loop.phase).text
 
 
 def ending_notes(project: Path) -> list[str]:
@@ -57,9 +62,9 @@ def ending_notes(project: Path) -> list[str]:
     return []
 
 
-def _summary(project: Path, plan: Plan, phase: Phase | None) -> Document:
+def _summary(project: Path, plan_path: Path, phase: Phase | None) -> Document:
     number = number_of(phase)
-    folder = artefacts(project, plan.path, phase if number is None else number)
+    folder = artefacts(project, plan_path, phase if number is None else number)
     return read(project, folder / summary.FILE_NAME)
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.clock import ms_of
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.phase.markdown import plain
 from gsd_fsm.phase.name import number_of, plainly
-from gsd_fsm.phase.summary import Commits, called, fixes_of, in_order, phase_of, short
+from gsd_fsm.phase.summary import Commits, called, in_order, phase_of, short
 
 if TYPE_CHECKING:
-    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.plans.plan import Plan
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
@@ -43,9 +43,9 @@ def final_report(
 
 def _outcome(loop: Loop, plan: Plan, commits: Commits) -> Iterator[str]:
     tasks = [task for *_, task in in_order(loop, plan)]
-    done = [task for task in tasks if task["status"] == "complete"]
-    skipped = sum(task["status"] == "skipped" for task in tasks)
-    made = dict.fromkeys(filter(None, (short(commits.get(task["id"])) for task in done)))
+    done = [task for task in tasks if task.status == "complete"]
+    skipped = sum(task.status == "skipped" for task in tasks)
+    made = dict.fromkeys(filter(None, (short(commits.get(task.id)) for task in done)))
     yield f"**Tasks:** {len(done)}/{len(tasks)} completed" + (
         f" ({skipped} skipped)" if skipped else ""
     )
@@ -54,7 +54,7 @@ def _outcome(loop: Loop, plan: Plan, commits: Commits) -> Iterator[str]:
 
 
 def _found(loop: Loop) -> Iterator[str]:
-    fixes = sum(len(fixes_of(task)) for task in loop.tasks.values())
+    fixes = sum(len(task.fixes) for task in loop.tasks.values())
     if fixes:
         yield f"**Auto-Fixes:** {fixes}"
     if loop.issues:
@@ -76,7 +76,7 @@ def _offer(target: str) -> list[list[str]]:
 def _next_steps(loop: Loop, plan: Plan, push: bool) -> Iterator[str]:
     phase = phase_of(loop, plan)
     name = "" if phase is None else f" --phase {shlex.quote(display(str(plainly(phase))))}"
-    file = str((loop.plan or {}).get("file", ""))
+    file = loop.plan.file
     found = file.startswith((".gsd/plans/phase-", ".opti-gsd/plans/phase-"))
     meant = name if found or not file else f" --plan {shlex.quote(display(file))}"
     yield f"→ `gsd-fsm start verify{meant}`, then `gsd-fsm verify` — Verify phase completion"

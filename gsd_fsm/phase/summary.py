@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from gsd_fsm.core.loop.records import Task
 from gsd_fsm.phase.markdown import lines_of, newline_of, plain
 from gsd_fsm.phase.name import Phase, plainly
 
 if TYPE_CHECKING:
-    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.plans.plan import Plan
 
 FILE_NAME = "summary.md"
 BEGIN, END = "<!-- gsd-fsm: summary -->", "<!-- /gsd-fsm: summary -->"
+RECORD = "Loop: {loop}"
 Commits = Mapping[str, str | None]
 _HEX = frozenset("0123456789abcdef")
 
@@ -23,17 +25,16 @@ def summary(loop: Loop, plan: Plan, commits: Commits, phase: Phase | None = None
     tasks = list(in_order(loop, plan))
     sections = {
         "Completed": [line for it in tasks if (line := _completed(*it, commits))],
-        "Auto-Fixes Applied": [plain(text) for *_, task in tasks for text in fixes_of(task)],
+        "Auto-Fixes Applied": [plain(text) for *_, task in tasks for text in task.fixes],
         "Issues Discovered": [
-            f"[{plain(it.get('severity') or 'unknown', 40)}] {plain(it['text'])}"
-            for it in loop.issues
+            f"[{plain(it.severity or 'unknown', 40)}] {plain(it.text)}" for it in loop.issues
         ],
         "Token Usage": [
             f"Estimated: {plain(plan.estimated_tokens or 'unknown', 40)}",
             f"Actual: {_in_thousands(loop.spent_tokens)}",
         ],
         "Record": [
-            f"Loop: {loop.id}",
+            RECORD.format(loop=loop.id),
             f"Started: {loop.started}",
             f"Retries: {_retries(tasks) or 'none'}",
         ],
@@ -67,7 +68,7 @@ def called(loop: Loop, plan: Plan, phase: Phase | None = None) -> str:
     return "Plan" if known is None else f"Phase {plain(str(plainly(known)), 60)}"
 
 
-def in_order(loop: Loop, plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def in_order(loop: Loop, plan: Plan) -> Iterator[tuple[str, str, Task]]:
     """Number, title and state of each task: those of the plan as it has them, then the others."""
     planned = [task for task in plan.tasks if task.id in loop.tasks]
     for task in planned:
@@ -75,11 +76,7 @@ def in_order(loop: Loop, plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]
     known = {task.id for task in planned}
     for task_id, state in loop.tasks.items():
         if task_id not in known:
-            yield task_id, state["title"], state
-
-
-def fixes_of(task: dict[str, Any]) -> list[str]:
-    return task.get("fixes") or []
+            yield task_id, state.title, state
 
 
 def short(commit: str | None) -> str:
@@ -89,17 +86,17 @@ def short(commit: str | None) -> str:
     return found[:7] if is_digest else plain(found, 40)
 
 
-def _completed(number: str, title: str, task: dict[str, Any], commits: Commits) -> str:
+def _completed(number: str, title: str, task: Task, commits: Commits) -> str:
     line = f"Task {plain(number, 60)}: {plain(title)}".rstrip(": ")
-    if task["status"] == "skipped":
+    if task.status == "skipped":
         return f"{line} (skipped)"
-    commit = short(commits.get(task["id"]))
+    commit = short(commits.get(task.id))
     told = f" (commit: {commit})" if commit else ""
-    return line + told if task["status"] == "complete" else ""
+    return line + told if task.status == "complete" else ""
 
 
-def _retries(tasks: list[tuple[str, str, dict[str, Any]]]) -> str:
-    return ", ".join(f"{task['id']} {task['retries']}" for *_, task in tasks if task["retries"])
+def _retries(tasks: list[tuple[str, str, Task]]) -> str:
+    return ", ".join(f"{task.id} {task.retries}" for *_, task in tasks if task.retries)
 
 
 def _in_thousands(tokens: int) -> str:

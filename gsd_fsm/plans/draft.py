@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gsd_fsm.core.loop.capacity import MOST_TASKS
 from gsd_fsm.plans.plan import Check, PlanFile, Problem, Wave
-
-MOST_TASKS = 10_000
 
 
 @dataclass

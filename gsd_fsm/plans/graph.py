@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.plans.plan import Plan
 from gsd_fsm.plans.view import tasks_by_wave
 

@@ -37,7 +37,12 @@ def load_plan(path: Path, only: Collection[str] | None = None) -> Plan:
     the others need not be read.
     """
     content = bytes_of(path, MOST_BYTES, "a plan is a text for one phase, named with --plan FILE")
-    draft = _draft(_text(path, content), only)
+    return read_plan(path, content, only)
+
+
+def read_plan(path: Path, content: bytes, only: Collection[str] | None = None) -> Plan:
+    """Return the plan in this content of a file, as `load_plan` does."""
+    draft = _draft(_text(path, content), None if only is None else frozenset(only))
     problems = problems_of(draft) if only is None else draft.problems
     if problems:
         raise BrokenPlan(path, problems)

@@ -59,9 +59,12 @@ class Plan(NamedTuple):
     warnings: tuple[str, ...]
 
     def task(self, task_id: str) -> PlanTask | None:
-        """The task of this id, which may be written as in the plan."""
+        """Return the task of this id, which may be written as in the plan; None if unknown."""
         wanted = (task_id, task_name(task_id))
         return next((task for task in self.tasks if task.id in wanted), None)
+
+    def tasks_by_id(self) -> dict[str, PlanTask]:
+        return {task.id: task for task in self.tasks}
 
 
 class Problem(NamedTuple):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from gsd_fsm.core.sanitize import clean
+from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.plans import values
 from gsd_fsm.plans.draft import PlanDraft, TaskDraft
 from gsd_fsm.plans.plan import Check, PlanFile, Wave, task_name

@@ -5,8 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import PurePosixPath, PureWindowsPath
 
-from gsd_fsm.core.payloads import is_id
-from gsd_fsm.plans.draft import MOST_TASKS, PlanDraft, TaskDraft
+from gsd_fsm.core.loop.capacity import (
+    MOST_DEPENDENCIES,
+    MOST_DEPENDENCIES_IN_ALL,
+    MOST_TASKS,
+)
+from gsd_fsm.core.loop.schema import is_id
+from gsd_fsm.plans.draft import PlanDraft, TaskDraft
 from gsd_fsm.plans.order import in_order
 from gsd_fsm.plans.plan import Problem, is_phase, task_name
 
@@ -20,7 +25,10 @@ def problems_of(draft: PlanDraft) -> list[Problem]:
     """
     found = list(draft.problems)
     if draft.is_full:
-        return [Problem(draft.tasks[-1].line, f"a plan has at most {MOST_TASKS} tasks")]
+        return [Problem(draft.tasks[-1].line, f"a plan has at most {MOST_TASKS:,} tasks")]
+    if sum(len(task.depends) for task in draft.tasks) > MOST_DEPENDENCIES_IN_ALL:
+        what = f"the tasks of a plan have at most {MOST_DEPENDENCIES_IN_ALL:,} dependencies in all"
+        return [Problem(1, what)]
     if not draft.tasks and not found:
         what = "there is no task in this plan: neither a JSON object with tasks, nor a <task id=…>"
         found.append(Problem(1, what))
@@ -94,6 +102,8 @@ def _of_one(task: TaskDraft) -> list[Problem]:
             found.append(f"{called} has no <{name}>")
     if not task.checks:
         found.append(f"{called} has no check in <verify>")
+    if len(task.depends) > MOST_DEPENDENCIES:
+        found.append(f"{called} has more than {MOST_DEPENDENCIES:,} dependencies")
     found += [
         f"{called}: {path[:80]!r} is not a path inside the project"
         for path in (*(file.path for file in task.files), *task.test_files)

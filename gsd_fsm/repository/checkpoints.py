@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import NamedTuple
 
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.phase.name import key_of
 from gsd_fsm.repository.repo import Repository
 
@@ -87,7 +87,7 @@ def undone_by(repository: Repository, loop: Loop, target: Checkpoint) -> list[st
     """
     names = list(loop.checkpoints)
     later = names[names.index(target.tag) + 1 :] if target.tag in names else []
-    own = {name: checkpoint_tag(loop.phase, name) for name in _complete(loop)}
+    own = {name: checkpoint_tag(_phase(loop), name) for name in _complete(loop)}
     lost = lost_without(repository, loop, target.commit)
     if target.name == FIRST:
         return list(own)
@@ -98,12 +98,16 @@ def lost_without(repository: Repository, loop: Loop, commit: str) -> list[str]:
     """The complete tasks whose work is known not to be part of this commit, in their order."""
     lost = []
     for name in _complete(loop):
-        own = checkpoint_tag(loop.phase, name)
-        known = loop.checkpoints.get(own) or loop.tasks[name]["commit"]
+        own = checkpoint_tag(_phase(loop), name)
+        known = loop.checkpoints.get(own) or loop.tasks[name].commit
         if known and not repository.is_within(known, commit):
             lost.append(name)
     return lost
 
 
 def _complete(loop: Loop) -> list[str]:
-    return [name for name, task in loop.tasks.items() if task["status"] == "complete"]
+    return [name for name, task in loop.tasks.items() if task.status == "complete"]
+
+
+def _phase(loop: Loop) -> int | str:
+    return "" if loop.phase is None else loop.phase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
 
 SUBJECT_CHARACTERS = 72
 CLAUDE = "Claude <noreply@anthropic.com>"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop_views import LOOP_FILES
-from gsd_fsm.core.sanitize import clean
+from gsd_fsm.core.text.sanitize import clean
+from gsd_fsm.core.views.loop_json import LOOP_FILES
 from gsd_fsm.git import NO_WORK_TREE, Done, act, git_program, read, words
 
 COMMIT_ID = re.compile("[0-9a-fA-F]{4,64}")
@@ -66,13 +66,25 @@ class Repository(NamedTuple):
         return self._maybe("rev-parse", "-q", "--verify", "HEAD^{commit}")
 
     def has_branch(self, name: str) -> bool:
-        """Whether there is such a branch, here or at a remote: one that `switch` need not make."""
+        """Return whether this branch exists, here or at a remote, so that `switch` need not create it."""
+        return self.branch_commit(name) is not None
+
+    def branch_commit(self, name: str) -> str | None:
+        """Return the commit of this branch, here or else at a remote; None if it does not exist."""
         if not self.is_branch_name(name):
-            return False
+            return None
         places = (HEADS + name, "refs/remotes/*/" + name)
-        refs = self._read("for-each-ref", "--format=%(refname)", *places).splitlines()
-        wanted = re.compile(f"refs/(heads|remotes/[^/]+)/{re.escape(name)}")
-        return any(map(wanted.fullmatch, refs))
+        refs = self._read("for-each-ref", "--format=%(objectname) %(refname)", *places)
+        found = re.search(
+            f"^(\\w+) refs/(heads|remotes/[^/]+)/{re.escape(name)}$", refs, re.MULTILINE
+        )
+        return found[1] if found else None
+
+    def content(self, commit: str, path: Path | str) -> bytes | None:
+        """Return a file, relative to the project, as this commit has it; None if it has none."""
+        place = self._place(str(path))
+        done = self._look("cat-file", "blob", f"{commit}:{place}") if place else None
+        return done.stdout if done is not None and done.returncode == 0 else None
 
     def is_branch_name(self, name: str) -> bool:
         """Whether git would let a branch have this name."""
@@ -107,6 +119,26 @@ class Repository(NamedTuple):
         if not self.has_commit(sha):
             return False
         return self._look("merge-base", "--is-ancestor", sha, later).returncode == 0
+
+    def contained(self, shas: Iterable[str]) -> set[str]:
+        """Return those of these commits that are part of HEAD."""
+        asked = [sha for sha in dict.fromkeys(shas) if COMMIT_ID.fullmatch(sha)]
+        names = "".join(sha + "^{commit}\n" for sha in asked).encode("ascii")
+        batch = self._look("cat-file", "--batch-check=%(objectname)", stdin=names)
+        known = {
+            sha: found
+            for sha, found in zip(asked, _text(batch).splitlines(), strict=True)
+            if not found.endswith((" missing", " ambiguous"))
+        }
+        revisions = "".join(f"{it}\n" for it in ("^HEAD", *known.values())).encode("ascii")
+        beyond = set(_text(self._look("rev-list", "--stdin", stdin=revisions)).split())
+        return {sha for sha, found in known.items() if found not in beyond}
+
+    def uncommitted(self, paths: Iterable[Path | str]) -> list[str]:
+        """Return those of these paths, relative to the project, that are changed or untracked."""
+        wanted = sorted({place for path in paths if (place := self._place(str(path)))})
+        found = self._status(*wanted) if wanted else {}
+        return [path for path in found if not path.endswith("/")]
 
     def tags(self, pattern: str, *conditions: str) -> dict[str, str]:
         """The commits of all tags whose names match, the oldest commit first."""
@@ -162,23 +194,49 @@ class Repository(NamedTuple):
 
     def reset_to(self, commit: str) -> None:
         """Move the current branch and the work tree; what is not committed stays, or git refuses."""
-        branch = self.branch()
-        if branch is None:
-            raise Refused("no branch is checked out (detached HEAD)", "git checkout BRANCH")
-        if self._maybe("rev-parse", "-q", "--verify", "MERGE_HEAD"):
-            raise Refused("a merge is under way", "git merge --continue, or git merge --abort")
+        branch = self._branch_to_move()
         # Not `reset --keep`: that overwrites ignored files which stand in the way.
         self._checkout("--no-track", "-B", branch, commit)
+
+    def require_reset(self, commit: str) -> None:
+        """Raise Refused if git would refuse to reset a clean work tree to this commit."""
+        self._branch_to_move()
+        options = ("-r", "-z", "--name-only", "--no-renames", "--diff-filter=A")
+        added = self._read("diff-tree", *options, "HEAD", commit, "--").split("\0")[:-1]
+        in_the_way = [path for path in added if os.path.lexists(self.top / path)]
+        if in_the_way:
+            raise Refused(
+                f"git ignores these files and would have to overwrite them: "
+                f"{clean(', '.join(in_the_way[:10]))}",
+                "Move them away.",
+            )
+
+    def _branch_to_move(self) -> str:
+        branch = self.branch()
+        if branch is None:
+            raise Refused("no branch is checked out (detached HEAD)", "Run: git checkout BRANCH")
+        if self._maybe("rev-parse", "-q", "--verify", "MERGE_HEAD"):
+            raise Refused(
+                "a merge is in progress", "Run: git merge --continue, or: git merge --abort"
+            )
+        return branch
 
     def _checkout(self, *arguments: str) -> None:
         self._act("checkout", "-q", "--no-overwrite-ignore", *arguments, "--")
 
-    def tag(self, name: str) -> str | None:
-        """Set a plain tag on the commit that is checked out, also if it was set elsewhere before."""
-        head = self.head()
-        if head is not None:
-            self._act("tag", "--no-sign", "-f", name, head)
-        return head
+    def tag(self, name: str, commit: str | None = None) -> str | None:
+        """Set a lightweight tag on this commit, else on HEAD, and return that; move an existing tag."""
+        tagged = commit or self.head()
+        if tagged is not None:
+            self._act("tag", "--no-sign", "-f", name, tagged)
+        return tagged
+
+    def set_ref(self, name: str, commit: str) -> None:
+        """Let a reference that is neither a branch nor a tag name this commit."""
+        self._act("update-ref", name, commit)
+
+    def drop_ref(self, name: str) -> None:
+        self._act("update-ref", "-d", name)
 
     def untag(self, name: str) -> None:
         self._act("tag", "-d", name)
@@ -231,8 +289,8 @@ class Repository(NamedTuple):
 
     # asking git
 
-    def _look(self, *arguments: str) -> Done:
-        return read(self.program, self.top, *arguments)
+    def _look(self, *arguments: str, stdin: bytes = b"") -> Done:
+        return read(self.program, self.top, *arguments, stdin=stdin)
 
     def _read(self, *arguments: str) -> str:
         return _text(self._look(*arguments))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.payloads import is_id
+from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.plans.find import planning_root
 from gsd_fsm.subagents.document import Document, names_in, read_document, shortened, spelled
 from gsd_fsm.subagents.issues import is_open, open_issues, without_front_matter

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.errors import NotFound
-from gsd_fsm.core.quote import clip, one_line
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.loop.records import Failure, Task
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.quoting import clip, one_line
+from gsd_fsm.core.text.sanitize import display
 
 if TYPE_CHECKING:
-    from gsd_fsm.core.loop import Loop
+    from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.results import Result
 
 _ERROR, _DETAILS, _LINE, _LISTED = 4_000, 4_000, 600, 50
@@ -20,18 +22,18 @@ _ERROR, _DETAILS, _LINE, _LISTED = 4_000, 4_000, 600, 50
 def failure_report(loop: Loop, task_id: str) -> str:
     """All that is known about a task that failed and is not retried any more, as Markdown."""
     task = _known(loop, task_id)
-    errors = task["errors"]
-    last = errors[-1] if errors else {"text": "", "fix": None}
-    reason, blocker, steps = _told(str(last["text"]))
+    errors = task.errors
+    last = errors[-1].text if errors else ""
+    reason, blocker, steps = _told(last)
     why = one_line(loop.pause_reason) or f"Task {task_id} failed"
-    fixes = [one_line(error["fix"], _LINE) for error in errors if error["fix"]]
+    fixes = [one_line(error.fix, _LINE) for error in errors if error.fix]
     parts = [
         f"## Task {task_id} Failed",
         f"**Reason:** {reason or 'not told'} ({why})",
         "\n".join(["**Progress:**", *steps, _progress(loop)]),
-        f"**Blocker:** {blocker or one_line(last['text'], _LINE) or 'not told'}",
+        f"**Blocker:** {blocker or one_line(last, _LINE) or 'not told'}",
         f"**Suggested Fix:** {fixes[-1] if fixes else 'none was suggested'}",
-        f"**Attempts:** {task['retries']} of {loop.limits['max_retries']} retries used",
+        f"**Attempts:** {task.retries} of {loop.limits.max_retries} retries used",
         *(_error(error, number, len(errors)) for number, error in enumerate(errors, 1)),
         f"Execution paused. Fix the issue, then: {_remedy(loop)}",
     ]
@@ -41,7 +43,7 @@ def failure_report(loop: Loop, task_id: str) -> str:
 def checkpoint_report(loop: Loop, task_id: str, result: Result) -> str:
     """What must be decided before a task can go on, as Markdown."""
     _known(loop, task_id)
-    done = [name for name, task in loop.tasks.items() if task["status"] in ("complete", "skipped")]
+    done = [name for name, task in loop.tasks.items() if task.status in ("complete", "skipped")]
     named = ", ".join(done[:_LISTED]) + (" …" if len(done) > _LISTED else "")
     parts = [
         f"## Checkpoint: {one_line(result.reason)}",
@@ -58,8 +60,8 @@ def checkpoint_report(loop: Loop, task_id: str, result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _known(loop: Loop, task_id: str) -> dict[str, Any]:
-    found: dict[str, Any] | None = loop.tasks.get(task_id)
+def _known(loop: Loop, task_id: str) -> Task:
+    found = loop.tasks.get(task_id)
     if found is None:
         known = ", ".join(list(loop.tasks)[:20]) or "none"
         raise NotFound(f"loop {loop.id} has no task {one_line(task_id, 80)}", f"its tasks: {known}")
@@ -78,23 +80,23 @@ def _told(error: str) -> tuple[str, str, list[str]]:
 def _progress(loop: Loop) -> str:
     lines = []
     for task in list(loop.tasks.values())[:_LISTED]:
-        done = task["status"] in ("complete", "skipped")
-        title = f": {one_line(task['title'], 120)}" if task["title"] else ""
-        state = "" if task["status"] in ("complete", "pending") else f" ({task['status']})"
-        lines.append(f"- [{'x' if done else ' '}] {task['id']}{title}{state}")
+        done = task.status in ("complete", "skipped")
+        title = f": {one_line(task.title, 120)}" if task.title else ""
+        state = "" if task.status in ("complete", "pending") else f" ({task.status})"
+        lines.append(f"- [{'x' if done else ' '}] {task.id}{title}{state}")
     if len(loop.tasks) > _LISTED:
         lines.append(f"- and {len(loop.tasks) - _LISTED} more: gsd-fsm --loop {loop.id} status")
     return "\n".join(lines)
 
 
-def _error(error: dict[str, Any], number: int, count: int) -> str:
-    lines = [f"### Error {number} of {count} (event {error['seq']}, {error['class']})", ""]
-    lines.append(_code(display(clip(error["text"].strip("\n"), _ERROR), lines=True)))
-    for name, label in (("analysis", "Analysis"), ("fix", "Suggested fix")):
-        if error[name]:
-            lines.append(f"- {label}: {one_line(error[name], _LINE)}")
-    if error.get("attempts"):
-        lines.append(f"- Test attempts: {error['attempts']}")
+def _error(error: Failure, number: int, count: int) -> str:
+    lines = [f"### Error {number} of {count} (event {error.seq}, {error.error_class})", ""]
+    lines.append(_code(display(clip(error.text.strip("\n"), _ERROR), lines=True)))
+    for label, text in (("Analysis", error.analysis), ("Suggested fix", error.fix)):
+        if text:
+            lines.append(f"- {label}: {one_line(text, _LINE)}")
+    if error.attempts:
+        lines.append(f"- Test attempts: {error.attempts}")
     return "\n".join(lines)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from gsd_fsm.core.quote import one_line
-from gsd_fsm.core.sanitize import clean, display
+from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.core.text.sanitize import clean, display
 
 ELEMENTS = (
     "context", "project", "conventions", "task", "files", "file", "test_required", "test_files",

@@ -6,9 +6,9 @@ The same task, state and documents always give the same text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from gsd_fsm.core.quote import one_line
+from gsd_fsm.core.loop.records import Limits, Task
+from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.plans.plan import Plan, PlanTask
 from gsd_fsm.subagents.attempt import decision, previous_attempt
 from gsd_fsm.subagents.context import Context
@@ -37,8 +37,8 @@ def description(phase: int | str | None, name: str, title: str) -> str:
 def task_prompt(
     plan: Plan,
     task: PlanTask,
-    loop_task: Mapping[str, Any],
-    limits: Mapping[str, Any],
+    loop_task: Task,
+    limits: Limits,
     context: Context,
     *,
     command: str,
@@ -58,14 +58,14 @@ def task_prompt(
             _OPENING,
             _about_project(texts),
             task_element,
-            cycle(task, limits.get("tdd_max_attempts", 5), context.test_command),
+            cycle(task, limits.tdd_max_attempts, context.test_command),
             _skills(task, texts),
             _context7(task, context),
             element("known_issues", texts.get("known_issues", "")),
             _mcps(context),
             _browser(context),
             rules(task, command, BLUNTED in task_element),
-            previous_attempt(loop_task, limits.get("max_retries", 0), nonce),
+            previous_attempt(loop_task, limits.max_retries, nonce),
             decision(loop_task, nonce),
             element("left_out", framed("\n".join(context.notes))),
             output(plan, task),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.quote import one_line
+from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.plans.plan import Plan, PlanTask
 from gsd_fsm.subagents.cycle import is_test_driven
 from gsd_fsm.subagents.frame import BLUNTED, block, element, framed

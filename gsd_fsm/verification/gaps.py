@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop.records import Gap
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.texts import keep
 from gsd_fsm.verification.result import Result
 
@@ -24,8 +24,8 @@ def gap_of(result: Result) -> dict[str, Any]:
     return {**data, "file": keep(result.file, MAX_DESCRIPTION)} if result.file else data
 
 
-def identity(gap: dict[str, Any]) -> tuple[Any, ...]:
-    return gap["kind"], gap.get("file"), gap.get("description")
+def identity(data: dict[str, Any]) -> tuple[Any, ...]:
+    return data["kind"], data.get("file"), data.get("description")
 
 
 def known_gaps(loop: Loop, results: list[Result]) -> dict[str, str]:
@@ -41,21 +41,21 @@ def known_gaps(loop: Loop, results: list[Result]) -> dict[str, str]:
             if key not in found:
                 taken = set(found.values())
                 free = (gap for gap_id, gap in loop.gaps.items() if gap_id not in taken)
-                same = next((gap["id"] for gap in free if alike(gap, data)), None)
+                same = next((gap.id for gap in free if alike(gap, data)), None)
                 found.update({key: same} if same else {})
     return found
 
 
-def _same_in_all(gap: dict[str, Any], data: dict[str, Any]) -> bool:
+def _same_in_all(gap: Gap, data: dict[str, Any]) -> bool:
     return _same_words(gap, data) and _same_key(gap, data)
 
 
-def _same_words(gap: dict[str, Any], data: dict[str, Any]) -> bool:
-    return identity(gap) == identity(data)
+def _same_words(gap: Gap, data: dict[str, Any]) -> bool:
+    return (gap.kind, gap.file, gap.description) == identity(data)
 
 
-def _same_key(gap: dict[str, Any], data: dict[str, Any]) -> bool:
-    return bool(gap["check"] == data["check"] and gap["kind"] == data["kind"])
+def _same_key(gap: Gap, data: dict[str, Any]) -> bool:
+    return bool(gap.check == data["check"] and gap.kind == data["kind"])
 
 
 def same_gap(loop: Loop, data: dict[str, Any], gap_id: str | None = None) -> str | None:
@@ -72,11 +72,13 @@ def free_id(loop: Loop) -> str:
     return f"G{number}"
 
 
-def opening(loop: Loop, known: str | None, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The data of the event that opens a gap, or opens it again, or tells its new evidence."""
+def opening(loop: Loop, known: str | None, data: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the data of the event that opens a gap or updates its evidence, None if it is as known."""
     if known is None:
-        yield {"action": "found", "gap": free_id(loop), **data}
-    elif loop.gaps[known]["status"] == "closed":
-        yield {"action": "reopened", "gap": known, **data}
-    elif data.get("evidence", loop.gaps[known]["evidence"]) != loop.gaps[known]["evidence"]:
-        yield {"action": "found", "gap": known, **data}
+        return {"action": "found", "gap": free_id(loop), **data}
+    gap = loop.gaps[known]
+    if not gap.is_open:
+        return {"action": "reopened", "gap": known, **data}
+    if data.get("evidence", gap.evidence) != gap.evidence:
+        return {"action": "found", "gap": known, **data}
+    return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gsd_fsm.checks import Outcome, run_check
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.core.quote import one_line
+from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.interruption import Poll
 from gsd_fsm.texts import keep
 from gsd_fsm.verification.claim import files_meant, read_claim
 from gsd_fsm.verification.inside import (
@@ -51,11 +51,13 @@ def probe(
     ci: dict[str, str],
     timeout: float,
     say: Callable[[str], None],
+    *,
+    poll: Poll,
 ) -> list[Result]:
     """Run everything there is to run; the results are in the order of the plan, then of CI.
 
     A command that occurs several times is run once. Files are looked at when the last command has
-    ended, because commands may write them. An interruption ends every command.
+    ended, because commands may write them. If `say` or `poll` raises, end every command.
     """
     jobs = jobs_of(plan, ci)
     found: dict[str, Result] = {}
@@ -67,13 +69,13 @@ def probe(
 
     commands = dict.fromkeys(job.command for job in jobs if job.command is not None)
     runs = {command: partial(_run, command, project, timeout) for command in commands}
-    with closing(in_parallel(runs)) as finished:
+    with closing(in_parallel(runs, poll)) as finished:
         for command, outcome in finished:
             for job in jobs:
                 if job.command == command:
                     tell(_judged(job, outcome))
     looks = {job.key: partial(_look, job, project) for job in jobs if job.command is None}
-    with closing(in_parallel(looks)) as seen:
+    with closing(in_parallel(looks, poll)) as seen:
         for _, result in seen:
             tell(result)
     return [found[job.key] for job in jobs]
@@ -90,9 +92,9 @@ def jobs_of(plan: Plan | None, ci: dict[str, str]) -> list[Job]:
     ]
 
 
-def _run(command: str, project: Path, timeout: float, halt: threading.Event) -> Outcome | str:
+def _run(command: str, project: Path, timeout: float, poll: Poll) -> Outcome | str:
     try:
-        return run_check(command, project, timeout, halt=halt)
+        return run_check(command, project, timeout, poll=poll)
     except CheckFailed as error:
         return error.message
 
@@ -106,7 +108,7 @@ def _judged(job: Job, outcome: Outcome | str) -> Result:
     return _result(job, (passed, None, evidence), outcome.seconds)
 
 
-def _look(job: Job, project: Path, _halt: threading.Event) -> Result:
+def _look(job: Job, project: Path, _poll: Poll) -> Result:
     begun = time.monotonic()
     finding = _find(job, project)
     return _result(job, finding, time.monotonic() - begun)

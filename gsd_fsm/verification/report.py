@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
-from gsd_fsm.core.loop import Loop, open_gaps
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.loop.state import Loop, open_gaps
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.files import Change, carry_out
 from gsd_fsm.phase.markdown import plain
 from gsd_fsm.verification.inside import Missing, Unreadable, read_inside
@@ -31,11 +31,11 @@ def facts_of(loop: Loop, results: list[Result], *, passed: bool) -> dict[str, An
         "loop": loop.id,
         "phase": loop.phase,
         "round": loop.round,
-        "max_rounds": loop.limits["max_rounds"],
+        "max_rounds": loop.limits.max_rounds,
         "status": "passed" if passed else "gaps_found",
         "checks": [result._asdict() for result in results],
         "gaps": [
-            {**{name: gap[name] for name in _GAP}, "strategy": strategy_of(gap["kind"])}
+            {**{name: getattr(gap, name) for name in _GAP}, "strategy": strategy_of(gap.kind)}
             for gap in gaps
         ],
         "manual": manual_of(results),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.quote import one_line, quoted
+from gsd_fsm.core.loop.records import Gap, Limits, Task
+from gsd_fsm.core.text.quoting import one_line, quoted
 from gsd_fsm.subagents.attempt import decision, previous_attempt
 from gsd_fsm.subagents.rules import output_for
 
@@ -69,37 +68,37 @@ def iteration_of(rounds: int, most: int) -> str:
     return f"{rounds}/{most}" if most else str(rounds)
 
 
-def gap_description(phase: int | str | None, gap: dict[str, Any]) -> str:
+def gap_description(phase: int | str | None, gap: Gap) -> str:
     """A few words for a list of tasks."""
     of_phase = f"P{one_line(str(phase), 20)} " if phase is not None else ""
-    return f"{of_phase}{gap['id']}: {one_line(gap['description'], 30)}"
+    return f"{of_phase}{gap.id}: {one_line(gap.description, 30)}"
 
 
 def gap_prompt(  # noqa: PLR0917 - the gap, and all that is known of its fix so far
-    gap: dict[str, Any],
+    gap: Gap,
     rounds: int,
     most: int,
     nonce: str,
-    task: dict[str, Any] | None = None,
-    limits: dict[str, Any] | None = None,
+    task: Task | None = None,
+    limits: Limits | None = None,
 ) -> str:
     """The complete prompt for a fix of this gap; the same for the same input.
 
     `task`: how earlier attempts at it went, as the loop with these limits keeps it.
     """
-    times = gap["reopened"]
+    times = gap.reopened
     before = []
     if task is not None and limits is not None:
-        before = [previous_attempt(task, limits["max_retries"], nonce), decision(task, nonce)]
+        before = [previous_attempt(task, limits.max_retries, nonce), decision(task, nonce)]
     return _PROMPT.format(
-        kind=escaped(gap["kind"]),
-        strategy=strategy_of(gap["kind"]),
+        kind=escaped(gap.kind),
+        strategy=strategy_of(gap.kind),
         iteration=iteration_of(rounds, most),
-        file=escaped(one_line(gap["file"])) or "(none named)",
-        description=escaped(one_line(gap["description"], 2_000)),
-        evidence=quoted("Evidence", gap["evidence"] or "(none)", nonce, MAX_EVIDENCE),
+        file=escaped(one_line(gap.file)) or "(none named)",
+        description=escaped(one_line(gap.description, 2_000)),
+        evidence=quoted("Evidence", gap.evidence or "(none)", nonce, MAX_EVIDENCE),
         before="".join(f"\n{part}\n" for part in before if part),
-        output=output_for(f"fix({gap['id']})"),
+        output=output_for(f"fix({gap.id})"),
         again=_AGAIN.format(times=f"reopened {times} time{'s' if times > 1 else ''}")
         if times
         else "",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.repository import checkpoint_tag
 from tests.cli.conftest import Here
 from tests.git_loops.rig import commit
 from tests.git_rig import git
+from tests.support.events import append, draft
 
 
 class Work:
@@ -32,7 +32,7 @@ class Work:
         tag = checkpoint_tag(1, name)
         git(self.here.root, "tag", "-f", tag)
         event = draft("checkpoint", self.loop, "cli", {"name": tag, "commit": self.head()})
-        Journal(str(self.here.gsd)).transact(lambda _world, _now: [event])
+        append(Journal(str(self.here.gsd)), event)
 
     def finish(self, name: str) -> str:
         sha = commit(self.here.root, name)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from tests.cli.conftest import AGENT, A, Here
+from tests.support.events import append, draft
 
 AGENT_A = {**AGENT, **A}
 
@@ -12,7 +12,7 @@ AGENT_A = {**AGENT, **A}
 def prompt(here: Here, loop: str) -> None:
     """A human speaks to the session, as the prompt hook records it."""
     told = draft("session", loop, "hook", {"action": "prompt"}, session="session-a")
-    Journal(str(here.gsd)).transact(lambda _world, _now: [told])
+    append(Journal(str(here.gsd)), told)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def test_an_agent_answers_only_after_a_human_spoke(here: Here) -> None:
     loop = here.start("goal", "g", env=AGENT_A)
     here.ok("wait", "q", env=AGENT_A)
     answer = here.refused(4, "answer", "myself", env=AGENT_A)
-    assert "before a human has spoken" in answer.err
-    assert "ask the user" in answer.err
+    assert "until the user sends a message" in answer.err
+    assert "Ask the user" in answer.err
     here.refused(4, "resume", env=AGENT_A)
     prompt(here, loop)
     here.ok("answer", "the user said", env=AGENT_A)
@@ -54,7 +54,7 @@ def test_an_agent_does_not_raise_its_own_limits(here: Here) -> None:
     here.ok("iterate", env=AGENT_A)
     assert here.run("iterate", env=AGENT_A).code == 4
     answer = here.refused(4, "resume", "--add-iterations", "9", env=AGENT_A)
-    assert "before a human has spoken" in answer.err
+    assert "until the user sends a message" in answer.err
     prompt(here, loop)
     here.ok("resume", "--add-iterations", "9", env=AGENT_A)
     here.ok("iterate", env=AGENT_A)
@@ -72,7 +72,7 @@ def test_a_prompt_before_the_wait_does_not_allow_the_answer(here: Here) -> None:
 
 def test_an_agent_may_not_trust_a_journal(here: Here) -> None:
     here.start("goal", "g")
-    assert "ask the user" in here.refused(6, "trust", env=AGENT).err
+    assert "Ask the user" in here.refused(6, "trust", env=AGENT).err
 
 
 @pytest.mark.parametrize("marker", ["GEMINI_CLI", "AI_AGENT"])

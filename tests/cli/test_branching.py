@@ -116,27 +116,41 @@ def test_the_plan_of_the_milestone_is_taken(milestone: Here) -> None:
     assert "Phase 1: Other parts" in milestone.ok("answer", "y").out
 
 
-def test_where_git_refuses_the_question_stays(milestone: Here) -> None:
+def test_answer_with_refused_switch_pauses_and_resume_tries_again(milestone: Here) -> None:
     code = milestone.root / "code.py"
     git(milestone.root, "checkout", "-qb", "gsd/m1")
     _commit(milestone, code, "of the milestone\n")
     git(milestone.root, "checkout", "-q", "main")
     code.write_text("not committed\n")
     milestone.ok(*INTERACTIVE)
-    assert "git refused" in milestone.refused(4, "answer", "y").err
-    assert question(milestone) == ASKS
-    assert code.read_text() == "not committed\n"
-    milestone.ok("answer", "n")
+    told = milestone.ok("answer", "y").out
+    assert "Branch gsd/m1 cannot be used: git refused" in told
+    state = milestone.status()
+    assert (state["status"], state["pause_code"]) == ("paused", "blocking")
+    assert "branch gsd/m1 cannot be used: git refused" in state["pause_reason"]
+    assert (branch(milestone), code.read_text()) == ("main", "not committed\n")
+    assert "cannot be used" in milestone.ok("resume").out
+    assert milestone.status()["status"] == "paused"
+    git(milestone.root, "checkout", "-q", "code.py")
+    assert "Switched to gsd/m1." in milestone.ok("resume").out
+    assert branch(milestone) == "gsd/m1"
+    assert question(milestone) == START
 
 
-def test_yolo_starts_nothing_where_git_refuses_to_switch(milestone: Here) -> None:
+def test_start_yolo_pauses_and_exits_4_if_git_refuses_the_switch(milestone: Here) -> None:
     code = milestone.root / "code.py"
     git(milestone.root, "checkout", "-qb", "gsd/m1")
     _commit(milestone, code, "of the milestone\n")
     git(milestone.root, "checkout", "-q", "main")
     code.write_text("not committed\n")
-    assert "git refused" in milestone.refused(4, *YOLO).err
-    assert branch(milestone) == "main"
+    answer = milestone.run(*YOLO)
+    status = milestone.status()
+    assert answer.code == 4
+    assert f"loop {status['loop']} was started and is now paused (blocking): " in answer.err
+    assert "branch gsd/m1 cannot be used: git refused: error: Your local changes" in answer.err
+    assert f"Fix the cause, then run: gsd-fsm --loop {status['loop']} resume" in answer.err
+    assert (status["status"], status["pause_code"]) == ("paused", "blocking")
+    assert (branch(milestone), code.read_text()) == ("main", "not committed\n")
 
 
 def test_a_live_loop_keeps_yolo_from_switching(milestone: Here) -> None:

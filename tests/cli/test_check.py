@@ -60,13 +60,13 @@ def test_check_runs_the_named_ones_in_the_directory_of_the_project(here: Here) -
     assert not (here.root / "two").exists()
     here.ok("check", "two")
     assert (here.root / "two").exists()
-    assert "its criteria" in here.refused(2, "check", "three").err
+    assert "Its criteria" in here.refused(2, "check", "three").err
 
 
 def test_check_needs_a_check(here: Here) -> None:
     here.start("goal", "g", "--criterion", "c")
     assert "has no checks" in here.refused(2, "check").err
-    assert "has no check" in here.refused(2, "check", "c").err
+    assert "no check for: c" in here.refused(2, "check", "c").err
     loop = here.status()["loop"]
     here.ok("cancel")
     here.refused(4, "--loop", loop, "check")

@@ -127,7 +127,7 @@ def test_an_agent_answers_only_after_a_human_has_spoken(
 ) -> None:
     arrive(here)
     for command in (("answer", "y"), ("mode", "yolo"), ("resume",)):
-        assert "before a human has spoken" in here.refused(4, *command, env=AGENT).err
+        assert "until the user sends a message" in here.refused(4, *command, env=AGENT).err
     assert question(here) == words
     prompt(here, here.lines()[1]["loop"])
     here.ok("answer", "y", env=AGENT)
@@ -209,7 +209,7 @@ def test_an_agent_may_ask_for_questions_but_not_against_them(here: Here) -> None
     here.ok(*YOLO)
     here.ok("iterate")
     here.ok("mode", "interactive", env=AGENT)
-    assert "may not end the questions of loop" in here.refused(4, "mode", "yolo", env=AGENT).err
+    assert "cannot end the questions of loop" in here.refused(4, "mode", "yolo", env=AGENT).err
 
 
 @pytest.mark.parametrize("mode", ["yolo", "interactive"])

@@ -57,7 +57,7 @@ def test_a_new_gap_never_takes_the_id_of_another(here: Here) -> None:
 def test_wrong_gaps_are_refused_by_name(here: Here) -> None:
     here.start("verify")
     assert "--description" in here.refused(2, "gap", "found").err
-    assert "which gap" in here.refused(2, "gap", "close").err
+    assert "needs the id of a gap" in here.refused(2, "gap", "close").err
     here.refused(2, "gap", "lost")
     here.refused(2, "gap", "close", "../G1")
     answer = here.refused(2, "gap", "found", "--kind", "../k", "--description", "d")
@@ -67,9 +67,9 @@ def test_wrong_gaps_are_refused_by_name(here: Here) -> None:
     )
     assert "no gap G1" in here.refused(4, "gap", "close", "G1").err
     here.ok("gap", "found", "--description", "d")
-    assert "open already" in here.refused(4, "gap", "reopen", "G1").err
+    assert "already open" in here.refused(4, "gap", "reopen", "G1").err
     here.ok("gap", "close", "G1")
-    assert "closed already" in here.refused(4, "gap", "close", "G1").err
+    assert "already closed" in here.refused(4, "gap", "close", "G1").err
 
 
 def test_verify_completes_only_after_a_pass_since_the_last_gap(here: Here) -> None:

@@ -109,7 +109,7 @@ def test_a_fix_at_a_checkpoint_waits_for_its_answer(here: Here) -> None:
     assert [it["id"] for it in here.ok("next", "--json").json["tasks"]] == []
 
 
-def test_a_branch_without_the_plan_is_left_again(repository: Here) -> None:
+def test_answer_with_branch_without_plan_leaves_it_and_pauses(repository: Here) -> None:
     here = repository
     write_plan(here, PLAN, ".opti-gsd/plans/phase-1/plan.md")
     (here.root / ".opti-gsd" / "state.json").write_text('{"milestone": "v1", "phase": 1}')
@@ -121,10 +121,13 @@ def test_a_branch_without_the_plan_is_left_again(repository: Here) -> None:
     (here.gsd / "config.toml").write_text('branching = "milestone"\n')
     here.refused(3, *YOLO)
     here.ok(*ASKS)
-    refused = here.refused(4, "answer", "y")
-    assert "branch gsd/v1 does not have .opti-gsd/plans/phase-1/plan.md" in refused.err
+    told = here.ok("answer", "y").out
+    assert "gsd/v1 cannot be used: it does not have .opti-gsd/plans/phase-1/plan.md" in told
     assert (here.root / ".opti-gsd" / "plans").is_dir()
-    assert "Continuing on master" in here.ok("answer", "n").out
+    assert here.status()["pause_code"] == "blocking"
+    (here.gsd / "config.toml").write_text('branching = "none"\n')
+    here.ok("resume")
+    assert here.status()["status"] == "waiting"
 
 
 def test_a_changed_locked_file_makes_a_claim_of_success_a_failure(here: Here) -> None:

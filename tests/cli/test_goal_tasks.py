@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.waves import find_circle, lay_waves
+from gsd_fsm.core.loop.records import Task
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.loop.waves import find_cycle, lay_waves
 from tests.cli.conftest import Here
 from tests.cli.test_scores import CLEAR, score
+from tests.support.records import build
 
 
 def waves(here: Here) -> dict[str, int | None]:
@@ -42,14 +45,14 @@ def test_a_task_can_be_added_and_can_be_blocked_later(here: Here) -> None:
     task = here.status()["tasks"][1]
     assert (task["title"], task["depends"]) == ("Implement validateToken", ["A"])
     assert waves(here) == {"A": 1, "B": 2, "C": 3}
-    assert "depends on A" in here.refused(4, "task", "B", "running").err
+    assert "depends on unfinished tasks: A" in here.refused(4, "task", "B", "running").err
 
 
 def test_circles_are_refused_wherever_they_close(here: Here) -> None:
     circle = ("--task", "A", "--task", "B", "--blocked-by", "A=B", "--blocked-by", "B=A")
-    assert "in a circle: A, B" in here.refused(4, "start", "goal", "g", *circle).err
+    assert "dependency cycle: A, B" in here.refused(4, "start", "goal", "g", *circle).err
     here.start("goal", "g", "--task", "A", "--task", "B", "--blocked-by", "B=A")
-    assert "in a circle" in here.refused(4, "task", "A", "pending", "--blocked-by", "B").err
+    assert "dependency cycle" in here.refused(4, "task", "A", "pending", "--blocked-by", "B").err
     here.refused(4, "task", "A", "pending", "--blocked-by", "A")
 
 
@@ -67,7 +70,7 @@ def test_what_blocks_a_task_must_be_known_and_belongs_to_a_pending_one(here: Her
     here.ok("task", "A", "running")
     here.ok("task", "B", "pending")
     here.refused(4, "task", "A", "pending", "--blocked-by", "B")
-    assert "exists already" in here.refused(4, "task", "A", "pending").err
+    assert "already exists" in here.refused(4, "task", "A", "pending").err
 
 
 def test_a_light_review_is_due_between_waves_of_a_reviewed_goal(here: Here) -> None:
@@ -84,13 +87,13 @@ def test_a_light_review_is_due_between_waves_of_a_reviewed_goal(here: Here) -> N
     st.dictionaries(st.sampled_from("ABCDEFGH"), st.lists(st.sampled_from("ABCDEFGHX"), max_size=4))
 )
 def test_every_task_comes_after_all_that_it_depends_on(depends: dict[str, list[str]]) -> None:
-    tasks = {name: {"depends": names, "wave": None} for name, names in depends.items()}
-    lay_waves(tasks)
-    if find_circle(depends) or not any(depends.values()):
+    tasks = {name: build(Task, id=name, depends=names) for name, names in depends.items()}
+    lay_waves(build(Loop, tasks=tasks, waves_due=len(tasks)))
+    if find_cycle(depends) or not any(depends.values()):
         return
     for name, names in depends.items():
-        before = [tasks[other]["wave"] for other in names if other in tasks]
-        assert tasks[name]["wave"] == max(before, default=0) + 1
+        before = [tasks[other].wave or 0 for other in names if other in tasks]
+        assert tasks[name].wave == max(before, default=0) + 1
 
 
 def test_a_task_that_comes_later_belongs_to_a_wave_too(here: Here) -> None:
@@ -104,7 +107,8 @@ def test_a_task_that_comes_later_belongs_to_a_wave_too(here: Here) -> None:
 def test_a_circle_is_refused_with_a_way_out_of_it(here: Here) -> None:
     here.start("goal", "g", "--mode", "yolo", "--task", "A", "--task", "B", "--blocked-by", "B=A")
     assert (
-        "let one of them wait" in here.refused(4, "task", "A", "pending", "--blocked-by", "B").err
+        "Remove one of these dependencies"
+        in here.refused(4, "task", "A", "pending", "--blocked-by", "B").err
     )
 
 

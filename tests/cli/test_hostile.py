@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.core.places import register
+from gsd_fsm.core.trust import register
 from tests.cli.forge import body, chain, header, plant, start
 from tests.conftest import Project
 

@@ -247,6 +247,7 @@ JSON_STORY = (
     *("check", "exit-signal", "review begun", "review passed", "stage intent", "spend 0.1"),
     *("note n", "mode yolo", "wait q", "answer a", "pause", "resume", "task T1 complete", "why"),
     *("init --yes", "doctor", "uninstall --yes", "hook --path", "simulate script.txt"),
+    "schema events",
     *("complete", "replay", "fsck", "graph", "config", "ps", "trust", "start goal g", "cancel"),
     *("plan show --plan plan.md", "plan check --plan plan.md", "plan graph --plan plan.md"),
     *("start verify --plan plan.md", "verify", "start execute --plan plan.md --mode yolo"),

@@ -89,7 +89,7 @@ def test_resume_moves_the_owner_and_outside_a_session_clears_it(here: Here) -> N
     here.ok("resume", env=A)
     here.start("goal", "other", env=B)
     answer = here.refused(4, "--loop", loop, "resume", env=B)
-    assert "belongs to this session already" in answer.err
+    assert "already belongs to this session" in answer.err
     here.ok("--loop", loop, "resume", env=A)
 
 

@@ -172,7 +172,7 @@ def test_a_plan_edited_later_is_noticed_and_only_a_human_accepts_it(planned: Her
     status = planned.status()
     assert (status["pause_code"], status["tasks"][0]["status"]) == ("plan", "complete")
     refused = planned.refused(4, "resume", env=AGENT)
-    assert "before a human has spoken" in refused.err
+    assert "until the user sends a message" in refused.err
     planned.ok("resume")
     tasks = {it["id"]: it["status"] for it in planned.status()["tasks"]}
     assert tasks == {
@@ -213,7 +213,7 @@ def test_the_loop_mechanism_itself_can_be_executed(here: Here) -> None:
 
 
 def test_an_unknown_task_or_one_that_is_done_has_no_prompt(planned: Here) -> None:
-    assert "open: T01" in planned.refused(2, "next", "T99").err
+    assert "Open: T01" in planned.refused(2, "next", "T99").err
     done(planned, "T01")
     planned.refused(4, "next", "T01")
     planned.ok("cancel")

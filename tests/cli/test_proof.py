@@ -67,7 +67,7 @@ def test_reviews_move_the_loop_and_are_needed_once_asked_for(here: Here) -> None
 def test_a_review_out_of_turn_names_the_state(here: Here) -> None:
     here.start("goal", "g")
     answer = here.refused(4, "review", "passed")
-    assert "is running: review passed is not possible now" in answer.err
+    assert "cannot run 'review passed'" in answer.err
     assert "review begun" in answer.err
     assert "--wave" in here.refused(2, "review", "light").err
     for score in ("nan", "inf", "-1"):

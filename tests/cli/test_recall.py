@@ -58,7 +58,7 @@ def test_lessons_are_listed_with_numbers_and_nothing_is_recorded(learnt: Here) -
         f" 1  {text(3, 'no date', old)}",
         f" 2  {text(2, 'wrong dates', old)}",
         f" 3  {text(1, 'bad date', old)}",
-        f"To keep one in mind: {run} --accept N; to drop it: {run} --dismiss N",
+        f"To accept one: {run} --accept N; to dismiss it: {run} --dismiss N",
     ]
     assert learnt.journal.read_bytes() == before
 
@@ -106,7 +106,7 @@ def test_all_means_what_is_left_even_if_that_is_nothing(learnt: Here) -> None:
     before = learnt.journal.read_bytes()
     learnt.ok("recall", "--accept", "all")
     assert learnt.journal.read_bytes() == before
-    assert learnt.ok("recall").out == "Decided already: 3 lessons.\n"
+    assert learnt.ok("recall").out == "Already decided: 3 lessons.\n"
     assert [note.get("dismissed", False) for note in notes(learnt)] == [True, False, False]
 
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_decided_is_refused(learnt: Here) -> None:
     both = learnt.refused(2, "recall", "--accept", "1", "2", "--dismiss", "all").err
     assert "lesson 1, 2 is both accepted and dismissed" in both
     learnt.ok("recall", "--accept", "1")
-    assert "lesson 1 is decided already" in learnt.refused(4, "recall", "--dismiss", "1").err
+    assert "lesson 1 is already decided" in learnt.refused(4, "recall", "--dismiss", "1").err
 
 
 def test_another_goal_can_be_asked_for_and_is_named_in_the_command(learnt: Here) -> None:
@@ -131,7 +131,7 @@ def test_another_goal_can_be_asked_for_and_is_named_in_the_command(learnt: Here)
     assert listed(learnt, "new colours") == {}
     assert listed(learnt) == {1: "no date", 2: "wrong dates", 3: "bad date"}
     none = learnt.ok("recall", "something else")
-    assert none.out == "No failure of an earlier loop bears on this goal.\n"
+    assert none.out == "No failure of an earlier loop is related to this goal.\n"
 
 
 def test_without_a_live_loop_one_can_look_but_not_decide(learnt: Here) -> None:
@@ -158,7 +158,7 @@ def test_each_loop_decides_for_itself(learnt: Here) -> None:
     learnt.ok("recall", "--accept", "all", env=A)
     assert listed(learnt, "--loop", first) == {}
     assert len(listed(learnt, "--loop", second)) == 3
-    assert "which loop?" in learnt.refused(2, "recall").err
+    assert "several live loops" in learnt.refused(2, "recall").err
     learnt.ok("--loop", second, "recall", "--dismiss", "2")
     assert {line["loop"] for line in learnt.lines() if line["type"] == "note"} == {first, second}
 

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from gsd_fsm import machine, replay
+from gsd_fsm.core.loop.table import steps_of
 from tests.cli.forge import body, chain, header, plant, start, sums_of
 
 if TYPE_CHECKING:
@@ -41,7 +45,7 @@ def test_replay_json_is_head_events_status_and_the_state_of_status(here: Here) -
     assert (found["events"], found["status"]) == (6, "completed")
     assert found["head"] == f"6:{sums_of(here.journal.read_bytes())[-1]}"
     assert found["state"] == here.status()
-    assert here.ok("replay", "--json", "--strict").json == found
+    assert here.ok("replay", "--json", "--strict").json == {**found, "findings": []}
 
 
 def test_replay_events_is_one_line_for_each_event(here: Here) -> None:
@@ -120,7 +124,7 @@ def test_an_illegal_transition_is_refused_with_its_line(here: Here) -> None:
     for command in (["replay"], ["replay", "--json"], ["replay", "--strict"], ["status"]):
         answer = here.refused(5, *command)
         assert "line 3" in answer.err
-        assert "lp-1 is running: answer is not possible now" in answer.err
+        assert "cannot run 'answer'" in answer.err
 
 
 def test_replay_says_when_the_clock_went_back_and_when_the_tail_is_torn(here: Here) -> None:
@@ -155,6 +159,102 @@ def test_an_event_that_is_not_there_is_told_before_anything_is_shown(here: Here)
     answer = here.refused(2, "replay", "--at", "99")
     assert answer.out == ""
     assert "ends at event 6" in answer.err
+
+
+# rules and the machine
+
+
+def test_strict_replay_lists_refused_events_with_line_numbers_and_exits_0(here: Here) -> None:
+    gap = {"gap": "G1", "description": "d"}
+    bodies = [
+        header(),
+        start(kind="verify"),
+        body(3, "gap", "lp-1", {"action": "found", **gap}),
+        body(4, "gap", "lp-1", {"action": "closed", **gap}),
+        body(5, "gap", "lp-1", {"action": "closed", **gap}),
+        body(6, "iteration", "lp-1", {}, by="hook"),
+        body(7, "note", "lp-1", {"text": "n"}),
+        body(8, "complete", "lp-1", {}),
+        start(9, "lp-2"),
+        body(10, "iteration", "lp-2", {}, by="hook"),
+        body(11, "cancel", "lp-2", {}, by="agent"),
+    ]
+    plant(here.root, chain(bodies))
+    expected = [
+        (5, "gap", "gap G1 is already closed"),
+        (8, "complete", "no verification has passed since the last gap was closed"),
+        (11, "cancel", "agents cannot cancel loop lp-2 until the user sends a message"),
+    ]
+    found = here.ok("replay", "--strict", "--json").json
+    for finding, (line, kind, message) in zip(found["findings"], expected, strict=True):
+        assert list(finding) == ["line", "seq", "type", "message"]
+        assert (finding["line"], finding["seq"], finding["type"]) == (line, line, kind)
+        assert message in finding["message"]
+    assert (found["events"], found["status"]) == (11, "cancelled")
+    shown = [row for row in here.ok("replay", "--strict").out.splitlines() if "finding:" in row]
+    for row, (line, kind, message) in zip(shown, expected, strict=True):
+        assert row.startswith(f"finding: line {line}, {kind}: ")
+        assert message in row
+    assert len(here.ok("replay", "--strict", "--json", "--at", "7").json["findings"]) == 1
+
+
+def test_replay_without_strict_lists_no_findings(here: Here) -> None:
+    bodies = [header(), start(), body(3, "complete", "lp-1", {})]
+    plant(here.root, chain(bodies))
+    assert "finding" not in here.ok("replay").out
+    assert "findings" not in here.ok("replay", "--json").json
+    assert len(here.ok("replay", "--strict", "--json").json["findings"]) == 1
+
+
+def test_findings_of_a_journal_show_control_characters_escaped(here: Here) -> None:
+    bodies = [
+        header(),
+        start(criteria=[{"name": "a\x1b[31m"}]),
+        body(3, "exit", "lp-1", {}),
+    ]
+    plant(here.root, chain(bodies))
+    assert "\x1b" not in here.ok("replay", "--strict").out
+
+
+def without_transition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build machines in which a running loop cannot complete."""
+
+    def steps(trigger: str, source: Any) -> Any:
+        missing = (trigger, source) == ("complete", "running")
+        return () if missing else steps_of(trigger, source)
+
+    monkeypatch.setattr(machine, "steps_of", steps)
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--strict",), ("--at", "6"), ("--until", "2100-01-01"), ("--json",)]
+)
+def test_replay_steps_the_machine_with_any_options(
+    here: Here, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    story(here)
+    without_transition(monkeypatch)
+    error = here.refused(1, "replay", *options).err
+    assert "event 6: the fold says completed, the machine refuses it" in error
+
+
+def test_resume_steps_the_machine(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    story(here)
+    here.start("goal", "g")
+    here.ok("pause")
+    without_transition(monkeypatch)
+    assert "the machine refuses it" in here.refused(1, "resume").err
+
+
+def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story(here)
+    without_transition(monkeypatch)
+    monkeypatch.setattr(replay, "MACHINE_LIMIT", 5)
+    here.ok("replay")
+    here.ok("replay", "--at", "5")
+    assert "the machine refuses it" in here.refused(1, "replay", "--strict").err
 
 
 def test_every_good_event_before_the_damage_is_shown(here: Here) -> None:

@@ -129,13 +129,13 @@ def test_binary_output_is_no_report(planned: Here) -> None:
 def test_an_unknown_task_is_refused_and_the_open_ones_are_named(planned: Here) -> None:
     answer = planned.refused(2, "report", "T99", stdin=b"TASK COMPLETE")
     assert "has no task or gap T99" in answer.err
-    assert "open: T01, T02, T03, T04" in answer.err
+    assert "Open: T01, T02, T03, T04" in answer.err
 
 
 def test_a_task_whose_dependencies_are_open_is_refused(planned: Here) -> None:
     for words in (b"TASK COMPLETE", b"TASK FAILED: x", b"CHECKPOINT: x"):
         answer = planned.refused(4, "report", "T04", stdin=words)
-        assert "task T04 depends on T01" in answer.err
+        assert "task T04 depends on unfinished tasks: T01" in answer.err
 
 
 def test_of_a_second_report_only_the_issues_are_kept(planned: Here) -> None:
@@ -144,7 +144,7 @@ def test_of_a_second_report_only_the_issues_are_kept(planned: Here) -> None:
     again = reported(planned, "T01", "TASK COMPLETE\nNEW ISSUE: [low] late")
     assert again == [("issue", "human", {"task": "T01", "severity": "low", "text": "late"})]
     assert (
-        "Task T01 was complete already" in planned.ok("report", "T01", stdin=b"TASK COMPLETE").out
+        "Task T01 was already complete" in planned.ok("report", "T01", stdin=b"TASK COMPLETE").out
     )
     for words in (b"TASK FAILED: after all", b"CHECKPOINT: hm"):
         answer = planned.refused(4, "report", "T01", stdin=words)
@@ -185,7 +185,9 @@ def test_spent_retries_pause_with_everything_a_human_needs(planned: Here) -> Non
     assert "## Task T01 Failed" in shown
     assert "- [x] T02" in shown
     assert "- [ ] T01: Write 01. (failed)" in shown
-    for error in ("way 2", "way 3", "way 4", "a circle", "other than 3"):
+    for number in (1, 2, 3, 4):
+        assert f"### Error {number} of 4 (" in shown
+    for error in ("way 1", "way 2", "way 3", "way 4", "a circle", "other than 3"):
         assert error in shown
     assert "**Attempts:** 3 of 3 retries used" in shown
     assert "Execution paused." in shown
@@ -257,7 +259,7 @@ def test_a_gap_is_closed_by_the_report_of_its_fix(here: Here) -> None:
     assert closed == [("gap", "human", {"action": "closed", "gap": "G1"})]
     for words in (b"TASK COMPLETE", b"TASK FAILED: hm", b"CHECKPOINT: hm"):
         answer = here.refused(4, "report", "G1", stdin=words)
-        assert "gap G1 is closed already" in answer.err
+        assert "gap G1 is already closed" in answer.err
 
 
 def test_a_fix_that_fails_is_retried_and_then_closes_its_gap(here: Here) -> None:

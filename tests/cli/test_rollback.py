@@ -46,7 +46,7 @@ def test_at_first_it_is_only_told_what_would_be_done(work: Work) -> None:
     said = work.here.ok("rollback", "T01").out.splitlines()
     assert said == [
         f"Branch main would go back to T01 ({work.shas['T01'][:7]}).",
-        "1 commit would be left, with a tag to find them:",
+        "1 commit would be left, kept by a tag:",
         f"  {work.shas['T02'][:7]} T02",
         "Tasks that would be pending again: T02.",
         "Nothing was changed yet.",
@@ -141,7 +141,7 @@ def test_a_checkpoint_that_is_checked_out_is_nothing_to_do(work: Work) -> None:
     (work.here.root / "dirty").write_text("")
     before = work.here.journal.read_bytes()
     said = work.here.ok("rollback", "T02", "--yes")
-    assert said.out == "Nothing to do: T02 is what is checked out.\n"
+    assert said.out == "Nothing to do: T02 is checked out.\n"
     answer = work.here.ok("rollback", "T02", "--json")
     assert facts(answer, "leaves", "reset", "done", "left") == [0, [], False, None]
     assert work.here.journal.read_bytes() == before

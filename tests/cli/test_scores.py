@@ -74,7 +74,7 @@ def test_points_that_are_out_of_range_or_missing_are_refused(
 def test_only_goals_are_scored(here: Here) -> None:
     here.start("execute", "--task", "T1")
     answer = here.refused(4, "score", *[x for name in DIMENSIONS for x in (f"--{name}", "1")])
-    assert "only goals are scored" in answer.err
+    assert "only goal loops are scored" in answer.err
 
 
 def test_a_goal_with_a_spec_below_five_stays_in_intent_and_waits_to_be_clarified(
@@ -188,7 +188,7 @@ def test_an_agent_does_not_loosen_the_shape_by_itself(here: Here) -> None:
     here.start("goal", "g", "--mode", "yolo", "--step", "one")
     score(here, *COLLEAGUE, env=AGENT)
     clear = [x for name in DIMENSIONS for x in (f"--{name}", "2")]
-    assert "before a human has spoken" in here.refused(4, "score", *clear, env=AGENT).err
+    assert "until the user sends a message" in here.refused(4, "score", *clear, env=AGENT).err
     score(here, *CLEAR)
     assert here.status()["shape"] == "tool"
 

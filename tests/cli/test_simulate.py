@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gsd_fsm.cli import run
-from gsd_fsm.core.fold import World
+from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.simulation import read_script, rehearsal
 from tests.cli.conftest import Here
 from tests.conftest import Project
@@ -123,7 +123,7 @@ def test_a_rehearsal_that_is_interrupted_in_a_check_is_over(
 
 
 def test_a_bug_in_a_command_ends_the_rehearsal(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("gsd_fsm.cli.facts.note")
+    monkeypatch.delattr("gsd_fsm.cli.notes.note")
     path = here.root / "script.txt"
     path.write_text(GOAL + "note first\nstop Done.\n")
 
@@ -193,13 +193,13 @@ def contents(places: list[Path]) -> dict[Path, bytes]:
 
 def test_a_step_costs_no_more_when_many_went_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     folded = []
-    fold = World.fold
+    fold = Loops.fold
 
-    def count(world: World, event: dict[str, Any]) -> None:
+    def count(loops: Loops, event: dict[str, Any]) -> None:
         folded.append(event["seq"])
-        fold(world, event)
+        fold(loops, event)
 
-    monkeypatch.setattr(World, "fold", count)
+    monkeypatch.setattr(Loops, "fold", count)
     steps = read_script(
         "start goal g --mode yolo --max-iterations 0 --stuck-limit 0\n"
         "prompt Begin.\nx400 stop --tool Still at it.\n"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.lock import Hold
-from gsd_fsm.core.places import state_directory
+from gsd_fsm.core.journal.lock import Hold
+from gsd_fsm.core.trust import state_directory
 from tests.cli.conftest import A, B, Here
 from tests.conftest import Answer
 

@@ -124,7 +124,7 @@ def test_red_without_a_test_stays_red(tests_first: Here) -> None:
     (tests_first.root / "test_a.py").unlink()
     told = fails(tests_first, 5)
     assert (told["phase"], told["exit_code"], told["passed"]) == ("red", 5, False)
-    assert "test_a.py is not there" in tests_first.run("tdd", "T01", "--run").out
+    assert "test_a.py does not exist" in tests_first.run("tdd", "T01", "--run").out
 
 
 def test_green_has_its_attempts_and_then_the_task_has_failed(tests_first: Here) -> None:
@@ -229,7 +229,7 @@ def test_what_has_no_cycle_is_refused(tests_first: Here) -> None:
     assert "task T01 is complete" in tests_first.refused(4, "tdd", "T01", "--run").err
     tests_first.ok("cancel")
     tests_first.ok("start", "execute", "--task", "T1", "--mode", "yolo")
-    assert "executes no plan" in tests_first.refused(2, "tdd", "T1").err
+    assert "does not execute a plan" in tests_first.refused(2, "tdd", "T1").err
 
 
 def test_the_cycle_of_a_later_wave_does_not_begin_before_its_time(here: Here) -> None:

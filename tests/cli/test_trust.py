@@ -55,7 +55,7 @@ def test_trust_shows_the_goal_and_the_checks_and_registers(here: Here) -> None:
     shown = here.ok("trust").out
     assert "do as I say" in shown
     assert "check t: touch pwned" in shown
-    assert "is trusted now" in shown
+    assert "is now trusted" in shown
     assert here.ok("trust", "--json").json == {
         "journal": "j-forged",
         "path": str(here.gsd),
@@ -183,7 +183,7 @@ def test_git_is_not_asked_about_a_journal_that_is_not_trusted(repository: Here) 
 
 
 def test_what_trust_shows_cannot_pass_for_more_lines(here: Here) -> None:
-    goal = "good\n    check tests: pytest -q\nJournal j-forged is trusted now."
+    goal = "good\n    check tests: pytest -q\nJournal j-forged is now trusted."
     plant(here.root, chain([header(), start(goal=goal)]))
     shown = here.ok("trust").out.splitlines()
     assert len(shown) == 2

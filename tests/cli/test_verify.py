@@ -59,7 +59,7 @@ def test_a_plan_that_nobody_has_begun_leaves_gaps_to_fix_and_to_close(here: Here
     # The checks of T06 pass already: the view of the loop is what it wants.
     assert "✗ G1 T01#1 hooks/hooks.json exists: missing file: hooks/hooks.json" in answer.out
     assert "verification found 19 open gaps: G1, G2" in answer.err
-    assert f"then gsd-fsm --loop {loop} verify" in answer.err
+    assert f"then run: gsd-fsm --loop {loop} verify" in answer.err
     gap = here.status()["gaps"][4]
     assert (gap["kind"], gap["description"]) == (
         "stub",
@@ -127,7 +127,7 @@ def test_two_rounds_close_and_reopen_and_the_third_time_pauses(here: Here) -> No
     answer = here.run("verify")
     assert answer.code == 7
     assert "paused (oscillation): gap G1 was closed and reopened 2 times" in answer.err
-    assert f"this takes a human: fix what is left by hand, then gsd-fsm --loop {loop}" in answer.err
+    assert f"Fix the gaps by hand, then run: gsd-fsm --loop {loop}" in answer.err
     assert here.status()["pause_code"] == "oscillation"
     assert "gsd-fsm" in here.refused(4, "verify").err
     here.ok("resume")
@@ -222,7 +222,7 @@ def test_it_is_told_how_to_start_a_loop_that_is_not_there(here: Here) -> None:
     )
     here.start("goal", "g")
     answer = here.refused(2, "verify", "--phase", "2")
-    assert "kind goal" in answer.err
+    assert "is goal, not verify" in answer.err
     assert "gsd-fsm start verify --phase 2" in answer.err
 
 
@@ -240,4 +240,4 @@ def test_an_ended_loop_is_not_verified(here: Here) -> None:
     loop = begin(here, FILE)
     here.ok("cancel")
     answer: Answer = here.refused(4, "--loop", loop, "verify")
-    assert "it is final" in answer.err
+    assert "cannot be verified now" in answer.err

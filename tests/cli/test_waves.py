@@ -27,15 +27,15 @@ def test_a_task_of_a_later_wave_cannot_start(planned: Here) -> None:
         (("report", "T03"), {"stdin": b"TASK COMPLETE"}),
     ):
         refused = planned.refused(4, *args, **how)
-        assert "task T03 is of wave 2, and wave 1 is not done" in refused.err
-        assert "can start now: T01, T02" in refused.err
+        assert "task T03 is in wave 2, and wave 1 is not done" in refused.err
+        assert "Ready: T01, T02" in refused.err
 
 
 def test_a_sequential_wave_starts_one_task_at_a_time(planned: Here) -> None:
     done(planned, "T01", "T02")
     assert "one at a time" in planned.refused(4, "task", "T04", "running").err
     planned.ok("task", "T03", "running")
-    assert "finish what is running" in planned.refused(4, "task", "T04", "running").err
+    assert "run one at a time" in planned.refused(4, "task", "T04", "running").err
     done(planned, "T03", "T04")
     planned.ok("complete")
 
@@ -51,7 +51,7 @@ def test_in_interactive_mode_a_failed_task_is_not_offered_before_the_human_has_s
     assert say(here, "T01", "TASK FAILED: bad")["status"] == "retrying"
     assert ready(here) == []
     assert "Finish task T02" in here.ok("next").out
-    assert "waits for the word of a human" in here.refused(4, "task", "T01", "running").err
+    assert "is waiting for your decision" in here.refused(4, "task", "T01", "running").err
     assert say(here, "T02", "TASK COMPLETE")["status"] == "waiting"
     here.ok("answer", "y")
     assert ready(here) == ["T01"]
@@ -62,7 +62,7 @@ def test_a_project_with_plans_is_asked_which_phase_is_meant(here: Here) -> None:
     state = here.root / ".opti-gsd" / "state.json"
     for text in ('{"milestone": "v1"}', '{"phase": null}', '{"phase": 1.5}'):
         state.write_text(text)
-        assert "which phase?" in here.refused(2, "start", "execute").err
+        assert "no phase is named" in here.refused(2, "start", "execute").err
     assert not here.gsd.exists()
     for text in ('{"phases_in_progress": [1]}', '{"phases": {"in_progress": [1]}}'):
         state.write_text(text)
@@ -76,7 +76,7 @@ def test_a_plan_that_is_gone_is_told_with_the_way_back(planned: Here) -> None:
     say(planned, "T01", "TASK COMPLETE")
     assert (
         planned.status()["pause_reason"]
-        == ".gsd/plans/phase-1/plan.md is gone; put it back, then resume"
+        == ".gsd/plans/phase-1/plan.md is missing; restore it, then resume"
     )
     refused = planned.refused(4, "resume")
     assert "git checkout -- .gsd/plans/phase-1/plan.md" in refused.err
@@ -92,7 +92,7 @@ def test_only_a_commit_of_this_work_counts_as_the_tasks(repository: Here) -> Non
     git(repository.root, "commit", "-q", "--allow-empty", "-m", "unrelated")
     assert say(repository, "T01", "TASK COMPLETE")["commit"] is None
     refused = repository.refused(2, "report", "T02", "--commit", "nonsense", stdin=b"TASK COMPLETE")
-    assert "is no commit here" in refused.err
+    assert "not a commit: nonsense" in refused.err
     answer = repository.run("report", "T02", "--commit", "HEAD", "--json", stdin=b"TASK COMPLETE")
     assert len(json.loads(answer.out)["commit"]) == 40
 
@@ -149,11 +149,11 @@ def test_an_agent_neither_skips_a_task_nor_declares_a_plan_verified_by_itself(he
     here.ok(*YOLO)
     here.ok("iterate", env=AGENT)
     refused = here.refused(4, "task", "T01", "skipped", env=AGENT)
-    assert "before a human has spoken" in refused.err
+    assert "until the user sends a message" in refused.err
     here.ok("task", "T01", "skipped")
     here.ok("cancel")
     here.ok("start", "verify", "--phase", "1", "--mode", "yolo")
     here.ok("iterate", env=AGENT)
-    assert "before a human has spoken" in here.refused(4, "verified", "pass", env=AGENT).err
+    assert "until the user sends a message" in here.refused(4, "verified", "pass", env=AGENT).err
     here.ok("verified", "fail", env=AGENT)
     here.ok("verified", "pass")

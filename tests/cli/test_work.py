@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
+from tests.support.events import append
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here
@@ -69,8 +70,8 @@ def test_a_task_goes_its_ways_and_keeps_what_was_told(here: Here) -> None:
     [
         ([], ["T1", "complete"], ["pending", "running, skipped"]),
         ([], ["T1", "checkpoint"], ["pending"]),
-        (["running", "complete"], ["T1", "running"], ["complete", "nothing, it is done"]),
-        (["skipped"], ["T1", "failed"], ["skipped", "cannot fail"]),
+        (["running", "complete"], ["T1", "running"], ["complete", "gsd-fsm next"]),
+        (["skipped"], ["T1", "failed"], ["skipped", "can no longer fail"]),
         ([], ["T9", "running"], ["no task T9", "T1, T2"]),
         (["running"], ["T1", "complete", "--phase", "red"], ["running task"]),
     ],
@@ -158,7 +159,7 @@ def test_a_failure_needs_exactly_one_error_text(here: Here) -> None:
     here.start("execute", "--task", "T1")
     (here.root / "log").write_text("from the file\n")
     assert "--error" in here.refused(2, "fail", "T1").err
-    assert "needs its error" in here.refused(2, "fail", "T1", "--error", " ").err
+    assert "needs an error message" in here.refused(2, "fail", "T1", "--error", " ").err
     assert "twice" in here.refused(2, "fail", "--error", "a", "--error-file", "log").err
     assert "nope" in here.refused(2, "fail", "--error-file", "nope").err
     here.refused(2, "fail", "--error", "a", "--class", "odd")
@@ -247,7 +248,7 @@ def test_secrets_never_reach_the_journal_from_any_text(here: Here) -> None:
 def test_iterating_by_hand_is_activity_and_ends_no_idle_loop(here: Here) -> None:
     here.ok("start", "goal", "Be awake", "--idle-limit", "1")
     blocked = {"loop": here.status()["loop"], "type": "iteration", "by": "hook", "data": {}}
-    Journal(str(here.gsd)).transact(lambda _world, _now: [blocked])
+    append(Journal(str(here.gsd)), blocked)
     assert here.status()["idle"] == 1
     here.ok("iterate")
     assert (here.status()["status"], here.status()["idle"]) == ("running", 0)

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.advice import next_step
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.guards import guard
-from gsd_fsm.core.loop import is_planned
+from gsd_fsm.core.loop.limits import reached_limit
+from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.projections import status_view
 from tests.chaos import run_random_story
 from tests.story import Story, in_status
@@ -114,7 +113,7 @@ def test_the_advice_for_spent_limits_lifts_all_of_them_at_once() -> None:
     assert command(story) == RUN + "resume " + options
     add = {"max_iterations": 10, "max_rounds": 12, "budget_usd": 59, "max_minutes": 129}
     assert story("resume", add=add).status == "running"
-    assert guard(story.loop, story.now) is None
+    assert reached_limit(story.loop, story.now) is None
 
 
 def test_an_error_of_the_loop_itself_comes_before_the_next_work() -> None:
@@ -215,14 +214,14 @@ def test_evidence_with_and_without_a_tree_side_by_side_is_no_trouble() -> None:
 
 
 def test_there_is_advice_and_a_view_in_every_state() -> None:
-    def look(world: Any) -> None:
-        for loop in world.loops.values():
+    def look(loops: Any) -> None:
+        for loop in loops.by_id.values():
             words, line = next_step(loop)
             assert words
             assert "\n" not in words
             assert line.startswith("gsd-fsm ")
             # Of a plan, `next` has more to tell than one line; elsewhere it would lead in a circle.
-            assert is_planned(loop) or not line.endswith(" next")
+            assert loop.is_planned or not line.endswith(" next")
             dumps(status_view(loop, "1:0"))
 
     for seed in range(40):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.proof import has_tree, missing, stale
+from gsd_fsm.core.loop.completion import has_tree, missing, stale
 from tests.story import Story
 
 
@@ -149,17 +149,17 @@ def test_a_criterion_with_a_check_is_met_only_by_its_own_check(evidence: Any) ->
     story = Story("goal", criteria=[{"name": "A", "check": "make"}])
     more = {} if evidence is None else {"evidence": evidence}
     refusal = story.refused("criterion", criterion="A", met=True, **more)
-    assert refusal.hint == "gsd-fsm check"
+    assert refusal.hint == "Run: gsd-fsm check"
     story("criterion", criterion="A", met=True, evidence=proof())
-    assert story.loop.criteria["A"]["met"] is True
+    assert story.loop.criteria["A"].met is True
 
 
 def test_a_failed_check_is_kept_as_evidence_and_not_met() -> None:
     story = Story("goal", criteria=[{"name": "A", "check": "make"}])
     story("criterion", criterion="A", met=False, evidence=proof(exit_code=2, tail="boom"))
     criterion = story.loop.criteria["A"]
-    assert (criterion["met"], criterion["evidence"]["tail"]) == (False, "boom")
-    assert criterion["evidence"]["seq"] == story.events[-1]["seq"]
+    assert (criterion.met, (criterion.evidence or {})["tail"]) == (False, "boom")
+    assert (criterion.evidence or {})["seq"] == story.events[-1]["seq"]
 
 
 def test_a_criterion_nobody_named_is_refused_with_the_list() -> None:

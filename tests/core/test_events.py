@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.events import PAYLOADS as TYPES
-from gsd_fsm.core.events import check_event
-from gsd_fsm.core.payloads import PAUSE_CODES, is_id
+from gsd_fsm.core.loop.envelope import EVENTS as TYPES
+from gsd_fsm.core.loop.envelope import check_event
+from gsd_fsm.core.loop.events.lifecycle import PAUSE_CODES
+from gsd_fsm.core.loop.schema import is_id
 from tests.story import PAYLOADS, Story
 
 # The contract's list, written down a second time.
@@ -104,14 +105,14 @@ def test_the_set_of_types_is_the_contracts() -> None:
 def test_every_type_is_accepted_with_its_members_and_refused_without_one(name: str) -> None:
     kind, data = EXAMPLES[name]
     assert accepts(kind, data)
-    for required in TYPES[kind][0]:
+    for required in TYPES[kind].required:
         assert not accepts(kind, {n: v for n, v in data.items() if n != required}), required
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_value_of_any_kind_in_any_member_is_accepted_or_refused_in_words(name: str) -> None:
     kind, data = EXAMPLES[name]
-    for member in TYPES[kind][1]:
+    for member in TYPES[kind].fields:
         verdicts = [accepts(kind, {**data, member: value}) for value in ODD]
         assert not all(verdicts), member
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.question import pending_question
+from gsd_fsm.core.text.questions import pending_question
 from tests.story import Story
 
 COLLEAGUE = {"spec_score": 5, "fit_score": 25, "shape": "colleague"}
@@ -21,8 +21,8 @@ def test_a_criterion_that_joins_later_takes_the_exit_signal_back() -> None:
     story("exit")
     story("plan", criteria=[{"name": "a"}, {"name": "b"}], must_not=["x"], file="SHAPE.md")
     assert story.loop.exit_signal is False
-    assert {name: c["met"] for name, c in story.loop.criteria.items()} == {"a": True, "b": False}
-    assert story.loop.must_not == ["x"]
+    assert {name: c.met for name, c in story.loop.criteria.items()} == {"a": True, "b": False}
+    assert list(story.loop.must_not) == ["x"]
 
 
 def test_a_check_that_joins_later_is_taken_by_a_criterion_that_has_none() -> None:
@@ -36,7 +36,7 @@ def test_a_check_that_joins_later_is_taken_by_a_criterion_that_has_none() -> Non
     assert story.loop.exit_signal is True
     story("plan", criteria=[{"name": "a", "check": "make a"}], joins=True)
     assert story.loop.exit_signal is False
-    found = [(c["check"], c["met"], bool(c["evidence"])) for c in story.loop.criteria.values()]
+    found = [(c.check, c.met, bool(c.evidence)) for c in story.loop.criteria.values()]
     assert found == [("make a", False, False), ("make b", True, True)]
 
 
@@ -76,10 +76,10 @@ def test_nothing_is_carried_that_could_not_have_been(data: dict[str, object]) ->
 def test_failed_tasks_of_a_loop_that_was_taken_over_are_failed() -> None:
     tasks = [{"id": "A", "status": "failed", "retries": 2}, {"id": "B", "status": "complete"}]
     story = Story("goal", tasks=tasks, carried={"iteration": 4, "stuck": 2, "last_unmet": "x"})
-    assert (story.loop.failed, story.loop.tasks["A"]["retries"]) == (1, 2)
+    assert (list(story.loop.failed), story.loop.tasks["A"].retries) == (["A"], 2)
     assert (story.loop.iteration, story.loop.stuck, story.loop.last_unmet) == (4, 2, "x")
     story.task("A", "running")
-    assert story.loop.failed == 0
+    assert not story.loop.failed
 
 
 def test_only_goals_count_the_iterations_that_asked_for_counsel() -> None:
@@ -88,7 +88,7 @@ def test_only_goals_count_the_iterations_that_asked_for_counsel() -> None:
         story("iteration")
         story.fail(error="boom")
         story("iteration")
-        assert (story.loop.setbacks, story.loop.counsels) == (1, counted)
+        assert (story.loop.failed_verifications, story.loop.advice_given) == (1, counted)
 
 
 def test_of_many_transcripts_the_last_ones_are_remembered() -> None:
@@ -97,7 +97,7 @@ def test_of_many_transcripts_the_last_ones_are_remembered() -> None:
     for number in range(60):
         story("spend", tokens=1, source=f"agent-{number}", counted=10, messages=["m"])
     assert story.loop.spent_tokens == 61
-    assert list(story.loop.counted) == ["s-1", *[f"agent-{n}" for n in range(11, 60)]]
+    assert list(story.loop.offsets) == ["s-1", *[f"agent-{n}" for n in range(11, 60)]]
 
 
 def test_a_smaller_total_of_a_meter_counts_from_zero_and_the_first_adds_nothing() -> None:
@@ -109,13 +109,13 @@ def test_a_smaller_total_of_a_meter_counts_from_zero_and_the_first_adds_nothing(
 
 def test_waves_that_a_task_names_itself_are_not_laid_anew() -> None:
     story = Story("goal", tasks=[{"id": "A", "wave": 3}, {"id": "B", "wave": 1, "depends": ["A"]}])
-    assert [task["wave"] for task in story.loop.tasks.values()] == [3, 1]
+    assert [task.wave for task in story.loop.tasks.values()] == [3, 1]
     story.task("C", "pending", depends=["A"], wave=7)
-    assert [task["wave"] for task in story.loop.tasks.values()] == [3, 1, 7]
+    assert [task.wave for task in story.loop.tasks.values()] == [3, 1, 7]
 
 
 def test_a_task_that_has_begun_waits_for_nothing_more() -> None:
     story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2"}])
     story.task("T1", "running", depends=["T2"])
-    assert story.loop.tasks["T1"]["depends"] == []
+    assert not story.loop.tasks["T1"].depends
     story.task("T1", "complete")

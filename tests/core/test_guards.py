@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.clock import to_iso, to_ms
-from gsd_fsm.core.guards import active_minutes, guard
-from gsd_fsm.core.table import ACTIVE
+from gsd_fsm.core.loop.limits import active_minutes, reached_limit
+from gsd_fsm.core.loop.state import ACTIVE
 from tests.story import MINUTE, NOW, Story
 
 OFF = {"stuck_limit": 0, "idle_limit": 0, "max_iterations": 0}
 
 
 def code(story: Story, later: int = 0, *, activity: bool = False) -> str:
-    spent = guard(story.loop, story.now + later, activity)
+    spent = reached_limit(story.loop, story.now + later, activity)
     return "" if spent is None else spent.code
 
 
@@ -239,7 +239,7 @@ def test_a_jump_of_the_clock_breaks_nothing_and_going_back_gives_no_time(jump: i
         return
     assert active_minutes(story.loop, story.now) >= 2
     assert active_minutes(story.loop, story.now - MINUTE) >= 2
-    assert story.world.backwards == 1
+    assert story.loops.backwards == 1
     assert code(story, MINUTE) == "minutes"
 
 

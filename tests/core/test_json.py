@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from gsd_fsm.core.codec import dumps, parse_json
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.json_reader import parse_json
 from tests.core.test_codec import VALUES
 from tests.lines import HARMLESS, HOSTILE, in_data
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.core import meter
 from gsd_fsm.core.codec import check_value
-from gsd_fsm.core.meter import Spending, read_spending
+from gsd_fsm.core.usage import transcript as meter
+from gsd_fsm.core.usage.transcript import Spending, read_spending
 
 SINCE = "2026-11-15T23:00:00.000Z"
 BEFORE = "2026-11-15T22:59:59.999Z"

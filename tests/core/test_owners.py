@@ -45,7 +45,7 @@ def test_a_journal_has_at_most_one_unowned_live_loop() -> None:
     story.refused("resume", _loop="lp-2")
     story("resume", _session="s-1")
     story("session", action="release", _loop="lp-2", _session="s-2")
-    assert story.world.loops["lp-2"].owner is None
+    assert story.loops.by_id["lp-2"].owner is None
 
 
 @pytest.mark.parametrize("end", ["cancel", "complete"])
@@ -108,5 +108,5 @@ def test_a_draft_is_held_to_the_same_names_as_a_line(name: str) -> None:
     event = story.event("start", **START, _session=name)
     del event["sum"]
     with pytest.raises(ValueError):
-        story.world.apply(event)
-    assert story.world.loops == {}
+        story.loops.apply(event)
+    assert story.loops.by_id == {}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.core import reader as reader_module
+from gsd_fsm.core.journal import fast_fold as reader_module
 from tests.chaos import run_random_story
 from tests.lines import HARMLESS, HOSTILE, READERS, closed, lines_of, verdict, verdicts
 from tests.story import Story, frozen
@@ -26,8 +26,8 @@ def after_a_note(*bodies: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_all_readers_make_the_same_world_of_a_random_journal(seed: int) -> None:
-    world, events = run_random_story(Random(seed), 200)
-    assert set(verdicts(*lines_of(events)).values()) == {frozen(world)}
+    loops, events = run_random_story(Random(seed), 200)
+    assert set(verdicts(*lines_of(events)).values()) == {frozen(loops)}
 
 
 @pytest.mark.parametrize("member", [b'"seq":3', b'"ts":"2026-11-15T23:00:03.000Z"', b'"by":"cli"'])
@@ -51,7 +51,7 @@ def test_harmless_data_in_a_known_form_is_taken_and_taken_again(what: str) -> No
     data = b'"data":{"text":"t","x":' + HARMLESS[what] + b"}"
     found = verdicts(*after_a_note(data, data))
     assert len(set(found.values())) == 1, found
-    assert all(type(world) is bytes for world in found.values()), found
+    assert all(type(loops) is str for loops in found.values()), found
 
 
 @pytest.mark.parametrize("what", HOSTILE)
@@ -111,5 +111,5 @@ def test_a_reader_that_forgets_often_reads_the_same(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader_module, "_REMEMBERED", 2)
-    world, events = run_random_story(Random(seed), 200)
-    assert verdict(reader_module.into_fold, *lines_of(events)) == frozen(world)
+    loops, events = run_random_story(Random(seed), 200)
+    assert verdict(reader_module.into_fold, *lines_of(events)) == frozen(loops)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.flow import more_limits
-from gsd_fsm.core.guards import guard
+from gsd_fsm.core.loop.limits import reached_limit
+from gsd_fsm.core.loop.records import Limits
 from tests.story import MINUTE, SECOND, Story, in_status
 
 RESUME = "gsd-fsm --loop lp-1 resume"
@@ -43,18 +43,18 @@ SPENT: list[Any] = [
 def test_a_spent_limit_needs_more_of_it(code: str, limit: str, spend: Any, option: str) -> None:
     story = Story("verify", limits={limit: 2})
     spend(story)
-    spent = guard(story.loop, story.now)
+    spent = reached_limit(story.loop, story.now)
     assert spent is not None
     assert (spent.code, spent.remedy) == (code, RESUME + option)
     story("pause", code=spent.code, reason=spent.reason, _by="cli")
     refusal = story.refused("resume")
-    assert refusal.hint == RESUME + option
+    assert refusal.hint == "Run: " + RESUME + option
     assert spent.reason.split(" of ")[0] in refusal.message
     story.refused("resume", add={"max_retries": 5})
     story.refused("resume", add={limit: 0})
     assert story("resume", add={limit: 1}).status == "running"
-    assert story.loop.limits[limit] == 3
-    assert guard(story.loop, story.now) is None
+    assert getattr(story.loop.limits, limit) == 3
+    assert reached_limit(story.loop, story.now) is None
 
 
 @pytest.mark.parametrize(("code", "limit", "spend", "option"), SPENT)
@@ -64,16 +64,16 @@ def test_a_spent_limit_is_asked_for_whatever_the_loop_was_paused_for(
     story = Story("verify", limits={limit: 2})
     spend(story)
     story("pause", code="manual")
-    assert story.refused("resume").hint == RESUME + option
+    assert story.refused("resume").hint == "Run: " + RESUME + option
     assert story("resume", add={limit: 1}).status == "running"
-    assert guard(story.loop, story.now) is None
+    assert reached_limit(story.loop, story.now) is None
 
 
 def test_spent_retries_need_more_retries() -> None:
     story = Story("execute", tasks=[{"id": "T1"}], limits={"max_retries": 1})
     story.fail("T1")
     story.fail("T1")
-    assert story.refused("resume").hint == RESUME + " --add-retries 1"
+    assert story.refused("resume").hint == "Run: " + RESUME + " --add-retries 1"
     assert story("resume", add={"max_retries": 1}).status == "retrying"
     assert story.fail("T1").status == "retrying"
     assert story.fail("T1").status == "paused"
@@ -98,11 +98,9 @@ def test_of_two_spent_limits_raising_one_is_not_enough() -> None:
 
 def test_what_is_unlimited_stays_unlimited() -> None:
     before = {"max_iterations": 0, "max_retries": 0, "max_minutes": 0, "budget_usd": 0}
-    more = more_limits(before, dict.fromkeys(before, 5))
-    assert more == {"max_iterations": 0, "max_retries": 5, "max_minutes": 0, "budget_usd": 0}
-    assert more_limits({"max_retries": 3}, {"budget_usd": 5, "max_minutes": 5}) == {
-        "max_retries": 3
-    }
+    more = Limits.given(before).plus(dict.fromkeys(before, 5))
+    assert more == Limits.given({**before, "max_retries": 5})
+    assert Limits().plus({"budget_usd": 5, "max_minutes": 5}) == Limits()
 
 
 def test_a_resume_zeroes_stuck_idle_and_repeated() -> None:
@@ -111,9 +109,9 @@ def test_a_resume_zeroes_stuck_idle_and_repeated() -> None:
         story.fail(None, error="same")
         story("iteration", _by="hook")
     loop = story.loop
-    assert (loop.stuck, loop.idle, loop.repeats) == (3, 1, 3)
+    assert (loop.stuck, loop.idle, loop.repeated_errors) == (3, 1, 3)
     story("resume", _by="cli")
-    assert (loop.stuck, loop.idle, loop.repeats, loop.transient) == (0, 0, 0, 0)
+    assert (loop.stuck, loop.idle, loop.repeated_errors, loop.transient) == (0, 0, 0, 0)
     assert loop.iteration == 3
 
 
@@ -145,7 +143,7 @@ def test_an_agent_needs_a_human_prompt_first(where: str, kind: str, data: dict[s
     if where == "iterated":
         story("iteration", _by="hook")
     refusal = story.refused(kind, **data, _by="agent", _session="s-1")
-    assert "human" in refusal.message
+    assert "until the user sends a message" in refusal.message
     prompt(story)
     story(kind, **data, _by="agent", _session="s-1")
 
@@ -184,8 +182,8 @@ def test_the_pause_for_minutes_does_not_count_as_active_time() -> None:
     spend_minutes(story)
     story("pause", code="minutes")
     story("resume", add={"max_minutes": 1}, _after=600 * MINUTE)
-    assert guard(story.loop, story.now) is None
-    spent = guard(story.loop, story.now + MINUTE - SECOND)
+    assert reached_limit(story.loop, story.now) is None
+    spent = reached_limit(story.loop, story.now + MINUTE - SECOND)
     assert spent is not None
     assert spent.code == "minutes"
 
@@ -193,5 +191,4 @@ def test_the_pause_for_minutes_does_not_count_as_active_time() -> None:
 def test_limits_of_a_later_version_are_left_alone() -> None:
     story = Story("goal", limits={"foo": "abc", "bar": [1]})
     assert story("resume", add={"foo": 1, "bar": [2]}).status == "running"
-    assert story.loop.limits["foo"] == "abc"
-    assert story.loop.limits["bar"] == [1]
+    assert story.loop.limits == Limits()

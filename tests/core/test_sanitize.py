@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.sanitize import clean, display
+from gsd_fsm.core.text.sanitize import clean, display
 
 HOSTILE = {
     "escape": "\x1b[31mred\x1b[0m",

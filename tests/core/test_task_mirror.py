@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.task_list import ClientTask
-from gsd_fsm.core.task_mirror import completed, created, mirror
+from gsd_fsm.core.usage.task_list import ClientTask
+from gsd_fsm.core.usage.task_mirror import completed, created, mirror
 from tests.story import Story
 
 
@@ -29,7 +29,7 @@ def listed(**tasks: str) -> dict[str, ClientTask | None]:
 
 
 def statuses(story: Story) -> dict[str, str]:
-    return {task_id: task["status"] for task_id, task in story.loop.tasks.items()}
+    return {task_id: task.status for task_id, task in story.loop.tasks.items()}
 
 
 def test_a_new_task_comes_with_what_it_waits_for() -> None:
@@ -40,7 +40,7 @@ def test_a_new_task_comes_with_what_it_waits_for() -> None:
         {"task": "2", "status": "pending", "title": "do 2", "mirrored": True, "depends": ["1"]},
     ]
     follow(story, listed(_1="pending", _2="pending 1 1 7"))
-    assert [task["wave"] for task in story.loop.tasks.values()] == [1, 2]
+    assert [task.wave for task in story.loop.tasks.values()] == [1, 2]
     assert follow(story, listed(_1="pending", _2="pending 1")) == []
 
 
@@ -74,7 +74,7 @@ def test_what_is_told_later_to_wait_waits() -> None:
         for data in created(story.loop, number, f"do {number}"):
             story("task", **data)
     assert follow(story, listed(_1="pending", _2="pending 1")) == ["2 pending"]
-    assert story.loop.tasks["2"]["depends"] == ["1"]
+    assert list(story.loop.tasks["2"].depends) == ["1"]
     assert follow(story, listed(_1="pending", _2="in_progress 1")) == []
     assert follow(story, {**listed(_2="in_progress 1")}) == ["1 skipped", "2 running"]
 
@@ -82,7 +82,7 @@ def test_what_is_told_later_to_wait_waits() -> None:
 def test_a_number_that_another_task_has_is_given_a_name() -> None:
     story = Story("goal", tasks=[{"id": "1", "title": "our own"}])
     follow(story, listed(_1="in_progress", _2="pending 1"))
-    assert story.loop.tasks["2"]["depends"] == ["client-1"]
+    assert list(story.loop.tasks["2"].depends) == ["client-1"]
     assert statuses(story) == {"1": "pending", "client-1": "running", "2": "pending"}
     # The client has begun a list anew: its numbers mean other tasks now.
     again: dict[str, ClientTask | None] = {"1": ClientTask("something else", "pending", [])}
@@ -98,10 +98,10 @@ def test_a_circle_is_cut_and_the_rest_keeps_its_order() -> None:
     follow(
         story, listed(_1="pending 2", _2="pending 1", _3="pending 3", _4="pending 5", _5="pending")
     )
-    depends = {name: task["depends"] for name, task in story.loop.tasks.items()}
+    depends = {name: list(task.depends) for name, task in story.loop.tasks.items()}
     assert depends == {"1": ["2"], "2": [], "3": [], "4": ["5"], "5": []}
     assert follow(story, listed(_4="pending 5", _5="pending 4"))[:1] == ["1 skipped"]
-    assert story.loop.tasks["5"]["depends"] == []
+    assert not story.loop.tasks["5"].depends
 
 
 def test_a_human_s_word_is_not_anticipated() -> None:
@@ -139,7 +139,7 @@ def test_a_title_is_clean_short_and_without_secrets() -> None:
         str(n): ClientTask(subject, "pending", []) for n, subject in enumerate(subjects)
     }
     follow(story, tasks)
-    titles = [task["title"] for task in story.loop.tasks.values()]
+    titles = [task.title for task in story.loop.tasks.values()]
     assert secret not in titles[0]
     assert "\n" not in titles[1]
     assert titles[2] == "\ufffd" * 3
@@ -199,4 +199,4 @@ def test_whatever_the_client_says_nothing_is_refused_and_nothing_is_said_twice(
     end = listed(**{f"_{number}": "completed" for number in range(5)})
     follow(story, end)
     for task in story.loop.tasks.values():
-        assert task["status"] in (("complete", "skipped") if task["mirrored"] else ("pending",))
+        assert task.status in (("complete", "skipped") if task.mirrored else ("pending",))

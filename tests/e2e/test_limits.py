@@ -32,7 +32,7 @@ def test_an_agent_that_only_talks_is_paused_by_the_loop_and_not_by_the_client(ri
     chat.close()
     assert len(rig.sent_back()) == 3
     assert rig.story(loop)[-2:] == ["pause idle", "session end"]
-    assert "3 blocks in a row saw no activity" in chat.told
+    assert "no activity in 3 consecutive blocks" in chat.told
     assert "idle" in rig.ok("why").out
 
 

@@ -30,11 +30,11 @@ title: Greetings
 </task>
 
 <task id="02" wave="1">
-  <files><file action="create">world.txt</file></files>
+  <files><file action="create">loops.txt</file></files>
   <action>Write whom to greet.</action>
   <verify>
-    <check type="content">world.txt contains "world"</check>
-    <check type="command">test -s world.txt</check>
+    <check type="content">loops.txt contains "loops"</check>
+    <check type="command">test -s loops.txt</check>
   </verify>
   <done>Somebody is greeted.</done>
 </task>
@@ -99,9 +99,9 @@ def test_a_phase_is_executed_with_retries_and_then_verified_until_no_gap_is_left
     second = failed.format("still no word", "the list is read too late", "read it first")
     subagent(rig, "T01", ("echo nothing > hello.txt", "TASK COMPLETE\n\nNEW ISSUE: [low] no tests"))
     subagent(
-        rig, "T02", ("true", first), ("true", second), ("echo earth > world.txt", "TASK COMPLETE")
+        rig, "T02", ("true", first), ("true", second), ("echo earth > loops.txt", "TASK COMPLETE")
     )
-    subagent(rig, "T03", ("cat hello.txt world.txt > all.txt", "TASK COMPLETE"))
+    subagent(rig, "T03", ("cat hello.txt loops.txt > all.txt", "TASK COMPLETE"))
     rig.model.main.then(
         bash("gsd-fsm next"),
         hand_over("T01"),
@@ -171,7 +171,7 @@ def test_a_phase_is_executed_with_retries_and_then_verified_until_no_gap_is_left
 def verify_it(rig: Rig, chat) -> None:
     loop = rig.start("verify", "--phase", "1")
     subagent(rig, "G1", ("echo hello > hello.txt", "TASK COMPLETE"))
-    subagent(rig, "G2", ("echo world > world.txt", "TASK COMPLETE"))
+    subagent(rig, "G2", ("echo loops > loops.txt", "TASK COMPLETE"))
     rig.model.main.then(
         bash("gsd-fsm verify"),
         say("It found gaps."),

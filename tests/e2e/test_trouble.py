@@ -100,7 +100,7 @@ def test_a_stop_file_switches_the_loop_off(rig: Rig) -> None:
     screen.until("I stop.")
     rig.until(lambda: "stop disabled" in rig.story(loop), "allowed stop")
     assert "iteration" not in rig.story(loop)
-    assert "switched off by .gsd/STOP" in rig.ok("why").out
+    assert "disabled by .gsd/STOP" in rig.ok("why").out
 
 
 @pytest.mark.parametrize("damage", ["raise RuntimeError", "def broken(", None])

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gsd_fsm.core
-from gsd_fsm.core import lock
 from gsd_fsm.core.errors import Corrupt
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.reader import into_fold
-from gsd_fsm.core.scan import Position, scan
+from gsd_fsm.core.journal import lock
+from gsd_fsm.core.journal.fast_fold import into_fold
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.scan import Position, scan
+from gsd_fsm.core.loop.fold import Loops
 from tests.conftest import new_journal, start_draft
+from tests.support.events import append, draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 # Every module of the core that makes system calls.
 MODULES = [
     module
-    for found in pkgutil.iter_modules(gsd_fsm.core.__path__)
-    if hasattr(module := import_module(f"gsd_fsm.core.{found.name}"), "system")
+    for found in pkgutil.walk_packages(gsd_fsm.core.__path__, "gsd_fsm.core.")
+    if hasattr(module := import_module(found.name), "system")
 ]
 HARMLESS = ("getpid", "geteuid", "getcwd", "stat_result")
 
@@ -53,13 +53,13 @@ def note(text: str) -> dict[str, Any]:
 
 
 def say(journal_: Journal, *texts: str) -> list[dict[str, Any]]:
-    return journal_.transact(lambda _world, _now: [note(text) for text in texts])
+    return append(journal_, *[note(text) for text in texts])
 
 
 def long_journal(gsd: Path, events: int, seed: int = 0, longest: int = 120) -> Journal:
     """A journal of so many events, its lines of all lengths."""
     made = new_journal(gsd)
-    made.transact(lambda _world, _now: [start_draft(goal=f"seed {seed}")])
+    append(made, start_draft(goal=f"seed {seed}"))
     choose = random.Random(seed)
     for number in range(events - 2):
         say(made, f"{number} " + "x" * choose.randrange(longest))
@@ -106,15 +106,15 @@ class Verdict(NamedTuple):
 
 def judge(data: bytes, at: Position | None = None) -> Verdict:
     """Scan and fold; from a position on only scan, for what is before it is known to be good."""
-    world = World()
-    take = into_fold(world) if at is None else lambda _line: None
+    loops = Loops()
+    take = into_fold(loops) if at is None else lambda _line: None
     begin = at or Position()
     try:
         end = scan(lambda offset, size: data[offset : offset + size], len(data), begin, take)
     except Corrupt as damage:
         return Verdict(damage.line - 1, "", 0, damage.line)
     if at is None:
-        assert world.seq == end.line
+        assert loops.seq == end.line
     return Verdict(end.line, end.sum, end.torn, 0)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import Corrupt
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.scan import Position
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.scan import Position
 from tests.conftest import Project
 from tests.faults.rig import judge, long_bytes, long_journal, pad_to, positions, say, sums, torture
 
@@ -121,7 +121,7 @@ def test_nothing_is_folded_or_appended_past_damage(tmp_path: Path) -> None:
     journal = Journal(str(gsd))
     with pytest.raises(Corrupt) as found:
         journal.read()
-    assert (journal.world.seq, found.value.line, found.value.offset) == (
+    assert (journal.loops.seq, found.value.line, found.value.offset) == (
         6,
         7,
         len(b"".join(lines[:6])),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from tests.conftest import Project, new_journal, start_draft
 from tests.faults.rig import (
     files_in,
@@ -23,6 +23,7 @@ from tests.faults.rig import (
     say,
     sums,
 )
+from tests.support.events import append
 
 HERE = Path(__file__).resolve().parents[2]
 
@@ -75,7 +76,7 @@ def append_until_full(where: Path) -> None:
         _small_disk(disk, 40)
         (disk / "reserve").write_bytes(b"r" * 16384)
         journal = new_journal(disk / ".gsd")
-        journal.transact(lambda _world, _now: [start_draft()])
+        append(journal, start_draft())
         path = disk / ".gsd" / "journal.jsonl"
         known: list[str] = []
         refused = _say_until_refused(journal, "x" * length, known)

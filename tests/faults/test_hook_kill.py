@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gsd_fsm.core.entry import reply
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.table import LIVE
+from gsd_fsm.core.hook.main import reply
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.loop.state import LIVE
 from gsd_fsm.fsck import examine
 from tests.faults.rig import files_in, judge, put_back, say, sums, torture
 from tests.hook_rig import HOOK, SESSION, HookProject, Told, blocks, run_hook, said
@@ -202,7 +202,7 @@ def _stuck(scene: Scene) -> Iterator[str]:
     """Whether the next stop is decided as ever, on a whole journal."""
     project = scene.project
     before = Journal(str(project.gsd)).read()
-    loop = before.loops["lp-1"]
+    loop = before.by_id["lp-1"]
     due = loop.status in LIVE and loop.owner == SESSION
     answer = reply(project.signal(last_assistant_message="the next stop"), "a")
     data = project.file.read_bytes()

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gsd_fsm.core import journal as journal_module
 from gsd_fsm.core.errors import Corrupt
-from gsd_fsm.core.journal import Journal, create_journal
-from gsd_fsm.core.places import make_gsd
-from gsd_fsm.core.repair import cut_damage
+from gsd_fsm.core.journal import journal as journal_module
+from gsd_fsm.core.journal.journal import Journal, create_journal
+from gsd_fsm.core.journal.repair import cut_damage
+from gsd_fsm.core.project import make_gsd
 from tests.cli.conftest import Here, here
 from tests.conftest import NOW, start_draft
 from tests.faults.rig import (
@@ -34,6 +34,7 @@ from tests.faults.rig import (
     wired,
     without_sync,
 )
+from tests.support.events import append
 
 __all__ = ["here"]
 
@@ -77,7 +78,7 @@ def creating(gsd: Path, text: str) -> Scene:
     def work(ack: Ack) -> None:
         create_journal(str(gsd), "j-new", NOW)
         journal = Journal(str(gsd))
-        ack(journal.transact(lambda _world, _now: [start_draft()])[0]["sum"])
+        ack(append(journal, start_draft())[0]["sum"])
         ack(say(journal, text)[0]["sum"])
 
     gsd.parent.mkdir(parents=True)
@@ -151,7 +152,8 @@ def _assert_nothing_lost(scene: Scene, acknowledged: list[str]) -> None:
     known = [*scene.known, *acknowledged]
     if not scene.known:
         create_journal(gsd, "j-again", NOW)
-        Journal(gsd).transact(lambda world, _now: [] if "lp-1" in world.loops else [start_draft()])
+        made = Journal(gsd)
+        append(made, *([] if "lp-1" in made.read().by_id else [start_draft()]))
     before = scene.files.get("journal.jsonl", b"")
     if judge(before).damaged:
         try:

@@ -15,12 +15,11 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.disk import close_directory, open_directory
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal, create_journal
-from gsd_fsm.core.loop_views import LOOP_FILES, sheets
-from gsd_fsm.core.places import make_gsd
-from gsd_fsm.core.views import project
+from gsd_fsm.core.journal.journal import Journal, create_journal
+from gsd_fsm.core.project import make_gsd
+from gsd_fsm.core.syscalls import close_directory, open_directory
+from gsd_fsm.core.views.loop_json import LOOP_FILES, sheets
+from gsd_fsm.core.views.write import project
 from tests.conftest import NOW, new_journal, start_draft
 from tests.faults.rig import (
     calls_of,
@@ -38,6 +37,7 @@ from tests.faults.test_permissions import NOBODY
 from tests.faults.test_unsafe_files import KINDS
 from tests.faults.test_views import At, cut_short, failing, killed
 from tests.hook_rig import HookProject, blocks, run_hook
+from tests.support.events import append, draft
 
 VIEWS = list(LOOP_FILES)
 NAMES = sorted(name for name, _ in LOOP_FILES.values())
@@ -49,14 +49,14 @@ ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES")
 def begin(gsd: Path, loop: str = "lp-1", **data: Any) -> None:
     data = {"goal": GOAL, "views": VIEWS, "criteria": [{"name": "one"}], **data}
     event = {**start_draft(loop, "goal", **data), "session": loop}
-    Journal(str(gsd), now=CLOCK.__next__).transact(lambda _world, _now: [event])
+    append(Journal(str(gsd), now=CLOCK.__next__), event)
 
 
 def tell(gsd: Path, loop: str = "lp-1") -> str:
     """One event that the views show; its sum."""
     journal = Journal(str(gsd), now=CLOCK.__next__)
     event = draft("iteration", loop, "hook", {})
-    return str(journal.transact(lambda _world, _now: [event])[0]["sum"])
+    return str(append(journal, event)[0]["sum"])
 
 
 @pytest.fixture
@@ -184,9 +184,9 @@ def _calls(gsd: Path) -> range:
     kept = files_in(gsd), files_in(gsd.parent / ".loop")
     calls = [name for name, _ in calls_of(lambda: tell(gsd))]
     put_back(gsd.parent / ".loop", kept[1])
-    world = Journal(str(gsd)).read()
+    loops = Journal(str(gsd)).read()
     directory = open_directory(str(gsd))
-    count = len(calls_of(lambda: project(directory, world)))
+    count = len(calls_of(lambda: project(directory, loops)))
     close_directory(directory)
     put_back(gsd, kept[0])
     put_back(gsd.parent / ".loop", kept[1])
@@ -268,7 +268,7 @@ def test_of_many_writers_the_last_one_is_shown(gsd: Path, place: Path) -> None:
                 tell(gsd)
 
     assert [outcome(pid) for pid in [in_child(work) for _ in range(4)]] == [0] * 4
-    assert Journal(str(gsd)).read().loops["lp-1"].iteration == 40
+    assert Journal(str(gsd)).read().by_id["lp-1"].iteration == 40
     assert files_in(place) == wanted(gsd)
 
 

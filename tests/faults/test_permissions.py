@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.cli import run
-from gsd_fsm.core import disk
+from gsd_fsm.core import syscalls as disk
 from tests.conftest import Answer, Project
 from tests.faults.rig import everything_below, in_child, judge, outcome
 

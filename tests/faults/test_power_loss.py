@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.journal import Journal, create_journal
-from gsd_fsm.core.places import make_gsd
-from gsd_fsm.core.repair import cut_damage
+from gsd_fsm.core.journal.journal import Journal, create_journal
+from gsd_fsm.core.journal.repair import cut_damage
+from gsd_fsm.core.project import make_gsd
 from tests.conftest import NOW, start_draft
 from tests.faults.power import Disk, Moment, line_images
 from tests.faults.rig import (
@@ -29,6 +29,7 @@ from tests.faults.rig import (
     wired,
     without_sync,
 )
+from tests.support.events import append
 
 Work = Callable[[Disk], Any]
 
@@ -42,13 +43,13 @@ def _append(gsd: Path, disk: Disk) -> None:
 
 
 def _nothing(gsd: Path, disk: Disk) -> None:
-    Journal(str(gsd)).transact(lambda _world, _now: [])
+    append(Journal(str(gsd)))
 
 
 def _create(gsd: Path, disk: Disk) -> None:
     create_journal(str(gsd), "j-new", NOW)
     journal = Journal(str(gsd))
-    disk.promise(journal.transact(lambda _world, _now: [start_draft()])[0]["sum"])
+    disk.promise(append(journal, start_draft())[0]["sum"])
     disk.promise(say(journal, "y" * 900)[0]["sum"])
 
 
@@ -82,9 +83,8 @@ def _survive(gsd: Path, moment: Moment, image: dict[str, bytes], known: list[str
         return
     if not known:
         create_journal(str(gsd), "j-again", NOW)
-        Journal(str(gsd)).transact(
-            lambda world, _now: [] if "lp-1" in world.loops else [start_draft()]
-        )
+        made = Journal(str(gsd))
+        append(made, *([] if "lp-1" in made.read().by_id else [start_draft()]))
     assert_goes_on(gsd, promised)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite
-from gsd_fsm.core.repair import cut_damage
+from gsd_fsm.core.journal.repair import cut_damage
 from tests.cli.conftest import Here, here
 from tests.conftest import NOW
 from tests.faults.rig import files_in, judge, long_bytes, wired

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gsd_fsm.cli import run
-from gsd_fsm.core import journal as journal_module
 from gsd_fsm.core.codec import digest_of
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.loop import loop_to_dict
+from gsd_fsm.core.journal import journal as journal_module
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.snapshot import pack
 from tests.faults.rig import long_journal, say
 
 
@@ -33,10 +33,10 @@ def _status(gsd: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def _world(gsd: Path) -> Any:
+def _loops(gsd: Path) -> Any:
     journal = Journal(str(gsd))
-    world = journal.glance()
-    return world.seq, journal.at.sum, [loop_to_dict(loop) for loop in world.loops.values()]
+    loops = journal.read_cached()
+    return loops.seq, journal.at.sum, [pack(loop) for loop in loops.by_id.values()]
 
 
 def _forged(text: str, change: dict[str, Any], in_world: dict[str, Any]) -> str:
@@ -44,7 +44,7 @@ def _forged(text: str, change: dict[str, Any], in_world: dict[str, Any]) -> str:
     first, _, ended = text.partition("\n")
     body = json.loads(first)["body"]
     body.update(change)
-    body["world"].update(in_world)
+    body["loops"].update(in_world)
     rest = json.dumps(body, separators=(",", ":")) + "}\n" + ended
     return f'{{"digest":"{digest_of(rest)}","body":{rest}'
 
@@ -59,16 +59,16 @@ def test_the_snapshot_is_used_at_all(gsd: Path, monkeypatch: pytest.MonkeyPatch)
         return found
 
     monkeypatch.setattr(journal_module, "load_snapshot", load)
-    with_it = _world(gsd)
+    with_it = _loops(gsd)
     assert seen == [32]
     (gsd / "snapshot.json").unlink()
-    assert _world(gsd) == with_it
+    assert _loops(gsd) == with_it
     assert seen == [32, None]
 
 
 def test_a_snapshot_damaged_at_any_byte_changes_nothing(gsd: Path) -> None:
     path = gsd / "snapshot.json"
-    good, truth = path.read_bytes(), _world(gsd)
+    good, truth = path.read_bytes(), _loops(gsd)
     choose = random.Random(1)
     for offset in range(0, len(good), max(1, len(good) // 120)):
         for hurt in (
@@ -77,7 +77,7 @@ def test_a_snapshot_damaged_at_any_byte_changes_nothing(gsd: Path) -> None:
             good[:offset] + b"\0" * (len(good) - offset),
         ):
             path.write_bytes(hurt)
-            assert _world(gsd) == truth, offset
+            assert _loops(gsd) == truth, offset
 
 
 FORGERIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -113,7 +113,7 @@ def test_a_snapshot_forged_by_a_cloned_repository_cannot_hide_what_was_trusted(
 ) -> None:
     path = gsd / "snapshot.json"
     truth = _status(gsd, capsys)
-    loops = json.loads(path.read_text().splitlines()[0])["body"]["world"]["loops"]
+    loops = json.loads(path.read_text().splitlines()[0])["body"]["loops"]["loops"]
     loops[0]["goal"] = "Something that nobody has started"
     path.write_text(_forged(path.read_text(), {}, {"loops": loops}))
     # The clone has the same bytes in other files.

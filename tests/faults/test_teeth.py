@@ -10,13 +10,12 @@ import pytest
 
 from gsd_fsm.bulk import in_bulk
 from gsd_fsm.cli import run
-from gsd_fsm.core import journal as journal_module
 from gsd_fsm.core.codec import digest_of, encode_event
 from gsd_fsm.core.errors import CannotWrite, Corrupt, Refused
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.lock import Hold
-from gsd_fsm.core.reader import into_fold
+from gsd_fsm.core.journal import journal as journal_module
+from gsd_fsm.core.journal.fast_fold import into_fold
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.lock import Hold
 from tests.conftest import new_journal, start_draft
 from tests.faults.power import Disk
 from tests.faults.rig import (
@@ -29,6 +28,7 @@ from tests.faults.rig import (
     sums,
     wired,
 )
+from tests.support.events import append, draft
 
 
 def test_of_two_events_none_is_written_if_the_second_is_refused(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_of_two_events_none_is_written_if_the_second_is_refused(tmp_path: Path) 
     before = (gsd / "journal.jsonl").read_bytes()
     refused = draft("answer", "lp-1", "human", {"text": "to nothing"})
     with pytest.raises(Refused):
-        journal.transact(lambda _world, _now: [note("accepted"), refused])
+        append(journal, note("accepted"), refused)
     assert (gsd / "journal.jsonl").read_bytes() == before
     written = say(journal, "on")[0]
     assert judge((gsd / "journal.jsonl").read_bytes()) == (5, written["sum"], 0, 0)
@@ -71,7 +71,7 @@ def test_who_waited_for_a_replaced_lock_file_waits_for_the_holder_of_the_new_one
     gsd = tmp_path / "p" / ".gsd"
     journal = Journal(str(gsd), lock_seconds=0.1)
     before = long_bytes(gsd, 3)
-    assert journal.transact(lambda _world, _now: []) == []  # it keeps the lock file open
+    assert append(journal) == []  # it keeps the lock file open
     (gsd / "journal.lock").unlink()
     holder = Hold(str(gsd))
     holder.acquire(1)
@@ -92,10 +92,10 @@ def test_a_snapshot_of_another_fold_is_passed_over(
     first, _, ended = path.read_text().partition("\n")
     body = json.loads(first)["body"]
     body["fold"] += 1
-    body["world"]["loops"][0]["goal"] = "as another fold understood it"
+    body["loops"]["loops"][0]["goal"] = "as another fold understood it"
     rest = json.dumps(body, separators=(",", ":")) + "}\n" + ended
     path.write_text(f'{{"digest":"{digest_of(rest)}","body":{rest}')
-    assert Journal(str(gsd)).glance().loops["lp-1"].goal == "seed 0"
+    assert Journal(str(gsd)).read_cached().by_id["lp-1"].goal == "seed 0"
 
 
 def test_no_power_cut_loses_both_a_torn_tail_and_what_was_set_aside(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_no_power_cut_loses_both_a_torn_tail_and_what_was_set_aside(tmp_path: Pa
     (gsd / "journal.jsonl").write_bytes(torn)
     disk = Disk(files_in(gsd))
     with wired(disk.watch):
-        Journal(str(gsd)).transact(lambda _world, _now: [])
+        append(Journal(str(gsd)))
     choose, kept = random.Random(7), 0
     for step in [*range(len(disk.log) + 1)] * 20:
         image = disk.before(step).image(choose, 512)
@@ -160,11 +160,11 @@ def test_resume_sees_damage_that_a_snapshot_hides(
     monkeypatch.setattr(journal_module, "SMALL", 0)
     gsd = tmp_path / "p" / ".gsd"
     journal = long_journal(gsd, 70)
-    journal.transact(lambda _world, _now: [draft("pause", "lp-1", "human", {"code": "manual"})])
+    append(journal, draft("pause", "lp-1", "human", {"code": "manual"}))
     path = gsd / "journal.jsonl"
     hurt = path.read_bytes().replace(b'"text":"5 ', b'"text":"6 ')
     path.write_bytes(hurt)
-    assert Journal(str(gsd)).glance().seq == 71  # the snapshot stands behind the damage
+    assert Journal(str(gsd)).read_cached().seq == 71  # the snapshot stands behind the damage
     assert run(["--project", str(gsd.parent), "resume"]) == 5
     assert path.read_bytes() == hurt
 
@@ -173,9 +173,9 @@ def test_the_name_of_an_ended_loop_is_never_given_again(tmp_path: Path) -> None:
     journal = new_journal(tmp_path / "p" / ".gsd")
     for loop in ("lp-1", "lp-2"):  # of the ended loops only the last is held in memory
         cancel = draft("cancel", loop, "human", {})
-        journal.transact(lambda _world, _now, n=loop, c=cancel: [start_draft(n), c])
-    assert list(journal.world.loops) == ["lp-2"]
+        append(journal, start_draft(loop), cancel)
+    assert list(journal.loops.by_id) == ["lp-2"]
     for loop in ("lp-1", "lp-2"):
-        with pytest.raises(Refused, match="exists already"):
-            journal.transact(lambda _world, _now, n=loop: [start_draft(n)])
+        with pytest.raises(Refused, match=r"already exists|cannot run 'start'"):
+            append(journal, start_draft(loop))
     assert Journal(journal.path).read().seq == 5

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from tests.conftest import Project
 from tests.faults.rig import judge, long_bytes, positions, say, sums, torture
 
@@ -47,7 +47,7 @@ def _assert_writer_goes_on(gsd: Path, data: bytes, size: int) -> None:
     assert judge(after) == (events + 1 + bool(torn), written["sum"], 0, 0)
     aside = [old.read_bytes() for old in gsd.glob("journal.broken-*")]
     assert aside == ([data[size - torn : size]] if torn else [])
-    assert journal.world.repairs == bool(torn)
+    assert journal.loops.repairs == bool(torn)
 
 
 def test_after_a_truncation_the_torn_bytes_are_kept_told_and_followed_by_the_next_event(

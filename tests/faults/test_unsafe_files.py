@@ -13,8 +13,8 @@ import pytest
 
 from gsd_fsm.cli import run
 from gsd_fsm.core.errors import GsdError
-from gsd_fsm.core.journal import Journal, create_journal
-from gsd_fsm.core.repair import cut_damage
+from gsd_fsm.core.journal.journal import Journal, create_journal
+from gsd_fsm.core.journal.repair import cut_damage
 from tests.conftest import NOW, Answer, Project
 from tests.faults.rig import everything_below, long_bytes, long_journal, say
 
@@ -92,7 +92,7 @@ def test_what_is_not_a_plain_file_is_refused_and_nothing_is_written(
         lambda: create_journal(str(gsd), "j-new", NOW),
         lambda: cut_damage(str(gsd), "j-new", NOW),
         lambda: Journal(str(gsd)).read(),
-        lambda: Journal(str(gsd)).glance(),
+        lambda: Journal(str(gsd)).read_cached(),
     ]
     for attempt in tries:
         with pytest.raises(GsdError) as refused:
@@ -167,7 +167,7 @@ def test_a_gitignore_that_is_a_pipe_does_not_hang_the_start(project: Project) ->
 def test_a_snapshot_that_is_a_pipe_or_a_link_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsd_fsm.core.journal.SMALL", 0)
+    monkeypatch.setattr("gsd_fsm.core.journal.journal.SMALL", 0)
     gsd = tmp_path / "p" / ".gsd"
     journal = long_journal(gsd, 63)
     precious = tmp_path / "precious"
@@ -178,7 +178,7 @@ def test_a_snapshot_that_is_a_pipe_or_a_link_is_passed_over(
         if make not in (_fifo, _directory):
             snapshot.unlink()
         make(snapshot, tmp_path / "away")
-        assert Journal(str(gsd)).glance().seq == journal.world.seq
+        assert Journal(str(gsd)).read_cached().seq == journal.loops.seq
         for _ in range(64):
             say(journal, "on")
         assert precious.read_text() == "mine\n"

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.disk import close_directory, open_directory
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.state_md import with_loop
-from gsd_fsm.core.views import project
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.syscalls import close_directory, open_directory
+from gsd_fsm.core.views.state_md import with_loop
+from gsd_fsm.core.views.write import project
 from tests.faults.rig import (
     calls_of,
     everything_below,
@@ -33,6 +32,7 @@ from tests.faults.rig import (
 )
 from tests.faults.test_unsafe_files import KINDS
 from tests.hook_rig import HookProject, blocks, run_hook
+from tests.support.events import append, draft
 
 OLD = "---\nmilestone: 1\n---\n# State\n" + "x" * 3000 + "\n"
 ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES", "EMFILE")
@@ -50,7 +50,7 @@ def gsd(tmp_path: Path) -> Path:
 def iterate(gsd: Path) -> str:
     """An event that is to be seen in the view; its sum."""
     event = draft("iteration", "lp-1", "hook", {})
-    return str(Journal(str(gsd)).transact(lambda _world, _now: [event])[0]["sum"])
+    return str(append(Journal(str(gsd)), event)[0]["sum"])
 
 
 def shown(gsd: Path, before: str = OLD) -> str:
@@ -138,10 +138,10 @@ def _calls(gsd: Path) -> range:
     """Which calls of an append keep the view, the first one being 0."""
     files = files_in(gsd)
     calls = [name for name, _ in calls_of(lambda: iterate(gsd))]
-    world = Journal(str(gsd)).read()
+    loops = Journal(str(gsd)).read()
     (gsd / "STATE.md").write_text(OLD)
     directory = open_directory(str(gsd))
-    count = len(calls_of(lambda: project(directory, world)))
+    count = len(calls_of(lambda: project(directory, loops)))
     close_directory(directory)
     put_back(gsd, files)
     begin = calls.index("fsync") + 1
@@ -269,11 +269,11 @@ def test_of_many_writers_the_last_one_is_shown(gsd: Path) -> None:
         journal = Journal(str(gsd))
         with wired(without_sync):
             for _ in range(20):
-                journal.transact(lambda _world, _now: [draft("iteration", "lp-1", "hook", {})])
+                append(journal, draft("iteration", "lp-1", "hook", {}))
 
     children = [in_child(work) for _ in range(4)]
     assert [outcome(pid) for pid in children] == [0] * 4
-    assert Journal(str(gsd)).read().loops["lp-1"].iteration == 80
+    assert Journal(str(gsd)).read().by_id["lp-1"].iteration == 80
     assert (gsd / "STATE.md").read_text() == shown(gsd)
     assert not (gsd / "STATE.md.gsd-fsm.new").exists()
 

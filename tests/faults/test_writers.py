@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm.core import journal as journal_module
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal import journal as journal_module
+from gsd_fsm.core.journal.journal import Journal
 from tests.conftest import Project
 from tests.faults.rig import drained, in_child, judge, long_journal, outcome, say, sums, torture
+from tests.support.events import append, draft
 
 PATIENCE = 300.0
 
@@ -31,16 +32,16 @@ def _read(gsd: Path, until: Path, seen: Path) -> None:
     with seen.open("w") as file:
         while True:
             last = until.exists()
-            for look in (journal.read, journal.glance):
-                world = look()
-                file.write(f"{world.seq} {journal.at.sum} {len(world.loops)}\n")
+            for look in (journal.read, journal.read_cached):
+                loops = look()
+                file.write(f"{loops.seq} {journal.at.sum} {len(loops.by_id)}\n")
             if last:
                 return
 
 
 def _storm(gsd: Path, writers: int, events: int, kills: int, readers: int) -> int:
     """Let them all work at once, kill some; verify what is there in the end."""
-    first = long_journal(gsd, 4).world.seq
+    first = long_journal(gsd, 4).loops.seq
     pipes, pids = {}, {}
     for writer in range(writers):
         reader, pipe = os.pipe()
@@ -111,11 +112,7 @@ def test_command_line_readers_never_fail_while_others_write(project: Project) ->
     def write() -> None:
         journal = Journal(str(project.gsd))
         while not (project.root / "enough").exists():
-            journal.transact(
-                lambda _world, _now: [
-                    {"loop": loop, "type": "note", "by": "agent", "data": {"text": "on"}}
-                ]
-            )
+            append(journal, draft("issue", loop, "agent", {"text": "on"}))
 
     writers = [in_child(write) for _ in range(2)]
     verbs = ("replay", "status", "fsck", "replay")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop.records import Task
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.repository import checkpoint_tag
 from gsd_fsm.repository.checkpoints import (
     TAG,
@@ -21,6 +22,7 @@ from gsd_fsm.repository.checkpoints import (
 )
 from tests.git_loops.rig import commit
 from tests.git_rig import git
+from tests.support.records import build
 
 
 def test_the_tags_of_a_phase():
@@ -102,9 +104,9 @@ def test_a_checkpoint_is_found_by_its_whole_name_only(repository):
 
 def a_loop(checkpoints: dict[str, str], **commits: str | None) -> Loop:
     """A loop of phase 1 whose tasks are complete, with the commits that were told."""
-    tasks = {name: {"status": "complete", "commit": sha} for name, sha in commits.items()}
+    tasks = {name: build(Task, status="complete", commit=sha) for name, sha in commits.items()}
     recorded = {checkpoint_tag(1, name): sha for name, sha in checkpoints.items()}
-    return Loop(phase=1, tasks=tasks, checkpoints=recorded)
+    return build(Loop, phase=1, tasks=tasks, checkpoints=recorded)
 
 
 @pytest.fixture
@@ -128,8 +130,8 @@ def test_a_rollback_undoes_what_was_completed_after_its_checkpoint(repository, s
     assert undone(repository, loop, "T03") == []
     assert undone(repository, loop, "T01") == ["T02", "T03"]
     assert undone(repository, loop, "pre") == ["T01", "T02", "T03"]
-    loop.tasks["T02"]["status"] = "skipped"
-    loop.tasks["T03"]["status"] = "running"
+    loop.tasks["T02"].status = "skipped"
+    loop.tasks["T03"].status = "running"
     assert undone(repository, loop, "pre") == ["T01"]
 
 

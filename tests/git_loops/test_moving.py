@@ -197,7 +197,7 @@ def test_a_merge_under_way_is_not_forgotten_by_going_back(repo, repository):
     second = commit(repo, "second")
     git(repo, "merge", "-q", "theirs", "--no-commit", "-s", "ours")
     assert status(repo) == []
-    with pytest.raises(Refused, match="merge is under way"):
+    with pytest.raises(Refused, match="merge is in progress"):
         repository.reset_to(first)
     assert repository.head() == second
     git(repo, "merge", "--abort")

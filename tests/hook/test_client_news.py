@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.entry import reply as answer_of
+from gsd_fsm.core.hook.main import reply as answer_of
 from tests.hook.rig import Agent, start
 
 LATER = "2999-01-01T00:00:00.000Z"
@@ -261,7 +261,7 @@ def test_news_that_the_journal_refuses_are_no_way_out_of_the_loop(
     def absurd(_loop: object, _signal: object) -> list[tuple[str, dict[str, Any]]]:
         return [("task", {"task": "x", "status": "complete"})]
 
-    monkeypatch.setattr("gsd_fsm.core.client.client_news", absurd)
+    monkeypatch.setattr("gsd_fsm.core.hook.client_news.client_news", absurd)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(agent.here.root))
     answer = answer_of(json.dumps(agent.stop_signal()), "one")
     assert "Continuing goal loop" in json.dumps(answer)

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from tests.hook.rig import Agent, start
+from tests.support.events import append, draft
 
 
 def home() -> Path:
@@ -84,7 +84,7 @@ def test_an_agent_settles_no_task_of_the_list_anywhere_else(agent: Agent) -> Non
     assert "Do task 1 (subject 1) of your task list, and mark it completed there." in text
     for status in ("running", "complete", "skipped"):
         answer = agent.here.refused(4, "task", "1", status, env=agent.shell)
-        assert "one of the client's task list" in answer.err
+        assert "belongs to the client's task list" in answer.err
     agent.here.ok("task", "1", "skipped")
 
 
@@ -213,7 +213,7 @@ def test_tasks_of_which_the_list_was_not_recorded_are_those_of_the_list_now(agen
     agent.here.ok("exit-signal", env=agent.shell)
     old = {"task": "1", "status": "pending", "title": "subject 1", "mirrored": True, "depends": []}
     event = draft("task", loop, "hook", old, session=agent.session)
-    Journal(str(agent.here.gsd)).transact(lambda _world, _now: [event])
+    append(Journal(str(agent.here.gsd)), event)
     put("1", "pending", name=agent.session)
     agent.blocked()
     agent.here.refused(4, "task", "1", "complete", env=agent.shell)

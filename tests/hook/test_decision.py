@@ -216,7 +216,7 @@ def test_running_subagents_let_every_stop_pass_and_spend_nothing(agent: Agent) -
 def test_a_running_shell_lets_only_its_first_stop_pass(agent: Agent) -> None:
     start(agent, *GOAL)
     server = {**SHELL, "id": "b1"}
-    assert "background" in agent.allowed(background_tasks=[server])
+    assert "while this runs: b1" in agent.allowed(background_tasks=[server])
     assert agent.here.last()["data"]["background"] == ["b1"]
     agent.blocked(background_tasks=[server])
     agent.allowed(background_tasks=[server, {**SHELL, "id": "b2"}])

@@ -24,7 +24,7 @@ def test_a_human_who_speaks_elsewhere_sets_a_standing_loop_going_from_there(
     later, third = agent.other("s-2"), agent.other("s-3")
     assert f"--loop {loop} resume" in later.starts()
     named = ("--loop", loop, *command.split())
-    assert "before a human has spoken" in agent.here.refused(4, *named, env=later.shell).err
+    assert "until the user sends a message" in agent.here.refused(4, *named, env=later.shell).err
     later.context("UserPromptSubmit", prompt="<task-notification>\n", permission_mode="default")
     agent.here.refused(4, *named, env=later.shell)
     assert later.prompt("go on with it") == ""

@@ -187,7 +187,7 @@ def test_three_evaluations_without_activity_pause_the_loop(agent: Agent) -> None
     start(agent, *GOAL)
     for _ in range(3):
         agent.blocked(stop_hook_active=True)
-    assert "3 blocks in a row saw no activity" in agent.allowed(stop_hook_active=True)
+    assert "no activity in 3 consecutive blocks" in agent.allowed(stop_hook_active=True)
     assert status(agent, "pause_code") == ("idle",)
 
 

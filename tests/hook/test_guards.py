@@ -131,7 +131,9 @@ def test_an_idle_limit_of_n_gives_n_blocks(agent: Agent, limit: int) -> None:
     agent.talks()
     assert blocks(agent, 12) == limit
     assert agent.here.status()["pause_code"] == "idle"
-    assert agent.here.last()["data"]["reason"].startswith(f"{limit} blocks in a row")
+    assert agent.here.last()["data"]["reason"].startswith(
+        f"no activity in {limit} consecutive blocks"
+    )
 
 
 @pytest.mark.parametrize(

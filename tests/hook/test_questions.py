@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from tests.conftest import start_draft
 from tests.hook.rig import Agent, start
+from tests.support.events import append
 
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")
 TWO = ("execute", "--task", "T1:first", "--task", "T2:second")
@@ -29,6 +30,16 @@ def test_a_failed_task_is_a_question_once(agent: Agent) -> None:
     assert "(1/3 attempts used)" in agent.allowed()
 
 
+def test_stop_while_another_task_runs_asks_nothing(agent: Agent) -> None:
+    start(agent, *TWO, by="interactive")
+    for task in ("T1", "T2"):
+        agent.here.ok("task", task, "running", env=agent.shell)
+    agent.here.ok("fail", "T1", "--error", "boom", "--class", "logic", env=agent.shell)
+    assert "T2" in agent.blocked()
+    agent.here.ok("task", "T2", "complete", env=agent.shell)
+    assert "Task T1 failed. Retry?" in agent.allowed()
+
+
 def test_gaps_and_checkpoints_are_questions(agent: Agent) -> None:
     start(agent, "verify", by="interactive")
     agent.here.ok("gap", "found", "--description", "no test", env=agent.shell)
@@ -49,7 +60,7 @@ def test_the_next_wave_is_a_question(agent: Agent) -> None:
     agent.here.ok("cancel", env={})
     tasks = [{"id": "T1", "wave": 1}, {"id": "T2", "wave": 2}]
     begun = {**start_draft("lp-w", mode="interactive", tasks=tasks), "session": "s-1"}
-    Journal(str(agent.here.gsd)).transact(lambda _world, _now: [begun])
+    append(Journal(str(agent.here.gsd)), begun)
     agent.blocked()
     agent.here.ok("task", "T1", "running", env=agent.shell)
     agent.here.ok("task", "T1", "complete", env=agent.shell)

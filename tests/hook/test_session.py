@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from tests.hook.rig import Agent, kinds, start
+from tests.support.events import append, draft
 
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped", "--criterion", "it is told")
 LOST = "the client, not the loop, ended the turn"
@@ -66,7 +66,7 @@ def test_announcements_are_short_enough_for_the_client(agent: Agent) -> None:
         draft("review", loop, "agent", {"action": "light", "wave": wave, "issues": 2})
         for wave in range(1, 501)
     ]
-    Journal(str(agent.here.gsd)).transact(lambda _world, _now: reviews)
+    append(Journal(str(agent.here.gsd)), *reviews)
     assert len(agent.starts("resume")) < 8_000
     agent.here.ok("resume", env={})
     assert len(agent.prompt()) < 8_000

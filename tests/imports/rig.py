@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.fold import World
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.imports.load import read_loop
 from gsd_fsm.imports.old_loop import OldLoop
+from tests.support.events import draft
 
 NOW = "2026-11-15T23:00:00.000Z"
 FROZEN: dict[str, Any] = {"mode": "yolo", "auto_loop": True, "limits": {}}
@@ -100,9 +100,9 @@ def refused(content: str | bytes | dict[str, Any]) -> str:
 
 def loop_of(old: OldLoop) -> Loop:
     """The loop that the events of an import make, and nothing else."""
-    world = World()
+    loops = Loops()
     header = draft("journal", None, "cli", {"id": "j-1"})
     drafts = [draft(kind, "lp-1", "human", data) for kind, data in old.events(FROZEN)]
     for seq, fields in enumerate((header, *drafts), 1):
-        world.apply({"v": 1, "seq": seq, "ts": NOW, **fields})
-    return world.loops["lp-1"]
+        loops.apply({"v": 1, "seq": seq, "ts": NOW, **fields})
+    return loops.by_id["lp-1"]

@@ -9,10 +9,10 @@ def test_everything_that_the_file_says_is_carried() -> None:
     old = read(RALPH)
     loop = loop_of(old)
     assert (old.format, loop.kind, loop.goal) == ("ralph", "goal", "Read PROMPT.md and follow it.")
-    assert (loop.iteration, loop.limits["max_iterations"]) == (3, 20)
+    assert (loop.iteration, loop.limits.max_iterations) == (3, 20)
     assert loop.started == "2026-01-20T13:29:43.000Z"
     promise = loop.criteria["ALL DONE"]
-    assert (promise["check"], promise["met"]) == (None, False)
+    assert (promise.check, promise.met) == (None, False)
     assert "'gsd-fsm criterion 1 met', then 'gsd-fsm exit-signal'" in old.notes[0]
 
 
@@ -20,7 +20,7 @@ def test_everything_that_the_file_says_is_carried() -> None:
 def test_without_a_promise_there_is_no_criterion(none: str) -> None:
     old = read(RALPH.replace('"ALL DONE"', none).replace("max_iterations: 20", "max_iterations: 0"))
     loop = loop_of(old)
-    assert (loop.criteria, loop.limits["max_iterations"]) == ({}, 0)
+    assert (loop.criteria, loop.limits.max_iterations) == ({}, 0)
     assert "the exit signal alone ends the loop" in old.notes[0]
 
 

@@ -16,14 +16,14 @@ def test_everything_that_the_file_counts_is_carried() -> None:
         "running",
         "original user request verbatim",
     )
-    assert {name: item["met"] for name, item in loop.criteria.items()} == STATE["criteriaStatus"]
-    steps = [(task["id"], task["title"], task["status"]) for task in loop.tasks.values()]
+    assert {name: item.met for name, item in loop.criteria.items()} == STATE["criteriaStatus"]
+    steps = [(task.id, task.title, task.status) for task in loop.tasks.values()]
     assert steps == [
         ("S1", "step1", "complete"),
         ("S2", "step2", "pending"),
         ("S3", "step3", "pending"),
     ]
-    assert all(task["step"] for task in loop.tasks.values())
+    assert all(task.step for task in loop.tasks.values())
     assert (loop.iteration, loop.stuck, loop.last_unmet) == (2, 1, "tests pass")
     assert not loop.exit_signal
     assert old.notes == []
@@ -43,7 +43,7 @@ def test_what_need_not_be_said_has_its_first_value() -> None:
 def test_of_equal_steps_as_many_are_complete_as_the_file_says() -> None:
     same = {"steps": ["a", "b", "a"], "completedSteps": ["a"], "remainingSteps": ["b", "a"]}
     loop = loop_of(read({**STATE, **same}))
-    assert [task["status"] for task in loop.tasks.values()] == ["complete", "pending", "pending"]
+    assert [task.status for task in loop.tasks.values()] == ["complete", "pending", "pending"]
 
 
 def test_an_order_of_what_is_left_that_cannot_be_kept_is_told() -> None:

@@ -33,12 +33,12 @@ def test_an_execute_loop_is_carried_with_its_retries() -> None:
     old = read(STATE_MD)
     loop = loop_of(old)
     assert (old.format, loop.kind, loop.status, loop.phase) == ("state-md", "execute", "running", 1)
-    assert (loop.iteration, loop.limits["max_iterations"], loop.round) == (4, 30, 0)
-    assert {name: task["retries"] for name, task in loop.tasks.items()} == {"T02": 2, "T05": 1}
+    assert (loop.iteration, loop.limits.max_iterations, loop.round) == (4, 30, 0)
+    assert {name: task.retries for name, task in loop.tasks.items()} == {"T02": 2, "T05": 1}
     assert loop.started == "2026-02-05T10:00:00.000Z"
     assert loop.last_iteration == "2026-02-05T10:30:00.000Z"
     assert loop.last_error == "Type error in auth.ts"
-    assert loop.carried["history"] == [
+    assert loop.imported["history"] == [
         "iteration 1: T02 failed",
         '{"iteration":2,"result":"T05 failed"}',
     ]
@@ -50,13 +50,13 @@ def test_a_verify_loop_counts_rounds_and_its_gaps_are_open() -> None:
     old = read(text.replace("gaps_remaining: 0", "gaps_remaining: 3"))
     loop = loop_of(old)
     assert (loop.kind, loop.status, loop.round, loop.iteration) == ("verify", "fixing", 4, 0)
-    assert (loop.limits["max_rounds"], loop.limits["max_iterations"]) == (30, 20)
-    assert [(gap["id"], gap["kind"], gap["status"]) for gap in loop.gaps.values()] == [
+    assert (loop.limits.max_rounds, loop.limits.max_iterations) == (30, 20)
+    assert [(gap.id, gap.kind, gap.status) for gap in loop.gaps.values()] == [
         ("G1", "imported", "open"),
         ("G2", "imported", "open"),
         ("G3", "imported", "open"),
     ]
-    assert loop.gaps["G2"]["description"] == "gap 2 of 3 that FILE counted"
+    assert loop.gaps["G2"].description == "gap 2 of 3 that FILE counted"
     assert any("G1 to G3 stand for" in note for note in old.notes)
 
 
@@ -104,10 +104,10 @@ def test_only_the_loop_section_must_be_sound_and_it_may_be_written_in_every_way(
 def test_of_a_long_history_the_end_is_carried() -> None:
     lines = [f"  - line {number}" for number in range(300)]
     old = read(section("active: true", "type: verify", "history:", *lines))
-    assert loop_of(old).carried["history"] == [f"line {number}" for number in range(100, 300)]
+    assert loop_of(old).imported["history"] == [f"line {number}" for number in range(100, 300)]
     assert old.notes == ["loop.history: the first 100 lines are not carried."]
     wide = [f"  - {number:03} {'x' * 400}" for number in range(100)]
-    history = loop_of(read(section("active: true", "type: verify", "history:", *wide))).carried
+    history = loop_of(read(section("active: true", "type: verify", "history:", *wide))).imported
     assert history["history"][-1].startswith("099")
     assert sum(map(len, history["history"])) < 24_000
 

@@ -4,8 +4,13 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.payloads import STAGES
+from gsd_fsm.core.loop.events.goals import STAGES
+from gsd_fsm.core.loop.state import Loop
 from tests.imports.rig import WORKFLOW, loop_of, read, refused
+
+
+def reviews_of(loop: Loop) -> dict[str, Any]:
+    return {name: review.facts() for name, review in loop.reviews.items()}
 
 
 def test_everything_that_the_file_says_is_carried() -> None:
@@ -18,9 +23,9 @@ def test_everything_that_the_file_says_is_carried() -> None:
         35,
         "tool-review",
     )
-    assert (loop.recalled, loop.reviews) == (WORKFLOW["recall_surfaced"], WORKFLOW["reviews"])
+    assert (loop.recalled, reviews_of(loop)) == (WORKFLOW["recall_surfaced"], WORKFLOW["reviews"])
     assert loop.started == "2026-02-05T10:00:00.000Z"
-    assert loop.carried["updated"] == "2026-02-05T10:15:00.000Z"
+    assert loop.imported["updated"] == "2026-02-05T10:15:00.000Z"
     assert loop.status == "fixing"  # the thorough review has failed
     assert "in its client's own list" in old.notes[0]
     assert f"gsd-fsm stage {WORKFLOW['stage']} --shape-file FILE" in old.notes[1]
@@ -37,7 +42,7 @@ def test_every_stage_up_to_the_present_one_is_entered_before_the_score(stage: st
 def test_a_thorough_review_has_begun_failed_or_passed() -> None:
     def reviewed(**review: Any) -> Any:
         loop = loop_of(read({**WORKFLOW, "reviews": {"thorough": review}}))
-        return loop.status, loop.reviews["thorough"]
+        return loop.status, loop.reviews["thorough"].facts()
 
     begun = {"passed": False, "blockers_remaining": None}
     assert reviewed(**begun) == ("reviewing", begun)
@@ -65,7 +70,7 @@ def test_of_many_recalled_texts_the_last_are_carried() -> None:
 def test_reviews_of_something_else_are_named_and_not_carried() -> None:
     reviews = {"wave_1": {"score": 8, "by": "panel"}, "design": {"score": 1}, "wave_01": {}}
     old = read({**WORKFLOW, "reviews": reviews})
-    assert loop_of(old).reviews == {"wave_1": {"score": 8}}
+    assert reviews_of(loop_of(old)) == {"wave_1": {"score": 8}}
     assert "Not carried: reviews.wave_1.by, reviews.design, reviews.wave_01." in old.notes
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.table import LIVE
+from gsd_fsm.core.loop.state import LIVE
 from gsd_fsm.imports.load import MOST_BYTES, read_loop
 from tests.imports.rig import RALPH, STATE, STATE_MD, WORKFLOW, loop_of, read, refused
 
@@ -133,7 +133,7 @@ def test_a_loop_that_no_line_can_hold_is_refused_before_a_journal_is_made(here: 
     steps = [f"{number:04} {'x' * 400}" for number in range(300)]
     much = {**STATE, "steps": steps, "completedSteps": [], "remainingSteps": steps}
     (here.root / "state.json").write_text(json.dumps(much))
-    assert "the loop cannot be journalled" in here.refused(2, "import", "state.json").err
+    assert "more than a line may have" in here.refused(2, "import", "state.json").err
     assert not here.gsd.exists()
 
 

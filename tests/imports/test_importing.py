@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.places import state_directory
+from gsd_fsm.core.trust import state_directory
 from tests.cli.conftest import AGENT, A, B, Here
 from tests.hook.rig import Agent
 from tests.imports.rig import RALPH, STATE, STATE_MD, WORKFLOW
@@ -33,7 +33,7 @@ def test_a_loop_of_each_format_is_imported_and_goes_on(here: Here, name: str) ->
     answer = here.ok("import", name, "--json").json
     assert list(answer) == ["loop", "seq", "status", "head", "format", "notes"]
     assert answer["format"] == form
-    assert any(f"Switch off the hook of the tool that wrote {name}" in n for n in answer["notes"])
+    assert any(f"Disable the hook of the tool that wrote {name}" in n for n in answer["notes"])
     status = here.status()
     assert (status["loop"], status["status"]) == (answer["loop"], answer["status"])
     assert status["head"] == answer["head"] == f"{answer['seq']}:{here.last()['sum']}"
@@ -50,7 +50,7 @@ def test_whoever_starts_a_goal_is_told_of_a_loop_that_another_tool_still_runs(
     here: Here, name: str
 ) -> None:
     put(here, name, FILES[name][1])
-    told = f"{name} keeps a running loop: 'gsd-fsm import {name}' takes it over."
+    told = f"{name} has a live loop. To take it over: gsd-fsm import {name}"
     assert here.ok("start", "goal", "g", "--json").json["notes"] == [told]
     put(here, name, "{}")
     assert here.ok("start", "goal", "g", "--fresh", "--json").json["notes"] == []
@@ -78,7 +78,7 @@ def test_the_old_file_is_left_as_it_is(here: Here, name: str) -> None:
     path = put(here, name, FILES[name][1])
     before = path.stat()
     answer = here.ok("import", name)
-    assert f"- {name} is left as it is." in answer.out
+    assert f"- {name} is not changed." in answer.out
     assert (path.read_text(), path.stat().st_mtime_ns) == (FILES[name][1], before.st_mtime_ns)
 
 
@@ -95,17 +95,17 @@ def test_a_file_that_is_a_view_by_the_settings_says_the_same_afterwards(here: He
     put(here, ".gsd/config.toml", 'views = ["state"]\n')
     assert "shows this loop from now on" in here.ok("import", ".loop/state.json").out
     assert json.loads(state.read_text()) == STATE
-    assert "only shows live loop" not in here.refused(4, "import", ".loop/state.json").err
+    assert "is a view of live loop" not in here.refused(4, "import", ".loop/state.json").err
     here.ok("cancel")
     loop = here.start("goal", "another", env=A)
     answer = here.refused(4, "import", ".loop/state.json", env=B)
-    assert f".loop/state.json only shows live loop {loop} (running)" in answer.err
+    assert f".loop/state.json is a view of live loop {loop} (running)" in answer.err
 
 
 def test_the_same_file_is_not_imported_again_while_its_loop_is_live(here: Here) -> None:
     put(here, ".loop/state.json", json.dumps(STATE))
     loop = here.ok("import", ".loop/state.json", "--json", env=A).json["loop"]
-    told = f".loop/state.json was imported already as live loop {loop} (running)"
+    told = f".loop/state.json was already imported as live loop {loop} (running)"
     assert told in here.refused(4, "import", ".loop/state.json", env=B).err
     assert told in here.refused(4, "import", "./.loop/../.loop/state.json", env=A).err
     assert told in here.refused(4, "import", ".loop/state.json", "--fresh", env=B).err
@@ -151,7 +151,7 @@ def test_a_journal_of_somebody_else_is_not_written_to(here: Here) -> None:
 def test_nothing_is_imported_while_all_loops_are_switched_off(here: Here) -> None:
     put(here, "a.json", json.dumps(STATE))
     put(here, ".gsd/STOP", "")
-    assert "switches all loops off" in here.refused(4, "import", "a.json").err
+    assert "disables all loops" in here.refused(4, "import", "a.json").err
     assert not here.journal.exists()
     here.ok("import", "a.json", "--dry-run")
 
@@ -188,11 +188,11 @@ def test_a_limit_that_is_spent_already_is_told_with_its_remedy(
 ) -> None:
     put(here, name, content)
     note = here.ok("import", name, "--json").json["notes"][-1]
-    assert note.startswith("A limit is spent already: ")
+    assert note.startswith("A limit is already used up: ")
     assert add in note
     assert here.run("iterate").code == 4
     assert here.status()["pause_code"] == code
-    here.ok(*note.partition("To go on: gsd-fsm ")[2].split(" "))
+    here.ok(*note.partition("To continue: gsd-fsm ")[2].split(" "))
     here.ok("iterate")
 
 

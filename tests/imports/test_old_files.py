@@ -37,8 +37,10 @@ def test_a_start_keeps_the_state_in_which_another_loop_runs(here: Here) -> None:
     kept = f".gsd/STATE.md.before-{answer['loop']}"
     assert (here.root / kept).read_text() == STATE_MD
     (note,) = answer["notes"]
-    assert note.startswith(f".gsd/STATE.md kept a running loop: it is in {kept} now, ")
-    assert note.endswith(f"and 'gsd-fsm import {kept}' takes it over.")
+    assert note == (
+        f".gsd/STATE.md showed a live loop of another tool; the file was saved as {kept}. "
+        f"To take that loop over: gsd-fsm import {kept}"
+    )
     here.ok("start", "goal", "g", "--fresh")
     assert len(list(here.gsd.glob("STATE.md*"))) == 2
     here.ok("cancel")
@@ -55,15 +57,31 @@ def test_an_import_keeps_what_it_does_not_carry(here: Here) -> None:
 
 
 @pytest.mark.parametrize("command", [("start", "goal", "g"), ("import", ".gsd/STATE.md")])
-def test_a_state_that_cannot_be_kept_is_not_touched(
+def test_state_md_that_cannot_be_saved_is_not_replaced(
     here: Here, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     here.ok("start", "goal", "before")
     here.ok("cancel")
     put(here, ".gsd/STATE.md", STATE_MD)
-    monkeypatch.setattr("gsd_fsm.files._replace", Mock(side_effect=OSError(28, "no space")))
-    assert "cannot be written" in here.refused(6, *command).err
+    with monkeypatch.context() as patch:
+        full = Mock(side_effect=OSError(28, "no space"))
+        patch.setattr("gsd_fsm.core.views.write.sync", full)
+        answer = here.ok(*command, "--json").json
     assert (here.gsd / "STATE.md").read_text() == STATE_MD
+    assert list(here.gsd.glob("STATE.md.*")) == []
+    here.ok("note", "the disk has room again")
+    assert (here.gsd / f"STATE.md.before-{answer['loop']}").read_text() == STATE_MD
+    assert (here.gsd / "STATE.md").read_text() != STATE_MD
+
+
+def test_start_reports_state_md_that_cannot_be_saved(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(here, ".gsd/STATE.md", STATE_MD)
+    full = Mock(side_effect=OSError(28, "no space"))
+    monkeypatch.setattr("gsd_fsm.core.views.write.sync", full)
+    (note,) = here.ok("start", "goal", "g", "--json").json["notes"]
+    assert "still shows a live loop of another tool: it cannot be replaced" in note
 
 
 def test_criteria_of_an_imported_workflow_come_with_its_shape(here: Here) -> None:

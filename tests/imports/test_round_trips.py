@@ -9,10 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.loop_views import state, workflow_state
-from gsd_fsm.core.payloads import SHAPES, STAGES
-from gsd_fsm.core.redact import redact
-from gsd_fsm.core.state_md import loop_section
+from gsd_fsm.core.loop.events.goals import SHAPES, STAGES
+from gsd_fsm.core.text.redact import redact
+from gsd_fsm.core.views.loop_json import state, workflow_state
+from gsd_fsm.core.views.state_md import loop_section
 from tests.imports.rig import loop_of, read
 
 counts = st.integers(0, 10**6)

@@ -255,7 +255,7 @@ def test_the_real_command_installs_what_the_client_can_start(here: Here, client:
     compiled = [
         path.name.split("_")[3:4] for path in (client.hook.parent / "__pycache__").iterdir()
     ]
-    assert sorted(compiled) == [[], ["client"], ["entry"], ["rare"], ["rest"], ["view"]]
+    assert sorted(compiled) == [[], ["engine"], ["rare"]]
     hook = client.hooks()[0]
     payload = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(here.root)}
     ran = subprocess.run(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm.core.journal import Journal
-from gsd_fsm.core.places import find_gsd
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.project import find_gsd
 from gsd_fsm.registration import CAP
 from gsd_fsm.surroundings import Row, mount_of, surroundings
 from tests.cli.conftest import Here
@@ -99,7 +99,7 @@ def test_what_is_no_journal_is_told(here: Here) -> None:
 @pytest.mark.parametrize("gone", ["the journal", "all of it"])
 def test_a_journal_that_is_gone_is_missed(here: Here, gone: str) -> None:
     here.start("goal", "g")
-    name = Journal(str(here.gsd)).read().journal
+    name = Journal(str(here.gsd)).read().journal_id
     here.journal.unlink() if gone == "the journal" else shutil.rmtree(here.gsd)
     (row,) = around(here)["journal" if gone == "the journal" else "project"]
     assert (row.state, row.told) == ("note", f"the journal {name} that was here is gone")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gsd_fsm.core.loop import Loop
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.files import Change, carry_out
 from gsd_fsm.phase.ending import plan_ending
 from gsd_fsm.plans.plan import Plan, PlanTask

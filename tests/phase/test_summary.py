@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsd_fsm.core.loop.records import Issue
 from gsd_fsm.phase.summary import BEGIN, END, merged, summary
 from tests.phase.rig import COMMITS, Phase, plan_of, told
 
@@ -112,8 +113,8 @@ def test_foreign_text_adds_no_line_and_no_markup(
     title: str, fix: str, issue: str, severity: str, commit: str
 ) -> None:
     story = told("a", "b")
-    story.loop.tasks["T01"]["fixes"] = [fix]
-    story.loop.issues = [{"text": issue, "severity": severity, "seq": 1}]
+    story.loop.tasks["T01"].fixes = [fix]
+    story.loop.issues = [Issue(1, issue, severity)]
     plan = plan_of(Path("plan.md"), title, "b", estimated_tokens=severity, title=title)
     lines = summary(story.loop, plan, {"T01": commit}).split("\n")
     assert len(lines) == 21
@@ -128,7 +129,7 @@ def test_foreign_text_adds_no_line_and_no_markup(
 
 def test_names_keep_their_underscores_and_openings_are_no_markup() -> None:
     story = told("a", "b")
-    story.loop.tasks["T01"]["fixes"] = [
+    story.loop.tasks["T01"].fixes = [
         "max_retries",
         "__init__",
         "# x",

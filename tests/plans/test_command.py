@@ -157,12 +157,12 @@ def test_without_an_option_the_plan_of_the_live_loop_is_meant(here: Here) -> Non
     here.ok("cancel")
     assert here.ok("plan", "show", "--json").json["task_count"] == 1
     assert here.ok("plan", "show", "--loop", loop, "--json").json["task_count"] == 7
-    assert "no loop lp-none" in here.refused(3, "plan", "show", "--loop", "lp-none").err
+    assert "no such loop: lp-none" in here.refused(3, "plan", "show", "--loop", "lp-none").err
 
 
 def test_a_loop_without_a_plan_leaves_the_choice_to_the_state(here: Here) -> None:
     here.start("goal", "g")
-    assert "which plan?" in here.refused(2, "plan", "show").err
+    assert "no plan is named" in here.refused(2, "plan", "show").err
     planned(here, "3", ".opti-gsd", text=task("01"))
     (here.root / ".opti-gsd" / "state.json").write_text('{"current_phase": 3}')
     assert here.ok("plan", "show", "--json").json["task_count"] == 1
@@ -181,11 +181,11 @@ def test_a_plan_is_looked_at_before_there_is_anything_of_ours(here: Here) -> Non
 @pytest.mark.parametrize(
     ("options", "code", "what"),
     [
-        (("--phase", "1", "--plan", "x"), 2, "leave one of them out"),
+        (("--phase", "1", "--plan", "x"), 2, "--phase and --plan exclude each other"),
         (("--phase", "../x"), 2, "is not a phase"),
         (("--plan", "nowhere.md"), 2, "No such file"),
         (("--plan", "."), 2, "not a file"),
-        ((), 2, "which plan?"),
+        ((), 2, "no plan is named"),
     ],
 )
 def test_what_names_no_plan_is_refused(
@@ -199,7 +199,7 @@ def test_two_live_loops_are_a_question(here: Here) -> None:
     planned(here)
     for session in ("a", "b"):
         here.start("goal", "g", env={"CLAUDE_CODE_SESSION_ID": session})
-    assert "which loop?" in here.refused(2, "plan", "show").err
+    assert "several live loops" in here.refused(2, "plan", "show").err
     here.ok("plan", "show", "--phase", "1")
 
 

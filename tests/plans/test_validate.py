@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsd_fsm.core.loop.capacity import MOST_DEPENDENCIES, MOST_TASKS
 from gsd_fsm.plans.order import in_order
 from tests.plans.test_load import broken, loaded, task
 
@@ -129,10 +130,19 @@ def test_what_is_odd_is_a_warning(tmp_path: Path) -> None:
     assert far == ("no task belongs to wave 1, 2, 3, 4, 5, 6, 7, 8, 9, 10",)
 
 
-def test_a_plan_has_at_most_ten_thousand_tasks(tmp_path: Path) -> None:
+def test_plan_with_more_tasks_than_a_loop_may_have_is_refused(tmp_path: Path) -> None:
     line = '<task id="{}" wave="1"><action>a</action><verify>v</verify><done>d</done></task>\n'
-    most = "".join(map(line.format, range(10_000)))
-    assert len(loaded(tmp_path, most).tasks) == 10_000
-    for text in (most + task("x"), '{"tasks": [' + ", ".join(["{}"] * 10_001) + "]}"):
+    most = "".join(map(line.format, range(MOST_TASKS)))
+    assert len(loaded(tmp_path, most).tasks) == MOST_TASKS
+    for text in (most + task("x"), '{"tasks": [' + ", ".join(["{}"] * (MOST_TASKS + 1)) + "]}"):
         ((_, what),) = broken(tmp_path, text)
-        assert what == "a plan has at most 10000 tasks"
+        assert what == "a plan has at most 25,000 tasks"
+
+
+def test_plan_with_more_dependencies_than_a_loop_may_have_is_refused(tmp_path: Path) -> None:
+    many = ",".join(f"{number:04d}" for number in range(MOST_DEPENDENCIES + 1))
+    found = broken(tmp_path, task("x", 2, many))
+    assert "task x has more than 1,000 dependencies" in [what for _, what in found]
+    crowd = "".join(task(f"x{number}", 2, many) for number in range(100))
+    ((line, what),) = broken(tmp_path, crowd)
+    assert (line, what) == (1, "the tasks of a plan have at most 100,000 dependencies in all")

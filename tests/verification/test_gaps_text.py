@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.sanitize import display
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.verification.gaps_text import MOST_GAPS, ReportedGap, read_gaps
 from gsd_fsm.verification.report import markdown
 from gsd_fsm.verification.strategy import STRATEGIES

@@ -161,7 +161,7 @@ def test_the_order_is_that_of_the_plan_whatever_finishes_first(tmp_path: Path) -
     ci = {"lint": "while [ ! -e told ]; do sleep 0.02; done", "test": "true"}
     checks = [("file", "a.txt exists"), ("content", "By hand")]
     plan = plan_of(tmp_path, task("01", checks, "a.txt"))
-    results = probe(plan, tmp_path, ci, 60, say)
+    results = probe(plan, tmp_path, ci, 60, say, poll=lambda: None)
     assert [result.key for result in results] == ["T01#1", "T01#2", "ci:lint", "ci:test"]
     assert said[:2] == [
         "[1/4] ci:test command true … passed",
@@ -174,7 +174,8 @@ def test_the_order_is_that_of_the_plan_whatever_finishes_first(tmp_path: Path) -
 
 
 def test_a_command_has_a_time_limit(tmp_path: Path) -> None:
-    results = probe(None, tmp_path, {"test": "echo begun; sleep 300"}, 0.5, lambda _words: None)
+    ci = {"test": "echo begun; sleep 300"}
+    results = probe(None, tmp_path, ci, 0.5, lambda _words: None, poll=lambda: None)
     assert (results[0].passed, results[0].evidence) == (False, "timed out\nbegun")
 
 
@@ -203,5 +204,5 @@ def test_whatever_the_listener_raises_ends_all_commands(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        probe(None, tmp_path, ci, 60, say)
+        probe(None, tmp_path, ci, 60, say, poll=lambda: None)
     assert ends(int((tmp_path / "pid").read_text()))

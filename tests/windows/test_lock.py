@@ -6,23 +6,36 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.fsck import examine
-from tests.hook_rig import HookProject, blocks, run_hook
+from tests.hook_rig import UNLIMITED, HookProject, blocks, run_hook
+from tests.support.events import append
 
 WRITER = """
 import sys
-from gsd_fsm.core.events import draft
-from gsd_fsm.core.journal import Journal
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.transaction import Author
 gsd, name, times = sys.argv[1:]
 for number in range(int(times)):
-    note = draft("note", "lp-1", "agent", {"text": "%s %d" % (name, number)})
-    Journal(gsd, 60.0).transact(lambda _world, _now: [note])
+    with Journal(gsd, 60.0).transaction(Author("agent")) as tx:
+        tx.append(tx.loops.by_id["lp-1"], "note", {"text": "%s %d" % (name, number)})
+"""
+BUSY = """
+import os, sys
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.transaction import Author
+gsd, enough = sys.argv[1:]
+journal = Journal(gsd)
+print("writing", flush=True)
+while not os.path.exists(enough):
+    with journal.transaction(Author("hook")) as tx:
+        tx.append(tx.loops.by_id["lp-1"], "iteration", {"activity": True})
 """
 HOLDER = """
 import sys
-from gsd_fsm.core.lock import Hold
+from gsd_fsm.core.journal.lock import Hold
 hold = Hold(sys.argv[1])
 hold.acquire(10)
 print("held", flush=True)
@@ -72,6 +85,21 @@ def test_hooks_and_writers_at_once_lose_nothing(hooked: HookProject) -> None:
     assert examine(Journal(str(hooked.gsd)))["ok"]
 
 
+def test_hook_blocks_every_stop_beside_a_busy_writer(tmp_path: Path) -> None:
+    hooked, enough = HookProject(tmp_path / "project", limits=UNLIMITED), tmp_path / "enough"
+    command = [sys.executable, "-c", BUSY, str(hooked.gsd), str(enough)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline().strip() == b"writing"
+        try:
+            told = [run_hook(hooked.signal(last_assistant_message=f"Turn {n}.")) for n in range(12)]
+            assert writer.poll() is None
+        finally:
+            enough.touch()
+    assert [(blocks(run.answer), run.err) for run in told] == [(True, "")] * 12
+    assert writer.returncode == 0
+
+
 def test_a_lock_that_another_process_holds_lets_the_stop_go(hooked: HookProject) -> None:
     before = hooked.file.read_bytes()
     with held(hooked):
@@ -104,7 +132,7 @@ def test_a_torn_tail_is_set_aside_and_told(hooked: HookProject) -> None:
 
 def test_the_snapshot_is_replaced_while_others_read_the_journal(hooked: HookProject) -> None:
     notes = [{"loop": "lp-1", "type": "note", "by": "agent", "data": {"text": "on"}}]
-    Journal(str(hooked.gsd)).transact(lambda _world, _now: notes * 61)
+    append(Journal(str(hooked.gsd)), *notes * 61)
     with hooked.file.open("rb"):
         assert blocks(run_hook(hooked.signal()).answer)
     assert (hooked.gsd / "snapshot.json").exists()

@@ -1,0 +1,1 @@
+"""The hook: signals of an agent's client in, decisions out."""

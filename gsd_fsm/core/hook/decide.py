@@ -1,0 +1,182 @@
+"""Decide what happens when the agent stops."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.hook.clients import WITHOUT_PROMPTS
+from gsd_fsm.core.hook.signal import claims_completion
+from gsd_fsm.core.loop.completion import completes_by_command, is_complete, latest_tree
+from gsd_fsm.core.loop.limits import reached_limit
+from gsd_fsm.core.loop.waves import busy_tasks
+from gsd_fsm.core.text.block_text import next_action
+from gsd_fsm.core.text.notices import (
+    background_notice,
+    completion_notice,
+    notice,
+    pause_notice,
+    wait_notice,
+)
+from gsd_fsm.core.text.questions import pending_question
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.hook.signal import Signal
+    from gsd_fsm.core.loop.fold import Loops
+    from gsd_fsm.core.loop.records import HookAnswer, SeenSignal
+    from gsd_fsm.core.loop.state import Loop
+
+# Copies of the hook that were called for the same stop answer within this time of each other.
+_TOGETHER_MS = 15_000
+
+
+class Observed:
+    """What the hook saw outside of the journal when the agent stopped."""
+
+    __slots__ = ("commit", "disabled_by", "nonce", "tool_used", "transcript")
+
+    def __init__(self, nonce: str) -> None:
+        self.nonce = nonce
+        self.disabled_by = ""
+        self.tool_used = False
+        self.transcript: int | None = None
+        self.commit: str | None = None
+
+
+class Decision:
+    """The answer to one stop, and the event that must be durable before the answer is given.
+
+    `message` goes to the agent if the stop is blocked, otherwise to the user.
+    """
+
+    __slots__ = ("blocks", "data", "event", "message")
+
+    def __init__(
+        self, event: str, data: dict[str, Any], message: str = "", blocks: bool = False
+    ) -> None:
+        self.event = event
+        self.data = data
+        self.message = message
+        self.blocks = blocks
+
+
+def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decision:
+    """Return the decision of the first rule that applies; the last one always does.
+
+    The order is contract (docs/hook.md).
+    """
+    if seen.disabled_by:
+        return _allow("disabled", "The hook is disabled by %s" % seen.disabled_by)
+
+    if loop.status in ("paused", "waiting"):
+        message = "" if _user_knows(loop) else notice(loop)
+        return _allow(loop.status, _why_not_active(loop), message)
+
+    work = background_work(loop, signal)
+    if work is not None:
+        reason, ids = work
+        return _allow("background", reason, background_notice(loop, reason), background=ids)
+
+    is_done = is_complete(loop, latest_tree(loop))
+    if is_done and not completes_by_command(loop):
+        return Decision("complete", {}, completion_notice(loop))
+
+    asked = pending_question(loop) if not busy_tasks(loop) else None
+    if asked is not None:
+        key, question = asked
+        data: dict[str, Any] = {"question": question, "about": key, "for": "human"}
+        return Decision("wait", data, wait_notice(loop, question))
+
+    activity = seen.tool_used or _has_committed(loop, seen)
+    limit = reached_limit(loop, now, activity, signal.cap)
+    if limit is not None:
+        reason = limit.reason + ("; only 'gsd-fsm complete' is missing" if is_done else "")
+        message = pause_notice(loop, limit.code, reason, limit.remedy)
+        return Decision("pause", {"code": limit.code, "reason": reason}, message)
+
+    text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
+    data = {"activity": activity, "code": "continue", "reason": text}
+    if delivered:
+        data["delivered"] = delivered
+    if seen.transcript is not None:
+        data["transcript"] = seen.transcript
+    if seen.commit is not None:
+        data["commit"] = seen.commit
+    return Decision("iteration", data, text, blocks=True)
+
+
+def _allow(code: str, reason: str, message: str = "", **more: Any) -> Decision:
+    return Decision("stop", {"code": code, "reason": reason, **more}, message)
+
+
+def _why_not_active(loop: Loop) -> str:
+    if loop.status == "paused":
+        return "The loop is paused (%s): %s" % (loop.pause_code, loop.pause_reason)
+    return "The loop is waiting for a human: %s" % loop.question
+
+
+def _user_knows(loop: Loop) -> bool:
+    """Return whether the user was notified since the loop stopped being active.
+
+    A question is repeated after each prompt that was not recorded as its answer.
+    """
+    answer = loop.last_answer
+    notified = answer is not None and answer.notified >= loop.history[-1][0]
+    return notified and not (loop.status == "waiting" and loop.human_spoke)
+
+
+def _has_committed(loop: Loop, seen: Observed) -> bool:
+    return None not in (seen.commit, loop.commit) and seen.commit != loop.commit
+
+
+def background_work(loop: Loop, signal: Signal) -> tuple[str, list[str]] | None:
+    """Return why running work lets the agent stop, and the ids that will not do so again."""
+    agents = [task for kind, task in signal.background if kind == "subagent"]
+    others = [task for kind, task in signal.background if kind != "subagent"]
+    new = [task for task in others if task not in loop.background]
+    if agents:
+        return "it continues when the running subagents (%d) have ended" % len(agents), others
+    if new:
+        return "the agent may stop once while this runs: %s" % ", ".join(new[:5]), others
+    return None
+
+
+# which loop a stop is about
+
+
+def own_loop(loops: Loops, session: str) -> Loop | None:
+    """Return the live loop of this session; an empty id matches nothing."""
+    return next((loop for loop in loops.live() if session and loop.owner == session), None)
+
+
+def unowned_loop(loops: Loops) -> Loop | None:
+    return next((loop for loop in loops.live() if not loop.owner), None)
+
+
+def loop_for_stop(loops: Loops, signal: Signal) -> Loop | None:
+    own = own_loop(loops, signal.session)
+    if own is None and signal.session and signal.client in WITHOUT_PROMPTS:
+        return unowned_loop(loops)
+    return own
+
+
+def answered_before(loops: Loops, signal: Signal, now: int) -> HookAnswer | None:
+    """Return the answer of another copy of the hook to this very stop."""
+    for loop in loops.by_id.values():
+        answer = loop.last_answer
+        if loop.owner != signal.session or answer is None or answer.seq < loop.history[-1][0]:
+            continue  # an answer no longer holds once the status has changed
+        if by_another_copy(answer, signal, now):
+            return answer
+    return None
+
+
+def by_another_copy(last: HookAnswer | SeenSignal | None, signal: Signal, now: int) -> bool:
+    """Return whether another copy of the hook has just handled this very signal."""
+    return (
+        last is not None
+        and last.signal == signal.digest
+        and last.copy != signal.copy
+        and abs(now - ms_of(last.ts)) <= _TOGETHER_MS
+    )

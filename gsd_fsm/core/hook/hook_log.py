@@ -1,0 +1,63 @@
+"""What the hook could not do, told where somebody will look for it; never on stdout."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import now_ms, to_iso
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.syscalls import (
+    CREATE,
+    WRITE,
+    close,
+    close_directory,
+    explain,
+    open_directory,
+    open_regular,
+)
+from gsd_fsm.core.system import system
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.trust import is_known_place
+
+LOG_NAME = "hook.log"
+_MAX_LOG = 1 << 18
+
+
+def complain(
+    error: BaseException | str, places: list[str], so: str = "the stop is allowed"
+) -> None:
+    """One line for whoever debugs a client, and one where the user will look for it.
+
+    `so`: what comes of it.
+    """
+    what = error if isinstance(error, str) else _in_words(error)
+    line = display(what)
+    try:
+        said = "gsd-fsm hook: %s: %s\n" % (so, line)
+        system.write(2, said.encode("ascii", "backslashreplace"))
+    except OSError:
+        pass
+    for gsd in places[:1]:
+        if is_known_place(gsd):
+            _log(gsd, "%s %s\n" % (to_iso(now_ms()), line))
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, GsdError):
+        return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
+    if isinstance(error, OSError):
+        return explain(error)
+    return "%s: %s" % (type(error).__name__, error)
+
+
+def _log(gsd: str, line: str) -> None:
+    try:
+        directory = open_directory(gsd)
+        try:
+            fd = open_regular(directory, LOG_NAME, WRITE | CREATE)
+            if system.fstat(fd).st_size > _MAX_LOG:
+                system.ftruncate(fd, 0)
+            system.write(fd, line.encode("ascii", "backslashreplace"))
+            close(fd)
+        finally:
+            close_directory(directory)
+    except (OSError, GsdError):
+        pass  # the disk may be the very reason

@@ -1,0 +1,141 @@
+"""The entry of the hook: read one signal from stdin, print at most one JSON object, exit with 0.
+
+Nothing else is loaded if the signal concerns no project. Failures and timeouts allow the stop.
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import start_new_thread
+from time import monotonic, sleep
+
+from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.paths import nearest_gsd
+from gsd_fsm.core.system import getenv, leave, system
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Seconds for the whole signal to arrive, for everything after it, and to report a timeout.
+_PATIENCE = 2.0
+_WORK = 6.0
+_GRACE = 1.0
+_MAX_INPUT = 8 << 20
+_VARIABLES = (
+    "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "COPILOT_PROJECT_DIR",
+    "FACTORY_PROJECT_DIR", "AUGMENT_PROJECT_DIR", "CURSOR_PROJECT_DIR", "DEVIN_PROJECT_DIR",
+)  # fmt: skip
+_MEMBERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
+
+
+def main(copy: str = "") -> None:
+    """Answer one signal on stdin, as the copy of the hook with this name, then exit with 0."""
+    deadline = [monotonic() + _PATIENCE, "no complete signal on stdin within %g s" % _PATIENCE]
+    try:
+        start_new_thread(_watch, (deadline,))
+        text = _read_signal()
+        deadline[:] = [monotonic() + _WORK, "no answer within %g s" % _WORK]
+        answer = reply(text, copy or "".join(sys.argv[1:2]))
+        if answer:
+            _print(answer)
+    except BaseException as error:  # noqa: BLE001 - no failure may prevent the stop
+        _fail(error)
+    leave(0)
+
+
+def reply(text: str, copy: str) -> dict[str, Any]:
+    """Return the answer of this copy of the hook to this signal, {} for none."""
+    payload = parse_json(text)
+    if type(payload) is not dict:
+        raise ValueError("not a JSON object")
+    projects = _projects(payload)
+    if not projects:
+        return {}
+    from gsd_fsm.core.hook.respond import respond
+    from gsd_fsm.core.hook.signal import HANDLED, Signal
+
+    signal = Signal(payload, text, copy, getenv)
+    return respond(signal, projects) if signal.event in HANDLED else {}
+
+
+def _watch(deadline: list[Any]) -> None:
+    """End the process at the deadline, which may be moved meanwhile."""
+    left = _PATIENCE
+    while left > 0:
+        sleep(min(left, 0.5))
+        left = deadline[0] - monotonic()
+    try:
+        start_new_thread(_fail, (deadline[1],))
+        sleep(_GRACE)  # the report may hang where the answer hangs
+    finally:
+        leave(0)
+
+
+def _fail(problem: BaseException | str) -> None:
+    """Report on stderr and in the hook log why the stop is allowed, then exit with 0."""
+    try:
+        from gsd_fsm.core.hook.hook_log import complain
+
+        complain(problem, _projects({}))
+    except Exception as error:  # noqa: BLE001 - the log itself cannot be loaded
+        line = "gsd-fsm hook: the stop is allowed: %a\n" % error
+        system.write(2, line.encode("ascii"))
+    finally:
+        leave(0)
+
+
+def _read_signal() -> str:
+    """Return one JSON object; stdin may stay open after it."""
+    data = b""
+    while len(data) <= _MAX_INPUT:
+        part = system.read(0, 65_536)
+        data += part
+        if part and not part.rstrip().endswith(b"}"):
+            continue
+        if data[:16].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b""):
+            raise ValueError("no JSON object on stdin")
+        text = data.decode("utf-8", "replace").lstrip("\ufeff").strip()
+        try:
+            parse_json(text)
+        except ValueError:
+            if not part:
+                raise ValueError("no JSON object on stdin") from None
+        else:
+            return text
+    raise ValueError("a signal of more than %d bytes" % _MAX_INPUT)
+
+
+def _print(answer: dict[str, Any]) -> None:
+    from gsd_fsm.core.codec import dumps
+
+    data = (dumps(answer) + "\n").encode("ascii")
+    try:
+        while data:
+            data = data[system.write(1, data) :]
+    except OSError:
+        pass  # the client has closed stdout
+
+
+def _projects(payload: dict[str, Any]) -> list[str]:
+    """Return each `.gsd` that this signal may concern, the most likely first."""
+    starts = [getenv(name) for name in _VARIABLES]
+    for name in _MEMBERS:
+        value = payload.get(name)
+        if type(value) is list and value:
+            value = value[0]
+        if type(value) is str:
+            starts.append(value)
+    try:
+        starts.append(system.getcwd())
+    except OSError:
+        pass  # the directory was deleted
+    found: list[str] = []
+    for start in dict.fromkeys(filter(None, starts)):
+        try:
+            gsd = nearest_gsd(start)
+        except (OSError, ValueError):
+            continue  # not a path
+        if gsd and gsd not in found:
+            found.append(gsd)
+    return found

@@ -1,0 +1,215 @@
+"""Respond to a signal: append what it brings along, decide, and only then answer."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import now_ms
+from gsd_fsm.core.codec import digest_of
+from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
+from gsd_fsm.core.hook.activity import head_commit, transcript_size, used_a_tool
+from gsd_fsm.core.hook.clients import block_answer, context_answer, notice_answer
+from gsd_fsm.core.hook.decide import (
+    Observed,
+    answered_before,
+    background_work,
+    by_another_copy,
+    decide_stop,
+    loop_for_stop,
+)
+from gsd_fsm.core.hook.duplicate_calls import may_repeat
+from gsd_fsm.core.hook.hook_log import complain
+from gsd_fsm.core.hook.sessions import (
+    append_prompts,
+    append_signal,
+    loop_for_signal,
+    paused_loops_of_others,
+)
+from gsd_fsm.core.hook.signal import TELLS_OF_THE_CLIENT, claims_completion
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.loop.limits import has_budget
+from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
+from gsd_fsm.core.paths import exists
+from gsd_fsm.core.system import getenv, join, system
+from gsd_fsm.core.text.notices import elsewhere, stranger_notice
+from gsd_fsm.core.trust import is_known_place, is_registered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.hook.decide import Decision
+    from gsd_fsm.core.hook.signal import Signal
+    from gsd_fsm.core.journal.transaction import Transaction
+    from gsd_fsm.core.loop.fold import Loops
+    from gsd_fsm.core.loop.state import Loop
+
+# Most of the time of the watchdog, because a stop without the lock is allowed.
+_LOCK_SECONDS = 4.0
+# An agent waits for every answer: use the snapshot from this size on.
+_SMALL = 1 << 14
+_NEWSWORTHY = TELLS_OF_THE_CLIENT | {"SessionStart", "SessionEnd"}
+
+
+def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
+    """Return the answer to this signal, {} for none; every event it relies on is durable."""
+    disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
+    context: list[str] = []
+    notices: list[str] = []
+    for gsd in projects:
+        if not is_known_place(gsd):
+            continue  # nothing of a foreign journal is even read
+        off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
+        if off and signal.event != "Stop":
+            continue
+        journal = Journal(gsd, _LOCK_SECONDS, small=_SMALL)
+        try:
+            loops = journal.read_cached()
+            if not is_registered(loops.journal_id, gsd):
+                continue
+            if signal.event == "Stop":
+                answer = _respond_to_stop(journal, loops, signal, off)
+            else:
+                answer = _respond_to_other(journal, loops, signal)
+        except NotFound:
+            continue
+        except Exception as error:  # noqa: BLE001 - what cannot be decided is allowed
+            complain(error, [gsd])
+            continue
+        if answer is not None:
+            return answer
+        if signal.event == "SessionStart":
+            context += [elsewhere(loop, signal.source) for loop in loops.live()[:3]]
+            notices += [stranger_notice(loop) for loop in loops.live()[:3]]
+    if not context:
+        return {}
+    answer = context_answer(signal.client, signal.event, "\n".join(context))
+    answer.update(notice_answer(signal.client, "\n".join(notices)))
+    return answer
+
+
+def _transaction(journal: Journal, signal: Signal) -> Transaction:
+    """Return a transaction on the journal that was just read, and on no other."""
+    trusted = journal.loops.journal_id
+
+    def require(loops: Loops) -> None:
+        if loops.journal_id != trusted:
+            raise CannotWrite("the journal was replaced")
+
+    return journal.transaction(Author("hook", signal.session, signal.client), require)
+
+
+def _respond_to_stop(
+    journal: Journal, loops: Loops, signal: Signal, disabled_by: str
+) -> dict[str, Any] | None:
+    if loop_for_stop(loops, signal) is None and answered_before(loops, signal, now_ms()) is None:
+        return None
+    with _transaction(journal, signal) as tx:
+        before = answered_before(tx.loops, signal, tx.now)
+        place = "%s-%s" % (tx.loops.journal_id, digest_of(journal.path))
+        if before is not None and may_repeat(place, before.seq, signal.copy):
+            return _answer(signal, before.text, before.blocks)
+        loop = loop_for_stop(tx.loops, signal)
+        if loop is None or (disabled_by and loop.owner != signal.session):
+            return {}
+        seen = _look(journal.path, loop, signal)
+        seen.disabled_by = disabled_by
+        if not disabled_by:
+            _append_facts(tx, loop, signal)
+        decision = decide_stop(loop, signal, seen, tx.now)
+        tx.append(loop, decision.event, {**decision.data, **_about(signal, decision)})
+    return _answer(signal, decision.message, decision.blocks)
+
+
+def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
+    """Append what a stop brings along: a new owner, the end of throttling, usage, the exit signal."""
+    if loop.owner != signal.session:
+        tx.append(loop, "session", {"action": "bind"})
+    if loop.status == "waiting" and loop.wait_for == "throttled":
+        tx.append(loop, "resume", {"reason": "the client works again"})
+    if not loop.is_active or background_work(loop, signal) is not None:
+        return
+    _append_news(tx, loop, signal)
+    claims = loop.kind == "goal" and not loop.exit_signal and claims_completion(signal.message)
+    if claims and not unmet(loop):
+        tx.append(loop, "exit", {"reason": "the completion mark"})
+
+
+def _append_news(tx: Transaction, loop: Loop, signal: Signal) -> None:
+    """Append what the client reports about this loop; a refused report ends no loop."""
+    if not _listens(loop):
+        return
+    from gsd_fsm.core.hook.client_news import client_news
+
+    try:
+        for kind, data in client_news(loop, signal):
+            tx.append(loop, kind, data)
+    except (Refused, UsageError) as error:
+        complain(error, [tx.path], "ignoring the rest of what the client reports")
+
+
+def _listens(loop: Loop) -> bool:
+    return has_budget(loop) or bool(mirrored_list(loop, getenv(TASK_LIST)))
+
+
+def _about(signal: Signal, decision: Decision) -> dict[str, Any]:
+    """Return what tells this stop from others, and what the user was told about it."""
+    about: dict[str, Any] = {"signal": signal.digest, "active": signal.active}
+    if signal.copy:
+        about["copy"] = signal.copy
+    if decision.message and not decision.blocks:
+        about["said"] = decision.message
+    return about
+
+
+def _answer(signal: Signal, text: str, blocks: bool) -> dict[str, Any]:
+    if not text:
+        return {}
+    if blocks:
+        return block_answer(signal.client, signal.quiet, text)
+    return notice_answer(signal.client, text)
+
+
+def _look(gsd: str, loop: Loop, signal: Signal) -> Observed:
+    seen = Observed(system.urandom(8).hex())
+    seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
+    seen.tool_used = _used_a_tool(loop, signal, seen.transcript)
+    seen.commit = head_commit(gsd)
+    return seen
+
+
+def _used_a_tool(loop: Loop, signal: Signal, size: int | None) -> bool:
+    """Return whether the new part of the transcript has a tool call."""
+    if size is None:
+        return False
+    session, known = loop.transcript or (None, None)
+    return used_a_tool(signal.transcript, known if session == signal.session else None, size)
+
+
+def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[str, Any] | None:
+    """Respond to a signal that is not a stop."""
+    about = loop_for_signal(loops, signal)
+    if about is None:
+        if paused_loops_of_others(loops, signal):
+            with _transaction(journal, signal) as tx:
+                append_prompts(tx, signal)
+        return None
+    if signal.event in TELLS_OF_THE_CLIENT and not _listens(about):
+        return {}
+    nonce = system.urandom(8).hex()
+    size = transcript_size(signal.transcript) if signal.transcript else None
+    with _transaction(journal, signal) as tx:
+        loop = loop_for_signal(tx.loops, signal)
+        if loop is None:
+            return {}
+        tool_used = bool(loop.unconfirmed) and _used_a_tool(loop, signal, size)
+        is_news = signal.event in _NEWSWORTHY or loop.status == "paused"
+        if is_news and not by_another_copy(loop.last_signal, signal, tx.now):
+            _append_news(tx, loop, signal)
+        messages = append_signal(tx, loop, signal, nonce, size, tool_used)
+        append_prompts(tx, signal)
+    answer = {}
+    if messages.context:
+        answer = context_answer(signal.client, signal.event, messages.context)
+    if messages.notice:
+        answer.update(notice_answer(signal.client, messages.notice))
+    return answer

@@ -1,0 +1,163 @@
+"""Record the signals of sessions that are not stops, and compose what they are answered."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import to_iso
+from gsd_fsm.core.hook.decide import by_another_copy, own_loop, unowned_loop
+from gsd_fsm.core.hook.signal import TELLS_OF_THE_CLIENT, is_human
+from gsd_fsm.core.text.notices import lost_turn_notice, reminder, resumption
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.hook.signal import Signal
+    from gsd_fsm.core.journal.transaction import Transaction
+    from gsd_fsm.core.loop.fold import Loops
+    from gsd_fsm.core.loop.state import Loop
+
+# Errors of the client that end by themselves.
+_PASSING = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
+# Ends of a session after which the same client continues in another.
+_CONTINUING = frozenset(("clear", "resume"))
+_TURN_LOST = "The client, not the loop, ended the turn after block %d"
+
+
+class Messages:
+    """Texts for the model and for the user, to be sent once the events are durable."""
+
+    __slots__ = ("context", "notice")
+
+    def __init__(self) -> None:
+        self.context = ""
+        self.notice = ""
+
+
+def loop_for_signal(loops: Loops, signal: Signal) -> Loop | None:
+    """Return the loop that a signal of this session changes, or None."""
+    own = own_loop(loops, signal.session)
+    if own is not None or not signal.session:
+        return own
+    if signal.event == "SessionStart" and signal.source == "clear":
+        # The session that this very client process has just cleared.
+        return next((loop for loop in loops.live() if signal.pid and loop.pid == signal.pid), None)
+    if signal.event == "UserPromptSubmit" and is_human(signal, ""):
+        return unowned_loop(loops)
+    return None
+
+
+def paused_loops_of_others(loops: Loops, signal: Signal) -> list[Loop]:
+    """Return the loops of other sessions that are not active while a human prompts here."""
+    if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
+        return []
+    return [
+        loop
+        for loop in loops.live()
+        if not loop.is_active and signal.session not in (loop.owner, *loop.prompted_elsewhere)
+    ]
+
+
+def append_prompts(tx: Transaction, signal: Signal) -> None:
+    """Record a human prompt for the loops of others: from here the user may let them continue."""
+    for loop in paused_loops_of_others(tx.loops, signal):
+        tx.append(loop, "session", {"action": "prompt"})
+
+
+def append_signal(
+    tx: Transaction,
+    loop: Loop,
+    signal: Signal,
+    nonce: str,
+    transcript: int | None,
+    tool_used: bool,
+) -> Messages:
+    """Append the events of a signal that is not a stop; return what to answer.
+
+    `transcript`: its size. `tool_used`: whether it has a tool call since the last block.
+    """
+    messages = Messages()
+    event = signal.event
+    if event in TELLS_OF_THE_CLIENT or by_another_copy(loop.last_signal, signal, tx.now):
+        return messages
+    if event == "StopFailure":
+        _append_failed_turn(tx, loop, signal)
+        return messages
+
+    def mark(action: str, **data: Any) -> None:
+        if signal.pid:
+            data["pid"] = signal.pid
+        if transcript is not None and action in ("bind", "prompt"):
+            data["transcript"] = transcript
+        data.update(signal=signal.digest, copy=signal.copy)
+        tx.append(loop, "session", {"action": action, **data})
+
+    if event == "PreCompact":
+        mark("compact", reason=signal.reason)
+        return messages
+    if event == "UserPromptSubmit" and not _is_new_prompt(loop, signal):
+        return messages
+    # Compaction happens within a turn; and a block that led to work was honoured.
+    lost = 0 if signal.source == "compact" or tool_used else loop.unconfirmed
+    if lost:
+        tx.append(loop, "stop", {"code": "client", "reason": _TURN_LOST % lost})
+    if lost or (event == "SessionStart" and _was_lost(loop)):
+        messages.notice = lost_turn_notice(loop)
+    if event == "SessionEnd":
+        mark("end", reason=signal.reason)
+        if loop.session_only and signal.reason not in _CONTINUING:
+            tx.append(loop, "cancel", {"reason": "its session has ended"})
+        return messages
+    bound = loop.owner != signal.session
+    if bound:
+        mark("bind", source=signal.source or "prompt")
+    if event == "SessionStart":
+        mark("start", source=signal.source)
+        messages.context = resumption(loop, nonce)
+        return messages
+    mark("prompt")
+    messages.context = resumption(loop, nonce) if bound else reminder(loop)
+    if bound:
+        messages.context = "This session now owns the loop below.\n" + messages.context
+    return messages
+
+
+def _is_new_prompt(loop: Loop, signal: Signal) -> bool:
+    """Return whether a human wrote this prompt, and it is not our own block."""
+    answer = loop.last_answer
+    return is_human(signal, answer.text if answer and answer.blocks else "")
+
+
+def _was_lost(loop: Loop) -> bool:
+    """Return whether the client ended the last turn, and no stop was decided since."""
+    last, answer = loop.last_stop, loop.last_answer
+    return bool(last and last.code == "client" and (not answer or answer.seq < last.seq))
+
+
+def _append_failed_turn(tx: Transaction, loop: Loop, signal: Signal) -> None:
+    """Record a turn that the client could not finish: wait for a passing error, else pause."""
+    if not loop.is_active:
+        return
+    error = signal.error if _is_code(signal.error) else "unknown"
+    if error in _PASSING:
+        data: dict[str, Any] = {"for": "throttled", "reason": "the client reports %s" % error}
+        until = _reset_time(signal.message, tx.now)
+        if until:
+            data["until"] = to_iso(until)
+        tx.append(loop, "wait", data)
+    else:
+        reason = "the client could not finish the turn: %s" % error
+        tx.append(loop, "pause", {"code": "client", "reason": reason})
+
+
+def _is_code(text: str) -> bool:
+    """Return whether this is an error code as clients write them; other texts are not passed on."""
+    return len(text) <= 40 and text.isascii() and text.islower() and text.replace("_", "").isalpha()
+
+
+def _reset_time(message: str, now: int) -> int:
+    """Return when the limit ends, if the client reports it (`…|1794787200`); else 0."""
+    moment = message.rpartition("|")[2].strip()
+    if not (moment.isdecimal() and len(moment) == 10):
+        return 0
+    until = int(moment) * 1000
+    return until if now < until < now + 8 * 86_400_000 else 0

@@ -1,0 +1,1 @@
+"""The journal on disk: verified, locked, appended to, cached and repaired."""

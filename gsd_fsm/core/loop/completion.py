@@ -1,0 +1,168 @@
+"""Decide whether a loop may complete: the completion rule, and the evidence it rests on."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.loop.records import DONE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterable, Iterator
+
+    from gsd_fsm.core.loop.records import Criterion
+    from gsd_fsm.core.loop.state import Loop
+
+
+# The words of a condition that is about a task, gap or criterion; the others are their own words.
+_WORDS = {
+    "criterion": "criterion not met: %s",
+    "stale": "evidence is stale: %s",
+    "gap": "gap %s is open",
+}
+_KEYS = {"stale": "criterion"}
+
+
+def missing(loop: Loop, tree: str | None = None) -> list[str]:
+    """Return what the completion rule still requires, in words; nothing if the loop may complete."""
+    return [words for _, words in conditions(loop, tree)]
+
+
+def first_missing(loop: Loop, tree: str | None, most: int) -> tuple[list[str], int]:
+    """Return the first `most` of what is missing, in words, and the number of all."""
+    words: list[str] = []
+    count = 0
+    for kind, names in _open_conditions(loop, tree):
+        found = list(names)
+        count += len(found)
+        words += [_words(loop, kind, name) for name in found[: most - len(words)]]
+    return words, count
+
+
+def is_complete(loop: Loop, tree: str | None = None) -> bool:
+    """Return whether nothing is missing; stop at the first condition that does not hold."""
+    return not any(True for _, names in _open_conditions(loop, tree) for _ in names)
+
+
+def conditions(loop: Loop, tree: str | None = None) -> list[tuple[str, str]]:
+    """Return the conditions of completion that do not hold: the key of each, and its words."""
+    return [
+        (_key(kind, name), _words(loop, kind, name))
+        for kind, names in _open_conditions(loop, tree)
+        for name in names
+    ]
+
+
+def _open_conditions(loop: Loop, tree: str | None) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the conditions that do not hold: what kind they are of, and the names they are about."""
+    yield "criterion", (name for name, criterion in loop.criteria.items() if not criterion.met)
+    yield "stale", (name for name, it in loop.criteria.items() if _is_stale(it, tree))
+    all_count = loop.kind == "execute"
+    if all_count and not loop.tasks:
+        yield "tasks", ("no task was recorded",)
+    yield (
+        "task",
+        (
+            name
+            for name, task in loop.tasks.items()
+            if task.status not in DONE and (all_count or task.mirrored)
+        ),
+    )
+    if loop.kind == "execute":
+        most = loop.plan.task_count
+        if most is not None and len(loop.tasks) < most:
+            words = "only %d of the %d tasks of the plan are recorded" % (len(loop.tasks), most)
+            yield "tasks", (words,)
+    elif loop.kind == "verify":
+        yield "gap", (gap_id for gap_id, gap in loop.gaps.items() if gap.is_open)
+        if not loop.verified:
+            yield "verified", ("no verification has passed since the last gap was closed",)
+    else:
+        yield from _open_goal_conditions(loop)
+
+
+def _open_goal_conditions(loop: Loop) -> Iterator[tuple[str, Iterable[str]]]:
+    if loop.is_unclear:
+        yield "clarity", ("the goal is not clear",)
+    if not loop.exit_signal:
+        yield "exit", ("no exit signal",)
+    if not _is_reviewed(loop):
+        yield "review", ("the thorough review has not passed",)
+    elif loop.review_outdated:
+        yield "rework", ("work was done after the thorough review",)
+
+
+def _key(kind: str, name: str) -> str:
+    if kind != "task" and kind not in _WORDS:
+        return kind
+    return "%s:%s" % (_KEYS.get(kind, kind), name)
+
+
+def _words(loop: Loop, kind: str, name: str) -> str:
+    if kind == "task":
+        return "task %s is %s" % (name, loop.tasks[name].status)
+    return _WORDS[kind] % name if kind in _WORDS else name
+
+
+def is_missing(loop: Loop, key: str) -> bool:
+    """Return whether `conditions` has this key, without computing the others."""
+    kind, _, name = key.partition(":")
+    if kind == "criterion":
+        criterion = loop.criteria.get(name)
+        return criterion is not None and (
+            not criterion.met or _is_stale(criterion, latest_tree(loop))
+        )
+    if kind == "task":
+        task = loop.tasks.get(name)
+        return bool(task and not task.is_done and (loop.kind == "execute" or task.mirrored))
+    if loop.kind == "execute":
+        return kind == "tasks" and len(loop.tasks) < (loop.plan.task_count or 1)
+    if loop.kind == "verify":
+        gap = loop.gaps.get(name)
+        return (kind == "verified" and not loop.verified) or bool(
+            kind == "gap" and gap and gap.is_open
+        )
+    if kind == "clarity":
+        return loop.is_unclear
+    if kind == "exit":
+        return not loop.exit_signal
+    if kind == "review":
+        return not _is_reviewed(loop)
+    return kind == "rework" and _is_reviewed(loop) and loop.review_outdated
+
+
+def _is_reviewed(loop: Loop) -> bool:
+    review = loop.reviews.get("thorough")
+    return not needs_review(loop) or bool(review and review.passed)
+
+
+def needs_review(loop: Loop) -> bool:
+    """Return whether a goal is complete only after a thorough review."""
+    return bool(loop.review_needed or loop.stage or loop.spec_score is not None)
+
+
+def stale(loop: Loop, tree: str | None) -> list[str]:
+    """Return the met criteria whose evidence was taken from other content than this tree."""
+    return [name for name in loop.criteria if _is_stale(loop.criteria[name], tree)]
+
+
+def _is_stale(criterion: Criterion, tree: str | None) -> bool:
+    return criterion.met and criterion.tree not in (None, tree)
+
+
+def has_tree(loop: Loop) -> bool:
+    """Return whether completing needs the content of the work tree, which only the CLI can take."""
+    return any(criterion.tree for criterion in loop.criteria.values())
+
+
+def completes_by_command(loop: Loop) -> bool:
+    """Return whether completing needs git or the documents of a phase, which only the CLI has."""
+    return has_tree(loop) or (loop.kind == "execute" and loop.is_planned)
+
+
+def latest_tree(loop: Loop) -> str | None:
+    """Return the content that the latest evidence was taken from.
+
+    Only `complete` takes the content again; until then the latest evidence counts as fresh.
+    """
+    if not loop.proven:
+        return None
+    return loop.criteria[next(reversed(loop.proven))].tree

@@ -1,0 +1,138 @@
+"""Gaps and verification rounds: what was found missing or wrong, and whether it was fixed."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.loop.capacity import require_room_for_gap
+from gsd_fsm.core.loop.records import Gap, Task
+from gsd_fsm.core.loop.schema import ID, SAME, Arrow, EventType, Trigger, one_of
+from gsd_fsm.core.loop.state import ACTIVE, LIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsd_fsm.core.loop.fold import Loops
+    from gsd_fsm.core.loop.payloads import Event, GapData, VerifiedData
+    from gsd_fsm.core.loop.state import Loop
+
+# action -> whether the gap is open afterwards, and from which statuses it may be appended
+GAP_MOVES = {
+    "found": (True, ("new", "open")),
+    "reopened": (True, ("closed",)),
+    "closed": (False, ("open",)),
+}
+
+
+def stops_at_gaps(loop: Loop, event: Event[GapData]) -> bool:
+    """Return whether the user decides what happens to each open gap."""
+    return not loop.auto_loop
+
+
+def leaves_gaps(loop: Loop, event: Event[GapData]) -> bool:
+    """Return whether other gaps are open."""
+    gap = loop.gaps.get(event["data"]["gap"])
+    return loop.open_gap_count > (gap is not None and gap.is_open)
+
+
+def record_gap(loop: Loop, event: Event[GapData]) -> None:
+    """Add the gap, or take newer evidence; open or close it as its table says."""
+    data = event["data"]
+    gap_id = data["gap"]
+    gap = loop.gaps.get(gap_id) if data["action"] == "found" else loop.gap(gap_id)
+    loop.record_progress("gap:" + gap_id)
+    if gap is None:
+        gap = loop.gaps[gap_id] = Gap(data, loop.round)
+    else:
+        gap.evidence = data.get("evidence", gap.evidence)
+    is_open, _ = GAP_MOVES[data["action"]]
+    loop.open_gap_count += is_open - gap.is_open
+    gap.is_open = is_open
+    loop.verified = False
+
+
+def reopen_gap(loop: Loop, event: Event[GapData]) -> None:
+    """Open a gap again and count it: the oscillation limit is about this count."""
+    gap = loop.gap(event["data"]["gap"])
+    record_gap(loop, event)
+    gap.reopened += 1
+    gap.reopened_since_resume += 1
+    loop.returned_gaps[gap.id] = None
+    fix = loop.tasks.get(gap.id)
+    if fix is not None and fix.is_done and loop.kind == "verify" and loop.is_planned:
+        loop.put_task(Task(gap.id))  # its fix must be done again
+
+
+def record_gap_and_pause(loop: Loop, event: Event[GapData]) -> None:
+    record_gap(loop, event)
+    _pause_at_gap(loop, event)
+
+
+def reopen_gap_and_pause(loop: Loop, event: Event[GapData]) -> None:
+    reopen_gap(loop, event)
+    _pause_at_gap(loop, event)
+
+
+def _pause_at_gap(loop: Loop, event: Event[GapData]) -> None:
+    loop.pause_code = "manual"
+    loop.pause_reason = "Gap %s was found and auto_loop is off" % event["data"]["gap"]
+
+
+def require_gap_move(loop: Loop, event: Event[GapData], loops: Loops) -> None:
+    """Refuse an action that does not fit the status of the gap."""
+    data = event["data"]
+    gap = loop.gaps.get(data["gap"]) if data["action"] == "found" else loop.gap(data["gap"])
+    status = "new" if gap is None else gap.status
+    if status in GAP_MOVES[data["action"]][1]:
+        return
+    if data["action"] == "found":  # reporting it as new would hide that it came back
+        raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])
+    raise Refused("gap %s is already %s" % (data["gap"], status), "Run: gsd-fsm status")
+
+
+GAP = EventType(
+    "gap",
+    Trigger(
+        "found",
+        verb="gap found",
+        rules=(require_gap_move, require_room_for_gap),
+        arrows=(
+            Arrow(ACTIVE, "paused", record_gap_and_pause, when=stops_at_gaps),
+            Arrow(ACTIVE, "fixing", record_gap),
+        ),
+    ),
+    Trigger(
+        "reopened",
+        verb="gap reopen",
+        rules=(require_gap_move,),
+        arrows=(
+            Arrow(ACTIVE, "paused", reopen_gap_and_pause, when=stops_at_gaps),
+            Arrow(ACTIVE, "fixing", reopen_gap),
+        ),
+    ),
+    Trigger(
+        "closed",
+        verb="gap close",
+        rules=(require_gap_move,),
+        arrows=(
+            Arrow(ACTIVE, "fixing", record_gap, when=leaves_gaps),
+            Arrow(ACTIVE, "running", record_gap),
+        ),
+    ),
+    required={"action": one_of("found", "closed", "reopened"), "gap": ID},
+    optional={"kind": ID, "file": str, "description": str, "evidence": str, "check": str},
+    text="{gap} {action}[ {description}]",
+)
+
+
+def record_round(loop: Loop, event: Event[VerifiedData]) -> None:
+    loop.round += 1
+    loop.verified = event["data"]["passed"]
+    loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
+
+
+VERIFIED = EventType(
+    "verified",
+    Trigger(verb="verified", arrows=(Arrow(LIVE, SAME, record_round),)),
+    required={"passed": bool},
+    optional={"report": str},
+    text="{passed}[ {report}]",
+)

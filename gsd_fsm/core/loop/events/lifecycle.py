@@ -1,0 +1,444 @@
+"""The life of a loop: start, iterations, waits, pauses, stops, completion, cancellation."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.loop.capacity import require_room_for_loop, require_room_for_plan
+from gsd_fsm.core.loop.completion import first_missing
+from gsd_fsm.core.loop.events.sessions import become_owner, read_transcript, require_free_session
+from gsd_fsm.core.loop.events.tasks import refuse_cycle
+from gsd_fsm.core.loop.events.waits import (
+    ALLOW,
+    STOP_FIELDS,
+    clear_human_prompt,
+    remember_answered,
+    require_human,
+    stop_waiting,
+    with_reason,
+)
+from gsd_fsm.core.loop.limits import LIMIT_CODES, used_up_limit, used_up_retries
+from gsd_fsm.core.loop.records import LIMITS, AllowedStop, Criterion, HookAnswer, Limits, Task
+from gsd_fsm.core.loop.schema import (
+    AMOUNT,
+    BACK,
+    COUNT,
+    COUNTS,
+    ID,
+    IDS,
+    OBJECT,
+    PHASE,
+    SAME,
+    TEXT_OR_NULL,
+    TEXTS,
+    TIME,
+    Arrow,
+    EventType,
+    Trigger,
+    duplicates,
+    one_of,
+    record,
+    records,
+)
+from gsd_fsm.core.loop.state import ACTIVE, LIVE
+from gsd_fsm.core.loop.waves import retry_keys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.loop.fold import Loops
+    from gsd_fsm.core.loop.payloads import (
+        CompleteData,
+        Event,
+        IterationData,
+        PauseData,
+        ResumeData,
+        StartData,
+        StopData,
+    )
+    from gsd_fsm.core.loop.state import Loop
+
+KINDS = ("execute", "verify", "goal")
+MODES = ("interactive", "yolo")
+PAUSE_CODES = (*LIMIT_CODES, "retries", "blocking", "unknown", "client", "manual", "plan")
+CRITERIA = records("criteria", {"name": str, "check": str, "met": bool}, ("name",))
+TASKS = records(
+    "tasks",
+    {
+        "id": ID,
+        "title": str,
+        "wave": COUNT,
+        "depends": IDS,
+        "step": bool,
+        "tests": bool,
+        "retries": COUNT,
+        "status": one_of("pending", "running", "complete", "skipped", "failed"),
+    },
+    ("id",),
+)
+# The counts of a loop of another tool, where that was imported.
+IMPORTED = record(
+    "imported",
+    {
+        "from": str,
+        "file": str,
+        "iteration": COUNT,
+        "round": COUNT,
+        "stuck": COUNT,
+        "last_unmet": str,
+        "started": TIME,
+        "updated": TIME,
+        "last_iteration": TIME,
+        "last_error": str,
+        "spent_usd": AMOUNT,
+        "exit_signal": bool,
+        "history": TEXTS,
+    },
+)
+
+
+# start
+
+
+def begin(loop: Loop, event: Event[StartData]) -> None:
+    data = event["data"]
+    loop.started = loop.first_ts = loop.owned_since = event["ts"]
+    loop.owner = event.get("session")
+    loop.client = event.get("client")
+    loop.kind = data["kind"]
+    loop.mode = data["mode"]
+    loop.goal = data.get("goal")
+    loop.phase = data.get("phase")
+    loop.branch = data.get("branch")
+    loop.must_not = dict.fromkeys(data.get("must_not", ()))
+    loop.auto_loop = data.get("auto_loop", True)
+    loop.counsel = data.get("counsel")
+    loop.views = data.get("views", [])
+    loop.viewed = dict.fromkeys(loop.views, event["ts"])
+    loop.task_list = data.get("task_list")
+    loop.session_only = data.get("session_only", False)
+    loop.limits = Limits.given(data["limits"])
+    loop.review_needed = data.get("review", False)
+    if "plan" in data:
+        loop.plan.update(data["plan"])
+        loop.plan.task_count = data["plan"].get("tasks")
+    loop.criteria = {spec["name"]: Criterion(spec) for spec in data.get("criteria", ())}
+    specs = data.get("tasks", [])
+    for spec in specs:
+        loop.put_task(Task(spec["id"], spec))
+    if "carried" in data:
+        _continue_imported(loop, data)
+    if loop.kind == "goal" and not any("wave" in spec for spec in specs):
+        loop.waves_due = len(loop.tasks)
+    # The tasks of an execute loop are its whole work; in other loops they only help.
+    loop.accepts_tasks = loop.kind != "execute" or not loop.tasks
+
+
+def _continue_imported(loop: Loop, data: StartData) -> None:
+    """Continue the counts of the imported loop."""
+    facts = loop.imported = data["carried"]
+    loop.iteration = facts.get("iteration", 0)
+    loop.round = facts.get("round", 0)
+    loop.stalled = facts.get("stuck", 0)
+    loop.started = facts.get("started", loop.started)
+    loop.last_iteration = facts.get("last_iteration")
+    loop.last_error = facts.get("last_error")
+    loop.spent_usd = facts.get("spent_usd", 0)
+    loop.exit_signal = facts.get("exit_signal", False)
+    for spec in data.get("tasks", ()):
+        task = loop.tasks[spec["id"]]
+        loop.set_task_status(task, spec.get("status", "pending"))
+        task.retries = spec.get("retries", 0)
+
+
+def require_unique_names(loop: Loop, event: Event[StartData], loops: Loops) -> None:
+    """Refuse a start that names a criterion or a task twice."""
+    data = event["data"]
+    names = duplicates(spec["name"] for spec in data.get("criteria", ()))
+    ids = duplicates(spec["id"] for spec in data.get("tasks", ()))
+    for what, repeated in (("criterion", names), ("task", ids)):
+        if repeated:
+            raise Refused("duplicate %s: %s" % (what, ", ".join(repeated)), "Name each once.")
+
+
+def require_startable_tasks(loop: Loop, event: Event[StartData], loops: Loops) -> None:
+    """Refuse a start whose tasks form a dependency cycle."""
+    refuse_cycle({spec["id"]: spec.get("depends", []) for spec in event["data"].get("tasks", ())})
+
+
+def require_unproven_start(loop: Loop, event: Event[StartData], loops: Loops) -> None:
+    """Refuse a loop that begins with claims which nothing has proven."""
+    data = event["data"]
+    criteria = data.get("criteria", [])
+    claimed = [spec for spec in criteria if spec.get("met")]
+    if any("check" in spec for spec in claimed):
+        raise Refused("a criterion with a check is met only when the check passes")
+    if data.get("carried", {}).get("exit_signal") and len(claimed) < len(criteria):
+        raise Refused("an exit signal needs every criterion met")
+
+
+START = EventType(
+    "start",
+    Trigger(
+        rules=(
+            require_free_session,
+            require_room_for_loop,
+            require_room_for_plan,
+            require_unique_names,
+            require_startable_tasks,
+            require_unproven_start,
+        ),
+        arrows=(Arrow(("idle",), "running", begin),),
+    ),
+    required={"kind": one_of(*KINDS), "mode": one_of(*MODES), "limits": LIMITS},
+    optional={
+        "goal": str,
+        "phase": PHASE,
+        "plan": OBJECT,
+        "branch": str,
+        "criteria": CRITERIA,
+        "tasks": TASKS,
+        "must_not": TEXTS,
+        "auto_loop": bool,
+        "review": bool,
+        "carried": IMPORTED,
+        "counsel": str,
+        "views": TEXTS,
+        "task_list": str,
+        "session_only": bool,
+    },
+    text="{kind}, {mode}[: {goal}]",
+)
+
+
+# iteration
+
+
+def count_iteration(loop: Loop, event: Event[IterationData]) -> None:
+    """Count the iteration, and whether anything progressed since the one before."""
+    data = event["data"]
+    loop.iteration += 1
+    loop.last_iteration = event["ts"]
+    loop.stalled = 0 if loop.has_progressed() else loop.stalled + 1
+    loop.progressed = False
+    if loop.changed:
+        loop.changed = {}
+    loop.advice_given += bool(loop.failed_verifications and loop.kind == "goal")
+    clear_human_prompt(loop)
+    if event["by"] == "hook":
+        loop.idle = 1 if data.get("activity") else loop.idle + 1
+        loop.commit = data.get("commit", loop.commit)
+        loop.delivered_answer, loop.answer = loop.answer, None
+        read_transcript(loop, event)
+    loop.delivered_notes = []
+    if "delivered" in data:
+        loop.delivered_notes = [
+            loop.notes.pop(seq) for seq in data["delivered"] if seq in loop.notes
+        ]
+
+
+def record_answer(loop: Loop, event: Event[Any]) -> None:
+    """Remember what the hook answered to a stop, and to which one."""
+    data = event["data"]
+    answer = HookAnswer()
+    answer.seq, answer.ts = event["seq"], event["ts"]
+    answer.blocks = event["type"] == "iteration"
+    answer.signal, answer.copy = data["signal"], data.get("copy", "")
+    answer.text = data.get("reason" if answer.blocks else "said", "")
+    before = loop.last_answer
+    answer.notified = event["seq"] if answer.text else before.notified if before else 0
+    loop.last_answer = answer
+    loop.unconfirmed = event["seq"] if answer.blocks else 0
+
+
+ITERATION = EventType(
+    "iteration",
+    Trigger(verb="iterate", arrows=(Arrow(ACTIVE, SAME, count_iteration),)),
+    optional={
+        "activity": bool,
+        "delivered": COUNTS,
+        "reason": str,
+        "code": str,
+        "transcript": COUNT,
+        "commit": str,
+        **STOP_FIELDS,
+    },
+    text=lambda data: data.get("reason", "").split("\n", 1)[0],
+)
+
+
+# pause and resume
+
+
+def pause(loop: Loop, event: Event[PauseData]) -> None:
+    loop.pause_code = event["data"]["code"]
+    loop.pause_reason = event["data"].get("reason", "")
+    if event["data"].get("declined"):
+        loop.answer = None  # the pause is its consequence
+    if event["by"] == "hook":
+        loop.unconfirmed = 0
+
+
+PAUSE = EventType(
+    "pause",
+    Trigger(verb="pause", arrows=(Arrow((*ACTIVE, "waiting"), "paused", pause),)),
+    required={"code": one_of(*PAUSE_CODES)},
+    optional={"reason": str, "declined": bool, **ALLOW},
+    text=lambda data: with_reason(data["code"], data.get("reason")),
+)
+
+
+def resume(loop: Loop, event: Event[ResumeData]) -> None:
+    """Take over the loop for the calling session; reset the counts of bad signs."""
+    data = event["data"]
+    loop.limits = loop.limits.plus(data.get("add", {}))
+    loop.views = data.get("views", loop.views)
+    loop.viewed = {view: loop.viewed.get(view, event["ts"]) for view in loop.views}
+    become_owner(loop, event, data.get("anew", False))
+    loop.client = event.get("client", loop.client)
+    loop.pid = None
+    loop.stalled = loop.idle = loop.repeated_errors = loop.transient = 0
+    for task_id in loop.transient_tasks:
+        loop.tasks[task_id].transient = 0
+    loop.transient_tasks = {}
+    for gap_id in loop.returned_gaps:
+        loop.gaps[gap_id].reopened_since_resume = 0
+    loop.returned_gaps = {}
+    for task_id in data.get("retry", ()):
+        if task_id in loop.tasks:
+            loop.tasks[task_id].retries += 1
+    for task_id in loop.refused_retries:
+        loop.tasks[task_id].retry_refused = False
+    loop.refused_retries = {}
+    if event["by"] == "human" or "max_retries" in data.get("add", {}):
+        # A user who resumes after a failure, or grants a retry, wants it to be retried.
+        answered = set(loop.answered)
+        remember_answered(loop, [key for key in retry_keys(loop) if key not in answered])
+    if loop.status == "paused":
+        loop.pause_code = loop.pause_reason = None
+    elif loop.status == "waiting":
+        stop_waiting(loop)
+
+
+def used_up_tasks(loop: Loop) -> list[str]:
+    """Return the failed tasks without a retry left: one that `resume` grants is counted at once."""
+    return [
+        task_id
+        for task_id in loop.failed
+        if loop.tasks[task_id].retry_refused
+        and loop.tasks[task_id].retries >= loop.limits.max_retries
+    ]
+
+
+def require_known_tasks(loop: Loop, event: Event[ResumeData], loops: Loops) -> None:
+    """Refuse to grant a retry to a task that has not failed."""
+    for task_id in event["data"].get("retry", ()):
+        if task_id not in loop.failed:
+            raise Refused("task %s has not failed" % task_id, "Run: gsd-fsm status")
+
+
+def require_human_to_resume(loop: Loop, event: Event[ResumeData], loops: Loops) -> None:
+    """Refuse an agent that raises its own limits or overrides a question."""
+    add = event["data"].get("add")
+    if add or (loop.status == "waiting" and loop.wait_for == "human"):
+        require_human(loop, event, "raise the limits of" if add else "answer for")
+
+
+def require_limits_left(loop: Loop, event: Event[ResumeData], loops: Loops) -> None:
+    """Refuse a resume that would pause again at once."""
+    if loop.status != "paused":
+        return
+    limits = loop.limits.plus(event["data"].get("add", {}))
+    used_up = used_up_limit(loop, limits, ms_of(event["ts"]))
+    if used_up is None and loop.pause_code == "retries":
+        used_up = used_up_retries(loop, limits)
+    if used_up is not None:
+        raise Refused(
+            "loop %s is paused: %s" % (loop.id, used_up.reason), "Run: %s" % used_up.remedy
+        )
+
+
+RESUME = EventType(
+    "resume",
+    Trigger(
+        verb="resume",
+        rules=(
+            require_free_session,
+            require_human_to_resume,
+            require_known_tasks,
+            require_limits_left,
+        ),
+        arrows=(Arrow(ACTIVE, SAME, resume), Arrow(("waiting", "paused"), BACK, resume)),
+    ),
+    optional={"add": LIMITS, "retry": IDS, "reason": str, "views": TEXTS, "anew": bool},
+    text=lambda data: ", ".join("+%s %s" % (v, k) for k, v in data.get("add", {}).items()),
+)
+
+
+# the end
+
+
+def record_only(loop: Loop, event: Event[Any]) -> None:
+    """Change nothing: the status, or the record in the journal, is the whole effect."""
+
+
+def require_conditions(loop: Loop, event: Event[CompleteData], loops: Loops) -> None:
+    """Refuse completion while the completion rule does not hold."""
+    left, count = first_missing(loop, event["data"].get("tree"), 20)
+    if left:
+        more = ["and %d more" % (count - len(left))] if count > len(left) else []
+        raise Refused(
+            "loop %s is %s and not done: %s" % (loop.id, loop.status, "; ".join(left + more)),
+            "Run: gsd-fsm next",
+        )
+
+
+COMPLETE = EventType(
+    "complete",
+    Trigger(
+        verb="complete",
+        rules=(require_conditions,),
+        arrows=(Arrow(ACTIVE, "completed", record_only),),
+    ),
+    optional={"tree": TEXT_OR_NULL, "summary": str, **ALLOW},
+    text=lambda data: data.get("summary", "the completion rule held"),
+)
+
+
+def require_human_to_cancel(loop: Loop, event: Event[Any], loops: Loops) -> None:
+    """Refuse an agent that cancels a loop before the user sent a message."""
+    require_human(loop, event, "cancel")
+
+
+CANCEL = EventType(
+    "cancel",
+    Trigger(
+        verb="cancel",
+        rules=(require_human_to_cancel,),
+        arrows=(Arrow(LIVE, "cancelled", record_only),),
+    ),
+    optional={"reason": str},
+    text="[{reason}]",
+)
+
+
+def record_stop(loop: Loop, event: Event[StopData]) -> None:
+    """Record an allowed stop; if the client dropped a block, deliver its notes again."""
+    data = event["data"]
+    loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
+    loop.background = data.get("background", loop.background)
+    if loop.unconfirmed and data["code"] == "client":
+        loop.notes.update({note.seq: note for note in loop.delivered_notes})
+        loop.answer = loop.answer or loop.delivered_answer
+    loop.delivered_notes, loop.delivered_answer = [], None
+    loop.unconfirmed = 0
+
+
+STOP = EventType(
+    "stop",
+    Trigger(arrows=(Arrow(LIVE, SAME, record_stop),)),
+    required={"code": str},
+    optional={"reason": str, "background": TEXTS, **ALLOW},
+    text=lambda data: with_reason(data["code"], data.get("reason")),
+)

@@ -1,0 +1,204 @@
+"""Facts that leave the status as it is: mode, plan, usage, notes, issues, checkpoints."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.loop.capacity import (
+    require_room_for_checkpoint,
+    require_room_for_note,
+    require_room_for_plan,
+)
+from gsd_fsm.core.loop.events.lifecycle import CRITERIA, MODES, TASKS
+from gsd_fsm.core.loop.records import Criterion, Issue, Note, Task
+from gsd_fsm.core.loop.schema import (
+    AMOUNT,
+    COUNT,
+    COUNTS,
+    ID,
+    IDS,
+    SAME,
+    TEXTS,
+    Arrow,
+    EventType,
+    Trigger,
+    one_of,
+)
+from gsd_fsm.core.loop.state import LIVE, MAX_KEPT
+from gsd_fsm.core.loop.waves import lay_waves
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.loop.payloads import (
+        CheckpointData,
+        Event,
+        IssueData,
+        ModeData,
+        NoteData,
+        PlanData,
+        SpendData,
+    )
+    from gsd_fsm.core.loop.state import Loop
+
+
+def set_mode(loop: Loop, event: Event[ModeData]) -> None:
+    loop.mode = event["data"]["mode"]
+
+
+MODE = EventType(
+    "mode",
+    Trigger(verb="mode", arrows=(Arrow(LIVE, SAME, set_mode),)),
+    required={"mode": one_of(*MODES)},
+    text="{mode}",
+)
+
+
+def change_plan(loop: Loop, event: Event[PlanData]) -> None:
+    """Add new tasks and criteria; take over what the event says of the plan."""
+    data = event["data"]
+    if loop.waves_due and any(spec["id"] in loop.tasks for spec in data.get("tasks", ())):
+        lay_waves(loop)  # a replaced task keeps the wave of its new specification
+    for task_spec in data.get("tasks", ()):
+        task = loop.tasks.get(task_spec["id"])
+        if task is None or task.status == "pending":
+            loop.put_task(Task(task_spec["id"], task_spec))
+    for spec in data.get("criteria", ()):
+        known = loop.criteria.get(spec["name"])
+        joins = data.get("joins") and known is not None and known.check is None and "check" in spec
+        if known is None or joins:
+            loop.record_progress("criterion:" + spec["name"])
+            if known is not None:
+                loop.drop_proof(known)
+            loop.criteria[spec["name"]] = Criterion(spec)
+            loop.exit_signal = False
+    loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
+    if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
+        loop.plan.update(data)
+        loop.plan.task_count = data.get("count", loop.plan.task_count)
+
+
+PLAN = EventType(
+    "plan",
+    Trigger(rules=(require_room_for_plan,), arrows=(Arrow(LIVE, SAME, change_plan),)),
+    optional={
+        "digest": str,
+        "file": str,
+        "changed": bool,
+        "tasks": TASKS,
+        "count": COUNT,
+        "title": str,
+        "waves": COUNT,
+        "sequential": COUNTS,
+        "criteria": CRITERIA,
+        "must_not": TEXTS,
+        "joins": bool,
+    },
+    text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}]",
+)
+
+
+def record_spending(loop: Loop, event: Event[SpendData]) -> None:
+    data = event["data"]
+    usd = data.get("usd", 0)
+    if "meter" in data:
+        usd += _metered(loop, data["meter"], data.get("total_usd", 0))
+    if "counted" in data:
+        source = data.get("source", "")
+        loop.offsets.pop(source, None)
+        loop.offsets[source] = (data["counted"], data.get("messages", []))
+        if len(loop.offsets) > MAX_KEPT:
+            del loop.offsets[next(name for name in loop.offsets if name != loop.owner)]
+        if "usd" in data and "meter" not in data:
+            session = event.get("session", "")
+            loop.priced_usd[session] = round(loop.priced_usd.get(session, 0) + data["usd"], 6)
+    # Cents do not add up in binary: six digits are kept, as they are written.
+    loop.spent_usd = round(loop.spent_usd + usd, 6)
+    loop.spent_tokens += data.get("tokens", 0)
+
+
+def _metered(loop: Loop, meter: str, total: float) -> float:
+    """Return what a growing total adds; the first one is a starting point, a smaller one is new."""
+    before = loop.meters.get(meter, total)
+    if meter in loop.meters_to_reset:
+        del loop.meters_to_reset[meter]
+        before = total
+    loop.meters[meter] = total
+    return total - before if total >= before else total
+
+
+def _spend_text(data: Any) -> str:
+    amounts = ["%.2f USD" % data["usd"]] if "usd" in data else []
+    amounts += ["%d tokens" % data["tokens"]] if "tokens" in data else []
+    amounts += ["%.2f USD in total" % data["total_usd"]] if "total_usd" in data else []
+    return "%s %s" % (", ".join(amounts), data.get("what", ""))
+
+
+SPEND = EventType(
+    "spend",
+    Trigger(verb="spend", arrows=(Arrow(LIVE, SAME, record_spending),)),
+    optional={
+        "usd": AMOUNT,
+        "tokens": COUNT,
+        "what": str,
+        "meter": str,
+        "total_usd": AMOUNT,
+        "source": str,
+        "counted": COUNT,
+        "messages": TEXTS,
+    },
+    text=_spend_text,
+)
+
+
+def keep_note(loop: Loop, event: Event[NoteData]) -> None:
+    data = event["data"]
+    if data.get("kind") == "recall":
+        kept = loop.dismissed if data.get("dismissed") else loop.recalled
+        kept.append(data["text"])
+        del kept[:-MAX_KEPT]
+    else:  # never dropped: each was promised to be delivered
+        loop.notes[event["seq"]] = Note(event["seq"], data["text"], event["by"])
+
+
+NOTE = EventType(
+    "note",
+    Trigger(verb="note", rules=(require_room_for_note,), arrows=(Arrow(LIVE, SAME, keep_note),)),
+    required={"text": str},
+    optional={"kind": one_of("steer", "recall"), "dismissed": bool, "source": str},
+    text="{text}[ {kind}][ {dismissed}][ {source}]",
+)
+
+
+def keep_issue(loop: Loop, event: Event[IssueData]) -> None:
+    data = event["data"]
+    loop.issues.append(Issue(event["seq"], data["text"], data.get("severity"), data.get("task")))
+    del loop.issues[:-MAX_KEPT]
+
+
+ISSUE = EventType(
+    "issue",
+    Trigger(arrows=(Arrow(LIVE, SAME, keep_issue),)),
+    required={"text": str},
+    optional={"severity": str, "task": ID},
+    text="[{task} ][{severity} ]{text}",
+)
+
+
+def record_checkpoint(loop: Loop, event: Event[CheckpointData]) -> None:
+    """Record the tag; `reset` names the tasks that a rollback has undone."""
+    data = event["data"]
+    loop.checkpoints.pop(data["name"], None)  # the last one set is the last one listed
+    loop.checkpoints[data["name"]] = data.get("commit")
+    loop.rollback_tag = data.get("left")
+    for task_id in data.get("reset", ()):
+        if task_id in loop.tasks:
+            loop.put_task(loop.tasks[task_id].blank())
+
+
+CHECKPOINT = EventType(
+    "checkpoint",
+    Trigger(rules=(require_room_for_checkpoint,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
+    required={"name": str},
+    optional={"commit": str, "task": ID, "left": str, "reset": IDS},
+    text="{name}[ {commit}][ {task}][ {left}]",
+)

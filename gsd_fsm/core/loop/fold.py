@@ -1,0 +1,244 @@
+"""Derive the state of all loops from the events of a journal, in order.
+
+The fold knows the schema, the transition table and which ids exist. It has no rules: those were
+checked when an event was appended (`Loops.append`).
+"""
+
+from __future__ import annotations
+
+from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.errors import GsdError, Newer, Refused
+from gsd_fsm.core.loop.ended_ids import EndedIds
+from gsd_fsm.core.loop.envelope import check_event
+from gsd_fsm.core.loop.events.lifecycle import record_answer
+from gsd_fsm.core.loop.events.waits import clear_human_prompt
+from gsd_fsm.core.loop.state import ACTIVE, FINAL, LIVE, MAX_HISTORY, Loop
+from gsd_fsm.core.loop.table import (
+    EVENTS,
+    STEPS,
+    TRIGGERS,
+    WITH_ACTIONS,
+    possible_verbs,
+    steps_of,
+    trigger_of,
+)
+from gsd_fsm.core.loop.waves import lay_waves
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsd_fsm.core.loop.payloads import Event
+    from gsd_fsm.core.loop.state import Status
+
+# What this code makes of events; a snapshot of another fold is not used.
+FOLD_VERSION = 8
+_OF_LOOPS = frozenset(EVENTS) - {"journal", "repair"}
+_ALIVE = frozenset(("agent", "human"))
+
+
+class Loops:
+    """The loops of one journal after its first `seq` events.
+
+    Of the ended loops only the last is held, and the one named `keep`: a long journal stays small.
+    """
+
+    def __init__(self, keep: str | None = None) -> None:
+        self.keep = keep
+        self.journal_id = ""
+        self.seq = 0
+        self.ts = ""
+        # How often the clock went back, and how often the journal was repaired.
+        self.backwards = 0
+        self.repairs = 0
+        self.by_id: dict[str, Loop] = {}
+        self.ended = EndedIds()
+        self._last_ended = ""
+
+    def append(self, event: Event[Any]) -> None:
+        """Fold a new event: check its payload, the table and today's rules first.
+
+        Raises ValueError or Refused, and changes nothing, if it may not happen now.
+        """
+        check_event(event)
+        self.check_rules(event)
+        self.fold(event)
+        self.settle(event["loop"])
+
+    def apply(self, event: Event[Any]) -> None:
+        """Fold an event of a journal: check its payload, but no rules."""
+        check_event(event)
+        self.fold(event)
+        self.settle(event["loop"])
+
+    def check_rules(self, event: Event[Any]) -> None:
+        """Raise Refused if the table or a rule forbids this event now."""
+        kind = event["type"]
+        if kind not in _OF_LOOPS:
+            return
+        loop = self.by_id.get(event["loop"] or "")
+        if loop is None:
+            loop = self._new_loop(event["loop"] or "", kind)
+        trigger = trigger_of(event)
+        for when, _, _ in steps_of(trigger, loop.status):
+            if when is None or when(loop, event):
+                break
+        else:
+            raise not_possible(loop, trigger)
+        for rule in TRIGGERS[trigger].rules:
+            rule(loop, event, self)
+
+    def fold(self, event: Event[Any]) -> None:
+        """Fold one event that passed `check_event`; raise and change nothing if it cannot follow.
+
+        Raises Refused if the table or a missing id forbids it, ValueError if it is out of order.
+        Call `settle` before the state is read.
+        """
+        seq = self.seq + 1
+        if event["seq"] != seq:
+            raise ValueError("seq %d is due" % seq)
+        kind = event["type"]
+        ts = event["ts"]
+        if kind in _OF_LOOPS and seq > 1:
+            loop = self.by_id.get(event["loop"] or "")
+            if loop is None:
+                loop = self._new_loop(event["loop"] or "", kind)
+            source = loop.status
+            self._step(loop, event)
+            if source == "idle":
+                self.by_id[loop.id] = loop
+            if loop.status != source or ts < loop.last_event:
+                self._account(loop, ts, source)
+            loop.last_event = ts
+            loop.last_seq = seq
+            if event["by"] in _ALIVE:
+                loop.idle = 0
+            elif "signal" in event["data"] and kind != "session":
+                record_answer(loop, event)
+        else:
+            self._fold_own(kind, event)
+        if ts < self.ts:
+            self.backwards += 1
+        self.ts = ts
+        self.seq = seq
+
+    def settle(self, loop_id: str | None = None) -> None:
+        """Compute what the fold left for later because nobody reads it between two events.
+
+        `loop_id`: only of this loop.
+        """
+        loops = self.by_id.values() if loop_id is None else (self.by_id.get(loop_id),)
+        for loop in loops:
+            if loop is not None and loop.waves_due:
+                lay_waves(loop)
+
+    def restore(self, by_id: dict[str, Loop]) -> None:
+        """Take over the loops of a snapshot."""
+        self.by_id = by_id
+        ended = [loop for loop in by_id.values() if loop.status in FINAL]
+        for loop in sorted(ended, key=lambda loop: loop.last_seq):
+            self._hold_last_ended(loop.id)
+
+    def live(self) -> list[Loop]:
+        return [loop for loop in self.by_id.values() if loop.status in LIVE]
+
+    def last_ended(self) -> Loop | None:
+        """Return the loop that ended last."""
+        return self.by_id.get(self._last_ended)
+
+    def _step(self, loop: Loop, event: Event[Any]) -> None:
+        trigger = event["type"]  # trigger_of(), inlined: a long journal comes here a million times
+        if trigger in WITH_ACTIONS:
+            trigger = trigger_of(event)
+        source = loop.status
+        steps = STEPS.get((trigger, source))
+        if steps is None:
+            steps = steps_of(trigger, source)
+        for when, apply, dest in steps:
+            if when is None or when(loop, event):
+                apply(loop, event)
+                if dest != source:
+                    change_status(loop, event, dest)
+                return
+        raise not_possible(loop, trigger)
+
+    def _fold_own(self, kind: str, event: Event[Any]) -> None:
+        """Fold an event about the journal itself, or one that this version may ignore."""
+        if (kind == "journal") is not (self.seq == 0):
+            raise ValueError("a journal event must be the first, and only the first")
+        if kind == "journal":
+            unknown = event["data"].get("incompat", ())
+            if unknown:
+                raise Newer("the journal needs %s" % ", ".join(unknown))
+            self.journal_id = event["data"]["id"]
+        elif kind == "repair":
+            self.repairs += 1
+
+    def _new_loop(self, loop_id: str, kind: str) -> Loop:
+        """Return an idle loop for a `start`; raise Refused for any other event."""
+        if loop_id in self.ended:
+            if kind == "start":
+                raise Refused("loop %s already exists" % loop_id)
+            raise Refused("loop %s has ended" % loop_id, "It is final. Run: gsd-fsm start --help")
+        if kind != "start":
+            raise Refused("no such loop: %s" % loop_id, "Run: gsd-fsm ps")
+        return Loop(loop_id)
+
+    def _account(self, loop: Loop, ts: str, source: Status) -> None:
+        """Add up the active time when the status changes or the clock goes back."""
+        if loop.active_since is not None:
+            if ts < loop.last_event:
+                # The clock went back: count the stretch so far, and begin a new one.
+                loop.active_ms += ms_of(loop.last_event) - ms_of(loop.active_since)
+                loop.active_since = ts
+            if loop.status not in ACTIVE:
+                loop.active_ms += ms_of(ts) - ms_of(loop.active_since)
+                loop.active_since = None
+        elif loop.status in ACTIVE:
+            loop.active_since = ts
+        if loop.status in FINAL and loop.status != source:
+            self._hold_last_ended(loop.id)
+
+    def _hold_last_ended(self, loop_id: str) -> None:
+        """Drop the loop that ended before this one."""
+        before, self._last_ended = self._last_ended, loop_id
+        if before and before != self.keep:
+            del self.by_id[before]
+            self.ended.add(before)
+
+
+def change_status(loop: Loop, event: Event[Any], dest: Status) -> None:
+    """Go to another status, and add it to the history."""
+    source = loop.status
+    if dest == "paused":
+        loop.before_pause = source
+        clear_human_prompt(loop)
+    loop.status = dest
+    data = event["data"]
+    about = data.get("task") or data.get("gap") or loop.pause_code or ""
+    loop.history.append([event["seq"], event["ts"], source, dest, event["type"], about])
+    if len(loop.history) > MAX_HISTORY:
+        del loop.history[0]
+
+
+class NotPossible(Refused):
+    """The transition table has no row for this event in the status of the loop."""
+
+
+def not_possible(loop: Loop, trigger: str) -> NotPossible:
+    """Return the refusal of an event that the table does not allow in this status."""
+    verbs = possible_verbs(loop.status)
+    return NotPossible(
+        "cannot run '%s': loop %s is %s"
+        % (TRIGGERS[trigger].verb or trigger, loop.id, loop.status),
+        "Possible now: %s" % ", ".join(verbs) if verbs else "Run: gsd-fsm start --help",
+    )
+
+
+def findings_of(loops: Loops, event: Event[Any]) -> str:
+    """Return why today's rules would refuse this event, "" if they would not."""
+    try:
+        loops.check_rules(event)
+    except (GsdError, ValueError) as refusal:
+        return str(refusal)
+    return ""

@@ -1,0 +1,1 @@
+"""Usage and task lists, as the client reports them."""

@@ -1,0 +1,1 @@
+"""Files that show the state of a loop."""

@@ -1,0 +1,135 @@
+"""Tag the commits of a planned loop: before its first task, after each task, and at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.core.errors import CannotWrite, GsdError
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
+from gsd_fsm.engine.follow_plan import repository_of
+
+if TYPE_CHECKING:
+    from gsd_fsm.repository.repo import Commit, Repository
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The tag that was set, None if git had nothing to tag; and why it could not be set."""
+
+    tag: str | None = None
+    warning: str = ""
+    receipt: Receipt | None = None
+
+
+def set_checkpoint(
+    context: Context,
+    loop: Loop,
+    name: str,
+    task: str | None = None,
+    commit: str | None = None,
+) -> Tagged:
+    """Tag this commit, else the one that is checked out, and record that.
+
+    The event that justifies the tag is already durable, so a failure is only a warning.
+    """
+    if not loop.is_planned or loop.phase is None or not context.settings()["checkpoints"]:
+        return Tagged()
+    from gsd_fsm.repository.checkpoints import checkpoint_tag
+    from gsd_fsm.repository.repo import Repository
+
+    tag = checkpoint_tag(loop.phase, name)
+    try:
+        repository = Repository.around(context.project)
+        found = _commit_to_tag(repository, commit) if repository else None
+        if repository is None or found is None:
+            return Tagged()
+        repository.tag(tag, found)
+        data: dict[str, Any] = {"name": tag, "commit": found, **({"task": task} if task else {})}
+        with context.transaction() as tx:
+            own = tx.loops.by_id[loop.id]
+            tx.append(own, "checkpoint", data, by="cli")
+    except GsdError as error:
+        return Tagged(None, f"checkpoint {tag} was not set: {error.message}")
+    return Tagged(tag, "", receipt(tx, own))
+
+
+def _commit_to_tag(repository: Repository, commit: str | None) -> str | None:
+    """Return this commit if it is part of the current branch, else the one that is checked out."""
+    head = repository.head()
+    if commit in (None, head) or not repository.contains(commit):
+        return head
+    return repository.resolved(commit)
+
+
+def set_first_checkpoint(context: Context, loop: Loop) -> Tagged:
+    """Set the checkpoint `pre`, once nothing is left to decide before the first task."""
+    if loop.kind != "execute" or not loop.is_active or not loop.is_planned or loop.checkpoints:
+        return Tagged()
+    if any(task.status != "pending" for task in loop.tasks.values()):
+        return Tagged()
+    return set_checkpoint(context, loop, "pre")
+
+
+def set_missing_checkpoints(context: Context, loop: Loop) -> dict[str, Tagged]:
+    """Set the checkpoints of tasks that an interrupted call left out; return them by task.
+
+    A tag is set before its event is appended, so the event proves the tag. Only commits of the
+    current branch are tagged.
+    """
+    return {
+        name: set_checkpoint(context, loop, name, name, commit)
+        for name, commit in missing_checkpoints(context, loop).items()
+    }
+
+
+def missing_checkpoints(context: Context, loop: Loop) -> dict[str, str]:
+    """Return the tasks without a checkpoint whose commits are on the current branch."""
+    missing = tasks_without_checkpoint(loop)
+    if not missing or not context.settings()["checkpoints"]:
+        return {}
+    repository = repository_of(context.project)
+    here = {commit.id for commit in commits_since_start(repository, loop)} if repository else set()
+    return {name: commit for name, commit in missing.items() if commit in here}
+
+
+def checkpoint_effects(context: Context, loop: Loop) -> Iterator[Effect]:
+    """Return the checkpoints of tasks that an interrupted call left out."""
+    for name, commit in missing_checkpoints(context, loop).items():
+        yield Effect(
+            f"checkpoint of task {name}", partial(_require_tag, context, loop, name, commit)
+        )
+
+
+def _require_tag(context: Context, loop: Loop, name: str, commit: str) -> None:
+    warning = set_checkpoint(context, loop, name, name, commit).warning
+    if warning:
+        raise CannotWrite(warning, "Run: gsd-fsm resume")
+
+
+def tasks_without_checkpoint(loop: Loop) -> dict[str, str]:
+    """Return the completed tasks of a live loop whose commits have no checkpoint."""
+    if loop.kind != "execute" or not loop.is_planned or not loop.is_live or loop.phase is None:
+        return {}
+    tagged = set(loop.checkpoints.values())
+    return {
+        name: task.commit
+        for name, task in loop.tasks.items()
+        if task.status == "complete" and task.commit and task.commit not in tagged
+    }
+
+
+def commits_since_start(repository: Repository, loop: Loop) -> list[Commit]:
+    """Return the commits since the loop's first checkpoint, the last one first.
+
+    Without a checkpoint only the last commit is known to be the loop's.
+    """
+    head = repository.head()
+    if head is None:
+        return []
+    first = next(iter(loop.checkpoints.values()), None)
+    known = first is not None and repository.has_commit(first)
+    return repository.commits(f"^{first}" if known else "-1", head)

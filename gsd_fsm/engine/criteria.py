@@ -1,0 +1,131 @@
+"""Run the checks of a loop, declare criteria met, and give the exit signal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.loop.state import FINAL, Loop
+from gsd_fsm.core.text.sanitize import clean
+from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.output import Watch, in_silence
+from gsd_fsm.texts import keep
+
+if TYPE_CHECKING:
+    from gsd_fsm.checks import Outcome
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """The outcome of each check that was run, by criterion."""
+
+    outcomes: dict[str, Outcome]
+    receipt: Receipt
+
+    @property
+    def failed(self) -> list[str]:
+        return [name for name, outcome in self.outcomes.items() if outcome.exit_code]
+
+
+def run_checks(
+    context: Context,
+    names: Sequence[str] = (),
+    *,
+    timeout: float | None = None,
+    watch: Watch = in_silence,
+) -> CheckRun:
+    """Run the checks of these criteria, or all, and record the evidence.
+
+    If the output raises to end the commands, nothing is recorded.
+    """
+    from gsd_fsm.checks import run_check
+    from gsd_fsm.tree import content_tree
+
+    _, loops = context.read_trusted()
+    loop = context.loop(loops)
+    if loop.status in FINAL:
+        raise Refused(f"loop {loop.id} is {loop.status}: nothing is left to check")
+    wanted = _wanted(loop, names)
+    limit = float(timeout or context.settings()["check_timeout_seconds"] or 0)
+    outcomes: dict[str, Outcome] = {}
+    with watch() as output:
+        for number, (name, command) in enumerate(wanted.items(), 1):
+            output.say(f"[{number}/{len(wanted)}] {name}: {command}")
+            outcome = run_check(command, context.project, limit, output.show, output.poll)
+            output.say(_verdict(outcome))
+            outcomes[name] = outcome
+    # The content is read once, after the last check, because checks may write files themselves.
+    tree = content_tree(context.project)
+    context = context.for_loop(loop)
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        for name, outcome in outcomes.items():
+            data = {"criterion": name, "met": outcome.exit_code == 0}
+            tx.append(loop, "criterion", {**data, "evidence": _evidence(outcome, tree)})
+    return CheckRun(outcomes, receipt(tx, loop))
+
+
+def declare_criterion(context: Context, name: str, *, met: bool) -> Receipt:
+    """Declare a criterion met or unmet; one that has a check is met only by its check."""
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        tx.append(loop, "criterion", {"criterion": find_criterion(loop, name), "met": met})
+    return receipt(tx, loop)
+
+
+def give_exit_signal(context: Context, reason: str | None = None) -> Receipt:
+    """Record that the work is done; refused while a criterion is unmet."""
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        tx.append(loop, "exit", {"reason": keep(reason)} if reason else {})
+    return receipt(tx, loop)
+
+
+def find_criterion(loop: Loop, wanted: str) -> str:
+    """Return the criterion with this name or number; raise UsageError if there is none."""
+    wanted = clean(wanted).strip()
+    if wanted in loop.criteria:
+        return wanted
+    names = list(loop.criteria)
+    if wanted.isdecimal() and len(wanted) < 10 and 1 <= int(wanted) <= len(names):
+        return names[int(wanted) - 1]
+    listed = "; ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "none"
+    raise UsageError(f"loop {loop.id} has no criterion {wanted!r}", f"Its criteria: {listed}")
+
+
+def _wanted(loop: Loop, names: Sequence[str]) -> dict[str, str]:
+    """Return the commands of these criteria, or of all that have one."""
+    chosen = [find_criterion(loop, name) for name in names]
+    without = [name for name in chosen if loop.criteria[name].check is None]
+    if without:
+        raise UsageError(f"no check for: {', '.join(without)}", "Run: gsd-fsm criterion ID met")
+    checks = {name: loop.criteria[name].check for name in chosen or loop.criteria}
+    found = {name: command for name, command in checks.items() if command is not None}
+    if not found:
+        raise UsageError(
+            f"loop {loop.id} has no checks; they come from 'start' and SHAPE.md",
+            "Run: gsd-fsm criterion ID met",
+        )
+    return found
+
+
+def _evidence(outcome: Outcome, tree: str | None) -> dict[str, Any]:
+    return {
+        "command": outcome.command,
+        "exit_code": outcome.exit_code,
+        "tail": outcome.tail,
+        "digest": outcome.digest,
+        "likeness": outcome.likeness,
+        "tree": tree,
+        "seconds": round(outcome.seconds, 3),
+        "timed_out": outcome.timed_out,
+    }
+
+
+def _verdict(outcome: Outcome) -> str:
+    if outcome.timed_out:
+        return f"  timed out after {outcome.seconds:.0f} s"
+    state = "passed" if outcome.exit_code == 0 else f"failed with exit code {outcome.exit_code}"
+    return f"  {state} in {outcome.seconds:.1f} s"

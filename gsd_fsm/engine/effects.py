@@ -1,0 +1,159 @@
+"""Find and finish the effects of a loop: what its events call for in git and in documents.
+
+An effect follows the event that justifies it, can be repeated, and is found by a look at git and
+at the files. The next command that appends finishes the effects that a killed one left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.trust import is_registered
+from gsd_fsm.engine.checkpoints import checkpoint_effects, tasks_without_checkpoint
+from gsd_fsm.engine.context import Context, Effect, require_trust
+from gsd_fsm.engine.follow_plan import is_new
+
+Probe = Callable[[Context, Loop], Iterable[Effect]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The effects that were carried out, and those that failed, with the cause."""
+
+    done: list[Effect]
+    failed: list[tuple[Effect, GsdError]]
+
+    @property
+    def problem(self) -> str:
+        return "; ".join(f"{effect.what}: {error.message}" for effect, error in self.failed)
+
+
+def pending_effects(context: Context, loop: Loop) -> list[Effect]:
+    """Return the effects of this loop that are not there yet; change nothing."""
+    return [effect for probe in _probes(loop) for effect in probe(context, loop)]
+
+
+def carry_out(context: Context, loop: Loop) -> Outcome:
+    """Carry out the pending effects of this loop; the failure of one does not stop the others."""
+    outcome = Outcome([], [])
+    for effect in pending_effects(context, loop):
+        error = _attempt(effect)
+        if error is None:
+            outcome.done.append(effect)
+        else:
+            outcome.failed.append((effect, error))
+    return outcome
+
+
+def _attempt(effect: Effect) -> GsdError | None:
+    try:
+        effect.carry_out()
+    except GsdError as error:
+        return error
+    return None
+
+
+def due_effects(loops: Loops) -> Iterator[Loop]:
+    """Return the loops whose effects may be unfinished, from the state alone.
+
+    A completed loop is one of them until the next loop begins.
+    """
+    last = loops.last_ended()
+    if last is not None and any(loop.first_ts > last.last_event for loop in loops.live()):
+        last = None
+    for loop in (*loops.live(), *([last] if last else ())):
+        if any(_probes(loop)):
+            yield loop
+
+
+def finish_effects(context: Context, loops: Loops) -> None:
+    """Carry out the pending effects of all loops here; note in `context` what was done or failed."""
+    for loop in due_effects(loops):
+        finish_loop(context, loop)
+
+
+def finish_loop(context: Context, loop: Loop) -> None:
+    """Carry out the pending effects of this loop; note in `context` what was done or failed."""
+    try:
+        outcome = carry_out(context, loop)
+    except GsdError:
+        return  # what is pending cannot be found out; a command for this loop says why
+    context.notices += [f"loop {loop.id}: finished {effect.what}" for effect in outcome.done]
+    if outcome.failed:
+        context.notices.append(f"loop {loop.id}: unfinished: {outcome.problem}")
+
+
+def unfinished(context: Context, loops: Loops) -> list[str]:
+    """Return a line for each loop with pending effects; [] for a journal that is not trusted."""
+    if not is_registered(loops.journal_id, context.gsd):
+        return []
+    lines = []
+    for loop in due_effects(loops):
+        try:
+            pending = pending_effects(context, loop)
+        except GsdError:
+            continue
+        if pending:
+            command = "complete" if loop.status == "completed" else "resume"
+            what = ", ".join(effect.what for effect in pending)
+            lines.append(
+                f"loop {loop.id}: unfinished: {what}. Run: gsd-fsm --loop {loop.id} {command}"
+            )
+    return lines
+
+
+def _probes(loop: Loop) -> Iterator[Probe]:
+    """Return the probes that the state of this loop calls for; each looks at git and files."""
+    if is_new(loop):
+        from gsd_fsm.engine.start_effects import start_effects
+
+        yield start_effects
+    if loop.rollback_tag is not None and loop.is_live:
+        from gsd_fsm.engine.rollback import rollback_effects
+
+        yield rollback_effects
+    if tasks_without_checkpoint(loop):
+        yield checkpoint_effects
+    if loop.status == "completed" and loop.kind == "execute" and loop.is_planned:
+        from gsd_fsm.engine.finish import ending_effects
+
+        yield ending_effects
+
+
+class _EffectsDue(Exception):
+    """Events of an earlier command call for effects that may be unfinished."""
+
+
+class CommandContext(Context):
+    """The context of one command.
+
+    Before its first append it finishes the effects that a killed command left unfinished.
+    """
+
+    _has_looked = False
+
+    @contextmanager
+    def transaction(self, journal: Journal | None = None) -> Iterator[Transaction]:
+        found = journal or self.journal()
+
+        def require(loops: Loops) -> None:
+            require_trust(loops, found.path)
+            if not self._has_looked:
+                self._has_looked = True
+                if any(due_effects(loops)):
+                    raise _EffectsDue  # they append events themselves: release the lock first
+
+        with ExitStack() as stack:
+            try:
+                tx = stack.enter_context(found.transaction(self.author, require))
+            except _EffectsDue:
+                finish_effects(self, found.read_cached())
+                tx = stack.enter_context(found.transaction(self.author, require))
+            yield tx

@@ -1,0 +1,217 @@
+"""Follow a frozen plan: its file, whose turn it is, and the questions it asks on the way."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gsd_fsm.core.errors import GsdError, Refused
+from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.loop.completion import latest_tree, missing
+from gsd_fsm.core.loop.events.waits import may_decide
+from gsd_fsm.core.loop.limits import LimitReached
+from gsd_fsm.core.loop.state import Loop, current_wave, open_gaps, open_tasks
+from gsd_fsm.core.loop.waves import busy_tasks, can_start, is_undecided, ready_tasks
+from gsd_fsm.core.text.questions import pending_question
+
+if TYPE_CHECKING:
+    from gsd_fsm.plans.plan import Plan
+    from gsd_fsm.repository.repo import Repository
+
+_ASKS_BY_SHAPE = {"colleague": "step", "tool-review": "wave"}
+
+
+def repository_of(project: Path) -> Repository | None:
+    """Return the git repository of the project; None if there is none or git refuses it."""
+    from gsd_fsm.repository.repo import Repository
+
+    try:
+        return Repository.around(project)
+    except GsdError:
+        return None
+
+
+def plan_path(project: Path, loop: Loop) -> Path:
+    return project / loop.plan.file
+
+
+def has_changed(project: Path, loop: Loop) -> bool:
+    """Return whether the plan differs from the one that was frozen into this loop."""
+    path = plan_path(project, loop)
+    try:
+        content = path.read_bytes() if path.is_file() else None
+    except OSError:
+        content = None
+    return content is None or hashlib.sha256(content).hexdigest()[:16] != loop.plan.digest
+
+
+def frozen_plan(project: Path, loop: Loop, only: Collection[str] | None = None) -> Plan:
+    """Return the plan of this loop, or these tasks of it; raise Refused if it was changed."""
+    from gsd_fsm.plans.load import load_plan
+
+    plan = load_plan(plan_path(project, loop), only)
+    if plan.digest != loop.plan.digest:
+        raise Refused(
+            f"{plan.path} was changed after loop {loop.id} began with it",
+            f"Accept it: gsd-fsm --loop {loop.id} resume. "
+            f"Or pause until it is restored: gsd-fsm --loop {loop.id} pause",
+        )
+    return plan
+
+
+# questions
+
+
+def awaits_branch(loop: Loop) -> bool:
+    """Return whether a branch was chosen and no work has begun, on it or elsewhere."""
+    return loop.branch is not None and loop.is_live and _is_unbegun(loop)
+
+
+def is_new(loop: Loop) -> bool:
+    """Return whether a planned loop may begin, and no work has begun."""
+    return (loop.is_active or loop.status == "waiting") and _is_unbegun(loop)
+
+
+def _is_unbegun(loop: Loop) -> bool:
+    if not loop.is_planned or loop.checkpoints or loop.round:
+        return False
+    return all(task.status == "pending" for task in loop.tasks.values())
+
+
+# rules
+
+
+def require_human(loop: Loop, author: Author, what: str) -> None:
+    """Refuse an agent to do `what` to this loop unless the user sent a message."""
+    if not may_decide(loop, author.by, author.session):
+        raise Refused(
+            f"agents cannot {what} loop {loop.id} until the user sends a message", "Ask the user."
+        )
+
+
+def require_turn(loop: Loop, task_id: str) -> None:
+    """Refuse to start a task out of turn; a running one may continue."""
+    if not loop.is_planned or not loop.is_active:
+        return
+    if loop.kind == "verify":
+        _require_gap(loop, task_id)
+    task = loop.tasks.get(task_id)
+    if loop.kind != "execute" or task is None:
+        return
+    if task.status not in ("pending", "failed", "checkpoint"):
+        return
+    ready = ready_tasks(loop)
+    if task_id in ready or not can_start(loop, task):
+        return  # the state machine refuses open dependencies itself
+    if is_undecided(loop, task):
+        why = f"task {task_id} is waiting for your decision"
+    elif task.wave == current_wave(loop):
+        why = f"the tasks of wave {task.wave} run one at a time, and another one is first"
+    else:
+        why = f"task {task_id} is in wave {task.wave}, and wave {current_wave(loop)} is not done"
+    now = f"Ready: {', '.join(ready[:20])}. " if ready else ""
+    raise Refused(f"loop {loop.id} is {loop.status}: {why}", f"{now}Run: gsd-fsm next")
+
+
+def _require_gap(loop: Loop, gap_id: str) -> None:
+    """Refuse a fix whose gap is unknown, or that has not begun and awaits a decision."""
+    if gap_id not in loop.gaps:
+        known = ", ".join(open_gaps(loop)[:20]) or "none"
+        raise Refused(f"loop {loop.id} has no gap {gap_id}", f"Open gaps: {known}")
+    task = loop.tasks.get(gap_id)
+    if task is not None and task.status == "running":
+        return  # a gap that was found meanwhile must not refuse the report of this fix
+    asked = pending_question(loop)
+    about_all = asked is not None and asked[0].startswith("gaps:")
+    if about_all or (task is not None and is_undecided(loop, task)):
+        raise Refused(
+            f"loop {loop.id} is {loop.status}: gap {gap_id} is waiting for your decision",
+            "Run: gsd-fsm next",
+        )
+
+
+def require_answered_checkpoint(loop: Loop, author: Author, task_id: str) -> None:
+    """Refuse an agent to end a checkpoint that the user has not answered."""
+    task = loop.tasks.get(task_id)
+    if task is not None and task.status == "checkpoint" and task.answer is None and loop.is_planned:
+        require_human(loop, author, f"decide the checkpoint of task {task_id} in")
+
+
+# what follows from a step
+
+
+def append_consequences(tx: Transaction, project: Path, loop: Loop) -> None:
+    """Append what follows from any step of a planned loop: a changed plan pauses, questions wait."""
+    append_plan_change(tx, project, loop)
+    append_question(tx, loop)
+
+
+def append_plan_change(tx: Transaction, project: Path, loop: Loop) -> bool:
+    """Pause an active loop whose plan was changed; return whether it was."""
+    if not loop.is_active or not loop.is_planned or not has_changed(project, loop):
+        return False
+    name = loop.plan.file
+    tx.append(loop, "plan", {"file": name, "changed": True}, by="cli")
+    reason = f"{name} was changed after the loop began with it; resume accepts it as it is now"
+    if not plan_path(project, loop).is_file():
+        reason = f"{name} is missing; restore it, then resume"
+    tx.append(loop, "pause", {"code": "plan", "reason": reason}, by="cli")
+    return True
+
+
+def append_question(tx: Transaction, loop: Loop) -> None:
+    """Wait for the pending decision, once no task is under way."""
+    if not loop.is_active or not (loop.is_planned or loop.shape) or busy_tasks(loop):
+        return
+    asked = pending_question(loop)
+    if asked is not None and not loop.is_planned:
+        # Of a goal without a plan, only what its shape asks for; the hook asks the rest.
+        by_shape = ("clarify", _ASKS_BY_SHAPE.get(loop.shape or ""))
+        if asked[0].partition(":")[0] not in by_shape or not missing(loop, latest_tree(loop)):
+            asked = None
+    if asked is not None:
+        append_wait(tx, loop, *asked)
+
+
+def append_pause(tx: Transaction, loop: Loop, limit: LimitReached) -> None:
+    tx.append(loop, "pause", {"code": limit.code, "reason": limit.reason}, by="cli")
+
+
+def append_wait(tx: Transaction, loop: Loop, key: str, question: str) -> None:
+    tx.append(loop, "wait", {"for": "human", "question": question, "about": key}, by="cli")
+
+
+def accept_plan_change(tx: Transaction, project: Path, loop: Loop, author: Author) -> None:
+    """Replace the frozen plan by the file as it is now; only the user may decide that.
+
+    New tasks join, pending ones take their new text, and tasks that are gone are skipped.
+    """
+    if not loop.is_planned:
+        return
+    if not has_changed(project, loop):
+        if loop.plan.changed:
+            tx.append(loop, "plan", {"changed": False}, by="cli")
+        return
+    if not plan_path(project, loop).is_file():
+        raise Refused(
+            f"{loop.plan.file} is missing, and loop {loop.id} follows it",
+            f"Restore it: git checkout -- {loop.plan.file}. "
+            f"Or end the loop: gsd-fsm --loop {loop.id} cancel",
+        )
+    require_human(loop, author, "accept another plan for")
+    from gsd_fsm.engine.plan_events import accepted_plan
+    from gsd_fsm.plans.load import load_plan
+
+    plan = load_plan(plan_path(project, loop))
+    for data in accepted_plan(plan, project):
+        if loop.kind != "execute":
+            data.pop("tasks")
+        tx.append(loop, "plan", data)
+    if loop.kind == "execute" and loop.is_active:
+        planned = plan.tasks_by_id()
+        for task_id in open_tasks(loop):
+            if task_id not in planned:
+                gone = {"task": task_id, "status": "skipped", "summary": "no longer in the plan"}
+                tx.append(loop, "task", gone, by="cli")

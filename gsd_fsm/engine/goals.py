@@ -1,0 +1,175 @@
+"""Pursue a goal: score it, enter its stages, and review the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.loop.events.goals import STAGES
+from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
+from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.follow_plan import append_question
+from gsd_fsm.engine.work_specs import kept_checks, shape_specs
+from gsd_fsm.gate_tasks import blocker_titles, gate_task
+from gsd_fsm.scores import Score, score_of
+from gsd_fsm.texts import keep, whole
+
+SEVERITIES = ("BLOCKER", "WARNING", "SUGGESTION")
+_BLOCKER = SEVERITIES[0]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding of a review."""
+
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """A recorded review, and the tasks that its blockers became."""
+
+    receipt: Receipt
+    tasks: list[str]
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A stage that was entered; `notes` about the shape are None if there was none."""
+
+    receipt: Receipt
+    stage: str
+    notes: list[str] | None
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A scored goal, and what the score means for its loop."""
+
+    receipt: Receipt
+    score: Score
+
+
+def parse_finding(text: str) -> Finding:
+    """Return the finding that `SEVERITY:TEXT` describes."""
+    severity, colon, words = text.partition(":")
+    severity = severity.strip().upper()
+    if not colon or severity not in SEVERITIES or not words.strip():
+        raise UsageError(
+            f"not SEVERITY:TEXT: --finding {text!r}",
+            "For example: --finding 'BLOCKER: tokens never expire'",
+        )
+    return Finding(severity, whole(words, "a finding", 500))
+
+
+def review(
+    context: Context,
+    action: str,
+    *,
+    findings: list[Finding],
+    report: str | None = None,
+    **figures: float | None,
+) -> Reviewed:
+    """Record a review; each blocker of a failed one becomes a task.
+
+    `figures`: score, issues, blockers and wave, as far as they are known.
+    """
+    known = {name: value for name, value in figures.items() if value is not None}
+    if action == "light" and "wave" not in known:
+        raise UsageError("a light review needs its wave", "Run: gsd-fsm review light --wave N")
+    if action == "begun" and (findings or any(known.values())):
+        raise UsageError("a review that begins has no findings", "Run: gsd-fsm review begun")
+    data: dict[str, Any] = {"action": action, **known}
+    named = [finding.text for finding in findings if finding.severity == _BLOCKER]
+    if findings:
+        data["blockers"] = max(data.get("blockers", 0), len(named))
+        data["issues"] = max(data.get("issues", 0), len(findings), data["blockers"])
+    if report:
+        data["report"] = keep(report)
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        tx.append(loop, "review", data)
+        for finding in findings:
+            tx.append(loop, "issue", {"text": finding.text, "severity": finding.severity})
+        tasks = []
+        if action == "failed":
+            for task in _blocker_tasks(loop, data.get("blockers", 0), named):
+                tx.append(loop, "task", task, by="cli")
+                tasks.append(task["task"])
+    return Reviewed(receipt(tx, loop), tasks)
+
+
+def _blocker_tasks(loop: Loop, blockers: int, named: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield a task for each blocker that has none yet."""
+    tasks = [loop.tasks[name] for name in open_tasks(loop)]
+    known = [task.title for task in tasks if task.condition == "blocker"]
+    for title in blocker_titles(named, blockers, known):
+        yield gate_task(loop.tasks, "B", title, "blocker")
+
+
+def enter_stage(context: Context, name: str | None, shape_file: str | None = None) -> Entered:
+    """Enter this stage, by default the next one; add what a SHAPE.md says to the goal."""
+    shape, notes = _shape(context, shape_file) if shape_file is not None else ({}, [])
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        if shape and loop.kind != "goal":
+            raise Refused(
+                f"loop {loop.id} ({loop.kind}) has no shape: a shape belongs to a goal",
+                "Run: gsd-fsm start goal --help",
+            )
+        tx.append(loop, "stage", {"stage": name or _next_stage(loop)})
+        if shape:
+            notes += _join_shape(tx, loop, shape)
+    return Entered(receipt(tx, loop), str(loop.stage), notes if shape else None)
+
+
+def _next_stage(loop: Loop) -> str:
+    reached = STAGES.index(loop.stage) if loop.stage else -1
+    if reached + 1 == len(STAGES):
+        raise Refused(f"loop {loop.id} is in its last stage, {loop.stage}", "Run: gsd-fsm next")
+    return STAGES[reached + 1]
+
+
+def _shape(context: Context, name: str) -> tuple[dict[str, Any], list[str]]:
+    directory = Path(context.directory)
+    if not (directory / name).exists():
+        directory = context.project  # as the advice names it, wherever the agent is
+    work, notes = shape_specs(directory, name)
+    # A plan that was frozen stays the plan.
+    return {name: work[name] for name in ("criteria", "must_not") if name in work}, notes
+
+
+def _join_shape(tx: Transaction, loop: Loop, shape: dict[str, Any]) -> list[str]:
+    """Add the criteria of a shape to the goal; return notes on checks that stay as they are."""
+    own = {name: criterion.check for name, criterion in loop.criteria.items()}
+    joins = any("check" in spec and own.get(spec["name"], "") is None for spec in shape["criteria"])
+    tx.append(loop, "plan", {**shape, **({"joins": True} if joins else {})})
+    return kept_checks(own, shape["criteria"])
+
+
+def score(context: Context, points: dict[str, int], familiarity: int = 0) -> Scored:
+    """Record how well the goal is understood; an unclear one goes back to `intent`."""
+    found = score_of(points, familiarity)
+    data = {
+        "spec": {**points, "familiarity": familiarity},
+        "spec_score": found.spec,
+        "fit_score": found.fit,
+        "shape": found.shape,
+    }
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        if loop.kind != "goal":
+            raise Refused(
+                f"cannot score loop {loop.id} ({loop.kind}): only goal loops are scored",
+                "Run: gsd-fsm next",
+            )
+        tx.append(loop, "score", data)
+        if found.spec < LEAST_SPEC and loop.stage != "intent":
+            tx.append(loop, "stage", {"stage": "intent"}, by="cli")
+        append_question(tx, loop)
+    return Scored(receipt(tx, loop), found)

@@ -1,0 +1,113 @@
+"""List the journals of this user on this machine, and trust one that came from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gsd_fsm.core.clock import now_ms
+from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.trust import is_registered, register, state_directory
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.follow_plan import plan_path
+
+
+@dataclass(frozen=True)
+class LiveLoop:
+    """A live loop of some project."""
+
+    project: str
+    loop: Loop
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A project whose journal cannot be read."""
+
+    project: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A journal that is not trusted yet: its loops, and the commands that they would run."""
+
+    journal_id: str
+    path: str
+    is_trusted: bool
+    loops: list[Loop]
+    plan_commands: dict[str, list[str]] = field(default_factory=dict)
+
+
+def live_loops() -> Iterator[LiveLoop | Problem]:
+    """Yield the live loops of all registered projects, and the projects that cannot be read."""
+    broken: set[str] = set()
+    for journal_id, gsd in _registered():
+        if not os.path.isdir(gsd) or gsd in broken:
+            continue  # the project is gone, or an earlier journal was there
+        project = os.path.dirname(gsd)
+        try:
+            loops = Journal(gsd).read_cached()
+        except GsdError as error:
+            broken.add(gsd)
+            yield Problem(project, error.message)
+            continue
+        if loops.journal_id == journal_id:
+            yield from (LiveLoop(project, loop) for loop in loops.live())
+
+
+def _registered() -> list[tuple[str, str]]:
+    """Return id and directory of every journal started or trusted here; skip broken entries."""
+    folder = os.path.join(state_directory(), "journals")
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    entries = [_entry(os.path.join(folder, name)) for name in names]
+    return sorted(filter(None, entries), key=lambda entry: entry[1])
+
+
+def _entry(path: str) -> tuple[str, str] | None:
+    try:
+        with open(path, encoding="ascii") as file:
+            entry = json.load(file)
+        return str(entry["id"]), str(entry["path"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def inspect_journal(context: Context) -> Foreign:
+    """Return what the journal here would tell an agent and run; agents cannot trust it."""
+    if context.author.by == "agent":
+        raise CannotWrite("agents cannot trust a journal", "Ask the user to run: gsd-fsm trust")
+    journal = context.journal()
+    loops = journal.read()
+    if not loops.seq:
+        raise NotFound("the journal is empty", "Run: gsd-fsm start --help")
+    planned = [loop for loop in loops.by_id.values() if loop.is_planned]
+    return Foreign(
+        loops.journal_id,
+        journal.path,
+        is_registered(loops.journal_id, journal.path),
+        list(loops.by_id.values()),
+        {loop.id: _plan_commands(context, loop) for loop in planned},
+    )
+
+
+def trust_journal(foreign: Foreign) -> None:
+    """Register a journal that the user has seen."""
+    register(foreign.journal_id, foreign.path, now_ms())
+
+
+def _plan_commands(context: Context, loop: Loop) -> list[str]:
+    """Return what `verify` would run: commands of the plan, and of the project's CI."""
+    from gsd_fsm.plans.load import load_plan
+
+    try:
+        plan = load_plan(plan_path(context.project, loop))
+        found = [check.command for task in plan.tasks for check in task.checks if check.command]
+    except GsdError as error:
+        found = [f"(unknown: {error.message})"]
+    settings = context.settings()
+    return found + [text for name, text in settings.items() if name.startswith("ci_") and text]

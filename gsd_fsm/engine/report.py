@@ -1,0 +1,218 @@
+"""Record what a subagent reported about its task or fix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.loop.schema import is_id
+from gsd_fsm.core.loop.state import MAX_KEPT, Loop, open_gaps, open_tasks
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.engine.checkpoints import Tagged, set_missing_checkpoints
+from gsd_fsm.engine.commit import Committed, commit_work, finish_task
+from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.follow_plan import append_consequences, repository_of, require_turn
+from gsd_fsm.engine.tasks import failure_data
+from gsd_fsm.texts import keep, whole
+
+if TYPE_CHECKING:
+    from gsd_fsm.results import Issue, Result
+
+MAX_FIXES = 20
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A recorded report: redacted, and with the commit and tag of a completed task.
+
+    `repeated`: the task was already complete, so that only new issues were recorded.
+    """
+
+    task: str
+    result: Result
+    receipt: Receipt
+    commit: str | None = None
+    tag: str | None = None
+    warnings: tuple[str, ...] = ()
+    repeated: bool = False
+
+
+def report_task(context: Context, task_id: str, output: str, commit: str | None = None) -> Reported:
+    """Record the output of the subagent that did a task or fixed a gap.
+
+    The event of a completed task carries its commit, so that the commit is made first. A dry run
+    precedes it: the journal must accept the report. If appending fails after the commit, report
+    the task again: the commit is then found instead of made.
+    """
+    from gsd_fsm.results import read_result
+
+    result = _redacted(read_result(output))
+    with context.dry_run() as tx:
+        loop = context.loop(tx.loops)
+        context = context.for_loop(loop)
+        name = _known(loop, task_id)
+        repeated = result.verdict == "complete" and _is_done(loop, name)
+        if not repeated:
+            result = _checked_locks(context, loop, name, result)
+            given = _resolved(context, commit) if commit else None
+            _append_result(tx, loop, name, result, given)
+    if repeated:
+        return _repeat(context, name, result)
+    work = Committed(given)
+    if result.verdict == "complete" and given is None:
+        work = commit_work(context, loop, name, result)
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        _append_result(tx, loop, name, result, work.commit)
+        append_consequences(tx, context.project, loop)
+    tagged = Tagged()
+    if result.verdict == "complete" and name in loop.tasks and loop.kind == "execute":
+        tagged = finish_task(context, loop, name)
+    warnings = tuple(filter(None, (work.warning, tagged.warning)))
+    done = tagged.receipt or receipt(tx, loop)
+    return Reported(name, result, done, work.commit, tagged.tag, warnings)
+
+
+def _repeat(context: Context, name: str, result: Result) -> Reported:
+    """Record what is new in the report of a completed task, and set its checkpoint if missing."""
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        _append_issues(tx, loop, name, result)
+    tagged = set_missing_checkpoints(context, loop).get(name, Tagged())
+    warnings = (tagged.warning,) if tagged.warning else ()
+    done = tagged.receipt or receipt(tx, loop)
+    commit = loop.tasks[name].commit
+    return Reported(name, result, done, commit, tagged.tag, warnings, repeated=True)
+
+
+def _checked_locks(context: Context, loop: Loop, name: str, result: Result) -> Result:
+    """Return the result; turn success into failure if a locked file was changed."""
+    locked = loop.tasks[name].locked if name in loop.tasks else None
+    if result.verdict != "complete" or not locked:
+        return result
+    from gsd_fsm.tdd import changed
+
+    touched = changed(context.project, locked)
+    if not touched:
+        return result
+    reason = f"locked files were changed: {', '.join(touched)}"
+    return result._replace(verdict="failed", reason=reason)
+
+
+def _resolved(context: Context, given: str) -> str:
+    """Return the full name of this commit; without git, the text as it is."""
+    repository = repository_of(context.project)
+    if repository is None:
+        return whole(given, "the commit", 100)
+    found = repository.resolved(given)
+    if found is None:
+        raise UsageError(f"not a commit: {display(given)[:80]}", "Run: git log")
+    return found
+
+
+def _known(loop: Loop, given: str) -> str:
+    """Return the id of this task or gap; T01 may be given as 01, as in its plan."""
+    for name in (given, f"T{given}"):
+        if name in loop.tasks or name in loop.gaps:
+            return name
+    if loop.accepts_tasks and loop.kind != "verify" and is_id(given):
+        return given
+    known = [*open_tasks(loop), *open_gaps(loop)]
+    raise UsageError(
+        f"loop {loop.id} has no task or gap {display(given)}",
+        f"Open: {', '.join(known[:20]) or 'none'}",
+    )
+
+
+def _redacted(result: Result) -> Result:
+    """Return the result as it may enter the journal, a commit and the screen: without secrets."""
+    texts: dict[str, Any] = {
+        name: keep(text) for name, text in result._asdict().items() if isinstance(text, str)
+    }
+    return result._replace(
+        **texts,
+        issues=_redacted_issues(list(dict.fromkeys(result.issues))),
+        files=tuple(keep(path, 1_000) for path in result.files),
+        fixes=tuple(keep(text, 1_000) for text in result.fixes[:MAX_FIXES]),
+        options=tuple(keep(text) for text in result.options),
+    )
+
+
+def _redacted_issues(issues: list[Issue]) -> tuple[Issue, ...]:
+    """Return as many issues as a loop keeps; the others are only counted, as each is an event."""
+    if len(issues) > MAX_KEPT:
+        left = len(issues) - MAX_KEPT + 1
+        more = f"{left} more issues were reported and are not kept"
+        issues = [*issues[:-left], issues[0]._replace(text=more)]
+    return tuple(it._replace(severity=keep(it.severity, 100), text=keep(it.text)) for it in issues)
+
+
+def _is_done(loop: Loop, name: str) -> bool:
+    """Return whether this task is complete; a fix is so until its gap is opened again."""
+    is_open = name in loop.gaps and loop.gaps[name].is_open
+    return not is_open and name in loop.tasks and loop.tasks[name].status == "complete"
+
+
+# events
+
+
+def _append_result(
+    tx: Transaction, loop: Loop, name: str, result: Result, commit: str | None
+) -> None:
+    task = loop.tasks.get(name)
+    gap = loop.gaps.get(name)
+    if gap is not None:
+        if not gap.is_open:
+            raise Refused(f"gap {name} is already closed", "Run: gsd-fsm verify")
+        require_turn(loop, name)
+    _append_issues(tx, loop, name, result)
+    # A fix that succeeds at once only closes its gap; one that failed before is an open task.
+    is_open_task = task is not None and not task.is_done
+    is_task = gap is None or result.verdict != "complete" or is_open_task
+    if is_task and (task is None or task.status != "running"):
+        require_turn(loop, name)
+        tx.append(loop, "task", {"task": name, "status": "running"})
+    if result.verdict == "failed":
+        tx.append(loop, "failure", _failure(name, result))
+    elif result.verdict == "checkpoint":
+        tx.append(loop, "task", _checkpoint(name, result))
+    else:
+        if is_task:
+            tx.append(loop, "task", _completion(name, result, commit))
+        if gap is not None:
+            tx.append(loop, "gap", {"action": "closed", "gap": name})
+
+
+def _append_issues(tx: Transaction, loop: Loop, name: str, result: Result) -> None:
+    """Append each issue once: an interrupted report is given again."""
+    known = {(it.task, it.severity, it.text) for it in loop.issues}
+    for issue in result.issues:
+        if (name, issue.severity, issue.text) not in known:
+            tx.append(loop, "issue", {"task": name, **issue._asdict()})
+
+
+def _failure(name: str, result: Result) -> dict[str, Any]:
+    error = f"{result.reason}\n\n{result.details}".strip()
+    return failure_data(
+        name, error, None, result.analysis, result.suggested_fix, alike=result.reason
+    )
+
+
+def _checkpoint(name: str, result: Result) -> dict[str, Any]:
+    question = keep("\n".join((result.reason, *result.options)), 4_000)
+    if result.recommendation:
+        question += f"\nRecommendation: {keep(result.recommendation, 1_000)}"
+    return {"task": name, "status": "checkpoint", "question": question}
+
+
+def _completion(name: str, result: Result, commit: str | None) -> dict[str, Any]:
+    done: dict[str, Any] = {"task": name, "status": "complete"}
+    if commit:
+        done["commit"] = commit
+    if result.details:
+        done["summary"] = keep(result.details, 2_000)
+    if result.fixes:
+        done["fixes"] = list(result.fixes)
+    return done

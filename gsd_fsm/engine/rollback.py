@@ -1,0 +1,308 @@
+"""Roll back to a checkpoint: record it, then move the branch; what it leaves keeps a tag."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.core.clock import now_ms, to_iso
+from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.paths import GSD
+from gsd_fsm.core.project import IGNORED
+from gsd_fsm.core.text.sanitize import clean
+from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
+from gsd_fsm.engine.follow_plan import repository_of, require_human
+
+if TYPE_CHECKING:
+    from gsd_fsm.repository import Repository
+    from gsd_fsm.repository.checkpoints import Checkpoint
+
+SHOWN = 10
+# Names the commit that a recorded rollback has yet to leave; each work tree has its own.
+_UNDER_WAY = "refs/worktree/gsd-rollback"
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints of a phase, the newest last."""
+
+    phase: str
+    found: list[Checkpoint]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A possible rollback: its target, the commits it leaves and the tasks it resets."""
+
+    repository: Repository
+    phase: str
+    target: Checkpoint
+    branch: str
+    leaves: int
+    subjects: list[str]
+    loop: Loop | None
+    reset: list[str]
+
+    @property
+    def is_needless(self) -> bool:
+        return not self.leaves and not self.reset
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """A rollback that was carried out; without a receipt if no live loop is of its phase."""
+
+    step: Step
+    left: str | None
+    receipt: Receipt | None
+
+
+def list_checkpoints(context: Context, phase: str | None) -> Checkpoints:
+    from gsd_fsm.repository.checkpoints import checkpoints_of
+
+    loops, repository = _surroundings(context)
+    wanted = _phase(context, loops, None, phase)
+    return Checkpoints(wanted, checkpoints_of(repository, wanted))
+
+
+def plan_rollback(context: Context, target: str, phase: str | None) -> Step:
+    """Return the rollback to this checkpoint; raise Refused if it would lose something."""
+    loops, repository = _surroundings(context)
+    wanted = _phase(context, loops, target, phase)
+    loop = _live_loop(context, loops, wanted)
+    return _step(repository, wanted, _find(repository, wanted, target), loop)
+
+
+def roll_back(context: Context, target: str, phase: str | None) -> RolledBack:
+    """Roll back to this checkpoint: first the event, then git.
+
+    Raises Refused if it would lose something, CannotWrite if git fails after the event: then the
+    same call finishes it.
+    """
+    step = plan_rollback(context, target, phase)
+    if not step.is_needless:
+        _require_permission(context)
+        step = plan_rollback(context, target, phase)  # an earlier one may be finished by now
+    if step.is_needless:
+        return RolledBack(step, None, None)
+    left = _mark_left(step) if step.leaves else None
+    proof = _record(context, step, left) if step.loop else None
+    if step.leaves:
+        try:
+            _move(step.repository, step.target.commit)
+        except GsdError as error:
+            raise _unmoved(step, left, error) from error
+    return RolledBack(step, left, proof)
+
+
+def rollback_effects(context: Context, loop: Loop) -> Iterator[Effect]:
+    """Return the rollback that was recorded and not carried out, if nothing happened since."""
+    repository = repository_of(context.project)
+    tag, commit = next(reversed(loop.checkpoints.items()))
+    head = repository.head() if repository else None
+    if repository is None or commit is None or head in (None, commit):
+        return
+    if head == repository.resolved(_UNDER_WAY):
+        what = f"rollback to {tag.rpartition('/')[2]} ({commit[:7]})"
+        yield Effect(what, lambda: _finish_move(repository, commit))
+
+
+def _finish_move(repository: Repository, commit: str) -> None:
+    _require_clean(repository)
+    _move(repository, commit)
+
+
+def _require_permission(context: Context) -> None:
+    """Refuse an agent without a message of the user: a rollback changes files of all live loops."""
+    try:
+        journal, loops = context.read()
+    except NotFound:
+        return
+    for loop in loops.live():
+        require_human(loop, context.author, "roll back")
+    if loops.live():
+        with context.transaction(journal):
+            pass  # trusted, writable, and without unfinished effects
+
+
+def _surroundings(context: Context) -> tuple[Loops, Repository]:
+    """Return loops and repository; tags can be used without a journal too."""
+    from gsd_fsm.repository import Repository
+
+    try:
+        journal, loops = context.read()
+        project = Path(journal.path).parent
+    except NotFound:
+        loops, project = Loops(), Path(context.directory)
+    repository = Repository.around(project)
+    if repository is None:
+        raise NotFound("there is no git work tree here", "A rollback needs git. Run: git init")
+    return loops, repository
+
+
+def _phase(context: Context, loops: Loops, target: str | None, phase: str | None) -> str:
+    """Return the phase, as tags name it."""
+    from gsd_fsm.repository.checkpoints import TAG, phase_part
+
+    named = TAG.fullmatch(target or "")
+    if named and phase and phase_part(phase) != named["phase"]:
+        raise UsageError(f"{target} is not a checkpoint of phase {phase}", "Omit --phase.")
+    if named:
+        return named["phase"]
+    if phase:
+        return phase_part(phase)
+    loop = context.loop_or_last(loops)
+    if loop.phase is None:
+        raise UsageError(f"loop {loop.id} has no phase", "Run: gsd-fsm rollback --phase N")
+    return phase_part(loop.phase)
+
+
+def _live_loop(context: Context, loops: Loops, phase: str) -> Loop | None:
+    """Return the live loop of this phase, whose tasks a rollback resets."""
+    from gsd_fsm.repository.checkpoints import phase_part
+
+    named = context.loop_or_last(loops).id if context.loop_id else None
+    found = [
+        loop
+        for loop in loops.live()
+        if loop.phase is not None and phase_part(loop.phase) == phase and named in (None, loop.id)
+    ]
+    session = context.author.session
+    own = [loop for loop in found if session and loop.owner == session]
+    if len(found) > 1 and not own:
+        names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in found)
+        raise UsageError(f"several live loops: {names}", "Name one: gsd-fsm --loop ID rollback …")
+    return next(iter(own + found), None)
+
+
+def _find(repository: Repository, phase: str, target: str) -> Checkpoint:
+    from gsd_fsm.repository.checkpoints import checkpoint_named, checkpoints_of, ref_part
+
+    known = {it.name: it for it in checkpoints_of(repository, phase)}
+    found = (
+        checkpoint_named(repository, target)
+        or known.get(ref_part(target))
+        or known.get(ref_part(f"T{target}"))
+    )
+    if found is None:
+        hint = (
+            f"Checkpoints of phase {phase}: {', '.join(known)}" if known else no_checkpoints(phase)
+        )
+        raise Refused(f"phase {phase} has no checkpoint {target}", hint)
+    return found
+
+
+def no_checkpoints(phase: str) -> str:
+    return f"Phase {phase} has no checkpoints."
+
+
+def _step(repository: Repository, phase: str, target: Checkpoint, loop: Loop | None) -> Step:
+    from gsd_fsm.repository.checkpoints import lost_without, undone_by
+
+    branch = repository.branch()
+    if target.commit == repository.head():
+        # An older version moved the branch first: it may have left tasks to reset.
+        reset = lost_without(repository, loop, target.commit) if loop else []
+        return Step(repository, phase, target, branch or "HEAD", 0, [], loop, reset)
+    if branch is None:
+        raise Refused("no branch is checked out (detached HEAD)", "Run: git checkout BRANCH")
+    _require_safety(repository, target, branch)
+    way = f"{target.commit}..HEAD"
+    newest = repository.commits(f"--max-count={SHOWN}", way)
+    subjects = [f"{commit.id[:7]} {commit.subject}" for commit in newest]
+    reset = undone_by(repository, loop, target) if loop else []
+    return Step(repository, phase, target, branch, repository.count(way), subjects, loop, reset)
+
+
+def _require_safety(repository: Repository, target: Checkpoint, branch: str) -> None:
+    if not target.contained:
+        raise Refused(
+            f"{target.name} ({target.commit[:7]}) is not part of branch {branch}",
+            f"A rollback only goes back. See: git log --oneline {branch}..{target.tag}",
+        )
+    _require_clean(repository)
+    ours = [path for path in repository.changes_to(target.commit) if _is_ours(path)]
+    if ours:
+        raise Refused(
+            f"git tracks {', '.join(ours)}: a rollback would change the journal itself",
+            "Run git rm --cached on them; checkpoints that are set after that can be rolled back to.",
+        )
+    repository.require_reset(target.commit)
+
+
+def _require_clean(repository: Repository) -> None:
+    dirty = repository.dirty()
+    if dirty:
+        named = clean(", ".join(dirty[:SHOWN]))
+        more = f" and {len(dirty) - SHOWN} more" if len(dirty) > SHOWN else ""
+        raise Refused(f"not committed: {named}{more}", "Commit them, or run: git stash -u")
+
+
+def _is_ours(path: str) -> bool:
+    from fnmatch import fnmatchcase
+
+    folder, name = os.path.split(path)
+    mine = any(fnmatchcase(name, pattern) for pattern in IGNORED)
+    return mine and os.path.basename(folder) == GSD
+
+
+def _mark_left(step: Step) -> str:
+    """Tag the commit that is checked out; return the tag.
+
+    That is done before the event which names the tag, as with a commit whose hash an event
+    carries: only so does a later call know which commit the rollback has yet to leave.
+    """
+    from gsd_fsm.repository.checkpoints import rollback_tag
+
+    left = rollback_tag(step.phase, to_iso(now_ms()))
+    head = step.repository.tag(left)
+    if head is not None and step.loop is not None:
+        step.repository.set_ref(_UNDER_WAY, head)
+    return left
+
+
+def _unmark(repository: Repository, left: str) -> None:
+    repository.untag(left)
+    repository.drop_ref(_UNDER_WAY)
+
+
+def _record(context: Context, step: Step, left: str | None) -> Receipt:
+    """Append the event; remove the tag if that fails."""
+    data: dict[str, Any] = {"name": step.target.tag, "commit": step.target.commit}
+    data.update({"left": left} if left else {}, reset=step.reset)
+    try:
+        with context.transaction() as tx:
+            loop = tx.loops.by_id[step.loop.id if step.loop else ""]
+            tx.append(loop, "checkpoint", data)
+    except BaseException:
+        if left:
+            _unmark(step.repository, left)
+        raise
+    return receipt(tx, loop)
+
+
+def _move(repository: Repository, commit: str) -> None:
+    """Move the branch; a hook of git that fails after the move does not count."""
+    try:
+        repository.reset_to(commit)
+    except GsdError:
+        if repository.head() != commit:
+            raise
+    repository.drop_ref(_UNDER_WAY)
+
+
+def _unmoved(step: Step, left: str | None, error: GsdError) -> GsdError:
+    """Return the error of a rollback that git refused."""
+    if step.loop is None:
+        _unmark(step.repository, left or "")
+        return error
+    return CannotWrite(
+        f"loop {step.loop.id} records the rollback to {step.target.name}, "
+        f"but branch {step.branch} was not moved: {error.message}",
+        "Fix the cause, then run the same command again.",
+    )

@@ -1,0 +1,219 @@
+"""Begin iterations, and record the progress and the failures of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.loop.limits import reached_limit, repeated_error
+from gsd_fsm.core.loop.records import Task
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.questions import pending_question
+from gsd_fsm.engine.commit import finish_task
+from gsd_fsm.engine.context import Context, Receipt, receipt, require_id
+from gsd_fsm.engine.follow_plan import (
+    append_consequences,
+    append_pause,
+    append_wait,
+    require_answered_checkpoint,
+    require_human,
+    require_turn,
+)
+from gsd_fsm.texts import keep, whole
+
+MAX_DETAIL = 2_000
+
+
+@dataclass(frozen=True)
+class TaskChange:
+    """The new status of a task, and why an effect of it is missing."""
+
+    task: str
+    status: str
+    receipt: Receipt
+    warning: str = ""
+
+
+@dataclass(frozen=True)
+class RecordedFailure:
+    """A failure of a task, or of the loop if `task` is None."""
+
+    task: str | None
+    error_class: str
+    receipt: Receipt
+
+
+def iterate(context: Context) -> Receipt:
+    """Begin an iteration. If a limit is reached or a question is open, record that and raise Refused."""
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        asked = pending_question(loop) if loop.is_active and loop.shape == "colleague" else None
+        # The caller of this function is not idle.
+        limit = reached_limit(loop, tx.now, activity=True) if loop.is_active else None
+        if asked is not None:
+            append_wait(tx, loop, *asked)
+        elif limit is not None:
+            append_pause(tx, loop, limit)
+        else:
+            tx.append(loop, "iteration", {})
+    if asked is not None or limit is not None:
+        why = f"paused ({loop.pause_code}): {loop.pause_reason}"
+        if loop.status == "waiting":
+            why = f"waiting: {loop.question}"
+        raise Refused(f"loop {loop.id} is now {why}", f"Run: {next_step(loop)[1]}")
+    return receipt(tx, loop)
+
+
+def record_task(
+    context: Context,
+    task_id: str,
+    status: str,
+    *,
+    title: str | None = None,
+    depends: Sequence[str] = (),
+    commit: str | None = None,
+    ref: str | None = None,
+    phase: str | None = None,
+    question: str | None = None,
+) -> TaskChange:
+    """Give a task this status; `pending` adds a task or new dependencies. Tag a completed task."""
+    require_id(task_id, "task")
+    if status != "pending" and (depends or title):
+        raise UsageError(
+            "only a pending task has a title and dependencies",
+            f"Run: gsd-fsm task {task_id} pending --title TEXT --blocked-by ID",
+        )
+    details = {"title": title, "commit": commit, "ref": ref, "phase": phase, "question": question}
+    data: dict[str, Any] = {"task": task_id, "status": status}
+    data.update(
+        (name, whole(text, name, MAX_DETAIL)) for name, text in details.items() if text is not None
+    )
+    if depends:
+        data["depends"] = list(depends)
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        _require_allowed(loop, context.author, task_id, status, depends)
+        tx.append(loop, "task", data)
+        append_consequences(tx, context.project, loop)
+    done = receipt(tx, loop)
+    if status != "complete" or loop.kind != "execute":
+        return TaskChange(task_id, status, done)
+    tagged = finish_task(context, loop, task_id)
+    return TaskChange(task_id, status, tagged.receipt or done, tagged.warning)
+
+
+def record_failure(
+    context: Context,
+    task_id: str | None,
+    error: str,
+    *,
+    error_class: str | None = None,
+    analysis: str | None = None,
+    fix: str | None = None,
+) -> RecordedFailure:
+    """Record that a task or the loop failed; it is retried, or the loop is paused."""
+    if task_id is not None:
+        require_id(task_id, "task")
+    if not error.strip():
+        raise UsageError(
+            "a failure needs an error message",
+            "Run: gsd-fsm fail [ID] --error TEXT | --error-file FILE|-",
+        )
+    data = failure_data(task_id, error, error_class, analysis, fix)
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        if task_id is not None:
+            require_answered_checkpoint(loop, context.author, task_id)
+            _require_own(loop, context.author, task_id)
+        tx.append(loop, "failure", data)
+        limit = repeated_error(loop) if task_id is None else None
+        if limit is not None and loop.is_active:
+            append_pause(tx, loop, limit)
+        append_consequences(tx, context.project, loop)
+    return RecordedFailure(task_id, data["class"], receipt(tx, loop))
+
+
+def failure_data(
+    task_id: str | None,
+    error: str,
+    error_class: str | None = None,
+    analysis: str | None = None,
+    fix: str | None = None,
+    *,
+    alike: str | None = None,
+) -> dict[str, Any]:
+    """Return the data of a `failure` event, redacted and classified.
+
+    Two failures count as the same error if `alike`, else `error`, is the same but for details that
+    change by themselves.
+    """
+    from gsd_fsm.classify import classify
+    from gsd_fsm.likeness import likeness
+
+    data: dict[str, Any] = {} if task_id is None else {"task": task_id}
+    data["error"] = keep(error)
+    data["class"] = error_class or classify(data["error"])
+    data["signature"] = likeness(data["error"] if alike is None else keep(alike))
+    for name, text in (("analysis", analysis), ("fix", fix)):
+        if text:
+            data[name] = keep(text, 3_000)
+    return data
+
+
+def _require_allowed(
+    loop: Loop, author: Author, task_id: str, status: str, depends: Sequence[str]
+) -> None:
+    """Refuse a status that this author cannot give to this task now."""
+    require_answered_checkpoint(loop, author, task_id)
+    if status == "pending":
+        _require_extensible(loop, depends)
+    else:
+        _require_own(loop, author, task_id)
+    if status == "running":
+        require_turn(loop, task_id)
+    elif status == "skipped" and loop.is_planned:
+        require_human(loop, author, f"skip task {task_id} of")
+
+
+def _require_extensible(loop: Loop, depends: Sequence[str]) -> None:
+    """Refuse new tasks of a planned loop, and unknown dependencies."""
+    if loop.is_planned:
+        raise Refused(
+            f"the tasks of loop {loop.id} come from its plan",
+            f"Change the plan, then run: gsd-fsm --loop {loop.id} resume",
+        )
+    unknown = [name for name in depends if name not in loop.tasks]
+    if unknown:
+        known = ", ".join(list(loop.tasks)[:20]) or "none"
+        raise UsageError(
+            f"loop {loop.id} has no task {', '.join(unknown[:20])}", f"Its tasks: {known}"
+        )
+
+
+def _require_own(loop: Loop, author: Author, task_id: str) -> None:
+    """Refuse a task that follows the client's list or a completion condition."""
+    task = loop.tasks.get(task_id)
+    if task is None:
+        return
+    if task.mirrored and author.by == "agent" and _is_listed(loop, task):
+        raise Refused(
+            f"task {task.id} belongs to the client's task list",
+            "Change it there; the hook reads the list at the next stop.",
+        )
+    if not task.is_work:
+        raise Refused(
+            f"task {task.id} is complete once its condition holds: {task.title}",
+            "Run: gsd-fsm next",
+        )
+
+
+def _is_listed(loop: Loop, task: Task) -> bool:
+    """Return whether the client still shows the list of this task."""
+    from gsd_fsm.core.usage.client_list import list_of
+
+    now = list_of(loop, loop.owner or "")
+    return now is not None and task.list in (None, now.name)

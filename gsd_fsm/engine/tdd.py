@@ -1,0 +1,235 @@
+"""Lead a task of a plan through red, green and refactor, by the exit code of its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gsd_fsm.checks import Outcome, run_check
+from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
+from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.loop.fold import not_possible
+from gsd_fsm.core.loop.records import Task
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.engine.commit import commit_work, drop_copies, finish_task
+from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.follow_plan import append_consequences, frozen_plan, require_turn
+from gsd_fsm.engine.output import Watch, in_silence
+from gsd_fsm.engine.tasks import failure_data
+from gsd_fsm.plans.plan import PlanTask, task_name
+from gsd_fsm.results import Result
+from gsd_fsm.subagents.context import test_command
+from gsd_fsm.tdd import Copies, Rules, changed, digests, first_phase, rules_of, was_run
+
+
+@dataclass(frozen=True)
+class TddState:
+    """The phase of a task, the files that it may change, and what the last run of its tests meant."""
+
+    task: Task
+    rules: Rules
+    test_command: str
+    receipt: Receipt
+    message: str = ""
+    passed: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+def begin_cycle(context: Context, task_id: str) -> TddState:
+    """Enter the first phase of a task, unless this attempt has already begun."""
+    return _Cycle(context, task_id).state("")
+
+
+def run_tests(
+    context: Context,
+    task_id: str,
+    *,
+    timeout: float | None = None,
+    watch: Watch = in_silence,
+) -> TddState:
+    """Run the tests of a task: red must fail, green and refactor must pass.
+
+    Raise CheckFailed if a locked file was changed (the task has failed then), or if the test
+    command cannot be run.
+    """
+    return _Cycle(context, task_id).run(timeout, watch)
+
+
+class _Cycle:
+    """The cycle of one task."""
+
+    def __init__(self, context: Context, task_id: str) -> None:
+        journal, loops = context.read_trusted()
+        self.loop = context.loop(loops)
+        self.receipt = Receipt(self.loop, loops.seq, f"{loops.seq}:{journal.at.sum}")
+        self.context = context.for_loop(self.loop)
+        if not self.loop.is_planned or self.loop.kind != "execute":
+            raise UsageError(
+                f"loop {self.loop.id} does not execute a plan, which would name the tests",
+                "Run: gsd-fsm task ID running --phase red|green|refactor",
+            )
+        if not self.loop.is_active:
+            raise not_possible(self.loop, "task")
+        self.project = self.context.project
+        self.settings = self.context.settings()
+        self.plan_task = self._find(task_id)
+        self.id = self.plan_task.id
+        self.copies = Copies(self.context.gsd, self.loop.id, self.id)
+        self._begin()
+
+    def _find(self, task_id: str) -> PlanTask:
+        names = (task_id, task_name(task_id))
+        known = any(name in self.loop.tasks for name in names)
+        task = frozen_plan(self.project, self.loop, names).task(task_id) if known else None
+        if task is None:
+            listed = ", ".join(list(self.loop.tasks)[:20])
+            raise UsageError(f"the plan has no task {task_id}", f"Its tasks: {listed}")
+        if task.test_required == "false":
+            raise Refused(f"task {task.id} needs no tests", f"Run: gsd-fsm next {task.id}")
+        return task
+
+    @property
+    def task(self) -> Task:
+        return self.loop.tasks[self.id]
+
+    @property
+    def rules(self) -> Rules:
+        return rules_of(self.plan_task, self.task.phase or first_phase(self.plan_task))
+
+    @property
+    def allowed(self) -> str:
+        return ", ".join(self.rules.allowed) or "no file is named"
+
+    def state(
+        self, message: str, *, passed: bool = True, warnings: tuple[str, ...] = ()
+    ) -> TddState:
+        command = test_command(self.project, self.settings)
+        return TddState(self.task, self.rules, command, self.receipt, message, passed, warnings)
+
+    # events
+
+    def _begin(self) -> None:
+        """Enter the first phase, unless this attempt is already in its cycle."""
+        if self.task.status == "running" and self.task.locked is not None:
+            return
+        # A new attempt continues in green with tests that were seen to fail in an earlier one.
+        proven = self.task.proven
+        continues = proven and not changed(self.project, proven)
+        self._enter("green" if continues else first_phase(self.plan_task))
+
+    def _enter(self, phase: str, exit_code: int | None = None) -> None:
+        locked = digests(self.project, rules_of(self.plan_task, phase).locked)
+        more = {} if exit_code is None else {"exit_code": exit_code}
+        self._record({"status": "running", "phase": phase, "locked": locked, **more})
+
+    def _stay(self, exit_code: int) -> None:
+        """Record a run of the tests that does not end the phase."""
+        self._record({"status": "running", "phase": self.rules.phase, "exit_code": exit_code})
+
+    def _record(self, *changes: Mapping[str, Any]) -> None:
+        with self.context.transaction() as tx:
+            self.loop = self._append(tx, changes)
+            append_consequences(tx, self.project, self.loop)
+        self.receipt = receipt(tx, self.loop)
+
+    def _append(self, tx: Transaction, changes: tuple[Mapping[str, Any], ...]) -> Loop:
+        loop = self.context.loop(tx.loops)
+        require_turn(loop, self.id)
+        for change in changes:
+            tx.append(loop, "task", {"task": self.id, **change})
+        return loop
+
+    def _fail(self, error: str) -> None:
+        with self.context.transaction() as tx:
+            self.loop = self._append(tx, ())
+            tx.append(self.loop, "failure", failure_data(self.id, error, "logic"))
+            append_consequences(tx, self.project, self.loop)
+        self.receipt = receipt(tx, self.loop)
+        drop_copies(self.context, self.loop)
+
+    # runs
+
+    def run(self, timeout: float | None, watch: Watch) -> TddState:
+        touched = changed(self.project, self.task.locked or {})
+        if touched:
+            what = f"locked files were changed in {self.rules.phase.upper()}: {', '.join(touched)}"
+            self._fail(f"{what}. In this phase only these may change: {self.allowed}")
+            raise CheckFailed(f"task {self.id} failed: {what}", "Run: gsd-fsm next")
+        command = test_command(self.project, self.settings)
+        limit = float(timeout or self.settings["check_timeout_seconds"])
+        with watch() as output:
+            output.say(f"{self.rules.phase.upper()}: {command}")
+            outcome = run_check(command, self.project, limit, output.show, output.poll)
+        if not was_run(outcome.exit_code):
+            raise CheckFailed(
+                f"the test command could not be run: {command}",
+                'Set it in .gsd/config.toml: ci_test = "COMMAND"',
+            )
+        judge = {"red": self._red, "green": self._green, "refactor": self._refactor}
+        return judge[self.rules.phase](outcome)
+
+    def _red(self, outcome: Outcome) -> TddState:
+        problem = self._not_red(outcome)
+        if problem:
+            self._stay(outcome.exit_code)
+            return self.state(problem, passed=False)
+        self._enter("green", outcome.exit_code)
+        return self.state("Red: the tests fail, as required. The test files are locked now.")
+
+    def _not_red(self, outcome: Outcome) -> str:
+        """Return why this run does not show a failing test, "" if it does."""
+        if outcome.exit_code == 0:
+            return "The tests already pass. Write one that fails first."
+        if outcome.timed_out:
+            return "The tests timed out. Write one that fails."
+        if self.plan_task.test_files and not self._has_tests():
+            return f"{self.allowed} does not exist. Write a test that fails first."
+        return ""
+
+    def _has_tests(self) -> bool:
+        return any(digests(self.project, self.plan_task.test_files).values())
+
+    def _green(self, outcome: Outcome) -> TddState:
+        if outcome.exit_code == 0:
+            self.copies.save(self.project, self.rules.allowed)
+            self._enter("refactor", 0)
+            return self.state("Green: the tests pass.")
+        most = self.loop.limits.tdd_max_attempts
+        if self.task.attempts >= most:
+            self._fail(f"the tests still fail after {most} attempts\n\n{outcome.tail}")
+            message = f"The tests still fail after {most} attempts. The task has failed."
+            return self.state(message, passed=False)
+        self._stay(outcome.exit_code)
+        message = "The tests fail. Fix the implementation, not the tests."
+        return self.state(message, passed=False)
+
+    def _refactor(self, outcome: Outcome) -> TddState:
+        if outcome.exit_code == 0:
+            self.copies.save(self.project, self.rules.allowed)
+            self._stay(0)
+            return self.state("The tests still pass. Verify the task, then report it.")
+        undo = {"status": "running", "phase": "refactor", "exit_code": outcome.exit_code}
+        undo["undone"] = True
+        complete: dict[str, Any] = {"status": "complete"}
+        # The loop may have been paused while the tests ran: then no file is changed.
+        with self.context.dry_run() as tx:
+            self._append(tx, (undo, complete))
+        restored = self.copies.restore(self.project)
+        if restored is None:
+            self._stay(outcome.exit_code)
+            message = "The refactoring broke the tests and cannot be undone. Fix it."
+            return self.state(message, passed=False)
+        files = ", ".join(restored) or "no file"
+        message = f"The refactoring broke the tests and was undone ({files})."
+        complete["summary"] = message
+        work = commit_work(
+            self.context, self.loop, self.id, Result("complete", reason="", details=message)
+        )
+        if work.commit:
+            complete["commit"] = work.commit
+        self._record(undo, complete)
+        tagged = finish_task(self.context, self.loop, self.id)
+        self.receipt = tagged.receipt or self.receipt
+        warnings = tuple(filter(None, (work.warning, tagged.warning)))
+        return self.state(f"{message} Task {self.id} is complete.", warnings=warnings)

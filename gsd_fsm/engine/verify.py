@@ -1,0 +1,295 @@
+"""Verify a plan: run its checks, record one round, and write the report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.core.errors import NotFound, Refused, UsageError
+from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.loop.completion import completes_by_command, latest_tree, missing
+from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
+from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.follow_plan import (
+    append_pause,
+    append_plan_change,
+    append_question,
+    frozen_plan,
+    has_changed,
+    plan_path,
+)
+from gsd_fsm.engine.gaps import named, used_up_rounds
+from gsd_fsm.engine.output import Watch, in_silence
+from gsd_fsm.texts import keep
+from gsd_fsm.verification.gaps import (
+    MAX_DESCRIPTION,
+    MAX_EVIDENCE,
+    gap_of,
+    known_gaps,
+    opening,
+    same_gap,
+)
+from gsd_fsm.verification.result import tally
+
+if TYPE_CHECKING:
+    from gsd_fsm.plans.plan import Plan
+    from gsd_fsm.verification.gaps_text import ReportedGap
+    from gsd_fsm.verification.result import Result
+
+
+@dataclass(frozen=True)
+class Round:
+    """The results of one round of verification, and the gaps that it changed.
+
+    `gap_of_check` names the open gap of each missed check, `remedy` the command that lifts the
+    limit at which this round paused the loop.
+    """
+
+    results: list[Result]
+    opened: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    reopened: list[str] = field(default_factory=list)
+    gap_of_check: dict[str, str] = field(default_factory=dict)
+    passed: bool = False
+    remedy: str = ""
+
+    @property
+    def misses(self) -> list[Result]:
+        return [result for result in self.results if result.passed is False]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """A recorded round, and the file that reports it."""
+
+    round: Round
+    report: Path
+    receipt: Receipt
+
+
+@dataclass(frozen=True)
+class GapsText:
+    """A text with `<gaps>`, and the name of its file for error messages."""
+
+    text: str
+    name: str
+
+
+def verify(
+    context: Context,
+    *,
+    phase: str | None = None,
+    plan: str | None = None,
+    gaps: GapsText | None = None,
+    timeout: float | None = None,
+    watch: Watch = in_silence,
+) -> Verification:
+    """Run the checks of the plan and the CI commands, and record one round.
+
+    `phase` and `plan` must be the loop's, if given. `gaps` replaces the `<gaps>` that an agent wrote
+    into VERIFICATION.md. If the output raises to end the commands, nothing is recorded.
+    """
+    from gsd_fsm.verification.probe import CI, probe
+    from gsd_fsm.verification.report import facts_of, place_of, present, save
+
+    loop = _chosen(context, phase, plan)
+    context = context.for_loop(loop)
+    project, settings = context.project, context.settings()
+    its_plan = _unchanged_plan(context, loop)
+    ci = {name: str(settings[f"ci_{name}"]) for name in CI if settings[f"ci_{name}"]}
+    if its_plan is None and not ci:
+        raise UsageError(
+            f"loop {loop.id} has nothing to verify: no plan, and no CI command",
+            'Run: gsd-fsm start verify --plan FILE. Or set a command: ci_test = "make test"',
+        )
+    directory = place_of(project, its_plan, loop.phase)
+    before = present(project, directory)
+    reported = _reported(loop, gaps, before, directory)
+    limit = float(timeout or settings["check_timeout_seconds"])
+    with watch() as output:
+        results = probe(its_plan, project, ci, limit, output.say, poll=output.poll)
+    if not reported and all(result.passed is None for result in results):
+        raise UsageError(
+            f"loop {loop.id} has only manual checks ({len(results)})",
+            f"Do them, then run: gsd-fsm --loop {loop.id} verified pass",
+        )
+    with context.transaction() as tx:
+        loop = context.loop(tx.loops)
+        _require_active(loop)
+        this = append_round(tx, loop, results, reported)
+        append_question(tx, loop)
+    report = save(project, directory, facts_of(loop, results, passed=this.passed), its_plan, before)
+    return Verification(this, report, receipt(tx, loop))
+
+
+# the loop and its plan
+
+
+def _chosen(context: Context, phase: str | None, plan: str | None) -> Loop:
+    """Return the active verify loop that is meant; raise NotFound, UsageError or Refused."""
+    wanted = " --phase " + shlex.quote(phase) if phase else ""
+    wanted += " --plan " + shlex.quote(plan) if plan else ""
+    start = f"Run: gsd-fsm start verify{wanted}"
+    try:
+        _, loops = context.read_trusted()
+        loop = context.loop(loops)
+    except NotFound as error:
+        raise NotFound(error.message, error.hint if context.loop_id else start) from error
+    if loop.kind != "verify":
+        raise UsageError(f"the kind of loop {loop.id} is {loop.kind}, not verify", start)
+    _require_active(loop)
+    _require_meant(context, loop, phase, plan)
+    return loop
+
+
+def _require_active(loop: Loop) -> None:
+    if loop.is_active:
+        return
+    words, command = next_step(loop)
+    why = "" if loop.status in FINAL else f"; {one_line(words)}"
+    raise Refused(
+        f"loop {loop.id} is {loop.status} and cannot be verified now{why}", f"Run: {command}"
+    )
+
+
+def _require_meant(context: Context, loop: Loop, phase: str | None, plan: str | None) -> None:
+    """Refuse another phase or plan than that of the loop."""
+    from gsd_fsm.phase.name import same
+
+    other = "Run: gsd-fsm start verify --fresh"
+    if phase is not None and not same(phase, loop.phase):
+        its = "no phase" if loop.phase is None else f"phase {loop.phase}"
+        raise UsageError(
+            f"loop {loop.id} verifies {its}, not {phase}", f"{other} --phase {shlex.quote(phase)}"
+        )
+    if plan is not None:
+        given = os.path.realpath(os.path.join(context.directory, plan))
+        own = plan_path(context.project, loop) if loop.is_planned else None
+        if own is None or given != os.path.realpath(own):
+            its = f"the plan {loop.plan.file}" if own else "no plan"
+            raise UsageError(
+                f"loop {loop.id} verifies {its}, not {plan}", f"{other} --plan {shlex.quote(plan)}"
+            )
+
+
+def _unchanged_plan(context: Context, loop: Loop) -> Plan | None:
+    """Return the plan of the loop; if it was changed, pause before anything of it is run."""
+    if not loop.is_planned:
+        return None
+    paused = False
+    if has_changed(context.project, loop):
+        with context.transaction() as tx:
+            loop = context.loop(tx.loops)
+            paused = append_plan_change(tx, context.project, loop)
+    if paused:
+        raise Refused(
+            f"loop {loop.id} is now paused ({loop.pause_code}): {loop.pause_reason}",
+            f"Read the plan, then run: gsd-fsm --loop {loop.id} resume",
+        )
+    return frozen_plan(context.project, loop)
+
+
+def _reported(
+    loop: Loop, given: GapsText | None, present: bytes | None, directory: Path
+) -> list[ReportedGap]:
+    """Return the gaps that others found; those in our own file are known already."""
+    from gsd_fsm.verification.gaps_text import read_gaps
+    from gsd_fsm.verification.report import NAME, is_ours
+
+    if given is None and present is None:
+        return []
+    own = given is None and present is not None and is_ours(present)
+    if given is None:
+        given = GapsText((present or b"").decode("utf-8", "replace"), str(directory / NAME))
+    return [gap for gap in read_gaps(given.text, given.name) if not _is_known(loop, gap, own)]
+
+
+def _is_known(loop: Loop, gap: ReportedGap, own: bool) -> bool:
+    """Return whether its check, or `gap close`, decides about this gap.
+
+    An agent that numbers its own gaps may give one the id of another.
+    """
+    known = loop.gaps.get(gap.id)
+    return known is not None and (
+        own or (known.kind, known.description.split()) == (gap.kind, gap.description.split())
+    )
+
+
+# one round as events
+
+
+def append_round(
+    tx: Transaction, loop: Loop, results: list[Result], reported: list[ReportedGap]
+) -> Round:
+    """Append the gaps of a round, its verdict, and the completion or pause that follows."""
+    this = Round(results)
+    known = known_gaps(loop, [result for result in results if result.passed is not None])
+    # Closed ones first: without auto_loop the loop pauses at the first open gap.
+    for result in results:
+        gap_id = known.get(result.key)
+        if result.passed and gap_id and loop.gaps[gap_id].is_open:
+            this.closed.append(gap_id)
+            tx.append(loop, "gap", {"action": "closed", "gap": gap_id}, by="cli")
+    for miss in this.misses:
+        data = {**gap_of(miss), "evidence": keep(miss.evidence, MAX_EVIDENCE)}
+        gap_id = _append_opening(tx, loop, this, known.get(miss.key), data, by="cli")
+        if gap_id is not None:
+            this.gap_of_check[miss.key] = gap_id
+    for gap in reported:
+        data = _data_of(gap)
+        _append_opening(tx, loop, this, same_gap(loop, data), data)
+    passed = not this.misses and not open_gaps(loop)
+    left = named(open_gaps(loop))
+    report = tally(results) + (f"; open gaps: {left}" if left else "")
+    tx.append(loop, "verified", {"passed": passed, "report": report})
+    return replace(this, passed=passed, remedy=_append_end(tx, loop, passed))
+
+
+def _append_opening(
+    tx: Transaction,
+    loop: Loop,
+    this: Round,
+    known: str | None,
+    data: dict[str, Any],
+    *,
+    by: str = "",
+) -> str | None:
+    """Open a gap, or update its evidence; return its id, None if a paused loop has no such gap."""
+    event = opening(loop, known, data) if loop.is_active else None
+    if event is None:
+        return known
+    tx.append(loop, "gap", event, by=by)
+    gap_id = str(event["gap"])
+    if known is None:
+        this.opened.append(gap_id)
+    elif event["action"] == "reopened":
+        this.reopened.append(gap_id)
+    return gap_id
+
+
+def _append_end(tx: Transaction, loop: Loop, passed: bool) -> str:
+    """Complete a loop that is done, or pause it at a limit; return the command that lifts it."""
+    if not loop.is_active:
+        return ""
+    if passed and not missing(loop, latest_tree(loop)) and not completes_by_command(loop):
+        tx.append(loop, "complete", {}, by="cli")
+        return ""
+    limit = used_up_rounds(loop, tx.now)
+    if limit is None:
+        return ""
+    append_pause(tx, loop, limit)
+    return limit.remedy
+
+
+def _data_of(gap: ReportedGap) -> dict[str, Any]:
+    data = {"kind": gap.kind, "description": keep(gap.description, MAX_DESCRIPTION)}
+    if gap.file:
+        data["file"] = keep(gap.file, MAX_DESCRIPTION)
+    if gap.evidence:
+        data["evidence"] = keep(gap.evidence, MAX_EVIDENCE)
+    return data

@@ -1,0 +1,280 @@
+"""Transactions: what `append` checks, when lines are written, and what a failure leaves behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.codec import MAX_LINE
+from gsd_fsm.core.errors import CannotWrite, GsdError, Refused, UsageError
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.lock import Hold
+from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.loop.state import Loop
+from tests.conftest import new_journal
+from tests.golden import NAMES, journal_bytes
+from tests.story import frozen
+from tests.support.prefixes import require_legal_prefixes
+
+USER = Author("human")
+AGENT = Author("agent", "s-1", "claude")
+START = {"kind": "execute", "mode": "yolo", "limits": {}, "tasks": [{"id": "T1"}, {"id": "T2"}]}
+
+
+def bytes_of(journal: Journal) -> bytes:
+    return Path(journal.journal_path()).read_bytes()
+
+
+def lines_of(journal: Journal) -> list[dict[str, Any]]:
+    return [parse_json(line.decode("ascii")) for line in bytes_of(journal).splitlines()]
+
+
+@pytest.fixture
+def started(journal: Journal) -> Journal:
+    """A journal with one execute loop, lp-1."""
+    with journal.transaction(USER) as tx:
+        tx.start("lp-1", START)
+    return journal
+
+
+def run_task(tx: Transaction, task_id: str = "T1") -> Loop:
+    loop = tx.loops.by_id["lp-1"]
+    tx.append(loop, "task", {"task": task_id, "status": "running"})
+    return loop
+
+
+# append
+
+
+def test_append_folds_at_once_and_writes_nothing_before_the_end(started: Journal) -> None:
+    before = bytes_of(started)
+    with started.transaction(USER) as tx:
+        loop = run_task(tx)
+        assert loop.tasks["T1"].status == "running"
+        tx.append(loop, "task", {"task": "T1", "status": "complete"})
+        assert (loop.tasks["T1"].status, tx.loops.seq) == ("complete", 4)
+        assert bytes_of(started) == before
+    assert bytes_of(started).startswith(before)
+    assert [line["seq"] for line in lines_of(started)] == [1, 2, 3, 4]
+
+
+def test_append_that_is_refused_changes_nothing_and_transaction_continues(
+    started: Journal,
+) -> None:
+    with started.transaction(USER) as tx:
+        loop = run_task(tx)
+        before, head = frozen(tx.loops), tx.head
+        with pytest.raises(Refused, match="loop lp-1 is running and not done"):
+            tx.append(loop, "complete", {})
+        assert (frozen(tx.loops), tx.head, len(tx.events)) == (before, head, 1)
+        tx.append(loop, "task", {"task": "T1", "status": "complete"})
+    assert [line["type"] for line in lines_of(started)] == ["journal", "start", "task", "task"]
+    assert Journal(started.path).read().by_id["lp-1"].tasks["T1"].status == "complete"
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("telepathy", {}),
+        ("task", {"task": "T1"}),
+        ("task", {"task": "../T1", "status": "running"}),
+        ("task", {"task": "T1", "status": "asleep"}),
+    ],
+)
+def test_append_of_an_invalid_event_is_a_usage_error_and_changes_nothing(
+    started: Journal, kind: str, data: dict[str, Any]
+) -> None:
+    with started.transaction(USER) as tx:
+        before = frozen(tx.loops)
+        with pytest.raises(UsageError, match=f"cannot append {kind}"):
+            tx.append(tx.loops.by_id["lp-1"], kind, data)
+        assert frozen(tx.loops) == before
+    assert len(lines_of(started)) == 2
+
+
+def test_append_that_cannot_be_encoded_changes_nothing(started: Journal) -> None:
+    with started.transaction(USER) as tx:
+        loop = run_task(tx)
+        before = frozen(tx.loops)
+        with pytest.raises(UsageError, match="cannot append note"):
+            tx.append(loop, "note", {"text": "x" * MAX_LINE})
+        assert frozen(tx.loops) == before
+        tx.append(loop, "note", {"text": "short"})
+    assert [line["seq"] for line in lines_of(started)] == [1, 2, 3, 4]
+
+
+def test_append_to_an_unknown_loop_is_refused(started: Journal) -> None:
+    with (
+        pytest.raises(Refused, match="no such loop: lp-9"),
+        started.transaction(USER) as tx,
+    ):
+        tx.append(Loop("lp-9"), "note", {"text": "x"})
+    assert len(lines_of(started)) == 2
+
+
+def test_start_returns_the_new_loop(journal: Journal) -> None:
+    with journal.transaction(AGENT) as tx:
+        loop = tx.start("lp-1", START)
+        assert (loop.id, loop.status, loop.owner) == ("lp-1", "running", "s-1")
+
+
+# the envelope
+
+
+def test_envelope_names_the_author_and_members_have_their_order(started: Journal) -> None:
+    with started.transaction(AGENT) as tx:
+        tx.append(tx.loops.by_id["lp-1"], "note", {"text": "x"})
+    (*_, line) = lines_of(started)
+    assert ",".join(line) == "v,seq,ts,loop,type,by,session,client,data,sum"
+    assert (line["by"], line["session"], line["client"]) == ("agent", "s-1", "claude")
+    assert ",".join(lines_of(started)[1]) == "v,seq,ts,loop,type,by,data,sum"
+
+
+def test_append_by_overrides_the_author_and_keeps_the_session(started: Journal) -> None:
+    with started.transaction(AGENT) as tx:
+        loop = tx.loops.by_id["lp-1"]
+        tx.append(loop, "note", {"text": "x"}, by="cli")
+        tx.append(loop, "note", {"text": "y"})
+    assert [(line["by"], line["session"]) for line in lines_of(started)[2:]] == [
+        ("cli", "s-1"),
+        ("agent", "s-1"),
+    ]
+
+
+def test_append_by_is_what_the_rules_check(started: Journal) -> None:
+    with started.transaction(AGENT) as tx:
+        loop = tx.loops.by_id["lp-1"]
+        tx.append(loop, "pause", {"code": "manual"})
+        with pytest.raises(Refused, match="agents cannot cancel"):
+            tx.append(loop, "cancel", {})
+        tx.append(loop, "cancel", {}, by="cli")
+    assert Journal(started.path).read().by_id["lp-1"].status == "cancelled"
+
+
+def test_head_names_the_last_event_of_the_transaction(started: Journal) -> None:
+    with started.transaction(USER) as tx:
+        run_task(tx)
+    (*_, line) = lines_of(started)
+    assert tx.head == f"{line['seq']}:{line['sum']}"
+    assert [event["sum"] for event in tx.events] == [line["sum"]]
+
+
+# the end of the block
+
+
+def test_transaction_without_events_writes_nothing(started: Journal) -> None:
+    before = bytes_of(started)
+    with started.transaction(USER):
+        pass
+    assert bytes_of(started) == before
+
+
+@pytest.mark.parametrize("error", [Refused("no"), OSError("disk"), KeyboardInterrupt()])
+def test_transaction_that_raises_writes_nothing_and_forgets(
+    started: Journal, error: BaseException
+) -> None:
+    before = bytes_of(started)
+
+    def run_and_raise() -> None:
+        with started.transaction(USER) as tx:
+            run_task(tx)
+            raise error
+
+    with pytest.raises(type(error)):
+        run_and_raise()
+    assert bytes_of(started) == before
+    with started.transaction(USER) as tx:
+        assert tx.loops.by_id["lp-1"].tasks["T1"].status == "pending"
+        run_task(tx)
+    assert [line["seq"] for line in lines_of(started)] == [1, 2, 3]
+
+
+def test_transaction_that_raises_releases_the_lock(started: Journal) -> None:
+    with pytest.raises(Refused), started.transaction(USER):
+        raise Refused("no")
+    hold = Hold(started.path)
+    hold.acquire(0.0)
+    hold.close()
+
+
+def test_require_refuses_before_the_first_byte_is_changed(started: Journal) -> None:
+    torn = bytes_of(started) + b'{"v":1,"seq":3'
+    Path(started.journal_path()).write_bytes(torn)
+
+    def require(loops: object) -> None:
+        raise CannotWrite("not this one")
+
+    with pytest.raises(CannotWrite, match="not this one"), started.transaction(USER, require):
+        pytest.fail("the block was entered")
+    assert bytes_of(started) == torn
+
+
+# dry runs
+
+
+def test_dry_run_refuses_like_a_transaction(started: Journal) -> None:
+    refusals = []
+    for begin in (started.dry_run, started.transaction):
+        with begin(USER) as tx:
+            loop = run_task(tx)
+            with pytest.raises(GsdError) as refusal:
+                tx.append(loop, "complete", {})
+            refusals.append((type(refusal.value), str(refusal.value), refusal.value.hint))
+    assert refusals[0] == refusals[1]
+
+
+def test_dry_run_folds_like_a_transaction(started: Journal) -> None:
+    found = []
+    for begin in (started.dry_run, started.transaction):
+        with begin(USER) as tx:
+            found.append((run_task(tx).tasks["T1"].status, tx.loops.seq, len(tx.events)))
+    assert found == [("running", 3, 1)] * 2
+
+
+def test_dry_run_writes_nothing_and_takes_no_lock(started: Journal) -> None:
+    before = bytes_of(started)
+    names = sorted(path.name for path in Path(started.path).iterdir())
+    holder = Hold(started.path)
+    holder.acquire(1.0)
+    try:
+        with started.dry_run(USER) as tx:
+            run_task(tx)
+    finally:
+        holder.close()
+    assert bytes_of(started) == before
+    assert sorted(path.name for path in Path(started.path).iterdir()) == names
+
+
+def test_dry_run_is_forgotten_before_the_next_transaction(started: Journal) -> None:
+    with started.dry_run(USER) as tx:
+        run_task(tx)
+    with started.transaction(USER) as tx:
+        assert tx.loops.by_id["lp-1"].tasks["T1"].status == "pending"
+        tx.append(tx.loops.by_id["lp-1"], "note", {"text": "x"})
+    assert [line["seq"] for line in lines_of(started)] == [1, 2, 3]
+
+
+# prefixes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_prefix_of_a_golden_journal_is_a_legal_history(name: str, tmp_path: Path) -> None:
+    data = journal_bytes(name)
+    require_legal_prefixes(tmp_path / ".gsd", data, 1 if len(data) < 20_000 else 17)
+
+
+def test_every_prefix_of_a_transaction_is_a_legal_history(tmp_path: Path) -> None:
+    journal = new_journal(tmp_path / "whole" / ".gsd")
+    with journal.transaction(AGENT) as tx:
+        old = tx.start("lp-1", START)
+        tx.append(old, "cancel", {"reason": "start --fresh"}, by="cli")
+        loop = tx.start("lp-2", {**START, "mode": "interactive"})
+        tx.append(loop, "task", {"task": "T1", "status": "running"})
+        tx.append(loop, "failure", {"task": "T1", "error": "boom", "class": "logic"})
+        tx.append(loop, "wait", {"for": "human", "question": "Retry?"}, by="cli")
+        tx.append(loop, "answer", {"text": "yes"}, by="human")
+        tx.append(loop, "pause", {"code": "manual"})
+    require_legal_prefixes(tmp_path / "part" / ".gsd", bytes_of(journal))

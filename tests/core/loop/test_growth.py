@@ -1,0 +1,142 @@
+"""Costs grow at most as n·log n, counted in operations, with everything that a journal may hold."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.long_journals import GROWTH, SESSION, START, write_long_journal
+from tests.support.operations import CountedPackage, counted_package, require_linear
+
+SIZES = (60, 120, 240, 480)
+
+
+@pytest.fixture(scope="module")
+def counted() -> Iterator[CountedPackage]:
+    with counted_package() as package:
+        yield package
+
+
+class Grown:
+    """A journal of some size, read by the counted package."""
+
+    def __init__(self, package: CountedPackage, gsd: Path, growth: str, count: int) -> None:
+        write_long_journal(gsd, GROWTH[growth](count))
+        self.package = package
+        self.path = str(gsd)
+        self.module = package.module
+        self.journal = self.open()
+        self.loops = self.journal.read()
+        self.loop = self.loops.by_id["lp"]
+
+    def open(self) -> Any:
+        return self.module("core.journal.journal").Journal(self.path, now=lambda: START, small=0)
+
+    # what is measured
+
+    def fold(self) -> None:
+        self.open().read()
+
+    def save_snapshot(self) -> None:
+        syscalls, snapshot = self.module("core.syscalls"), self.module("core.journal.snapshot")
+        directory = syscalls.open_directory(self.path)
+        fd = syscalls.open_regular(directory, "journal.jsonl", syscalls.READ)
+        snapshot.save_snapshot(directory, fd, self.loops, self.journal.at)
+        syscalls.close(fd)
+        syscalls.close_directory(directory)
+
+    def read_snapshot(self) -> None:
+        assert self.open().read_cached().seq == self.loops.seq
+
+    def decide_stop(self) -> None:
+        """Decide one stop as the hook does, from the snapshot, and append the decision."""
+        decide, author = self.module("core.hook.decide"), self.module("core.journal.transaction")
+        payload = {"hook_event_name": "Stop", "session_id": SESSION}
+        signal = self.module("core.hook.signal").Signal(payload, "", "", lambda _: "")
+        with self.open().transaction(author.Author("hook", SESSION)) as tx:
+            loop = decide.loop_for_stop(tx.loops, signal)
+            decision = decide.decide_stop(loop, signal, decide.Observed("0"), START)
+            tx.append(loop, decision.event, decision.data)
+
+    def next_step(self) -> None:
+        self.module("core.text.next_step").next_step(self.loop)
+
+    def status(self) -> None:
+        view = self.module("projections").status_view(self.loop, "1:0")
+        self.module("render").panel(view, self.loop, trusted=True)
+
+    def status_line(self) -> None:
+        self.module("cli.statusline").summary(self.loop, SESSION, color=False)
+
+    def write_views(self) -> None:
+        self.module("core.text.progress").progress(self.loop)
+        self.module("core.text.progress").report(self.loop)
+        self.module("core.views.state_md").loop_section(self.loop)
+        views = self.module("core.views.loop_json")
+        views.workflow_state(self.loop)
+        views.state(self.loop)
+
+    def follow_plan(self) -> None:
+        """Do what a `report` does with the state: whose turn it is, what is missing and asked."""
+        self.module("core.loop.completion").missing(self.loop)
+        self.module("core.loop.waves").ready_tasks(self.loop)
+        self.module("core.loop.waves").ready_gaps(self.loop)
+        self.module("core.text.questions").pending_question(self.loop)
+        self.module("core.loop.limits").used_up_retries(self.loop, self.loop.limits)
+        with contextlib.suppress(self.module("core.errors").Refused):
+            self.module("engine.follow_plan").require_turn(self.loop, "T1")
+
+    def add_task(self) -> None:
+        """Let a new task depend on all others, as far as today's rules allow it."""
+        author, errors = self.module("core.journal.transaction"), self.module("core.errors")
+        data = {"task": "new", "status": "pending", "depends": list(self.loop.tasks)}
+        with contextlib.suppress(errors.Refused), self.open().dry_run(author.Author("cli")) as tx:
+            tx.append(tx.loops.by_id["lp"], "task", data)
+
+    def mirror(self) -> None:
+        """Compare the loop with a client's list in which every task is complete."""
+        mirrors = self.module("core.usage.task_mirror")
+        tasks = {
+            name: mirrors.ClientTask(task.title, "completed", list(task.depends))
+            for name, task in reversed(self.loop.tasks.items())
+            if mirrors.is_number(name)
+        }
+        for _ in mirrors._changes(self.loop, tasks, mirrors.TaskList("list", named=True)):
+            pass
+
+
+WORKS = (
+    "fold", "save_snapshot", "read_snapshot", "decide_stop", "next_step", "status", "status_line",
+    "write_views", "follow_plan", "add_task", "mirror",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+def test_cost_grows_at_most_as_n_log_n(
+    counted: CountedPackage, tmp_path: Path, growth: str
+) -> None:
+    costs: dict[str, list[int]] = {name: [] for name in WORKS}
+    for turn, size in enumerate((SIZES[0], *SIZES)):
+        grown = Grown(counted, tmp_path / str(turn) / ".gsd", growth, size)
+        for name in WORKS:
+            cost = counted.cost(getattr(grown, name))
+            if turn:  # the first turn imports modules and fills caches
+                costs[name].append(cost)
+    for name, counts in costs.items():
+        require_linear(f"{name} with {growth}", counts)
+
+
+def test_quadratic_cost_is_noticed() -> None:
+    def quadratic(n: int) -> int:
+        return 1_000 + 50 * n + n * n // 8
+
+    def linear(n: int) -> int:
+        return 1_000 + 50 * n
+
+    require_linear("linear", [linear(size) for size in SIZES])
+    with pytest.raises(AssertionError, match="quadratic grows too fast"):
+        require_linear("quadratic", [quadratic(size) for size in SIZES])

@@ -1,0 +1,133 @@
+"""The state of a loop: its indexes, and the questions about completion that rest on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsd_fsm.core.clock import to_iso
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.journal.snapshot import _INDEXES, pack, unpack
+from gsd_fsm.core.loop.completion import conditions, is_missing, latest_tree
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.state import Loop
+from tests.chaos import STEPS, random_event
+from tests.story import NOW, Story
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEYS = ("tasks", "verified", "clarity", "exit", "review", "rework", "blocker")
+
+
+def gate_event(r: Random, loop: Loop, seq: int, now: int) -> dict[str, Any]:
+    """Return a task that mirrors one of the client or stands for a completion condition."""
+    data: dict[str, Any] = {"task": f"X{seq}", "status": "pending"}
+    if r.random() < 0.3:
+        data["mirrored"] = True
+    else:
+        data["condition"] = r.choice(["blocker", *(key for key, _ in conditions(loop))])
+    return {
+        "v": 1, "seq": seq, "ts": to_iso(now), "loop": loop.id, "type": "task", "by": "cli",
+        "data": data, "sum": "0" * 16,
+    }  # fmt: skip
+
+
+def run_gated_story(r: Random, length: int, accept: str, look: Callable[[Loop], None]) -> Loops:
+    """Fold random events with gate tasks among them; show each changed loop to `look`."""
+    loops, now = Loops(), NOW
+    for _ in range(length):
+        live = loops.live()
+        if live and r.random() < 0.15:
+            event = gate_event(r, r.choice(live), loops.seq + 1, now)
+        else:
+            event = random_event(r, loops, now)
+        now = max(0, now + r.choice(STEPS))
+        try:
+            getattr(loops, accept)(event)
+        except (GsdError, ValueError):
+            continue
+        if event["loop"] in loops.by_id:
+            look(loops.by_id[event["loop"]])
+    return loops
+
+
+def require_rebuilt_indexes(loop: Loop) -> None:
+    """Compare the indexes with those that a snapshot would rebuild."""
+    rebuilt = unpack(pack(loop))
+    for name in _INDEXES:
+        assert getattr(loop, name) == getattr(rebuilt, name), name
+    assert list(loop.proven) == list(rebuilt.proven)
+
+
+def require_agreement(loop: Loop) -> None:
+    """Compare `is_missing` with `conditions` for every key that the loop can have."""
+    missing = {key for key, _ in conditions(loop, latest_tree(loop))}
+    keys = {
+        *KEYS,
+        *("task:" + name for name in (*loop.tasks, "T-unknown")),
+        *("gap:" + name for name in (*loop.gaps, "G-unknown")),
+        *("criterion:" + name for name in (*loop.criteria, "C-unknown")),
+    }
+    assert missing <= keys
+    assert {key for key in keys if is_missing(loop, key)} == missing
+
+
+@settings(max_examples=60)
+@given(st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from(["append", "apply"]))
+def test_indexes_after_random_events_equal_rebuilt_ones(
+    r: Random, length: int, accept: str
+) -> None:
+    run_gated_story(r, length, accept, require_rebuilt_indexes)
+
+
+@pytest.mark.parametrize("accept", ["append", "apply"])
+def test_indexes_after_seeded_stories_equal_rebuilt_ones_and_all_are_used(accept: str) -> None:
+    used: Counter[str] = Counter()
+
+    def look(loop: Loop) -> None:
+        require_rebuilt_indexes(loop)
+        used.update(name for name in _INDEXES if getattr(loop, name))
+
+    for seed in range(20):
+        run_gated_story(Random(seed), 120, accept, look)
+    assert set(used) == set(_INDEXES)
+
+
+@settings(max_examples=60)
+@given(st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from(["append", "apply"]))
+def test_is_missing_agrees_with_conditions_after_random_events(
+    r: Random, length: int, accept: str
+) -> None:
+    run_gated_story(r, length, accept, require_agreement)
+
+
+def test_is_missing_agrees_with_conditions_for_every_key_in_seeded_stories() -> None:
+    seen: Counter[str] = Counter()
+
+    def look(loop: Loop) -> None:
+        require_agreement(loop)
+        seen.update(key.partition(":")[0] for key, _ in conditions(loop, latest_tree(loop)))
+
+    for seed in range(20):
+        run_gated_story(Random(seed), 120, "append", look)
+    assert {"tasks", "task", "gap", "criterion", "verified", "exit", "review"} <= set(seen)
+
+
+def test_index_of_an_older_proof_keeps_its_place() -> None:
+    criteria = [{"name": name, "check": "make"} for name in "AB"]
+    story = Story("goal", criteria=criteria)
+    for name in "AB":
+        proof = {"command": "make", "exit_code": 0, "tree": f"t{name}"}
+        story("criterion", criterion=name, met=True, evidence=proof)
+    story("criterion", criterion="A", met=False, stale=True)
+    assert list(story.loop.proven) == ["B"]
+    story.obeys_rules = False  # an event without evidence, as other writers may append it
+    story("criterion", criterion="A", met=True)
+    assert list(story.loop.proven) == ["A", "B"]
+    assert latest_tree(story.loop) == "tB"

@@ -1,0 +1,122 @@
+"""An answer is recorded before the branch is switched; a switch that fails pauses the loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.engine.answers import answer, set_mode
+from gsd_fsm.engine.context import Context
+from tests.cli.conftest import Here
+from tests.git_loops.rig import commit
+from tests.git_rig import git
+from tests.support.phases import PLAN, kill_after
+
+START = ("start", "execute", "--phase", "1", "--mode", "interactive")
+AFTER = b'"type":"answer"'
+
+
+@pytest.fixture
+def asked(here: Here) -> Here:
+    """Return a project whose loop asks for the branch of its milestone."""
+    git(here.root, "init", "-q", "--template=", "-b", "main")
+    git(here.root, "config", "user.name", "T")
+    git(here.root, "config", "user.email", "t@example.org")
+    commit(here.root, "code")
+    folder = here.root / ".opti-gsd" / "plans" / "phase-1"
+    folder.mkdir(parents=True)
+    (folder / "plan.md").write_text(PLAN)
+    (here.root / ".opti-gsd" / "state.json").write_text('{"phase": 1, "milestone": "m1"}')
+    here.gsd.mkdir(exist_ok=True)
+    (here.gsd / "config.toml").write_text('branching = "milestone"\nbase_branch = "main"\n')
+    here.ok(*START)
+    return here
+
+
+def _branch(here: Here) -> str:
+    return git(here.root, "branch", "--show-current")
+
+
+def _types(here: Here, since: int) -> list[str]:
+    return [event["type"] for event in here.lines()[since:]]
+
+
+def test_answer_yes_switches_branch_after_its_event(asked: Here) -> None:
+    events = len(asked.lines())
+
+    decision = answer(Context(asked.root), "y")
+
+    assert _branch(asked) == "gsd/m1"
+    assert decision.switch is not None
+    assert decision.switch.branch == "gsd/m1"
+    assert _types(asked, events) == ["answer", "wait"]
+    assert decision.receipt.loop.status == "waiting"
+
+
+def test_answer_no_stays_on_branch(asked: Here) -> None:
+    decision = answer(Context(asked.root), "No, thanks")
+
+    assert (_branch(asked), decision.stays_on, decision.switch) == ("main", "main", None)
+
+
+def test_mode_yolo_answers_and_switches_branch(asked: Here) -> None:
+    events = len(asked.lines())
+
+    decision = set_mode(Context(asked.root), "yolo")
+
+    assert _branch(asked) == "gsd/m1"
+    assert _types(asked, events) == ["mode", "answer", "checkpoint"]
+    assert decision.receipt.loop.status == "running"
+
+
+@pytest.mark.parametrize("command", [["answer", "y"], ["mode", "yolo"]])
+@pytest.mark.parametrize("again", [["note", "hello"], ["resume"]])
+def test_switch_killed_after_answer_is_finished_by_next_command(
+    asked: Here, command: list[str], again: list[str]
+) -> None:
+    kill_after(lambda: asked.run(*command), AFTER)
+    assert _branch(asked) == "main"
+    assert "unfinished: switch to branch gsd/m1" in asked.ok("status").err
+    asked.ok("fsck")
+
+    asked.ok(*again)
+
+    assert _branch(asked) == "gsd/m1"
+
+
+def test_declined_switch_is_not_made_later(asked: Here) -> None:
+    asked.ok("answer", "n")
+
+    asked.ok("note", "hello")
+
+    assert _branch(asked) == "main"
+
+
+def test_killed_switch_is_not_finished_on_another_branch(asked: Here) -> None:
+    kill_after(lambda: asked.run("answer", "y"), AFTER)
+    git(asked.root, "checkout", "-q", "-b", "feature")
+
+    asked.ok("note", "hello")
+
+    assert _branch(asked) == "feature"
+
+
+def test_refused_switch_pauses_loop_and_names_branch_and_cause(asked: Here) -> None:
+    git(asked.root, "checkout", "-q", "-b", "gsd/m1")
+    commit(asked.root, "code", "of the milestone")
+    git(asked.root, "checkout", "-q", "main")
+    (asked.root / "code").write_text("not committed")
+    events = len(asked.lines())
+
+    decision = answer(Context(asked.root), "y")
+
+    assert _types(asked, events) == ["answer", "pause"]
+    loop = decision.receipt.loop
+    assert (loop.status, loop.pause_code) == ("paused", "blocking")
+    assert (loop.pause_reason or "").startswith("branch gsd/m1 cannot be used: git refused: ")
+    assert (asked.root / "code").read_text() == "not committed"
+
+
+def test_refused_switch_is_not_tried_again_while_loop_is_paused(asked: Here) -> None:
+    test_refused_switch_pauses_loop_and_names_branch_and_cause(asked)
+
+    assert asked.ok("note", "hello").err == ""

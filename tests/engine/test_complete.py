@@ -1,0 +1,181 @@
+"""The event of a completion comes first; its effects follow, and can be finished later."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
+from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.engine.complete import complete
+from gsd_fsm.engine.context import Context
+from tests.cli.conftest import Here
+from tests.git_loops.rig import hook
+from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock
+
+DOCS = "docs: complete phase 1"
+AFTER = '"type":"complete"'
+
+
+def test_complete_writes_documents_commits_them_and_tags_last_task(phase: Phase) -> None:
+    last = phase.head()
+
+    done = complete(Context(phase.root))
+
+    assert phase.documents() == (True, TICKED)
+    assert phase.subjects()[0] == DOCS
+    assert phase.tags()[POST] == last
+    assert (done.tag, done.already_completed) == (POST, False)
+    assert done.written == [str(phase.summary), str(phase.roadmap)]
+    assert [event["type"] for event in phase.here.lines()[-2:]] == ["checkpoint", "complete"]
+
+
+def test_complete_under_held_lock_changes_nothing(phase: Phase) -> None:
+    before = (phase.head(), phase.tags(), phase.here.journal.read_bytes())
+
+    with held_lock(phase.here), pytest.raises(CannotWrite) as error:
+        complete(Impatient(phase.root))
+
+    assert error.value.exit_code == 6
+    assert phase.documents() == (False, ROADMAP)
+    assert (phase.head(), phase.tags(), phase.here.journal.read_bytes()) == before
+    assert phase.here.status()["status"] == "running"
+
+
+def test_complete_killed_after_event_is_finished_by_next_complete(phase: Phase) -> None:
+    last = phase.head()
+    phase.killed("complete", after=AFTER)
+    assert phase.here.status()["status"] == "completed"
+    assert phase.documents() == (False, ROADMAP)
+    events = phase.here.journal.read_bytes()
+
+    answer = phase.here.ok("complete")
+
+    assert answer.out.startswith("Already completed. Finished tag ")
+    assert phase.documents() == (True, TICKED)
+    assert (phase.subjects()[0], phase.tags()[POST]) == (DOCS, last)
+    assert phase.here.journal.read_bytes() == events
+
+
+def test_complete_killed_while_git_commits_is_finished_by_next_complete(phase: Phase) -> None:
+    hook(phase.root, "pre-commit", "kill -9 $GSD_PID; exit 1")
+    script = (
+        "import os\nos.environ['GSD_PID'] = str(os.getpid())\nfrom gsd_fsm.cli import main\nmain()"
+    )
+    command = [sys.executable, "-c", script, "complete"]
+    killed = subprocess.run(command, cwd=phase.root, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    phase.wait_for_git()
+    (phase.root / ".git" / "hooks" / "pre-commit").unlink()
+    assert phase.documents() == (True, TICKED)
+
+    phase.here.ok("complete")
+
+    assert phase.subjects()[0] == DOCS
+
+
+def test_complete_again_with_nothing_missing_says_so(phase: Phase) -> None:
+    phase.here.ok("complete")
+    before = (phase.head(), phase.here.journal.read_bytes())
+
+    answer = phase.here.ok("complete")
+
+    assert answer.out == (
+        f"Already completed: nothing is missing. Loop {phase.loop} is completed.\n"
+    )
+    assert (phase.head(), phase.here.journal.read_bytes()) == before
+
+
+def test_complete_again_leaves_later_changes_of_documents_uncommitted(phase: Phase) -> None:
+    phase.here.ok("complete")
+    phase.roadmap.write_text(TICKED + "\n### Phase 2: More\n")
+
+    phase.here.ok("complete")
+
+    assert phase.subjects().count(DOCS) == 1
+    assert "ROADMAP.md" in phase.git("status", "--porcelain")
+
+
+def test_complete_again_after_plan_changed_finds_nothing_missing(phase: Phase) -> None:
+    phase.here.ok("complete")
+    (phase.summary.parent / "plan.md").write_text("another plan\n")
+
+    assert complete(Context(phase.root)).finished == []
+
+
+def test_complete_of_named_loop_finishes_it(phase: Phase) -> None:
+    phase.killed("complete", after=AFTER)
+
+    phase.here.ok("--loop", phase.loop, "complete")
+
+    assert phase.subjects()[0] == DOCS
+
+
+def test_complete_on_another_branch_writes_nothing_there(phase: Phase) -> None:
+    phase.killed("complete", after=AFTER)
+    phase.git("checkout", "-q", "-b", "other", "main~1")
+
+    assert complete(Context(phase.root)).finished == []
+
+    assert phase.documents() == (False, ROADMAP)
+
+
+def test_complete_of_cancelled_loop_is_refused(phase: Phase) -> None:
+    phase.here.ok("cancel")
+
+    with pytest.raises(Refused, match="is cancelled"):
+        complete(Context(phase.root))
+
+
+def test_complete_in_another_session_does_not_touch_ended_loop(here: Here) -> None:
+    here.start("execute", "--task", "T1", env={"CLAUDE_CODE_SESSION_ID": "session-a"})
+    here.ok("task", "T1", "skipped")
+    here.ok("complete")
+
+    with pytest.raises(NotFound, match="there is no live loop"):
+        complete(Context(here.root, author=Author("human", "session-b")))
+
+    assert complete(Context(here.root, author=Author("human", "session-a"))).already_completed
+
+
+@pytest.mark.parametrize("change", ["roadmap without phase", "read-only summary"])
+def test_complete_with_impossible_documents_leaves_loop_running(phase: Phase, change: str) -> None:
+    if change == "read-only summary":
+        phase.summary.touch(0o444)
+    else:
+        phase.roadmap.write_text("# Roadmap\n")
+    before = phase.here.journal.read_bytes()
+
+    with pytest.raises((UsageError, CannotWrite)):
+        complete(Context(phase.root))
+
+    assert phase.here.journal.read_bytes() == before
+    assert POST not in phase.tags()
+
+
+def test_complete_with_failing_commit_names_command_that_finishes_it(phase: Phase) -> None:
+    hook(phase.root, "pre-commit", "echo no such style; exit 1")
+
+    answer = phase.here.run("complete")
+
+    assert answer.code == 6
+    assert f"loop {phase.loop} is completed, but its effects are unfinished" in answer.err
+    assert "no such style" in answer.err
+    assert f"run: gsd-fsm --loop {phase.loop} complete" in answer.err
+    assert phase.here.status()["status"] == "completed"
+    (phase.root / ".git" / "hooks" / "pre-commit").unlink()
+    phase.here.ok("--loop", phase.loop, "complete")
+    assert phase.subjects()[0] == DOCS
+
+
+def test_complete_names_only_commits_on_the_branch(phase: Phase) -> None:
+    gone = phase.head()
+    phase.git("reset", "-q", "--hard", "HEAD~1")
+
+    report = complete(Context(phase.root)).report
+
+    assert gone[:7] not in phase.summary.read_text() + report
+    assert phase.git("rev-parse", "HEAD~1")[:7] in phase.summary.read_text()

@@ -1,0 +1,136 @@
+"""A rollback is recorded first; git follows, and a later call can finish it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.errors import CannotWrite
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.rollback import roll_back
+from tests.git_loops.rig import commit
+from tests.support.phases import Impatient, Phase, held_lock
+
+AFTER = '"left":"gsd/rollback/'
+PENDING = {"T01": "complete", "T02": "pending"}
+
+
+@pytest.fixture
+def killed(phase: Phase) -> Phase:
+    """Return a phase whose rollback to T01 was killed after its event."""
+    phase.killed("rollback", "T01", "--yes", after=AFTER)
+    return phase
+
+
+def _target(phase: Phase) -> str:
+    return phase.tags()["gsd/checkpoint/phase-1/T01"]
+
+
+def test_rollback_killed_after_event_has_reset_tasks_and_kept_files(killed: Phase) -> None:
+    assert killed.tasks() == PENDING
+    assert (killed.root / "02.py").exists()
+    left = killed.here.last()["data"]["left"]
+    assert killed.tags()[left] == killed.head()
+    assert "unfinished: rollback to T01" in killed.here.ok("status").err
+
+
+@pytest.mark.parametrize("command", [["rollback", "T01", "--yes"], ["resume"], ["note", "hello"]])
+def test_killed_rollback_is_finished_by(killed: Phase, command: list[str]) -> None:
+    answer = killed.here.ok(*command)
+
+    assert f"loop {killed.loop}: finished rollback to T01" in answer.err
+    assert killed.head() == _target(killed)
+    assert not (killed.root / "02.py").exists()
+    assert killed.tasks() == PENDING
+    assert killed.git("branch", "--show-current") == "main"
+
+
+def test_killed_rollback_is_finished_before_report_commits(killed: Phase) -> None:
+    before = killed.head()
+
+    answer = killed.here.ok("report", "T02", "--json", stdin=b"TASK COMPLETE\n")
+
+    assert answer.json["commit"] != before
+    assert killed.git("merge-base", "HEAD", before) == _target(killed)
+
+
+def test_killed_rollback_is_not_finished_after_new_commits(killed: Phase) -> None:
+    new = commit(killed.root, "more")
+
+    killed.here.ok("note", "hello")
+
+    assert killed.head() == new
+
+
+def test_killed_rollback_is_not_finished_over_uncommitted_changes(killed: Phase) -> None:
+    head = killed.head()
+    (killed.root / "mine").write_text("mine")
+
+    answer = killed.here.ok("note", "hello")
+
+    assert "unfinished: rollback to T01" in answer.err
+    assert "not committed: mine" in answer.err
+    assert killed.head() == head
+
+
+def test_rollback_is_not_repeated_after_user_took_it_back(phase: Phase) -> None:
+    head = phase.head()
+    phase.here.ok("rollback", "T01", "--yes")
+    phase.git("merge", "-q", "--ff-only", phase.here.last()["data"]["left"])
+
+    phase.here.ok("note", "hello")
+
+    assert phase.head() == head
+
+
+def test_rollback_is_not_repeated_after_work_went_on(phase: Phase) -> None:
+    phase.here.ok("rollback", "T01", "--yes")
+    (phase.root / "02.py").write_text("again")
+    phase.here.ok("report", "T02", stdin=b"TASK COMPLETE\n")
+    head = phase.head()
+
+    phase.here.ok("note", "hello")
+
+    assert phase.head() == head
+
+
+def test_rollback_under_held_lock_changes_nothing(phase: Phase) -> None:
+    before = (phase.head(), phase.tags(), phase.here.journal.read_bytes())
+
+    with held_lock(phase.here), pytest.raises(CannotWrite) as error:
+        roll_back(Impatient(phase.root), "T01", None)
+
+    assert error.value.exit_code == 6
+    assert (phase.head(), phase.tags(), phase.here.journal.read_bytes()) == before
+
+
+def test_rollback_that_git_refuses_after_event_says_what_to_run(phase: Phase) -> None:
+    head = phase.head()
+    lock = phase.root / ".git" / "index.lock"
+    lock.touch()
+
+    answer = phase.here.run("rollback", "T01", "--yes")
+
+    assert answer.code == 6
+    assert f"loop {phase.loop} records the rollback to T01, but branch main was not" in answer.err
+    assert "run the same command again" in answer.err
+    assert (phase.head(), phase.tasks()) == (head, PENDING)
+    lock.unlink()
+    phase.here.ok("rollback", "T01", "--yes")
+    assert phase.head() == _target(phase)
+
+
+def test_complete_after_killed_rollback_names_only_commits_on_the_branch(killed: Phase) -> None:
+    gone = killed.head()
+    killed.here.ok("task", "T02", "skipped")
+
+    killed.here.ok("complete")
+
+    assert gone[:7] not in killed.summary.read_text()
+
+
+def test_roll_back_returns_its_step_and_receipt(phase: Phase) -> None:
+    done = roll_back(Context(phase.root), "T01", None)
+
+    assert (done.step.leaves, done.step.reset) == (1, ["T02"])
+    assert done.receipt is not None
+    assert done.receipt.seq == phase.here.last()["seq"]

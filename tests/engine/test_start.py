@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core.errors import CannotWrite, NotFound
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.lock import Hold
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.effects import Outcome, carry_out
+from gsd_fsm.engine.start import start
+from gsd_fsm.engine.start_request import StartRequest
+from tests import git_rig
+from tests.git_rig import git, new_repository
+from tests.imports.rig import STATE_MD
+
+_isolated_git = git_rig._isolated_git  # a fixture
+EXECUTE = StartRequest("execute", phase="1", mode="yolo")
+TASK = """<task id="{number}" wave="1">
+  <files><file action="create">{number}.py</file></files>
+  <action>Do it</action>
+  <verify><check>test -e {number}.py</check></verify>
+  <done>It works</done>
+</task>
+"""
+PLAN = "# Phase 1: Parts\n" + "".join(TASK.format(number=number) for number in ("01", "02"))
+OTHER_PLAN = PLAN + TASK.format(number="03")
+WHERE = ".opti-gsd/plans/phase-1/plan.md"
+
+
+class Killed(BaseException):
+    """The process ended at this place."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a project with a journal, on its base branch; the milestone has a branch."""
+    root = new_repository(tmp_path / "project", "-b", "main")
+    write(root / ".gsd/config.toml", 'branching = "milestone"\nbase_branch = "main"\n')
+    write(root / WHERE, PLAN)
+    write(root / ".opti-gsd/state.json", '{"phase": 1, "milestone": "m1"}')
+    write(root / ".gitignore", ".gsd/\n")
+    commit(root)
+    start(Context(root), StartRequest("goal", "first"))
+    with Context(root).transaction() as tx:
+        tx.append(tx.loops.live()[0], "cancel", {})
+    git(root, "branch", "gsd/m1")
+    return root
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def commit(root: Path) -> None:
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "change")
+
+
+def branch(root: Path) -> str:
+    return git(root, "branch", "--show-current")
+
+
+def only_live(root: Path) -> Loop:
+    (loop,) = Journal(str(root / ".gsd")).read().live()
+    return loop
+
+
+def latest_head(root: Path) -> str:
+    journal = Journal(str(root / ".gsd"))
+    return f"{journal.read().seq}:{journal.at.sum}"
+
+
+def files(root: Path) -> dict[str, bytes]:
+    paths = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]
+    return {str(path): path.read_bytes() for path in paths if path.name != "journal.lock"}
+
+
+def make_switch_fail(root: Path) -> None:
+    """Let the branches differ in a file that has local changes."""
+    git(root, "checkout", "-q", "gsd/m1")
+    write(root / "kept.txt", "of the milestone\n")
+    commit(root)
+    git(root, "checkout", "-q", "main")
+    write(root / "kept.txt", "not committed\n")
+
+
+def kill_before(monkeypatch: pytest.MonkeyPatch, root: Path, function: str) -> None:
+    """Start a loop in a process that ends before this function of the engine."""
+
+    def kill(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"gsd_fsm.engine.{function}", kill)
+        with pytest.raises(Killed):
+            start(Context(root), EXECUTE)
+
+
+def finish(root: Path) -> Outcome:
+    """Carry out the effects as a later command does."""
+    context = Context(root)
+    return carry_out(context, context.loop(context.read()[1]))
+
+
+def test_start_in_yolo_mode_switches_after_its_event(root: Path) -> None:
+    done = start(Context(root), EXECUTE)
+
+    loop = only_live(root)
+    assert (loop.branch, branch(root)) == ("gsd/m1", "gsd/m1")
+    assert done.notes == ["Switched to branch gsd/m1."]
+    assert list(loop.checkpoints) == ["gsd/checkpoint/phase-1/pre"]
+    assert done.receipt.head == latest_head(root)
+
+
+def test_start_with_lock_held_changes_neither_git_nor_files(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root / ".gsd/STATE.md", STATE_MD)
+    before = files(root)
+    monkeypatch.setattr(Journal.__init__, "__defaults__", (0.1, *Journal.__init__.__defaults__[1:]))
+    other = Hold(str(root / ".gsd"))
+    other.acquire(1)
+
+    with pytest.raises(CannotWrite, match="held by another process"):
+        start(Context(root), EXECUTE)
+
+    other.release()
+    assert branch(root) == "main"
+    assert files(root) == before
+
+
+def test_start_pauses_if_git_refuses_the_switch(root: Path) -> None:
+    make_switch_fail(root)
+
+    loop = start(Context(root), EXECUTE).receipt.loop
+
+    assert (loop.status, loop.pause_code) == ("paused", "blocking")
+    reason = loop.pause_reason or ""
+    assert reason.startswith("branch gsd/m1 cannot be used: git refused: error: Your local")
+    assert branch(root) == "main"
+    assert git(root, "tag") == ""
+
+
+def test_start_effects_leave_a_paused_loop_alone(root: Path) -> None:
+    make_switch_fail(root)
+    start(Context(root), EXECUTE)
+    events = (root / ".gsd/journal.jsonl").read_bytes()
+
+    assert finish(root) == Outcome([], [])
+
+    assert (root / ".gsd/journal.jsonl").read_bytes() == events
+
+
+def test_start_effects_switch_once_git_can_and_the_loop_is_resumed(root: Path) -> None:
+    make_switch_fail(root)
+    start(Context(root), EXECUTE)
+    git(root, "checkout", "-q", "--", "kept.txt")
+    with Context(root).transaction() as tx:
+        tx.append(tx.loops.live()[0], "resume", {})
+
+    finish(root)
+
+    assert branch(root) == "gsd/m1"
+    assert only_live(root).status == "running"
+
+
+@pytest.mark.parametrize(
+    "effect",
+    ["branches.take_branch", "start_effects._create_state_md", "checkpoints.set_checkpoint"],
+)
+def test_start_effects_finish_what_a_kill_left(
+    root: Path, monkeypatch: pytest.MonkeyPatch, effect: str
+) -> None:
+    kill_before(monkeypatch, root, effect)
+
+    finish(root)
+
+    assert branch(root) == "gsd/m1"
+    assert f'started: "{only_live(root).started}"' in (root / ".gsd/STATE.md").read_text()
+    assert git(root, "tag") == "gsd/checkpoint/phase-1/pre"
+    assert only_live(root).status == "running"
+
+
+def test_start_effects_change_nothing_when_repeated(root: Path) -> None:
+    start(Context(root), EXECUTE)
+    before = files(root)
+
+    assert finish(root) == Outcome([], [])
+
+    assert files(root) == before
+
+
+def test_start_effects_do_not_leave_a_branch_that_the_user_chose(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill_before(monkeypatch, root, "branches.take_branch")
+    git(root, "checkout", "-qb", "feature")
+
+    finish(root)
+
+    assert branch(root) == "feature"
+    assert git(root, "tag") == ""
+
+
+def test_start_effects_stay_on_base_branch_once_branching_is_off(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill_before(monkeypatch, root, "branches.take_branch")
+    (root / ".gsd/config.toml").unlink()
+
+    finish(root)
+
+    assert branch(root) == "main"
+    assert git(root, "tag") == "gsd/checkpoint/phase-1/pre"
+
+
+def test_start_effects_do_not_recreate_state_md_after_work_began(root: Path) -> None:
+    start(Context(root), EXECUTE)
+    (root / ".gsd/STATE.md").unlink()
+
+    finish(root)
+
+    assert not (root / ".gsd/STATE.md").exists()
+
+
+def test_start_on_another_branch_freezes_no_branch(root: Path) -> None:
+    git(root, "checkout", "-qb", "feature")
+
+    assert start(Context(root), EXECUTE).receipt.loop.branch is None
+    git(root, "checkout", "-q", "main")
+    finish(root)
+    assert branch(root) == "main"
+
+
+def test_start_freezes_the_plan_of_the_branch_that_it_switches_to(root: Path) -> None:
+    git(root, "checkout", "-q", "gsd/m1")
+    write(root / WHERE, OTHER_PLAN)
+    commit(root)
+    git(root, "checkout", "-q", "main")
+
+    loop = start(Context(root), EXECUTE).receipt.loop
+
+    assert (root / WHERE).read_text() == OTHER_PLAN
+    assert loop.plan.digest == hashlib.sha256(OTHER_PLAN.encode()).hexdigest()[:16]
+    assert (list(loop.tasks), loop.status) == (["T01", "T02", "T03"], "running")
+
+
+def test_start_keeps_local_changes_of_a_plan_that_the_branches_share(root: Path) -> None:
+    write(root / WHERE, OTHER_PLAN)
+
+    loop = start(Context(root), EXECUTE).receipt.loop
+
+    assert (branch(root), list(loop.tasks)) == ("gsd/m1", ["T01", "T02", "T03"])
+
+
+def test_start_refuses_a_branch_without_the_plan_before_any_change(root: Path) -> None:
+    git(root, "checkout", "-q", "gsd/m1")
+    (root / WHERE).unlink()
+    commit(root)
+    git(root, "checkout", "-q", "main")
+    before = files(root)
+
+    with pytest.raises(NotFound, match="branch gsd/m1 does not have"):
+        start(Context(root), EXECUTE)
+
+    assert (branch(root), files(root)) == ("main", before)
+
+
+def test_start_effects_accept_a_plan_that_changed_on_the_branch_meanwhile(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill_before(monkeypatch, root, "branches.take_branch")
+    git(root, "checkout", "-q", "gsd/m1")
+    write(root / WHERE, OTHER_PLAN)
+    commit(root)
+    git(root, "checkout", "-q", "main")
+
+    finish(root)
+
+    loop = only_live(root)
+    assert (loop.status, list(loop.tasks)) == ("running", ["T01", "T02", "T03"])
+
+
+def test_start_in_interactive_mode_asks_for_the_branch_and_creates_state_md(root: Path) -> None:
+    loop = start(Context(root), StartRequest("execute", phase="1", mode="interactive")).receipt.loop
+
+    assert (loop.status, loop.asked, loop.branch) == ("waiting", "branch:gsd/m1", None)
+    assert branch(root) == "main"
+    assert (root / ".gsd/STATE.md").read_text().startswith("---\nloop:\n")
+
+
+def test_start_killed_before_its_views_saves_state_md_with_the_next_event(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root / ".gsd/STATE.md", STATE_MD)
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gsd_fsm.core.journal.journal.project", kill)
+        with pytest.raises(Killed):
+            start(Context(root), StartRequest("goal", "g"))
+    loop = only_live(root)
+    with Context(root).transaction() as tx:
+        tx.append(tx.loops.by_id[loop.id], "note", {"text": "more"})
+
+    assert (root / f".gsd/STATE.md.before-{loop.id}").read_text() == STATE_MD
+    assert loop.started in (root / ".gsd/STATE.md").read_text()
+
+
+def test_start_in_a_new_project_creates_nothing_if_its_event_is_refused(tmp_path: Path) -> None:
+    tasks = tuple(f"T{number}:title" for number in range(3_000))
+
+    with pytest.raises(Exception, match="more than a line may have"):
+        start(Context(tmp_path), StartRequest("execute", tasks=tasks))
+
+    assert list(tmp_path.iterdir()) == []

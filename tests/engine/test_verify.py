@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.engine.verify import GapsText, Round, append_round, verify
+from gsd_fsm.verification.gaps_text import ReportedGap
+from gsd_fsm.verification.result import Result
+from tests.support.engine_project import EngineProject
+from tests.support.output import SilentOutput
+from tests.verification.rig import result
+
+ORPHAN = ReportedGap(3, "", "orphan", "menu.ts", "never imported", "grep: nothing")
+
+
+def play(project: EngineProject, *results: Result, reported: tuple[ReportedGap, ...] = ()) -> Round:
+    """Append one round."""
+    with project.context.transaction() as tx:
+        return append_round(tx, tx.loops.by_id["lp-1"], list(results), list(reported))
+
+
+def told(project: EngineProject, since: int = 2) -> list[str]:
+    """Return the events since this one, abbreviated."""
+    return [
+        f"{event['by']} {event['data']['action']} {event['data']['gap']}"
+        if event["type"] == "gap"
+        else f"{event['by']} {event['type']}"
+        for event in project.events()[since:]
+    ]
+
+
+def project_with(root: Path, **limits: Any) -> EngineProject:
+    return EngineProject(root, "verify", limits=limits)
+
+
+def test_round_without_a_miss_completes_the_loop(tmp_path: Path) -> None:
+    project = project_with(tmp_path)
+    this = play(project, result(passed=True), result("T01#2", passed=None))
+    assert this.passed
+    assert told(project) == ["agent verified", "cli complete"]
+    assert project.events()[2]["data"] == {"passed": True, "report": "1 passed, 1 manual"}
+    assert project.loop.status == "completed"
+
+
+def test_miss_opens_a_gap_and_pass_closes_it(tmp_path: Path) -> None:
+    project = project_with(tmp_path)
+    this = play(project, result(), result("ci:test"))
+    assert (this.passed, this.opened, this.closed) == (False, ["G1", "G2"], [])
+    assert told(project) == ["cli found G1", "cli found G2", "agent verified"]
+    assert project.events()[-1]["data"]["report"] == "2 missed; open gaps: G1, G2"
+    assert (project.loop.status, project.loop.round) == ("fixing", 1)
+    gap = project.loop.gaps["G1"]
+    assert (gap.kind, gap.check, gap.evidence) == ("stub", "T01#1", "missing file: a.py")
+    this = play(project, result(passed=True), result("ci:test"))
+    assert (this.closed, this.opened, this.reopened) == (["G1"], [], [])
+    assert this.gap_of_check == {"ci:test": "G2"}
+    this = play(project, result(passed=True), result("ci:test", passed=True))
+    assert this.closed == ["G2"]
+    assert project.loop.status == "completed"
+    assert told(project, 5) == [
+        *("cli closed G1", "agent verified"),
+        *("cli closed G2", "agent verified", "cli complete"),
+    ]
+
+
+def test_open_gap_is_recorded_again_only_with_new_evidence(tmp_path: Path) -> None:
+    project = project_with(tmp_path)
+    play(project, result())
+    play(project, result())
+    assert told(project, 4) == ["agent verified"]
+    this = play(project, result(evidence="a.py: not a plain file"))
+    assert told(project, 5) == ["cli found G1", "agent verified"]
+    assert project.loop.gaps["G1"].evidence == "a.py: not a plain file"
+    assert this.opened == this.reopened == []
+
+
+def test_gap_that_comes_back_is_reopened_and_the_second_time_pauses(tmp_path: Path) -> None:
+    project = project_with(tmp_path)
+    play(project, result())
+    play(project, result(passed=True), result("ci:test"))
+    this = play(project, result(), result("ci:test"))
+    assert (this.reopened, project.loop.status) == (["G1"], "fixing")
+    play(project, result(passed=True), result("ci:test"))
+    this = play(project, result(), result("ci:test"))
+    assert this.reopened == ["G1"]
+    assert told(project)[-2:] == ["agent verified", "cli pause"]
+    assert (project.loop.status, project.loop.pause_code) == ("paused", "oscillation")
+    assert "G1" in project.loop.pause_reason
+    assert this.remedy == "gsd-fsm --loop lp-1 resume"
+    project.append("resume")
+    this = play(project, result(), result("ci:test"))
+    assert (project.loop.status, this.remedy) == ("fixing", "")
+
+
+def test_round_at_the_limit_pauses_and_names_the_gaps_left(tmp_path: Path) -> None:
+    project = project_with(tmp_path, max_rounds=2)
+    play(project, result())
+    this = play(project, result(), result("ci:test"))
+    assert (project.loop.status, project.loop.pause_code) == ("paused", "rounds")
+    assert project.loop.pause_reason.endswith("; gaps left: G1, G2")
+    assert "--add-rounds" in this.remedy
+
+
+def test_last_round_of_the_limit_may_pass(tmp_path: Path) -> None:
+    project = project_with(tmp_path, max_rounds=1)
+    play(project, result(passed=True))
+    assert project.loop.status == "completed"
+
+
+def test_pause_reason_names_at_most_20_gaps(tmp_path: Path) -> None:
+    project = project_with(tmp_path, max_rounds=1)
+    many = [result(f"T01#{number}", text=f"f{number}", file=None) for number in range(30)]
+    play(project, *many)
+    assert project.loop.pause_reason.endswith("G20 and 10 more")
+
+
+def test_reported_gap_is_opened_by_its_author_and_keeps_the_loop_open(tmp_path: Path) -> None:
+    project = project_with(tmp_path)
+    this = play(project, result(passed=True), reported=(ORPHAN,))
+    assert not this.passed
+    assert told(project) == ["agent found G1", "agent verified"]
+    gap = project.loop.gaps["G1"]
+    assert (gap.kind, gap.file, gap.check) == ("orphan", "menu.ts", None)
+    this = play(project, result(passed=True), reported=(ORPHAN,))
+    assert told(project, 4) == ["agent verified"]
+    project.append("gap", gap="G1", action="closed")
+    this = play(project, result(passed=True), reported=(ORPHAN,))
+    assert this.reopened == ["G1"]
+    project.append("gap", gap="G1", action="closed")
+    assert play(project, result(passed=True)).passed
+    assert project.loop.status == "completed"
+
+
+def test_passed_round_with_unmet_criteria_does_not_complete(tmp_path: Path) -> None:
+    project = EngineProject(tmp_path, "verify", limits={}, criteria=[{"name": "c"}])
+    assert play(project, result(passed=True)).passed
+    assert (project.loop.status, told(project)) == ("running", ["agent verified"])
+    project.append("criterion", criterion="c", met=True)
+    play(project, result(passed=True))
+    assert project.loop.status == "completed"
+
+
+def test_passed_round_with_tree_evidence_leaves_completion_to_the_command(tmp_path: Path) -> None:
+    project = EngineProject(
+        tmp_path, "verify", limits={"max_rounds": 1}, criteria=[{"name": "c", "check": "true"}]
+    )
+    proof = {"command": "true", "exit_code": 0, "tree": "abc"}
+    project.append("criterion", criterion="c", met=True, evidence=proof)
+    assert play(project, result(passed=True)).passed
+    assert project.loop.status == "running"
+
+
+def test_round_without_auto_loop_pauses_at_the_first_gap(tmp_path: Path) -> None:
+    project = EngineProject(tmp_path, "verify", limits={}, auto_loop=False)
+    this = play(project, result(), result("ci:test"))
+    assert told(project) == ["cli found G1", "agent verified"]
+    assert (project.loop.status, project.loop.pause_code) == ("paused", "manual")
+    assert (this.opened, this.gap_of_check) == (["G1"], {"T01#1": "G1"})
+    project.append("resume")
+    play(project, result(passed=True), result("ci:test"))
+    assert told(project, 5) == ["cli closed G1", "cli found G2", "agent verified"]
+
+
+# the use case
+
+
+def recorded(project: EngineProject) -> list[str]:
+    return [event["type"] for event in project.events()[project.first + 1 :]]
+
+
+def with_command(root: Path, command: str) -> EngineProject:
+    """Return a project whose verification runs this one command."""
+    project = EngineProject(root, "verify")
+    (root / ".gsd" / "config.toml").write_text(f"ci_test = '{command}'\n")
+    return project
+
+
+def test_verify_with_a_passing_command_completes_and_writes_the_report(tmp_path: Path) -> None:
+    project = with_command(tmp_path, "true")
+
+    done = verify(project.context)
+
+    assert done.round.passed
+    assert (done.receipt.loop.status, recorded(project)) == ("completed", ["verified", "complete"])
+    assert done.report.read_text().startswith("<!-- written by gsd-fsm -->")
+
+
+def test_verify_with_reported_gaps_opens_them(tmp_path: Path) -> None:
+    project = with_command(tmp_path, "true")
+    text = '<gaps><gap type="stub"><description>empty</description></gap></gaps>'
+
+    done = verify(project.context, gaps=GapsText(text, "found.md"))
+
+    assert (done.round.passed, done.round.opened) == (False, ["G1"])
+    assert done.receipt.loop.gaps["G1"].kind == "stub"
+
+
+def test_verify_that_the_output_ends_records_nothing(tmp_path: Path) -> None:
+    project = with_command(tmp_path, "sleep 60")
+
+    with pytest.raises(KeyboardInterrupt):
+        verify(project.context, watch=lambda: nullcontext(Interrupting()))
+
+    assert recorded(project) == []
+
+
+def test_verify_of_a_loop_that_is_paused_meanwhile_is_refused(tmp_path: Path) -> None:
+    project = with_command(tmp_path, "true")
+
+    with pytest.raises(Refused, match="is paused and cannot be verified now"):
+        verify(project.context, watch=lambda: nullcontext(PausingMeanwhile(project)))
+
+    assert recorded(project) == ["pause"]
+
+
+def test_verify_without_plan_and_command_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to verify"):
+        verify(EngineProject(tmp_path, "verify").context)
+
+
+class Interrupting(SilentOutput):
+    """Ends the commands at the first poll."""
+
+    def poll(self) -> None:
+        raise KeyboardInterrupt
+
+
+class PausingMeanwhile(SilentOutput):
+    """Pauses the loop when the first result is shown."""
+
+    def __init__(self, project: EngineProject) -> None:
+        self.project = project
+
+    def say(self, text: str) -> None:
+        self.project.append("pause", code="manual")

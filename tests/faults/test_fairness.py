@@ -1,0 +1,206 @@
+"""Many processes want the lock: each gets it in time, and no stop is allowed for lack of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.journal import lock
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.lock import Hold
+from tests.conftest import Project
+from tests.faults.rig import in_child, judge, long_journal, outcome, say, torture, wired
+from tests.hook_rig import UNLIMITED, HookProject, blocks, run_hook
+from tests.support.events import append, draft
+
+
+def test_writer_that_releases_the_lock_gets_it_back_after_the_waiting_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 3)
+    busy, waits, order = Hold(str(gsd)), threading.Event(), []
+
+    def pause(seconds: float) -> None:
+        waits.set()
+        time.sleep(seconds)
+
+    def wait() -> None:
+        waiting = Hold(str(gsd))
+        waiting.acquire(10)
+        order.append("waiting")
+        waiting.close()
+
+    monkeypatch.setattr(lock, "sleep", pause)
+    for _ in range(20):
+        order.clear()
+        busy.acquire(10)
+        waits.clear()
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert waits.wait(60)
+        busy.release()
+        busy.acquire(10)
+        order.append("busy")
+        busy.release()
+        thread.join(60)
+        assert order == ["waiting", "busy"]
+    busy.close()
+
+
+def test_lock_is_free_for_others_while_a_waiting_process_is_stopped(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 3)
+    held = Hold(str(gsd))
+    held.acquire(1)
+    reader, writer = os.pipe()
+
+    def pause(seconds: float) -> None:
+        os.write(writer, b"!")
+        time.sleep(seconds)
+
+    def wait() -> None:
+        lock.sleep = pause
+        Hold(str(gsd)).acquire(600)
+
+    waiting = in_child(wait)
+    os.close(writer)
+    assert os.read(reader, 1) == b"!"
+    os.kill(waiting, signal.SIGSTOP)
+    os.waitpid(waiting, os.WUNTRACED)
+    held.close()
+    try:
+        assert say(Journal(str(gsd), lock_seconds=1), "on")[0]["seq"] == 4
+    finally:
+        os.kill(waiting, signal.SIGKILL)
+        assert outcome(waiting) == -signal.SIGKILL
+        os.close(reader)
+
+
+def test_append_works_where_directories_cannot_be_locked(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 3)
+
+    def refuse(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        if name == "flock" and stat.S_ISDIR(os.fstat(args[0]).st_mode):
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return real(*args, **more)
+
+    with wired(refuse):
+        assert say(Journal(str(gsd)), "on")[0]["seq"] == 4
+
+
+def _together(works: list[Callable[[], None]]) -> list[int]:
+    """Start a child for each; none begins to work before all have been started."""
+    reader, writer = os.pipe()
+
+    def begin(work: Callable[[], None]) -> None:
+        os.close(writer)
+        os.read(reader, 1)
+        work()
+
+    children = [in_child(partial(begin, work)) for work in works]
+    os.close(writer)
+    os.close(reader)
+    return children
+
+
+def _append_until(enough: Path, gsd: Path, name: str) -> None:
+    journal = Journal(str(gsd))
+    event = draft("iteration", "lp-1", "hook", {"activity": True, "reason": name})
+    while not enough.exists():
+        append(journal, event)
+
+
+def _read_until(enough: Path, gsd: Path) -> None:
+    journal = Journal(str(gsd))
+    while not enough.exists():
+        journal.read()
+        time.sleep(0.2)
+
+
+def _shares(project: HookProject) -> list[int]:
+    """Return the number of events of each writer of `_append_until`, smallest first."""
+    reasons = (event["data"].get("reason", "") for event in project.events())
+    return sorted(Counter(name for name in reasons if name.startswith("writer ")).values())
+
+
+def test_busy_writers_get_similar_shares(tmp_path: Path) -> None:
+    project, enough = HookProject(tmp_path / "p", limits=UNLIMITED), tmp_path / "enough"
+    writers = _together(
+        [partial(_append_until, enough, project.gsd, f"writer {n}") for n in range(8)]
+    )
+    while Journal(str(project.gsd)).read().seq < 800:
+        time.sleep(0.05)
+    enough.touch()
+    assert [outcome(writer) for writer in writers] == [0] * 8
+    shares = _shares(project)
+    assert len(shares) == 8
+    assert shares[0] * 10 >= shares[-1], shares
+
+
+def _stop(project: HookProject, name: str) -> None:
+    told = run_hook(project.signal(last_assistant_message=name))
+    assert (blocks(told.answer), told.err) == (True, "")
+
+
+def _prompt(project: HookProject, name: str) -> None:
+    told = run_hook(project.signal("UserPromptSubmit", prompt=name))
+    assert (told.code, told.err) == (0, "")
+
+
+def _command(project: HookProject, name: str) -> None:
+    Project(project.root).ok("note", name)
+
+
+CALLS = [_stop, _stop, _prompt, _command] * 6
+
+
+def _call(project: HookProject, number: int, rounds: int, apart: float) -> None:
+    time.sleep(number * apart)
+    for turn in range(rounds):
+        CALLS[number](project, f"{number}.{turn}")
+
+
+def _mix(root: Path, rounds: int, apart: float) -> list[int]:
+    """Let 36 processes use one journal at once, and return the shares of the library writers.
+
+    Each process fails if one of its calls fails. The calls begin so many seconds apart.
+    """
+    project, enough = HookProject(root / "p", limits=UNLIMITED), root / "enough"
+    _stop(project, "compile the hook")
+    endless = [partial(_append_until, enough, project.gsd, f"writer {n}") for n in range(6)]
+    endless += [partial(_read_until, enough, project.gsd)] * 6
+    calls = [partial(_call, project, n, rounds, apart) for n in range(len(CALLS))]
+    children = _together([*calls, *endless])
+    ended = [outcome(child) for child in children[: len(calls)]]
+    enough.touch()
+    ended += [outcome(child) for child in children[len(calls) :]]
+    assert ended == [0] * 36
+    assert judge(project.file.read_bytes())[2:] == (0, 0)
+    return _shares(project)
+
+
+def test_thirty_six_processes_of_all_kinds_get_the_lock_in_time(tmp_path: Path) -> None:
+    # Not all at once: this must leave time to the tests that run beside it.
+    assert len(_mix(tmp_path, rounds=1, apart=0.1)) == 6
+
+
+@pytest.mark.torture
+def test_thirty_six_processes_of_all_kinds_get_the_lock_in_time_for_long(tmp_path: Path) -> None:
+    rounds = torture(50)
+    shares = _mix(tmp_path, rounds, apart=0)
+    assert len(shares) == 6
+    assert shares[0] * 10 >= shares[-1], shares
+    print(f"{12 * rounds} stops decided beside 24 other processes; none allowed without the lock")

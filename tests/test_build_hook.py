@@ -1,0 +1,165 @@
+"""The builder of the hook file: which modules it takes, in which order, and what becomes of names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scripts.build_hook import build, parts
+
+Core = Callable[..., Path]
+# A hook that prints what its function `answer` returns.
+MAIN = "def main():\n    print(answer())\n"
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Core:
+    def write(**modules: str) -> Path:
+        """Write modules, with `__` for a dot in their names; `main` is the entry."""
+        for name, text in modules.items():
+            path = tmp_path / "core" / f"{name.replace('__', '/')}.py"
+            path = path if name != "main" else tmp_path / "core" / "hook" / "main.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.replace("from core.", "from gsd_fsm.core."), "utf-8")
+        return tmp_path / "core"
+
+    return write
+
+
+def output(core: Path) -> str:
+    hook = core.parent / "gsd_fsm_hook.py"
+    hook.write_text(build(core), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(hook)], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def refusal(core: Path) -> str:
+    with pytest.raises(SystemExit) as caught:
+        build(core)
+    return str(caught.value)
+
+
+def test_builder_orders_modules_by_their_imports(core: Core) -> None:
+    folder = core(
+        main="from core.b import b\nfrom core.a import a\n",
+        a="from core.c import c\na = c\n",
+        b="from core.a import a\nb = a\n",
+        c="c = 1\n",
+        unused="d = 1\n",
+    )
+    assert [*parts(folder)["entry"]] == ["c", "a", "b", "hook.main"]
+
+
+def test_builder_puts_modules_imported_inside_functions_into_later_parts(core: Core) -> None:
+    folder = core(
+        main="from core.low import low\ndef main():\n    from core.top import top\n    print(top())\n",
+        top="from core.low import low\nfrom core.mid import mid\n"
+        "def top():\n    from core.rare import rare\n    return rare() + mid\n",
+        mid="mid = 1\n",
+        low="low = 2\n",
+        rare="from core.mid import mid\n"
+        "def rare():\n    from core.rarest import rarest\n    return mid + rarest\n",
+        rarest="from core.low import low\nrarest = low\n",
+    )
+    found = {label: [*part] for label, part in parts(folder).items()}
+    assert found == {
+        "entry": ["low", "hook.main"],
+        "engine": ["mid", "top"],
+        "rare": ["rare", "rarest"],
+    }
+    assert output(folder) == "4\n"
+
+
+def test_builder_keeps_private_names_of_two_modules_apart(core: Core) -> None:
+    folder = core(
+        main="from core.a import a\nfrom core.b import b\n"
+        "_x = 3\ndef _f():\n    return _x\ndef main():\n    print(a(), b(), _f())\n",
+        a="_x = 1\ndef _f():\n    return _x\ndef a():\n    return _f()\n",
+        b="class _x:\n    y = 2\n\ndef _f():\n    return _x.y\ndef b():\n    return _f()\n",
+    )
+    assert output(folder) == "1 2 3\n"
+    assert "\ndef _a_f():\n    return _a_x\n" in build(folder)
+
+
+LOOKALIKES = """
+_x = 1
+def _f(_x=_x, *, key=lambda _x: _x):
+    return key(_x) + 1
+class Box:
+    _x = 10
+    _z = _x
+    def _f(self, _y):
+        return self._x, _y, _x, _f(_x=4)
+def shadow():
+    _f = [_x for _x in (5, 6)]
+    def inner():
+        return _f, _x
+    return inner()
+def main():
+    print(Box()._f(_y=7), Box._z, shadow(), "_x", f"{_x} _x {_f()!r:>{_x}}")
+"""
+
+
+def test_builder_renames_nothing_but_the_names_of_the_module(core: Core) -> None:
+    assert output(core(main=LOOKALIKES)) == "(10, 7, 1, 5) 10 ([5, 6], 1) _x 1 _x 2\n"
+
+
+def test_builder_drops_types_and_keeps_defaults(core: Core) -> None:
+    folder = core(
+        main="from __future__ import annotations\n\nTYPE_CHECKING = False\n"
+        "if TYPE_CHECKING:\n    from typing import Any\nelse:\n    Any = 5\n\n"
+        "def add(\n    a: dict[str, int] | None, /, b: int = 2, *c: Any, d: int = 3, **e: Any\n"
+        ") -> dict[str, Any]:\n    total: int | None = b + d\n    return total\n"
+        "def main() -> None:\n    print(add(None), Any)\n",
+    )
+    assert output(folder) == "5 5\n"
+    assert "def add(\n    a, /, b=2, *c, d=3, **e\n):\n    total = b + d\n" in build(folder)
+
+
+def test_builder_drops_comments_and_docstrings_outside_the_entry(core: Core) -> None:
+    text = (
+        '"""Module."""\ndef late():\n    """Function."""\n    # comment\n    return "# no"  # end\n'
+    )
+    folder = core(
+        main="def main():\n    from core.late import late\n    print(late())\n", late=text
+    )
+    assert output(folder) == "# no\n"
+    assert '# def late():\n#     return "# no"\n# end\n' in build(folder)
+
+
+def test_builder_repeats_no_import(core: Core) -> None:
+    folder = core(
+        main="import sys\nfrom core.a import a\ndef main():\n    print(a() == sys.version)\n",
+        a="import sys\ndef a():\n    return sys.version\n",
+    )
+    assert output(folder) == "True\n"
+    assert build(folder).count("import sys\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("modules", "message"),
+    [
+        ({"a": "x = 1", "b": "x = 2"}, "x is defined in a and in b"),
+        ({"a": "from time import time", "b": "time = 2"}, "time is defined in time.time and in b"),
+        ({"a": "from core.b import x as y", "b": "x = 1"}, "a, line 1: import public names"),
+        ({"a": "from core.b import _x", "b": "_x = 1"}, "a, line 1: import public names"),
+        ({"a": "from core.b import *", "b": "x = 1"}, "a, line 1: import public names"),
+        ({"a": "import gsd_fsm.core.b", "b": ""}, "a, line 1: the hook cannot import gsd_fsm"),
+        ({"a": "from gsd_fsm.core import b", "b": ""}, "a, line 1: the hook cannot import gsd_fsm"),
+        ({"a": "def f():\n    import re", "b": ""}, "a, line 2: the hook cannot import re"),
+        ({"a": "from core.b import b", "b": "from core.a import a"}, "import cycle: a -> b -> a"),
+        ({"a": "def f():\n    global _x\n    _x = 1", "b": ""}, "'global _x': the hook cannot"),
+        ({"a": "x: int", "b": ""}, "'x: int': an annotation needs a value"),
+    ],
+)
+def test_builder_refuses_what_one_namespace_cannot_hold(
+    core: Core, modules: dict[str, str], message: str
+) -> None:
+    main = "from core.a import a\nfrom core.b import b\n"
+    assert refusal(core(main=main, **modules)).startswith(message)
