@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "7d44a837a62e195a"  # digest of the parts
+IDENTITY = "621ba595a5574e7d"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -5232,12 +5232,10 @@ if __name__ == "__main__":
 #     def read(
 #         self, reader=None, sha=sha256, into=None
 #     ):
-#         return self._read(False, reader, sha, into)
+#         return self._read(lambda directory, fd, size: self._read_whole(fd, size, reader, sha, into))
 #     def read_cached(self):
-#         return self._read(True, None, sha256)
-#     def _read(
-#         self, cached, reader, sha, into=None
-#     ):
+#         return self._read(self._prepare)
+#     def _read(self, fold):
 #         directory = open_directory(self.path)
 #         try:
 #             settled = wait_for_writer(directory, 0.2)
@@ -5246,13 +5244,8 @@ if __name__ == "__main__":
 #             except FileNotFoundError:
 #                 raise NotFound("%s has no journal" % self.path, "gsd-fsm start --help") from None
 #             try:
-#                 size = system.fstat(fd).st_size
-#                 self.forget()
-#                 self.loops = into or self.loops
-#                 self._file = file_id(fd)
-#                 if cached and size > self.small:
-#                     self._load_snapshot(directory, fd, size)
-#                 self._catch_up(fd, size, reader, sha)
+#                 self._notice(file_id(fd))
+#                 fold(directory, fd, system.fstat(fd).st_size)
 #             except BrokenPipeError:
 #                 raise
 #             except OSError as error:
@@ -5264,12 +5257,24 @@ if __name__ == "__main__":
 #         if not settled:
 #             self.at.torn = 0
 #         return self.loops
+#     def _read_whole(
+#         self, fd, size, reader, sha, into
+#     ):
+#         self.loops, self.at = into or Loops(self.keep), Position()
+#         self._catch_up(fd, size, reader, sha)
+#     def _notice(self, file):
+#         if self._file != file:
+#             if self._fd is not None:
+#                 close(self._fd)
+#             self._fd, self._file = None, file
+#             self.forget()
 #     def _catch_up(
 #         self, fd, size, reader=None, sha=sha256
 #     ):
 #         take = (reader or into_fold)(self.loops)
+#         known, self.at = self.at, Position()
 #         try:
-#             self.at = scan(lambda at, n: read_at(fd, at, n), size, self.at, take, sha)
+#             self.at = scan(lambda at, n: read_at(fd, at, n), size, known, take, sha)
 #             self.loops.settle()
 #         except Corrupt as damage:
 #             raise Corrupt(damage.what, damage.line, damage.offset, self.journal_path()) from damage
@@ -5285,12 +5290,14 @@ if __name__ == "__main__":
 #         self.loops, self.at = Loops(self.keep), Position()
 #     def close(self):
 #         self.forget()
+#         self._close_files()
+#     def __del__(self):
+#         self._close_files()
+#     def _close_files(self):
 #         if self._fd is not None:
 #             close(self._fd)
 #         self._fd = self._file = None
 #         self._hold.close()
-#     def __del__(self):
-#         self.close()
 #     def begin(self, tx):
 #         try:
 #             directory = self._hold.acquire(self.lock_seconds)
@@ -5333,15 +5340,10 @@ if __name__ == "__main__":
 #     def _open(self, directory):
 #         try:
 #             info = look_up(directory, JOURNAL_NAME)
-#             if self._file != (info.st_dev, info.st_ino):
-#                 if self._fd is not None:
-#                     close(self._fd)
-#                     self._fd = None
-#                 self.forget()
+#             self._notice((info.st_dev, info.st_ino))
 #             if self._fd is None:
 #                 self._fd = open_regular(directory, JOURNAL_NAME, WRITE)
-#                 self._file = file_id(self._fd)
-#                 if self._file != (info.st_dev, info.st_ino):
+#                 if self._file != file_id(self._fd):
 #                     raise CannotWrite("%s was replaced" % self.journal_path(), "Retry.")
 #         except FileNotFoundError:
 #             raise NotFound("%s has no journal" % self.path, "gsd-fsm start --help") from None

@@ -80,15 +80,13 @@ class Journal:
         `reader` gets the empty state, or `into`, and returns what takes each line, by default into
         the fold.
         """
-        return self._read(False, reader, sha, into)
+        return self._read(lambda directory, fd, size: self._read_whole(fd, size, reader, sha, into))
 
     def read_cached(self) -> Loops:
-        """Return the state now, from the snapshot if the journal is long."""
-        return self._read(True, None, sha256)
+        """Return the state now, from the last reading or, if the journal is long, the snapshot."""
+        return self._read(self._prepare)
 
-    def _read(
-        self, cached: bool, reader: Reader | None, sha: Any, into: Loops | None = None
-    ) -> Loops:
+    def _read(self, fold: Callable[[Directory, int, int], object]) -> Loops:
         directory = open_directory(self.path)
         try:
             settled = wait_for_writer(directory, 0.2)
@@ -97,13 +95,8 @@ class Journal:
             except FileNotFoundError:
                 raise NotFound("%s has no journal" % self.path, "gsd-fsm start --help") from None
             try:
-                size = system.fstat(fd).st_size
-                self.forget()
-                self.loops = into or self.loops
-                self._file = file_id(fd)
-                if cached and size > self.small:
-                    self._load_snapshot(directory, fd, size)
-                self._catch_up(fd, size, reader, sha)
+                self._notice(file_id(fd))
+                fold(directory, fd, system.fstat(fd).st_size)
             except BrokenPipeError:
                 raise  # a reader of ours has left; no file says this
             except OSError as error:
@@ -116,12 +109,27 @@ class Journal:
             self.at.torn = 0  # an append under way is not torn
         return self.loops
 
+    def _read_whole(
+        self, fd: int, size: int, reader: Reader | None, sha: Any, into: Loops | None
+    ) -> None:
+        self.loops, self.at = into or Loops(self.keep), Position()
+        self._catch_up(fd, size, reader, sha)
+
+    def _notice(self, file: tuple[int, int]) -> None:
+        """Drop what is known of another file that had this name."""
+        if self._file != file:
+            if self._fd is not None:
+                close(self._fd)
+            self._fd, self._file = None, file
+            self.forget()
+
     def _catch_up(
         self, fd: int, size: int, reader: Reader | None = None, sha: Any = sha256
     ) -> None:
         take = (reader or into_fold)(self.loops)
+        known, self.at = self.at, Position()  # if the scan fails, nothing is known
         try:
-            self.at = scan(lambda at, n: read_at(fd, at, n), size, self.at, take, sha)
+            self.at = scan(lambda at, n: read_at(fd, at, n), size, known, take, sha)
             self.loops.settle()
         except Corrupt as damage:
             raise Corrupt(damage.what, damage.line, damage.offset, self.journal_path()) from damage
@@ -154,13 +162,16 @@ class Journal:
     def close(self) -> None:
         """Drop the state and close the files; the next use opens them again."""
         self.forget()
+        self._close_files()
+
+    def __del__(self) -> None:
+        self._close_files()
+
+    def _close_files(self) -> None:
         if self._fd is not None:
             close(self._fd)
         self._fd = self._file = None
         self._hold.close()
-
-    def __del__(self) -> None:
-        self.close()
 
     # for Transaction
 
@@ -213,15 +224,10 @@ class Journal:
         """Return descriptor and size of the journal; open it again if it was replaced."""
         try:
             info = look_up(directory, JOURNAL_NAME)
-            if self._file != (info.st_dev, info.st_ino):
-                if self._fd is not None:
-                    close(self._fd)
-                    self._fd = None
-                self.forget()
+            self._notice((info.st_dev, info.st_ino))
             if self._fd is None:
                 self._fd = open_regular(directory, JOURNAL_NAME, WRITE)
-                self._file = file_id(self._fd)
-                if self._file != (info.st_dev, info.st_ino):
+                if self._file != file_id(self._fd):
                     raise CannotWrite("%s was replaced" % self.journal_path(), "Retry.")
         except FileNotFoundError:
             raise NotFound("%s has no journal" % self.path, "gsd-fsm start --help") from None

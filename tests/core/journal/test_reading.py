@@ -1,0 +1,86 @@
+"""Reading a journal again with the same object: only what is new, and never what is no longer true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core.errors import Corrupt
+from gsd_fsm.core.journal import journal as journal_module
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.transaction import Author
+
+USER = Author("human")
+
+
+def note(journal: Journal, text: str) -> None:
+    with journal.transaction(USER) as tx:
+        tx.append(tx.loops.by_id["lp-1"], "note", {"text": text})
+
+
+@pytest.fixture
+def started(journal: Journal) -> Journal:
+    """A journal with one goal loop, lp-1, and one note."""
+    with journal.transaction(USER) as tx:
+        tx.start("lp-1", {"kind": "goal", "mode": "yolo", "goal": "Be read", "limits": {}})
+    note(journal, "first")
+    return journal
+
+
+def notes(journal: Journal) -> list[str]:
+    return [note.text for note in journal.read_cached().by_id["lp-1"].notes.values()]
+
+
+def test_read_cached_again_folds_only_what_another_process_appended(
+    started: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Journal(started.path)
+    assert notes(reader) == ["first"]
+    note(started, "second")
+    taken: list[bytes] = []
+    fold = journal_module.into_fold
+
+    def counting(loops: journal_module.Loops) -> object:
+        take = fold(loops)
+        return lambda line: (taken.append(line), take(line))
+
+    monkeypatch.setattr(journal_module, "into_fold", counting)
+    assert notes(reader) == ["first", "second"]
+    assert len(taken) == 1
+
+
+def test_read_cached_after_damage_reads_the_restored_file_from_its_first_line(
+    started: Journal,
+) -> None:
+    reader = Journal(started.path)
+    assert notes(reader) == ["first"]
+    note(started, "second")
+    note(started, "third")
+    path = Path(started.journal_path())
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"third", b"thirt"))
+    with pytest.raises(Corrupt):
+        reader.read_cached()
+    path.write_bytes(whole)
+    assert notes(reader) == ["first", "second", "third"]
+
+
+def test_read_cached_of_a_replaced_file_forgets_the_old_one(started: Journal) -> None:
+    reader = Journal(started.path)
+    note(started, "second")
+    assert notes(reader) == ["first", "second"]
+    path = Path(started.journal_path())
+    copy = path.with_name("copy")
+    copy.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    copy.replace(path)
+    assert notes(reader) == ["first"]
+
+
+def test_read_cached_of_a_file_cut_in_place_forgets_the_lost_events(started: Journal) -> None:
+    reader = Journal(started.path)
+    note(started, "second")
+    assert notes(reader) == ["first", "second"]
+    path = Path(started.journal_path())
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    assert notes(reader) == ["first"]
