@@ -193,11 +193,15 @@ class _Kept:
         """Return tail, digest and likeness, all three of text that was redacted first."""
         from gsd_fsm.core.text.redact import redact
         from gsd_fsm.likeness import likeness
+        from gsd_fsm.texts import MARGIN
 
-        if self.total > KEPT_BYTES and (cut := FIRST_LINE.match(self.last)):
-            self._drop(cut.end())  # half a line may hold half a secret, which no pattern knows
+        # No pattern recognises half a secret, so drop what is beside the cut.
+        margin = MARGIN if self.total > KEPT_BYTES else 0
+        if margin and (first := FIRST_LINE.match(self.last)):
+            self._drop(first.end())
+            margin = 0
         plain = ESCAPES.sub("", self.last.decode("utf-8", "replace"))
-        text = redact(REDRAWN.sub("", plain).replace("\r", ""))
+        text = redact(REDRAWN.sub("", plain).replace("\r", ""))[margin:]
         whole = b"%d %b %b" % (self.total, self.before.digest(), text.encode())
         digest = hashlib.sha256(whole).hexdigest()[:16]
         return text.strip()[-TAIL_CHARACTERS:], digest, likeness(text)

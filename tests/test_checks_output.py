@@ -54,6 +54,12 @@ def test_no_part_of_a_secret_reaches_the_tail(python, tmp_path, output):
     assert TOKEN[-8:] not in outcome.tail
 
 
+def test_tail_drops_half_a_secret_at_the_limit_of_memory_without_a_line_break(python, tmp_path):
+    output = "." * 99 + TOKEN + " " + "\x1b[0m" * ((KEPT_BYTES - 20) // 4) + " done"
+    outcome = run_check(python(write(output)), tmp_path, AGES)
+    assert TOKEN[-8:] not in outcome.tail
+
+
 def test_the_digest_knows_only_what_redaction_leaves(python, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "gsd_fsm.core.text.redact.redact", lambda text: text.replace("secret", "******")
