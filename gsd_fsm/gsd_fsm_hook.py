@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "621ba595a5574e7d"  # digest of the parts
+IDENTITY = "755fb5ca90745e82"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1048,6 +1048,19 @@ if __name__ == "__main__":
 #         return len(self.triggers) > 1
 #     def trigger_name(self, trigger):
 #         return "%s.%s" % (self.name, trigger.action) if trigger.action else self.name
+# class StatusTable:
+#     __slots__ = ("_sources", "rows")
+#     def __init__(self, *rows):
+#         self.rows = rows
+#         self._sources = {(trigger, dest): sources for trigger, sources, dest in rows}
+#     def allows(self, trigger, source, dest):
+#         return source in self._sources.get((trigger, dest), ())
+#     def following(self, source, *triggers):
+#         return [
+#             dest
+#             for trigger, sources, dest in self.rows
+#             if trigger in triggers and source in sources
+#         ]
 # def check_fields(declared, data):
 #     for name in declared.required:
 #         if name not in data:
@@ -2033,14 +2046,20 @@ if __name__ == "__main__":
 # # ── loop.events.tasks
 # ERROR_CLASSES = ("transient", "logic", "blocking", "unknown")
 # TDD_PHASES = ("red", "green", "refactor")
-# TASK_MOVES = {
-#     "pending": ("running", "skipped"),
-#     "running": ("running", "complete", "checkpoint", "skipped"),
-#     "failed": ("running", "skipped"),
-#     "checkpoint": ("running", "complete", "skipped"),
-#     "complete": (),
-#     "skipped": (),
-# }
+# _loop_events_tasks_UNFINISHED = ("pending", "running", "failed", "checkpoint")
+# TASK_TABLE = StatusTable(
+#     ("start", ("new",), "pending"),
+#     ("plan", ("new", "pending"), "pending"),
+#     ("task", ("new", "pending"), "pending"),
+#     ("task", ("new", *_loop_events_tasks_UNFINISHED), "running"),
+#     ("task", ("running", "checkpoint"), "complete"),
+#     ("task", ("running",), "checkpoint"),
+#     ("task", ("new", *_loop_events_tasks_UNFINISHED), "skipped"),
+#     ("failure", ("new", *_loop_events_tasks_UNFINISHED), "failed"),
+#     ("condition", ("pending", "running", "checkpoint"), "complete"),
+#     ("checkpoint", (*_loop_events_tasks_UNFINISHED, *DONE), "pending"),
+#     ("gap.reopened", DONE, "pending"),
+# )
 # KEPT_ERRORS = 3
 # MOST_ERRORS = 20
 # BREAK_CYCLE = "Remove one of these dependencies."
@@ -2103,18 +2122,20 @@ if __name__ == "__main__":
 # def require_task_move(loop, event, loops):
 #     data = event["data"]
 #     wanted = data["status"]
+#     task = loop.tasks.get(data["task"]) if wanted == "pending" else loop.task(data["task"])
+#     status = task.status if task is not None else "new"
+#     is_allowed = TASK_TABLE.allows("task", status, wanted)
 #     if wanted == "pending":
-#         task = loop.tasks.get(data["task"])
-#         if task is not None and not (data.get("depends") and task.status == "pending"):
+#         if not is_allowed or (task is not None and not data.get("depends")):
 #             raise Refused("task %s already exists" % data["task"], "Choose another id.")
-#         return
-#     task = loop.task(data["task"])
-#     status = task.status if task is not None else "pending"
-#     moves = TASK_MOVES[status]
-#     if wanted not in moves:
+#     elif not is_allowed:
+#         if task is None:
+#             hint = "Run: gsd-fsm task %s running" % data["task"]
+#             raise Refused("loop %s has no task %s yet" % (loop.id, data["task"]), hint)
+#         moves = TASK_TABLE.following(status, "task", "failure")
 #         raise Refused(
 #             "task %s is %s and cannot become %s" % (data["task"], status, wanted),
-#             "Possible now: %s" % ", ".join((*moves, "failed")) if moves else "Run: gsd-fsm next",
+#             "Possible now: %s" % ", ".join(moves) if moves else "Run: gsd-fsm next",
 #         )
 #     if "phase" in data and wanted != "running":
 #         raise Refused("only a running task has a TDD phase", "Run: gsd-fsm task --help")
@@ -2270,7 +2291,7 @@ if __name__ == "__main__":
 #     return "%s failed with %s error" % (what, "a blocking" if code == "blocking" else "an unknown")
 # def require_unfinished(loop, event, loops):
 #     task = loop.tasks.get(event["data"].get("task", ""))
-#     if task is not None and task.is_done:
+#     if task is not None and not TASK_TABLE.allows("failure", task.status, "failed"):
 #         raise Refused(
 #             "task %s is %s and can no longer fail" % (task.id, task.status),
 #             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
@@ -2345,7 +2366,7 @@ if __name__ == "__main__":
 #             continue
 #         for name in names:
 #             task = loop.tasks[name]
-#             if task.status in ("pending", "running", "checkpoint"):
+#             if TASK_TABLE.allows("condition", task.status, "complete"):
 #                 loop.set_task_status(task, "complete")
 # def require_passing_check(loop, event, loops):
 #     data = event["data"]
@@ -2464,11 +2485,11 @@ if __name__ == "__main__":
 #     text=_loop_events_criteria_review_text,
 # )
 # # ── loop.events.gaps
-# GAP_MOVES = {
-#     "found": (True, ("new", "open")),
-#     "reopened": (True, ("closed",)),
-#     "closed": (False, ("open",)),
-# }
+# GAP_TABLE = StatusTable(
+#     ("gap.found", ("new", "open"), "open"),
+#     ("gap.reopened", ("closed",), "open"),
+#     ("gap.closed", ("open",), "closed"),
+# )
 # def stops_at_gaps(loop, event):
 #     return not loop.auto_loop
 # def leaves_gaps(loop, event):
@@ -2483,7 +2504,7 @@ if __name__ == "__main__":
 #         gap = loop.gaps[gap_id] = Gap(data, loop.round)
 #     else:
 #         gap.evidence = data.get("evidence", gap.evidence)
-#     is_open, _ = GAP_MOVES[data["action"]]
+#     is_open = data["action"] != "closed"
 #     loop.open_gap_count += is_open - gap.is_open
 #     gap.is_open = is_open
 #     loop.verified = False
@@ -2509,7 +2530,8 @@ if __name__ == "__main__":
 #     data = event["data"]
 #     gap = loop.gaps.get(data["gap"]) if data["action"] == "found" else loop.gap(data["gap"])
 #     status = "new" if gap is None else gap.status
-#     if status in GAP_MOVES[data["action"]][1]:
+#     wanted = "closed" if data["action"] == "closed" else "open"
+#     if GAP_TABLE.allows("gap." + data["action"], status, wanted):
 #         return
 #     if data["action"] == "found":
 #         raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])
@@ -2560,6 +2582,12 @@ if __name__ == "__main__":
 # )
 # # ── loop.events.goals
 # STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
+# STAGE_TABLE = StatusTable(
+#     *(
+#         ("stage", STAGES[place - 1 :] if place else ("new", *STAGES), stage)
+#         for place, stage in enumerate(STAGES)
+#     )
+# )
 # SHAPES = ("tool", "tool-review", "colleague", "blocked")
 # def clarify_key(loop):
 #     return "clarify:%d" % loop.scored
@@ -2567,15 +2595,16 @@ if __name__ == "__main__":
 #     loop.stage = event["data"]["stage"]
 #     loop.reach(loop.stage)
 # def require_next_stage(loop, event, loops):
-#     wanted = STAGES.index(event["data"]["stage"])
-#     reached = STAGES.index(loop.stage) if loop.stage else -1
-#     if wanted > reached + 1:
+#     wanted = event["data"]["stage"]
+#     following = STAGE_TABLE.following(loop.stage or "new", "stage")
+#     if wanted not in following:
 #         raise Refused(
 #             "stage %s cannot follow %s: no stage may be skipped"
-#             % (STAGES[wanted], loop.stage or "the start"),
-#             "Run: gsd-fsm stage %s" % STAGES[reached + 1],
+#             % (wanted, loop.stage or "the start"),
+#             "Run: gsd-fsm stage %s" % following[-1],
 #         )
-#     if wanted > reached and wanted and loop.is_unclear:
+#     goes_on = wanted == following[-1] and wanted not in ("intent", loop.stage)
+#     if goes_on and loop.is_unclear:
 #         raise Refused(
 #             "loop %s stays in intent: its goal has a spec score of %s, a fit score of %s (%s)"
 #             % (loop.id, loop.spec_score, loop.fit_score, loop.shape or "no shape"),

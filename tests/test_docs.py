@@ -19,7 +19,6 @@ from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE
 from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.scan import Position, scan
 from gsd_fsm.core.loop import capacity
-from gsd_fsm.core.loop.events import tasks as work
 from gsd_fsm.core.loop.events.criteria import EVIDENCE
 from gsd_fsm.core.loop.events.lifecycle import CRITERIA, PAUSE_CODES, TASKS
 from gsd_fsm.core.loop.fold import Loops
@@ -220,14 +219,6 @@ def test_the_table_of_transitions_is_that_of_the_code() -> None:
     assert sorted(told) == sorted(rows)
     for *_, condition in rows:
         assert not condition or f"`{condition}`:" in text_of("docs/journal.md")
-
-
-def test_the_moves_of_a_task_are_those_of_the_code() -> None:
-    told: dict[str, tuple[str, ...]] = {}
-    for sources, targets in rows_under("docs/journal.md", "from | to"):
-        for source in sources.split(", "):
-            told[source] = () if targets == "nothing" else tuple(targets.split(", "))
-    assert told == work.TASK_MOVES
 
 
 def test_every_status_pause_code_and_exit_code_is_explained() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gsd_fsm.core.loop.events.gaps import GAP_TABLE
+from gsd_fsm.core.loop.events.goals import STAGE_TABLE
+from gsd_fsm.core.loop.events.tasks import TASK_TABLE
 from gsd_fsm.core.loop.records import Limits
 from gsd_fsm.core.loop.schema import EventType, Field
 from gsd_fsm.core.loop.state import ACTIVE, LIVE
@@ -179,6 +182,7 @@ def reference_tables() -> dict[str, str]:
         "payloads": _payload_table(),
         "objects": _object_table(),
         "transitions": _transition_table(),
+        "parts": _part_table(),
         "rules": _rule_table(),
     }
 
@@ -234,6 +238,17 @@ def _transition_table() -> str:
                 f"| {f'`{arrow.when.__name__}`' if arrow.when else ''} | {trigger.verb} | {rules} |"
                 for arrow in trigger.arrows
             ]
+    return "\n".join(rows)
+
+
+def _part_table() -> str:
+    rows = ["| part | trigger | from | to |", "|---|---|---|---|"]
+    tables = {"task": TASK_TABLE, "gap": GAP_TABLE, "stage": STAGE_TABLE}
+    rows += [
+        f"| {part} | `{trigger}` | {', '.join(sources)} | {dest} |"
+        for part, table in tables.items()
+        for trigger, sources, dest in table.rows
+    ]
     return "\n".join(rows)
 
 

@@ -244,6 +244,30 @@ class EventType:
         return "%s.%s" % (self.name, trigger.action) if trigger.action else self.name
 
 
+class StatusTable:
+    """The transitions of a part of a loop: rows of trigger, statuses before, and status after.
+
+    A rule refuses events that are not in the table when they are appended.
+    """
+
+    __slots__ = ("_sources", "rows")
+
+    def __init__(self, *rows: tuple[str, tuple[str, ...], str]) -> None:
+        self.rows = rows
+        self._sources = {(trigger, dest): sources for trigger, sources, dest in rows}
+
+    def allows(self, trigger: str, source: str, dest: str) -> bool:
+        return source in self._sources.get((trigger, dest), ())
+
+    def following(self, source: str, *triggers: str) -> list[str]:
+        """Return the statuses that these triggers lead to from this one."""
+        return [
+            dest
+            for trigger, sources, dest in self.rows
+            if trigger in triggers and source in sources
+        ]
+
+
 def check_fields(declared: EventType, data: dict[str, Any]) -> None:
     """Raise ValueError unless an event of this type may carry `data`."""
     for name in declared.required:

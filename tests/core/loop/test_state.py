@@ -14,8 +14,12 @@ from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal.snapshot import _INDEXES, pack, unpack
 from gsd_fsm.core.loop.completion import conditions, is_missing, latest_tree
+from gsd_fsm.core.loop.events.gaps import GAP_TABLE
+from gsd_fsm.core.loop.events.goals import STAGE_TABLE
+from gsd_fsm.core.loop.events.tasks import TASK_TABLE
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.loop.table import trigger_of
 from tests.chaos import STEPS, random_event
 from tests.story import NOW, Story
 
@@ -40,6 +44,13 @@ def gate_event(r: Random, loop: Loop, seq: int, now: int) -> dict[str, Any]:
 
 def run_gated_story(r: Random, length: int, accept: str, look: Callable[[Loop], None]) -> Loops:
     """Fold random events with gate tasks among them; show each changed loop to `look`."""
+    return run_watched_story(r, length, accept, lambda loop, _event: look(loop))
+
+
+def run_watched_story(
+    r: Random, length: int, accept: str, look: Callable[[Loop, dict[str, Any]], None]
+) -> Loops:
+    """Fold random events with gate tasks among them; show each to `look` with its loop after it."""
     loops, now = Loops(), NOW
     for _ in range(length):
         live = loops.live()
@@ -53,8 +64,55 @@ def run_gated_story(r: Random, length: int, accept: str, look: Callable[[Loop], 
         except (GsdError, ValueError):
             continue
         if event["loop"] in loops.by_id:
-            look(loops.by_id[event["loop"]])
+            look(loops.by_id[event["loop"]], event)
     return loops
+
+
+def parts_of(loop: Loop) -> dict[tuple[str, str], str]:
+    """Return the status of each task and gap, and the stage."""
+    tasks = {("task", name): task.status for name, task in loop.tasks.items()}
+    gaps = {("gap", name): gap.status for name, gap in loop.gaps.items()}
+    return {**tasks, **gaps, ("stage", ""): loop.stage or "new"}
+
+
+def triggers_of(event: dict[str, Any], part: str) -> tuple[str, ...]:
+    trigger = trigger_of(event)
+    holds = part == "task" and event["type"] in ("criterion", "exit", "review")
+    return (trigger, "condition") if holds else (trigger,)
+
+
+def test_status_of_tasks_gaps_and_stages_changes_only_as_their_tables_say() -> None:
+    tables = {"task": TASK_TABLE, "gap": GAP_TABLE, "stage": STAGE_TABLE}
+    known: dict[str, dict[tuple[str, str], str]] = {}
+    taken: set[tuple[str, str, str, str]] = set()
+
+    def look(loop: Loop, event: dict[str, Any]) -> None:
+        before, after = known.get(loop.id, {}), parts_of(loop)
+        known[loop.id] = after
+        for (part, name), dest in after.items():
+            source = before.get((part, name), "new")
+            if source != dest:
+                step = next(
+                    (
+                        (part, trigger, source, dest)
+                        for trigger in triggers_of(event, part)
+                        if tables[part].allows(trigger, source, dest)
+                    ),
+                    None,
+                )
+                assert step, (event, part, name, source, dest)
+                taken.add(step)
+
+    for seed in range(40):
+        known.clear()
+        run_watched_story(Random(seed), 400, "append", look)
+    rows = {
+        (part, trigger, dest) for part, table in tables.items() for trigger, _, dest in table.rows
+    }
+    never = rows - {(part, trigger, dest) for part, trigger, _, dest in taken}
+    # Random events seldom get this far; tests of stages and of verify loops do.
+    far = {("task", "gap.reopened", "pending")}
+    assert never <= far | {("stage", "stage", name) for name in ("executing", "review", "complete")}
 
 
 def require_rebuilt_indexes(loop: Loop) -> None:

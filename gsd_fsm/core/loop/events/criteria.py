@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.capacity import require_room_for_review
 from gsd_fsm.core.loop.completion import is_missing, latest_tree
-from gsd_fsm.core.loop.events.tasks import clear_failed_verifications
+from gsd_fsm.core.loop.events.tasks import TASK_TABLE, clear_failed_verifications
 from gsd_fsm.core.loop.records import Review
 from gsd_fsm.core.loop.schema import (
     AMOUNT,
@@ -98,7 +98,7 @@ def settle_gate_tasks(loop: Loop, changed: list[str] | None = None) -> None:
             continue
         for name in names:
             task = loop.tasks[name]
-            if task.status in ("pending", "running", "checkpoint"):
+            if TASK_TABLE.allows("condition", task.status, "complete"):
                 loop.set_task_status(task, "complete")
 
 

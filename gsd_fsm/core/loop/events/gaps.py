@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.capacity import require_room_for_gap
 from gsd_fsm.core.loop.records import Gap, Task
-from gsd_fsm.core.loop.schema import ID, SAME, Arrow, EventType, Trigger, one_of
+from gsd_fsm.core.loop.schema import ID, SAME, Arrow, EventType, StatusTable, Trigger, one_of
 from gsd_fsm.core.loop.state import ACTIVE, LIVE
 
 TYPE_CHECKING = False
@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.payloads import Event, GapData, VerifiedData
     from gsd_fsm.core.loop.state import Loop
 
-# action -> whether the gap is open afterwards, and from which statuses it may be appended
-GAP_MOVES = {
-    "found": (True, ("new", "open")),
-    "reopened": (True, ("closed",)),
-    "closed": (False, ("open",)),
-}
+GAP_TABLE = StatusTable(
+    ("gap.found", ("new", "open"), "open"),
+    ("gap.reopened", ("closed",), "open"),
+    ("gap.closed", ("open",), "closed"),
+)
 
 
 def stops_at_gaps(loop: Loop, event: Event[GapData]) -> bool:
@@ -43,7 +42,7 @@ def record_gap(loop: Loop, event: Event[GapData]) -> None:
         gap = loop.gaps[gap_id] = Gap(data, loop.round)
     else:
         gap.evidence = data.get("evidence", gap.evidence)
-    is_open, _ = GAP_MOVES[data["action"]]
+    is_open = data["action"] != "closed"
     loop.open_gap_count += is_open - gap.is_open
     gap.is_open = is_open
     loop.verified = False
@@ -81,7 +80,8 @@ def require_gap_move(loop: Loop, event: Event[GapData], loops: Loops) -> None:
     data = event["data"]
     gap = loop.gaps.get(data["gap"]) if data["action"] == "found" else loop.gap(data["gap"])
     status = "new" if gap is None else gap.status
-    if status in GAP_MOVES[data["action"]][1]:
+    wanted = "closed" if data["action"] == "closed" else "open"
+    if GAP_TABLE.allows("gap." + data["action"], status, wanted):
         return
     if data["action"] == "found":  # reporting it as new would hide that it came back
         raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.schema import COUNT, OBJECT, SAME, Arrow, EventType, Trigger, one_of
+from gsd_fsm.core.loop.schema import (
+    COUNT,
+    OBJECT,
+    SAME,
+    Arrow,
+    EventType,
+    StatusTable,
+    Trigger,
+    one_of,
+)
 from gsd_fsm.core.loop.state import LIVE
 
 TYPE_CHECKING = False
@@ -14,8 +23,14 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.payloads import Event, ScoreData, StageData
     from gsd_fsm.core.loop.state import Loop
 
-# Each stage may be entered from the one before it, and again from any later one.
 STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
+# A stage follows the one before it, and may be entered again from itself and any later one.
+STAGE_TABLE = StatusTable(
+    *(
+        ("stage", STAGES[place - 1 :] if place else ("new", *STAGES), stage)
+        for place, stage in enumerate(STAGES)
+    )
+)
 # From the one that asks the user least to the one that asks first.
 SHAPES = ("tool", "tool-review", "colleague", "blocked")
 
@@ -32,15 +47,16 @@ def enter_stage(loop: Loop, event: Event[StageData]) -> None:
 
 def require_next_stage(loop: Loop, event: Event[StageData], loops: Loops) -> None:
     """Refuse to skip a stage, or to leave `intent` with an unclear goal."""
-    wanted = STAGES.index(event["data"]["stage"])
-    reached = STAGES.index(loop.stage) if loop.stage else -1
-    if wanted > reached + 1:
+    wanted = event["data"]["stage"]
+    following = STAGE_TABLE.following(loop.stage or "new", "stage")
+    if wanted not in following:
         raise Refused(
             "stage %s cannot follow %s: no stage may be skipped"
-            % (STAGES[wanted], loop.stage or "the start"),
-            "Run: gsd-fsm stage %s" % STAGES[reached + 1],
+            % (wanted, loop.stage or "the start"),
+            "Run: gsd-fsm stage %s" % following[-1],
         )
-    if wanted > reached and wanted and loop.is_unclear:
+    goes_on = wanted == following[-1] and wanted not in ("intent", loop.stage)
+    if goes_on and loop.is_unclear:
         raise Refused(
             "loop %s stays in intent: its goal has a spec score of %s, a fit score of %s (%s)"
             % (loop.id, loop.spec_score, loop.fit_score, loop.shape or "no shape"),

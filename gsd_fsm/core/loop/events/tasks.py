@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.capacity import require_room_for_failed_task, require_room_for_task
-from gsd_fsm.core.loop.records import Failure, Task
+from gsd_fsm.core.loop.records import DONE, Failure, Task
 from gsd_fsm.core.loop.schema import (
     COUNT,
     DIGESTS,
@@ -14,6 +14,7 @@ from gsd_fsm.core.loop.schema import (
     TEXTS,
     Arrow,
     EventType,
+    StatusTable,
     Trigger,
     one_of,
 )
@@ -26,20 +27,26 @@ if TYPE_CHECKING:
 
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.payloads import Event, FailureData, TaskData
-    from gsd_fsm.core.loop.records import TaskStatus
     from gsd_fsm.core.loop.state import Loop
 
 ERROR_CLASSES = ("transient", "logic", "blocking", "unknown")
 TDD_PHASES = ("red", "green", "refactor")
-# status of a task -> the statuses that a `task` event may give it; failing is an event of its own
-TASK_MOVES: dict[TaskStatus, tuple[TaskStatus, ...]] = {
-    "pending": ("running", "skipped"),
-    "running": ("running", "complete", "checkpoint", "skipped"),
-    "failed": ("running", "skipped"),
-    "checkpoint": ("running", "complete", "skipped"),
-    "complete": (),
-    "skipped": (),
-}
+_UNFINISHED = ("pending", "running", "failed", "checkpoint")
+TASK_TABLE = StatusTable(
+    ("start", ("new",), "pending"),
+    ("plan", ("new", "pending"), "pending"),
+    ("task", ("new", "pending"), "pending"),
+    ("task", ("new", *_UNFINISHED), "running"),
+    ("task", ("running", "checkpoint"), "complete"),
+    ("task", ("running",), "checkpoint"),
+    ("task", ("new", *_UNFINISHED), "skipped"),
+    ("failure", ("new", *_UNFINISHED), "failed"),
+    # The completion condition that the task stands for holds.
+    ("condition", ("pending", "running", "checkpoint"), "complete"),
+    # A rollback undoes the task; a gap that comes back needs another fix.
+    ("checkpoint", (*_UNFINISHED, *DONE), "pending"),
+    ("gap.reopened", DONE, "pending"),
+)
 # Different errors of a task that are kept at least, and at most.
 KEPT_ERRORS = 3
 MOST_ERRORS = 20
@@ -127,18 +134,20 @@ def require_task_move(loop: Loop, event: Event[TaskData], loops: Loops) -> None:
     """Refuse a status that the task cannot get now."""
     data = event["data"]
     wanted = data["status"]
+    task = loop.tasks.get(data["task"]) if wanted == "pending" else loop.task(data["task"])
+    status = task.status if task is not None else "new"
+    is_allowed = TASK_TABLE.allows("task", status, wanted)
     if wanted == "pending":
-        task = loop.tasks.get(data["task"])
-        if task is not None and not (data.get("depends") and task.status == "pending"):
+        if not is_allowed or (task is not None and not data.get("depends")):
             raise Refused("task %s already exists" % data["task"], "Choose another id.")
-        return
-    task = loop.task(data["task"])
-    status = task.status if task is not None else "pending"
-    moves = TASK_MOVES[status]
-    if wanted not in moves:
+    elif not is_allowed:
+        if task is None:
+            hint = "Run: gsd-fsm task %s running" % data["task"]
+            raise Refused("loop %s has no task %s yet" % (loop.id, data["task"]), hint)
+        moves = TASK_TABLE.following(status, "task", "failure")
         raise Refused(
             "task %s is %s and cannot become %s" % (data["task"], status, wanted),
-            "Possible now: %s" % ", ".join((*moves, "failed")) if moves else "Run: gsd-fsm next",
+            "Possible now: %s" % ", ".join(moves) if moves else "Run: gsd-fsm next",
         )
     if "phase" in data and wanted != "running":
         raise Refused("only a running task has a TDD phase", "Run: gsd-fsm task --help")
@@ -334,7 +343,7 @@ def _pause_reason(loop: Loop, data: FailureData, code: str) -> str:
 def require_unfinished(loop: Loop, event: Event[FailureData], loops: Loops) -> None:
     """Refuse a failure of a task that is complete or skipped."""
     task = loop.tasks.get(event["data"].get("task", ""))
-    if task is not None and task.is_done:
+    if task is not None and not TASK_TABLE.allows("failure", task.status, "failed"):
         raise Refused(
             "task %s is %s and can no longer fail" % (task.id, task.status),
             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
