@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "755fb5ca90745e82"  # digest of the parts
+IDENTITY = "682f0a264aa508c7"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1757,15 +1757,7 @@ if __name__ == "__main__":
 #         self.reason = reason
 #         self.remedy = remedy
 # _loop_limits_RESUME = "gsd-fsm --loop %s resume"
-# _loop_limits_MORE = {"iterations": 10, "rounds": 10, "budget": 10, "tokens": 1_000_000, "minutes": 30}
 # BUDGET = ("budget", "tokens")
-# _loop_limits_USED_UP = {
-#     "iterations": "%d of %d iterations are used",
-#     "rounds": "%d of %d verification rounds are used",
-#     "budget": "%.2f of %.2f USD are spent",
-#     "tokens": "%d of %d tokens are used",
-#     "minutes": "%.1f of %g minutes are used",
-# }
 # def active_minutes(loop, now_ms):
 #     total = loop.active_ms
 #     if loop.active_since is not None:
@@ -1775,31 +1767,46 @@ if __name__ == "__main__":
 #     return total / 60_000
 # def has_budget(loop):
 #     return bool(loop.limits.budget_usd or loop.limits.max_tokens)
+# COUNTED = {
+#     "iterations": (
+#         "max_iterations",
+#         lambda loop, _now: loop.iteration,
+#         "%d of %d iterations are used",
+#         10,
+#     ),
+#     "rounds": (
+#         "max_rounds",
+#         lambda loop, _now: loop.round if loop.kind == "verify" else 0,
+#         "%d of %d verification rounds are used",
+#         10,
+#     ),
+#     "budget": (
+#         "budget_usd",
+#         lambda loop, _now: loop.spent_usd,
+#         "%.2f of %.2f USD are spent",
+#         10,
+#     ),
+#     "tokens": (
+#         "max_tokens",
+#         lambda loop, _now: loop.spent_tokens,
+#         "%d of %d tokens are used",
+#         1_000_000,
+#     ),
+#     "minutes": ("max_minutes", active_minutes, "%.1f of %g minutes are used", 30),
+# }
 # def used_up_limit(
-#     loop, limits, now_ms, codes=tuple(_loop_limits_MORE)
+#     loop, limits, now_ms, codes=tuple(COUNTED)
 # ):
-#     used = {
-#         "iterations": (loop.iteration, limits.max_iterations),
-#         "rounds": (loop.round if loop.kind == "verify" else 0, limits.max_rounds),
-#         "budget": (loop.spent_usd, limits.budget_usd),
-#         "tokens": (loop.spent_tokens, limits.max_tokens),
-#     }
-#     if limits.max_minutes:
-#         used["minutes"] = (active_minutes(loop, now_ms), limits.max_minutes)
-#     reached = {
-#         code: (amount, most)
-#         for code, (amount, most) in used.items()
-#         if most and amount >= most and code in codes
-#     }
-#     if not reached:
-#         return None
+#     first = reason = ""
 #     remedy = _loop_limits_RESUME % loop.id
-#     for code, (amount, most) in reached.items():
-#         remedy += " --add-%s %d" % (code, int(amount - most) + _loop_limits_MORE[code])
-#     first = next(iter(reached))
-#     return LimitReached(
-#         "budget" if first in BUDGET else first, _loop_limits_USED_UP[first] % reached[first], remedy
-#     )
+#     for code in codes:
+#         name, used, sentence, more = COUNTED[code]
+#         most = getattr(limits, name)
+#         amount = used(loop, now_ms) if most else 0
+#         if most and amount >= most:
+#             remedy += " --add-%s %d" % (code, int(amount - most) + more)
+#             first, reason = first or code, reason or sentence % (amount, most)
+#     return LimitReached("budget" if first in BUDGET else first, reason, remedy) if first else None
 # def repeated_error(loop):
 #     if loop.repeated_errors < REPEATED_LIMIT:
 #         return None

@@ -7,6 +7,8 @@ from gsd_fsm.core.loop.state import ACTIVE, failed_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable
+
     from gsd_fsm.core.loop.records import Limits
     from gsd_fsm.core.loop.state import Loop
 
@@ -31,17 +33,8 @@ class LimitReached:
 
 
 _RESUME = "gsd-fsm --loop %s resume"
-# What the suggested `resume` adds beyond the overshoot.
-_MORE = {"iterations": 10, "rounds": 10, "budget": 10, "tokens": 1_000_000, "minutes": 30}
 # Money and tokens share a pause code: a client reports the one or the other.
 BUDGET = ("budget", "tokens")
-_USED_UP = {
-    "iterations": "%d of %d iterations are used",
-    "rounds": "%d of %d verification rounds are used",
-    "budget": "%.2f of %.2f USD are spent",
-    "tokens": "%d of %d tokens are used",
-    "minutes": "%.1f of %g minutes are used",
-}
 
 
 def active_minutes(loop: Loop, now_ms: int) -> float:
@@ -59,32 +52,51 @@ def has_budget(loop: Loop) -> bool:
     return bool(loop.limits.budget_usd or loop.limits.max_tokens)
 
 
+# What is used up over time: the limit, how much of it is used, a sentence, and what the suggested
+# `resume --add-CODE` adds beyond the overshoot.
+COUNTED: dict[str, tuple[str, Callable[[Loop, int], float], str, int]] = {
+    "iterations": (
+        "max_iterations",
+        lambda loop, _now: loop.iteration,
+        "%d of %d iterations are used",
+        10,
+    ),
+    "rounds": (
+        "max_rounds",
+        lambda loop, _now: loop.round if loop.kind == "verify" else 0,
+        "%d of %d verification rounds are used",
+        10,
+    ),
+    "budget": (
+        "budget_usd",
+        lambda loop, _now: loop.spent_usd,
+        "%.2f of %.2f USD are spent",
+        10,
+    ),
+    "tokens": (
+        "max_tokens",
+        lambda loop, _now: loop.spent_tokens,
+        "%d of %d tokens are used",
+        1_000_000,
+    ),
+    "minutes": ("max_minutes", active_minutes, "%.1f of %g minutes are used", 30),
+}
+
+
 def used_up_limit(
-    loop: Loop, limits: Limits, now_ms: int, codes: tuple[str, ...] = tuple(_MORE)
+    loop: Loop, limits: Limits, now_ms: int, codes: tuple[str, ...] = tuple(COUNTED)
 ) -> LimitReached | None:
     """Return the first of these limits that is used up; its remedy raises every used-up one."""
-    used: dict[str, tuple[float, float | None]] = {
-        "iterations": (loop.iteration, limits.max_iterations),
-        "rounds": (loop.round if loop.kind == "verify" else 0, limits.max_rounds),
-        "budget": (loop.spent_usd, limits.budget_usd),
-        "tokens": (loop.spent_tokens, limits.max_tokens),
-    }
-    if limits.max_minutes:
-        used["minutes"] = (active_minutes(loop, now_ms), limits.max_minutes)
-    reached = {
-        code: (amount, most)
-        for code, (amount, most) in used.items()
-        if most and amount >= most and code in codes
-    }
-    if not reached:
-        return None
+    first = reason = ""
     remedy = _RESUME % loop.id
-    for code, (amount, most) in reached.items():
-        remedy += " --add-%s %d" % (code, int(amount - most) + _MORE[code])
-    first = next(iter(reached))
-    return LimitReached(
-        "budget" if first in BUDGET else first, _USED_UP[first] % reached[first], remedy
-    )
+    for code in codes:
+        name, used, sentence, more = COUNTED[code]
+        most = getattr(limits, name)
+        amount = used(loop, now_ms) if most else 0
+        if most and amount >= most:
+            remedy += " --add-%s %d" % (code, int(amount - most) + more)
+            first, reason = first or code, reason or sentence % (amount, most)
+    return LimitReached("budget" if first in BUDGET else first, reason, remedy) if first else None
 
 
 def repeated_error(loop: Loop) -> LimitReached | None:
