@@ -7,7 +7,7 @@ import click
 from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.lifecycle import MODES
-from gsd_fsm.engine import answers
+from gsd_fsm.engine import lifecycle as answers
 from gsd_fsm.engine.branches import Switch
 from gsd_fsm.texts import keep, read_text
 

@@ -9,7 +9,7 @@ import click
 from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.engine import stops
+from gsd_fsm.engine import lifecycle as stops
 from gsd_fsm.texts import keep
 
 

@@ -15,7 +15,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.trust import register
-from gsd_fsm.engine.new_loop import new_id
+from gsd_fsm.engine.start import new_id
 from gsd_fsm.fsck import examine, sums_only
 
 

@@ -6,7 +6,7 @@ import click
 
 from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.engine import gaps
+from gsd_fsm.engine import verify as gaps
 from gsd_fsm.verification.strategy import STRATEGIES, require_kind
 
 

@@ -36,7 +36,7 @@ def status(call: Call, *, check: bool) -> None:
 @verb
 def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop, or that of event SEQ, was allowed or blocked."""
-    from gsd_fsm.engine.why import explain
+    from gsd_fsm.engine.status import explain
 
     found = explain(call.context, seq)
     call.report_unfinished()

@@ -7,7 +7,7 @@ import click
 from gsd_fsm.cli.call import COUNT, Amount, Call, verb
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.engine import spend as spending
+from gsd_fsm.engine import notes as spending
 from gsd_fsm.engine.notes import leave_note
 from gsd_fsm.render import spent_words
 from gsd_fsm.texts import keep, read_text

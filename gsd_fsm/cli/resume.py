@@ -10,7 +10,7 @@ import click
 from gsd_fsm.cli.answer import switch_words
 from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, verb
 from gsd_fsm.cli.voice import counted
-from gsd_fsm.engine import resume as engine
+from gsd_fsm.engine import lifecycle as engine
 
 _NAMES = {
     "max_iterations": "iterations",

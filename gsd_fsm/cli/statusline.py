@@ -24,7 +24,7 @@ from gsd_fsm.core.project import find_gsd
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.trust import is_registered
 from gsd_fsm.core.usage.transcript import is_resting, is_younger, unpaid
-from gsd_fsm.engine.spend import append_spending
+from gsd_fsm.engine.notes import append_spending
 from gsd_fsm.render import COLOURS
 
 _MAX_INPUT = 1 << 20

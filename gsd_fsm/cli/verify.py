@@ -15,8 +15,7 @@ from gsd_fsm.core.errors import CheckFailed, GsdError
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.quoting import one_line
-from gsd_fsm.engine.gaps import named
-from gsd_fsm.engine.verify import GapsText, Round, Verification
+from gsd_fsm.engine.verify import GapsText, Round, Verification, named
 from gsd_fsm.engine.verify import verify as run_verification
 from gsd_fsm.texts import read_text
 from gsd_fsm.verification.report import manual_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
-from gsd_fsm.engine.follow_plan import repository_of
+from gsd_fsm.engine.plan import repository_of
 
 if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Commit, Repository
@@ -133,3 +133,33 @@ def commits_since_start(repository: Repository, loop: Loop) -> list[Commit]:
     first = next(iter(loop.checkpoints.values()), None)
     known = first is not None and repository.has_commit(first)
     return repository.commits(f"^{first}" if known else "-1", head)
+
+
+# effects of a completed task
+
+
+def finish_task(context: Context, loop: Loop, task_id: str) -> Tagged:
+    """Tag the commit of a completed task, and drop its TDD copies."""
+    drop_copies(context, loop)
+    return set_checkpoint(context, loop, task_id, task_id, loop.tasks[task_id].commit)
+
+
+def task_effects(context: Context, loop: Loop) -> list[str]:
+    """Carry out the effects of finished tasks that are missing; return why some still are.
+
+    Repeatable: the journal shows which tags are missing, the disk which TDD copies are left.
+    """
+    drop_copies(context, loop)
+    tagged = set_missing_checkpoints(context, loop).values()
+    return [it.warning for it in tagged if it.warning]
+
+
+def drop_copies(context: Context, loop: Loop) -> None:
+    """Drop the TDD copies of tasks that are not in progress."""
+    from gsd_fsm.tdd import Copies, tasks_with_copies
+
+    for name in tasks_with_copies(context.gsd, loop.id):
+        task = loop.tasks.get(name)
+        in_progress = task and task.status in ("running", "checkpoint") and loop.is_live
+        if task and not in_progress:
+            Copies(context.gsd, loop.id, name).drop()

@@ -18,7 +18,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.trust import is_registered
 from gsd_fsm.engine.checkpoints import checkpoint_effects, tasks_without_checkpoint
 from gsd_fsm.engine.context import Context, Effect, require_trust
-from gsd_fsm.engine.follow_plan import is_new
+from gsd_fsm.engine.plan import is_new
 
 Probe = Callable[[Context, Loop], Iterable[Effect]]
 
@@ -112,7 +112,7 @@ def unfinished(context: Context, loops: Loops) -> list[str]:
 def _probes(loop: Loop) -> Iterator[Probe]:
     """Return the probes that the state of this loop calls for; each looks at git and files."""
     if is_new(loop):
-        from gsd_fsm.engine.start_effects import start_effects
+        from gsd_fsm.engine.branches import start_effects
 
         yield start_effects
     if loop.rollback_tag is not None and loop.is_live:

@@ -10,7 +10,7 @@ from gsd_fsm.core.clock import ms_of, now_ms, to_iso
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect
-from gsd_fsm.engine.follow_plan import frozen_plan, has_changed, plan_path, repository_of
+from gsd_fsm.engine.plan import frozen_plan, has_changed, plan_path, repository_of
 
 if TYPE_CHECKING:
     from gsd_fsm.files import Change

@@ -16,7 +16,7 @@ from gsd_fsm.core.paths import GSD
 from gsd_fsm.core.project import IGNORED
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
-from gsd_fsm.engine.follow_plan import repository_of, require_human
+from gsd_fsm.engine.plan import repository_of, require_human
 
 if TYPE_CHECKING:
     from gsd_fsm.repository import Repository

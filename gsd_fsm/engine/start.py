@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal
+from gsd_fsm.core.clock import now_ms
+from gsd_fsm.core.errors import GsdError, Refused, UsageError
+from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal, create_journal
 from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.loop.records import LIMITS
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.names import kept_name
+from gsd_fsm.core.project import make_gsd
+from gsd_fsm.core.trust import is_registered, register
+from gsd_fsm.core.views.state_md import shows_other_loop
+from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.engine.branches import needed_switch
-from gsd_fsm.engine.choose_plan import plan_on_branch, plan_to_follow
 from gsd_fsm.engine.context import Context, Receipt, receipt
 from gsd_fsm.engine.effects import carry_out
-from gsd_fsm.engine.follow_plan import append_question, append_wait
-from gsd_fsm.engine.new_loop import (
-    Place,
-    budget_notes,
-    cancel_conflicting,
-    find_place,
-    kept_state_notes,
-    new_loop_id,
-    other_loop_notes,
-    rehearsal,
+from gsd_fsm.engine.plan import (
+    append_question,
+    append_wait,
+    frozen,
+    named_plan,
+    phase_of,
+    plan_on_branch,
+    plan_to_follow,
+    portions,
 )
-from gsd_fsm.engine.plan_events import frozen, named_plan, portions
-from gsd_fsm.engine.start_request import (
-    StartRequest,
-    described,
-    frozen_goal_settings,
-    frozen_limits,
-)
-from gsd_fsm.engine.work_specs import add_shape
+from gsd_fsm.engine.work_specs import add_shape, criterion_specs, task_specs
+from gsd_fsm.texts import whole
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
     from gsd_fsm.repository.branches import Switch
+
+# limits whose setting, or member of a request, has another name
+_SETTING_OF = {"max_retries": "execute_max_retries", "max_rounds": "verify_max_iterations"}
+_REQUEST_OF = {"budget_usd": "budget"}
+_ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
+# The views that are files in which other tools keep a loop of theirs.
+_VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "state"}
+_OTHER_TOOLS = (*_VIEWS, ".claude/ralph-loop.local.md")
 
 
 @dataclass(frozen=True)
@@ -199,3 +212,232 @@ def _lessons(place: Place, loop: Loop) -> list[str]:
 
     found = lessons(Path(place.gsd, JOURNAL_NAME), loop.goal or "", before=loop.id)
     return [lesson.text for lesson in found]
+
+
+# the wanted loop
+
+
+@dataclass(frozen=True)
+class StartRequest:
+    """The loop that a caller wants. None means that the settings decide."""
+
+    kind: str
+    goal: str | None = None
+    phase: str | None = None
+    plan: str | None = None
+    mode: str | None = None
+    max_iterations: int | None = None
+    max_retries: int | None = None
+    stuck_limit: int | None = None
+    idle_limit: int | None = None
+    budget: float | None = None
+    max_minutes: float | None = None
+    max_tokens: int | None = None
+    criteria: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    must_not: tuple[str, ...] = ()
+    blocked_by: tuple[str, ...] = ()
+    shape_file: str | None = None
+    task_list: str | None = None
+    session_only: bool = False
+    fresh: bool = False
+
+    @property
+    def has_own_work(self) -> bool:
+        """Return whether the request names its work itself, so that no plan is looked for."""
+        return self.kind == "goal" or bool(self.tasks or self.steps)
+
+
+def described(request: StartRequest) -> dict[str, Any]:
+    """Return the part of the `start` event that depends on the request alone."""
+    kind, goal = request.kind, (request.goal or "").strip()
+    if kind != "goal" and (request.shape_file or request.task_list):
+        raise UsageError(
+            "--shape-file and --task-list are for goal loops", "Run: gsd-fsm start goal --help"
+        )
+    if kind == "goal" and not goal:
+        raise UsageError("a goal loop needs a goal", 'Run: gsd-fsm start goal "All tests pass"')
+    data: dict[str, Any] = {"kind": kind}
+    if goal:
+        data["goal"] = whole(goal, "the goal")
+    criteria = criterion_specs(request.criteria, request.checks)
+    if criteria:
+        data["criteria"] = criteria
+    tasks = task_specs(request.tasks, request.steps, request.blocked_by)
+    if tasks:
+        data["tasks"] = tasks
+    phase = phase_of(request.phase)
+    if phase is not None:
+        data["phase"] = phase
+    if request.must_not:
+        data["must_not"] = [whole(text, "a must-not", 2_000) for text in request.must_not]
+    if request.session_only:
+        data["session_only"] = True
+    return data
+
+
+def frozen_limits(settings: Mapping[str, Any], request: StartRequest, tasks: int) -> dict[str, Any]:
+    """Return mode, auto_loop and limits of a loop: the request over the settings.
+
+    `tasks` is the number of tasks that the default number of iterations depends on.
+    """
+    limits: dict[str, Any] = {}
+    for name in LIMITS.members or ():
+        wanted = getattr(request, _REQUEST_OF.get(name, name), None)
+        limits[name] = settings[_SETTING_OF.get(name, name)] if wanted is None else wanted
+    if limits["max_iterations"] is None:
+        limits["max_iterations"] = max(20, 3 * tasks)
+    return {
+        "mode": request.mode or settings["mode"],
+        "auto_loop": settings["auto_loop"],
+        "limits": {name: value for name, value in limits.items() if value is not None},
+    }
+
+
+def frozen_goal_settings(settings: Mapping[str, Any], task_list: str | None) -> dict[str, Any]:
+    """Return counsel, views and task list of a goal loop, those of them that are set."""
+    frozen: dict[str, Any] = {}
+    if settings["counsel"]:
+        frozen["counsel"] = settings["counsel"]
+    if settings["views"]:
+        frozen["views"] = list(settings["views"])
+    mirrored = task_list or settings["task_list"]
+    if mirrored:
+        frozen["task_list"] = whole(mirrored, "the name of a task list", 200)
+    return frozen
+
+
+# the place of the loop
+
+
+def new_id(prefix: str, length: int) -> str:
+    return prefix + "-" + "".join(secrets.choice(_ALPHABET) for _ in range(length))
+
+
+def new_loop_id() -> str:
+    return new_id("lp", 6)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The `.gsd` directory of a new loop; `journal_id` is empty if there is no journal yet."""
+
+    gsd: str
+    journal_id: str
+
+    @property
+    def project(self) -> Path:
+        return Path(self.gsd).parent
+
+    @property
+    def has_journal(self) -> bool:
+        return bool(self.journal_id)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings in force here, without those of a project that is not trusted."""
+        from gsd_fsm import settings
+
+        # A project without a journal is new, and the user starts the loop there on purpose.
+        trusted = not self.has_journal or is_registered(self.journal_id, self.gsd)
+        found = settings.load(Path(self.gsd), trusted=trusted)
+        return {name: setting.value for name, setting in found.items()}
+
+    def require_enabled(self) -> None:
+        """Raise Refused if `.gsd/STOP` disables all loops."""
+        stop = os.path.join(self.gsd, "STOP")
+        if os.path.lexists(stop):
+            raise Refused(f"{stop} disables all loops", f"Remove it: rm {shlex.quote(stop)}")
+
+    def open_journal(self) -> Journal:
+        """Return the journal; create and register it if there is none."""
+        if not self.has_journal:
+            make_gsd(self.gsd)
+            journal_id = new_id("j", 12)
+            register(journal_id, self.gsd, now_ms())
+            create_journal(self.gsd, journal_id, now_ms())
+        return Journal(self.gsd)
+
+
+def find_place(context: Context) -> Place:
+    """Return where a loop that is started here belongs."""
+    gsd = context.gsd_or_new
+    exists = os.path.lexists(os.path.join(gsd, JOURNAL_NAME))
+    return Place(gsd, Journal(gsd).read_cached().journal_id if exists else "")
+
+
+@contextlib.contextmanager
+def rehearsal(author: Author) -> Iterator[Transaction]:
+    """Yield a dry run on an empty journal, so that a loop can be refused before one is created."""
+    with Journal("").dry_run(author, empty=True) as tx:
+        tx.append(None, "journal", {"id": "rehearsal", "incompat": [], "compat": []}, by="cli")
+        yield tx
+
+
+def cancel_conflicting(tx: Transaction, author: Author, reason: str) -> list[str]:
+    """Cancel the live loops of this session; return their ids."""
+    conflicting = [loop for loop in tx.loops.live() if loop.owner == author.session]
+    for loop in conflicting:
+        tx.append(loop, "cancel", {"reason": reason})
+    return [loop.id for loop in conflicting]
+
+
+# notes for the user
+
+
+def shows(loop: Loop, name: str) -> bool:
+    """Return whether this file is a view of this loop."""
+    return name == STATE_PATH or _VIEWS.get(name) in loop.views
+
+
+def other_loop_notes(place: Place) -> list[str]:
+    """Return a note for each file in which a loop of another tool still runs."""
+    from gsd_fsm.imports.load import load_loop
+
+    loops = Journal(place.gsd).read_cached().by_id.values() if place.has_journal else ()
+    notes = []
+    for name in _OTHER_TOOLS:
+        ours = any(shows(loop, name) or loop.imported.get("file") == name for loop in loops)
+        if (place.project / name).is_file() and not ours:
+            with contextlib.suppress(GsdError, OSError):
+                load_loop(place.project / name, name)
+                notes.append(f"{name} has a live loop. To take it over: gsd-fsm import {name}")
+    return notes
+
+
+def kept_state_notes(place: Place, loop: Loop) -> list[str]:
+    """Return a note if STATE.md showed a loop of another tool, and where it was saved."""
+    from gsd_fsm.imports.load import load_loop
+
+    kept = kept_name(STATE_PATH, loop.id)
+    with contextlib.suppress(GsdError, OSError):
+        load_loop(place.project / kept, kept)
+        note = f"{STATE_PATH} showed a live loop of another tool; the file was saved as {kept}."
+        return [f"{note} To take that loop over: gsd-fsm import {kept}"]
+    with contextlib.suppress(OSError, ValueError):
+        text = (place.project / STATE_PATH).read_text("utf-8")
+        if shows_other_loop(text, [loop]):
+            return [f"{STATE_PATH} still shows a live loop of another tool: it cannot be replaced."]
+    return []
+
+
+def budget_notes(directory: str, limits: Mapping[str, Any]) -> list[str]:
+    """Return a note if there is a budget in money, and no status line that counts the cost."""
+    if not limits.get("budget_usd"):
+        return []
+    from gsd_fsm.installer import survey
+    from gsd_fsm.status_line import our_status_line
+
+    if any(our_status_line(place.document) for place in survey(directory)):
+        return []
+    counting = "run gsd-fsm init --status-line, or gsd-fsm spend; --max-tokens needs neither"
+    return [f"Claude Code reports its cost only to a status line: {counting}."]
+
+
+def is_hook_installed(directory: str) -> bool:
+    """Return whether settings that Claude Code reads in this directory run the hook."""
+    from gsd_fsm.installer import survey
+    from gsd_fsm.registration import ours
+
+    return any(ours(place.document) for place in survey(directory))

@@ -12,10 +12,11 @@ from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.fold import not_possible
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.engine.commit import commit_work, drop_copies, finish_task
+from gsd_fsm.engine.checkpoints import drop_copies, finish_task
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.follow_plan import append_consequences, frozen_plan, require_turn
 from gsd_fsm.engine.output import Watch, in_silence
+from gsd_fsm.engine.plan import append_consequences, frozen_plan, require_turn
+from gsd_fsm.engine.report import commit_work
 from gsd_fsm.engine.tasks import failure_data
 from gsd_fsm.plans.plan import PlanTask, task_name
 from gsd_fsm.results import Result

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.engine.answers import answer, set_mode
 from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.lifecycle import answer, set_mode
 from tests.cli.conftest import Here
 from tests.git_loops.rig import commit
 from tests.git_rig import git

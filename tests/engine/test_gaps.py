@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.engine.gaps import close_gap, record_verdict, reopen_gap, report_gap
+from gsd_fsm.engine.verify import close_gap, record_verdict, reopen_gap, report_gap
 from tests.support.engine_project import EngineProject
 
 

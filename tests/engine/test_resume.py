@@ -6,7 +6,7 @@ import pytest
 
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.resume import Running, resume
+from gsd_fsm.engine.lifecycle import Running, resume
 from tests.cli.conftest import Here
 from tests.support.phases import Phase
 
