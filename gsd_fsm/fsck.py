@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gsd_fsm.bulk import in_bulk
 from gsd_fsm.core.codec import MAX_LINE, SUM_TAIL
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.scan import frame_ok
 from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.replay import in_bulk
 
 Reader = Callable[[Loops], Callable[[bytes], None]]
 MAX_REPORTED = 100

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gsd_fsm.bulk import in_bulk, watching
-from gsd_fsm.core.codec import MAX_LINE
+import orjson
+
+from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE, check_value
+from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.loop.envelope import load_event
 from gsd_fsm.core.loop.fold import Loops, findings_of
 
 Event = Any
@@ -108,3 +111,35 @@ def last_seq(journal: Journal) -> int:
         return 0
     numbers = re.findall(rb'^\{"v":\d+,"seq":(\d{1,15}),', tail, re.MULTILINE)
     return int(numbers[-1]) if numbers else 0
+
+
+# readers
+
+
+def fast_loads(line: bytes) -> Any:
+    """What `decode_line` gives, several times faster; for lines whose sum is right."""
+    if line[:1] != b"{" or not line.isascii():
+        raise ValueError("not an ASCII JSON object")
+    value = orjson.loads(line)
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH:
+        check_value(value)
+    return value
+
+
+def watching(visit: Callable[[Event], None]) -> Callable[[Loops], Callable[[bytes], None]]:
+    """A reader that shows each event to `visit` before it is folded."""
+
+    def reader(loops: Loops) -> Callable[[bytes], None]:
+        def take(line: bytes) -> None:
+            event = load_event(line, fast_loads)
+            visit(event)
+            loops.fold(event)
+
+        return take
+
+    return reader
+
+
+def in_bulk(loops: Loops) -> Callable[[bytes], None]:
+    """A reader that takes each line into the fold."""
+    return into_fold(loops, fast_loads)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.voice import say, warn
+from gsd_fsm.cli.output import say, warn
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.loop.fold import Loops

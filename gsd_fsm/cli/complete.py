@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import say
+from gsd_fsm.cli.output import say
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine import complete as engine
 from gsd_fsm.engine.finish import ends_phase

@@ -7,8 +7,7 @@ import click
 from gsd_fsm.cli.call import COUNT, Amount, Call, verb
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.engine import notes as spending
-from gsd_fsm.engine.notes import leave_note
+from gsd_fsm.engine import notes as engine
 from gsd_fsm.render import spent_words
 from gsd_fsm.texts import keep, read_text
 
@@ -22,7 +21,7 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
     """Record money or tokens spent; a used-up budget pauses the loop unless it can complete."""
     if usd is None and tokens is None:
         raise UsageError("no amount given", "Run: gsd-fsm spend USD [--tokens N]")
-    proof = spending.spend(call.context, usd, tokens, keep(what, 1_000) if what else None)
+    proof = engine.spend(call.context, usd, tokens, keep(what, 1_000) if what else None)
     loop = proof.loop
     more = f" To continue: {next_step(loop)[1]}." if loop.status == "paused" else ""
     call.print_receipt(proof, f"{spent_words(loop) or 'Nothing'} spent.{more}")
@@ -37,4 +36,4 @@ def note(call: Call, *, text: str | None, file: str | None) -> None:
     words = read_text(text, file, "the note") or ""
     if not words.strip():
         raise UsageError("a note needs its text", "Run: gsd-fsm note TEXT")
-    call.print_receipt(leave_note(call.context, keep(words, 4_000)), "Noted.")
+    call.print_receipt(engine.leave_note(call.context, keep(words, 4_000)), "Noted.")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import counted
+from gsd_fsm.cli.output import counted
 from gsd_fsm.engine import rollback as engine
 from gsd_fsm.engine.rollback import SHOWN, Step
 

@@ -1,14 +1,15 @@
-"""`simulate`: rehearse a loop and its limits before an agent spends money on it."""
+"""gsd-fsm simulate, hook: run the decisions of the hook without an agent."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import counted, say
+from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.text.sanitize import display
@@ -107,3 +108,22 @@ def _name(event: dict[str, Any]) -> str:
     data = event["data"]
     detail = data.get("code") or data.get("action") or data.get("for") or data.get("status") or ""
     return f"{event['type']} {detail}".rstrip()
+
+
+@click.command()
+@click.option("--path", "show_path", is_flag=True, help="Print where the hook file is.")
+@verb
+def hook(call: Call, *, show_path: bool) -> None:
+    """Run the hook on stdin as an agent would: one signal in, at most one JSON object out.
+
+    Always exits with 0; what it could not do stands on stderr and in .gsd/hook.log.
+    """
+    from gsd_fsm.core.hook.main import main
+    from gsd_fsm.installer import packaged_hook
+
+    if show_path:
+        path = str(packaged_hook())
+        call.answer({"path": path}, path)
+        return
+    os.chdir(call.start_directory)
+    main("cli")

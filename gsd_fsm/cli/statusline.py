@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from gsd_fsm.cli.voice import counted
+from gsd_fsm.cli.output import counted
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal

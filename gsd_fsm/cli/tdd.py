@@ -7,8 +7,7 @@ from functools import partial
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, verb
-from gsd_fsm.cli.screen import screen_for
-from gsd_fsm.cli.voice import warn
+from gsd_fsm.cli.output import screen_for, warn
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine.tdd import TddState, begin_cycle, run_tests
 

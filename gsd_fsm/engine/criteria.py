@@ -10,7 +10,7 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.output import Watch, in_silence
+from gsd_fsm.interruption import Watch, in_silence
 from gsd_fsm.texts import keep
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.checkpoints import drop_copies, finish_task
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.output import Watch, in_silence
 from gsd_fsm.engine.plan import append_consequences, frozen_plan, require_turn
 from gsd_fsm.engine.report import commit_work
 from gsd_fsm.engine.tasks import failure_data
+from gsd_fsm.interruption import Watch, in_silence
 from gsd_fsm.plans.plan import PlanTask, task_name
 from gsd_fsm.results import Result
 from gsd_fsm.subagents.context import test_command

@@ -16,7 +16,6 @@ from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.engine.context import Context, Receipt, receipt, require_id
-from gsd_fsm.engine.output import Watch, in_silence
 from gsd_fsm.engine.plan import (
     append_pause,
     append_plan_change,
@@ -26,6 +25,7 @@ from gsd_fsm.engine.plan import (
     plan_path,
     require_human,
 )
+from gsd_fsm.interruption import Watch, in_silence
 from gsd_fsm.texts import keep
 from gsd_fsm.verification.gaps import (
     MAX_DESCRIPTION,

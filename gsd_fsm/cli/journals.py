@@ -1,4 +1,4 @@
-"""`ps`, `trust`: the loops and journals of this user on this machine."""
+"""gsd-fsm ps, trust: list the loops and trust the journals of this user on this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import say
+from gsd_fsm.cli.output import say
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.journals import LiveLoop, Problem, inspect_journal, live_loops, trust_journal
 

@@ -1,15 +1,18 @@
-"""`iterate`, `task`, `fail`: record the work of a loop."""
+"""gsd-fsm iterate, task, fail, report: record the work of a loop."""
 
 from __future__ import annotations
 
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import warn
+from gsd_fsm.cli.output import say, warn
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine import tasks
+from gsd_fsm.engine.report import Reported, report_task
 from gsd_fsm.engine.work_specs import split_ids
 from gsd_fsm.texts import read_text
 
@@ -102,3 +105,66 @@ def _fail(call: Call, task_id: str | None, error: str, **why: str | None) -> Non
 
 def _asked(loop: Loop) -> str:
     return f" {loop.question}" if loop.status == "waiting" else ""
+
+
+@click.command()
+@click.argument("task_id", metavar="ID")
+@click.option("--file", "file", metavar="FILE|-", default="-", help="The output; default: stdin.")
+@click.option("--commit", metavar="SHA", help="The commit with the result, if you made one.")
+@verb
+def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
+    """Record the output of the subagent that did a task or fixed a gap.
+
+    The output must contain exactly one verdict: TASK COMPLETE, TASK FAILED: reason, or CHECKPOINT:
+    decision. It may also contain lines NEW ISSUE: [severity] text.
+    """
+    output = read_text(None, file, "the output") or ""
+    reported = report_task(call.context, task_id, output, commit)
+    for warning in reported.warnings:
+        warn(warning)
+    facts = {"task": reported.task, "verdict": reported.result.verdict}
+    call.print_receipt(
+        reported.receipt, _words(reported), **facts, commit=reported.commit, tag=reported.tag
+    )
+    if not call.json and not reported.repeated:
+        _print_context(call, reported)
+
+
+def _words(reported: Reported) -> str:
+    loop, name, verdict = reported.receipt.loop, reported.task, reported.result.verdict
+    if reported.repeated:
+        return f"Task {name} was already complete."
+    what = f"Gap {name}" if name in loop.gaps else f"Task {name}"
+    if verdict == "failed":
+        task = loop.tasks[name]
+        words = f"{what} failed ({task.errors[-1].error_class})."
+        if loop.status == "retrying":
+            words += f" Retry {task.retries} of {loop.limits.max_retries}."
+    elif verdict == "checkpoint":
+        words = f"{what} needs a decision."
+    else:
+        words = f"{what} is {'closed' if name in loop.gaps else 'complete'}."
+        if reported.commit:
+            words += f" Commit {reported.commit[:12]}."
+    if loop.status == "paused":
+        words += f" {(loop.pause_reason or '').rstrip('.')}."
+    elif loop.status == "waiting":
+        words += f" {' '.join((loop.question or '').split())}"
+    return words
+
+
+def _print_context(call: Call, reported: Reported) -> None:
+    """Print the whole context if a human is needed, else the next step."""
+    loop, verdict = reported.receipt.loop, reported.result.verdict
+    if verdict == "checkpoint" and loop.status == "waiting":
+        from gsd_fsm.subagents.failure_report import checkpoint_report
+
+        say(checkpoint_report(loop, reported.task, reported.result))
+    elif verdict == "failed" and loop.status == "paused":
+        from gsd_fsm.subagents.failure_report import failure_report
+
+        say(failure_report(loop, reported.task))
+    else:
+        words, command = next_step(loop)
+        say(display(f"Next: {words}"))
+        say(display(f"Run: {command.replace('gsd-fsm', call.command, 1)}"))
