@@ -23,15 +23,13 @@ CLIENTS = (
 
 def caller() -> Author:
     """Return the caller of this process; treat an empty session id as none."""
-    found = [
-        Author(
-            "agent" if any(getenv(marker) for marker in markers) else "human",
-            session_name(getenv(session_variable)) or None,
-            client,
-        )
-        for client, markers, session_variable in CLIENTS
-    ]
     # A marked client first: a session id that another one left behind must not hide an agent.
-    agents = [caller for caller in found if caller.by == "agent"]
-    sessions = [caller for caller in found if caller.session]
-    return next(iter(agents + sessions), Author("human", None, None))
+    for client, markers, variable in CLIENTS:
+        if any(getenv(marker) for marker in markers):
+            return Author("agent", session_name(getenv(variable)) or None, client)
+    for client, _, variable in CLIENTS:
+        given = getenv(variable)
+        session = session_name(given) if given else ""
+        if session:
+            return Author("human", session, client)
+    return Author("human", None, None)

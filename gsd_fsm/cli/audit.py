@@ -18,6 +18,7 @@ from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.trust import register
+from gsd_fsm.engine.effects import unfinished
 from gsd_fsm.engine.start import new_id
 from gsd_fsm.fsck import examine, sums_only
 from gsd_fsm.projections import status_view
@@ -96,7 +97,7 @@ def replay(call: Call, *, at: int | None, until: str | None, events: bool, stric
         raise
     lines.flush(found.loops)
     if at is None and until is None:
-        call.report_unfinished(found.loops)
+        call.context.notices += unfinished(call.context, found.loops)
     if events:
         return
     _close(call, found, lines.shown, strict)

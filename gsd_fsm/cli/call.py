@@ -12,10 +12,9 @@ import click
 from gsd_fsm.cli.output import say, warn
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.journal.transaction import Author
-from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import Context, Receipt
-from gsd_fsm.engine.effects import CommandContext, unfinished
+from gsd_fsm.engine.effects import CommandContext
 
 MANY = 10**9
 COUNT = click.IntRange(0, MANY)
@@ -67,11 +66,6 @@ class Call:
         loop = receipt.loop
         facts = {"loop": loop.id, "seq": receipt.seq, "status": loop.status, "head": receipt.head}
         self.answer({**facts, **more}, display(f"{words} Loop {loop.id} is {loop.status}."))
-
-    def report_unfinished(self, loops: Loops | None = None) -> None:
-        """Report effects that a killed command left unfinished; a reading command leaves them so."""
-        known = self.context.read()[1] if loops is None else loops
-        self.context.notices += unfinished(self.context, known)
 
     def answer(self, facts: dict[str, Any], words: str) -> None:
         """One JSON object for scripts, or words for people, line by line."""

@@ -29,7 +29,6 @@ def status(call: Call, *, check: bool) -> None:
     say(dumps(found.view) if call.json else "\n".join(lines))
     if found.is_stopped and not call.json:
         say(f"{'hook':<10} disabled by .gsd/STOP; remove the file to enable it")
-    call.report_unfinished()
     if check:
         raise click.exceptions.Exit(engine.CHECK_CODES[found.loop.status])
 
@@ -39,10 +38,7 @@ def status(call: Call, *, check: bool) -> None:
 @verb
 def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop, or that of event SEQ, was allowed or blocked."""
-    from gsd_fsm.engine.status import explain
-
-    found = explain(call.context, seq)
-    call.report_unfinished()
+    found = engine.explain(call.context, seq)
     words = {"block": "Blocked", "allow": "Allowed"}.get(found.decision, "No stop")
     facts = {name: value for name, value in vars(found).items() if name != "ts"}
     call.answer(
@@ -79,7 +75,6 @@ def next_(call: Call, *, task_id: str | None) -> None:
         run = "If the user wants the loop to continue, run" if halted else "Run"
         lines.append(f"{run}: {display(found.command)}")
     call.answer(facts, "\n".join(lines))
-    call.report_unfinished()
 
 
 def _line(item: Item) -> str:

@@ -23,7 +23,6 @@ from gsd_fsm.engine.plan import (
     awaits_branch,
     is_new,
     plan_path,
-    repository_of,
 )
 
 if TYPE_CHECKING:
@@ -63,15 +62,16 @@ def branch_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     settings = context.settings() if awaits_branch(loop) else {"branching": "none"}
     if settings["branching"] != "milestone" or loop.branch == settings["base_branch"]:
         return
-    repository = repository_of(context.project)
+    repository = context.repository_or_none()
     if repository is not None and repository.branch() == settings["base_branch"]:
         yield Effect(f"switch to branch {loop.branch}", lambda: _require_branch(context, loop))
 
 
-def _require_branch(context: Context, loop: Loop) -> None:
-    problem = take_branch(context, loop).problem
-    if problem:
-        raise Refused(problem)
+def _require_branch(context: Context, loop: Loop) -> Receipt:
+    switch = take_branch(context, loop)
+    if switch.problem:
+        raise Refused(switch.problem)
+    return switch.receipt
 
 
 def take_branch(context: Context, loop: Loop) -> Switch:
@@ -91,9 +91,7 @@ def take_branch(context: Context, loop: Loop) -> Switch:
 
 def _checked_out(context: Context, loop: Loop, branch: str) -> Repository | None:
     """Switch the repository; return None if there is none. Raises Refused if git fails."""
-    from gsd_fsm.repository.repo import Repository
-
-    repository = Repository.around(context.project)
+    repository = context.repository()
     if repository is None:
         return None
     before = repository.branch()
@@ -134,18 +132,19 @@ def start_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     if not is_new(loop):
         return
     settings = context.settings()
-    repository = repository_of(context.project)
-    branch = repository.branch() if repository else None
-    elsewhere = loop.branch is not None and branch not in (loop.branch, settings["base_branch"])
-    if elsewhere and settings["branching"] == "milestone":
-        return
-    yield from branch_effects(context, loop)
+    repository = context.repository_or_none()
+    if loop.branch is not None and settings["branching"] == "milestone":
+        branch = repository.branch() if repository else None
+        if branch not in (loop.branch, settings["base_branch"]):
+            return
+    switches = list(branch_effects(context, loop))
+    yield from switches
     state = Path(context.gsd, STATE_NAME)
     if settings["state_md"] and not os.path.lexists(state):
         yield Effect(STATE_NAME, partial(_create_state_md, state, loop))
     tags = settings["checkpoints"] and loop.kind == "execute" and loop.phase is not None
     if tags and loop.is_active and repository is not None and repository.head() is not None:
-        yield Effect("first checkpoint", partial(_set_first_checkpoint, context, loop.id))
+        yield Effect("first checkpoint", partial(_set_first, context, loop, bool(switches)))
 
 
 def _create_state_md(path: Path, loop: Loop) -> None:
@@ -158,11 +157,14 @@ def _create_state_md(path: Path, loop: Loop) -> None:
         raise CannotWrite(f"{path} cannot be created: {error.strerror}") from error
 
 
-def _set_first_checkpoint(context: Context, loop_id: str) -> None:
-    _, loops = context.read()
-    loop = loops.by_id[loop_id]  # the switch of the branch may have paused it
-    if not is_new(loop) or any(branch_effects(context, loop)):
-        return
-    warning = set_first_checkpoint(context, loop).warning
-    if warning:
-        raise CannotWrite(warning)
+def _set_first(context: Context, loop: Loop, after_switch: bool) -> Receipt | None:
+    """Set the first checkpoint, unless the switch of the branch failed and paused the loop."""
+    if after_switch:
+        _, loops = context.read()
+        loop = loops.by_id[loop.id]
+        if not is_new(loop) or any(branch_effects(context, loop)):
+            return None
+    tagged = set_first_checkpoint(context, loop)
+    if tagged.warning:
+        raise CannotWrite(tagged.warning)
+    return tagged.receipt

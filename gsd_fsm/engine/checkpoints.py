@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
-from gsd_fsm.engine.plan import repository_of
 
 if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Commit, Repository
@@ -39,11 +38,10 @@ def set_checkpoint(
     if not loop.is_planned or loop.phase is None or not context.settings()["checkpoints"]:
         return Tagged()
     from gsd_fsm.repository.checkpoints import checkpoint_tag
-    from gsd_fsm.repository.repo import Repository
 
     tag = checkpoint_tag(loop.phase, name)
     try:
-        repository = Repository.around(context.project)
+        repository = context.repository()
         found = _commit_to_tag(repository, commit) if repository else None
         if repository is None or found is None:
             return Tagged()
@@ -91,7 +89,7 @@ def missing_checkpoints(context: Context, loop: Loop) -> dict[str, str]:
     missing = tasks_without_checkpoint(loop)
     if not missing or not context.settings()["checkpoints"]:
         return {}
-    repository = repository_of(context.project)
+    repository = context.repository_or_none()
     here = {commit.id for commit in commits_since_start(repository, loop)} if repository else set()
     return {name: commit for name, commit in missing.items() if commit in here}
 
@@ -104,10 +102,11 @@ def checkpoint_effects(context: Context, loop: Loop) -> Iterator[Effect]:
         )
 
 
-def _require_tag(context: Context, loop: Loop, name: str, commit: str) -> None:
-    warning = set_checkpoint(context, loop, name, name, commit).warning
-    if warning:
-        raise CannotWrite(warning, "Run: gsd-fsm resume")
+def _require_tag(context: Context, loop: Loop, name: str, commit: str) -> Receipt | None:
+    tagged = set_checkpoint(context, loop, name, name, commit)
+    if tagged.warning:
+        raise CannotWrite(tagged.warning, "Run: gsd-fsm resume")
+    return tagged.receipt
 
 
 def tasks_without_checkpoint(loop: Loop) -> dict[str, str]:

@@ -71,7 +71,8 @@ def import_loop(context: Context, file: str, *, fresh: bool = False) -> Imported
     preview = _preview(context, place, file, new_loop_id())
     place.require_enabled()
     cancelled: list[str] = []
-    with context.transaction(place.open_journal()) as tx:
+    place.ensure_journal()
+    with context.transaction() as tx:
         if fresh:
             cancelled = cancel_conflicting(tx, context.author, "import --fresh")
         cancelled += _cancel_interrupted(tx, preview)

@@ -19,7 +19,6 @@ from gsd_fsm.engine.context import Context, Receipt, receipt, require_trust
 from gsd_fsm.engine.plan import (
     accept_plan_change,
     append_question,
-    repository_of,
     require_human,
 )
 
@@ -110,7 +109,7 @@ def answer(context: Context, text: str) -> Decision:
         elif not _is_about_branch(asked) or is_no(text):
             append_question(tx, loop)
     if _is_about_branch(asked) and is_no(text):
-        repository = repository_of(context.project)
+        repository = context.repository_or_none()
         stays_on = (repository.branch() if repository else None) or "the present commit"
         return Decision(_begun(context, receipt(tx, loop)), stays_on=stays_on)
     return _decided(context, tx, loop, _is_about_branch(asked))
@@ -229,7 +228,7 @@ def _interrupted(context: Context, loop: Loop) -> tuple[list[Running], int, list
         Running(name, loop.tasks[name].ref, loop.tasks[name].phase) for name in running_tasks(loop)
     ]
     commits = {name: task.commit for name, task in loop.tasks.items() if task.commit}
-    repository = repository_of(context.project) if commits else None
+    repository = context.repository_or_none() if commits else None
     if repository is None:
         return running, 0, []
     here = repository.contained(commits.values())

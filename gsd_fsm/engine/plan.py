@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import GsdError, NotFound, Refused, UsageError
+from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.journal.transaction import Author, Transaction
 from gsd_fsm.core.loop.completion import latest_tree, missing
 from gsd_fsm.core.loop.events.waits import may_decide
@@ -219,16 +219,6 @@ def accepted_plan(plan: Plan, project: Path) -> list[dict[str, Any]]:
 
 
 # the frozen plan
-
-
-def repository_of(project: Path) -> Repository | None:
-    """Return the git repository of the project; None if there is none or git refuses it."""
-    from gsd_fsm.repository.repo import Repository
-
-    try:
-        return Repository.around(project)
-    except GsdError:
-        return None
 
 
 def plan_path(project: Path, loop: Loop) -> Path:

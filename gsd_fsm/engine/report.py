@@ -22,7 +22,6 @@ from gsd_fsm.engine.plan import (
     append_consequences,
     frozen_plan,
     has_changed,
-    repository_of,
     require_turn,
 )
 from gsd_fsm.engine.tasks import failure_data
@@ -116,7 +115,7 @@ def _checked_locks(context: Context, loop: Loop, name: str, result: Result) -> R
 
 def _resolved(context: Context, given: str) -> str:
     """Return the full name of this commit; without git, the text as it is."""
-    repository = repository_of(context.project)
+    repository = context.repository_or_none()
     if repository is None:
         return whole(given, "the commit", 100)
     found = repository.resolved(given)
@@ -256,7 +255,7 @@ def commit_work(context: Context, loop: Loop, name: str, result: Result) -> Comm
     Repeatable: a commit that an interrupted call made for this task is returned again.
     """
     finish_loop(context, loop)  # a pending rollback would undo the commit
-    repository = repository_of(context.project) if loop.is_planned else None
+    repository = context.repository_or_none() if loop.is_planned else None
     work = _work(context, loop, name, result) if repository else None
     if repository is None or work is None:
         return Committed()

@@ -15,6 +15,7 @@ from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal, create_journal
 from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.records import LIMITS
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.names import kept_name
@@ -23,7 +24,7 @@ from gsd_fsm.core.trust import is_registered, register
 from gsd_fsm.core.views.state_md import shows_other_loop
 from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.engine.branches import needed_switch
-from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.context import Context, Receipt, head_of, receipt
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.plan import (
     append_question,
@@ -97,9 +98,12 @@ def start(context: Context, request: StartRequest) -> Started:
     place = find_place(context)
     place.require_enabled()
     draft, notes = _draft(context, request, place, data)
-    journal = _journal(place, context.author, draft)
+    if not place.has_journal:
+        with rehearsal(context.author) as tx:
+            draft.append(tx)  # create a journal only if the draft will not be refused
+    place.ensure_journal()
     cancelled: list[str] = []
-    with context.transaction(journal) as tx:
+    with context.transaction() as tx:
         if request.fresh:
             cancelled = cancel_conflicting(tx, context.author, "start --fresh")
         loop = draft.append(tx)
@@ -120,23 +124,16 @@ def _carry_out(context: Context, proof: Receipt) -> tuple[Receipt, list[str]]:
     A failure is noticed and does not undo the start: the next command tries again.
     """
     outcome = carry_out(context, proof.loop)
-    if not outcome.done and not outcome.failed:
-        return proof, []
-    journal, loops = context.read()
-    loop = loops.by_id[proof.loop.id]
-    proof = Receipt(loop, loops.seq, f"{loops.seq}:{journal.at.sum}")
+    proof = outcome.receipt or proof
+    if outcome.failed:  # git may have refused the branch, and the loop be paused
+        journal, loops = context.read()
+        proof = Receipt(loops.by_id[proof.loop.id], loops.seq, head_of(journal))
+    loop = proof.loop
     if loop.status == "paused":
         return proof, []  # because of the branch, as the reason of the pause says
     context.notices += [error.message for _, error in outcome.failed]
-    return proof, [f"Switched to branch {loop.branch}."] if loop.branch else []
-
-
-def _journal(place: Place, author: Author, draft: _Draft) -> Journal:
-    """Return the journal; create one only if the draft will not be refused."""
-    if not place.has_journal:
-        with rehearsal(author) as tx:
-            draft.append(tx)
-    return place.open_journal()
+    is_switched = loop.branch is not None and (outcome.done or outcome.failed)
+    return proof, [f"Switched to branch {loop.branch}."] if is_switched else []
 
 
 def _draft(
@@ -322,10 +319,10 @@ def new_loop_id() -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """The `.gsd` directory of a new loop; `journal_id` is empty if there is no journal yet."""
+    """The `.gsd` directory of a new loop; `loops` is None if there is no journal yet."""
 
     gsd: str
-    journal_id: str
+    loops: Loops | None
 
     @property
     def project(self) -> Path:
@@ -333,14 +330,15 @@ class Place:
 
     @property
     def has_journal(self) -> bool:
-        return bool(self.journal_id)
+        return self.loops is not None and bool(self.loops.journal_id)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings in force here, without those of a project that is not trusted."""
         from gsd_fsm import settings
 
         # A project without a journal is new, and the user starts the loop there on purpose.
-        trusted = not self.has_journal or is_registered(self.journal_id, self.gsd)
+        journal_id = self.loops.journal_id if self.loops else ""
+        trusted = not journal_id or is_registered(journal_id, self.gsd)
         found = settings.load(Path(self.gsd), trusted=trusted)
         return {name: setting.value for name, setting in found.items()}
 
@@ -350,21 +348,20 @@ class Place:
         if os.path.lexists(stop):
             raise Refused(f"{stop} disables all loops", f"Remove it: rm {shlex.quote(stop)}")
 
-    def open_journal(self) -> Journal:
-        """Return the journal; create and register it if there is none."""
+    def ensure_journal(self) -> None:
+        """Create and register a journal if there is none."""
         if not self.has_journal:
             make_gsd(self.gsd)
             journal_id = new_id("j", 12)
             register(journal_id, self.gsd, now_ms())
             create_journal(self.gsd, journal_id, now_ms())
-        return Journal(self.gsd)
 
 
 def find_place(context: Context) -> Place:
     """Return where a loop that is started here belongs."""
     gsd = context.gsd_or_new
     exists = os.path.lexists(os.path.join(gsd, JOURNAL_NAME))
-    return Place(gsd, Journal(gsd).read_cached().journal_id if exists else "")
+    return Place(gsd, context.journal().read_cached() if exists else None)
 
 
 @contextlib.contextmanager
@@ -393,13 +390,13 @@ def shows(loop: Loop, name: str) -> bool:
 
 def other_loop_notes(place: Place) -> list[str]:
     """Return a note for each file in which a loop of another tool still runs."""
-    from gsd_fsm.imports.load import load_loop
-
-    loops = Journal(place.gsd).read_cached().by_id.values() if place.has_journal else ()
+    loops = place.loops.by_id.values() if place.loops else ()
     notes = []
     for name in _OTHER_TOOLS:
         ours = any(shows(loop, name) or loop.imported.get("file") == name for loop in loops)
         if (place.project / name).is_file() and not ours:
+            from gsd_fsm.imports.load import load_loop
+
             with contextlib.suppress(GsdError, OSError):
                 load_loop(place.project / name, name)
                 notes.append(f"{name} has a live loop. To take it over: gsd-fsm import {name}")
@@ -408,13 +405,14 @@ def other_loop_notes(place: Place) -> list[str]:
 
 def kept_state_notes(place: Place, loop: Loop) -> list[str]:
     """Return a note if STATE.md showed a loop of another tool, and where it was saved."""
-    from gsd_fsm.imports.load import load_loop
-
     kept = kept_name(STATE_PATH, loop.id)
-    with contextlib.suppress(GsdError, OSError):
-        load_loop(place.project / kept, kept)
-        note = f"{STATE_PATH} showed a live loop of another tool; the file was saved as {kept}."
-        return [f"{note} To take that loop over: gsd-fsm import {kept}"]
+    if (place.project / kept).exists():
+        from gsd_fsm.imports.load import load_loop
+
+        with contextlib.suppress(GsdError, OSError):
+            load_loop(place.project / kept, kept)
+            note = f"{STATE_PATH} showed a live loop of another tool; the file was saved as {kept}."
+            return [f"{note} To take that loop over: gsd-fsm import {kept}"]
     with contextlib.suppress(OSError, ValueError):
         text = (place.project / STATE_PATH).read_text("utf-8")
         if shows_other_loop(text, [loop]):

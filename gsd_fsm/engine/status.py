@@ -12,7 +12,8 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import ACTIVE, Loop
 from gsd_fsm.core.syscalls import READ, close_directory, open_directory, open_regular
 from gsd_fsm.core.trust import is_registered
-from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.context import Context, head_of
+from gsd_fsm.engine.effects import unfinished
 from gsd_fsm.projections import status_view
 
 # The exit code of `status --check`, by status.
@@ -39,9 +40,10 @@ def status(context: Context) -> Status:
     """Return the state of the selected loop, or else of the one that ended last."""
     journal, loops = context.read()
     loop = context.loop_or_last(loops)
+    context.notices += unfinished(context, loops)
     return Status(
         loop,
-        status_view(loop, f"{loops.seq}:{journal.at.sum}"),
+        status_view(loop, head_of(journal)),
         is_registered(loops.journal_id, journal.path),
         os.path.lexists(os.path.join(journal.path, "STOP")),
     )
@@ -63,60 +65,73 @@ class Explanation:
 def explain(context: Context, seq: int | None = None) -> Explanation:
     """Return why the last stop, or that of event `seq`, was decided as it was."""
     from gsd_fsm.replay import Replay
-    from gsd_fsm.timeline import aftermath, explain_decision, follows, undecided
+    from gsd_fsm.timeline import aftermath, explain_decision, undecided
 
     replay = Replay(context.journal())
-    replay.run()
-    if seq is not None and seq > replay.loops.seq:
-        raise UsageError(f"the journal ends at event {replay.loops.seq}", "Run: gsd-fsm replay")
-    loop_id = context.loop_or_last(replay.loops).id if seq is None else None
-    search = _Search(seq, loop_id)
+    search = _Search(seq)
     replay.run(search.see)
     search.settle(replay.loops)
+    if seq is not None and seq > replay.loops.seq:
+        raise UsageError(f"the journal ends at event {replay.loops.seq}", "Run: gsd-fsm replay")
+    found = search.found.get(context.loop_or_last(replay.loops).id if seq is None else None)
     log = _hook_log(replay.journal.path)
-    if search.found is None:
+    if found is None:
         hint = undecided(log, "").strip() or "Run: gsd-fsm status"
         raise NotFound("no stop of this loop was decided yet", hint)
-    event, source = search.found
-    later: list[Any] = []
-    replay.run(lambda other, _loops: later.append(other) if follows(event, other) else None)
+    context.notices += unfinished(context, replay.loops)
+    event = found.event
     replay.run(at=event["seq"])
     if event["loop"] not in replay.loops.by_id:
         raise UsageError(f"event {seq} belongs to no loop", "Run: gsd-fsm replay")
-    decision, code, why = explain_decision(event, replay.loops.by_id[event["loop"]], source)
-    why += aftermath(event, later[0] if later else None)
+    loop = replay.loops.by_id[event["loop"]]
+    decision, code, why = explain_decision(event, loop, found.source)
+    why += aftermath(event, found.later)
     if seq is None:
         why += undecided(log, event["ts"])
-    return Explanation(event["loop"], event["seq"], event["ts"], event["type"], decision, code, why)
+    return Explanation(loop.id, event["seq"], event["ts"], event["type"], decision, code, why)
+
+
+@dataclass
+class _Found:
+    """An event, the status of its loop before it, and the event that shows its aftermath."""
+
+    event: Any
+    source: str
+    later: Any = None
 
 
 class _Search:
-    """Find the last decision about a loop, or the event with a number."""
+    """Find the last decision about each loop, or the event with a number (under None)."""
 
-    def __init__(self, seq: int | None, loop_id: str | None) -> None:
-        self.found: tuple[Any, str] | None = None
+    def __init__(self, seq: int | None) -> None:
+        self.found: dict[str | None, _Found] = {}
         self._seq = seq
-        self._loop_id = loop_id
-        self._pending: tuple[Any, str] | None = None
+        self._pending: _Found | None = None
 
     def see(self, event: Any, loops: Loops) -> None:
+        from gsd_fsm.timeline import follows
+
         self.settle(loops)
-        before = loops.by_id.get(event["loop"])
-        if event["seq"] == self._seq or (self._seq is None and event["loop"] == self._loop_id):
-            self._pending = (event, before.status if before else "idle")
+        known = self.found.get(event["loop"] if self._seq is None else None)
+        if known is not None and known.later is None and follows(known.event, event):
+            known.later = event
+        if self._seq in (None, event["seq"]):
+            before = loops.by_id.get(event["loop"])
+            self._pending = _Found(event, before.status if before else "idle")
 
     def settle(self, loops: Loops) -> None:
         """Judge the pending event: whether it paused its loop is seen only after it was folded."""
         from gsd_fsm.timeline import DECISIONS
 
-        if self._pending is None:
+        found, self._pending = self._pending, None
+        if found is None:
             return
-        event, source = self._pending
-        self._pending = None
-        loop = loops.by_id.get(event["loop"])
-        paused = loop is not None and loop.status == "paused" and source != "paused"
-        if event["type"] in DECISIONS or paused or event["seq"] == self._seq:
-            self.found = (event, source)
+        loop = loops.by_id.get(found.event["loop"])
+        paused = loop is not None and loop.status == "paused" and found.source != "paused"
+        if self._seq is not None:
+            self.found[None] = found
+        elif found.event["type"] in DECISIONS or paused:
+            self.found[found.event["loop"]] = found
 
 
 def _hook_log(gsd: str) -> str:
