@@ -22,9 +22,8 @@ from synthetic import write_journal
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.envelope import draft, load_event
-from gsd_fsm.fsck import examine
 from gsd_fsm.machine import MachineLoops
-from gsd_fsm.replay import Replay, fast_loads
+from gsd_fsm.replay import Replay, examine, fast_loads
 
 EVENTS = int(os.environ.get("GSD_BENCH_EVENTS", "1000000"))
 ROUNDS = int(os.environ.get("GSD_BENCH_ROUNDS", "5"))

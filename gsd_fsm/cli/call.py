@@ -1,4 +1,4 @@
-"""One call of a verb: which project, which loop, who calls, and how it answers."""
+"""One call of a command: its context, its answer, and the options that all commands share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import click
 
 from gsd_fsm.cli.output import say, warn
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.effects import CommandContext
@@ -41,25 +40,9 @@ class Call:
 
     def __init__(self, project: str | None, loop: str | None, json: bool) -> None:
         self.context: Context = CommandContext(project or ".", loop)
-        # How this very call would be written again, up to its verb.
+        # The beginning of a command line for the same project.
         self.command = f"gsd-fsm --project {shlex.quote(project)}" if project else "gsd-fsm"
         self.json = json
-
-    @property
-    def start_directory(self) -> str:
-        return self.context.directory
-
-    @property
-    def caller(self) -> Author:
-        return self.context.author
-
-    @property
-    def loop_id(self) -> str | None:
-        return self.context.loop_id
-
-    @loop_id.setter
-    def loop_id(self, loop_id: str | None) -> None:
-        self.context.loop_id = loop_id
 
     def print_receipt(self, receipt: Receipt, words: str, **more: Any) -> None:
         """Print one JSON object, or `words` and the status of the loop."""
@@ -68,7 +51,7 @@ class Call:
         self.answer({**facts, **more}, display(f"{words} Loop {loop.id} is {loop.status}."))
 
     def answer(self, facts: dict[str, Any], words: str) -> None:
-        """One JSON object for scripts, or words for people, line by line."""
+        """Print one JSON object, or `words`."""
         say(dumps(facts) if self.json else display(words, lines=True))
 
 

@@ -1,29 +1,35 @@
-"""gsd-fsm wait, answer, mode, pause, resume, cancel: stop a loop, decide for it, and continue it."""
+"""gsd-fsm wait, answer, mode, pause, resume, cancel, complete: stop, continue and end a loop."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, verb
-from gsd_fsm.cli.output import counted
+from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.lifecycle import MODES
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine import lifecycle as engine
 from gsd_fsm.engine.branches import Switch
+from gsd_fsm.engine.complete import Completion
+from gsd_fsm.engine.complete import complete as complete_loop
+from gsd_fsm.engine.finish import ends_phase
 from gsd_fsm.texts import keep, read_text
 
-_NAMES = {
-    "max_iterations": "iterations",
-    "max_retries": "retries",
-    "max_rounds": "rounds",
-    "budget_usd": "money",
-    "max_tokens": "tokens",
-    "max_minutes": "minutes",
-}
+# what `resume` can add to: limit, word, type, metavar, help
+_ADDITIONS = (
+    ("max_iterations", "iterations", ONE_OR_MORE, "N", "iterations to the limit"),
+    ("max_retries", "retries", ONE_OR_MORE, "N", "retries of each task"),
+    ("max_rounds", "rounds", ONE_OR_MORE, "N", "verification rounds"),
+    ("budget_usd", "budget", Amount(above_zero=True), "USD", "US dollars to the budget"),
+    ("max_tokens", "tokens", ONE_OR_MORE, "N", "tokens to the budget"),
+    ("max_minutes", "minutes", Amount(above_zero=True), "N", "minutes of active time"),
+)
 
 
 @click.command()
@@ -125,49 +131,16 @@ def switch_words(switch: Switch) -> str:
     return f" Switched to {switch.branch}."
 
 
+def _additions(function: Callable[..., None]) -> Callable[..., None]:
+    for limit, word, kind, metavar, what in reversed(_ADDITIONS):
+        text = f"Add this many {what}."
+        add = click.option(f"--add-{word}", limit, type=kind, metavar=metavar, help=text)
+        function = add(function)
+    return function
+
+
 @click.command()
-@click.option(
-    "--add-iterations",
-    "max_iterations",
-    type=ONE_OR_MORE,
-    metavar="N",
-    help="Add this many iterations to the limit.",
-)
-@click.option(
-    "--add-retries",
-    "max_retries",
-    type=ONE_OR_MORE,
-    metavar="N",
-    help="Add this many retries of each task.",
-)
-@click.option(
-    "--add-rounds",
-    "max_rounds",
-    type=ONE_OR_MORE,
-    metavar="N",
-    help="Add this many verification rounds.",
-)
-@click.option(
-    "--add-budget",
-    "budget_usd",
-    type=Amount(above_zero=True),
-    metavar="USD",
-    help="Add this many US dollars to the budget.",
-)
-@click.option(
-    "--add-tokens",
-    "max_tokens",
-    type=ONE_OR_MORE,
-    metavar="N",
-    help="Add this many tokens to the budget.",
-)
-@click.option(
-    "--add-minutes",
-    "max_minutes",
-    type=Amount(above_zero=True),
-    metavar="N",
-    help="Add this many minutes of active time.",
-)
+@_additions
 @verb
 def resume(call: Call, **more: float | None) -> None:
     """Continue a loop, in this session; counters and history stay.
@@ -198,7 +171,10 @@ def _limit_words(done: engine.Resumed, add: dict[str, float]) -> str:
     limits = done.receipt.loop.limits
     most = limits.max_iterations
     words = f" {most} iterations now." if "max_iterations" in add and most else ""
-    unlimited = [word for name, word in _NAMES.items() if name in add and not getattr(limits, name)]
+    words_of = {limit: word for limit, word, *_ in _ADDITIONS} | {"budget_usd": "money"}
+    unlimited = [
+        word for name, word in words_of.items() if name in add and not getattr(limits, name)
+    ]
     if unlimited:
         words += f" It has no limit of {', '.join(unlimited)}: nothing was added."
     return words
@@ -214,3 +190,32 @@ def _interruption_words(done: engine.Resumed) -> str:
         ref = f" ({task.ref})" if task.ref else ""
         words += f" Task {task.task}{ref} was running: report it, or run it again."
     return words
+
+
+@click.command()
+@verb
+def complete(call: Call) -> None:
+    """Complete a loop; refused while its completion rule does not hold.
+
+    Each missing condition of a goal is named, and becomes a task.
+
+    Evidence counts only for the content it was taken from: after a change, check again.
+    A loop that executed a plan writes the summary of its phase, and marks it complete in the
+    roadmap and the state of the project. Run it again to finish an interrupted completion.
+    """
+    done = complete_loop(call.context)
+    is_phase = ends_phase(done.receipt.loop)
+    facts: dict[str, Any] = {"report": done.report} if done.report or is_phase else {}
+    if is_phase:
+        facts = {"tag": done.tag, "written": done.written, **facts}
+    call.print_receipt(done.receipt, _words(done), **facts)
+    if done.report and not call.json and not done.already_completed:
+        say(done.report if is_phase else display(done.report, lines=True))
+
+
+def _words(done: Completion) -> str:
+    if not done.already_completed:
+        return "Completed."
+    if not done.finished:
+        return "Already completed: nothing is missing."
+    return f"Already completed. Finished {', '.join(done.finished)}."

@@ -6,16 +6,29 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from gsd_fsm.core.errors import CannotWrite
+from gsd_fsm.core.loop.state import Loop, undelivered_notes
+from gsd_fsm.core.text.questions import review_words
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.interruption import Interruption, interruptible
 
 if TYPE_CHECKING:
     from gsd_fsm.cli.call import Call
+
+COLOURS = {
+    "running": "green",
+    "retrying": "yellow",
+    "fixing": "yellow",
+    "reviewing": "cyan",
+    "waiting": "magenta",
+    "paused": "red",
+    "completed": "green",
+    "cancelled": "red",
+}
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -79,3 +92,117 @@ def screen_for(call: Call) -> Iterator[Screen]:
     """Yield a screen on standard output, which --json keeps for its object; a signal ends the block."""
     with interruptible() as interruption:
         yield Screen(sys.stderr if call.json else sys.stdout, interruption)
+
+
+def status_word(status: str) -> str:
+    return click.style(status, fg=COLOURS.get(status), bold=True)
+
+
+def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
+    """A loop at a glance: what scripts are told, and what people have said."""
+    most = view["max_iterations"]
+    rows = [
+        (
+            "loop",
+            f"{view['loop']} · {view['kind']} · {status_word(view['status'])} · {view['mode']}",
+        ),
+        ("goal", display(" ".join((view["goal"] or "").split()))),
+        ("phase", _some(view["phase"])),
+        ("iteration", f"{view['iteration']}{f' of {most}' if most else ''}"),
+        ("round", _some(view["round"] or None)),
+        (
+            "paused",
+            display(f"{view['pause_code']}: {view['pause_reason']}")
+            if view["status"] == "paused"
+            else "",
+        ),
+        ("stage", _some(view["stage"])),
+        ("score", _score(view)),
+        ("spent", spent_words(loop)),
+        ("owner", display(view["owner"] or "no session yet")),
+        ("question", display(" ".join((loop.question or "").split()))),
+        ("answer", display(" ".join((loop.answer or "").split()))),
+    ]
+    lines = [f"{name:<10} {text}" for name, text in rows if text]
+    for name, entries in (
+        ("must not", list(loop.must_not)),
+        ("learnt", loop.recalled),
+        ("reviews", [f"{name}: {review_words(found)}" for name, found in loop.reviews.items()]),
+        ("notes", [_first_line(note.text) for note in undelivered_notes(loop)]),
+        ("criteria", _criteria(view)),
+        ("tasks", _tasks(view)),
+        ("gaps", _gaps(view)),
+    ):
+        lines += [f"{name if i == 0 else '':<10} {display(text)}" for i, text in enumerate(entries)]
+    if view["last_error"]:
+        lines.append(f"{'last error':<10} {display(_first_line(view['last_error']))}")
+    lines.append(f"{'since':<10} {view['started']}, last event {view['last_event']}")
+    lines.append(f"{'head':<10} {view['head']}")
+    # A journal that is not trusted may be looked at; it does not say what to do.
+    step = view["next"] if trusted else "This journal is not trusted here. Run: gsd-fsm trust"
+    lines.append(f"{'next':<10} {display(step)}")
+    return lines
+
+
+def _some(value: Any) -> str:
+    return "" if value is None else display(str(value))
+
+
+def _score(view: dict[str, Any]) -> str:
+    if view["spec_score"] is None:
+        return ""
+    known = {"fit": view["fit_score"], "shape": view["shape"]}
+    more = [f"{name} {value}" for name, value in known.items() if value is not None]
+    return ", ".join([f"spec {view['spec_score']}/10", *more])
+
+
+def spent_words(loop: Loop) -> str:
+    """Money and tokens as far as they are known, and of how much."""
+    parts = []
+    budget, most = loop.limits.budget_usd, loop.limits.max_tokens
+    if loop.spent_usd or budget:
+        parts.append(f"{loop.spent_usd:.2f}{f' of {budget:.2f}' if budget else ''} USD")
+    if loop.spent_tokens or most:
+        parts.append(f"{loop.spent_tokens}{f' of {most}' if most else ''} tokens")
+    return ", ".join(parts)
+
+
+def _criteria(view: dict[str, Any]) -> list[str]:
+    lines = []
+    for number, criterion in enumerate(view["criteria"], 1):
+        mark = "✓" if criterion["met"] else "~" if criterion["stale"] else "·"
+        check = f"  [{criterion['check']}]" if criterion["check"] else ""
+        lines.append(f"{mark} {number} {criterion['name']}{check}")
+    return lines
+
+
+def _tasks(view: dict[str, Any]) -> list[str]:
+    marks = {"complete": "✓", "skipped": "-", "failed": "✗", "running": "▸", "checkpoint": "?"}
+    lines = []
+    for task in view["tasks"]:
+        retries = f" (retry {task['retries']})" if task["retries"] else ""
+        mark = marks.get(task["status"], "·")
+        lines.append(f"{mark} {task['id']} {task['status']}{retries}  {task['title']}".rstrip())
+    return lines
+
+
+def _gaps(view: dict[str, Any]) -> list[str]:
+    return [
+        f"{'✓' if gap['status'] == 'closed' else '·'} {gap['id']} {gap['kind']} {gap['file'] or ''}  "
+        f"{_first_line(gap['description'])}"
+        for gap in view["gaps"]
+    ]
+
+
+def _first_line(text: str) -> str:
+    first = text.strip().split("\n", 1)[0]
+    return first if len(first) <= 120 else first[:119] + "…"
+
+
+def timeline_line(event: dict[str, Any], source: str | None, dest: str | None, what: str) -> str:
+    """When, who, event, from → to, what changed."""
+    when = event["ts"][:19].replace("T", " ")
+    move = "" if dest is None else dest if source == dest else f"{source} → {dest}"
+    name = click.style(f"{event['type']:<10}", bold=True)
+    styled = click.style(f"{move:<22}", fg=COLOURS.get(dest or ""))
+    return f"{event['seq']:>6}  {when}  {event['by']:<5}  {name} {styled} {display(what)}".rstrip()

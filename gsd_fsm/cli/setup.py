@@ -67,20 +67,20 @@ def init(
         if scope or line or cap is not None:
             wrong = "--scope" if scope else "--status-line" if line else "--raise-cap"
             raise UsageError(f"{wrong} has no effect in a plugin", "gsd-fsm init --scope user …")
-        _write_plugin(call, Path(call.start_directory, directory), choose(python), yes)
+        _write_plugin(call, Path(call.context.directory, directory), choose(python), yes)
         return
-    meant = scope or installer.default_scope(call.start_directory)
+    meant = scope or installer.default_scope(call.context.directory)
     found = choose(python)
     hook = installer.hook_change()
     raised = None if cap is None else str(cap)
-    places = installer.survey(call.start_directory) if line else []
+    places = installer.survey(call.context.directory) if line else []
     taken = next((place.path for place in places if has_foreign_status_line(place.document)), None)
     settings, record = installer.plan_install(
-        meant, call.start_directory, found, raised, line=line and taken is None
+        meant, call.context.directory, found, raised, line=line and taken is None
     )
     changed = _ask(call, [settings, hook], yes, end=summary(settings))
     installer.install(hook, settings, record)
-    notes = _notes(call.start_directory, meant, settings.path, found.path)
+    notes = _notes(call.context.directory, meant, settings.path, found.path)
     if taken is not None:
         notes.append(
             f"{taken} has a status line already, which stays: it may run {call.command} statusline"
@@ -101,7 +101,7 @@ def init(
     ]
     if changed:
         lines.append("Sessions that are open now do not see it: restart them, or type /clear.")
-    if not _permits(call.start_directory):
+    if not _permits(call.context.directory):
         lines.append(
             f"The client asks before each gsd-fsm command unless permissions.allow has {PERMISSION}. "
             "That is your choice: it also lets an agent start checks, which run any command."
@@ -168,10 +168,10 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
     """
     if scope and everywhere:
         raise UsageError("--scope and --all exclude each other", "leave one of them out")
-    for place in installer.survey(call.start_directory):
+    for place in installer.survey(call.context.directory):
         if place.problem and scope in (None, place.scope):
             raise UsageError(place.problem, "mend that place; nothing was changed")
-    installed = installer.settings_with_us(call.start_directory)
+    installed = installer.settings_with_us(call.context.directory)
     here = {name: path for path, name in installed.items() if name in installer.SCOPES}
     if scope is None and not everywhere and len(here) > 1:
         raise UsageError(
@@ -183,12 +183,12 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
     _ask(call, changes, yes)
     for change in changes:
         installer.remove(change)
-    left = installer.settings_with_us(call.start_directory)
+    left = installer.settings_with_us(call.context.directory)
     if not left:
         installer.remove_hook()
     lines = [f"Taken out of {path}" for path in chosen] or ["The hook is not installed there."]
     lines += [f"Still installed ({name}): {path}" for path, name in left.items()]
-    unheld = _unheld(call.start_directory) if chosen else []
+    unheld = _unheld(call.context.directory) if chosen else []
     lines += [
         f"Loop {loop} is running and no longer held: {call.command} pause, or cancel"
         for loop in unheld
@@ -246,8 +246,8 @@ def doctor(call: Call, *, directory: str | None) -> None:
     """
     from gsd_fsm.doctor import examine
 
-    place = None if directory is None else Path(call.start_directory, directory)
-    rows = examine(call.start_directory, place)
+    place = None if directory is None else Path(call.context.directory, directory)
+    rows = examine(call.context.directory, place)
     failed = [row for row in rows if row.state == "failed"]
     lines: list[str] = []
     remedies: set[str] = set()

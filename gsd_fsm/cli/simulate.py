@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.output import counted, say
+from gsd_fsm.cli.output import counted, say, status_word
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import require_trust
-from gsd_fsm.render import status_word
 from gsd_fsm.texts import read_text
 
 
@@ -125,5 +124,5 @@ def hook(call: Call, *, show_path: bool) -> None:
         path = str(packaged_hook())
         call.answer({"path": path}, path)
         return
-    os.chdir(call.start_directory)
+    os.chdir(call.context.directory)
     main("cli")

@@ -7,12 +7,11 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.output import say
+from gsd_fsm.cli.output import panel, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine import status as engine
 from gsd_fsm.engine.next import Item, next_item, next_work
-from gsd_fsm.render import panel
 
 
 @click.command()

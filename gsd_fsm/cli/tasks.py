@@ -1,20 +1,20 @@
-"""gsd-fsm iterate, task, fail, report: record the work of a loop."""
+"""gsd-fsm iterate, task, fail, report, spend, note: record the work of a loop."""
 
 from __future__ import annotations
 
 import click
 
-from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.output import say, warn
+from gsd_fsm.cli.call import COUNT, Amount, Call, verb
+from gsd_fsm.cli.output import say, spent_words, warn
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.engine import tasks
+from gsd_fsm.engine import notes, tasks
 from gsd_fsm.engine.report import Reported, report_task
 from gsd_fsm.engine.work_specs import split_ids
-from gsd_fsm.texts import read_text
+from gsd_fsm.texts import keep, read_text
 
 
 @click.command()
@@ -168,3 +168,30 @@ def _print_context(call: Call, reported: Reported) -> None:
         words, command = next_step(loop)
         say(display(f"Next: {words}"))
         say(display(f"Run: {command.replace('gsd-fsm', call.command, 1)}"))
+
+
+@click.command()
+@click.argument("usd", type=Amount(), required=False)
+@click.option("--tokens", type=COUNT, metavar="N", help="Number of tokens used.")
+@click.option("--what", metavar="TEXT", help="Purpose of the spending.")
+@verb
+def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None) -> None:
+    """Record money or tokens spent; a used-up budget pauses the loop unless it can complete."""
+    if usd is None and tokens is None:
+        raise UsageError("no amount given", "Run: gsd-fsm spend USD [--tokens N]")
+    proof = notes.spend(call.context, usd, tokens, keep(what, 1_000) if what else None)
+    loop = proof.loop
+    more = f" To continue: {next_step(loop)[1]}." if loop.status == "paused" else ""
+    call.print_receipt(proof, f"{spent_words(loop) or 'Nothing'} spent.{more}")
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--file", "file", metavar="FILE|-", help="Read the note from a file or stdin.")
+@verb
+def note(call: Call, *, text: str | None, file: str | None) -> None:
+    """Leave a note for the agent; the next block delivers it, once."""
+    words = read_text(text, file, "the note") or ""
+    if not words.strip():
+        raise UsageError("a note needs its text", "Run: gsd-fsm note TEXT")
+    call.print_receipt(notes.leave_note(call.context, keep(words, 4_000)), "Noted.")

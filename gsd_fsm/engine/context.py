@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -171,6 +171,13 @@ class Context:
         """Return a transaction on a journal that this user created or trusted."""
         journal = self.journal()
         return journal.transaction(self.author, lambda loops: require_trust(loops, journal.path))
+
+    def append(self, kind: str, data: Mapping[str, object]) -> Receipt:
+        """Append one event to the selected loop."""
+        with self.transaction() as tx:
+            loop = self.loop(tx.loops)
+            tx.append(loop, kind, data)
+        return receipt(tx, loop)
 
     @contextmanager
     def dry_run(self) -> Iterator[Transaction]:

@@ -14,10 +14,7 @@ from gsd_fsm.engine.plan import append_pause
 
 def leave_note(context: Context, text: str) -> Receipt:
     """Append a note; the next block delivers it."""
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        tx.append(loop, "note", {"text": text})
-    return receipt(tx, loop)
+    return context.append("note", {"text": text})
 
 
 def append_spending(tx: Transaction, loop: Loop, data: Mapping[str, object]) -> None:

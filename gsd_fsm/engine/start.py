@@ -205,7 +205,7 @@ def _lessons(place: Place, loop: Loop) -> list[str]:
     """Return what earlier loops of this project learned about such a goal."""
     if not place.has_journal or loop.kind != "goal":
         return []
-    from gsd_fsm.recall import lessons
+    from gsd_fsm.engine.lessons import lessons
 
     found = lessons(Path(place.gsd, JOURNAL_NAME), loop.goal or "", before=loop.id)
     return [lesson.text for lesson in found]

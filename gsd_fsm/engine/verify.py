@@ -340,32 +340,27 @@ def report_gap(
     return GapChange(found, action, receipt(tx, loop))
 
 
-def close_gap(
+def close_gap(context: Context, gap_id: str, **details: str | None) -> GapChange:
+    """Close a gap that was fixed; `details` are evidence, file and description."""
+    return _change_gap(context, gap_id, "closed", **details)
+
+
+def reopen_gap(context: Context, gap_id: str, **details: str | None) -> GapChange:
+    """Reopen a closed gap, with details as in `close_gap`; pause if the gap keeps coming back."""
+    return _change_gap(context, gap_id, "reopened", **details)
+
+
+def _change_gap(
     context: Context,
     gap_id: str,
+    action: str,
     *,
     evidence: str | None = None,
     file: str | None = None,
     description: str | None = None,
 ) -> GapChange:
-    """Close a gap that was fixed."""
-    return _change_gap(context, gap_id, "closed", _texts(description, file, evidence))
-
-
-def reopen_gap(
-    context: Context,
-    gap_id: str,
-    *,
-    evidence: str | None = None,
-    file: str | None = None,
-    description: str | None = None,
-) -> GapChange:
-    """Reopen a closed gap; pause the loop if the gap keeps coming back."""
-    return _change_gap(context, gap_id, "reopened", _texts(description, file, evidence))
-
-
-def _change_gap(context: Context, gap_id: str, action: str, details: dict[str, str]) -> GapChange:
     require_id(gap_id, "gap")
+    details = _texts(description, file, evidence)
     with context.transaction() as tx:
         loop = context.loop(tx.loops)
         _append_gap(tx, loop, gap_id, action, details)
