@@ -1,4 +1,4 @@
-"""Who calls: a human or an agent, from which session of which client."""
+"""Find out who calls: a human or an agent, from which session of which client."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def caller() -> Author:
 
 
 def scratch_environment(folder: Path | str) -> dict[str, str]:
-    """What this process was given, without any agent's marks, and with every home below the folder."""
+    """Return the environment without marks of agents, and with every home below `folder`."""
     agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
     kept = {
         name: value

@@ -121,7 +121,7 @@ def last_seq(journal: Journal) -> int:
 
 
 def fast_loads(line: bytes) -> Any:
-    """What `decode_line` gives, several times faster; for lines whose sum is right."""
+    """Return what `decode_line` returns, several times faster; for lines with a valid sum."""
     if line[:1] != b"{" or not line.isascii():
         raise ValueError("not an ASCII JSON object")
     value = orjson.loads(line)
@@ -131,7 +131,7 @@ def fast_loads(line: bytes) -> Any:
 
 
 def watching(visit: Callable[[Event], None]) -> Callable[[Loops], Callable[[bytes], None]]:
-    """A reader that shows each event to `visit` before it is folded."""
+    """Return a reader that passes each event to `visit` before it is folded."""
 
     def reader(loops: Loops) -> Callable[[bytes], None]:
         def take(line: bytes) -> None:
@@ -145,17 +145,17 @@ def watching(visit: Callable[[Event], None]) -> Callable[[Loops], Callable[[byte
 
 
 def in_bulk(loops: Loops) -> Callable[[bytes], None]:
-    """A reader that takes each line into the fold."""
+    """Return a reader that folds each line."""
     return into_fold(loops, fast_loads)
 
 
 def sums_only(_loops: Loops) -> Callable[[bytes], None]:
-    """A reader that leaves what lines say to a version that understands them."""
+    """Return a reader that ignores the content of lines, which a later version may have written."""
     return lambda _line: None
 
 
 def examine(journal: Journal, reader: Reader = in_bulk) -> dict[str, Any]:
-    """The good events before any damage, their head, the torn bytes, and every damaged line."""
+    """Return the number of valid events, their head, the torn bytes and the damaged lines."""
     damage: list[dict[str, Any]] = []
     head = ""
     try:
@@ -181,7 +181,7 @@ def examine(journal: Journal, reader: Reader = in_bulk) -> dict[str, Any]:
 
 
 def _further_damage(file: Any, number: int, offset: int) -> list[dict[str, Any]]:
-    """Lines behind the first damage that do not even follow from the line before them."""
+    """Return the lines after the first damage whose sum does not follow from the line before."""
     found: list[dict[str, Any]] = []
     line = file.readline(MAX_LINE + 1)
     while len(found) < MAX_REPORTED - 1 and line.endswith(b"\n"):

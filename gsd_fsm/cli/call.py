@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
-from gsd_fsm.cli.output import say, warn
+from gsd_fsm.cli.output import Screen, say, warn
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.effects import CommandContext
+from gsd_fsm.interruption import interruptible
 
 MANY = 10**9
 COUNT = click.IntRange(0, MANY)
@@ -21,7 +24,7 @@ ONE_OR_MORE = click.IntRange(1, MANY)
 
 
 class Amount(click.FloatRange):
-    """A number that can be counted with: finite, and not below zero."""
+    """A finite number that is not negative."""
 
     name = "number"
 
@@ -50,6 +53,12 @@ class Call:
         facts = {"loop": loop.id, "seq": receipt.seq, "status": loop.status, "head": receipt.head}
         self.answer({**facts, **more}, display(f"{words} Loop {loop.id} is {loop.status}."))
 
+    @contextlib.contextmanager
+    def screen(self) -> Iterator[Screen]:
+        """Yield a screen on standard output, or stderr with --json; a signal ends the block."""
+        with interruptible() as interruption:
+            yield Screen(sys.stderr if self.json else sys.stdout, interruption)
+
     def answer(self, facts: dict[str, Any], words: str) -> None:
         """Print one JSON object, or `words`."""
         say(dumps(facts) if self.json else display(words, lines=True))
@@ -58,7 +67,7 @@ class Call:
 def verb(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command `--json` and `--loop`, and a Call as its first argument."""
 
-    @click.option("--loop", "loop_id", metavar="ID", default=None, help="The loop that is meant.")
+    @click.option("--loop", "loop_id", metavar="ID", default=None, help="Act on this loop.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     @click.pass_context
     @functools.wraps(function)

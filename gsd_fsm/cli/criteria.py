@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from functools import partial
 
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, verb
-from gsd_fsm.cli.output import counted, screen_for
+from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine import criteria
 from gsd_fsm.engine.criteria import run_checks
@@ -24,7 +23,7 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     Exit code 7 if one fails. Output is shown while the command runs; its end is redacted and
     recorded. A check that is ended by a signal records nothing.
     """
-    run = run_checks(call.context, names, timeout=timeout, watch=partial(screen_for, call))
+    run = run_checks(call.context, names, timeout=timeout, watch=call.screen)
     loop, failed, count = run.receipt.loop, run.failed, counted(len(run.outcomes), "check")
     if failed and not call.json:
         raise CheckFailed(

@@ -152,7 +152,7 @@ def replay(call: Call, *, at: int | None, until: str | None, events: bool, stric
     try:
         found.run(None if quiet else lines.see, at, limit, strict=strict)
     except GsdError as error:
-        lines.flush(found.journal.loops)  # the good event before the damage
+        lines.flush(found.journal.loops)  # the last valid event before the damage
         if isinstance(error, Newer) and not lines.as_json:
             _show_raw(found.journal)
         raise
@@ -171,7 +171,7 @@ def _require_event(journal: Journal, seq: int) -> None:
 
 
 def _show_raw(journal: Journal) -> None:
-    """The lines that only a later version understands, as they are."""
+    """Print the lines that only a later version understands, unchanged."""
     with open(journal.journal_path(), "rb") as file:
         for line in islice(file, journal.loops.seq, None):
             say(display(line.decode("ascii", "replace").rstrip("\n")))
@@ -202,7 +202,7 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
     )
     if found.journal.at.torn:
         say(
-            f"{found.journal.at.torn} torn bytes at the end; the next append sets them aside",
+            f"{found.journal.at.torn} torn bytes at the end; the next append saves and cuts them",
             err=True,
         )
     if loops.backwards:
@@ -211,14 +211,16 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
 
 @click.command()
 @click.option(
-    "--repair", is_flag=True, help="Set damage aside and go on from the good lines before it."
+    "--repair",
+    is_flag=True,
+    help="Save the damaged file and continue from the valid lines before the damage.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before repairing.")
 @verb
 def fsck(call: Call, *, repair: bool, yes: bool) -> None:
-    """Verify every line of the journal; name line and byte of damage.
+    """Verify every line of the journal; print line and byte of damage.
 
-    Without damage exit code 0, with damage 5. Nothing is ever deleted: a repair keeps the old file.
+    Exit code 0 without damage, 5 with damage. A repair keeps the damaged file.
     """
     journal = call.context.journal()
     newer = None
@@ -255,11 +257,11 @@ def _words(report: dict[str, Any], journal: Journal) -> list[str]:
     ]
     if report["torn"]:
         lines.append(
-            f"{report['torn']} torn bytes at the end: an append that never returned; nothing acknowledged is lost"
+            f"{report['torn']} torn bytes at the end, of an append that was interrupted; no acknowledged event is lost"
         )
     if report["damage"]:
         lines.append(
-            "→ 'gsd-fsm fsck --repair' sets the file aside and goes on from the good events"
+            "→ 'gsd-fsm fsck --repair' saves the damaged file and continues from the valid events"
         )
     elif journal.loops.backwards:
         lines.append(f"the clock went back {journal.loops.backwards} times; order is by seq")
@@ -274,11 +276,11 @@ def _repair(journal: Journal, report: dict[str, Any], yes: bool) -> None:
             say(line, err=True)
         good = counted(report["events"], "good event")
         try:
-            agreed = click.confirm(f"Set the file aside and go on from {good}?", err=True)
+            agreed = click.confirm(f"Save the damaged file and continue from {good}?", err=True)
         except click.Abort:
             say("", err=True)  # ends the line of the question
             raise UsageError(
-                "a repair asks first, and nobody answered", "gsd-fsm fsck --repair --yes"
+                "confirmation required, but there was no answer", "Run: gsd-fsm fsck --repair --yes"
             ) from None
         if not agreed:
             say("Nothing was changed.", err=True)

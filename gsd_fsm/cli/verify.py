@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from functools import partial
 
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, verb
-from gsd_fsm.cli.output import counted, screen_for
+from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
@@ -57,7 +56,7 @@ def verify(
             plan=plan_name,
             gaps=gaps,
             timeout=timeout,
-            watch=partial(screen_for, call),
+            watch=call.screen,
         )
     except GsdError as error:
         error.hint = error.hint.replace("gsd-fsm", call.command)
