@@ -1,6 +1,9 @@
-"""Who calls: a human or an agent, from which session of which client."""
+"""Find out who calls: a human or an agent, from which session of which client."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.names import session_name
@@ -19,19 +22,33 @@ CLIENTS = (
     ("goose", ("GOOSE_TERMINAL",), "GOOSE_SESSION_ID"),
     ("agent", ("AI_AGENT",), "AI_AGENT_SESSION_ID"),
 )
+_HOMES = (
+    "HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA",
+    "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME",
+)  # fmt: skip
+_OUTER = ("CLAUDE_PID", "CLAUDE_CONFIG_DIR", "GSD_FSM_DISABLE")
 
 
 def caller() -> Author:
     """Return the caller of this process; treat an empty session id as none."""
-    found = [
-        Author(
-            "agent" if any(getenv(marker) for marker in markers) else "human",
-            session_name(getenv(session_variable)) or None,
-            client,
-        )
-        for client, markers, session_variable in CLIENTS
-    ]
     # A marked client first: a session id that another one left behind must not hide an agent.
-    agents = [caller for caller in found if caller.by == "agent"]
-    sessions = [caller for caller in found if caller.session]
-    return next(iter(agents + sessions), Author("human", None, None))
+    for client, markers, variable in CLIENTS:
+        if any(getenv(marker) for marker in markers):
+            return Author("agent", session_name(getenv(variable)) or None, client)
+    for client, _, variable in CLIENTS:
+        given = getenv(variable)
+        session = session_name(given) if given else ""
+        if session:
+            return Author("human", session, client)
+    return Author("human", None, None)
+
+
+def scratch_environment(folder: Path | str) -> dict[str, str]:
+    """Return the environment without marks of agents, and with every home below `folder`."""
+    agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in agents.union(_OUTER) and not name.endswith("_PROJECT_DIR")
+    }
+    return {**kept, **dict.fromkeys(_HOMES, str(Path(folder, "home")))}

@@ -1,4 +1,4 @@
-"""Files of other programs and of our own installation: read whole, replaced in one step."""
+"""Read whole files, and replace them in one step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gsd_fsm.core.syscalls import explain
 
 
 class Change(NamedTuple):
-    """What a file is to become; None is no file."""
+    """The old and the new content of a file; None means that it does not exist."""
 
     path: Path
     before: bytes | None
@@ -23,35 +23,35 @@ class Change(NamedTuple):
 
 
 def target_of(path: Path) -> Path:
-    """The file that is really meant: a link is followed, so that it stays a link."""
+    """Return the file behind a link, so that the link stays a link."""
     try:
         real = Path(os.path.realpath(path))
     except OSError as error:
-        raise UsageError(f"{path} cannot be followed: {explain(error)}", "mend the link") from error
+        raise UsageError(f"{path} cannot be followed: {explain(error)}", "Fix the link.") from error
     if path.is_symlink() and not real.exists():
-        raise UsageError(f"{path} is a link that leads nowhere", f"make {real}, or remove the link")
+        raise UsageError(f"{path} is a broken link", f"Create {real}, or remove the link.")
     return real
 
 
 def content_of(path: Path) -> bytes | None:
-    """The bytes of a plain file, None if there is none."""
+    """Return the content of a regular file; None if there is none."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise UsageError(f"{path} is not a plain file", "move it away and look at it")
+            raise UsageError(f"{path} is not a regular file", "Move it away.")
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise CannotWrite(
-            f"{path} cannot be read: {explain(error)}", "give yourself the right to read it"
+            f"{path} cannot be read: {explain(error)}", f"Check its permissions: chmod u+r {path}"
         ) from error
 
 
 def carry_out(change: Change) -> None:
-    """Make the change in one step, if the file is still what the change was made for."""
+    """Make the change in one step; raise CannotWrite if the file changed in the meantime."""
     path = change.path
     if content_of(path) != change.before:
-        raise CannotWrite(f"{path} was changed in the meantime", "run the command again")
+        raise CannotWrite(f"{path} was changed in the meantime", "Run the command again.")
     try:
         if change.after is None:
             path.unlink()
@@ -60,12 +60,12 @@ def carry_out(change: Change) -> None:
     except OSError as error:
         raise CannotWrite(
             f"{path} cannot be written: {explain(error)}",
-            "give yourself the right to write it and its directory",
+            "Check the permissions of the file and of its directory.",
         ) from error
 
 
 def _mode_of_new_files() -> int:
-    mask = os.umask(0o077)  # it can be read by setting it only
+    mask = os.umask(0o077)  # it can only be read by setting it
     os.umask(mask)
     return 0o666 & ~mask
 
@@ -75,7 +75,7 @@ def _replace(path: Path, content: bytes, mode: int) -> None:
     if path.exists():
         mode = stat.S_IMODE(path.stat().st_mode)
     if not mode & 0o222:
-        raise CannotWrite(f"{path} is read-only", f"chmod u+w {path}")
+        raise CannotWrite(f"{path} is read-only", f"Run: chmod u+w {path}")
     fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
         with os.fdopen(fd, "wb") as file:

@@ -47,7 +47,8 @@ from gsd_fsm.status_line import (
     without_status_line,
 )
 
-SCOPES = ("user", "project", "local")
+_PROJECT_FILES = {"project": "settings.json", "local": "settings.local.json"}
+SCOPES = ("user", *_PROJECT_FILES)
 _BOM = "\ufeff"
 
 
@@ -78,8 +79,7 @@ def client_directory() -> Path:
 def settings_path(scope: str, start: str) -> Path:
     if scope == "user":
         return client_directory() / "settings.json"
-    name = "settings.json" if scope == "project" else "settings.local.json"
-    return Path(new_gsd(start)).parent / ".claude" / name
+    return Path(new_gsd(start)).parent / ".claude" / _PROJECT_FILES[scope]
 
 
 def default_scope(start: str) -> str:
@@ -93,8 +93,11 @@ def default_scope(start: str) -> str:
 
 def survey(start: str) -> list[Place]:
     """The settings files that the client would read here, each with what is wrong with it."""
-    scopes = SCOPES if default_scope(start) == "local" else ("user",)
-    return [_look(scope, settings_path(scope, start)) for scope in scopes]
+    places = [("user", client_directory() / "settings.json")]
+    with contextlib.suppress(NotFound):
+        client = Path(new_gsd(start)).parent / ".claude"
+        places += [(scope, client / name) for scope, name in _PROJECT_FILES.items()]
+    return [_look(scope, path) for scope, path in places]
 
 
 def _look(scope: str, path: Path) -> Place:

@@ -14,11 +14,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import gsd_fsm
+from gsd_fsm.caller import scratch_environment
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import explain
 from gsd_fsm.core.system import WINDOWS
-from gsd_fsm.scratch import scratch_environment
 
 SESSION = "doctor"
 ODD_NAME = "mit Leerzeichen, ünïcödé 日本"

@@ -1,4 +1,4 @@
-"""Replay a journal: read it once, fold every event, and let the machine judge each step."""
+"""Read a whole journal: replay it with the machine beside the fold, or examine its damage."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gsd_fsm.bulk import in_bulk, watching
-from gsd_fsm.core.codec import MAX_LINE
+import orjson
+
+from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE, SUM_TAIL, check_value
+from gsd_fsm.core.errors import Corrupt
+from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.scan import frame_ok
+from gsd_fsm.core.loop.envelope import load_event
 from gsd_fsm.core.loop.fold import Loops, findings_of
 
 Event = Any
 # Longer journals are stepped by the fold alone, unless the replay is strict.
 MACHINE_LIMIT = 100_000
+Reader = Callable[[Loops], Callable[[bytes], None]]
+MAX_REPORTED = 100
 
 
 @dataclass(frozen=True)
@@ -108,3 +115,83 @@ def last_seq(journal: Journal) -> int:
         return 0
     numbers = re.findall(rb'^\{"v":\d+,"seq":(\d{1,15}),', tail, re.MULTILINE)
     return int(numbers[-1]) if numbers else 0
+
+
+# readers
+
+
+def fast_loads(line: bytes) -> Any:
+    """Return what `decode_line` returns, several times faster; for lines with a valid sum."""
+    if line[:1] != b"{" or not line.isascii():
+        raise ValueError("not an ASCII JSON object")
+    value = orjson.loads(line)
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH:
+        check_value(value)
+    return value
+
+
+def watching(visit: Callable[[Event], None]) -> Callable[[Loops], Callable[[bytes], None]]:
+    """Return a reader that passes each event to `visit` before it is folded."""
+
+    def reader(loops: Loops) -> Callable[[bytes], None]:
+        def take(line: bytes) -> None:
+            event = load_event(line, fast_loads)
+            visit(event)
+            loops.fold(event)
+
+        return take
+
+    return reader
+
+
+def in_bulk(loops: Loops) -> Callable[[bytes], None]:
+    """Return a reader that folds each line."""
+    return into_fold(loops, fast_loads)
+
+
+def sums_only(_loops: Loops) -> Callable[[bytes], None]:
+    """Return a reader that ignores the content of lines, which a later version may have written."""
+    return lambda _line: None
+
+
+def examine(journal: Journal, reader: Reader = in_bulk) -> dict[str, Any]:
+    """Return the number of valid events, their head, the torn bytes and the damaged lines."""
+    damage: list[dict[str, Any]] = []
+    head = ""
+    try:
+        journal.read(reader, hashlib.sha256)
+        events = journal.at.line
+        head = f"{events}:{journal.at.sum}"
+    except Corrupt as found:
+        events = found.line - 1
+        damage = [{"line": found.line, "offset": found.offset, "what": found.what}]
+        with Path(journal.journal_path()).open("rb") as file:
+            if found.offset:
+                file.seek(found.offset - 19)
+                head = f"{events}:{file.read(16).decode('ascii')}"
+            file.seek(found.offset)
+            damage += _further_damage(file, found.line, found.offset)
+    return {
+        "ok": not damage,
+        "events": events,
+        "head": head,
+        "torn": 0 if damage else journal.at.torn,
+        "damage": damage,
+    }
+
+
+def _further_damage(file: Any, number: int, offset: int) -> list[dict[str, Any]]:
+    """Return the lines after the first damage whose sum does not follow from the line before."""
+    found: list[dict[str, Any]] = []
+    line = file.readline(MAX_LINE + 1)
+    while len(found) < MAX_REPORTED - 1 and line.endswith(b"\n"):
+        offset += len(line)
+        number += 1
+        stored = line.rstrip(b"\n")[-SUM_TAIL:][8:24].decode("ascii", "replace")
+        line = file.readline(MAX_LINE + 1)
+        if not line:
+            break
+        if not (stored.isascii() and frame_ok(line.rstrip(b"\n"), stored)):
+            what = "its sum does not follow from the line before"
+            found.append({"line": number, "offset": offset, "what": what})
+    return found

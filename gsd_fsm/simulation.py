@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gsd_fsm.caller import scratch_environment
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.hook.main import reply
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal
@@ -35,7 +36,6 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.paths import home
 from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.trust import register
-from gsd_fsm.scratch import scratch_environment
 
 SESSION = "rehearsal"
 MOST_STEPS = 10_000

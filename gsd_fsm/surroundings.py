@@ -22,9 +22,9 @@ from gsd_fsm.core.trust import is_registered, state_directory
 from gsd_fsm.core.views.loop_json import sheets
 from gsd_fsm.core.views.write import LOOP_NAME
 from gsd_fsm.files import content_of
-from gsd_fsm.fsck import examine
 from gsd_fsm.interpreter import in_venv
 from gsd_fsm.registration import DEFAULT_CAP, cap_in
+from gsd_fsm.replay import examine
 
 _MOUNTS = Path("/proc/self/mountinfo")
 REACH = "pipx install gsd-fsm, or put its directory on the PATH of your login shell"

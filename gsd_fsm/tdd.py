@@ -1,4 +1,4 @@
-"""Test-driven tasks: which files a phase may touch, and how that and the way back are kept."""
+"""Rules of test-driven tasks: the files that a phase may change, and copies to undo a refactoring."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ GOALS = {
     "refactor": ("Clean up the implementation while the tests stay green", "the tests still pass"),
 }
 _SUFFIX = ".json"
-_NOT_RUN = (126, 127)  # what a shell says of a command that it could not start
+_NOT_RUN = (126, 127)  # exit codes of a shell for a command that it could not start
 
 
 class Rules(NamedTuple):
-    """What holds in one phase of the cycle."""
+    """The rules of one phase of the cycle."""
 
     phase: str
     allowed: tuple[str, ...]
@@ -35,7 +35,7 @@ class Rules(NamedTuple):
 
 
 def rules_of(task: PlanTask, phase: str) -> Rules:
-    """Which files may change now: the tests in red, the implementation afterwards."""
+    """Return the rules of this phase: only tests change in red, only the implementation later."""
     files = tuple(file.path for file in task.files if file.path not in task.test_files)
     goal, success = GOALS[phase]
     allowed, locked = (task.test_files, files) if phase == "red" else (files, task.test_files)
@@ -43,7 +43,7 @@ def rules_of(task: PlanTask, phase: str) -> Rules:
 
 
 def first_phase(task: PlanTask) -> str:
-    """Where the cycle begins: with tests to be written, or with those that exist."""
+    """Return the first phase: red, or green if the tests already exist."""
     return "green" if task.test_required == "existing" else "red"
 
 
@@ -52,7 +52,7 @@ def was_run(exit_code: int) -> bool:
 
 
 def digests(project: Path, paths: tuple[str, ...]) -> dict[str, str | None]:
-    """What these files hold now; None for one that is not there or is no file."""
+    """Return the digest of each file; None if missing or not a regular file."""
     return {path: _digest(project / path) for path in paths}
 
 
@@ -71,12 +71,12 @@ def _content(path: Path) -> bytes | None:
 
 
 def changed(project: Path, locked: dict[str, str | None]) -> list[str]:
-    """The locked files that are no longer what they were."""
+    """Return the locked files that were changed."""
     return [path for path, known in locked.items() if _digest(project / path) != known]
 
 
 class Copies:
-    """The implementation as it was when its tests last passed: the way back from a refactoring."""
+    """Copies of the implementation with which the tests last passed, to undo a refactoring."""
 
     def __init__(self, gsd: str, loop_id: str, task_id: str) -> None:
         self.path = _directory() / f"{_prefix(gsd, loop_id)}{task_id}{_SUFFIX}"
@@ -84,12 +84,12 @@ class Copies:
     def save(self, project: Path, paths: tuple[str, ...]) -> None:
         import json
 
-        # In one step: half of the files would be a way back that deletes the other half.
+        # In one step: a copy of half of the files would delete the other half when restored.
         kept = json.dumps({path: _copy(project / path) for path in paths})
         carry_out(Change(self.path, content_of(self.path), kept.encode("ascii"), private=True))
 
     def restore(self, project: Path) -> list[str] | None:
-        """Put every file back; those that were really changed. None where there is no way back."""
+        """Restore every file; return those that differed, None if there is no copy."""
         import json
 
         try:
@@ -134,7 +134,7 @@ def _prefix(gsd: str, loop_id: str) -> str:
 
 
 def _copy(path: Path) -> tuple[int, str] | None:
-    """Mode and content of a file; None for one that is not there or is no file."""
+    """Return mode and content; None if missing or not a regular file."""
     content = _content(path)
     if content is None:
         return None
@@ -142,7 +142,7 @@ def _copy(path: Path) -> tuple[int, str] | None:
 
 
 def _put_back(path: Path, copy: tuple[int, str] | None) -> bool:
-    """Whether the file had to be changed to be what it was."""
+    """Restore one file; return whether it differed."""
     content = None if copy is None else b64decode(copy[1])
     if content == _content(path) or path.is_symlink():
         return False  # a link may lead out of the project: what is behind it is not ours

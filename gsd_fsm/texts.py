@@ -1,4 +1,4 @@
-"""Free text on its way into the journal: decoded, redacted, and cut to fit."""
+"""Prepare free text for the journal: decode it, redact it, cut it to fit."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ MARGIN = 8_000  # exceeds all secrets but key files, whose halves the patterns r
 
 
 def read_text(given: str | None, file: str | None, what: str) -> str | None:
-    """The text of an option, or of a file, or of stdin (`-`); None when none was given."""
+    """Return the text of an option, a file or stdin (`-`); None if none was given."""
     if file is None:
         return None if given is None else clean(given)
     if given is not None:
-        raise UsageError(f"{what} is given twice: as text and as a file", "leave one of them out")
+        raise UsageError(f"{what} is given twice: as text and as a file", "Omit one of them.")
     try:
         if file == "-":
             if sys.stdin is None:
-                raise UsageError("standard input is closed", f"give {what} as text or as a file")
+                raise UsageError("standard input is closed", f"Give {what} as text or as a file.")
             raw = sys.stdin.buffer.read(MAX_INPUT + 1)
         else:
             if not os.path.isfile(file):
-                raise UsageError(f"{file} is not a file", f"name the file that holds {what}")
+                raise UsageError(f"{file} is not a file", f"Name the file that contains {what}.")
             with open(file, "rb") as stream:
                 raw = stream.read(MAX_INPUT + 1)
     except OSError as error:
         raise UsageError(
-            f"{file} cannot be read: {error.strerror}", f"name the file that holds {what}"
+            f"{file} cannot be read: {error.strerror}", f"Name the file that contains {what}."
         ) from error
     if len(raw) > MAX_INPUT:
-        raise UsageError(f"{what} is larger than 16 MiB", "give the part that matters")
+        raise UsageError(f"{what} is larger than 16 MiB", "Give the relevant part.")
     return raw.decode("utf-8-sig", "replace").replace("\r\n", "\n").rstrip("\n")
 
 
@@ -66,15 +66,15 @@ def keep(text: str, limit: int = LONG) -> str:
 
 
 def whole(text: str, what: str, limit: int = GOAL) -> str:
-    """The text without secrets; UsageError when it is too long to be kept as it is."""
+    """Return the text without secrets; raise UsageError if it is empty or too long."""
     from gsd_fsm.core.text.redact import redact
 
     if len(text) > 4 * limit:  # not worth the search for secrets
-        raise UsageError(f"{what} is longer than {limit} bytes", "keep details in a file it names")
+        raise UsageError(f"{what} is longer than {limit} bytes", "Keep details in a file it names.")
     text = redact(clean(text)).strip()
     if not text:
-        raise UsageError(f"{what} is empty", "write a few words")
+        raise UsageError(f"{what} is empty", "Write a few words.")
     if len(quote(text)) > limit:
         said = f"{what} is longer than {limit} bytes, as the journal writes it"
-        raise UsageError(said, "keep details in a file it names")
+        raise UsageError(said, "Keep details in a file it names.")
     return text

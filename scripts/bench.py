@@ -20,12 +20,10 @@ from bench_hook import bench_hook
 from bench_plans import bench_plans
 from synthetic import write_journal
 
-from gsd_fsm.bulk import fast_loads
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.envelope import draft, load_event
-from gsd_fsm.fsck import examine
 from gsd_fsm.machine import MachineLoops
-from gsd_fsm.replay import Replay
+from gsd_fsm.replay import Replay, examine, fast_loads
 
 EVENTS = int(os.environ.get("GSD_BENCH_EVENTS", "1000000"))
 ROUNDS = int(os.environ.get("GSD_BENCH_ROUNDS", "5"))

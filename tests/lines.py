@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from gsd_fsm.bulk import in_bulk, watching
 from gsd_fsm.core.codec import dumps, encode_event
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.loop.envelope import load_event
 from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.replay import in_bulk, watching
 from tests.story import frozen
 
 # What a hostile hand could put where a member of `data` stands.

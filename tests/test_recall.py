@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm import past
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.recall import Lesson, lessons, telling, words_in
+from gsd_fsm.engine.lessons import Lesson, lessons, telling, words_in
 from tests.conftest import start_draft
 from tests.support.events import append, draft
 

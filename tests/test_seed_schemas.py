@@ -8,7 +8,7 @@ import pytest
 
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop, current_wave, open_gaps, unmet
-from gsd_fsm.projections import status_view
+from gsd_fsm.engine.status import status_view
 from tests.conftest import start_draft
 
 TS = "2026-11-15T23:00:{:02d}.000Z"

@@ -1,4 +1,4 @@
-"""The command line: every verb in its own file, imported only when it is used."""
+"""The command line: parse, call the engine, print. A command is imported when it is used."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ COMMANDS = {
     "uninstall": "setup",
     "doctor": "setup",
     "start": "start",
-    "import": "importing",
+    "import": "start",
     "plan": "plan",
-    "status": "look",
+    "status": "status",
     "statusline": "statusline",
-    "next": "next",
-    "why": "look",
-    "iterate": "work",
-    "task": "work",
-    "fail": "work",
-    "report": "report",
+    "next": "status",
+    "why": "status",
+    "iterate": "tasks",
+    "task": "tasks",
+    "fail": "tasks",
+    "report": "tasks",
     "tdd": "tdd",
-    "gap": "gaps",
+    "gap": "verify",
     "verify": "verify",
-    "verified": "gaps",
-    "criterion": "proof",
-    "check": "check",
-    "exit-signal": "proof",
-    "score": "score",
-    "stage": "stage",
-    "review": "review",
-    "spend": "notes",
-    "note": "notes",
+    "verified": "verify",
+    "criterion": "criteria",
+    "check": "criteria",
+    "exit-signal": "criteria",
+    "score": "goals",
+    "stage": "goals",
+    "review": "goals",
+    "spend": "tasks",
+    "note": "tasks",
     "recall": "recall",
-    "mode": "answer",
-    "wait": "flow",
-    "answer": "answer",
-    "pause": "flow",
-    "resume": "resume",
-    "cancel": "flow",
+    "mode": "lifecycle",
+    "wait": "lifecycle",
+    "answer": "lifecycle",
+    "pause": "lifecycle",
+    "resume": "lifecycle",
+    "cancel": "lifecycle",
     "rollback": "rollback",
-    "complete": "complete",
-    "replay": "audit",
-    "fsck": "fsck",
-    "hook": "hook",
+    "complete": "lifecycle",
+    "replay": "journals",
+    "fsck": "journals",
+    "hook": "simulate",
     "simulate": "simulate",
-    "graph": "machine",
-    "schema": "schema",
+    "graph": "reference",
+    "schema": "reference",
     "config": "settings",
-    "ps": "places",
-    "trust": "places",
+    "ps": "journals",
+    "trust": "journals",
 }
 
 SIGNALLED = 128  # the exit code for a signal is this and its number
@@ -102,7 +102,10 @@ class Verbs(click.Group):
     help="Look for the project here instead of in the current directory.",
 )
 @click.option(
-    "--loop", "loop_id", metavar="ID", help="The loop that is meant, where there are several."
+    "--loop",
+    "loop_id",
+    metavar="ID",
+    help="Act on this loop (default: this session's, or the only live one).",
 )
 @click.version_option(__version__, prog_name="gsd-fsm")
 @click.pass_context
@@ -110,7 +113,7 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
     """Durable loops for coding agents: keep going until it is really done.
 
     Every event is appended to a checksummed journal (.gsd/journal.jsonl); the state is derived
-    from it. A verb means the loop of the calling session, else the only live one.
+    from it.
 
     Exit codes: 0 done, 1 bug, 2 usage, 3 no project or loop, 4 refused by the state machine,
     5 journal corrupt, 6 cannot write, 7 a check failed, 130 interrupted.
@@ -125,7 +128,7 @@ def main(arguments: list[str] | None = None) -> None:
     code = run(sys.argv[1:] if arguments is None else arguments)
     if code < SIGNALLED:  # else a reader that has stalled could hold up the exit
         code = _flushed(code)
-    # Everything is written: tearing the interpreter down would cost as much as a tenth of the call.
+    # Everything is written; the end of the interpreter would take a tenth of the call.
     os._exit(code)
 
 
@@ -135,17 +138,17 @@ def _flushed(code: int) -> int:
             if stream is not None:
                 stream.flush()
     except BrokenPipeError:
-        pass  # nobody reads any more
+        pass  # the reader has left
     except OSError:
         return code or CannotWrite.exit_code
     return code
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of one command; whatever went wrong is told in one or two lines."""
+    """Run one command and return its exit code; report an error in one or two lines."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a console that cannot show a sign shows "?"
+            stream.reconfigure(errors="replace")  # a console shows "?" for other characters
     as_json = "--json" in arguments
     try:
         # Not cli.main: it answers a broken pipe itself, with exit code 1.
@@ -163,18 +166,18 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _tell(INTERRUPTED, "", 130, as_json)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nobody reads: the flush at exit goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for the flush at exit
         return 0
     except OSError as error:
         cause = f"{error.filename or 'a file'}: {error.strerror or error}"
-        return _tell(cause, "free the cause, then try again", 6, as_json)
+        return _tell(cause, "Fix the cause, then retry.", 6, as_json)
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback for the user
         import traceback
 
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
         told = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
-        return _tell(told, "please report it; the journal is safe", 1, as_json)
+        return _tell(told, "Please report it. The journal is safe.", 1, as_json)
     return 0
 
 
@@ -190,7 +193,7 @@ def _interrupted(number: int, as_json: bool) -> int:
 
 
 def _colour() -> bool | None:
-    """False where colour is not wanted; None where the stream decides."""
+    """Return False if colour is not wanted, None if the stream decides."""
     unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return False if unwanted else None
 

@@ -1,21 +1,22 @@
-"""One call of a verb: which project, which loop, who calls, and how it answers."""
+"""One call of a command: its context, its answer, and the options that all commands share."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
-from gsd_fsm.cli.voice import say, warn
+from gsd_fsm.cli.output import Screen, say, warn
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.journal.transaction import Author
-from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import Context, Receipt
-from gsd_fsm.engine.effects import CommandContext, unfinished
+from gsd_fsm.engine.effects import CommandContext
+from gsd_fsm.interruption import interruptible
 
 MANY = 10**9
 COUNT = click.IntRange(0, MANY)
@@ -23,7 +24,7 @@ ONE_OR_MORE = click.IntRange(1, MANY)
 
 
 class Amount(click.FloatRange):
-    """A number that can be counted with: finite, and not below zero."""
+    """A finite number that is not negative."""
 
     name = "number"
 
@@ -42,25 +43,9 @@ class Call:
 
     def __init__(self, project: str | None, loop: str | None, json: bool) -> None:
         self.context: Context = CommandContext(project or ".", loop)
-        # How this very call would be written again, up to its verb.
+        # The beginning of a command line for the same project.
         self.command = f"gsd-fsm --project {shlex.quote(project)}" if project else "gsd-fsm"
         self.json = json
-
-    @property
-    def start_directory(self) -> str:
-        return self.context.directory
-
-    @property
-    def caller(self) -> Author:
-        return self.context.author
-
-    @property
-    def loop_id(self) -> str | None:
-        return self.context.loop_id
-
-    @loop_id.setter
-    def loop_id(self, loop_id: str | None) -> None:
-        self.context.loop_id = loop_id
 
     def print_receipt(self, receipt: Receipt, words: str, **more: Any) -> None:
         """Print one JSON object, or `words` and the status of the loop."""
@@ -68,20 +53,21 @@ class Call:
         facts = {"loop": loop.id, "seq": receipt.seq, "status": loop.status, "head": receipt.head}
         self.answer({**facts, **more}, display(f"{words} Loop {loop.id} is {loop.status}."))
 
-    def report_unfinished(self, loops: Loops | None = None) -> None:
-        """Report effects that a killed command left unfinished; a reading command leaves them so."""
-        known = self.context.read()[1] if loops is None else loops
-        self.context.notices += unfinished(self.context, known)
+    @contextlib.contextmanager
+    def screen(self) -> Iterator[Screen]:
+        """Yield a screen on standard output, or stderr with --json; a signal ends the block."""
+        with interruptible() as interruption:
+            yield Screen(sys.stderr if self.json else sys.stdout, interruption)
 
     def answer(self, facts: dict[str, Any], words: str) -> None:
-        """One JSON object for scripts, or words for people, line by line."""
+        """Print one JSON object, or `words`."""
         say(dumps(facts) if self.json else display(words, lines=True))
 
 
 def verb(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command `--json` and `--loop`, and a Call as its first argument."""
 
-    @click.option("--loop", "loop_id", metavar="ID", default=None, help="The loop that is meant.")
+    @click.option("--loop", "loop_id", metavar="ID", default=None, help="Act on this loop.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     @click.pass_context
     @functools.wraps(function)

@@ -7,7 +7,7 @@ import shlex
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import counted
+from gsd_fsm.cli.output import counted
 from gsd_fsm.engine import lessons as engine
 from gsd_fsm.engine.lessons import Recalled, decide_lessons, is_number
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import counted
+from gsd_fsm.cli.output import counted
 from gsd_fsm.engine import rollback as engine
 from gsd_fsm.engine.rollback import SHOWN, Step
 
@@ -55,7 +55,7 @@ def _preview(call: Call, target: str, phase: str | None) -> None:
         return
     again = [call.command, "rollback", shlex.quote(target), "--yes"]
     again += [f"--phase {shlex.quote(phase)}"] if phase else []
-    again += [f"--loop {call.loop_id}"] if call.loop_id else []
+    again += [f"--loop {call.context.loop_id}"] if call.context.loop_id else []
     call.answer(_facts(step), "\n".join([*_plan_lines(step), f"→ {' '.join(again)}"]))
 
 

@@ -56,7 +56,7 @@ def _shown(value: Any) -> str:
 def _project(call: Call) -> tuple[str | None, bool]:
     """The project's directory, and whether its files are obeyed: no journal yet, or a trusted one."""
     try:
-        gsd = find_gsd(call.start_directory)
+        gsd = find_gsd(call.context.directory)
     except NotFound:
         return _new_project(call), True
     try:
@@ -69,7 +69,7 @@ def _project(call: Call) -> tuple[str | None, bool]:
 def _new_project(call: Call) -> str | None:
     """Where the first `start` would find settings of another tool; None where there are none."""
     try:
-        gsd = new_gsd(call.start_directory)
+        gsd = new_gsd(call.context.directory)
     except NotFound:
         return None
     return gsd if (Path(gsd).parent / ".opti-gsd").is_dir() else None

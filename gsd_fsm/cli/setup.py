@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 import sys
 from pathlib import Path
@@ -10,23 +11,26 @@ import click
 
 from gsd_fsm import installer, plugin
 from gsd_fsm.cli.call import MANY, Call, verb
-from gsd_fsm.cli.changes import shown, summary
-from gsd_fsm.cli.voice import counted, say
+from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd
+from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.files import Change, carry_out
 from gsd_fsm.interpreter import Interpreter, choose, fleeting
-from gsd_fsm.registration import DEFAULT_CAP, EVENTS, items_of, ours
-from gsd_fsm.status_line import has_foreign_status_line
+from gsd_fsm.json_text import root
+from gsd_fsm.registration import DEFAULT_CAP, EVENTS, cap_in, items_of, ours
+from gsd_fsm.status_line import has_foreign_status_line, our_status_line
 from gsd_fsm.surroundings import REACH, Row, out_of_reach
 
 DECLINED = 130
 PERMISSION = "Bash(gsd-fsm:*)"
 SCOPE = click.Choice(installer.SCOPES)
 _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "red")}
+LONGEST_LINE = 200
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command()
@@ -63,20 +67,20 @@ def init(
         if scope or line or cap is not None:
             wrong = "--scope" if scope else "--status-line" if line else "--raise-cap"
             raise UsageError(f"{wrong} has no effect in a plugin", "gsd-fsm init --scope user …")
-        _write_plugin(call, Path(call.start_directory, directory), choose(python), yes)
+        _write_plugin(call, Path(call.context.directory, directory), choose(python), yes)
         return
-    meant = scope or installer.default_scope(call.start_directory)
+    meant = scope or installer.default_scope(call.context.directory)
     found = choose(python)
     hook = installer.hook_change()
     raised = None if cap is None else str(cap)
-    places = installer.survey(call.start_directory) if line else []
+    places = installer.survey(call.context.directory) if line else []
     taken = next((place.path for place in places if has_foreign_status_line(place.document)), None)
     settings, record = installer.plan_install(
-        meant, call.start_directory, found, raised, line=line and taken is None
+        meant, call.context.directory, found, raised, line=line and taken is None
     )
     changed = _ask(call, [settings, hook], yes, end=summary(settings))
     installer.install(hook, settings, record)
-    notes = _notes(call.start_directory, meant, settings.path, found.path)
+    notes = _notes(call.context.directory, meant, settings.path, found.path)
     if taken is not None:
         notes.append(
             f"{taken} has a status line already, which stays: it may run {call.command} statusline"
@@ -97,7 +101,7 @@ def init(
     ]
     if changed:
         lines.append("Sessions that are open now do not see it: restart them, or type /clear.")
-    if not _permits(call.start_directory):
+    if not _permits(call.context.directory):
         lines.append(
             f"The client asks before each gsd-fsm command unless permissions.allow has {PERMISSION}. "
             "That is your choice: it also lets an agent start checks, which run any command."
@@ -164,10 +168,10 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
     """
     if scope and everywhere:
         raise UsageError("--scope and --all exclude each other", "leave one of them out")
-    for place in installer.survey(call.start_directory):
+    for place in installer.survey(call.context.directory):
         if place.problem and scope in (None, place.scope):
             raise UsageError(place.problem, "mend that place; nothing was changed")
-    installed = installer.settings_with_us(call.start_directory)
+    installed = installer.settings_with_us(call.context.directory)
     here = {name: path for path, name in installed.items() if name in installer.SCOPES}
     if scope is None and not everywhere and len(here) > 1:
         raise UsageError(
@@ -179,12 +183,12 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
     _ask(call, changes, yes)
     for change in changes:
         installer.remove(change)
-    left = installer.settings_with_us(call.start_directory)
+    left = installer.settings_with_us(call.context.directory)
     if not left:
         installer.remove_hook()
     lines = [f"Taken out of {path}" for path in chosen] or ["The hook is not installed there."]
     lines += [f"Still installed ({name}): {path}" for path, name in left.items()]
-    unheld = _unheld(call.start_directory) if chosen else []
+    unheld = _unheld(call.context.directory) if chosen else []
     lines += [
         f"Loop {loop} is running and no longer held: {call.command} pause, or cancel"
         for loop in unheld
@@ -242,8 +246,8 @@ def doctor(call: Call, *, directory: str | None) -> None:
     """
     from gsd_fsm.doctor import examine
 
-    place = None if directory is None else Path(call.start_directory, directory)
-    rows = examine(call.start_directory, place)
+    place = None if directory is None else Path(call.context.directory, directory)
+    rows = examine(call.context.directory, place)
     failed = [row for row in rows if row.state == "failed"]
     lines: list[str] = []
     remedies: set[str] = set()
@@ -275,3 +279,54 @@ def _verdict(rows: list[Row]) -> str:
     if any(not row.off for row in failed):
         return f"{counted(len(failed), 'check')} failed."
     return f"The hook works, but {'; '.join(off)}." if off else "All is well."
+
+
+def shown(change: Change, *, in_full: bool) -> list[str]:
+    """The lines that differ, or the name alone: of programs, and of what is to go."""
+    by_lines = in_full and change.after is not None and change.path.suffix != ".py"
+    return _diff(change) if by_lines else _name(change)
+
+
+def summary(settings: Change) -> str:
+    """The whole change of the settings in one line, as a long diff ends anywhere."""
+    if settings.before == settings.after:
+        return ""
+    old, new = _document(settings.before), _document(settings.after)
+    what = []
+    if ours(old) != ours(new):
+        verb = "renews" if ours(old) else "adds"
+        what.append(f"{verb} one command for {counted(len(EVENTS), 'event')}")
+    if cap_in(old) != cap_in(new):
+        what.append(f"raises the client's cap to {cap_in(new)}")
+    if our_status_line(old) != our_status_line(new):
+        what.append(f"{'renews' if our_status_line(old) else 'adds'} the status line")
+    at = "to" if what[0].startswith("adds") else "in"
+    words = " and ".join(filter(None, [", ".join(what[:-1]), what[-1]]))
+    return (
+        f"{words[:1].upper()}{words[1:]} {at} {display(str(settings.path))}; nothing else changes."
+    )
+
+
+def _document(content: bytes | None) -> object:
+    return {} if content is None else root(content.decode("utf-8-sig")).value
+
+
+def _name(change: Change) -> list[str]:
+    name = display(str(change.path))
+    if change.after is None:
+        return [f"removes {name}"]
+    verb = "writes" if change.before is None else "replaces"
+    return [f"{verb} {name} ({counted(len(change.after), 'byte')})"]
+
+
+def _diff(change: Change) -> list[str]:
+    """The change line by line, without secrets that stand nearby."""
+    name = display(str(change.path))
+    old, new = (
+        (text or b"").decode("utf-8", "replace").splitlines()
+        for text in (change.before, change.after)
+    )
+    return [
+        click.style(display(redact(line))[:LONGEST_LINE], fg=_COLOURS.get(line[:1]))
+        for line in difflib.unified_diff(old, new, name, name, lineterm="")
+    ]

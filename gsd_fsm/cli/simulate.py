@@ -1,32 +1,34 @@
-"""`simulate`: rehearse a loop and its limits before an agent spends money on it."""
+"""gsd-fsm simulate, hook: run the decisions of the hook without an agent."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import counted, say
+from gsd_fsm.cli.output import counted, say, status_word
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import require_trust
-from gsd_fsm.render import status_word
 from gsd_fsm.texts import read_text
 
 
 @click.command()
 @click.argument("file", metavar="FILE|-")
-@click.option("--copy", "copied", is_flag=True, help="Play it on a copy of this project's journal.")
+@click.option(
+    "--copy", "copied", is_flag=True, help="Run the script on a copy of this project's journal."
+)
 @click.option("--full", is_flag=True, help="Show every answer in full.")
 @verb
 def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
-    """Play a script of stops, prompts and commands against the real decisions, without an agent.
+    """Run a script of stops, prompts and commands against the real decisions, without an agent.
 
-    Nothing of yours is touched: it happens in a scratch project, or on a copy of the journal.
-    A step a line: a command (start goal "…"), 'prompt TEXT', 'stop TEXT', 'stop --tool TEXT',
+    It runs in a scratch project, or on a copy of the journal; nothing of yours is changed.
+    One step per line: a command (start goal "…"), 'prompt TEXT', 'stop TEXT', 'stop --tool TEXT',
     'stop --background shell:ID TEXT', 'failure rate_limit', 'session resume', 'x10 stop TEXT'.
     """
     from gsd_fsm.cli import run
@@ -79,14 +81,14 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
 
 
 def _trusted(call: Call) -> Path:
-    """The journal here, which is played on only if the user has accepted it."""
+    """Return the path of the journal here; raise CannotWrite unless it is trusted."""
     journal = call.context.journal()
     require_trust(journal.read(), journal.path)
     return Path(journal.journal_path())
 
 
 def _insist(outcome: Any) -> None:
-    """End the rehearsal at a command that is wrong, broken or interrupted; a refusal is an answer."""
+    """End the run at a usage error, a bug or a signal; a refusal is an outcome like others."""
     if outcome.exit_code > 128:
         raise click.exceptions.Exit(outcome.exit_code)
     if outcome.exit_code not in (GsdError.exit_code, UsageError.exit_code):
@@ -94,7 +96,7 @@ def _insist(outcome: Any) -> None:
     told = f"\n{outcome.said}".rpartition("\ngsd-fsm: ")[2]
     message, _, hint = told.partition("\n  → ")
     kind = UsageError if outcome.exit_code == UsageError.exit_code else GsdError
-    raise kind(f"line {outcome.step.line}: {message}", hint or "mend the script")
+    raise kind(f"line {outcome.step.line}: {message}", hint or "Fix the script.")
 
 
 def _decision(outcome: Any) -> str:
@@ -107,3 +109,22 @@ def _name(event: dict[str, Any]) -> str:
     data = event["data"]
     detail = data.get("code") or data.get("action") or data.get("for") or data.get("status") or ""
     return f"{event['type']} {detail}".rstrip()
+
+
+@click.command()
+@click.option("--path", "show_path", is_flag=True, help="Print where the hook file is.")
+@verb
+def hook(call: Call, *, show_path: bool) -> None:
+    """Run the hook on stdin as a client would: one signal in, at most one JSON object out.
+
+    Always exits with 0; failures are reported on stderr and in .gsd/hook.log.
+    """
+    from gsd_fsm.core.hook.main import main
+    from gsd_fsm.installer import packaged_hook
+
+    if show_path:
+        path = str(packaged_hook())
+        call.answer({"path": path}, path)
+        return
+    os.chdir(call.context.directory)
+    main("cli")

@@ -1,4 +1,4 @@
-"""`start`: start a loop, with its limits frozen into its first event."""
+"""gsd-fsm start, import: start a loop with its limits frozen, or take one over from another tool."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import COUNT, Amount, Call, verb
-from gsd_fsm.cli.voice import counted, say
+from gsd_fsm.cli.output import counted, say
+from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.engine.new_loop import is_hook_installed
-from gsd_fsm.engine.start import Started
+from gsd_fsm.engine.import_loop import import_loop, preview_import
+from gsd_fsm.engine.start import Started, StartRequest, is_hook_installed
 from gsd_fsm.engine.start import start as start_loop
-from gsd_fsm.engine.start_request import StartRequest
 from gsd_fsm.texts import read_text
 
 
@@ -156,3 +156,44 @@ def _lesson_lines(lessons: list[str], loop: Loop) -> list[str]:
         *(f"  {number}. {text}" for number, text in enumerate(lessons, 1)),
         f"To keep them: {run} --accept all. If they do not apply: {run} --dismiss all",
     ]
+
+
+@click.command("import")
+@click.argument("file")
+@click.option("--dry-run", is_flag=True, help="Show the events and write nothing.")
+@click.option("--fresh", is_flag=True, help="Cancel the conflicting live loop first.")
+@verb
+def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
+    """Take over a live loop of another tool, with everything that it has counted.
+
+    FILE is the file of that tool: a STATE.md, a workflow-state.json or state.json of .loop, or a
+    ralph-loop.local.md. The content decides which; the name does not matter.
+    """
+    if dry_run:
+        preview = preview_import(call.context, file)
+        events = [{"type": kind, "data": data} for kind, data in preview.events]
+        lines = "\n".join(f"{kind} {dumps(data)}" for kind, data in preview.events)
+        facts = {"format": preview.format, "events": events, "notes": preview.notes}
+        call.answer(facts, _lines(lines, preview.notes))
+        return
+    done = import_loop(call.context, file, fresh=fresh)
+    loop = done.receipt.loop
+    words = (
+        f"{creation_words(done.new_journal, done.cancelled)}Imported {display(done.file)} as "
+        f"{loop.kind} loop {loop.id}.{owner_words(call, loop)} Loop {loop.id} is {loop.status}."
+    )
+    call.answer(
+        {
+            "loop": loop.id,
+            "seq": done.receipt.seq,
+            "status": loop.status,
+            "head": done.receipt.head,
+            "format": done.format,
+            "notes": done.notes,
+        },
+        _lines(words, done.notes),
+    )
+
+
+def _lines(words: str, notes: list[str]) -> str:
+    return "\n".join([words, *(f"- {note}" for note in notes)])

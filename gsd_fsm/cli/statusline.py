@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from gsd_fsm.cli.voice import counted
+from gsd_fsm.cli.output import COLOURS, counted
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal
@@ -24,8 +24,7 @@ from gsd_fsm.core.project import find_gsd
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.trust import is_registered
 from gsd_fsm.core.usage.transcript import is_resting, is_younger, unpaid
-from gsd_fsm.engine.spend import append_spending
-from gsd_fsm.render import COLOURS
+from gsd_fsm.engine.notes import append_spending
 
 _MAX_INPUT = 1 << 20
 _CHUNK = 1 << 16

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, verb
-from gsd_fsm.cli.screen import screen_for
-from gsd_fsm.cli.voice import warn
+from gsd_fsm.cli.output import warn
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine.tdd import TddState, begin_cycle, run_tests
 
@@ -26,8 +23,7 @@ def tdd(call: Call, *, task_id: str, runs: bool, timeout: int | None) -> None:
     not pass.
     """
     if runs:
-        watch = partial(screen_for, call)
-        state = run_tests(call.context, task_id, timeout=timeout, watch=watch)
+        state = run_tests(call.context, task_id, timeout=timeout, watch=call.screen)
     else:
         state = begin_cycle(call.context, task_id)
     for warning in state.warnings:

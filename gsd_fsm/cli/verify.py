@@ -1,26 +1,24 @@
-"""`verify`: run what proves a plan, record the round, and report the gaps."""
+"""gsd-fsm verify, gap, verified: verify a plan, and record gaps and verdicts."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from functools import partial
 
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, verb
-from gsd_fsm.cli.screen import screen_for
-from gsd_fsm.cli.voice import counted
-from gsd_fsm.core.errors import CheckFailed, GsdError
+from gsd_fsm.cli.output import counted
+from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.quoting import one_line
-from gsd_fsm.engine.gaps import named
-from gsd_fsm.engine.verify import GapsText, Round, Verification
-from gsd_fsm.engine.verify import verify as run_verification
+from gsd_fsm.engine import verify as engine
+from gsd_fsm.engine.verify import GapsText, Round, Verification, named
 from gsd_fsm.texts import read_text
 from gsd_fsm.verification.report import manual_of
 from gsd_fsm.verification.result import tally
+from gsd_fsm.verification.strategy import STRATEGIES, require_kind
 
 
 @click.command()
@@ -52,13 +50,13 @@ def verify(
     if gaps_file is not None:
         gaps = GapsText(read_text(None, gaps_file, "the gaps") or "", gaps_file)
     try:
-        done = run_verification(
+        done = engine.verify(
             call.context,
             phase=phase,
             plan=plan_name,
             gaps=gaps,
             timeout=timeout,
-            watch=partial(screen_for, call),
+            watch=call.screen,
         )
     except GsdError as error:
         error.hint = error.hint.replace("gsd-fsm", call.command)
@@ -154,3 +152,54 @@ def _hint(loop: Loop, this: Round, command: str) -> str:
     elif loop.status in ("paused", "waiting"):
         hint = f"Run: {next_step(loop)[1]}"
     return hint.replace("gsd-fsm", command)
+
+
+@click.command()
+@click.argument("action", type=click.Choice(("found", "close", "reopen")))
+@click.argument("gap_id", metavar="[ID]", required=False)
+@click.option("--kind", default="other", show_default=True, help=", ".join(STRATEGIES))
+@click.option("--file", "file", metavar="PATH", help="The file with the gap.")
+@click.option("--description", metavar="TEXT", help="What is missing or wrong.")
+@click.option("--evidence", metavar="TEXT", help="Evidence for the gap.")
+@verb
+def gap(
+    call: Call,
+    *,
+    action: str,
+    gap_id: str | None,
+    kind: str,
+    description: str | None,
+    **details: str | None,
+) -> None:
+    """Record a gap that was found, or close or reopen it by its id.
+
+    A gap keeps its id: the same kind, file and description found again is the same gap. A gap that
+    is reopened for the second time pauses the loop.
+    """
+    require_kind(kind)
+    if action == "found":
+        change = engine.report_gap(
+            call.context, description or "", kind=kind, gap_id=gap_id, **details
+        )
+    elif gap_id is None:
+        raise UsageError(f"gap {action} needs the id of a gap", "Run: gsd-fsm status")
+    else:
+        act = engine.close_gap if action == "close" else engine.reopen_gap
+        change = act(call.context, gap_id, description=description, **details)
+    loop = change.receipt.loop
+    paused = f" {loop.pause_reason}." if loop.status == "paused" else ""
+    words = f"Gap {change.gap}: {change.action}.{paused}"
+    call.print_receipt(change.receipt, words, gap=change.gap)
+
+
+@click.command()
+@click.argument("verdict", type=click.Choice(("pass", "fail")))
+@click.option("--report", metavar="TEXT", help="A summary of what was verified.")
+@verb
+def verified(call: Call, *, verdict: str, report: str | None) -> None:
+    """Record one verification round and its verdict.
+
+    The last round that the limit allows pauses the loop, unless it can complete.
+    """
+    receipt = engine.record_verdict(call.context, passed=verdict == "pass", report=report)
+    call.print_receipt(receipt, f"Verification: {verdict}.")

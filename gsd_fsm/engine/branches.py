@@ -1,23 +1,28 @@
-"""Check out the branch that a loop works on."""
+"""Prepare the place of work of a loop: its branch, STATE.md and first checkpoint."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.errors import CannotWrite, Refused, UsageError
 from gsd_fsm.core.loop.events.waits import may_decide
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.views.state_md import with_loop
+from gsd_fsm.core.views.write import STATE_NAME
+from gsd_fsm.engine.checkpoints import set_first_checkpoint
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
-from gsd_fsm.engine.follow_plan import (
+from gsd_fsm.engine.plan import (
     accept_plan_change,
     append_plan_change,
     append_question,
     awaits_branch,
+    is_new,
     plan_path,
-    repository_of,
 )
 
 if TYPE_CHECKING:
@@ -57,15 +62,16 @@ def branch_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     settings = context.settings() if awaits_branch(loop) else {"branching": "none"}
     if settings["branching"] != "milestone" or loop.branch == settings["base_branch"]:
         return
-    repository = repository_of(context.project)
+    repository = context.repository_or_none()
     if repository is not None and repository.branch() == settings["base_branch"]:
         yield Effect(f"switch to branch {loop.branch}", lambda: _require_branch(context, loop))
 
 
-def _require_branch(context: Context, loop: Loop) -> None:
-    problem = take_branch(context, loop).problem
-    if problem:
-        raise Refused(problem)
+def _require_branch(context: Context, loop: Loop) -> Receipt:
+    switch = take_branch(context, loop)
+    if switch.problem:
+        raise Refused(switch.problem)
+    return switch.receipt
 
 
 def take_branch(context: Context, loop: Loop) -> Switch:
@@ -85,9 +91,7 @@ def take_branch(context: Context, loop: Loop) -> Switch:
 
 def _checked_out(context: Context, loop: Loop, branch: str) -> Repository | None:
     """Switch the repository; return None if there is none. Raises Refused if git fails."""
-    from gsd_fsm.repository.repo import Repository
-
-    repository = Repository.around(context.project)
+    repository = context.repository()
     if repository is None:
         return None
     before = repository.branch()
@@ -118,3 +122,49 @@ def _pause(context: Context, loop: Loop, reason: str) -> Receipt:
         loop = tx.loops.by_id[loop.id]
         tx.append(loop, "pause", {"code": "blocking", "reason": reason}, by="cli")
     return receipt(tx, loop)
+
+
+# effects of a start
+
+
+def start_effects(context: Context, loop: Loop) -> Iterator[Effect]:
+    """Return the effects that are missing, until work begins; [] on a branch that the user chose."""
+    if not is_new(loop):
+        return
+    settings = context.settings()
+    repository = context.repository_or_none()
+    if loop.branch is not None and settings["branching"] == "milestone":
+        branch = repository.branch() if repository else None
+        if branch not in (loop.branch, settings["base_branch"]):
+            return
+    switches = list(branch_effects(context, loop))
+    yield from switches
+    state = Path(context.gsd, STATE_NAME)
+    if settings["state_md"] and not os.path.lexists(state):
+        yield Effect(STATE_NAME, partial(_create_state_md, state, loop))
+    tags = settings["checkpoints"] and loop.kind == "execute" and loop.phase is not None
+    if tags and loop.is_active and repository is not None and repository.head() is not None:
+        yield Effect("first checkpoint", partial(_set_first, context, loop, bool(switches)))
+
+
+def _create_state_md(path: Path, loop: Loop) -> None:
+    """Create the file; from then on every event updates it."""
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(with_loop("", loop))
+    except OSError as error:
+        raise CannotWrite(f"{path} cannot be created: {error.strerror}") from error
+
+
+def _set_first(context: Context, loop: Loop, after_switch: bool) -> Receipt | None:
+    """Set the first checkpoint, unless the switch of the branch failed and paused the loop."""
+    if after_switch:
+        _, loops = context.read()
+        loop = loops.by_id[loop.id]
+        if not is_new(loop) or any(branch_effects(context, loop)):
+            return None
+    tagged = set_first_checkpoint(context, loop)
+    if tagged.warning:
+        raise CannotWrite(tagged.warning)
+    return tagged.receipt

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
-from gsd_fsm.engine.follow_plan import repository_of
 
 if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Commit, Repository
@@ -39,11 +38,10 @@ def set_checkpoint(
     if not loop.is_planned or loop.phase is None or not context.settings()["checkpoints"]:
         return Tagged()
     from gsd_fsm.repository.checkpoints import checkpoint_tag
-    from gsd_fsm.repository.repo import Repository
 
     tag = checkpoint_tag(loop.phase, name)
     try:
-        repository = Repository.around(context.project)
+        repository = context.repository()
         found = _commit_to_tag(repository, commit) if repository else None
         if repository is None or found is None:
             return Tagged()
@@ -91,7 +89,7 @@ def missing_checkpoints(context: Context, loop: Loop) -> dict[str, str]:
     missing = tasks_without_checkpoint(loop)
     if not missing or not context.settings()["checkpoints"]:
         return {}
-    repository = repository_of(context.project)
+    repository = context.repository_or_none()
     here = {commit.id for commit in commits_since_start(repository, loop)} if repository else set()
     return {name: commit for name, commit in missing.items() if commit in here}
 
@@ -104,10 +102,11 @@ def checkpoint_effects(context: Context, loop: Loop) -> Iterator[Effect]:
         )
 
 
-def _require_tag(context: Context, loop: Loop, name: str, commit: str) -> None:
-    warning = set_checkpoint(context, loop, name, name, commit).warning
-    if warning:
-        raise CannotWrite(warning, "Run: gsd-fsm resume")
+def _require_tag(context: Context, loop: Loop, name: str, commit: str) -> Receipt | None:
+    tagged = set_checkpoint(context, loop, name, name, commit)
+    if tagged.warning:
+        raise CannotWrite(tagged.warning, "Run: gsd-fsm resume")
+    return tagged.receipt
 
 
 def tasks_without_checkpoint(loop: Loop) -> dict[str, str]:
@@ -133,3 +132,33 @@ def commits_since_start(repository: Repository, loop: Loop) -> list[Commit]:
     first = next(iter(loop.checkpoints.values()), None)
     known = first is not None and repository.has_commit(first)
     return repository.commits(f"^{first}" if known else "-1", head)
+
+
+# effects of a completed task
+
+
+def finish_task(context: Context, loop: Loop, task_id: str) -> Tagged:
+    """Tag the commit of a completed task, and drop its TDD copies."""
+    drop_copies(context, loop)
+    return set_checkpoint(context, loop, task_id, task_id, loop.tasks[task_id].commit)
+
+
+def task_effects(context: Context, loop: Loop) -> list[str]:
+    """Carry out the effects of finished tasks that are missing; return why some still are.
+
+    Repeatable: the journal shows which tags are missing, the disk which TDD copies are left.
+    """
+    drop_copies(context, loop)
+    tagged = set_missing_checkpoints(context, loop).values()
+    return [it.warning for it in tagged if it.warning]
+
+
+def drop_copies(context: Context, loop: Loop) -> None:
+    """Drop the TDD copies of tasks that are not in progress."""
+    from gsd_fsm.tdd import Copies, tasks_with_copies
+
+    for name in tasks_with_copies(context.gsd, loop.id):
+        task = loop.tasks.get(name)
+        in_progress = task and task.status in ("running", "checkpoint") and loop.is_live
+        if task and not in_progress:
+            Copies(context.gsd, loop.id, name).drop()

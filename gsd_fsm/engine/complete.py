@@ -14,7 +14,7 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.notices import closing_report
 from gsd_fsm.core.usage.client_list import list_changes
-from gsd_fsm.engine.context import Context, Receipt, receipt, require_trust
+from gsd_fsm.engine.context import Context, Receipt, head_of, receipt, require_trust
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.finish import Ending, ends_phase, last_checkpoint, last_tag
 from gsd_fsm.gate_tasks import blocker_titles, gate_task
@@ -42,8 +42,8 @@ def complete(context: Context) -> Completion:
     loop = _chosen(context, loops)
     require_trust(loops, journal.path)  # git may run programs that a repository names
     if loop.status == "completed":
-        head = f"{loops.seq}:{journal.at.sum}"
-        return _finished(context, Receipt(loop, loops.seq, head), already_completed=True)
+        proof = Receipt(loop, loops.seq, head_of(journal))
+        return _finished(context, proof, already_completed=True)
     tree = _tree_now(context, loop)
     _require_documents(context, journal, loop, tree)
     checkpoint = last_checkpoint(context, loop)

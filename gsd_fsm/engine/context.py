@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.caller import caller
-from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
+from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Author, Transaction
 from gsd_fsm.core.loop.fold import Loops
@@ -19,6 +19,9 @@ from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import find_gsd, new_gsd
 from gsd_fsm.core.trust import is_registered
+
+if TYPE_CHECKING:
+    from gsd_fsm.repository.repo import Repository
 
 ID_RULE = "An id has 1 to 64 letters, digits, dots, dashes or underscores."
 
@@ -37,7 +40,7 @@ class Effect:
     """Something that an event calls for in git or in files, and that is not there yet."""
 
     what: str
-    carry_out: Callable[[], None]
+    carry_out: Callable[[], Receipt | None]  # returns a receipt if it appended an event
     files: tuple[str, ...] = ()
 
 
@@ -57,6 +60,8 @@ class Context:
         self.author = caller() if author is None else author
         # What happened besides the result of the call; the command line prints it.
         self.notices: list[str] = []
+        self._gsd = ""
+        self._repository: Repository | None = None
 
     def for_loop(self, loop: Loop) -> Context:
         """Return the same context for this loop, whichever loops are started meanwhile."""
@@ -67,7 +72,8 @@ class Context:
     @property
     def gsd(self) -> str:
         """Return the `.gsd` directory of the project; raise NotFound if there is none."""
-        return find_gsd(self.directory)
+        self._gsd = self._gsd or find_gsd(self.directory)
+        return self._gsd
 
     @property
     def gsd_or_new(self) -> str:
@@ -89,6 +95,21 @@ class Context:
         from gsd_fsm import settings
 
         return {name: found.value for name, found in settings.load(Path(self.gsd)).items()}
+
+    def repository(self) -> Repository | None:
+        """Return the git repository of the project, None without one; raise Refused if git fails."""
+        if self._repository is None:
+            from gsd_fsm.repository.repo import Repository
+
+            self._repository = Repository.around(self.project)
+        return self._repository
+
+    def repository_or_none(self) -> Repository | None:
+        """Return the git repository of the project; None if there is none or git refuses it."""
+        try:
+            return self.repository()
+        except GsdError:
+            return None
 
     # reading
 
@@ -146,10 +167,17 @@ class Context:
 
     # writing
 
-    def transaction(self, journal: Journal | None = None) -> AbstractContextManager[Transaction]:
+    def transaction(self) -> AbstractContextManager[Transaction]:
         """Return a transaction on a journal that this user created or trusted."""
-        found = journal or self.journal()
-        return found.transaction(self.author, lambda loops: require_trust(loops, found.path))
+        journal = self.journal()
+        return journal.transaction(self.author, lambda loops: require_trust(loops, journal.path))
+
+    def append(self, kind: str, data: Mapping[str, object]) -> Receipt:
+        """Append one event to the selected loop."""
+        with self.transaction() as tx:
+            loop = self.loop(tx.loops)
+            tx.append(loop, kind, data)
+        return receipt(tx, loop)
 
     @contextmanager
     def dry_run(self) -> Iterator[Transaction]:
@@ -158,6 +186,11 @@ class Context:
         with journal.dry_run(self.author) as tx:
             require_trust(tx.loops, journal.path)
             yield tx
+
+
+def head_of(journal: Journal) -> str:
+    """Return `seq:sum` of the last event that was read."""
+    return f"{journal.loops.seq}:{journal.at.sum}"
 
 
 def receipt(tx: Transaction, loop: Loop) -> Receipt:

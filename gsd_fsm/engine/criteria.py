@@ -10,7 +10,7 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.output import Watch, in_silence
+from gsd_fsm.interruption import Watch, in_silence
 from gsd_fsm.texts import keep
 
 if TYPE_CHECKING:
@@ -77,10 +77,7 @@ def declare_criterion(context: Context, name: str, *, met: bool) -> Receipt:
 
 def give_exit_signal(context: Context, reason: str | None = None) -> Receipt:
     """Record that the work is done; refused while a criterion is unmet."""
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        tx.append(loop, "exit", {"reason": keep(reason)} if reason else {})
-    return receipt(tx, loop)
+    return context.append("exit", {"reason": keep(reason)} if reason else {})
 
 
 def find_criterion(loop: Loop, wanted: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal.journal import Journal
@@ -17,18 +17,22 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.trust import is_registered
 from gsd_fsm.engine.checkpoints import checkpoint_effects, tasks_without_checkpoint
-from gsd_fsm.engine.context import Context, Effect, require_trust
-from gsd_fsm.engine.follow_plan import is_new
+from gsd_fsm.engine.context import Context, Effect, Receipt, require_trust
+from gsd_fsm.engine.plan import is_new
 
 Probe = Callable[[Context, Loop], Iterable[Effect]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Outcome:
-    """The effects that were carried out, and those that failed, with the cause."""
+    """The effects that were carried out, and those that failed, with the cause.
 
-    done: list[Effect]
-    failed: list[tuple[Effect, GsdError]]
+    `receipt` is of the last event that an effect appended.
+    """
+
+    done: list[Effect] = field(default_factory=list)
+    failed: list[tuple[Effect, GsdError]] = field(default_factory=list)
+    receipt: Receipt | None = None
 
     @property
     def problem(self) -> str:
@@ -42,22 +46,15 @@ def pending_effects(context: Context, loop: Loop) -> list[Effect]:
 
 def carry_out(context: Context, loop: Loop) -> Outcome:
     """Carry out the pending effects of this loop; the failure of one does not stop the others."""
-    outcome = Outcome([], [])
+    outcome = Outcome()
     for effect in pending_effects(context, loop):
-        error = _attempt(effect)
-        if error is None:
-            outcome.done.append(effect)
-        else:
+        try:
+            outcome.receipt = effect.carry_out() or outcome.receipt
+        except GsdError as error:
             outcome.failed.append((effect, error))
+        else:
+            outcome.done.append(effect)
     return outcome
-
-
-def _attempt(effect: Effect) -> GsdError | None:
-    try:
-        effect.carry_out()
-    except GsdError as error:
-        return error
-    return None
 
 
 def due_effects(loops: Loops) -> Iterator[Loop]:
@@ -112,7 +109,7 @@ def unfinished(context: Context, loops: Loops) -> list[str]:
 def _probes(loop: Loop) -> Iterator[Probe]:
     """Return the probes that the state of this loop calls for; each looks at git and files."""
     if is_new(loop):
-        from gsd_fsm.engine.start_effects import start_effects
+        from gsd_fsm.engine.branches import start_effects
 
         yield start_effects
     if loop.rollback_tag is not None and loop.is_live:
@@ -138,10 +135,17 @@ class CommandContext(Context):
     """
 
     _has_looked = False
+    _journal: Journal | None = None
+
+    def journal(self) -> Journal:
+        """Return the journal; later transactions fold only the events that are new by then."""
+        if self._journal is None or self._journal.keep != self.loop_id:
+            self._journal = super().journal()
+        return self._journal
 
     @contextmanager
-    def transaction(self, journal: Journal | None = None) -> Iterator[Transaction]:
-        found = journal or self.journal()
+    def transaction(self) -> Iterator[Transaction]:
+        found = self.journal()
 
         def require(loops: Loops) -> None:
             require_trust(loops, found.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from gsd_fsm.core.clock import ms_of, now_ms, to_iso
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect
-from gsd_fsm.engine.follow_plan import frozen_plan, has_changed, plan_path, repository_of
+from gsd_fsm.engine.plan import frozen_plan, has_changed, plan_path
 
 if TYPE_CHECKING:
     from gsd_fsm.files import Change
@@ -34,7 +35,7 @@ class Ending:
         self.settings = context.settings()
         self.loop = loop
         self.plan = frozen_plan(self.project, loop)
-        self.repository = repository_of(self.project)
+        self.repository = context.repository_or_none()
         commits = {name: task.commit for name, task in loop.tasks.items() if task.commit}
         if self.repository is not None:
             here = self.repository.contained(commits.values())
@@ -48,18 +49,28 @@ class Ending:
         loop, now = self.loop, to_iso(now_ms())
         return plan_ending(self.project, self.plan, loop, loop.phase, self.commits, now)
 
-    def to_commit(self) -> list[Path]:
-        """Return the documents, if the engine may commit them and has not done so."""
-        if self.repository is None or not self.settings["commit"]:
-            return []
-        from gsd_fsm.phase.ending import metadata_paths
+    @cached_property
+    def _is_committed(self) -> bool:
+        """Return whether the documents were committed since the loop began."""
+        if self.repository is None:
+            return False
+        began = ms_of(self.loop.started or self.loop.first_ts) // 1000
+        has_head = any(self.commits.values()) or self.repository.head()
+        recent = self.repository.commits(_RECENT, "HEAD") if has_head else []
+        return any(it.subject == self._message and it.seconds >= began for it in recent)
+
+    @property
+    def _message(self) -> str:
         from gsd_fsm.repository.messages import metadata_message
 
-        subject = metadata_message(self.loop.phase)
-        began = ms_of(self.loop.started or self.loop.first_ts) // 1000
-        last = self.repository.commits(_RECENT, "HEAD") if self.repository.head() else []
-        if any(commit.subject == subject and commit.seconds >= began for commit in last):
+        return metadata_message(self.loop.phase)
+
+    def to_commit(self) -> list[Path]:
+        """Return the documents, if the engine may commit them and has not done so."""
+        if self.repository is None or not self.settings["commit"] or self._is_committed:
             return []  # changes that were made to the documents since are not ours
+        from gsd_fsm.phase.ending import metadata_paths
+
         return metadata_paths(self.project, self.plan, self.loop.phase)
 
     def lacks_commit(self, unwritten: list[Change]) -> bool:
@@ -71,13 +82,12 @@ class Ending:
     def write(self) -> None:
         """Write and commit the documents."""
         from gsd_fsm.files import carry_out
-        from gsd_fsm.repository.messages import metadata_message
 
         for change in self.changes():
             carry_out(change)
         paths = self.to_commit()
         if self.repository is not None and paths:
-            self.repository.commit(paths, metadata_message(self.loop.phase))
+            self.repository.commit(paths, self._message)
 
     def report(self) -> str:
         from gsd_fsm.phase.ending import ending_notes
@@ -89,7 +99,7 @@ class Ending:
 
 def ending_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     """Return the effects that a completed phase lacks; none if another branch is checked out."""
-    repository = repository_of(context.project)
+    repository = context.repository_or_none()
     if repository is not None and not _is_on_branch(repository, loop):
         return
     yield from _tag_effects(repository, loop)
@@ -148,10 +158,8 @@ def last_checkpoint(context: Context, loop: Loop) -> dict[str, Any] | None:
     tag = last_tag(loop)
     if tag is None or not context.settings()["checkpoints"]:
         return None
-    from gsd_fsm.repository.repo import Repository
-
     try:
-        repository = Repository.around(context.project)
+        repository = context.repository()
         commit = repository.head() if repository else None
     except GsdError as error:
         context.notices.append(f"checkpoint {tag} was not set: {error.message}")

@@ -5,21 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.events.goals import STAGES
 from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.follow_plan import append_question
+from gsd_fsm.engine.plan import append_question
 from gsd_fsm.engine.work_specs import kept_checks, shape_specs
 from gsd_fsm.gate_tasks import blocker_titles, gate_task
-from gsd_fsm.scores import Score, score_of
 from gsd_fsm.texts import keep, whole
 
 SEVERITIES = ("BLOCKER", "WARNING", "SUGGESTION")
 _BLOCKER = SEVERITIES[0]
+# What is scored from 0 (open) over 1 (partly) to 2 (clear).
+DIMENSIONS = {
+    "outcome": "What will be there afterwards.",
+    "scope": "What belongs to it, and what does not.",
+    "constraints": "What must not happen, and what must be kept to.",
+    "success": "How it is seen to work.",
+    "done": "When it is finished.",
+}
+MOST_POINTS = 2
+MOST_FAMILIARITY = 10
+# What a goal has adds to the fit, and it has what is clear: a goal that is partly clear in everything
+# (spec 5) is one for a colleague.
+_BONUS = {"constraints": 5, "success": 5, "done": 5}
+_SHAPES = ((40, "tool"), (30, "tool-review"), (25, "colleague"), (0, "blocked"))
 
 
 @dataclass(frozen=True)
@@ -173,3 +186,20 @@ def score(context: Context, points: dict[str, int], familiarity: int = 0) -> Sco
             tx.append(loop, "stage", {"stage": "intent"}, by="cli")
         append_question(tx, loop)
     return Scored(receipt(tx, loop), found)
+
+
+class Score(NamedTuple):
+    """The spec score (0 to 10), the fit score (0 to 75), and the shape that follows from it."""
+
+    spec: int
+    fit: int
+    shape: str
+
+
+def score_of(points: dict[str, int], familiarity: int = 0) -> Score:
+    """The score of a goal with these points for each of the DIMENSIONS."""
+    spec = sum(points[name] for name in DIMENSIONS)
+    fit = (
+        spec * 5 + sum(m for name, m in _BONUS.items() if points[name] == MOST_POINTS) + familiarity
+    )
+    return Score(spec, fit, next(shape for least, shape in _SHAPES if fit >= least))

@@ -15,16 +15,18 @@ from gsd_fsm.core.text.sanitize import clean, display
 from gsd_fsm.core.views.loop_json import is_untouched
 from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.new_loop import (
+from gsd_fsm.engine.start import (
     Place,
+    StartRequest,
     cancel_conflicting,
     find_place,
+    frozen_goal_settings,
+    frozen_limits,
     kept_state_notes,
     new_loop_id,
     rehearsal,
     shows,
 )
-from gsd_fsm.engine.start_request import StartRequest, frozen_goal_settings, frozen_limits
 from gsd_fsm.imports.load import load_loop
 from gsd_fsm.imports.old_loop import EventData, OldLoop
 
@@ -69,7 +71,8 @@ def import_loop(context: Context, file: str, *, fresh: bool = False) -> Imported
     preview = _preview(context, place, file, new_loop_id())
     place.require_enabled()
     cancelled: list[str] = []
-    with context.transaction(place.open_journal()) as tx:
+    place.ensure_journal()
+    with context.transaction() as tx:
         if fresh:
             cancelled = cancel_conflicting(tx, context.author, "import --fresh")
         cancelled += _cancel_interrupted(tx, preview)

@@ -2,18 +2,57 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.recall import Lesson, lessons
+from gsd_fsm.past import Failure, failures
 from gsd_fsm.texts import keep
 
 ALL = "all"
+_ERROR = 120
+_ENDED = 150
+_LINE = 300
+# A line that names an error tells more than one that only says that something failed.
+_TELLING = (
+    re.compile(r"\b[A-Za-z_][\w.]*(?:Error|Exception)\b|^E\s+\S|\bpanicked at\b|\berror\[\w+\]"),
+    re.compile(
+        r"\b(?:error|fatal|fail(?:s|ed|ure)?|panic|cannot|denied|undefined)\b", re.IGNORECASE
+    ),
+    re.compile(r"\w"),
+)
+# The head of a trace, a program's ruler, and the place where a long text was cut.
+_MUTE = re.compile(r"Traceback \(|[=_*─]{3}|…\[|\W*$")
+_MARK = re.compile(r"^E\s+")
+_CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_STOP = frozenset((
+    "about", "after", "again", "all", "also", "and", "any", "are", "been", "before", "but",
+    "can", "could", "did", "does", "doing", "done", "each", "for", "from", "had", "has",
+    "have", "how", "into", "its", "just", "make", "may", "more", "most", "must", "need",
+    "not", "now", "off", "once", "one", "only", "other", "our", "out", "over", "own",
+    "shall", "should", "some", "such", "than", "that", "the", "their", "them", "then",
+    "there", "these", "they", "this", "those", "until", "use", "used", "uses", "using",
+    "via", "was", "well", "were", "what", "when", "where", "which", "while", "who", "why",
+    "will", "with", "without", "would", "you", "your",
+))  # fmt: skip
+# Words of every project: they count, but a lesson that shares nothing else is none.
+_COMMON = frozenset((
+    "add", "app", "assert", "assertion", "attribute", "build", "change", "check", "code",
+    "complete", "create", "error", "exception", "expected", "fail", "failed", "failure",
+    "false", "feature", "file", "fix", "function", "got", "home", "implement", "improve",
+    "index", "init", "key", "lib", "line", "loop", "main", "module", "name", "new", "node",
+    "none", "null", "object", "package", "pass", "path", "phase", "project", "python",
+    "run", "runtime", "site", "src", "step", "syntax", "task", "test", "tmp", "true",
+    "type", "update", "usr", "value", "venv", "work", "write",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,3 +160,90 @@ def _chosen(numbered: dict[int, Lesson], given: list[str], decided: set[str]) ->
             raise Refused(f"lesson {number} is already decided", "Run: gsd-fsm recall")
         chosen.append(number)
     return list(dict.fromkeys(chosen))
+
+
+class Lesson(NamedTuple):
+    """Something that went wrong before; `text` says it all in one line of at most 300 characters."""
+
+    loop: str
+    goal: str
+    error: str
+    ended: str
+    score: int
+    text: str
+
+
+def lessons(
+    journal_path: Path, goal: str, most: int = 3, before: str | None = None
+) -> list[Lesson]:
+    """The lessons of this journal file that bear on the goal, best first; none of loop `before`.
+
+    A file that is not there, or is no plain file, teaches nothing.
+    """
+    wanted = words_in(goal)
+    if not wanted:
+        return []
+    known, dismissed = failures(journal_path, before)
+    common = _common({failure.past.goal for alike in known for failure in alike})
+    found = []
+    for alike in known:
+        shared = wanted & _words(alike)
+        if shared - common:
+            last = max(alike, key=lambda failure: (failure.mended, failure.seq))
+            found.append((len(shared), last))
+    found.sort(key=lambda scored: (-scored[0], not scored[1].mended, -scored[1].seq))
+    told = {lesson.text: lesson for lesson in (_lesson(*scored) for scored in reversed(found))}
+    return [lesson for lesson in reversed(told.values()) if lesson.text not in dismissed][:most]
+
+
+def words_in(text: str) -> set[str]:
+    """The words a text can be known by: in lower case, in the singular, without those of every text."""
+    found = _WORD.findall(_CAMEL.sub(" ", text).lower())
+    return {_singular(word) for word in found if word not in _STOP}
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "xes", "ches", "shes")):
+        return word[:-2]
+    if word.endswith("s") and len(word) > 3 and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def _words(alike: list[Failure]) -> set[str]:
+    found: set[str] = set()
+    for failure in alike:
+        files = [part for part in failure.error.split() if "." in part.strip(".,:;!?()'\"")]
+        about = [failure.past.goal, failure.about, telling(failure.error), *files]
+        found |= words_in("\n".join(about))
+    return found
+
+
+def _common(goals: set[str]) -> set[str]:
+    """Words that tell nothing: those of every project, and those of most goals of this one."""
+    counts = Counter(word for goal in goals for word in words_in(goal))
+    many = max(3, len(goals) // 2)
+    return {word for word, count in counts.items() if count > many} | _COMMON
+
+
+def telling(error: str) -> str:
+    """The first line of an error that says what it is."""
+    lines = [line.strip()[:_LINE] for line in error.splitlines()]
+    lines = [line for line in lines if not _MUTE.match(line)]
+    for pattern in _TELLING:
+        for line in lines:
+            if pattern.search(line):
+                return _MARK.sub("", line)
+    return " ".join(error.split())[:_LINE]
+
+
+def _lesson(score: int, failure: Failure) -> Lesson:
+    loop, goal = failure.past.loop, failure.past.goal
+    error, ended = one_line(telling(failure.error), _ERROR), one_line(failure.ended, _ENDED)
+    how = f"ended by {ended}" if failure.mended else f"not mended: {ended}"
+    if ended == "never":
+        how = "never mended"
+    text = f'"{error}" (loop {loop}): {how}'
+    return Lesson(loop, goal, error, ended, score, one_line(text, _LINE))

@@ -12,8 +12,9 @@ from gsd_fsm.core.loop.state import Loop, current_wave, open_gaps, open_tasks
 from gsd_fsm.core.loop.waves import ready_gaps, ready_tasks, running_tasks
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
-from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.follow_plan import frozen_plan, has_changed
+from gsd_fsm.engine.context import Context, head_of
+from gsd_fsm.engine.effects import unfinished
+from gsd_fsm.engine.plan import frozen_plan, has_changed
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan, PlanTask
@@ -68,6 +69,7 @@ def next_work(context: Context, *, prompts: bool = False, command: str = "gsd-fs
     """
     journal, loops = context.read_trusted()
     loop = context.loop_or_last(loops)
+    context.notices += unfinished(context, loops)
     sentence, advised = next_step(loop)
     work = _Work(context, journal, loop, command) if loop.is_planned else None
     return NextStep(
@@ -98,7 +100,7 @@ class _Work:
         self.loop = loop
         self._context = context
         self._run = f"{command} --loop {loop.id}"
-        self._head = f"{journal.loops.seq}:{journal.at.sum}"
+        self._head = head_of(journal)
         self._sources: tuple[Plan, dict[str, PlanTask], ProjectContext] | None = None
 
     def items(self, *, prompts: bool) -> list[Item]:

@@ -1,4 +1,4 @@
-"""Record what a subagent reported about its task or fix."""
+"""Record the report of a subagent about its task or fix, and commit the work."""
 
 from __future__ import annotations
 
@@ -10,15 +10,27 @@ from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_KEPT, Loop, open_gaps, open_tasks
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.engine.checkpoints import Tagged, set_missing_checkpoints
-from gsd_fsm.engine.commit import Committed, commit_work, finish_task
+from gsd_fsm.engine.checkpoints import (
+    Tagged,
+    commits_since_start,
+    finish_task,
+    set_missing_checkpoints,
+)
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.follow_plan import append_consequences, repository_of, require_turn
+from gsd_fsm.engine.effects import finish_loop
+from gsd_fsm.engine.plan import (
+    append_consequences,
+    frozen_plan,
+    has_changed,
+    require_turn,
+)
 from gsd_fsm.engine.tasks import failure_data
 from gsd_fsm.texts import keep, whole
 
 if TYPE_CHECKING:
+    from gsd_fsm.repository.repo import Repository
     from gsd_fsm.results import Issue, Result
+
 
 MAX_FIXES = 20
 
@@ -103,7 +115,7 @@ def _checked_locks(context: Context, loop: Loop, name: str, result: Result) -> R
 
 def _resolved(context: Context, given: str) -> str:
     """Return the full name of this commit; without git, the text as it is."""
-    repository = repository_of(context.project)
+    repository = context.repository_or_none()
     if repository is None:
         return whole(given, "the commit", 100)
     found = repository.resolved(given)
@@ -216,3 +228,81 @@ def _completion(name: str, result: Result, commit: str | None) -> dict[str, Any]
     if result.fixes:
         done["fixes"] = list(result.fixes)
     return done
+
+
+# the commit
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The commit with the result of a task, None if there is none; and what was left out of it."""
+
+    commit: str | None = None
+    warning: str = ""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The files of a task or fix, relative to the project, and the message of its commit."""
+
+    paths: list[str]
+    message: str
+
+
+def commit_work(context: Context, loop: Loop, name: str, result: Result) -> Committed:
+    """Commit the result of a task if the settings allow it; else find the agent's own commit.
+
+    Repeatable: a commit that an interrupted call made for this task is returned again.
+    """
+    finish_loop(context, loop)  # a pending rollback would undo the commit
+    repository = context.repository_or_none() if loop.is_planned else None
+    work = _work(context, loop, name, result) if repository else None
+    if repository is None or work is None:
+        return Committed()
+    if not context.settings()["commit"]:
+        return Committed(_own_commit(repository, loop, work))
+    left = [file for file in result.files if file not in work.paths]
+    warning = f"not committed, because the plan does not name them: {', '.join(left)}"
+    made = repository.commit(work.paths, work.message)
+    found = made or _made_before(repository, loop, work) or _own_commit(repository, loop, work)
+    return Committed(found, warning if left else "")
+
+
+def _work(context: Context, loop: Loop, name: str, result: Result) -> _Work | None:
+    from gsd_fsm.repository.messages import co_author, fix_message, task_message
+
+    trailer = co_author(context.author.client)
+    brief = result.details[:2_000]
+    if name in loop.gaps:
+        gap = loop.gaps[name]
+        # An orphan is fixed in its parent, so the files that the fix names belong to it too.
+        paths = [*result.files, *([gap.file] if gap.file else ())]
+        title = result.commit_message or gap.description
+        return _Work(paths, fix_message(loop.phase, name, title, brief, trailer))
+    if has_changed(context.project, loop):
+        return None  # the files of the task are no longer certain
+    task = frozen_plan(context.project, loop, [name]).task(name)
+    if task is None:
+        return None
+    title = result.commit_message or keep(task.title, 500)
+    message = task_message(task.commit_type, loop.phase, task.number, title, brief, trailer)
+    return _Work([*(file.path for file in task.files), *task.test_files], message)
+
+
+def _made_before(repository: Repository, loop: Loop, work: _Work) -> str | None:
+    """Return the commit of a call that ended before it could record its event."""
+    subject = work.message.partition("\n")[0]
+    recorded = {task.commit for task in loop.tasks.values()}
+    for commit in commits_since_start(repository, loop):
+        if commit.subject == subject and commit.id not in recorded:
+            return commit.id
+    return None
+
+
+def _own_commit(repository: Repository, loop: Loop, work: _Work) -> str | None:
+    """Return HEAD if the agent committed some of this work since the last checkpoint."""
+    head = repository.head()
+    last = next(reversed(loop.checkpoints.values()), None)
+    if head is None or last is None or head == last or not repository.contains(last):
+        return None
+    return head if repository.touched(last, head, work.paths) else None

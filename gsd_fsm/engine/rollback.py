@@ -16,11 +16,11 @@ from gsd_fsm.core.paths import GSD
 from gsd_fsm.core.project import IGNORED
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
-from gsd_fsm.engine.follow_plan import repository_of, require_human
+from gsd_fsm.engine.plan import require_human
 
 if TYPE_CHECKING:
-    from gsd_fsm.repository import Repository
     from gsd_fsm.repository.checkpoints import Checkpoint
+    from gsd_fsm.repository.repo import Repository
 
 SHOWN = 10
 # Names the commit that a recorded rollback has yet to leave; each work tree has its own.
@@ -102,7 +102,7 @@ def roll_back(context: Context, target: str, phase: str | None) -> RolledBack:
 
 def rollback_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     """Return the rollback that was recorded and not carried out, if nothing happened since."""
-    repository = repository_of(context.project)
+    repository = context.repository_or_none()
     tag, commit = next(reversed(loop.checkpoints.items()))
     head = repository.head() if repository else None
     if repository is None or commit is None or head in (None, commit):
@@ -120,26 +120,25 @@ def _finish_move(repository: Repository, commit: str) -> None:
 def _require_permission(context: Context) -> None:
     """Refuse an agent without a message of the user: a rollback changes files of all live loops."""
     try:
-        journal, loops = context.read()
+        _, loops = context.read()
     except NotFound:
         return
     for loop in loops.live():
         require_human(loop, context.author, "roll back")
     if loops.live():
-        with context.transaction(journal):
+        with context.transaction():
             pass  # trusted, writable, and without unfinished effects
 
 
 def _surroundings(context: Context) -> tuple[Loops, Repository]:
     """Return loops and repository; tags can be used without a journal too."""
-    from gsd_fsm.repository import Repository
+    from gsd_fsm.repository.repo import Repository
 
     try:
-        journal, loops = context.read()
-        project = Path(journal.path).parent
+        _, loops = context.read()
+        repository = context.repository()
     except NotFound:
-        loops, project = Loops(), Path(context.directory)
-    repository = Repository.around(project)
+        loops, repository = Loops(), Repository.around(Path(context.directory))
     if repository is None:
         raise NotFound("there is no git work tree here", "A rollback needs git. Run: git init")
     return loops, repository

@@ -2,40 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal
+from gsd_fsm.core.clock import now_ms
+from gsd_fsm.core.errors import GsdError, Refused, UsageError
+from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal, create_journal
 from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.records import LIMITS
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.names import kept_name
+from gsd_fsm.core.project import make_gsd
+from gsd_fsm.core.trust import is_registered, register
+from gsd_fsm.core.views.state_md import shows_other_loop
+from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.engine.branches import needed_switch
-from gsd_fsm.engine.choose_plan import plan_on_branch, plan_to_follow
-from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.context import Context, Receipt, head_of, receipt
 from gsd_fsm.engine.effects import carry_out
-from gsd_fsm.engine.follow_plan import append_question, append_wait
-from gsd_fsm.engine.new_loop import (
-    Place,
-    budget_notes,
-    cancel_conflicting,
-    find_place,
-    kept_state_notes,
-    new_loop_id,
-    other_loop_notes,
-    rehearsal,
+from gsd_fsm.engine.plan import (
+    append_question,
+    append_wait,
+    frozen,
+    named_plan,
+    phase_of,
+    plan_on_branch,
+    plan_to_follow,
+    portions,
 )
-from gsd_fsm.engine.plan_events import frozen, named_plan, portions
-from gsd_fsm.engine.start_request import (
-    StartRequest,
-    described,
-    frozen_goal_settings,
-    frozen_limits,
-)
-from gsd_fsm.engine.work_specs import add_shape
+from gsd_fsm.engine.work_specs import add_shape, criterion_specs, task_specs
+from gsd_fsm.texts import whole
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
     from gsd_fsm.repository.branches import Switch
+
+# limits whose setting, or member of a request, has another name
+_SETTING_OF = {"max_retries": "execute_max_retries", "max_rounds": "verify_max_iterations"}
+_REQUEST_OF = {"budget_usd": "budget"}
+_ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
+# The views that are files in which other tools keep a loop of theirs.
+_VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "state"}
+_OTHER_TOOLS = (*_VIEWS, ".claude/ralph-loop.local.md")
 
 
 @dataclass(frozen=True)
@@ -84,9 +98,12 @@ def start(context: Context, request: StartRequest) -> Started:
     place = find_place(context)
     place.require_enabled()
     draft, notes = _draft(context, request, place, data)
-    journal = _journal(place, context.author, draft)
+    if not place.has_journal:
+        with rehearsal(context.author) as tx:
+            draft.append(tx)  # create a journal only if the draft will not be refused
+    place.ensure_journal()
     cancelled: list[str] = []
-    with context.transaction(journal) as tx:
+    with context.transaction() as tx:
         if request.fresh:
             cancelled = cancel_conflicting(tx, context.author, "start --fresh")
         loop = draft.append(tx)
@@ -107,23 +124,16 @@ def _carry_out(context: Context, proof: Receipt) -> tuple[Receipt, list[str]]:
     A failure is noticed and does not undo the start: the next command tries again.
     """
     outcome = carry_out(context, proof.loop)
-    if not outcome.done and not outcome.failed:
-        return proof, []
-    journal, loops = context.read()
-    loop = loops.by_id[proof.loop.id]
-    proof = Receipt(loop, loops.seq, f"{loops.seq}:{journal.at.sum}")
+    proof = outcome.receipt or proof
+    if outcome.failed:  # git may have refused the branch, and the loop be paused
+        journal, loops = context.read()
+        proof = Receipt(loops.by_id[proof.loop.id], loops.seq, head_of(journal))
+    loop = proof.loop
     if loop.status == "paused":
         return proof, []  # because of the branch, as the reason of the pause says
     context.notices += [error.message for _, error in outcome.failed]
-    return proof, [f"Switched to branch {loop.branch}."] if loop.branch else []
-
-
-def _journal(place: Place, author: Author, draft: _Draft) -> Journal:
-    """Return the journal; create one only if the draft will not be refused."""
-    if not place.has_journal:
-        with rehearsal(author) as tx:
-            draft.append(tx)
-    return place.open_journal()
+    is_switched = loop.branch is not None and (outcome.done or outcome.failed)
+    return proof, [f"Switched to branch {loop.branch}."] if is_switched else []
 
 
 def _draft(
@@ -195,7 +205,237 @@ def _lessons(place: Place, loop: Loop) -> list[str]:
     """Return what earlier loops of this project learned about such a goal."""
     if not place.has_journal or loop.kind != "goal":
         return []
-    from gsd_fsm.recall import lessons
+    from gsd_fsm.engine.lessons import lessons
 
     found = lessons(Path(place.gsd, JOURNAL_NAME), loop.goal or "", before=loop.id)
     return [lesson.text for lesson in found]
+
+
+# the wanted loop
+
+
+@dataclass(frozen=True)
+class StartRequest:
+    """The loop that a caller wants. None means that the settings decide."""
+
+    kind: str
+    goal: str | None = None
+    phase: str | None = None
+    plan: str | None = None
+    mode: str | None = None
+    max_iterations: int | None = None
+    max_retries: int | None = None
+    stuck_limit: int | None = None
+    idle_limit: int | None = None
+    budget: float | None = None
+    max_minutes: float | None = None
+    max_tokens: int | None = None
+    criteria: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    must_not: tuple[str, ...] = ()
+    blocked_by: tuple[str, ...] = ()
+    shape_file: str | None = None
+    task_list: str | None = None
+    session_only: bool = False
+    fresh: bool = False
+
+    @property
+    def has_own_work(self) -> bool:
+        """Return whether the request names its work itself, so that no plan is looked for."""
+        return self.kind == "goal" or bool(self.tasks or self.steps)
+
+
+def described(request: StartRequest) -> dict[str, Any]:
+    """Return the part of the `start` event that depends on the request alone."""
+    kind, goal = request.kind, (request.goal or "").strip()
+    if kind != "goal" and (request.shape_file or request.task_list):
+        raise UsageError(
+            "--shape-file and --task-list are for goal loops", "Run: gsd-fsm start goal --help"
+        )
+    if kind == "goal" and not goal:
+        raise UsageError("a goal loop needs a goal", 'Run: gsd-fsm start goal "All tests pass"')
+    data: dict[str, Any] = {"kind": kind}
+    if goal:
+        data["goal"] = whole(goal, "the goal")
+    criteria = criterion_specs(request.criteria, request.checks)
+    if criteria:
+        data["criteria"] = criteria
+    tasks = task_specs(request.tasks, request.steps, request.blocked_by)
+    if tasks:
+        data["tasks"] = tasks
+    phase = phase_of(request.phase)
+    if phase is not None:
+        data["phase"] = phase
+    if request.must_not:
+        data["must_not"] = [whole(text, "a must-not", 2_000) for text in request.must_not]
+    if request.session_only:
+        data["session_only"] = True
+    return data
+
+
+def frozen_limits(settings: Mapping[str, Any], request: StartRequest, tasks: int) -> dict[str, Any]:
+    """Return mode, auto_loop and limits of a loop: the request over the settings.
+
+    `tasks` is the number of tasks that the default number of iterations depends on.
+    """
+    limits: dict[str, Any] = {}
+    for name in LIMITS.members or ():
+        wanted = getattr(request, _REQUEST_OF.get(name, name), None)
+        limits[name] = settings[_SETTING_OF.get(name, name)] if wanted is None else wanted
+    if limits["max_iterations"] is None:
+        limits["max_iterations"] = max(20, 3 * tasks)
+    return {
+        "mode": request.mode or settings["mode"],
+        "auto_loop": settings["auto_loop"],
+        "limits": {name: value for name, value in limits.items() if value is not None},
+    }
+
+
+def frozen_goal_settings(settings: Mapping[str, Any], task_list: str | None) -> dict[str, Any]:
+    """Return counsel, views and task list of a goal loop, those of them that are set."""
+    frozen: dict[str, Any] = {}
+    if settings["counsel"]:
+        frozen["counsel"] = settings["counsel"]
+    if settings["views"]:
+        frozen["views"] = list(settings["views"])
+    mirrored = task_list or settings["task_list"]
+    if mirrored:
+        frozen["task_list"] = whole(mirrored, "the name of a task list", 200)
+    return frozen
+
+
+# the place of the loop
+
+
+def new_id(prefix: str, length: int) -> str:
+    return prefix + "-" + "".join(secrets.choice(_ALPHABET) for _ in range(length))
+
+
+def new_loop_id() -> str:
+    return new_id("lp", 6)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The `.gsd` directory of a new loop; `loops` is None if there is no journal yet."""
+
+    gsd: str
+    loops: Loops | None
+
+    @property
+    def project(self) -> Path:
+        return Path(self.gsd).parent
+
+    @property
+    def has_journal(self) -> bool:
+        return self.loops is not None and bool(self.loops.journal_id)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings in force here, without those of a project that is not trusted."""
+        from gsd_fsm import settings
+
+        # A project without a journal is new, and the user starts the loop there on purpose.
+        journal_id = self.loops.journal_id if self.loops else ""
+        trusted = not journal_id or is_registered(journal_id, self.gsd)
+        found = settings.load(Path(self.gsd), trusted=trusted)
+        return {name: setting.value for name, setting in found.items()}
+
+    def require_enabled(self) -> None:
+        """Raise Refused if `.gsd/STOP` disables all loops."""
+        stop = os.path.join(self.gsd, "STOP")
+        if os.path.lexists(stop):
+            raise Refused(f"{stop} disables all loops", f"Remove it: rm {shlex.quote(stop)}")
+
+    def ensure_journal(self) -> None:
+        """Create and register a journal if there is none."""
+        if not self.has_journal:
+            make_gsd(self.gsd)
+            journal_id = new_id("j", 12)
+            register(journal_id, self.gsd, now_ms())
+            create_journal(self.gsd, journal_id, now_ms())
+
+
+def find_place(context: Context) -> Place:
+    """Return where a loop that is started here belongs."""
+    gsd = context.gsd_or_new
+    exists = os.path.lexists(os.path.join(gsd, JOURNAL_NAME))
+    return Place(gsd, context.journal().read_cached() if exists else None)
+
+
+@contextlib.contextmanager
+def rehearsal(author: Author) -> Iterator[Transaction]:
+    """Yield a dry run on an empty journal, so that a loop can be refused before one is created."""
+    with Journal("").dry_run(author, empty=True) as tx:
+        tx.append(None, "journal", {"id": "rehearsal", "incompat": [], "compat": []}, by="cli")
+        yield tx
+
+
+def cancel_conflicting(tx: Transaction, author: Author, reason: str) -> list[str]:
+    """Cancel the live loops of this session; return their ids."""
+    conflicting = [loop for loop in tx.loops.live() if loop.owner == author.session]
+    for loop in conflicting:
+        tx.append(loop, "cancel", {"reason": reason})
+    return [loop.id for loop in conflicting]
+
+
+# notes for the user
+
+
+def shows(loop: Loop, name: str) -> bool:
+    """Return whether this file is a view of this loop."""
+    return name == STATE_PATH or _VIEWS.get(name) in loop.views
+
+
+def other_loop_notes(place: Place) -> list[str]:
+    """Return a note for each file in which a loop of another tool still runs."""
+    loops = place.loops.by_id.values() if place.loops else ()
+    notes = []
+    for name in _OTHER_TOOLS:
+        ours = any(shows(loop, name) or loop.imported.get("file") == name for loop in loops)
+        if (place.project / name).is_file() and not ours:
+            from gsd_fsm.imports.load import load_loop
+
+            with contextlib.suppress(GsdError, OSError):
+                load_loop(place.project / name, name)
+                notes.append(f"{name} has a live loop. To take it over: gsd-fsm import {name}")
+    return notes
+
+
+def kept_state_notes(place: Place, loop: Loop) -> list[str]:
+    """Return a note if STATE.md showed a loop of another tool, and where it was saved."""
+    kept = kept_name(STATE_PATH, loop.id)
+    if (place.project / kept).exists():
+        from gsd_fsm.imports.load import load_loop
+
+        with contextlib.suppress(GsdError, OSError):
+            load_loop(place.project / kept, kept)
+            note = f"{STATE_PATH} showed a live loop of another tool; the file was saved as {kept}."
+            return [f"{note} To take that loop over: gsd-fsm import {kept}"]
+    with contextlib.suppress(OSError, ValueError):
+        text = (place.project / STATE_PATH).read_text("utf-8")
+        if shows_other_loop(text, [loop]):
+            return [f"{STATE_PATH} still shows a live loop of another tool: it cannot be replaced."]
+    return []
+
+
+def budget_notes(directory: str, limits: Mapping[str, Any]) -> list[str]:
+    """Return a note if there is a budget in money, and no status line that counts the cost."""
+    if not limits.get("budget_usd"):
+        return []
+    from gsd_fsm.installer import survey
+    from gsd_fsm.status_line import our_status_line
+
+    if any(our_status_line(place.document) for place in survey(directory)):
+        return []
+    counting = "run gsd-fsm init --status-line, or gsd-fsm spend; --max-tokens needs neither"
+    return [f"Claude Code reports its cost only to a status line: {counting}."]
+
+
+def is_hook_installed(directory: str) -> bool:
+    """Return whether settings that Claude Code reads in this directory run the hook."""
+    from gsd_fsm.installer import survey
+    from gsd_fsm.registration import ours
+
+    return any(ours(place.document) for place in survey(directory))

@@ -12,11 +12,12 @@ from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.fold import not_possible
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.engine.commit import commit_work, drop_copies, finish_task
-from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.follow_plan import append_consequences, frozen_plan, require_turn
-from gsd_fsm.engine.output import Watch, in_silence
+from gsd_fsm.engine.checkpoints import drop_copies, finish_task
+from gsd_fsm.engine.context import Context, Receipt, head_of, receipt
+from gsd_fsm.engine.plan import append_consequences, frozen_plan, require_turn
+from gsd_fsm.engine.report import commit_work
 from gsd_fsm.engine.tasks import failure_data
+from gsd_fsm.interruption import Watch, in_silence
 from gsd_fsm.plans.plan import PlanTask, task_name
 from gsd_fsm.results import Result
 from gsd_fsm.subagents.context import test_command
@@ -62,7 +63,7 @@ class _Cycle:
     def __init__(self, context: Context, task_id: str) -> None:
         journal, loops = context.read_trusted()
         self.loop = context.loop(loops)
-        self.receipt = Receipt(self.loop, loops.seq, f"{loops.seq}:{journal.at.sum}")
+        self.receipt = Receipt(self.loop, loops.seq, head_of(journal))
         self.context = context.for_loop(self.loop)
         if not self.loop.is_planned or self.loop.kind != "execute":
             raise UsageError(

@@ -116,13 +116,15 @@ class Repository(NamedTuple):
 
     def is_within(self, sha: str, later: str) -> bool:
         """Whether one commit is the other, or lies behind it."""
-        if not self.has_commit(sha):
+        if not COMMIT_ID.fullmatch(sha):
             return False
         return self._look("merge-base", "--is-ancestor", sha, later).returncode == 0
 
     def contained(self, shas: Iterable[str]) -> set[str]:
         """Return those of these commits that are part of HEAD."""
         asked = [sha for sha in dict.fromkeys(shas) if COMMIT_ID.fullmatch(sha)]
+        if not asked:
+            return set()
         names = "".join(sha + "^{commit}\n" for sha in asked).encode("ascii")
         batch = self._look("cat-file", "--batch-check=%(objectname)", stdin=names)
         known = {

@@ -32,7 +32,7 @@ DEFIANT = 'trap "kill -INT $PPID" TERM; ' + GROUP + "while :; do sleep 0.1; done
 IN_FINALIZER = """
 import os, sys
 from gsd_fsm.cli import main
-from gsd_fsm.cli.screen import Screen
+from gsd_fsm.cli.output import Screen
 
 number, marker, *arguments = sys.argv[1:]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.scores import DIMENSIONS, score_of
+from gsd_fsm.engine.goals import DIMENSIONS, score_of
 from tests.cli.conftest import AGENT, Here
 
 CLEAR = (2, 2, 2, 2, 2)

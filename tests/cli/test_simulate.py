@@ -123,7 +123,7 @@ def test_a_rehearsal_that_is_interrupted_in_a_check_is_over(
 
 
 def test_a_bug_in_a_command_ends_the_rehearsal(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("gsd_fsm.cli.notes.note")
+    monkeypatch.delattr("gsd_fsm.cli.tasks.note")
     path = here.root / "script.txt"
     path.write_text(GOAL + "note first\nstop Done.\n")
 

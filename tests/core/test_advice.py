@@ -10,7 +10,7 @@ import pytest
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.projections import status_view
+from gsd_fsm.engine.status import status_view
 from tests.chaos import run_random_story
 from tests.story import Story, in_status
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.bulk import fast_loads
 from gsd_fsm.core.codec import MAX_LINE, check_value, decode_line, dumps, encode_event
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.scan import Position, scan
 from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.replay import fast_loads
 from tests.lines import (
     HARMLESS,
     HOSTILE,

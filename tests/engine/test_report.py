@@ -9,7 +9,7 @@ import pytest
 from gsd_fsm.core.errors import CannotWrite, Refused
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Author
-from gsd_fsm.engine.commit import task_effects
+from gsd_fsm.engine.checkpoints import task_effects
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.report import report_task
 from gsd_fsm.engine.tasks import record_task
@@ -191,7 +191,7 @@ def test_task_effects_drop_tdd_copies_of_tasks_that_are_not_in_progress(
     loop = loop_of(context)
     Copies(context.gsd, loop.id, "T01").save(here.root, ("01.py",))
     with monkeypatch.context() as patch:
-        patch.setattr("gsd_fsm.engine.commit.drop_copies", lambda *_: None)
+        patch.setattr("gsd_fsm.engine.checkpoints.drop_copies", lambda *_: None)
         record_task(context, "T01", status)
     assert tasks_with_copies(context.gsd, loop.id) == ["T01"]
 

@@ -11,8 +11,7 @@ from gsd_fsm.core.journal.lock import Hold
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import Outcome, carry_out
-from gsd_fsm.engine.start import start
-from gsd_fsm.engine.start_request import StartRequest
+from gsd_fsm.engine.start import StartRequest, start
 from tests import git_rig
 from tests.git_rig import git, new_repository
 from tests.imports.rig import STATE_MD
@@ -171,7 +170,7 @@ def test_start_effects_switch_once_git_can_and_the_loop_is_resumed(root: Path) -
 
 @pytest.mark.parametrize(
     "effect",
-    ["branches.take_branch", "start_effects._create_state_md", "checkpoints.set_checkpoint"],
+    ["branches.take_branch", "branches._create_state_md", "checkpoints.set_checkpoint"],
 )
 def test_start_effects_finish_what_a_kill_left(
     root: Path, monkeypatch: pytest.MonkeyPatch, effect: str

@@ -20,7 +20,7 @@ import pytest
 from gsd_fsm.core.hook.main import reply
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import LIVE
-from gsd_fsm.fsck import examine
+from gsd_fsm.replay import examine
 from tests.faults.rig import files_in, judge, put_back, say, sums, torture
 from tests.hook_rig import HOOK, SESSION, HookProject, Told, blocks, run_hook, said
 

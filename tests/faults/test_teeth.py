@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm.bulk import in_bulk
 from gsd_fsm.cli import run
 from gsd_fsm.core.codec import digest_of, encode_event
 from gsd_fsm.core.errors import CannotWrite, Corrupt, Refused
@@ -16,6 +15,7 @@ from gsd_fsm.core.journal import journal as journal_module
 from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.lock import Hold
+from gsd_fsm.replay import in_bulk
 from tests.conftest import new_journal, start_draft
 from tests.faults.power import Disk
 from tests.faults.rig import (

@@ -85,7 +85,7 @@ def test_a_link_stays_a_link(here: Here, client: Client, tmp_path: Path) -> None
     here.ok("uninstall", "--yes")
     assert (path.is_symlink(), target.read_text()) == (True, '{"a": 1}\n')
     target.unlink()
-    assert "leads nowhere" in here.refused(2, "init", "--scope", "user", "--yes").err
+    assert "broken link" in here.refused(2, "init", "--scope", "user", "--yes").err
 
 
 def test_the_mode_of_a_file_is_kept(here: Here, client: Client) -> None:
@@ -126,7 +126,7 @@ def test_what_is_no_file_is_refused(here: Here, client: Client, what: str) -> No
     path = client.files["local"]
     path.parent.mkdir()
     path.mkdir() if what == "directory" else os.mkfifo(path)
-    assert "not a plain file" in here.refused(2, "init", "--yes").err
+    assert "not a regular file" in here.refused(2, "init", "--yes").err
 
 
 def test_a_change_in_the_meantime_is_not_overwritten(

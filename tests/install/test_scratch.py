@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gsd_fsm.caller import CLIENTS
-from gsd_fsm.scratch import scratch_environment
+from gsd_fsm.caller import CLIENTS, scratch_environment
 
 if TYPE_CHECKING:
     import pytest

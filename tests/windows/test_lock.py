@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.fsck import examine
+from gsd_fsm.replay import examine
 from tests.hook_rig import UNLIMITED, HookProject, blocks, run_hook
 from tests.support.events import append
 

@@ -1,15 +1,16 @@
-"""An answer is recorded before the branch is switched; a switch that fails pauses the loop."""
+"""Waits, answers, pauses and the resumption of loops."""
 
 from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.engine.answers import answer, set_mode
+from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.lifecycle import Running, answer, resume, set_mode
 from tests.cli.conftest import Here
 from tests.git_loops.rig import commit
 from tests.git_rig import git
-from tests.support.phases import PLAN, kill_after
+from tests.support.phases import PLAN, Phase, kill_after
 
 START = ("start", "execute", "--phase", "1", "--mode", "interactive")
 AFTER = b'"type":"answer"'
@@ -120,3 +121,45 @@ def test_refused_switch_is_not_tried_again_while_loop_is_paused(asked: Here) -> 
     test_refused_switch_pauses_loop_and_names_branch_and_cause(asked)
 
     assert asked.ok("note", "hello").err == ""
+
+
+def test_resume_reports_running_tasks_and_verified_commits(phase: Phase) -> None:
+    phase.here.ok("rollback", "T01", "--yes")
+    phase.here.ok("task", "T02", "running", "--ref", "bg-1")
+
+    done = resume(Context(phase.root), {})
+
+    assert done.running == [Running("T02", "bg-1", None)]
+    assert (done.verified_commits, done.missing_commits) == (1, [])
+
+
+def test_resume_names_tasks_whose_commit_is_not_on_the_branch(phase: Phase) -> None:
+    phase.git("reset", "-q", "--hard", "HEAD~1")
+
+    done = resume(Context(phase.root), {})
+
+    assert (done.verified_commits, done.missing_commits) == (1, ["T02"])
+
+
+def test_resume_with_added_retries_names_tasks_it_retries(here: Here) -> None:
+    here.start("execute", "--task", "T1", "--max-retries", "1")
+    for _ in range(2):
+        here.ok("fail", "T1", "--error", "broken")
+    assert here.status()["pause_code"] == "retries"
+
+    done = resume(Context(here.root), {"max_retries": 1})
+
+    assert here.last()["data"]["retry"] == ["T1"]
+    assert done.receipt.loop.limits.max_retries == 2
+
+
+def test_resume_of_damaged_journal_appends_nothing(here: Here) -> None:
+    here.start("goal", "x")
+    here.ok("note", "one")
+    damaged = here.journal.read_bytes().replace(b'"one"', b'"two"')
+    here.journal.write_bytes(damaged)
+
+    with pytest.raises(Corrupt):
+        resume(Context(here.root), {})
+
+    assert here.journal.read_bytes() == damaged

@@ -1,13 +1,16 @@
-"""Follow a frozen plan: its file, whose turn it is, and the questions it asks on the way."""
+"""The plan of a loop: choose it, freeze it into events, and follow it."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gsd_fsm.core.errors import GsdError, Refused
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.journal.transaction import Author, Transaction
 from gsd_fsm.core.loop.completion import latest_tree, missing
 from gsd_fsm.core.loop.events.waits import may_decide
@@ -15,22 +18,207 @@ from gsd_fsm.core.loop.limits import LimitReached
 from gsd_fsm.core.loop.state import Loop, current_wave, open_gaps, open_tasks
 from gsd_fsm.core.loop.waves import busy_tasks, can_start, is_undecided, ready_tasks
 from gsd_fsm.core.text.questions import pending_question
+from gsd_fsm.engine.context import Context
+from gsd_fsm.texts import whole
 
 if TYPE_CHECKING:
-    from gsd_fsm.plans.plan import Plan
+    from gsd_fsm.plans.plan import Plan, PlanTask
     from gsd_fsm.repository.repo import Repository
 
+
+Phase = int | str | None
+# A line of the journal has its limit: a long list of tasks is spread over several events.
+MOST_BYTES = 40_000
 _ASKS_BY_SHAPE = {"colleague": "step", "tool-review": "wave"}
 
 
-def repository_of(project: Path) -> Repository | None:
-    """Return the git repository of the project; None if there is none or git refuses it."""
-    from gsd_fsm.repository.repo import Repository
-
-    try:
-        return Repository.around(project)
-    except GsdError:
+def phase_of(text: str | None) -> Phase:
+    if text is None:
         return None
+    return int(text) if text.isdecimal() and len(text) < 16 else whole(text, "the phase", 100)
+
+
+def plan_to_follow(
+    kind: str, directory: Path, name: str | None, project: Path, phase: Phase
+) -> Plan | None:
+    """Return the named plan, else that of the phase, else that of the current phase.
+
+    Return None if the project has no plans; a verify loop needs none in any case.
+    """
+    from gsd_fsm.plans.find import find_plan
+    from gsd_fsm.plans.load import load_plan
+
+    if name is not None:
+        return load_plan(directory / name)
+    if kind == "verify":
+        with contextlib.suppress(NotFound):
+            phase = _current_phase(project) if phase is None else phase
+            return None if phase is None else load_plan(find_plan(project, phase))
+        return None
+    if phase is None:
+        phase = _current_phase(project)
+        if phase is None:
+            _require_no_plans(project)
+        return None if phase is None else load_plan(find_plan(project, phase))
+    try:
+        return load_plan(find_plan(project, phase))
+    except NotFound:
+        _require_project_state(project)
+        raise
+
+
+def plan_on_branch(repository: Repository, plan: Plan, branch: str) -> Plan:
+    """Return the plan as it will be once this branch is checked out.
+
+    Raise NotFound if the branch does not have the file, UsageError if its plan is invalid.
+    """
+    from gsd_fsm.plans.load import read_plan
+
+    there, here = repository.branch_commit(branch), repository.head()
+    if there is None or here is None or not repository.touched(here, there, [plan.path]):
+        return plan  # a checkout leaves the file as it is
+    content = repository.content(there, plan.path)
+    if content is None:
+        raise NotFound(f"branch {branch} does not have {plan.path}", "Add the plan to that branch.")
+    return read_plan(plan.path, content)
+
+
+def plan_to_show(context: Context, phase: str | None, file: str | None) -> Path:
+    """Return the path of the named plan, else of the loop's, else of the current phase's."""
+    from gsd_fsm.plans.find import current_phase, find_plan
+
+    if phase is not None and file is not None:
+        raise UsageError("--phase and --plan exclude each other", "Leave one of them out.")
+    if file is not None:
+        return Path(context.directory) / file
+    project = Path(context.gsd_or_new).parent
+    wanted = phase_of(phase)
+    if wanted is None:
+        followed = _followed_plan(context)
+        if followed is not None:
+            return followed
+        wanted = current_phase(project)
+    if wanted is None:
+        raise UsageError(
+            "no plan is named, and there is no current phase",
+            "Run: gsd-fsm plan show --phase N, or: gsd-fsm plan show --plan FILE",
+        )
+    return find_plan(project, wanted)
+
+
+def _followed_plan(context: Context) -> Path | None:
+    """Return the path of the loop's plan; None if there is no loop, or it has no plan."""
+    try:
+        _, loops = context.read()
+        loop = context.loop(loops)
+    except NotFound:
+        if context.loop_id is not None:
+            raise
+        return None
+    return plan_path(context.project, loop) if loop.is_planned else None
+
+
+def _current_phase(project: Path) -> Phase:
+    """Return the phase that the project's state names; raise NotFound if that file is missing."""
+    from gsd_fsm.plans.find import current_phase, project_state
+
+    if (project / ".opti-gsd").is_dir():
+        project_state(project)
+    return current_phase(project)
+
+
+def _require_no_plans(project: Path) -> None:
+    """Raise UsageError if the project has plans: then it must be clear which one is wanted."""
+    from gsd_fsm.plans.find import planning_root
+
+    root = planning_root(project)
+    if (project / ".opti-gsd").is_dir() or (root / "plans").is_dir():
+        raise UsageError(
+            f"no phase is named, and {root} has no current one",
+            "Run: gsd-fsm start execute --phase N. With tasks of your own: --task ID:TITLE",
+        )
+
+
+def _require_project_state(project: Path) -> None:
+    """Raise NotFound if the files are missing without which no phase can be found."""
+    from gsd_fsm.plans.find import project_state
+
+    if (project / ".opti-gsd").is_dir():
+        project_state(project)
+    elif not (project / ".gsd").is_dir():
+        raise NotFound(
+            f"Not Initialized: no .opti-gsd/ or .gsd/ directory found in {project}",
+            "With a plan of your own: gsd-fsm start execute --plan FILE. "
+            "To add the hook: gsd-fsm init",
+        )
+
+
+# a plan as events
+
+
+def named_plan(directory: Path, name: str) -> dict[str, Any]:
+    """Return name and digest of a plan, for a loop whose tasks do not come from it."""
+    path = directory / name
+    try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{path} cannot be read: not a file", "--plan needs a regular file.")
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}", "--plan needs a regular file."
+        ) from error
+    return {"file": name, "digest": hashlib.sha256(content).hexdigest()[:16]}
+
+
+def frozen(plan: Plan, project: Path) -> dict[str, Any]:
+    """Return what a loop keeps of its plan."""
+    real = os.path.realpath(plan.path)
+    inside = os.path.relpath(real, os.path.realpath(project))
+    return {
+        "file": real if inside.startswith("..") else inside.replace(os.sep, "/"),
+        "digest": plan.digest,
+        "format": plan.format,
+        "title": whole(plan.title or "untitled", "the title of the plan", 500),
+        "tasks": len(plan.tasks),
+        "waves": len(plan.waves),
+        "sequential": [wave.number for wave in plan.waves if wave.sequential],
+    }
+
+
+def portions(plan: Plan) -> list[list[dict[str, Any]]]:
+    """Return the tasks of the plan, in lists that fit into one event each."""
+    lists: list[list[dict[str, Any]]] = [[]]
+    size = 0
+    for task in plan.tasks:
+        spec = _spec(task)
+        size += len(dumps(spec)) + 1
+        if size > MOST_BYTES:
+            lists.append([])
+            size = len(dumps(spec)) + 1
+        lists[-1].append(spec)
+    return lists
+
+
+def _spec(task: PlanTask) -> dict[str, Any]:
+    spec: dict[str, Any] = {"id": task.id, "wave": task.wave}
+    if task.title:
+        spec["title"] = whole(task.title[:200], "a title", 500)
+    if task.depends:
+        spec["depends"] = list(task.depends)
+    if task.test_required == "true":
+        spec["tests"] = True
+    return spec
+
+
+def accepted_plan(plan: Plan, project: Path) -> list[dict[str, Any]]:
+    """Return the data of the `plan` events that replace the frozen plan by this one."""
+    kept = {name: value for name, value in frozen(plan, project).items() if name != "format"}
+    kept["count"] = kept.pop("tasks")
+    first, *more = portions(plan)
+    return [{**kept, "changed": False, "tasks": first}, *({"tasks": specs} for specs in more)]
+
+
+# the frozen plan
 
 
 def plan_path(project: Path, loop: Loop) -> Path:
@@ -201,7 +389,6 @@ def accept_plan_change(tx: Transaction, project: Path, loop: Loop, author: Autho
             f"Or end the loop: gsd-fsm --loop {loop.id} cancel",
         )
     require_human(loop, author, "accept another plan for")
-    from gsd_fsm.engine.plan_events import accepted_plan
     from gsd_fsm.plans.load import load_plan
 
     plan = load_plan(plan_path(project, loop))

@@ -1,4 +1,4 @@
-"""`next`: what to do now, and for a planned loop the complete prompt of everything that can start."""
+"""gsd-fsm status, why, next: show a loop, explain its decisions, say what to do; change nothing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,43 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import say
+from gsd_fsm.cli.output import panel, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.engine import status as engine
 from gsd_fsm.engine.next import Item, next_item, next_work
+
+
+@click.command()
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Exit 0 completed, 10 active, 11 waiting, 12 paused, 13 cancelled, 3 none.",
+)
+@verb
+def status(call: Call, *, check: bool) -> None:
+    """Show the selected loop, or else the one that ended last."""
+    found = engine.status(call.context)
+    lines = panel(found.view, found.loop, trusted=found.is_trusted)
+    say(dumps(found.view) if call.json else "\n".join(lines))
+    if found.is_stopped and not call.json:
+        say(f"{'hook':<10} disabled by .gsd/STOP; remove the file to enable it")
+    if check:
+        raise click.exceptions.Exit(engine.CHECK_CODES[found.loop.status])
+
+
+@click.command()
+@click.argument("seq", type=click.IntRange(1), required=False)
+@verb
+def why(call: Call, *, seq: int | None) -> None:
+    """Explain why the last stop, or that of event SEQ, was allowed or blocked."""
+    found = engine.explain(call.context, seq)
+    words = {"block": "Blocked", "allow": "Allowed"}.get(found.decision, "No stop")
+    facts = {name: value for name, value in vars(found).items() if name != "ts"}
+    call.answer(
+        facts,
+        display(f"{words} ({found.code}) at event {found.seq}, {found.ts}. {found.why}"),
+    )
 
 
 @click.command("next")
@@ -41,7 +74,6 @@ def next_(call: Call, *, task_id: str | None) -> None:
         run = "If the user wants the loop to continue, run" if halted else "Run"
         lines.append(f"{run}: {display(found.command)}")
     call.answer(facts, "\n".join(lines))
-    call.report_unfinished()
 
 
 def _line(item: Item) -> str:

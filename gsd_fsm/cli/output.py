@@ -1,14 +1,18 @@
-"""What people read: plain lines, with colour only on a terminal."""
+"""Print what a command says, and the output of the commands that it runs."""
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from functools import partial
+from typing import Any, TextIO
 
 import click
 
+from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.loop.state import Loop, undelivered_notes
 from gsd_fsm.core.text.questions import review_words
 from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.interruption import Interruption
 
 COLOURS = {
     "running": "green",
@@ -22,12 +26,68 @@ COLOURS = {
 }
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line; raise CannotWrite, which says that the events were recorded, if that fails."""
+    try:
+        click.echo(text, err=err)
+    except BrokenPipeError:
+        raise  # the reader has left
+    except OSError as error:
+        raise CannotWrite(
+            f"the answer could not be printed: {error.strerror}",
+            "The command may have been carried out. Look first: gsd-fsm status",
+        ) from error
+
+
+def warn(text: str) -> None:
+    """Print a problem that did not end the command, on standard error."""
+    with contextlib.suppress(OSError):
+        click.echo(f"gsd-fsm: {display(text)}", err=True)
+
+
+def counted(number: int, thing: str) -> str:
+    """Return the number and the noun, in the plural unless the number is 1."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+class Screen:
+    """Show the output of checks. When its reader has left, the checks continue.
+
+    A signal also ends a write that waits for a reader.
+    """
+
+    def __init__(self, stream: TextIO | None, interruption: Interruption) -> None:
+        self.stream = stream
+        self.interruption = interruption
+
+    def say(self, text: str) -> None:
+        self.show((display(text) + "\n").encode("utf-8", "replace"))
+
+    def show(self, chunk: bytes) -> None:
+        if self.stream is None:
+            return
+        try:
+            self.interruption.run_blocking(partial(_write, self.stream, chunk))
+        except OSError:
+            self.stream = None
+
+    def poll(self) -> None:
+        """Raise Interrupted if a signal was received."""
+        self.interruption.poll()
+
+
+def _write(stream: TextIO, chunk: bytes) -> None:
+    stream.flush()
+    stream.buffer.write(chunk)
+    stream.buffer.flush()
+
+
 def status_word(status: str) -> str:
     return click.style(status, fg=COLOURS.get(status), bold=True)
 
 
 def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
-    """A loop at a glance: what scripts are told, and what people have said."""
+    """Return the lines that show a loop: its view for scripts, questions, notes and reviews."""
     most = view["max_iterations"]
     rows = [
         (
@@ -66,7 +126,7 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
         lines.append(f"{'last error':<10} {display(_first_line(view['last_error']))}")
     lines.append(f"{'since':<10} {view['started']}, last event {view['last_event']}")
     lines.append(f"{'head':<10} {view['head']}")
-    # A journal that is not trusted may be looked at; it does not say what to do.
+    # A journal that is not trusted may be shown, but gives no advice.
     step = view["next"] if trusted else "This journal is not trusted here. Run: gsd-fsm trust"
     lines.append(f"{'next':<10} {display(step)}")
     return lines
@@ -85,7 +145,7 @@ def _score(view: dict[str, Any]) -> str:
 
 
 def spent_words(loop: Loop) -> str:
-    """Money and tokens as far as they are known, and of how much."""
+    """Return the money and tokens spent, and their limits; "" if there are none."""
     parts = []
     budget, most = loop.limits.budget_usd, loop.limits.max_tokens
     if loop.spent_usd or budget:
@@ -128,7 +188,7 @@ def _first_line(text: str) -> str:
 
 
 def timeline_line(event: dict[str, Any], source: str | None, dest: str | None, what: str) -> str:
-    """When, who, event, from → to, what changed."""
+    """Return a line with time, author, event, change of status and other changes."""
     when = event["ts"][:19].replace("T", " ")
     move = "" if dest is None else dest if source == dest else f"{source} → {dest}"
     name = click.style(f"{event['type']:<10}", bold=True)

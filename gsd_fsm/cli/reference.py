@@ -1,13 +1,21 @@
-"""`schema`: print the JSON Schemas of what gsd-fsm writes."""
+"""gsd-fsm graph, schema: print the state machine and the schemas that are derived from it."""
 
 from __future__ import annotations
 
 import click
 
 from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.voice import say
+from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.engine.reference import event_schema
+from gsd_fsm.graph import mermaid
+
+
+@click.command()
+@verb
+def graph(call: Call) -> None:
+    """Draw the state machine as a Mermaid diagram."""
+    call.answer({"mermaid": mermaid()}, mermaid())
 
 
 @click.command()

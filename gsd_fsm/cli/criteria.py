@@ -1,16 +1,15 @@
-"""`check`: run the commands that prove criteria, and record the evidence."""
+"""gsd-fsm check, criterion, exit-signal: prove criteria, or declare the work done."""
 
 from __future__ import annotations
 
 import contextlib
-from functools import partial
 
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, verb
-from gsd_fsm.cli.screen import screen_for
-from gsd_fsm.cli.voice import counted
+from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.engine import criteria
 from gsd_fsm.engine.criteria import run_checks
 
 
@@ -24,7 +23,7 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     Exit code 7 if one fails. Output is shown while the command runs; its end is redacted and
     recorded. A check that is ended by a signal records nothing.
     """
-    run = run_checks(call.context, names, timeout=timeout, watch=partial(screen_for, call))
+    run = run_checks(call.context, names, timeout=timeout, watch=call.screen)
     loop, failed, count = run.receipt.loop, run.failed, counted(len(run.outcomes), "check")
     if failed and not call.json:
         raise CheckFailed(
@@ -40,3 +39,24 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
         call.print_receipt(run.receipt, f"{count} passed.", checks=checks, failed=failed)
     if failed:
         raise click.exceptions.Exit(CheckFailed.exit_code)
+
+
+@click.command()
+@click.argument("criterion_id", metavar="ID")
+@click.argument("verdict", type=click.Choice(("met", "unmet")))
+@verb
+def criterion(call: Call, *, criterion_id: str, verdict: str) -> None:
+    """Declare a criterion met or unmet; ID is its text, its name or its number.
+
+    A criterion that has a check is met only by `gsd-fsm check`.
+    """
+    receipt = criteria.declare_criterion(call.context, criterion_id, met=verdict == "met")
+    call.print_receipt(receipt, f"Criterion {criterion_id} is {verdict}.")
+
+
+@click.command("exit-signal")
+@click.option("--reason", metavar="TEXT", help="Why the work is done.")
+@verb
+def exit_signal(call: Call, *, reason: str | None) -> None:
+    """Say that the work is done; refused while a criterion is unmet."""
+    call.print_receipt(criteria.give_exit_signal(call.context, reason), "Exit signal given.")

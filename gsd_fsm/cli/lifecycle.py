@@ -1,0 +1,221 @@
+"""gsd-fsm wait, answer, mode, pause, resume, cancel, complete: stop, continue and end a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, verb
+from gsd_fsm.cli.output import counted, say
+from gsd_fsm.core.clock import to_iso, to_ms
+from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.loop.events.lifecycle import MODES
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.engine import lifecycle as engine
+from gsd_fsm.engine.branches import Switch
+from gsd_fsm.engine.complete import Completion
+from gsd_fsm.engine.complete import complete as complete_loop
+from gsd_fsm.engine.finish import ends_phase
+from gsd_fsm.texts import keep, read_text
+
+# what `resume` can add to: limit, word, type, metavar, help
+_ADDITIONS = (
+    ("max_iterations", "iterations", ONE_OR_MORE, "N", "iterations to the limit"),
+    ("max_retries", "retries", ONE_OR_MORE, "N", "retries of each task"),
+    ("max_rounds", "rounds", ONE_OR_MORE, "N", "verification rounds"),
+    ("budget_usd", "budget", Amount(above_zero=True), "USD", "US dollars to the budget"),
+    ("max_tokens", "tokens", ONE_OR_MORE, "N", "tokens to the budget"),
+    ("max_minutes", "minutes", Amount(above_zero=True), "N", "minutes of active time"),
+)
+
+
+@click.command()
+@click.argument("question", required=False)
+@click.option(
+    "--until", metavar="TIME", help="Wait until this time (UTC), at which the client's limit ends."
+)
+@verb
+def wait(call: Call, *, question: str | None, until: str | None) -> None:
+    """Wait for the user's answer, or until a throttled client may continue."""
+    text = keep(question, 4_000) if question else ""
+    if until:
+        proof = engine.wait_until(call.context, parse_time(until), text or None)
+    elif text.strip():
+        proof = engine.ask(call.context, text)
+    else:
+        raise UsageError("no question given", "Run: gsd-fsm wait QUESTION")
+    call.print_receipt(proof, "Waiting.")
+
+
+def parse_time(text: str) -> str:
+    """Return a time as the journal writes it, from any ISO 8601 text; without a zone it is UTC."""
+    from datetime import datetime, timezone
+
+    try:
+        return to_iso(to_ms(text))
+    except (ValueError, IndexError):
+        pass
+    try:
+        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=timezone.utc)
+        return to_iso(int(found.timestamp() * 1000))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{text!r} is not a time", "Example: 2026-11-15T23:00:07Z") from error
+
+
+@click.command()
+@click.option("--reason", metavar="TEXT", help="Reason for the pause.")
+@verb
+def pause(call: Call, *, reason: str | None) -> None:
+    """Pause a loop: the agent may stop, nothing is lost."""
+    call.print_receipt(
+        engine.pause(call.context, keep(reason, 2_000) if reason else None), "Paused."
+    )
+
+
+@click.command()
+@click.option("--reason", metavar="TEXT", help="Reason for the cancellation.")
+@verb
+def cancel(call: Call, *, reason: str | None) -> None:
+    """End a loop for good; report what was done and what remains."""
+    ended = engine.cancel(call.context, keep(reason, 2_000) if reason else None)
+    report = "".join(
+        f" {what.capitalize()} done: {', '.join(share.done) or 'none'}; "
+        f"remaining: {', '.join(share.remaining) or 'none'}."
+        for what, share in ended.shares.items()
+        if share.done or share.remaining
+    )
+    shares = {what: asdict(share) for what, share in ended.shares.items()}
+    call.print_receipt(ended.receipt, f"Cancelled.{report}", **shares)
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--file", "file", metavar="FILE|-", help="Read the answer from a file or stdin.")
+@verb
+def answer(call: Call, *, text: str | None, file: str | None) -> None:
+    """Answer the question that a loop is waiting for; it continues where it was."""
+    words = read_text(text, file, "the answer")
+    if words is None:
+        raise UsageError("an answer needs its text", "Run: gsd-fsm answer TEXT")
+    _print(call, "Answered.", engine.answer(call.context, keep(words, 4_000)))
+
+
+@click.command()
+@click.argument("name", type=click.Choice(MODES))
+@verb
+def mode(call: Call, *, name: str) -> None:
+    """Choose whether the loop asks the user at decisions (interactive) or not (yolo)."""
+    _print(call, f"Mode {name}.", engine.set_mode(call.context, name))
+
+
+def _print(call: Call, words: str, decision: engine.Decision) -> None:
+    loop = decision.receipt.loop
+    if decision.stays_on is not None:
+        words += f" Continuing on {decision.stays_on}. Changes will be on base branch."
+    if decision.switch is not None:
+        words += switch_words(decision.switch)
+    asked = f" {loop.question}" if loop.status == "waiting" else ""
+    call.print_receipt(decision.receipt, words + asked)
+
+
+def switch_words(switch: Switch) -> str:
+    if switch.problem:
+        return f" {switch.problem[:1].upper()}{switch.problem[1:]}."
+    if switch.branch is None:
+        return " There is no git work tree here any more."
+    return f" Switched to {switch.branch}."
+
+
+def _additions(function: Callable[..., None]) -> Callable[..., None]:
+    for limit, word, kind, metavar, what in reversed(_ADDITIONS):
+        text = f"Add this many {what}."
+        add = click.option(f"--add-{word}", limit, type=kind, metavar=metavar, help=text)
+        function = add(function)
+    return function
+
+
+@click.command()
+@_additions
+@verb
+def resume(call: Call, **more: float | None) -> None:
+    """Continue a loop, in this session; counters and history stay.
+
+    The whole journal is verified and replayed by the state machine first.
+    """
+    add = {name: value for name, value in more.items() if value is not None}
+    done = engine.resume(call.context, add)
+    loop = done.receipt.loop
+    words = f"Resumed.{_limit_words(done, add)}{_interruption_words(done)}"
+    words += switch_words(done.switch) if done.switch else ""
+    words += f" {loop.question}" if loop.status == "waiting" else ""
+    words += "" if loop.owner else " The next session that gets a prompt here will own it."
+    call.print_receipt(done.receipt, words, **_facts(done))
+
+
+def _facts(done: engine.Resumed) -> dict[str, Any]:
+    if not done.receipt.loop.is_planned:
+        return {}
+    return {
+        "running": [asdict(task) for task in done.running],
+        "verified_commits": done.verified_commits,
+        "missing_commits": done.missing_commits,
+    }
+
+
+def _limit_words(done: engine.Resumed, add: dict[str, float]) -> str:
+    limits = done.receipt.loop.limits
+    most = limits.max_iterations
+    words = f" {most} iterations now." if "max_iterations" in add and most else ""
+    words_of = {limit: word for limit, word, *_ in _ADDITIONS} | {"budget_usd": "money"}
+    unlimited = [
+        word for name, word in words_of.items() if name in add and not getattr(limits, name)
+    ]
+    if unlimited:
+        words += f" It has no limit of {', '.join(unlimited)}: nothing was added."
+    return words
+
+
+def _interruption_words(done: engine.Resumed) -> str:
+    words = ""
+    if done.verified_commits:
+        words += f" Commits of {counted(done.verified_commits, 'task')} verified."
+    if done.missing_commits:
+        words += f" Not on this branch any more: the commits of {', '.join(done.missing_commits)}."
+    for task in done.running:
+        ref = f" ({task.ref})" if task.ref else ""
+        words += f" Task {task.task}{ref} was running: report it, or run it again."
+    return words
+
+
+@click.command()
+@verb
+def complete(call: Call) -> None:
+    """Complete a loop; refused while its completion rule does not hold.
+
+    Each missing condition of a goal is named, and becomes a task.
+
+    Evidence counts only for the content it was taken from: after a change, check again.
+    A loop that executed a plan writes the summary of its phase, and marks it complete in the
+    roadmap and the state of the project. Run it again to finish an interrupted completion.
+    """
+    done = complete_loop(call.context)
+    is_phase = ends_phase(done.receipt.loop)
+    facts: dict[str, Any] = {"report": done.report} if done.report or is_phase else {}
+    if is_phase:
+        facts = {"tag": done.tag, "written": done.written, **facts}
+    call.print_receipt(done.receipt, _words(done), **facts)
+    if done.report and not call.json and not done.already_completed:
+        say(done.report if is_phase else display(done.report, lines=True))
+
+
+def _words(done: Completion) -> str:
+    if not done.already_completed:
+        return "Completed."
+    if not done.finished:
+        return "Already completed: nothing is missing."
+    return f"Already completed. Finished {', '.join(done.finished)}."
