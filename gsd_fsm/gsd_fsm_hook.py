@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "682f0a264aa508c7"  # digest of the parts
+IDENTITY = "c9af2fadebff0341"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -5010,6 +5010,7 @@ if __name__ == "__main__":
 #         self._sum = ""
 #         self._ts = ""
 #         self.now = 0
+#         self.seq = 0
 #         self.events = []
 #     def __enter__(self):
 #         if self._dry_run:
@@ -5032,7 +5033,7 @@ if __name__ == "__main__":
 #         return self._journal.path
 #     @property
 #     def head(self):
-#         return "%d:%s" % (self.loops.seq, self._sum)
+#         return "%d:%s" % (self.seq, self._sum)
 #     def append(
 #         self, loop, kind, data, by=""
 #     ):
@@ -5058,6 +5059,7 @@ if __name__ == "__main__":
 #             raise UsageError("cannot append %s: %s" % (kind, problem)) from problem
 #         loops.fold(event)
 #         loops.settle(loop_id)
+#         self.seq = loops.seq
 #         self._sum = event["sum"] = line_sum
 #         self._lines.append(line)
 #         self.events.append(event)
@@ -5073,6 +5075,7 @@ if __name__ == "__main__":
 #         self._lines = []
 #         return lines
 #     def _begin(self):
+#         self.seq = self.loops.seq
 #         self._sum = self._journal.at.sum
 #         self.now = self._journal.now()
 #         self._ts = to_iso(self.now)

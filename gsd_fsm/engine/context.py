@@ -195,7 +195,7 @@ def head_of(journal: Journal) -> str:
 
 def receipt(tx: Transaction, loop: Loop) -> Receipt:
     """Return the receipt for what `tx` appended; call it after the transaction."""
-    return Receipt(loop, tx.loops.seq, tx.head)
+    return Receipt(loop, tx.seq, tx.head)
 
 
 def require_trust(loops: Loops, gsd: str) -> None:

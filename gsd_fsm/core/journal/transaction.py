@@ -58,6 +58,8 @@ class Transaction:
         self._sum = ""
         self._ts = ""
         self.now = 0
+        # The last event of the journal when the block ends, also if more are appended later.
+        self.seq = 0
         self.events: list[Event[Any]] = []
 
     def __enter__(self) -> Transaction:
@@ -86,7 +88,7 @@ class Transaction:
     @property
     def head(self) -> str:
         """Return `seq:sum` of the last event, which names the whole history up to it."""
-        return "%d:%s" % (self.loops.seq, self._sum)
+        return "%d:%s" % (self.seq, self._sum)
 
     def append(
         self, loop: Loop | None, kind: str, data: Mapping[str, object], by: str = ""
@@ -120,6 +122,7 @@ class Transaction:
             raise UsageError("cannot append %s: %s" % (kind, problem)) from problem
         loops.fold(event)
         loops.settle(loop_id)
+        self.seq = loops.seq
         self._sum = event["sum"] = line_sum
         self._lines.append(line)
         self.events.append(event)
@@ -143,6 +146,7 @@ class Transaction:
         return lines
 
     def _begin(self) -> None:
+        self.seq = self.loops.seq
         self._sum = self._journal.at.sum
         self.now = self._journal.now()
         self._ts = to_iso(self.now)

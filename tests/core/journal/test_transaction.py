@@ -278,3 +278,14 @@ def test_every_prefix_of_a_transaction_is_a_legal_history(tmp_path: Path) -> Non
         tx.append(loop, "answer", {"text": "yes"}, by="human")
         tx.append(loop, "pause", {"code": "manual"})
     require_legal_prefixes(tmp_path / "part" / ".gsd", bytes_of(journal))
+
+
+def test_head_of_a_transaction_stays_its_own_after_another_one(started: Journal) -> None:
+    with started.transaction(USER) as first:
+        first.append(first.loops.by_id["lp-1"], "note", {"text": "first"})
+    head = f"{started.loops.seq}:{started.at.sum}"
+    assert (first.seq, first.head) == (started.loops.seq, head)
+    with started.transaction(USER) as second:
+        second.append(second.loops.by_id["lp-1"], "note", {"text": "second"})
+    assert (first.seq, first.head) == (started.loops.seq - 1, head)
+    assert second.head == f"{started.loops.seq}:{started.at.sum}"
