@@ -13,6 +13,9 @@ from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.lifecycle import MODES
+from gsd_fsm.core.loop.limits import COUNTED
+from gsd_fsm.core.loop.records import LIMITS
+from gsd_fsm.core.loop.schema import AMOUNT
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine import lifecycle as engine
 from gsd_fsm.engine.branches import Switch
@@ -21,15 +24,16 @@ from gsd_fsm.engine.complete import complete as complete_loop
 from gsd_fsm.engine.finish import ends_phase
 from gsd_fsm.texts import keep, read_text
 
-# what `resume` can add to: limit, word, type, metavar, help
-_ADDITIONS = (
-    ("max_iterations", "iterations", ONE_OR_MORE, "N", "iterations to the limit"),
-    ("max_retries", "retries", ONE_OR_MORE, "N", "retries of each task"),
-    ("max_rounds", "rounds", ONE_OR_MORE, "N", "verification rounds"),
-    ("budget_usd", "budget", Amount(above_zero=True), "USD", "US dollars to the budget"),
-    ("max_tokens", "tokens", ONE_OR_MORE, "N", "tokens to the budget"),
-    ("max_minutes", "minutes", Amount(above_zero=True), "N", "minutes of active time"),
-)
+# What `resume --add-CODE` adds, where the code alone does not say it.
+_UNITS = {
+    "iterations": "iterations to the limit",
+    "rounds": "verification rounds",
+    "budget": "US dollars to the budget",
+    "tokens": "tokens to the budget",
+    "minutes": "minutes of active time",
+    "retries": "retries of each task",
+}
+_ADDED = {**{code: row[0] for code, row in COUNTED.items()}, "retries": "max_retries"}
 
 
 @click.command()
@@ -132,9 +136,15 @@ def switch_words(switch: Switch) -> str:
 
 
 def _additions(function: Callable[..., None]) -> Callable[..., None]:
-    for limit, word, kind, metavar, what in reversed(_ADDITIONS):
-        text = f"Add this many {what}."
-        add = click.option(f"--add-{word}", limit, type=kind, metavar=metavar, help=text)
+    for code, limit in reversed(_ADDED.items()):
+        is_amount = (LIMITS.members or {})[limit] is AMOUNT
+        add = click.option(
+            f"--add-{code}",
+            limit,
+            type=Amount(above_zero=True) if is_amount else ONE_OR_MORE,
+            metavar="USD" if code == "budget" else "N",
+            help=f"Add this many {_UNITS.get(code, code)}.",
+        )
         function = add(function)
     return function
 
@@ -171,9 +181,10 @@ def _limit_words(done: engine.Resumed, add: dict[str, float]) -> str:
     limits = done.receipt.loop.limits
     most = limits.max_iterations
     words = f" {most} iterations now." if "max_iterations" in add and most else ""
-    words_of = {limit: word for limit, word, *_ in _ADDITIONS} | {"budget_usd": "money"}
     unlimited = [
-        word for name, word in words_of.items() if name in add and not getattr(limits, name)
+        "money" if code == "budget" else code
+        for code, limit in _ADDED.items()
+        if limit in add and not getattr(limits, limit)
     ]
     if unlimited:
         words += f" It has no limit of {', '.join(unlimited)}: nothing was added."
