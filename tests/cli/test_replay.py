@@ -257,6 +257,17 @@ def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict(
     assert "the machine refuses it" in here.refused(1, "replay", "--strict").err
 
 
+def test_replay_up_to_an_event_within_the_machine_limit_steps_the_machine(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story(here)
+    here.start("goal", "another")
+    without_transition(monkeypatch)
+    monkeypatch.setattr(replay, "MACHINE_LIMIT", 6)
+    here.ok("replay")
+    assert "the machine refuses it" in here.refused(1, "replay", "--at", "6").err
+
+
 def test_every_good_event_before_the_damage_is_shown(here: Here) -> None:
     story(here)
     here.journal.write_bytes(

@@ -91,6 +91,18 @@ def test_only_goals_count_the_iterations_that_asked_for_counsel() -> None:
         assert (story.loop.failed_verifications, story.loop.advice_given) == (1, counted)
 
 
+def test_failed_verifications_are_counted_until_the_failed_check_passes() -> None:
+    story = Story("goal", criteria=[{"name": "A", "check": "make"}, {"name": "B"}])
+    proof = {"command": "make", "exit_code": 1}
+    story("criterion", criterion="A", met=False, evidence=proof)
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    story("criterion", criterion="B", met=True)
+    assert story.loop.failed_verifications == 1
+    story("criterion", criterion="A", met=True, evidence={**proof, "exit_code": 0})
+    assert story.loop.failed_verifications == 0
+
+
 def test_of_many_transcripts_the_last_ones_are_remembered() -> None:
     story = Story("goal", _session="s-1")
     story("spend", tokens=1, source="s-1", counted=99, messages=["m"])

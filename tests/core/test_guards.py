@@ -9,6 +9,10 @@ from hypothesis import strategies as st
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.loop.limits import active_minutes, reached_limit
 from gsd_fsm.core.loop.state import ACTIVE
+from gsd_fsm.core.text.progress import progress, status_block
+from gsd_fsm.core.views.loop_json import state
+from gsd_fsm.engine.status import status_view
+from gsd_fsm.timeline import counts
 from tests.story import MINUTE, NOW, Story
 
 OFF = {"stuck_limit": 0, "idle_limit": 0, "max_iterations": 0}
@@ -102,6 +106,20 @@ def test_every_kind_of_progress_frees_a_stuck_loop_at_once(what: str) -> None:
         assert code(story) == ""
         story.block()
     assert code(story) == "stuck"
+
+
+@pytest.mark.parametrize("what", ["nothing", *PROGRESS])
+def test_stuck_count_is_the_same_in_the_limit_and_in_every_view(what: str) -> None:
+    story = stuck_story()
+    story.blocks()
+    PROGRESS.get(what, lambda _: None)(story)
+    count = 3 if what == "nothing" else 0
+    assert code(story) == ("stuck" if count else "")
+    assert status_view(story.loop, "")["stuck"] == count
+    assert state(story.loop)["circuitBreaker"]["stuckCount"] == count
+    assert f"Stuck count: {count}" in progress(story.loop)
+    assert f"Stuck: {count}/3" in status_block(story.loop)
+    assert f"stuck {count}/3" in counts(story.loop)
 
 
 def test_what_changes_nothing_frees_nobody() -> None:

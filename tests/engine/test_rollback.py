@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from typing import Any
+
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.rollback import roll_back
+from tests.faults.rig import wired
 from tests.git_loops.rig import commit
 from tests.support.phases import Impatient, Phase, held_lock
 
@@ -101,6 +106,21 @@ def test_rollback_under_held_lock_changes_nothing(phase: Phase) -> None:
 
     assert error.value.exit_code == 6
     assert (phase.head(), phase.tags(), phase.here.journal.read_bytes()) == before
+
+
+def test_rollback_whose_event_cannot_be_written_leaves_no_tag(phase: Phase) -> None:
+    before = (phase.head(), phase.tags(), phase.tasks(), phase.here.journal.read_bytes())
+
+    def full(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        if name == "write" and AFTER.encode() in args[1]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*args, **more)
+
+    with wired(full), pytest.raises(CannotWrite):
+        roll_back(Context(phase.root), "T01", None)
+
+    assert (phase.head(), phase.tags(), phase.tasks(), phase.here.journal.read_bytes()) == before
+    assert phase.git("for-each-ref", "refs/worktree") == ""
 
 
 def test_rollback_that_git_refuses_after_event_says_what_to_run(phase: Phase) -> None:
