@@ -48,6 +48,10 @@ def test_every_mutant_still_fits_its_source_in_one_place() -> None:
         assert f"\ndef {function}(" in (ROOT / path).read_text("utf-8"), name
 
 
+def test_guarantees_give_the_number_of_mutants() -> None:
+    assert f" {len(MUTANTS)} mutants " in (ROOT / "docs" / "guarantees.md").read_text("utf-8")
+
+
 def _copy(place: Path) -> Path:
     """The project once more, to be changed."""
     for name in ("gsd_fsm", "scripts", "tests"):
