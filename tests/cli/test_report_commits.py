@@ -201,3 +201,11 @@ def test_the_first_tag_waits_for_the_word_to_begin(repository: Here) -> None:
     assert tags(repository) == {}
     repository.ok("answer", "y")
     assert tags(repository) == {"pre": head(repository)}
+
+
+def test_answer_no_to_the_start_sets_no_first_checkpoint(repository: Here) -> None:
+    write_plan(repository)
+    repository.ok("start", "execute", "--phase", "1", "--mode", "interactive")
+    repository.ok("answer", "no")
+    assert repository.status()["status"] == "paused"
+    assert tags(repository) == {}

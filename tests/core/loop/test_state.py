@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal.snapshot import _INDEXES, pack, unpack
-from gsd_fsm.core.loop.completion import conditions, is_missing, latest_tree
+from gsd_fsm.core.loop.completion import conditions, is_missing, latest_tree, stale
 from gsd_fsm.core.loop.events.gaps import GAP_TABLE
 from gsd_fsm.core.loop.events.goals import STAGE_TABLE
 from gsd_fsm.core.loop.events.tasks import TASK_TABLE
@@ -36,26 +36,43 @@ def gate_event(r: Random, loop: Loop, seq: int, now: int) -> dict[str, Any]:
         data["mirrored"] = True
     else:
         data["condition"] = r.choice(["blocker", *(key for key, _ in conditions(loop))])
+    return event_of(loop, seq, now, "task", data)
+
+
+def proof_event(r: Random, loop: Loop, seq: int, now: int) -> dict[str, Any]:
+    """Return the check of a criterion in one of two trees; most pass."""
+    criterion = r.choice([*loop.criteria.values()])
+    exit_code = int(r.random() < 0.2)
+    proof = {"command": criterion.check or "make", "exit_code": exit_code}
+    proof["tree"] = r.choice(("t1", "t2"))
+    data = {"criterion": criterion.name, "met": not exit_code, "evidence": proof}
+    return event_of(loop, seq, now, "criterion", data)
+
+
+def event_of(loop: Loop, seq: int, now: int, kind: str, data: dict[str, Any]) -> dict[str, Any]:
     return {
-        "v": 1, "seq": seq, "ts": to_iso(now), "loop": loop.id, "type": "task", "by": "cli",
+        "v": 1, "seq": seq, "ts": to_iso(now), "loop": loop.id, "type": kind, "by": "cli",
         "data": data, "sum": "0" * 16,
     }  # fmt: skip
 
 
 def run_gated_story(r: Random, length: int, accept: str, look: Callable[[Loop], None]) -> Loops:
-    """Fold random events with gate tasks among them; show each changed loop to `look`."""
+    """Fold random events with gate tasks and checks among them; show each changed loop to `look`."""
     return run_watched_story(r, length, accept, lambda loop, _event: look(loop))
 
 
 def run_watched_story(
     r: Random, length: int, accept: str, look: Callable[[Loop, dict[str, Any]], None]
 ) -> Loops:
-    """Fold random events with gate tasks among them; show each to `look` with its loop after it."""
+    """Fold random events, gate tasks and checks; show each to `look` with its loop after it."""
     loops, now = Loops(), NOW
     for _ in range(length):
         live = loops.live()
+        checked = [loop for loop in live if loop.criteria]
         if live and r.random() < 0.15:
             event = gate_event(r, r.choice(live), loops.seq + 1, now)
+        elif checked and r.random() < 0.15:
+            event = proof_event(r, r.choice(checked), loops.seq + 1, now)
         else:
             event = random_event(r, loops, now)
         now = max(0, now + r.choice(STEPS))
@@ -152,7 +169,7 @@ def test_indexes_after_seeded_stories_equal_rebuilt_ones_and_all_are_used(accept
         require_rebuilt_indexes(loop)
         used.update(name for name in _INDEXES if getattr(loop, name))
 
-    for seed in range(20):
+    for seed in range(60):
         run_gated_story(Random(seed), 120, accept, look)
     assert set(used) == set(_INDEXES)
 
@@ -171,10 +188,24 @@ def test_is_missing_agrees_with_conditions_for_every_key_in_seeded_stories() -> 
     def look(loop: Loop) -> None:
         require_agreement(loop)
         seen.update(key.partition(":")[0] for key, _ in conditions(loop, latest_tree(loop)))
+        seen["stale"] += bool(stale(loop, latest_tree(loop)))
 
-    for seed in range(20):
+    for seed in range(60):
         run_gated_story(Random(seed), 120, "append", look)
     assert {"tasks", "task", "gap", "criterion", "verified", "exit", "review"} <= set(seen)
+    assert seen["stale"]
+
+
+def test_gate_task_of_stale_evidence_stays_open_until_the_check_passes_again() -> None:
+    story = Story("goal", criteria=[{"name": name, "check": "make"} for name in "AB"])
+    for name, tree in (("A", "t1"), ("B", "t2")):
+        proof = {"command": "make", "exit_code": 0, "tree": tree}
+        story("criterion", criterion=name, met=True, evidence=proof)
+    story.task("F1", "pending", condition="criterion:A", _by="cli")
+    story("exit")
+    assert story.loop.tasks["F1"].status == "pending"
+    story("criterion", criterion="A", met=True, evidence=proof)
+    assert story.loop.tasks["F1"].status == "complete"
 
 
 def test_index_of_an_older_proof_keeps_its_place() -> None:
