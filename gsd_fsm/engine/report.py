@@ -29,7 +29,7 @@ from gsd_fsm.texts import keep, whole
 
 if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Repository
-    from gsd_fsm.results import Issue, Result
+    from gsd_fsm.subagents.results import Issue, Result
 
 
 MAX_FIXES = 20
@@ -58,7 +58,7 @@ def report_task(context: Context, task_id: str, output: str, commit: str | None 
     precedes it: the journal must accept the report. If appending fails after the commit, report
     the task again: the commit is then found instead of made.
     """
-    from gsd_fsm.results import read_result
+    from gsd_fsm.subagents.results import read_result
 
     result = _redacted(read_result(output))
     with context.dry_run() as tx:
