@@ -25,9 +25,8 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.records import LIMITS, Limits
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, STATUSES
 from gsd_fsm.core.loop.table import EVENTS, TRIGGERS
-from gsd_fsm.engine.reference import MEMBER_NOTES
 from gsd_fsm.engine.status import CHECK_CODES
-from scripts.generate import generated
+from scripts.generate import MEMBER_NOTES, generated
 from tests.cli.conftest import Here, here
 
 __all__ = ["here"]

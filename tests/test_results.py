@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.results import MAX_REPORT, Issue, Result, read_result
+from gsd_fsm.subagents.results import MAX_REPORT, Issue, Result, read_result
 
 FORMS = ("TASK COMPLETE", "TASK FAILED: reason", "CHECKPOINT: decision", "NEW ISSUE: [severity]")
 

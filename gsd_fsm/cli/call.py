@@ -12,7 +12,9 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.output import Screen, say, warn
+from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.effects import CommandContext
@@ -36,6 +38,23 @@ class Amount(click.FloatRange):
         if number != number:  # noqa: PLR0124 - NaN passes every range
             self.fail(f"{value} is not a finite number", param, ctx)
         return int(number) if number == int(number) else number
+
+
+def parse_time(text: str) -> str:
+    """Return a time as the journal writes it, from any ISO 8601 text; without a zone it is UTC."""
+    from datetime import datetime, timezone
+
+    try:
+        return to_iso(to_ms(text))
+    except (ValueError, IndexError):
+        pass
+    try:
+        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=timezone.utc)
+        return to_iso(int(found.timestamp() * 1000))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{text!r} is not a time", "Example: 2026-11-15T23:00:07Z") from error
 
 
 class Call:

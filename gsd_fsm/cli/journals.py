@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, verb
-from gsd_fsm.cli.lifecycle import parse_time
+from gsd_fsm.cli.call import Call, parse_time, verb
 from gsd_fsm.cli.output import counted, say, status_word, timeline_line
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
@@ -20,7 +19,6 @@ from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.trust import register
 from gsd_fsm.engine.effects import unfinished
 from gsd_fsm.engine.journals import LiveLoop, Problem, inspect_journal, live_loops, trust_journal
-from gsd_fsm.engine.start import new_id
 from gsd_fsm.engine.status import status_view
 from gsd_fsm.replay import Replay, examine, last_seq, sums_only
 from gsd_fsm.timeline import what_changed
@@ -285,6 +283,8 @@ def _repair(journal: Journal, report: dict[str, Any], yes: bool) -> None:
         if not agreed:
             say("Nothing was changed.", err=True)
             raise click.exceptions.Exit(Corrupt.exit_code)
+    from gsd_fsm.engine.start import new_id
+
     fresh = new_id("j", 12)
     kept, aside = cut_damage(journal.path, fresh, now_ms())
     if not kept:

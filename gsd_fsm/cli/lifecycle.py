@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, verb
+from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, parse_time, verb
 from gsd_fsm.cli.output import counted, say
-from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.lifecycle import MODES
 from gsd_fsm.core.loop.limits import COUNTED
@@ -19,10 +18,10 @@ from gsd_fsm.core.loop.schema import AMOUNT
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine import lifecycle as engine
 from gsd_fsm.engine.branches import Switch
-from gsd_fsm.engine.complete import Completion
-from gsd_fsm.engine.complete import complete as complete_loop
-from gsd_fsm.engine.finish import ends_phase
 from gsd_fsm.texts import keep, read_text
+
+if TYPE_CHECKING:
+    from gsd_fsm.engine.complete import Completion
 
 # What `resume --add-CODE` adds, where the code alone does not say it.
 _UNITS = {
@@ -52,23 +51,6 @@ def wait(call: Call, *, question: str | None, until: str | None) -> None:
     else:
         raise UsageError("no question given", "Run: gsd-fsm wait QUESTION")
     call.print_receipt(proof, "Waiting.")
-
-
-def parse_time(text: str) -> str:
-    """Return a time as the journal writes it, from any ISO 8601 text; without a zone it is UTC."""
-    from datetime import datetime, timezone
-
-    try:
-        return to_iso(to_ms(text))
-    except (ValueError, IndexError):
-        pass
-    try:
-        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-        if found.tzinfo is None:
-            found = found.replace(tzinfo=timezone.utc)
-        return to_iso(int(found.timestamp() * 1000))
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"{text!r} is not a time", "Example: 2026-11-15T23:00:07Z") from error
 
 
 @click.command()
@@ -214,6 +196,9 @@ def complete(call: Call) -> None:
     A loop that executed a plan writes the summary of its phase, and marks it complete in the
     roadmap and the state of the project. Run it again to finish an interrupted completion.
     """
+    from gsd_fsm.engine.complete import complete as complete_loop
+    from gsd_fsm.engine.finish import ends_phase
+
     done = complete_loop(call.context)
     is_phase = ends_phase(done.receipt.loop)
     facts: dict[str, Any] = {"report": done.report} if done.report or is_phase else {}

@@ -10,9 +10,8 @@ from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.engine.plan import plan_to_show
-from gsd_fsm.plans.graph import mermaid_of
 from gsd_fsm.plans.load import BrokenPlan, load_plan
-from gsd_fsm.plans.view import plan_lines, plan_view
+from gsd_fsm.plans.view import mermaid_of, plan_lines, plan_view
 
 
 @click.command()

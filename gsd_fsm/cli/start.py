@@ -14,7 +14,6 @@ from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.engine.import_loop import import_loop, preview_import
 from gsd_fsm.engine.start import Started, StartRequest, is_hook_installed
 from gsd_fsm.engine.start import start as start_loop
 from gsd_fsm.texts import read_text
@@ -169,6 +168,8 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
     FILE is the file of that tool: a STATE.md, a workflow-state.json or state.json of .loop, or a
     ralph-loop.local.md. The content decides which; the name does not matter.
     """
+    from gsd_fsm.engine.import_loop import import_loop, preview_import
+
     if dry_run:
         preview = preview_import(call.context, file)
         events = [{"type": kind, "data": data} for kind, data in preview.events]

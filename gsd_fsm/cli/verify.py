@@ -16,8 +16,8 @@ from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.engine import verify as engine
 from gsd_fsm.engine.verify import GapsText, Round, Verification, named
 from gsd_fsm.texts import read_text
+from gsd_fsm.verification.gaps import tally
 from gsd_fsm.verification.report import manual_of
-from gsd_fsm.verification.result import tally
 from gsd_fsm.verification.strategy import STRATEGIES, require_kind
 
 

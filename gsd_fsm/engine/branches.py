@@ -26,7 +26,6 @@ from gsd_fsm.engine.plan import (
 )
 
 if TYPE_CHECKING:
-    from gsd_fsm.repository.branches import Switch as NeededSwitch
     from gsd_fsm.repository.repo import Repository
 
 
@@ -39,22 +38,63 @@ class Switch:
     receipt: Receipt
 
 
-def needed_switch(
-    project: Path, settings: Mapping[str, Any]
-) -> tuple[Repository, NeededSwitch] | None:
+class NoMilestone(Refused):
+    """The base branch is checked out, and there is no milestone whose branch could be."""
+
+    def __init__(self, base: str, prefix: str) -> None:
+        super().__init__(
+            f"No Milestone Active: You're on {base} with branching: milestone configured, "
+            "but no milestone is active.",
+            f'git checkout -b {prefix}NAME, and set "milestone" in .opti-gsd/state.json; '
+            'or branching = "none" in .gsd/config.toml',
+        )
+
+
+@dataclass(frozen=True)
+class NeededSwitch:
+    """A branch that should be checked out before the work begins, and the question about it."""
+
+    repository: Repository
+    branch: str
+    question: str
+
+
+def needed_switch(project: Path, settings: Mapping[str, Any]) -> NeededSwitch | None:
     """Return the switch to the milestone's branch, if the base branch is checked out."""
     if settings["branching"] != "milestone":
         return None
     from gsd_fsm.plans.find import project_state
-    from gsd_fsm.repository.branches import branch_switch
     from gsd_fsm.repository.repo import Repository
 
     repository = Repository.around(project)
     if repository is None:
         return None
     state = project_state(project) if (project / ".opti-gsd").is_dir() else {}
-    switch = branch_switch(repository, settings, state.get("milestone"))
-    return None if switch is None else (repository, switch)
+    return branch_switch(repository, settings, state.get("milestone"))
+
+
+def branch_switch(
+    repository: Repository, settings: Mapping[str, Any], milestone: str | None
+) -> NeededSwitch | None:
+    """Return the switch from the base branch to that of the milestone, None if none is needed.
+
+    Raise NoMilestone if there is no milestone, UsageError if its name cannot be a branch.
+    """
+    base, prefix = str(settings["base_branch"]), str(settings["branch_prefix"])
+    if settings["branching"] != "milestone" or repository.branch() != base:
+        return None
+    if not milestone:
+        raise NoMilestone(base, prefix)
+    branch = f"{prefix}{milestone}"
+    if branch == base:
+        return None
+    if not repository.is_branch_name(branch):
+        raise UsageError(
+            f"the milestone {milestone!r} cannot be a branch: git would refuse {branch!r}",
+            'Give "milestone" in .opti-gsd/state.json letters, digits and dashes only.',
+        )
+    question = f"You're on {base} but milestone {milestone} exists. Switch to {branch}? [Y/n]"
+    return NeededSwitch(repository, branch, question)
 
 
 def branch_effects(context: Context, loop: Loop) -> Iterator[Effect]:
@@ -128,9 +168,7 @@ def _pause(context: Context, loop: Loop, reason: str) -> Receipt:
 
 
 def start_effects(context: Context, loop: Loop) -> Iterator[Effect]:
-    """Return the effects that are missing, until work begins; [] on a branch that the user chose."""
-    if not is_new(loop):
-        return
+    """Return the missing effects of a new loop; none on a branch that the user chose."""
     settings = context.settings()
     repository = context.repository_or_none()
     if loop.branch is not None and settings["branching"] == "milestone":

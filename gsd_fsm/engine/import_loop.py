@@ -27,8 +27,8 @@ from gsd_fsm.engine.start import (
     rehearsal,
     shows,
 )
+from gsd_fsm.imports.findings import EventData, OldLoop
 from gsd_fsm.imports.load import load_loop
-from gsd_fsm.imports.old_loop import EventData, OldLoop
 
 # What differs between an import and its beginning, if a crash cut it short.
 _IMPORTED = ("status", "stage", "spec_score", "fit_score", "shape", "reviews", "recalled", "gaps")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.events.lifecycle import used_up_tasks
 from gsd_fsm.core.loop.events.waits import is_no
@@ -172,7 +173,8 @@ def resume(context: Context, add: Mapping[str, float]) -> Resumed:
     """
     from gsd_fsm.replay import Replay
 
-    replay = Replay(context.journal())
+    # A journal of its own: the transaction below must not step the machine.
+    replay = Replay(Journal(context.gsd, keep=context.loop_id))
     replay.run()
     require_trust(replay.loops, context.gsd)
     switches = any(branch_effects(context, context.loop(replay.loops)))

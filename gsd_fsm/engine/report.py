@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.errors import GsdError, Refused, UsageError
 from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_KEPT, Loop, open_gaps, open_tasks
@@ -21,7 +21,6 @@ from gsd_fsm.engine.effects import finish_loop
 from gsd_fsm.engine.plan import (
     append_consequences,
     frozen_plan,
-    has_changed,
     require_turn,
 )
 from gsd_fsm.engine.tasks import failure_data
@@ -29,7 +28,7 @@ from gsd_fsm.texts import keep, whole
 
 if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Repository
-    from gsd_fsm.results import Issue, Result
+    from gsd_fsm.subagents.results import Issue, Result
 
 
 MAX_FIXES = 20
@@ -58,7 +57,7 @@ def report_task(context: Context, task_id: str, output: str, commit: str | None 
     precedes it: the journal must accept the report. If appending fails after the commit, report
     the task again: the commit is then found instead of made.
     """
-    from gsd_fsm.results import read_result
+    from gsd_fsm.subagents.results import read_result
 
     result = _redacted(read_result(output))
     with context.dry_run() as tx:
@@ -279,9 +278,10 @@ def _work(context: Context, loop: Loop, name: str, result: Result) -> _Work | No
         paths = [*result.files, *([gap.file] if gap.file else ())]
         title = result.commit_message or gap.description
         return _Work(paths, fix_message(loop.phase, name, title, brief, trailer))
-    if has_changed(context.project, loop):
-        return None  # the files of the task are no longer certain
-    task = frozen_plan(context.project, loop, [name]).task(name)
+    try:
+        task = frozen_plan(context.project, loop, [name]).task(name)
+    except GsdError:
+        task = None  # the plan was changed: the files of the task are no longer certain
     if task is None:
         return None
     title = result.commit_message or keep(task.title, 500)

@@ -23,7 +23,7 @@ from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.trust import is_registered, register
 from gsd_fsm.core.views.state_md import shows_other_loop
 from gsd_fsm.core.views.write import STATE_PATH
-from gsd_fsm.engine.branches import needed_switch
+from gsd_fsm.engine.branches import NeededSwitch, needed_switch
 from gsd_fsm.engine.context import Context, Receipt, head_of, receipt
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.plan import (
@@ -41,7 +41,6 @@ from gsd_fsm.texts import whole
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
-    from gsd_fsm.repository.branches import Switch
 
 # limits whose setting, or member of a request, has another name
 _SETTING_OF = {"max_retries": "execute_max_retries", "max_rounds": "verify_max_iterations"}
@@ -73,7 +72,7 @@ class _Draft:
     id: str
     data: dict[str, Any]
     more_tasks: list[list[dict[str, Any]]]  # those that do not fit into the first event
-    question: Switch | None
+    question: NeededSwitch | None
 
     def append(self, tx: Transaction) -> Loop:
         loop = tx.start(self.id, self.data)
@@ -142,7 +141,7 @@ def _draft(
     """Return the loop that is wanted, with the settings of this place, and notes for the user."""
     settings = place.settings()
     directory = Path(context.directory)
-    question: Switch | None = None
+    question: NeededSwitch | None = None
     parts: list[list[dict[str, Any]]] = [data.get("tasks", [])]
     notes: list[str] = []
     if not request.has_own_work:
@@ -163,23 +162,22 @@ def _draft(
 
 def _follow(
     plan: Plan, request: StartRequest, place: Place, settings: dict[str, Any], data: dict[str, Any]
-) -> tuple[Switch | None, list[list[dict[str, Any]]], list[str]]:
+) -> tuple[NeededSwitch | None, list[list[dict[str, Any]]], list[str]]:
     """Put plan, phase, tasks and branch into `data`.
 
     Return the branch to ask about, the tasks in lists that fit into one event each, and notes.
     """
-    question: Switch | None = None
+    question: NeededSwitch | None = None
     parts: list[list[dict[str, Any]]] = [[]]
     notes: list[str] = []
     phase = data.get("phase", plan.phase)
     if request.kind == "execute":
         needed = needed_switch(place.project, settings)
         if needed is not None and (request.mode or settings["mode"]) == "yolo":
-            repository, switch = needed
-            plan = plan_on_branch(repository, plan, switch.branch)
-            data["branch"] = switch.branch
+            plan = plan_on_branch(needed.repository, plan, needed.branch)
+            data["branch"] = needed.branch
         elif needed is not None:
-            question = needed[1]
+            question = needed
         notes = _plan_notes(plan, place.project, phase)
         parts = portions(plan)
         data["tasks"] = parts[0]

@@ -19,8 +19,8 @@ from gsd_fsm.engine.report import commit_work
 from gsd_fsm.engine.tasks import failure_data
 from gsd_fsm.interruption import Watch, in_silence
 from gsd_fsm.plans.plan import PlanTask, task_name
-from gsd_fsm.results import Result
 from gsd_fsm.subagents.context import test_command
+from gsd_fsm.subagents.results import Result
 from gsd_fsm.tdd import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 
 

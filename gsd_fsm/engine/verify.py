@@ -35,14 +35,14 @@ from gsd_fsm.verification.gaps import (
     known_gaps,
     opening,
     same_gap,
+    tally,
 )
-from gsd_fsm.verification.result import tally
 from gsd_fsm.verification.strategy import require_kind
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
+    from gsd_fsm.verification.gaps import Result
     from gsd_fsm.verification.gaps_text import ReportedGap
-    from gsd_fsm.verification.result import Result
 
 _MOST_NAMED = 20
 

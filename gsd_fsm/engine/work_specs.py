@@ -10,11 +10,11 @@ from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import refuse_cycle
 from gsd_fsm.core.loop.schema import duplicates, is_id
 from gsd_fsm.core.text.sanitize import clean
+from gsd_fsm.engine.context import ID_RULE
 from gsd_fsm.texts import whole
 
 Spec = dict[str, Any]
 
-ID_RULE = "An id has 1 to 64 letters, digits, dots, dashes or underscores."
 LONGEST_CHECK = 8_000
 
 

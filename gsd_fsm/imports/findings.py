@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.sanitize import clean, display
@@ -10,6 +10,7 @@ from gsd_fsm.texts import keep, whole
 
 _SHOWN = 20
 _LONGEST = 60
+EventData = tuple[str, dict[str, Any]]
 
 
 class Findings:
@@ -84,3 +85,21 @@ def shown(value: Any) -> str:
 def named(text: str) -> str:
     """A name or text of somebody else's file: one line, short, and harmless."""
     return display(clean(text[:_LONGEST])) + ("…" if len(text) > _LONGEST else "")
+
+
+class OldLoop(NamedTuple):
+    """What a file says of a running loop: its start, the limits it names, and what came since."""
+
+    format: str
+    start: dict[str, Any]
+    limits: dict[str, int]
+    later: list[EventData]
+    notes: list[str]
+
+    def events(self, frozen: dict[str, Any]) -> list[EventData]:
+        """Type and data of each event; `frozen` is what settings decide where the file is silent."""
+        start = {**self.start, **frozen, "limits": {**frozen["limits"], **self.limits}}
+        if not start["auto_loop"] and any(kind == "gap" for kind, _ in self.later):
+            # Else the first gap would pause a loop that was not paused.
+            start["auto_loop"] = True
+        return [("start", start), *self.later]

@@ -11,12 +11,9 @@ import textwrap
 from typing import Any
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.imports.findings import Findings, shown
-from gsd_fsm.imports.front_matter import FrontMatter
+from gsd_fsm.imports.findings import Findings, OldLoop, shown
 from gsd_fsm.imports.members import Members
-from gsd_fsm.imports.old_loop import OldLoop
-from gsd_fsm.imports.plain_json import HINT
-from gsd_fsm.imports.plain_yaml import scalar
+from gsd_fsm.imports.plain import HINT, FrontMatter, scalar
 from gsd_fsm.texts import GOAL
 
 MEMBERS = frozenset(("active", "iteration", "max_iterations", "completion_promise", "started_at"))

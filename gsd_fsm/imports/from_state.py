@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gsd_fsm.imports.findings import Findings, shown
+from gsd_fsm.imports.findings import Findings, OldLoop, shown
 from gsd_fsm.imports.members import Members
-from gsd_fsm.imports.old_loop import OldLoop
 from gsd_fsm.texts import GOAL
 
 MEMBERS = frozenset(

@@ -8,11 +8,9 @@ from typing import Any
 from gsd_fsm.core.codec import dumps, quote
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_HISTORY
-from gsd_fsm.imports.findings import Findings, shown
-from gsd_fsm.imports.front_matter import FrontMatter
+from gsd_fsm.imports.findings import EventData, Findings, OldLoop, shown
 from gsd_fsm.imports.members import MOST, Members
-from gsd_fsm.imports.old_loop import EventData, OldLoop
-from gsd_fsm.imports.plain_yaml import value_in
+from gsd_fsm.imports.plain import FrontMatter, value_in
 
 # Each becomes an event of its own.
 MOST_GAPS = 200

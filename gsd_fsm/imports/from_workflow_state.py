@@ -8,9 +8,8 @@ from typing import Any
 from gsd_fsm.core.loop.events.goals import SHAPES, STAGES
 from gsd_fsm.core.loop.state import MAX_KEPT
 from gsd_fsm.gate_tasks import blocker_titles, gate_task
-from gsd_fsm.imports.findings import Findings
+from gsd_fsm.imports.findings import EventData, Findings, OldLoop
 from gsd_fsm.imports.members import Members
-from gsd_fsm.imports.old_loop import EventData, OldLoop
 from gsd_fsm.texts import GOAL
 
 MEMBERS = frozenset(

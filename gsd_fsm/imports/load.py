@@ -6,10 +6,8 @@ from pathlib import Path
 
 from gsd_fsm.core.errors import NotFound, UsageError
 from gsd_fsm.imports import from_ralph, from_state, from_workflow_state
-from gsd_fsm.imports.findings import Findings
-from gsd_fsm.imports.front_matter import split
-from gsd_fsm.imports.old_loop import OldLoop
-from gsd_fsm.imports.plain_json import HINT, object_in
+from gsd_fsm.imports.findings import Findings, OldLoop
+from gsd_fsm.imports.plain import HINT, object_in, split
 from gsd_fsm.plans.source import bytes_of
 
 MOST_BYTES = 1 << 20

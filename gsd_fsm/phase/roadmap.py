@@ -11,7 +11,6 @@ from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.files import Change
 from gsd_fsm.phase.document import Document, read
 from gsd_fsm.phase.markdown import end_of, lines_of, newline_of, prose
-from gsd_fsm.phase.marks import MARK, is_item, ticked, with_state, with_status
 from gsd_fsm.phase.name import Phase, number_of, plainly, same
 from gsd_fsm.plans.find import planning_root
 
@@ -23,6 +22,20 @@ _PHASE = re.compile(
 _WORD = re.compile(r"[ \t]*[^\W_]")
 # "Phase 1-3" and "Phase 1 & 2:" name several phases at once, thus none.
 _RANGE = re.compile(r"[-–—/&,+]\d|\s*[-–—/&,+]\s*\d+[\s*_]*(?::|$)")
+MARK = "- [x] Complete"
+_BOX = re.compile(r"([ \t]*[-*+][ \t]+\[)([ xX])(\][ \t]+)")
+_STATUS = re.compile(
+    r"([ \t]*(?:[-*+][ \t]+)?(?:\*\*Status:\*\*|\*\*Status\*\*:|Status:))([ \t]*)", re.IGNORECASE
+)
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_DONE = re.compile(r"[\W_]*(?:completed?|done)(?:\s*\(.*\))?[\W\d_]*", re.IGNORECASE)
+_UNDONE = re.compile(
+    r"[\W_]*(?:not[ _-]started|to[ _-]?do|pending|planned|planning|discussed|ready|next|upcoming|"
+    r"active|current|started|in[ _-]progress|executing|executed|wip|blocked|paused|incomplete)"
+    r"(?![^\W_])",
+    re.IGNORECASE,
+)
+_LONGEST = 200
 
 
 class Heading(NamedTuple):
@@ -139,3 +152,47 @@ def _mark_below(lines: list[str], number: int, newline: str) -> str:
         return newline + MARK
     below = lines[number + 1] if number + 1 < len(lines) else ""
     return MARK + end + (end if below.strip() and not is_item(below) else "")
+
+
+def ticked(line: str) -> str | None:
+    """The line with its box ticked, if it is the box of the whole phase."""
+    box = _BOX.match(line)
+    if box is None:
+        return None
+    rest = line[box.end() :]
+    words = rest.strip(" \t\r\n*_.")
+    if words.lower() in ("complete", "completed"):
+        return line if box[2] != " " else f"{box[1]}x{box[3]}{rest}"
+    if box[2] == " " and len(words) <= _LONGEST and _UNDONE.fullmatch(words):
+        return f"{box[1]}x{box[3]}{rest.replace(words, 'Complete', 1)}"
+    return None
+
+
+def with_status(line: str) -> str | None:
+    """The line with the status COMPLETE, if it tells a status."""
+    found = _STATUS.match(line)
+    if found is None:
+        return None
+    rest = line[found.end() :]
+    value = rest.rstrip()
+    if len(value) <= _LONGEST and _DONE.fullmatch(value):
+        return line
+    return f"{found[1]}{found[2] or ' '}COMPLETE{rest[len(value) :]}"
+
+
+def with_state(heading: str) -> str | None:
+    """The heading with [COMPLETE] at its end, if it ends in such a state."""
+    shown = heading.rstrip("#*_ \t\r\n")
+    start = shown.rfind("[")
+    inner = shown[start + 1 : -1]
+    if start < 0 or not shown.endswith("]") or len(inner) > _LONGEST:
+        return None
+    if _DONE.fullmatch(inner):
+        return heading
+    if _UNDONE.match(inner):
+        return f"{shown[:start]}[COMPLETE]{heading[len(shown) :]}"
+    return None
+
+
+def is_item(line: str) -> bool:
+    return bool(_ITEM.match(line))

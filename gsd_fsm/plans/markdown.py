@@ -1,14 +1,12 @@
-"""A plan in Markdown: front matter, must-haves, headings of waves, and task elements."""
+"""Read a plan in Markdown: front matter, must-haves, headings of waves, and blocks of tasks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
-from gsd_fsm.plans.block import begins_task, block_at
-from gsd_fsm.plans.draft import PlanDraft
-from gsd_fsm.plans.front import FrontMatterError, front_matter
-from gsd_fsm.plans.plan import Wave, task_name
+from gsd_fsm.plans.plan import PlanDraft, Wave, task_name
 from gsd_fsm.plans.task_element import read_task
 from gsd_fsm.plans.values import phase_of
 
@@ -21,6 +19,12 @@ _MODE = re.compile(r"\b(sequential|parallel)\b", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:[-*+]|[0-9]{1,4}[.)])[ \t]+(\[[ xX]\])?(.*)")
 _ID = re.compile(r"""\sid=["']([^"']*)["']""")
 _DASHES = " \t:,.–—-"
+_BEGINS = re.compile(r"<task(?=[\s>]|$)")
+_ACTION = re.compile(r"<action\s*>")
+_ACTION_ENDS = re.compile(r"</action>\s*(?:<|$)")
+# Both bound the work that a hostile text can make for the parser.
+MOST_CHARACTERS = 16 * 1024
+MOST_DEPTH = 20
 
 
 def read_markdown(text: str, only: Collection[str] | None = None) -> PlanDraft:
@@ -165,3 +169,124 @@ def _wave(number: int, rest: str) -> Wave:
     modes = [mode.lower() for mode in _MODE.findall(title)]
     title = _MODE.sub("", title, count=1).replace("()", "").strip(_DASHES)
     return Wave(number, title, "sequential" in modes)
+
+
+class Block(NamedTuple):
+    """The lines of a task: `end` holds its `</task>`, None where it has none."""
+
+    end: int | None
+    after: int
+    quoted: list[tuple[int, int]]  # tasks that stand in its action as an example
+
+
+def begins_task(line: str) -> bool:
+    return _BEGINS.match(line.lstrip()) is not None
+
+
+def block_at(lines: list[str], start: int) -> Block:
+    """The task that begins in this line.
+
+    Its end is the first `</task>` that is indented no deeper than its beginning and belongs to no
+    example. A task that is ended by a deeper one, or at the end of a line with something before it,
+    is understood too, if no better end comes before the next task.
+    """
+    own = _indent(lines[start])
+    if lines[start].rstrip().endswith("</task>"):
+        return Block(start, start + 1, [])
+    action = _Action()
+    examples: list[tuple[int, int]] = []  # the indent and the line of each that has not ended yet
+    quoted: list[tuple[int, int]] = []
+    likely: int | None = None
+    for at in range(start + 1, len(lines)):
+        line = lines[at]
+        word = line.lstrip()
+        indent = len(line) - len(word)
+        if begins_task(word):
+            if not examples and not action.is_open:
+                return Block(likely, at if likely is None else likely + 1, quoted)
+            examples.append((indent, at))
+        elif word.startswith("</task>"):
+            while examples and examples[-1][0] > indent:
+                examples.pop()  # begun but never ended: it was only mentioned
+            if not examples:
+                if indent <= own:
+                    return Block(at, at + 1, quoted)
+                likely = at
+            elif examples[-1][0] == indent:
+                quoted.append((examples.pop()[1], at))
+        elif not examples:
+            action.see(word, indent)
+            if word.rstrip().endswith("</task>"):
+                likely = at
+    return Block(likely, len(lines) if likely is None else likely + 1, quoted)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+class _Action:
+    """Whether the lines seen so far lead into the action of the task, and not out of it yet."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._indent: int | None = None
+
+    def see(self, word: str, indent: int) -> None:
+        at = 0
+        if self._indent is None:
+            found = _ACTION.search(word)
+            if found is None:
+                return
+            self.is_open, self._indent, at = True, indent, found.end()
+        if self.is_open and _ACTION_ENDS.search(word, at):
+            # One that stands alone, and deeper than its beginning, ends something else.
+            self.is_open = word.startswith("</action>") and indent > self._indent
+
+
+class FrontMatterError(Exception):
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(what)
+        self.line = line
+        self.what = what
+
+
+def front_matter(lines: list[str]) -> tuple[dict[str, Any], int]:
+    """Its members, each scalar as the text that stands there, and the first line after it.
+
+    FrontMatterError with a line for what is no front matter though it begins like one.
+    """
+    if lines[0].rstrip() != "---":
+        return {}, 0
+    end = next((at for at in range(1, len(lines)) if lines[at].rstrip() in ("---", "...")), None)
+    if end is None:
+        raise FrontMatterError(1, "the front matter has no end: a second line '---'")
+    text = "\n".join(lines[1:end])
+    if len(text) > MOST_CHARACTERS:
+        raise FrontMatterError(1, "the front matter is larger than 16 KiB")
+    found = _load(text)
+    if found is None or found == "":
+        return {}, end + 1
+    if not isinstance(found, dict):
+        raise FrontMatterError(1, "the front matter is no list of keys and values")
+    return {str(name): value for name, value in found.items()}, end + 1
+
+
+def _load(text: str) -> Any:
+    import yaml
+
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=yaml.BaseLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH:
+                line = event.start_mark.line + 2 if event.start_mark else 1
+                raise FrontMatterError(line, "the front matter is too deep, or has an alias")
+        # Texts only: YAML would read phase 010 as 8, and a title of `No` as false.
+        return yaml.BaseLoader(text).get_single_data()
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        why = getattr(error, "problem", None) or getattr(error, "reason", None)
+        what = "the front matter is not valid YAML" + (f": {why}" if why else "")
+        raise FrontMatterError(mark.line + 2 if mark else 1, what) from error

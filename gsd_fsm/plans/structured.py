@@ -9,8 +9,7 @@ from typing import Any
 
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.plans import values
-from gsd_fsm.plans.draft import PlanDraft, TaskDraft
-from gsd_fsm.plans.plan import Check, PlanFile, Wave, task_name
+from gsd_fsm.plans.plan import Check, PlanDraft, PlanFile, TaskDraft, Wave, task_name
 
 # An unclosed string is one too: that keeps the scan linear, and the parser refuses it anyway.
 _TOKEN = re.compile(r'"id"\s*:|"[^"\\]*(?:\\.[^"\\]*)*"?|[{}]', re.DOTALL)

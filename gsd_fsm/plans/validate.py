@@ -1,7 +1,8 @@
-"""Whether a plan holds together: every problem at once, each with its line."""
+"""Check that a plan is consistent, and order its tasks: every problem at once, with its line."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePosixPath, PureWindowsPath
 
@@ -11,11 +12,10 @@ from gsd_fsm.core.loop.capacity import (
     MOST_TASKS,
 )
 from gsd_fsm.core.loop.schema import is_id
-from gsd_fsm.plans.draft import PlanDraft, TaskDraft
-from gsd_fsm.plans.order import in_order
-from gsd_fsm.plans.plan import Problem, is_phase, task_name
+from gsd_fsm.plans.plan import PlanDraft, Problem, TaskDraft, is_phase, task_name
 
 _SHOWN = 10
+MOST_CIRCLES = 20
 
 
 def problems_of(draft: PlanDraft) -> list[Problem]:
@@ -169,3 +169,37 @@ def _of_dependencies(
 
 def _is_sequential(wave: int, draft: PlanDraft) -> bool:
     return wave in draft.waves and draft.waves[wave].sequential
+
+
+def in_order(depends: Mapping[str, Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The tasks, each after all it depends on; and circles, each task before what it depends on.
+
+    In a circle there is no such order; the first of them are named. Each circle begins with that
+    one of its tasks that comes first.
+    """
+    place = {name: number for number, name in enumerate(depends)}
+    done: dict[str, None] = {}
+    circles: list[list[str]] = []
+    for root in depends:
+        if root in done:
+            continue
+        path: dict[str, Iterator[str]] = {root: iter(depends[root])}
+        while path:
+            name = next(reversed(path))
+            for other in path[name]:
+                if other in path:
+                    if len(circles) < MOST_CIRCLES:
+                        circles.append(_circle(list(path), other, place))
+                elif other in depends and other not in done:
+                    path[other] = iter(depends[other])
+                    break
+            else:
+                del path[name]
+                done[name] = None
+    return list(done), circles
+
+
+def _circle(path: list[str], start: str, place: dict[str, int]) -> list[str]:
+    circle = path[path.index(start) :]
+    first = circle.index(min(circle, key=place.__getitem__))
+    return circle[first:] + circle[:first]

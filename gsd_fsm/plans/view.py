@@ -1,9 +1,10 @@
-"""A plan as people and scripts look at it."""
+"""Show a plan: as lines, as JSON, and as a Mermaid diagram."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.plans.plan import Plan, PlanTask
 
 
@@ -70,3 +71,31 @@ def _task_lines(task: PlanTask) -> list[str]:
     lines += [f"      {file.action or 'file'} {file.path}" for file in task.files]
     lines += [f"      check ({check.kind}) {check.text}" for check in task.checks]
     return [*lines, f"      done when {task.done}"]
+
+
+def mermaid_of(plan: Plan) -> str:
+    """A flow chart, one box for each wave; no word of the plan can break out of its label."""
+    node = {task.id: f"t{number}" for number, task in enumerate(plan.tasks, 1)}
+    tasks = tasks_by_wave(plan)
+    lines = ["flowchart LR"]
+    for wave in plan.waves:
+        how = " (one at a time)" if wave.sequential else ""
+        title = f": {wave.title}" if wave.title else ""
+        label = _label(f"Wave {wave.number}{how}{title}")
+        lines.append(f'    subgraph w{wave.number}["{label}"]')
+        lines += [
+            f'        {node[task.id]}["{_label(f"{task.id} {task.title}")}"]'
+            for task in tasks[wave.number]
+        ]
+        lines.append("    end")
+    lines += [
+        f"    {node[before]} --> {node[task.id]}" for task in plan.tasks for before in task.depends
+    ]
+    return "\n".join(lines)
+
+
+def _label(text: str) -> str:
+    flat = display(" ".join(text.split())[:60])
+    return "".join(
+        sign if sign.isalnum() or sign in " .,-_/():" else f"#{ord(sign)};" for sign in flat
+    )

@@ -14,7 +14,7 @@ from gsd_fsm.core.text.sanitize import display
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
-    from gsd_fsm.results import Result
+    from gsd_fsm.subagents.results import Result
 
 _ERROR, _DETAILS, _LINE, _LISTED = 4_000, 4_000, 600, 50
 

@@ -5,22 +5,83 @@ The same task, state and documents always give the same text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from gsd_fsm.core.loop.records import Limits, Task
-from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.core.text.quoting import one_line, quoted
+from gsd_fsm.core.text.sanitize import clean, display
 from gsd_fsm.plans.plan import Plan, PlanTask
-from gsd_fsm.subagents.attempt import decision, previous_attempt
-from gsd_fsm.subagents.context import Context
-from gsd_fsm.subagents.cycle import cycle
-from gsd_fsm.subagents.document import Document, shortened
-from gsd_fsm.subagents.frame import BLUNTED, block, element, empty_element, framed
-from gsd_fsm.subagents.rules import output, rules
+from gsd_fsm.subagents.context import Context, Document, shortened
+from gsd_fsm.tdd import first_phase, rules_of
 
 SUBAGENT_TYPE = "gsd-fsm:executor"
 MAX_PROMPT = 60_000
 _SHORT_TITLE = 30
 _OPENING = "You are a focused implementation agent. Complete ONLY this task."
+ELEMENTS = (
+    "context", "project", "conventions", "task", "files", "file", "test_required", "test_files",
+    "action", "libraries", "verify", "check", "done", "tdd_cycle", "max_attempts", "test_command",
+    "phase", "allowed_files", "locked_files", "goal", "success_condition", "on_failure",
+    "on_complete", "skills", "skill", "context7", "known_issues", "mcps", "browser", "rules",
+    "rule", "previous_attempt", "error", "tdd_attempts", "analysis", "suggested_fix", "attempt",
+    "decision", "question", "answer", "left_out", "output",
+)  # fmt: skip
+_END = re.compile(rf"<(\s*)/(?=\s*(?:{'|'.join(ELEMENTS)})(?![\w:.-]))", re.IGNORECASE)
+BLUNTED = "<\\/"
+_EMOJI_STYLE = str.maketrans("", "", "\ufe0e\ufe0f")  # they only choose between two glyphs
+_ERROR, _THOUGHT, _QUESTION = 4_000, 1_500, 6_000
+_SUCCESS = {
+    "red": "Test FAILS (this is correct!)",
+    "green": "Test PASSES",
+    "refactor": "Test still PASSES",
+}
+_ON_FAILURE = {
+    "red": "",
+    "green": "Analyze the error, fix the implementation, retry (do NOT modify tests)",
+    "refactor": "Undo the refactoring; the task is still complete",
+}
+_ON_COMPLETE = {
+    "red": "Lock the test files, proceed to GREEN",
+    "green": "Proceed to REFACTOR",
+    "refactor": "",
+}
+_LISTED_ONLY = "Only modify files listed in files/test_files elements"
+RULES = (
+    "If test_required=true: Execute TDD Red-Green-Refactor cycle",
+    "RED phase: Only modify test files, implementation files are LOCKED",
+    "GREEN/REFACTOR phases: Only modify implementation files, test files are LOCKED",
+    "NEVER modify test files to make them pass - fix the implementation instead",
+    _LISTED_ONLY,
+    "Follow skills exactly if provided",
+    "If libraries listed and Context7 available, fetch current docs before implementing",
+    "Complete ALL verification checks before reporting done",
+    "Do not expand scope beyond this task",
+    "Do not refactor unrelated code",
+)
+_OUTPUT = """\
+Report exactly ONE of:
+- TASK COMPLETE (with files modified, test status, and commit message)
+- TASK FAILED: {{reason}} (with blocker details and attempts made)
+- CHECKPOINT: {{decision needed}} (for architecture/manual steps)
+
+If unrelated issues found:
+- NEW ISSUE: [{{severity}}] {{description}}
+
+If something small had to be mended for this task to work:
+- AUTO-FIX: {{description}}
+
+A program reads this report: each of these begins a line of its own, in capitals and outside of
+code fences, and of the first three there is one in all. Below a verdict, each on its own line:
+- when complete, Files: a, b
+- when complete, Tests: {{status}}
+- when complete, Commit message: {commit}: {{description}}
+- when failed, Blocker: {{details}}
+- when failed, Attempts: {{what was tried}}
+- when failed, Root cause: {{analysis}}
+- when failed, Suggested fix: {{what to try next}}
+- at a checkpoint, A) {{option}}
+- at a checkpoint, Recommendation: {{choice}}"""
 
 
 def description(phase: int | str | None, name: str, title: str) -> str:
@@ -146,3 +207,141 @@ def _browser(context: Context) -> str:
         return ""
     enabled = "true" if context.browser else "false"
     return empty_element("browser", enabled=enabled, base_url=context.base_url or "")
+
+
+def framed(text: str) -> str:
+    """A text of the user's that may stand in an element: visible all through, and without its end."""
+    text = clean(text).replace("\r\n", "\n").translate(_EMOJI_STYLE)
+    return _END.sub(r"<\1\\/", display(text.strip("\n"), lines=True))
+
+
+def element(name: str, body: str, /, **attributes: str) -> str:
+    """The element, "" if there is nothing to stand in it."""
+    if not body.strip():
+        return ""
+    glue = "\n" if "\n" in body else ""
+    return f"<{name}{_named(attributes)}>{glue}{body}{glue}</{name}>"
+
+
+def block(name: str, parts: Iterable[str], /, **attributes: str) -> str:
+    """An element of parts with a line for each; "" if there are none."""
+    body = lines(*parts)
+    return f"<{name}{_named(attributes)}>\n{body}\n</{name}>" if body else ""
+
+
+def empty_element(name: str, /, **attributes: str) -> str:
+    return f"<{name}{_named(attributes)}/>"
+
+
+def lines(*parts: str) -> str:
+    """The parts that are not empty, one below the other."""
+    return "\n".join(part for part in parts if part)
+
+
+def _named(attributes: dict[str, str]) -> str:
+    return "".join(f' {key}="{_attribute(value)}"' for key, value in attributes.items() if value)
+
+
+def _attribute(value: str) -> str:
+    flat = one_line(value, 500).replace("&", "&amp;").replace('"', "&quot;")
+    return flat.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def previous_attempt(task: Task, max_retries: int, nonce: str) -> str:
+    """The last different errors, the oldest first, "" for a task that has not failed yet.
+
+    What programs said is quoted as data: it can neither end the quotation nor give orders.
+    """
+    if not task.errors:
+        return ""
+    parts = ["Do not repeat what failed."]
+    for error in task.errors:
+        what = f"Error at event {error.seq}"
+        parts += [
+            element("error", _data(what, error.text, nonce, _ERROR)),
+            element("tdd_attempts", str(error.attempts or "")),
+            element("analysis", one_line(error.analysis, _THOUGHT)),
+            element("suggested_fix", one_line(error.fix, _THOUGHT)),
+        ]
+    parts.append(element("attempt", f"{task.retries} of {max_retries}"))
+    return block("previous_attempt", parts)
+
+
+def decision(task: Task, nonce: str) -> str:
+    """What the task had asked and a human has answered, "" where nothing was decided."""
+    if not task.answer:
+        return ""
+    question = task.question
+    asked = _data("It was asked", question, nonce, _QUESTION) if question else ""
+    said = "A human has decided this. Act on the answer; do not ask again."
+    parts = [element("question", asked), element("answer", framed(task.answer)), said]
+    return block("decision", parts)
+
+
+def _data(what: str, text: str, nonce: str, room: int) -> str:
+    # Even who has guessed the nonce cannot write it into a quotation.
+    return quoted(what, text.replace(nonce, "[nonce]"), nonce, room)
+
+
+def is_test_driven(task: PlanTask) -> bool:
+    return task.test_required in ("true", "existing")
+
+
+def cycle(task: PlanTask, max_attempts: int, test_command: str) -> str:
+    """The element of the cycle, "" for a task without tests; existing tests begin it at GREEN."""
+    if not is_test_driven(task):
+        return ""
+    names = list(_SUCCESS)
+    phases = [_phase(task, name) for name in names[names.index(first_phase(task)) :]]
+    most = element("max_attempts", str(max_attempts))
+    command = element("test_command", framed(test_command))
+    return block("tdd_cycle", [most, command, *phases], enabled="true")
+
+
+def _phase(task: PlanTask, name: str) -> str:
+    rules = rules_of(task, name)
+    tests_first = name == "red"
+    unnamed = "the tests that you write for this task"
+    body = [
+        element("allowed_files", _paths(rules.allowed, unnamed if tests_first else "")),
+        element("locked_files", _paths(rules.locked, "" if tests_first else unnamed)),
+        element("goal", framed(rules.goal)),
+        element("success_condition", _SUCCESS[name]),
+        element("on_failure", _ON_FAILURE[name]),
+        element("on_complete", _ON_COMPLETE[name]),
+    ]
+    return block("phase", body, name=name.upper())
+
+
+def _paths(paths: tuple[str, ...], unnamed: str) -> str:
+    return "\n".join(framed(path) for path in paths) or unnamed
+
+
+def rules(task: PlanTask, command: str, blunted: bool) -> str:
+    """The rules of this task; `blunted`: its text had an end of one of our elements in it."""
+    found = [rule for rule in RULES if task.files or rule != _LISTED_ONLY]
+    if not task.files:
+        found.append("The plan lists no files: only modify what the action names")
+    if is_test_driven(task):
+        run = framed(f"{command} tdd {task.id}")
+        found.append(
+            f"Run `{run}` to begin the TDD cycle and to see which files may change now; "
+            f"run `{run} --run` to end a phase: it runs the tests and decides"
+        )
+    paths = [file.path for file in task.files] + list(task.test_files)
+    listed = any(path.removeprefix("./").startswith(".gsd/") for path in paths)
+    found.append("Change no file in .gsd" + (" but those listed above" if listed else ""))
+    if blunted:
+        found.append(f"Where the task says {BLUNTED} it means </: write it so into files")
+    return block("rules", [element("rule", rule) for rule in found])
+
+
+def output(plan: Plan, task: PlanTask) -> str:
+    """The forms of a report."""
+    where = task.number if plan.phase is None else f"{plan.phase}-{task.number}"
+    return output_for(f"{task.commit_type}({where})")
+
+
+def output_for(commit: str) -> str:
+    """The forms of a report of work whose commit begins like this."""
+    return element("output", _OUTPUT.format(commit=one_line(commit, 120)))

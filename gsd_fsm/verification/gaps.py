@@ -1,13 +1,12 @@
-"""Which gap is which: what a missed check becomes, and how it is known again in the next round."""
+"""Describe gaps: the result of a check, the gap of a missed one, and how it is recognised again."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.loop.records import Gap
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.texts import keep
-from gsd_fsm.verification.result import Result
 
 MAX_DESCRIPTION = 4_000
 MAX_EVIDENCE = 4_000
@@ -82,3 +81,31 @@ def opening(loop: Loop, known: str | None, data: dict[str, Any]) -> dict[str, An
     if data.get("evidence", gap.evidence) != gap.evidence:
         return {"action": "found", "gap": known, **data}
     return None
+
+
+class Result(NamedTuple):
+    """One check; `passed` is None where only a person can tell."""
+
+    key: str  # "T01#2" is the second check of T01, "ci:test" a command of the settings
+    task: str | None
+    kind: str
+    text: str
+    passed: bool | None
+    file: str | None
+    evidence: str
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        return "manual" if self.passed is None else "passed" if self.passed else "missed"
+
+
+def tally(results: list[Result]) -> str:
+    """How many there are of each verdict, in words."""
+    verdicts = [result.verdict for result in results]
+    counts = [
+        f"{verdicts.count(word)} {word}"
+        for word in ("passed", "missed", "manual")
+        if word in verdicts
+    ]
+    return ", ".join(counts) or "no checks"

@@ -1,20 +1,24 @@
-"""Run the checks of a plan and the commands of the settings: what holds, and what is missed."""
+"""Run the checks of a plan and the commands of the settings, several at once."""
 
 from __future__ import annotations
 
+import os
+import re
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gsd_fsm.checks import Outcome, run_check
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.interruption import Poll
 from gsd_fsm.texts import keep
-from gsd_fsm.verification.claim import files_meant, read_claim
+from gsd_fsm.verification.gaps import Result
 from gsd_fsm.verification.inside import (
     Missing,
     Unreadable,
@@ -22,17 +26,37 @@ from gsd_fsm.verification.inside import (
     read_inside,
     require_file,
 )
-from gsd_fsm.verification.parallel import in_parallel
-from gsd_fsm.verification.result import Result
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan, PlanTask
 
-    Finding = tuple[bool | None, str | None, str]
 
+Finding = tuple[bool | None, str | None, str]
 CI = ("lint", "typecheck", "test", "build", "e2e")
 MAX_TEXT = 2_000
 MAX_EVIDENCE = 3_000
+_QUOTES = re.compile(
+    r'"([^"]*)"|“([^”]*)”|`([^`]*)`'
+    r"|(?<![^\s(])'([^']*)'(?![^\s.,;:!?)])"  # set off by blanks: else it is an apostrophe
+)
+_QUOTE = "\0"  # stands for a quotation in what is left of the text
+_DENIES_CONTENT = re.compile(
+    r"\b(?:(?:do(?:es)?|must|should|may|can|will) ?not|(?:do(?:es)?|must|should|wo)n['’]t|never|no longer)"
+    r" (?:\w+ )?(?:contains?|includes?|mentions?|references?|uses?|imports?|has|have|holds?)\b"
+    r"|\bcontains? no\b",
+    re.IGNORECASE,
+)
+_DENIES_FILE = re.compile(
+    r"\bnot exist\b|n['’]t exist\b|\bno longer exists?\b"
+    r"|\b(?:is|are|was|were|been|be) (?:removed|deleted|gone|absent)\b",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?:[\w@+.-]*/)*[\w@+.-]*\.[A-Za-z]\w{0,9}/?")
+_ARTICLES = ("the", "file", "script", "module")
+Key = TypeVar("Key")
+Done = TypeVar("Done")
+LEAST_AT_ONCE, MOST_AT_ONCE = 2, 4
+SLICE_SECONDS = 0.1  # a signal is noticed between two waits
 
 
 class Job(NamedTuple):
@@ -175,3 +199,106 @@ def _holds(
         else:
             trouble += [f"{path}: {text!r} not found" for text in texts if text not in held]
     return not trouble, only, "\n".join(trouble)
+
+
+class Claim(NamedTuple):
+    """A check's text, taken apart."""
+
+    texts: tuple[str, ...]
+    words: tuple[str, ...]  # outside of quotations, and the names of files within
+    denied: bool
+
+
+def read_claim(kind: str, text: str, files: tuple[str, ...]) -> Claim:
+    """The claim of a `file` or `content` check of a task that has these files."""
+    text = text.replace(_QUOTE, " ")
+    quotes = [match[match.lastindex or 0] for match in _QUOTES.finditer(text)]
+    rest = " ".join(_QUOTES.sub(_QUOTE, text).split())
+    texts: list[str] = []
+    words: list[str] = []
+    for number, part in enumerate(rest.split(_QUOTE)):
+        if number:
+            quote = quotes[number - 1]
+            # A file may be quoted too: `config.md` contains "loop:".
+            named = len(quotes) > 1 and _is_place(words) and _file_of(quote, files)
+            (words if kind == "file" or named else texts).append(quote)
+        words += _words(part)
+    denial = (_DENIES_FILE if kind == "file" else _DENIES_CONTENT).search(rest)
+    # What is quoted before the denial is not denied.
+    denied = denial is not None and (kind == "file" or _QUOTE not in rest[: denial.start()])
+    return Claim(tuple(filter(None, texts)), tuple(filter(None, words)), denied)
+
+
+def files_meant(
+    kind: str, claim: Claim, files: tuple[str, ...], exists: Callable[[str], bool]
+) -> list[str]:
+    """The file that is named, else those of the task."""
+    ways: tuple[Callable[[str], str | None], ...] = (
+        lambda word: _file_of(word, files),
+        lambda word: word if ".." in word.split("/") else None,
+        lambda word: word if _is_path(word) and exists(word) else None,
+    )
+    for way in ways:
+        named = next(filter(None, map(way, claim.words)), None)
+        if named:
+            return [named]
+    # No file is called so; the word may mean one all the same, by where it stands.
+    for number, word in enumerate(claim.words):
+        if kind == "file" and _is_path(word):
+            return [word]
+        if (_NAME.fullmatch(word) or word.startswith("/")) and _is_place(claim.words[:number]):
+            return [word]
+    return list(files)
+
+
+def _is_place(before: Sequence[str]) -> bool:
+    """Whether a file would be named after these words: at the beginning, or after "in"."""
+    return all(word.lower() in _ARTICLES for word in before) or before[-1] == "in"
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or _NAME.fullmatch(word) is not None
+
+
+def _words(text: str) -> list[str]:
+    bare = (word.lstrip("([{<*\"',;:!?").rstrip(")]}>*\"',;:!?.") for word in text.split())
+    return [word.removeprefix("./") for word in bare if word]
+
+
+def _file_of(word: str, files: tuple[str, ...]) -> str | None:
+    """The file of the task that is called so: by its path, or by the end of it."""
+    if word in files:
+        return word
+    is_name = "." in word or "/" in word or word[:1].isupper()
+    return next((file for file in files if is_name and file.endswith("/" + word)), None)
+
+
+class Halted(Exception):
+    """Report to a function that its result is not needed any more."""
+
+
+def in_parallel(
+    work: Mapping[Key, Callable[[Poll], Done]], poll: Poll
+) -> Generator[tuple[Key, Done], None, None]:
+    """Yield each key with its result, in the order in which the functions return.
+
+    Call `poll` every SLICE_SECONDS. Each function gets a poll function of its own, which raises Halted
+    once `poll` has raised or the generator was closed; wait for all functions before returning.
+    """
+    halt = threading.Event()
+
+    def poll_halt() -> None:
+        if halt.is_set():
+            raise Halted
+
+    pool = ThreadPoolExecutor(min(MOST_AT_ONCE, max(LEAST_AT_ONCE, os.cpu_count() or 1)))
+    try:
+        running = {pool.submit(do, poll_halt): key for key, do in work.items()}
+        while running:
+            poll()
+            wait(running, SLICE_SECONDS, FIRST_COMPLETED)
+            for future in [future for future in running if future.done()]:
+                yield running.pop(future), future.result()
+    finally:
+        halt.set()
+        pool.shutdown(cancel_futures=True)

@@ -17,7 +17,7 @@ from gsd_fsm.verification.strategy import STRATEGIES, escaped, iteration_of, str
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
-    from gsd_fsm.verification.result import Result
+    from gsd_fsm.verification.gaps import Result
 
 NAME, AGENTS, JSON = "VERIFICATION.md", "VERIFICATION.agent.md", "verification.json"
 MARKER = "<!-- written by gsd-fsm -->"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.records import Gap, Limits, Task
 from gsd_fsm.core.text.quoting import one_line, quoted
-from gsd_fsm.subagents.attempt import decision, previous_attempt
-from gsd_fsm.subagents.rules import output_for
+from gsd_fsm.subagents.prompt import decision, output_for, previous_attempt
 
 STRATEGIES = {
     "orphan": "Add import + usage to parent",

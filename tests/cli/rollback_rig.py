@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.repository import checkpoint_tag
+from gsd_fsm.repository.checkpoints import checkpoint_tag
 from tests.cli.conftest import Here
 from tests.git_loops.rig import commit
 from tests.git_rig import git

@@ -19,8 +19,8 @@ from gsd_fsm.engine.verify import (
     report_gap,
     verify,
 )
+from gsd_fsm.verification.gaps import Result
 from gsd_fsm.verification.gaps_text import ReportedGap
-from gsd_fsm.verification.result import Result
 from tests.support.engine_project import EngineProject
 from tests.support.output import SilentOutput
 from tests.verification.rig import result

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsd_fsm.repository import Repository
+from gsd_fsm.repository.repo import Repository
 from tests import git_rig
 
 if TYPE_CHECKING:

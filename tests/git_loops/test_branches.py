@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.repository import NoMilestone, branch_switch
+from gsd_fsm.engine.branches import NoMilestone, branch_switch
 from tests.git_rig import git
 
 
@@ -17,18 +17,15 @@ def settings(repository):
 def test_on_the_base_the_milestones_branch_is_asked_for(repo, repository, settings):
     base = settings["base_branch"]
     switch = branch_switch(repository, settings, "v1")
-    assert switch == (
-        "gsd/v1",
-        False,
-        f"You're on {base} but milestone v1 exists. Switch to gsd/v1? [Y/n]",
-        f"Continuing on {base}. Changes will be on base branch.",
-    )
-    repository.switch(switch.branch, create=not switch.exists)
+    question = f"You're on {base} but milestone v1 exists. Switch to gsd/v1? [Y/n]"
+    assert (switch.branch, switch.question) == ("gsd/v1", question)
+    assert not repository.has_branch(switch.branch)
+    repository.switch(switch.branch, create=True)
     assert branch_switch(repository, settings, "v1") is None
     git(repo, "checkout", "-q", base)
     again = branch_switch(repository, settings, "v1")
-    assert again.exists
-    repository.switch(again.branch, create=not again.exists)
+    assert again == switch
+    repository.switch(again.branch, create=False)
     assert repository.branch() == "gsd/v1"
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.repository import checkpoint_tag
 from gsd_fsm.repository.checkpoints import (
     TAG,
     checkpoint_named,
+    checkpoint_tag,
     checkpoints_of,
     lost_without,
     phase_part,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.repository import Repository
+from gsd_fsm.repository.repo import Repository
 from tests.git_loops.rig import commit, files_of, hook, status
 from tests.git_rig import git, new_repository, posix_only
 

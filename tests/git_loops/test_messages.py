@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.repository import co_author, fix_message, metadata_message, task_message
+from gsd_fsm.repository.messages import co_author, fix_message, metadata_message, task_message
 from tests.git_rig import git
 
 CLAUDE = "Claude <noreply@anthropic.com>"

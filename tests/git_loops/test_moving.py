@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.repository import Repository
+from gsd_fsm.repository.repo import Repository
 from tests.git_loops.rig import commit, hook, status
 from tests.git_rig import git, posix_only
 

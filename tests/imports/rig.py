@@ -10,8 +10,8 @@ import pytest
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.imports.findings import OldLoop
 from gsd_fsm.imports.load import read_loop
-from gsd_fsm.imports.old_loop import OldLoop
 from tests.support.events import draft
 
 NOW = "2026-11-15T23:00:00.000Z"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.clock import to_ms
-from gsd_fsm.imports.moment import moment
+from gsd_fsm.imports.members import moment
 
 zones = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda m: timezone(timedelta(minutes=m)))
 

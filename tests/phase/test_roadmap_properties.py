@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.phase.markdown import lines_of
-from gsd_fsm.phase.marks import MARK
-from gsd_fsm.phase.roadmap import completed
+from gsd_fsm.phase.roadmap import MARK, completed
 
 lines = st.one_of(
     st.sampled_from(

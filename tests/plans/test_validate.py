@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.loop.capacity import MOST_DEPENDENCIES, MOST_TASKS
-from gsd_fsm.plans.order import in_order
+from gsd_fsm.plans.validate import in_order
 from tests.plans.test_load import broken, loaded, task
 
 names = st.integers(0, 12).map(str)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.errors import NotFound
-from gsd_fsm.results import Result, read_result
 from gsd_fsm.subagents.failure_report import checkpoint_report, failure_report
+from gsd_fsm.subagents.results import Result, read_result
 from tests.story import Story
 from tests.subagents.rig import HOSTILE
 

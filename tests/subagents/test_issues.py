@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.subagents.issues import is_open, open_issues
+from gsd_fsm.subagents.context import is_open, open_issues
 
 
 def test_unchecked_items_are_open_with_the_lines_below_them() -> None:

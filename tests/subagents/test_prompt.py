@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm.results import read_result
-from gsd_fsm.subagents.prompt import description
-from gsd_fsm.subagents.rules import RULES, output
+from gsd_fsm.subagents.prompt import RULES, description, output
+from gsd_fsm.subagents.results import read_result
 from tests.subagents.rig import COMMAND, a_plan, a_task, an_error, between, prompt_of, write
 
 ORDER = (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.results import Issue, Result, read_result
+from gsd_fsm.subagents.results import Issue, Result, read_result
 
 # A leading w: no text is a label, a mark or an option by chance.
 WORDS = st.text("abzöß日0189 .,;()/-", max_size=30).map(lambda text: f"w{text}".strip())

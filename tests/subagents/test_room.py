@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.subagents.document import Document, shortened
+from gsd_fsm.subagents.context import Document, shortened
 from gsd_fsm.subagents.prompt import MAX_PROMPT
 from tests.subagents.rig import a_task, an_error, between, prompt_of, write
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from gsd_fsm.plans.load import load_plan
 from gsd_fsm.plans.plan import Plan
+from gsd_fsm.verification.gaps import Result
 from gsd_fsm.verification.probe import probe
-from gsd_fsm.verification.result import Result
 
 DOCUMENT = Path(__file__).parents[1] / "plans" / "loop-mechanism.md"
 # What the tasks of that document leave behind.

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from gsd_fsm.verification.gaps import free_id, gap_of, known_gaps, same_gap
-from gsd_fsm.verification.result import Result
+from gsd_fsm.verification.gaps import Result, free_id, gap_of, known_gaps, same_gap
 from tests.story import Story
 from tests.verification.rig import result
 

@@ -66,8 +66,8 @@ class Grown:
         self.module("core.text.next_step").next_step(self.loop)
 
     def status(self) -> None:
-        view = self.module("projections").status_view(self.loop, "1:0")
-        self.module("render").panel(view, self.loop, trusted=True)
+        view = self.module("engine.status").status_view(self.loop, "1:0")
+        self.module("cli.output").panel(view, self.loop, trusted=True)
 
     def status_line(self) -> None:
         self.module("cli.statusline").summary(self.loop, SESSION, color=False)
@@ -88,7 +88,7 @@ class Grown:
         self.module("core.text.questions").pending_question(self.loop)
         self.module("core.loop.limits").used_up_retries(self.loop, self.loop.limits)
         with contextlib.suppress(self.module("core.errors").Refused):
-            self.module("engine.follow_plan").require_turn(self.loop, "T1")
+            self.module("engine.plan").require_turn(self.loop, "T1")
 
     def add_task(self) -> None:
         """Let a new task depend on all others, as far as today's rules allow it."""

@@ -1,18 +1,53 @@
-"""YAML of other tools: mappings, lists and scalars, without aliases, tags or surprises."""
+"""Read JSON, YAML and front matter of other tools, with limits on depth and size."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.imports.findings import named
-from gsd_fsm.imports.plain_json import HINT
 
+HINT = "mend the file, or let the tool that wrote it write it again"
 MAX_DEPTH = 20
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
+MOST = 64 * 1024
+_FENCE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
+_NAME = re.compile(r"^[\"']?([A-Za-z_][\w-]*)[\"']?[ \t]*:(?=[ \t\n]|\Z)", re.MULTILINE | re.ASCII)
+
+
+def object_in(file: str, text: str) -> dict[str, Any]:
+    """The object; UsageError, with its place, for what is no JSON or ambiguous."""
+    import json
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UsageError(f"{file}: {named(twice)}: it is named twice", HINT)
+        return found
+
+    def refuse(constant: str) -> None:
+        raise UsageError(f"{file}: not valid JSON: {constant} is no number", HINT)
+
+    try:
+        found = json.loads(text, object_pairs_hook=members, parse_int=_whole, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        what = f"{file}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}"
+        raise UsageError(what, HINT) from error
+    except RecursionError as error:
+        raise UsageError(f"{file}: not valid JSON: nested too deeply", HINT) from error
+    if not isinstance(found, dict):
+        raise UsageError(f"{file}: not a JSON object", HINT)
+    return found
+
+
+def _whole(digits: str) -> float:
+    # A number this long counts nothing, and Python refuses to make the longest of them.
+    return int(digits) if len(digits) < 20 else float(digits)
 
 
 def scalar(text: str) -> Any:
@@ -71,3 +106,28 @@ def _until(events: Iterator[Any], end: type) -> Iterator[Any]:
         if isinstance(event, end):
             return
         yield event
+
+
+class FrontMatter(NamedTuple):
+    """Its text begins in the second line of the file."""
+
+    text: str
+    body: str
+
+    def names(self) -> list[str]:
+        """The keys that begin a line, in their order."""
+        return _NAME.findall(self.text)
+
+
+def split(file: str, text: str) -> FrontMatter | None:
+    """The two parts of a file; None if it has no front matter, UsageError if that has no end."""
+    begin = _FENCE.match(text)
+    if begin is None or not text.startswith("---"):
+        return None
+    end = _FENCE.search(text, begin.end())
+    if end is None:
+        raise UsageError(f"{file}: the front matter does not end", HINT)
+    front = text[begin.end() : end.start()]
+    if len(front) > MOST:
+        raise UsageError(f"{file}: the front matter is larger than {MOST >> 10} KiB", HINT)
+    return FrontMatter(front, text[end.end() :])
