@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "c9af2fadebff0341"  # digest of the parts
+IDENTITY = "61e0aa49a0cfab56"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1445,7 +1445,7 @@ if __name__ == "__main__":
 # class Loop(Record):
 #     __slots__ = (
 #         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
-#         "asked", "auto_loop", "background", "before_pause", "before_wait", "branch", "changed",
+#         "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch", "changed",
 #         "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
 #         "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring", "errors",
 #         "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score", "gaps",
@@ -1555,6 +1555,7 @@ if __name__ == "__main__":
 #         self.recalled = []
 #         self.dismissed = []
 #         self.dependency_count = 0
+#         self.awaited = {}
 #         self.failed = {}
 #         self.erring = {}
 #         self.refused_retries = {}
@@ -1630,9 +1631,9 @@ if __name__ == "__main__":
 #         self.tasks[task.id] = task
 #         self._index_task(task)
 #     def add_dependencies(self, task, names):
-#         before = len(task.depends)
-#         task.depends.update(dict.fromkeys(names))
-#         self.dependency_count += len(task.depends) - before
+#         new = [name for name in dict.fromkeys(names) if name not in task.depends]
+#         task.depends.update(dict.fromkeys(new))
+#         self._count_dependencies(new, 1)
 #     def set_task_status(self, task, status):
 #         if task.status == "failed":
 #             del self.failed[task.id]
@@ -1682,8 +1683,14 @@ if __name__ == "__main__":
 #             return name in self.gaps and self.gaps[name].is_open
 #         criterion = self.criteria.get(name)
 #         return criterion.progress if criterion is not None else None
+#     def _count_dependencies(self, names, step):
+#         for name in names:
+#             self.dependency_count += step
+#             self.awaited[name] = self.awaited.get(name, 0) + step
+#             if not self.awaited[name]:
+#                 del self.awaited[name]
 #     def _index_task(self, task):
-#         self.dependency_count += len(task.depends)
+#         self._count_dependencies(task.depends, 1)
 #         if task.status == "failed":
 #             self.failed[task.id] = None
 #         if task.errors:
@@ -1695,7 +1702,7 @@ if __name__ == "__main__":
 #         if task.condition is not None and not task.is_done:
 #             self._gates(task.condition).setdefault(task.condition, {})[task.id] = None
 #     def _drop_from_indexes(self, task):
-#         self.dependency_count -= len(task.depends)
+#         self._count_dependencies(task.depends, -1)
 #         for index in (self.failed, self.erring, self.refused_retries, self.transient_tasks):
 #             index.pop(task.id, None)
 #         if task.condition is not None:
@@ -1732,18 +1739,6 @@ if __name__ == "__main__":
 #     return "auto" if named and loop.kind == "goal" else ""
 # def is_in_reach(loop, task):
 #     return task.mirrored and (task.named or task.list in (None, loop.owner))
-# def current_wave(loop):
-#     first = None
-#     last = None
-#     for task in loop.tasks.values():
-#         wave = task.wave
-#         if not wave:
-#             continue
-#         if last is None or wave > last:
-#             last = wave
-#         if (first is None or wave < first) and task.status not in DONE:
-#             first = wave
-#     return last if first is None else first
 # # ── loop.limits
 # LIMIT_CODES = (
 #     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "oscillation",
@@ -1886,6 +1881,9 @@ if __name__ == "__main__":
 #         free = following
 #         wave += 1
 #     return waves
+# def lay_due_waves(loop):
+#     if loop.waves_due:
+#         lay_waves(loop)
 # def lay_waves(loop):
 #     due = list(loop.tasks.items())[: loop.waves_due]
 #     loop.waves_due = 0
@@ -1896,27 +1894,54 @@ if __name__ == "__main__":
 #     last = max(waves.values(), default=0) + 1
 #     for name, task in tasks.items():
 #         task.wave = waves.get(name, last)
+# def current_wave(loop):
+#     lay_due_waves(loop)
+#     first = None
+#     last = None
+#     for task in loop.tasks.values():
+#         wave = task.wave
+#         if not wave:
+#             continue
+#         if last is None or wave > last:
+#             last = wave
+#         if (first is None or wave < first) and task.status not in DONE:
+#             first = wave
+#     return last if first is None else first
 # class Dependencies:
-#     __slots__ = ("dependents", "depends")
+#     __slots__ = ("_patience", "dependents", "depends")
 #     def __init__(self, loop):
 #         self.depends = {name: task.depends for name, task in loop.tasks.items()}
 #         self.dependents = {}
 #         for name, names in self.depends.items():
 #             for other in names:
 #                 self.dependents.setdefault(other, []).append(name)
-#     def add(self, task_id, names):
-#         self.depends[task_id] = {**self.depends.get(task_id, {}), **dict.fromkeys(names)}
-#         for name in names:
-#             self.dependents.setdefault(name, []).append(task_id)
-#     def waiting_for(self, task_id):
-#         found = {task_id}
+#         self._patience = 10_000 + 20 * (len(self.depends) + loop.dependency_count)
+#     def add(self, named):
+#         known = {**dict.fromkeys(named, ()), **self.depends}
+#         new = {
+#             task_id: [name for name in dict.fromkeys(names) if name not in known[task_id]]
+#             for task_id, names in named.items()
+#         }
+#         free = _loop_waves_in_order({name: (*names, *new.get(name, ())) for name, names in known.items()})
+#         for task_id, names in new.items():
+#             if names and task_id not in free:
+#                 new[task_id] = self._without_cycles(task_id, names)
+#             self.depends[task_id] = dict.fromkeys((*known[task_id], *new[task_id]))
+#             for name in new[task_id]:
+#                 self.dependents.setdefault(name, []).append(task_id)
+#         return new
+#     def _without_cycles(self, task_id, names):
+#         waiting = {task_id}
 #         left = [task_id]
 #         while left:
-#             for name in self.dependents.get(left.pop(), ()):
-#                 if name not in found:
-#                     found.add(name)
-#                     left.append(name)
-#         return found
+#             dependents = self.dependents.get(left.pop(), ())
+#             self._patience -= len(dependents)
+#             if self._patience < 0:
+#                 return []
+#             new = [name for name in dependents if name not in waiting]
+#             waiting.update(new)
+#             left += new
+#         return [name for name in names if name not in waiting]
 # def dependencies_of(loop, names):
 #     found = set(names)
 #     left = list(found)
@@ -2149,6 +2174,8 @@ if __name__ == "__main__":
 # def require_no_cycle(loop, event, loops):
 #     data = event["data"]
 #     if data["status"] != "pending" or not data.get("depends"):
+#         return
+#     if data["task"] not in loop.awaited and data["task"] not in data["depends"]:
 #         return
 #     if data["task"] not in dependencies_of(loop, data["depends"]):
 #         return
@@ -4730,8 +4757,8 @@ if __name__ == "__main__":
 #     def settle(self, loop_id=None):
 #         loops = self.by_id.values() if loop_id is None else (self.by_id.get(loop_id),)
 #         for loop in loops:
-#             if loop is not None and loop.waves_due:
-#                 lay_waves(loop)
+#             if loop is not None:
+#                 lay_due_waves(loop)
 #     def restore(self, by_id):
 #         self.by_id = by_id
 #         ended = [loop for loop in by_id.values() if loop.status in FINAL]
@@ -4841,7 +4868,7 @@ if __name__ == "__main__":
 #     "last_stop": AllowedStop,
 # }
 # _journal_snapshot_INDEXES = frozenset((
-#     "criterion_tasks", "dependency_count", "erring", "failed", "gate_tasks", "open_gap_count",
+#     "awaited", "criterion_tasks", "dependency_count", "erring", "failed", "gate_tasks", "open_gap_count",
 #     "proven", "proven_by_tree", "refused_retries", "refuted", "returned_gaps", "transient_tasks",
 # ))
 # _journal_snapshot_new = {}
@@ -5058,7 +5085,6 @@ if __name__ == "__main__":
 #         except ValueError as problem:
 #             raise UsageError("cannot append %s: %s" % (kind, problem)) from problem
 #         loops.fold(event)
-#         loops.settle(loop_id)
 #         self.seq = loops.seq
 #         self._sum = event["sum"] = line_sum
 #         self._lines.append(line)
@@ -5357,6 +5383,7 @@ if __name__ == "__main__":
 #             if fd is None:
 #                 raise CannotWrite("the journal was closed within a transaction")
 #             self._write_lines(fd, tx)
+#             self.loops.settle()
 #             self._save_snapshot(directory, fd)
 #             project(directory, self.loops)
 #             self._hold.release()
@@ -5507,6 +5534,7 @@ if __name__ == "__main__":
 #         seen.disabled_by = disabled_by
 #         if not disabled_by:
 #             _hook_respond_append_facts(tx, loop, signal)
+#         tx.loops.settle(loop.id)
 #         decision = decide_stop(loop, signal, seen, tx.now)
 #         tx.append(loop, decision.event, {**decision.data, **_hook_respond_about(signal, decision)})
 #     return _hook_respond_answer(signal, decision.message, decision.blocks)
@@ -5575,6 +5603,7 @@ if __name__ == "__main__":
 #         is_news = signal.event in _hook_respond_NEWSWORTHY or loop.status == "paused"
 #         if is_news and not by_another_copy(loop.last_signal, signal, tx.now):
 #             _hook_respond_append_news(tx, loop, signal)
+#         tx.loops.settle(loop.id)
 #         messages = append_signal(tx, loop, signal, nonce, size, tool_used)
 #         append_prompts(tx, signal)
 #     answer = {}
@@ -6314,21 +6343,22 @@ if __name__ == "__main__":
 #     present = {number: present[number] for number in ids}
 #     status = {name: task.status for name, task in loop.tasks.items()}
 #     graph = Dependencies(loop)
+#     named = {
+#         ids[number]: [ids[name] for name in dict.fromkeys(task.blocked_by) if name in ids]
+#         for number, task in present.items()
+#         if status.get(ids[number], "pending") == "pending"
+#     }
+#     blockers_of = graph.add(named)
 #     for number, task in present.items():
 #         task_id = ids[number]
-#         named = dict.fromkeys(ids[name] for name in task.blocked_by if name in ids)
-#         blockers = [name for name in named if name not in graph.depends.get(task_id, ())]
-#         if blockers:
-#             dependents = graph.waiting_for(task_id)
-#             blockers = [name for name in blockers if name not in dependents]
+#         blockers = blockers_of.get(task_id, [])
 #         if task_id not in loop.tasks:
 #             yield _usage_task_mirror_new(task_id, task.subject, blockers, whose)
-#         elif blockers and status[task_id] == "pending":
+#         elif blockers:
 #             yield {"task": task_id, "status": "pending", "depends": blockers}
 #         else:
 #             continue
 #         status[task_id] = "pending"
-#         graph.add(task_id, blockers)
 #     kept = set(ids.values())
 #     unread = {number for number, task in tasks.items() if task is None}
 #     for task_id, own in loop.tasks.items():

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.loop.state import Loop, current_wave, open_gaps, unmet
+from gsd_fsm.core.loop.state import Loop, open_gaps, unmet
+from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.engine.status import status_view
 from tests.conftest import start_draft
 

@@ -18,7 +18,8 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, current_wave, open_gaps, open_tasks, unmet
+from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, open_gaps, open_tasks, unmet
+from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.names import session_name
 from gsd_fsm.core.project import find_gsd
 from gsd_fsm.core.text.sanitize import display

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.loop.state import Loop, current_wave, open_gaps, open_tasks
-from gsd_fsm.core.loop.waves import ready_gaps, ready_tasks, running_tasks
+from gsd_fsm.core.loop.state import Loop, open_gaps, open_tasks
+from gsd_fsm.core.loop.waves import current_wave, ready_gaps, ready_tasks, running_tasks
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.engine.context import Context, head_of

@@ -15,8 +15,8 @@ from gsd_fsm.core.journal.transaction import Author, Transaction
 from gsd_fsm.core.loop.completion import latest_tree, missing
 from gsd_fsm.core.loop.events.waits import may_decide
 from gsd_fsm.core.loop.limits import LimitReached
-from gsd_fsm.core.loop.state import Loop, current_wave, open_gaps, open_tasks
-from gsd_fsm.core.loop.waves import busy_tasks, can_start, is_undecided, ready_tasks
+from gsd_fsm.core.loop.state import Loop, open_gaps, open_tasks
+from gsd_fsm.core.loop.waves import busy_tasks, can_start, current_wave, is_undecided, ready_tasks
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.engine.context import Context
 from gsd_fsm.texts import whole

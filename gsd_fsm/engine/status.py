@@ -10,7 +10,8 @@ from gsd_fsm.core.errors import GsdError, NotFound, UsageError
 from gsd_fsm.core.hook.hook_log import LOG_NAME
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.records import Criterion, Gap, Task
-from gsd_fsm.core.loop.state import ACTIVE, Loop, current_wave, open_gaps
+from gsd_fsm.core.loop.state import ACTIVE, Loop, open_gaps
+from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.syscalls import READ, close_directory, open_directory, open_regular
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.trust import is_registered

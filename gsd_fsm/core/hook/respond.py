@@ -115,6 +115,7 @@ def _respond_to_stop(
         seen.disabled_by = disabled_by
         if not disabled_by:
             _append_facts(tx, loop, signal)
+        tx.loops.settle(loop.id)
         decision = decide_stop(loop, signal, seen, tx.now)
         tx.append(loop, decision.event, {**decision.data, **_about(signal, decision)})
     return _answer(signal, decision.message, decision.blocks)
@@ -205,6 +206,7 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
         is_news = signal.event in _NEWSWORTHY or loop.status == "paused"
         if is_news and not by_another_copy(loop.last_signal, signal, tx.now):
             _append_news(tx, loop, signal)
+        tx.loops.settle(loop.id)
         messages = append_signal(tx, loop, signal, nonce, size, tool_used)
         append_prompts(tx, signal)
     answer = {}

@@ -198,6 +198,7 @@ class Journal:
             if fd is None:
                 raise CannotWrite("the journal was closed within a transaction")
             self._write_lines(fd, tx)
+            self.loops.settle()
             self._save_snapshot(directory, fd)
             project(directory, self.loops)
             self._hold.release()

@@ -75,7 +75,7 @@ _SINGLE: dict[str, type[Record]] = {
 }
 # Derived from the others when a loop is loaded.
 _INDEXES = frozenset((
-    "criterion_tasks", "dependency_count", "erring", "failed", "gate_tasks", "open_gap_count",
+    "awaited", "criterion_tasks", "dependency_count", "erring", "failed", "gate_tasks", "open_gap_count",
     "proven", "proven_by_tree", "refused_retries", "refuted", "returned_gaps", "transient_tasks",
 ))  # fmt: skip
 

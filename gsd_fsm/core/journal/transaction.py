@@ -121,7 +121,6 @@ class Transaction:
         except ValueError as problem:
             raise UsageError("cannot append %s: %s" % (kind, problem)) from problem
         loops.fold(event)
-        loops.settle(loop_id)
         self.seq = loops.seq
         self._sum = event["sum"] = line_sum
         self._lines.append(line)

@@ -22,7 +22,7 @@ from gsd_fsm.core.loop.table import (
     steps_of,
     trigger_of,
 )
-from gsd_fsm.core.loop.waves import lay_waves
+from gsd_fsm.core.loop.waves import lay_due_waves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ class Loops:
         """
         loops = self.by_id.values() if loop_id is None else (self.by_id.get(loop_id),)
         for loop in loops:
-            if loop is not None and loop.waves_due:
-                lay_waves(loop)
+            if loop is not None:
+                lay_due_waves(loop)
 
     def restore(self, by_id: dict[str, Loop]) -> None:
         """Take over the loops of a snapshot."""

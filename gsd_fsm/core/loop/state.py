@@ -49,7 +49,7 @@ class Loop(Record):
 
     __slots__ = (
         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
-        "asked", "auto_loop", "background", "before_pause", "before_wait", "branch", "changed",
+        "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch", "changed",
         "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
         "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring", "errors",
         "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score", "gaps",
@@ -189,6 +189,8 @@ class Loop(Record):
         # Indexes of the above, so that an event costs the same in a loop with 10 tasks and with
         # 25,000. Rebuilt by `index()`.
         self.dependency_count = 0
+        # By name, the number of tasks that depend on a task; it may not exist yet.
+        self.awaited: dict[str, int] = {}
         self.failed: dict[str, None] = {}
         self.erring: dict[str, None] = {}
         self.refused_retries: dict[str, None] = {}
@@ -291,9 +293,9 @@ class Loop(Record):
         self._index_task(task)
 
     def add_dependencies(self, task: Task, names: list[str]) -> None:
-        before = len(task.depends)
-        task.depends.update(dict.fromkeys(names))
-        self.dependency_count += len(task.depends) - before
+        new = [name for name in dict.fromkeys(names) if name not in task.depends]
+        task.depends.update(dict.fromkeys(new))
+        self._count_dependencies(new, 1)
 
     def set_task_status(self, task: Task, status: TaskStatus) -> None:
         if task.status == "failed":
@@ -358,8 +360,15 @@ class Loop(Record):
         criterion = self.criteria.get(name)
         return criterion.progress if criterion is not None else None
 
+    def _count_dependencies(self, names: Iterable[str], step: int) -> None:
+        for name in names:
+            self.dependency_count += step
+            self.awaited[name] = self.awaited.get(name, 0) + step
+            if not self.awaited[name]:
+                del self.awaited[name]
+
     def _index_task(self, task: Task) -> None:
-        self.dependency_count += len(task.depends)
+        self._count_dependencies(task.depends, 1)
         if task.status == "failed":
             self.failed[task.id] = None
         if task.errors:
@@ -372,7 +381,7 @@ class Loop(Record):
             self._gates(task.condition).setdefault(task.condition, {})[task.id] = None
 
     def _drop_from_indexes(self, task: Task) -> None:
-        self.dependency_count -= len(task.depends)
+        self._count_dependencies(task.depends, -1)
         for index in (self.failed, self.erring, self.refused_retries, self.transient_tasks):
             index.pop(task.id, None)
         if task.condition is not None:
@@ -440,18 +449,3 @@ def mirrored_list(loop: Loop, named: str) -> str:
 def is_in_reach(loop: Loop, task: Task) -> bool:
     """Return whether a task is settled in the client's list: not one of another session's list."""
     return task.mirrored and (task.named or task.list in (None, loop.owner))
-
-
-def current_wave(loop: Loop) -> int | None:
-    """Return the first wave with an open task, else the last wave; None without waves."""
-    first: int | None = None
-    last: int | None = None
-    for task in loop.tasks.values():
-        wave = task.wave
-        if not wave:
-            continue
-        if last is None or wave > last:
-            last = wave
-        if (first is None or wave < first) and task.status not in DONE:
-            first = wave
-    return last if first is None else first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.loop.records import DONE
-from gsd_fsm.core.loop.state import MAX_KEPT, current_wave, open_gaps
+from gsd_fsm.core.loop.state import MAX_KEPT, open_gaps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,12 @@ def _in_order(depends: Mapping[str, Iterable[str]]) -> dict[str, int]:
     return waves
 
 
+def lay_due_waves(loop: Loop) -> None:
+    """Lay the waves if tasks were added since; call it before a wave is read."""
+    if loop.waves_due:
+        lay_waves(loop)
+
+
 def lay_waves(loop: Loop) -> None:
     """Give each due task the wave after those that it depends on, if any depends on another.
 
@@ -61,10 +67,26 @@ def lay_waves(loop: Loop) -> None:
         task.wave = waves.get(name, last)  # only journals of other writers have cycles
 
 
+def current_wave(loop: Loop) -> int | None:
+    """Return the first wave with an open task, else the last wave; None without waves."""
+    lay_due_waves(loop)
+    first: int | None = None
+    last: int | None = None
+    for task in loop.tasks.values():
+        wave = task.wave
+        if not wave:
+            continue
+        if last is None or wave > last:
+            last = wave
+        if (first is None or wave < first) and task.status not in DONE:
+            first = wave
+    return last if first is None else first
+
+
 class Dependencies:
     """The dependencies of a loop's tasks in both directions; more can be added."""
 
-    __slots__ = ("dependents", "depends")
+    __slots__ = ("_patience", "dependents", "depends")
 
     def __init__(self, loop: Loop) -> None:
         self.depends = {name: task.depends for name, task in loop.tasks.items()}
@@ -72,23 +94,42 @@ class Dependencies:
         for name, names in self.depends.items():
             for other in names:
                 self.dependents.setdefault(other, []).append(name)
+        # How many dependencies may be followed to find out which new ones close a cycle.
+        self._patience = 10_000 + 20 * (len(self.depends) + loop.dependency_count)
 
-    def add(self, task_id: str, names: list[str]) -> None:
-        """Let a task depend on these, too; the loop stays as it is."""
-        self.depends[task_id] = {**self.depends.get(task_id, {}), **dict.fromkeys(names)}
-        for name in names:
-            self.dependents.setdefault(name, []).append(task_id)
+    def add(self, named: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+        """Add the dependencies that are new and close no cycle; return them by task.
 
-    def waiting_for(self, task_id: str) -> set[str]:
-        """Return the task and every other that waits for it, directly or through others."""
-        found = {task_id}
+        The loop stays as it is. If finding cycles takes too long, some are left for another time.
+        """
+        known: dict[str, Iterable[str]] = {**dict.fromkeys(named, ()), **self.depends}
+        new = {
+            task_id: [name for name in dict.fromkeys(names) if name not in known[task_id]]
+            for task_id, names in named.items()
+        }
+        # Tasks that can start once others are done are in no cycle, and wait for none.
+        free = _in_order({name: (*names, *new.get(name, ())) for name, names in known.items()})
+        for task_id, names in new.items():
+            if names and task_id not in free:
+                new[task_id] = self._without_cycles(task_id, names)
+            self.depends[task_id] = dict.fromkeys((*known[task_id], *new[task_id]))
+            for name in new[task_id]:
+                self.dependents.setdefault(name, []).append(task_id)
+        return new
+
+    def _without_cycles(self, task_id: str, names: list[str]) -> list[str]:
+        """Return those of `names` that do not wait for this task, directly or through others."""
+        waiting = {task_id}
         left = [task_id]
         while left:
-            for name in self.dependents.get(left.pop(), ()):
-                if name not in found:
-                    found.add(name)
-                    left.append(name)
-        return found
+            dependents = self.dependents.get(left.pop(), ())
+            self._patience -= len(dependents)
+            if self._patience < 0:
+                return []
+            new = [name for name in dependents if name not in waiting]
+            waiting.update(new)
+            left += new
+        return [name for name in names if name not in waiting]
 
 
 def dependencies_of(loop: Loop, names: Iterable[str]) -> set[str]:

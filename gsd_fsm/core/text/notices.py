@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.loop.state import ACTIVE, current_wave, open_tasks, unmet
+from gsd_fsm.core.loop.state import ACTIVE, open_tasks, unmet
+from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.text.block_text import GROUND_RULES
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import review_words

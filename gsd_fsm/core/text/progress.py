@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.loop.state import FINAL, current_wave, open_gaps, open_tasks, unmet
+from gsd_fsm.core.loop.state import FINAL, open_gaps, open_tasks, unmet
+from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.text.quoting import one_line
 
 TYPE_CHECKING = False

@@ -7,8 +7,8 @@ mode.
 from __future__ import annotations
 
 from gsd_fsm.core.loop.events.goals import clarify_key
-from gsd_fsm.core.loop.state import current_wave, failed_tasks, open_gaps, open_work
-from gsd_fsm.core.loop.waves import loop_retry_key, retry_key
+from gsd_fsm.core.loop.state import failed_tasks, open_gaps, open_work
+from gsd_fsm.core.loop.waves import current_wave, loop_retry_key, retry_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.loop.state import current_wave, open_work, unmet
+from gsd_fsm.core.loop.state import open_work, unmet
+from gsd_fsm.core.loop.waves import current_wave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -107,21 +107,22 @@ def _changes(loop: Loop, tasks: Tasks, whose: TaskList | None) -> Iterator[TaskD
     present = {number: present[number] for number in ids}
     status = {name: task.status for name, task in loop.tasks.items()}
     graph = Dependencies(loop)
+    named = {
+        ids[number]: [ids[name] for name in dict.fromkeys(task.blocked_by) if name in ids]
+        for number, task in present.items()
+        if status.get(ids[number], "pending") == "pending"
+    }
+    blockers_of = graph.add(named)
     for number, task in present.items():
         task_id = ids[number]
-        named = dict.fromkeys(ids[name] for name in task.blocked_by if name in ids)
-        blockers = [name for name in named if name not in graph.depends.get(task_id, ())]
-        if blockers:  # a cycle would keep all of them from ever starting
-            dependents = graph.waiting_for(task_id)
-            blockers = [name for name in blockers if name not in dependents]
+        blockers = blockers_of.get(task_id, [])
         if task_id not in loop.tasks:
             yield _new(task_id, task.subject, blockers, whose)
-        elif blockers and status[task_id] == "pending":
+        elif blockers:
             yield {"task": task_id, "status": "pending", "depends": blockers}
         else:
             continue
         status[task_id] = "pending"
-        graph.add(task_id, blockers)
     kept = set(ids.values())
     unread = {number for number, task in tasks.items() if task is None}
     for task_id, own in loop.tasks.items():

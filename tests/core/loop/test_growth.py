@@ -108,10 +108,22 @@ class Grown:
         for _ in mirrors._changes(self.loop, tasks, mirrors.TaskList("list", named=True)):
             pass
 
+    def mirror_changes(self) -> None:
+        """Compare the loop with a list whose tasks also wait for a new one, some in a cycle."""
+        mirrors = self.module("core.usage.task_mirror")
+        names = [name for name in self.loop.tasks if mirrors.is_number(name)]
+        tasks = {
+            name: mirrors.ClientTask(self.loop.tasks[name].title, "pending", ["999999"])
+            for name in names
+        }
+        tasks["999999"] = mirrors.ClientTask("new", "pending", names[:1])
+        for _ in mirrors._changes(self.loop, tasks, mirrors.TaskList("list", named=True)):
+            pass
+
 
 WORKS = (
     "fold", "save_snapshot", "read_snapshot", "decide_stop", "next_step", "status", "status_line",
-    "write_views", "follow_plan", "add_task", "mirror",
+    "write_views", "follow_plan", "add_task", "mirror", "mirror_changes",
 )  # fmt: skip
 
 
@@ -128,6 +140,32 @@ def test_cost_grows_at_most_as_n_log_n(
                 costs[name].append(cost)
     for name, counts in costs.items():
         require_linear(f"{name} with {growth}", counts)
+
+
+@pytest.mark.parametrize("shape", ["independent", "chain", "waves"])
+def test_appending_tasks_costs_at_most_n_log_n(
+    counted: CountedPackage, tmp_path: Path, shape: str
+) -> None:
+    def depends(number: int) -> list[str]:
+        if shape == "chain":
+            return [f"T{number - 1}"] if number else []
+        wave = number // 10
+        first = (wave - 1) * 10
+        return [f"T{first + place}" for place in range(4)] if shape == "waves" and wave else []
+
+    def append(count: int) -> None:
+        grown = Grown(counted, tmp_path / str(count) / ".gsd", "criteria", 1)
+        author = counted.module("core.journal.transaction").Author("cli")
+        with grown.open().dry_run(author) as tx:
+            loop = tx.loops.by_id["lp"]
+            for number in range(count):
+                data = {"task": f"T{number}", "status": "pending", "depends": depends(number)}
+                tx.append(loop, "task", data)
+            assert len(loop.tasks) >= count
+
+    append(2)  # imports modules and fills caches
+    costs = [counted.cost(lambda size=size: append(size)) for size in SIZES]
+    require_linear(f"appending tasks: {shape}", costs)
 
 
 def test_quadratic_cost_is_noticed() -> None:

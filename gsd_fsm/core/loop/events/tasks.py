@@ -158,6 +158,8 @@ def require_no_cycle(loop: Loop, event: Event[TaskData], loops: Loops) -> None:
     data = event["data"]
     if data["status"] != "pending" or not data.get("depends"):
         return
+    if data["task"] not in loop.awaited and data["task"] not in data["depends"]:
+        return  # no other task waits for it
     if data["task"] not in dependencies_of(loop, data["depends"]):
         return
     known: dict[str, Iterable[str]] = {name: task.depends for name, task in loop.tasks.items()}
