@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "61e0aa49a0cfab56"  # digest of the parts
+IDENTITY = "0a91538622f6597a"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1252,6 +1252,12 @@ if __name__ == "__main__":
 #     @property
 #     def status(self):
 #         return "open" if self.is_open else "closed"
+# class Rollback(Record):
+#     __slots__ = ("branch", "head", "left")
+#     def __init__(self, left="", head="", branch=""):
+#         self.left = left
+#         self.head = head
+#         self.branch = branch
 # class Criterion(Record):
 #     __slots__ = ("check", "evidence", "met", "name", "stale")
 #     def __init__(self, spec=None):
@@ -1456,7 +1462,7 @@ if __name__ == "__main__":
 #         "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid", "plan", "priced_usd",
 #         "progressed", "prompted_elsewhere", "proven", "proven_by_tree", "question", "recalled",
 #         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-#         "review_outdated", "reviews", "rollback_tag", "round", "scored", "session_only", "shape",
+#         "review_outdated", "reviews", "rollback", "round", "scored", "session_only", "shape",
 #         "spec", "spec_score", "spent_tokens", "spent_usd", "stage", "stalled", "started", "status",
 #         "task_list", "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until",
 #         "verified", "viewed", "views", "wait_for", "waves_due",
@@ -1534,7 +1540,7 @@ if __name__ == "__main__":
 #         self.transient = 0
 #         self.issues = []
 #         self.checkpoints = {}
-#         self.rollback_tag = None
+#         self.rollback = None
 #         self.waves_due = 0
 #         self.gaps = {}
 #         self.verified = False
@@ -3080,6 +3086,8 @@ if __name__ == "__main__":
 #     optional={"add": LIMITS, "retry": IDS, "reason": str, "views": TEXTS, "anew": bool},
 #     text=lambda data: ", ".join("+%s %s" % (v, k) for k, v in data.get("add", {}).items()),
 # )
+# def complete(loop, event):
+#     loop.branch = event["data"].get("branch", loop.branch)
 # def record_only(loop, event):
 #     """Change nothing: the status, or the record in the journal, is the whole effect."""
 # def require_conditions(loop, event, loops):
@@ -3095,9 +3103,9 @@ if __name__ == "__main__":
 #     Trigger(
 #         verb="complete",
 #         rules=(require_conditions,),
-#         arrows=(Arrow(ACTIVE, "completed", record_only),),
+#         arrows=(Arrow(ACTIVE, "completed", complete),),
 #     ),
-#     optional={"tree": TEXT_OR_NULL, "summary": str, **ALLOW},
+#     optional={"tree": TEXT_OR_NULL, "summary": str, "branch": str, **ALLOW},
 #     text=lambda data: data.get("summary", "the completion rule held"),
 # )
 # def require_human_to_cancel(loop, event, loops):
@@ -3249,7 +3257,9 @@ if __name__ == "__main__":
 #     data = event["data"]
 #     loop.checkpoints.pop(data["name"], None)
 #     loop.checkpoints[data["name"]] = data.get("commit")
-#     loop.rollback_tag = data.get("left")
+#     loop.rollback = None
+#     if "left" in data and "head" in data:
+#         loop.rollback = Rollback(data["left"], data["head"], data.get("branch", ""))
 #     for task_id in data.get("reset", ()):
 #         if task_id in loop.tasks:
 #             loop.put_task(loop.tasks[task_id].blank())
@@ -3257,7 +3267,7 @@ if __name__ == "__main__":
 #     "checkpoint",
 #     Trigger(rules=(require_room_for_checkpoint,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
 #     required={"name": str},
-#     optional={"commit": str, "task": ID, "left": str, "reset": IDS},
+#     optional={"commit": str, "task": ID, "left": str, "head": str, "branch": str, "reset": IDS},
 #     text="{name}[ {commit}][ {task}][ {left}]",
 # )
 # # ── loop.table
@@ -4436,7 +4446,7 @@ if __name__ == "__main__":
 # _journal_lock_NEXT = 0.0002
 # _journal_lock_OTHERS = 0.005
 # _journal_lock_READER = 0.001
-# def _journal_lock_try_lock(fd, byte=0, shared=False):
+# def try_lock(fd, byte=0, shared=False):
 #     try:
 #         if sys.platform == "win32":
 #             system.lseek(fd, byte, 0)
@@ -4448,7 +4458,7 @@ if __name__ == "__main__":
 #     return True
 # def _journal_lock_try_turn(fd, byte):
 #     try:
-#         return _journal_lock_try_lock(fd, byte)
+#         return try_lock(fd, byte)
 #     except OSError:
 #         return True
 # class Hold:
@@ -4490,13 +4500,13 @@ if __name__ == "__main__":
 #             while True:
 #                 waited = monotonic() - began
 #                 has_turn = has_turn or _journal_lock_try_turn(*turn)
-#                 if (has_turn or waited >= seconds / 2) and _journal_lock_try_lock(lock):
+#                 if (has_turn or waited >= seconds / 2) and try_lock(lock):
 #                     return True
 #                 if waited >= seconds:
 #                     return False
 #                 sleep(min(_journal_lock_NEXT if has_turn else _journal_lock_OTHERS, seconds - waited))
 #         finally:
-#             _journal_lock_unlock(*turn)
+#             unlock(*turn)
 #     def _open(self):
 #         self.directory = open_directory(self.path)
 #         try:
@@ -4510,7 +4520,7 @@ if __name__ == "__main__":
 #         return identity(self.directory, LOCK_NAME), path_id(self.path, self.directory)
 #     def release(self):
 #         if self._lock is not None:
-#             _journal_lock_unlock(self._lock)
+#             unlock(self._lock)
 #     def close(self):
 #         if self._lock is not None:
 #             if self._process == system.getpid():
@@ -4526,7 +4536,7 @@ if __name__ == "__main__":
 #     except FileNotFoundError:
 #         return True
 #     try:
-#         while not _journal_lock_try_lock(fd, shared=True):
+#         while not try_lock(fd, shared=True):
 #             if monotonic() >= deadline:
 #                 return False
 #             sleep(_journal_lock_READER)
@@ -4535,9 +4545,9 @@ if __name__ == "__main__":
 #     else:
 #         return True
 #     finally:
-#         _journal_lock_unlock(fd)
+#         unlock(fd)
 #         close(fd)
-# def _journal_lock_unlock(fd, byte=0):
+# def unlock(fd, byte=0):
 #     try:
 #         if sys.platform == "win32":
 #             system.lseek(fd, byte, 0)
@@ -4688,7 +4698,7 @@ if __name__ == "__main__":
 #     def add(self, name):
 #         self._names[name] = None
 # # ── loop.fold
-# FOLD_VERSION = 8
+# FOLD_VERSION = 9
 # _loop_fold_OF_LOOPS = frozenset(EVENTS) - {"journal", "repair"}
 # _loop_fold_ALIVE = frozenset(("agent", "human"))
 # class Loops:
@@ -4863,6 +4873,7 @@ if __name__ == "__main__":
 # _journal_snapshot_SINGLE = {
 #     "limits": Limits,
 #     "plan": FrozenPlan,
+#     "rollback": Rollback,
 #     "last_answer": HookAnswer,
 #     "last_signal": SeenSignal,
 #     "last_stop": AllowedStop,

@@ -182,6 +182,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
     },
     "complete": {
         "tree": "digest of the content of the work tree",
+        "branch": "the git branch on which a phase was completed; its documents are written there",
         "signal": "digest of the signal that this event decides",
         "copy": "name of the copy of the hook that decided",
         "active": "the client said that it was going on after a block already",
@@ -202,7 +203,9 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "copy": "name of the copy of the hook that was called",
     },
     "checkpoint": {
-        "left": "the tag of what a rollback left",
+        "left": "the tag of the commit that a rollback leaves",
+        "head": "the commit that a rollback leaves; absent: the branch was moved before the event",
+        "branch": "the branch that a rollback moves back",
         "reset": "tasks that are pending again",
     },
 }

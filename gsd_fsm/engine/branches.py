@@ -201,7 +201,7 @@ def _set_first(context: Context, loop: Loop, after_switch: bool) -> Receipt | No
         _, loops = context.read()
         loop = loops.by_id[loop.id]
         if not is_new(loop) or any(branch_effects(context, loop)):
-            return None
+            raise Refused(f"branch {loop.branch} is not checked out")
     tagged = set_first_checkpoint(context, loop)
     if tagged.warning:
         raise CannotWrite(tagged.warning)

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
 
 if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Commit, Repository
+
+# Where commits of a loop are looked for that has no checkpoint.
+_RECENT = "--max-count=1000"
 
 
 @dataclass(frozen=True)
@@ -122,16 +126,16 @@ def tasks_without_checkpoint(loop: Loop) -> dict[str, str]:
 
 
 def commits_since_start(repository: Repository, loop: Loop) -> list[Commit]:
-    """Return the commits since the loop's first checkpoint, the last one first.
-
-    Without a checkpoint only the last commit is known to be the loop's.
-    """
+    """Return the commits since the loop's first checkpoint, else since its start; the last first."""
     head = repository.head()
     if head is None:
         return []
     first = next(iter(loop.checkpoints.values()), None)
-    known = first is not None and repository.has_commit(first)
-    return repository.commits(f"^{first}" if known else "-1", head)
+    if first is not None and repository.has_commit(first):
+        return repository.commits(f"^{first}", head)
+    began = ms_of(loop.first_ts) // 1000
+    recent = repository.commits(_RECENT, head)
+    return [commit for commit in recent if commit.seconds >= began]
 
 
 # effects of a completed task

@@ -9,14 +9,15 @@ from typing import Any
 from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.loop.capacity import MOST_TASKS
 from gsd_fsm.core.loop.completion import conditions, has_tree, stale
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.notices import closing_report
 from gsd_fsm.core.usage.client_list import list_changes
-from gsd_fsm.engine.context import Context, Receipt, head_of, receipt, require_trust
+from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt, require_trust
 from gsd_fsm.engine.effects import carry_out
-from gsd_fsm.engine.finish import Ending, ends_phase, last_checkpoint, last_tag
+from gsd_fsm.engine.finish import Ending, branch_of, ends_phase, last_checkpoint, last_tag
 from gsd_fsm.gate_tasks import blocker_titles, gate_task
 
 
@@ -32,6 +33,7 @@ class Completion:
     report: str
 
 
+@one_at_a_time
 def complete(context: Context) -> Completion:
     """Complete a loop and carry out the effects; on a completed loop only those that are missing.
 
@@ -47,9 +49,11 @@ def complete(context: Context) -> Completion:
     tree = _tree_now(context, loop)
     _require_documents(context, journal, loop, tree)
     checkpoint = last_checkpoint(context, loop)
+    facts = {"tree": tree, "branch": branch_of(context, loop)}
+    data = {name: value for name, value in facts.items() if value is not None}
     with context.transaction() as tx:
         loop = _chosen(context, tx.loops)
-        outdated, left = _append_end(tx, loop, tree, checkpoint, context.author.session)
+        outdated, left = _append_end(tx, loop, data, checkpoint, context.author.session)
     if outdated or left:
         raise _not_done(loop, outdated, left)
     return _finished(context, receipt(tx, loop), already_completed=False)
@@ -60,8 +64,9 @@ def _chosen(context: Context, loops: Loops) -> Loop:
     loop = context.loop_or_last(loops)
     session = context.author.session
     is_foreign = session is not None and loop.owner not in (None, session)
-    if context.loop_id is None and not loop.is_live and is_foreign:
-        return context.loop(loops)  # raises: another session ended it
+    is_over = loop.status == "cancelled" or is_foreign
+    if context.loop_id is None and not loop.is_live and is_over:
+        return context.loop(loops)  # raises: there is nothing to complete
     return loop
 
 
@@ -85,18 +90,19 @@ def _require_documents(context: Context, journal: Journal, loop: Loop, tree: str
     if not ends_phase(loop) or not loop.is_active or stale(loop, tree):
         return
     with journal.dry_run(context.author) as tx:
-        tx.append(tx.loops.by_id[loop.id], "complete", _data(tree))
+        tx.append(tx.loops.by_id[loop.id], "complete", {"tree": tree})
     Ending(context, loop).changes()
 
 
 def _append_end(
     tx: Transaction,
     loop: Loop,
-    tree: str | None,
+    data: dict[str, str],
     checkpoint: dict[str, Any] | None,
     session: str | None,
 ) -> tuple[list[str], list[str]]:
     """Append `complete`, or what keeps the loop from it; return outdated criteria and conditions."""
+    tree = data.get("tree")
     outdated = stale(loop, tree) if loop.is_active else []
     left: list[str] = []
     for name in outdated:
@@ -106,12 +112,8 @@ def _append_end(
     if not outdated and not left:
         if checkpoint is not None:
             tx.append(loop, "checkpoint", checkpoint, by="cli")
-        tx.append(loop, "complete", _data(tree))
+        tx.append(loop, "complete", data)
     return outdated, left
-
-
-def _data(tree: str | None) -> dict[str, Any]:
-    return {} if tree is None else {"tree": tree}
 
 
 def _append_gate_tasks(tx: Transaction, loop: Loop, tree: str | None, session: str) -> list[str]:
@@ -127,10 +129,10 @@ def _append_gate_tasks(tx: Transaction, loop: Loop, tree: str | None, session: s
 
 
 def _gate_tasks(loop: Loop, wanted: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """Return a task for each failed condition that has none."""
+    """Return a task for each failed condition that has none, as far as there is room."""
     for key, words in wanted:
-        known = [name for name in open_tasks(loop) if loop.tasks[name].condition == key]
-        if not known and not key.startswith("task:"):
+        is_known = key in loop.criterion_tasks or key in loop.gate_tasks
+        if len(loop.tasks) < MOST_TASKS and not is_known and not key.startswith("task:"):
             yield gate_task(loop.tasks, "F", words, key)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from gsd_fsm.caller import caller
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
@@ -19,10 +20,13 @@ from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import find_gsd, new_gsd
 from gsd_fsm.core.trust import is_registered
+from gsd_fsm.engine.work_lock import WorkLock
 
 if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Repository
 
+P = ParamSpec("P")
+R = TypeVar("R")
 ID_RULE = "An id has 1 to 64 letters, digits, dots, dashes or underscores."
 
 
@@ -60,6 +64,8 @@ class Context:
         self.author = caller() if author is None else author
         # What happened besides the result of the call; the command line prints it.
         self.notices: list[str] = []
+        # Shared by the copies that `for_loop` makes.
+        self.work = WorkLock()
         self._gsd = ""
         self._repository: Repository | None = None
 
@@ -191,6 +197,23 @@ class Context:
 def head_of(journal: Journal) -> str:
     """Return `seq:sum` of the last event that was read."""
     return f"{journal.loops.seq}:{journal.at.sum}"
+
+
+def one_at_a_time(
+    use_case: Callable[Concatenate[Context, P], R],
+) -> Callable[Concatenate[Context, P], R]:
+    """Make a use case wait while another process carries out effects in the same project."""
+
+    @wraps(use_case)
+    def wait_and_run(context: Context, /, *arguments: P.args, **options: P.kwargs) -> R:
+        try:
+            gsd = context.gsd
+        except NotFound:
+            return use_case(context, *arguments, **options)  # nobody can be at work here
+        with context.work.held(gsd):
+            return use_case(context, *arguments, **options)
+
+    return wait_and_run
 
 
 def receipt(tx: Transaction, loop: Loop) -> Receipt:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.errors import GsdError, Refused
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.fold import Loops
@@ -57,13 +57,17 @@ def carry_out(context: Context, loop: Loop) -> Outcome:
     return outcome
 
 
-def due_effects(loops: Loops) -> Iterator[Loop]:
+def due_effects(loops: Loops, *, superseded: bool = False) -> Iterator[Loop]:
     """Return the loops whose effects may be unfinished, from the state alone.
 
-    A completed loop is one of them until the next loop begins.
+    A completed loop is one of them until the next loop begins, or, if `superseded`, until one ends.
     """
     last = loops.last_ended()
-    if last is not None and any(loop.first_ts > last.last_event for loop in loops.live()):
+    if (
+        last is not None
+        and not superseded
+        and any(loop.first_ts > last.last_event for loop in loops.live())
+    ):
         last = None
     for loop in (*loops.live(), *([last] if last else ())):
         if any(_probes(loop)):
@@ -71,9 +75,14 @@ def due_effects(loops: Loops) -> Iterator[Loop]:
 
 
 def finish_effects(context: Context, loops: Loops) -> None:
-    """Carry out the pending effects of all loops here; note in `context` what was done or failed."""
-    for loop in due_effects(loops):
-        finish_loop(context, loop)
+    """Carry out the pending effects of all loops here; note in `context` what was done or failed.
+
+    Do nothing while another process is at work here: they may be its own.
+    """
+    with context.work.tried(context.gsd) as is_held:
+        if is_held:
+            for loop in due_effects(loops):
+                finish_loop(context, loop)
 
 
 def finish_loop(context: Context, loop: Loop) -> None:
@@ -87,12 +96,29 @@ def finish_loop(context: Context, loop: Loop) -> None:
         context.notices.append(f"loop {loop.id}: unfinished: {outcome.problem}")
 
 
-def unfinished(context: Context, loops: Loops) -> list[str]:
-    """Return a line for each loop with pending effects; [] for a journal that is not trusted."""
+def require_rolled_back(context: Context, loop: Loop) -> None:
+    """Finish a recorded rollback; raise Refused if that fails: commits would be made on top of it."""
+    if loop.rollback is None:
+        return
+    from gsd_fsm.engine.rollback import rollback_effects
+
+    for effect in rollback_effects(context, loop):
+        try:
+            effect.carry_out()
+        except GsdError as error:
+            raise Refused(f"unfinished {effect.what}: {error.message}", error.hint) from error
+        context.notices.append(f"loop {loop.id}: finished {effect.what}")
+
+
+def unfinished(context: Context, loops: Loops, *, superseded: bool = False) -> list[str]:
+    """Return a line for each loop with pending effects; [] for a journal that is not trusted.
+
+    `superseded`: also for a completed loop after which another one was started.
+    """
     if not is_registered(loops.journal_id, context.gsd):
         return []
     lines = []
-    for loop in due_effects(loops):
+    for loop in due_effects(loops, superseded=superseded):
         try:
             pending = pending_effects(context, loop)
         except GsdError:
@@ -112,7 +138,7 @@ def _probes(loop: Loop) -> Iterator[Probe]:
         from gsd_fsm.engine.branches import start_effects
 
         yield start_effects
-    if loop.rollback_tag is not None and loop.is_live:
+    if loop.rollback is not None and loop.is_live:
         from gsd_fsm.engine.rollback import rollback_effects
 
         yield rollback_effects
@@ -142,6 +168,14 @@ class CommandContext(Context):
         if self._journal is None or self._journal.keep != self.loop_id:
             self._journal = super().journal()
         return self._journal
+
+    def loop(self, loops: Loops) -> Loop:
+        """Return the loop as `Context` does; finish effects first if there is none to append to."""
+        if not self._has_looked and not loops.live():
+            self._has_looked = True
+            if is_registered(loops.journal_id, self.gsd):
+                finish_effects(self, loops)
+        return super().loop(loops)
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:

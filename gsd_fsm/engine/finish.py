@@ -137,8 +137,19 @@ def _set_tag(repository: Repository, tag: str, commit: str) -> None:
     repository.tag(tag, commit)
 
 
+def branch_of(context: Context, loop: Loop) -> str | None:
+    """Return the branch on which a phase ends; None without git or a branch."""
+    repository = context.repository_or_none() if ends_phase(loop) else None
+    return repository.branch() if repository is not None else None
+
+
 def _is_on_branch(repository: Repository, loop: Loop) -> bool:
-    """Return whether HEAD contains the last commit that this loop recorded."""
+    """Return whether the branch is checked out on which the loop was completed.
+
+    If that is not known, HEAD must contain the last commit that the loop recorded.
+    """
+    if loop.branch is not None and repository.branch() != loop.branch:
+        return False
     tasks = [task.commit for task in loop.tasks.values() if task.commit]
     last = next(reversed(loop.checkpoints.values()), None) or next(reversed(tasks), None)
     return last is None or repository.contains(last)

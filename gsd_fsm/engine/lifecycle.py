@@ -16,7 +16,7 @@ from gsd_fsm.core.text.questions import may_decline
 from gsd_fsm.core.usage.transcript import is_resting
 from gsd_fsm.engine.branches import Switch, branch_effects, take_branch
 from gsd_fsm.engine.checkpoints import set_first_checkpoint, task_effects
-from gsd_fsm.engine.context import Context, Receipt, receipt, require_trust
+from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt, require_trust
 from gsd_fsm.engine.plan import (
     accept_plan_change,
     append_question,
@@ -91,6 +91,7 @@ class Decision:
     stays_on: str | None = None
 
 
+@one_at_a_time
 def answer(context: Context, text: str) -> Decision:
     """Answer the question that the loop is waiting for; a no to the engine's own pauses it."""
     with context.transaction() as tx:
@@ -109,6 +110,7 @@ def answer(context: Context, text: str) -> Decision:
     return _decided(context, tx, loop, _is_about_branch(asked))
 
 
+@one_at_a_time
 def set_mode(context: Context, mode: str) -> Decision:
     """Change the mode; yolo also answers the pending question, if a yes or a no does."""
     with context.transaction() as tx:
@@ -165,6 +167,7 @@ class Resumed:
     missing_commits: list[str]
 
 
+@one_at_a_time
 def resume(context: Context, add: Mapping[str, float]) -> Resumed:
     """Resume a loop in the calling session, with `add` added to its limits.
 

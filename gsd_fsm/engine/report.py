@@ -16,8 +16,8 @@ from gsd_fsm.engine.checkpoints import (
     finish_task,
     set_missing_checkpoints,
 )
-from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.effects import finish_loop
+from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt
+from gsd_fsm.engine.effects import require_rolled_back
 from gsd_fsm.engine.plan import (
     append_consequences,
     frozen_plan,
@@ -50,6 +50,7 @@ class Reported:
     repeated: bool = False
 
 
+@one_at_a_time
 def report_task(context: Context, task_id: str, output: str, commit: str | None = None) -> Reported:
     """Record the output of the subagent that did a task or fixed a gap.
 
@@ -74,6 +75,8 @@ def report_task(context: Context, task_id: str, output: str, commit: str | None 
     work = Committed(given)
     if result.verdict == "complete" and given is None:
         work = commit_work(context, loop, name, result)
+    elif given is not None:
+        require_rolled_back(context, loop)
     with context.transaction() as tx:
         loop = context.loop(tx.loops)
         _append_result(tx, loop, name, result, work.commit)
@@ -253,7 +256,7 @@ def commit_work(context: Context, loop: Loop, name: str, result: Result) -> Comm
 
     Repeatable: a commit that an interrupted call made for this task is returned again.
     """
-    finish_loop(context, loop)  # a pending rollback would undo the commit
+    require_rolled_back(context, loop)
     repository = context.repository_or_none() if loop.is_planned else None
     work = _work(context, loop, name, result) if repository else None
     if repository is None or work is None:

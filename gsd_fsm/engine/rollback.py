@@ -15,15 +15,16 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.paths import GSD
 from gsd_fsm.core.project import IGNORED
 from gsd_fsm.core.text.sanitize import clean
-from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
+from gsd_fsm.engine.context import Context, Effect, Receipt, one_at_a_time, receipt
 from gsd_fsm.engine.plan import require_human
 
 if TYPE_CHECKING:
+    from gsd_fsm.core.loop.records import Rollback
     from gsd_fsm.repository.checkpoints import Checkpoint
     from gsd_fsm.repository.repo import Repository
 
 SHOWN = 10
-# Names the commit that a recorded rollback has yet to leave; each work tree has its own.
+# Marks the commit that a rollback is about to leave; each work tree has its own.
 _UNDER_WAY = "refs/worktree/gsd-rollback"
 
 
@@ -78,43 +79,96 @@ def plan_rollback(context: Context, target: str, phase: str | None) -> Step:
     return _step(repository, wanted, _find(repository, wanted, target), loop)
 
 
+@one_at_a_time
 def roll_back(context: Context, target: str, phase: str | None) -> RolledBack:
     """Roll back to this checkpoint: first the event, then git.
 
     Raises Refused if it would lose something, CannotWrite if git fails after the event: then the
     same call finishes it.
     """
+    from gsd_fsm.repository.checkpoints import rollback_tag
+
     step = plan_rollback(context, target, phase)
     if not step.is_needless:
         _require_permission(context)
         step = plan_rollback(context, target, phase)  # an earlier one may be finished by now
     if step.is_needless:
         return RolledBack(step, None, None)
-    left = _mark_left(step) if step.leaves else None
-    proof = _record(context, step, left) if step.loop else None
-    if step.leaves:
+    left = rollback_tag(step.phase, to_iso(now_ms())) if step.leaves else None
+    if step.loop is None:
+        if left is not None:
+            _move_unrecorded(step, left)
+        return RolledBack(step, left, None)
+    proof = _record(context, step, left)
+    if proof.loop.rollback is not None:
         try:
-            _move(step.repository, step.target.commit)
+            _move(step.repository, proof.loop.rollback, step.target.commit)
         except GsdError as error:
-            raise _unmoved(step, left, error) from error
+            raise CannotWrite(
+                f"loop {step.loop.id} records the rollback to {step.target.name}, "
+                f"but branch {step.branch} was not moved: {error.message}",
+                "Fix the cause, then run the same command again.",
+            ) from error
     return RolledBack(step, left, proof)
 
 
 def rollback_effects(context: Context, loop: Loop) -> Iterator[Effect]:
-    """Return the rollback that was recorded and not carried out, if nothing happened since."""
-    repository = context.repository_or_none()
+    """Return the rollback that was recorded and not carried out.
+
+    It was carried out if its tag is there and its mark is not: the mark is set before the branch is
+    moved, and removed afterwards.
+    """
+    rollback, repository = loop.rollback, context.repository_or_none()
     tag, commit = next(reversed(loop.checkpoints.items()))
-    head = repository.head() if repository else None
-    if repository is None or commit is None or head in (None, commit):
+    if repository is None or rollback is None or commit is None:
         return
-    if head == repository.resolved(_UNDER_WAY):
-        what = f"rollback to {tag.rpartition('/')[2]} ({commit[:7]})"
-        yield Effect(what, lambda: _finish_move(repository, commit))
+    is_tagged = repository.resolved(f"refs/tags/{rollback.left}") == rollback.head
+    if is_tagged and repository.resolved(_UNDER_WAY) != rollback.head:
+        return
+    what = f"rollback to {tag.rpartition('/')[2]} ({commit[:7]}) on branch {rollback.branch}"
+    yield Effect(what, lambda: _finish_move(repository, rollback, commit))
 
 
-def _finish_move(repository: Repository, commit: str) -> None:
-    _require_clean(repository)
-    _move(repository, commit)
+def _finish_move(repository: Repository, rollback: Rollback, commit: str) -> None:
+    """Carry out a recorded rollback; raise Refused if the branch is no longer as it was."""
+    if repository.branch() != rollback.branch:
+        raise Refused(
+            f"branch {rollback.branch} is not checked out", f"Run: git checkout {rollback.branch}"
+        )
+    head = repository.head()
+    if head not in (rollback.head, commit):
+        raise Refused(f"branch {rollback.branch} was changed since", "Roll back again.")
+    if head != commit:
+        _require_clean(repository)
+    _move(repository, rollback, commit)
+
+
+def _move(repository: Repository, rollback: Rollback, commit: str) -> None:
+    """Tag the commit that is left, and move the branch; can be repeated."""
+    repository.set_ref(_UNDER_WAY, rollback.head)
+    repository.tag(rollback.left, rollback.head)
+    _reset(repository, commit)
+    repository.drop_ref(_UNDER_WAY)
+
+
+def _move_unrecorded(step: Step, left: str) -> None:
+    """Tag the commit that is left, and move the branch, where no live loop is concerned."""
+    step.repository.tag(left)
+    try:
+        _reset(step.repository, step.target.commit)
+    except GsdError:
+        step.repository.untag(left)
+        raise
+
+
+def _reset(repository: Repository, commit: str) -> None:
+    """Move the branch; a hook of git that fails after the move does not count."""
+    try:
+        if repository.head() != commit:
+            repository.reset_to(commit)
+    except GsdError:
+        if repository.head() != commit:
+            raise
 
 
 def _require_permission(context: Context) -> None:
@@ -250,58 +304,12 @@ def _is_ours(path: str) -> bool:
     return mine and os.path.basename(folder) == GSD
 
 
-def _mark_left(step: Step) -> str:
-    """Tag the commit that is checked out; return the tag.
-
-    That is done before the event which names the tag, as with a commit whose hash an event
-    carries: only so does a later call know which commit the rollback has yet to leave.
-    """
-    from gsd_fsm.repository.checkpoints import rollback_tag
-
-    left = rollback_tag(step.phase, to_iso(now_ms()))
-    head = step.repository.tag(left)
-    if head is not None and step.loop is not None:
-        step.repository.set_ref(_UNDER_WAY, head)
-    return left
-
-
-def _unmark(repository: Repository, left: str) -> None:
-    repository.untag(left)
-    repository.drop_ref(_UNDER_WAY)
-
-
 def _record(context: Context, step: Step, left: str | None) -> Receipt:
-    """Append the event; remove the tag if that fails."""
     data: dict[str, Any] = {"name": step.target.tag, "commit": step.target.commit}
-    data.update({"left": left} if left else {}, reset=step.reset)
-    try:
-        with context.transaction() as tx:
-            loop = tx.loops.by_id[step.loop.id if step.loop else ""]
-            tx.append(loop, "checkpoint", data)
-    except BaseException:
-        if left:
-            _unmark(step.repository, left)
-        raise
+    if left is not None:
+        data.update(left=left, head=step.repository.head(), branch=step.branch)
+    data["reset"] = step.reset
+    with context.transaction() as tx:
+        loop = tx.loops.by_id[step.loop.id if step.loop else ""]
+        tx.append(loop, "checkpoint", data)
     return receipt(tx, loop)
-
-
-def _move(repository: Repository, commit: str) -> None:
-    """Move the branch; a hook of git that fails after the move does not count."""
-    try:
-        repository.reset_to(commit)
-    except GsdError:
-        if repository.head() != commit:
-            raise
-    repository.drop_ref(_UNDER_WAY)
-
-
-def _unmoved(step: Step, left: str | None, error: GsdError) -> GsdError:
-    """Return the error of a rollback that git refused."""
-    if step.loop is None:
-        _unmark(step.repository, left or "")
-        return error
-    return CannotWrite(
-        f"loop {step.loop.id} records the rollback to {step.target.name}, "
-        f"but branch {step.branch} was not moved: {error.message}",
-        "Fix the cause, then run the same command again.",
-    )

@@ -24,7 +24,7 @@ from gsd_fsm.core.trust import is_registered, register
 from gsd_fsm.core.views.state_md import shows_other_loop
 from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.engine.branches import NeededSwitch, needed_switch
-from gsd_fsm.engine.context import Context, Receipt, head_of, receipt
+from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.plan import (
     append_question,
@@ -85,6 +85,7 @@ class _Draft:
         return loop
 
 
+@one_at_a_time
 def start(context: Context, request: StartRequest) -> Started:
     """Append the events of a new loop, then carry out their effects (engine/start_effects.py).
 

@@ -43,7 +43,7 @@ def status(context: Context) -> Status:
     """Return the state of the selected loop, or else of the one that ended last."""
     journal, loops = context.read()
     loop = context.loop_or_last(loops)
-    context.notices += unfinished(context, loops)
+    context.notices += unfinished(context, loops, superseded=True)
     return Status(
         loop,
         status_view(loop, head_of(journal)),

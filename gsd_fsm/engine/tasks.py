@@ -14,7 +14,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.engine.checkpoints import finish_task
-from gsd_fsm.engine.context import Context, Receipt, receipt, require_id
+from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt, require_id
 from gsd_fsm.engine.plan import (
     append_consequences,
     append_pause,
@@ -68,6 +68,7 @@ def iterate(context: Context) -> Receipt:
     return receipt(tx, loop)
 
 
+@one_at_a_time
 def record_task(
     context: Context,
     task_id: str,

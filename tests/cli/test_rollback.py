@@ -90,6 +90,8 @@ def test_with_yes_branch_files_and_tasks_go_back(work: Work, target: str) -> Non
         "name": "gsd/checkpoint/phase-1/T01",
         "commit": work.shas["T01"],
         "left": left,
+        "head": work.shas["T02"],
+        "branch": "main",
         "reset": ["T02"],
     }
     assert answer.json == {

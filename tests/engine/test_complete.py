@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
+from gsd_fsm.core.errors import CannotWrite, NotFound, UsageError
 from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
@@ -123,10 +123,10 @@ def test_complete_on_another_branch_writes_nothing_there(phase: Phase) -> None:
     assert phase.documents() == (False, ROADMAP)
 
 
-def test_complete_of_cancelled_loop_is_refused(phase: Phase) -> None:
+def test_complete_of_cancelled_loop_finds_no_loop(phase: Phase) -> None:
     phase.here.ok("cancel")
 
-    with pytest.raises(Refused, match="is cancelled"):
+    with pytest.raises(NotFound, match="is cancelled"):
         complete(Context(phase.root))
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
+from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import due_effects, pending_effects
 from tests.cli.conftest import B
@@ -70,6 +74,65 @@ def test_effects_are_not_due_after_next_loop_began(killed: Phase) -> None:
     killed.here.ok("start", "goal", "another")
 
     assert list(due_effects(Context(killed.root).read()[1])) == []
+
+
+def test_status_reports_unfinished_effects_after_next_loop_began(killed: Phase) -> None:
+    killed.summary.touch(0o444)
+    killed.here.ok("start", "goal", "another")
+
+    answer = killed.here.ok("status")
+
+    assert f"loop {killed.loop}: unfinished: documents of the phase" in answer.err
+    assert f"Run: gsd-fsm --loop {killed.loop} complete" in answer.err
+
+
+@pytest.mark.parametrize(
+    "command", [["resume"], ["report", "T01"], ["check"], ["task", "T01", "running"]]
+)
+def test_command_without_a_live_loop_finishes_effects(killed: Phase, command: list[str]) -> None:
+    answer = killed.here.refused(3, *command, stdin=b"TASK COMPLETE\n")
+
+    assert f"loop {killed.loop}: finished tag {POST}" in answer.err
+    assert killed.documents() == (True, TICKED)
+
+
+def test_effects_of_a_command_at_work_are_left_to_it(killed: Phase) -> None:
+    with Context(killed.root).work.held(str(killed.here.gsd)):
+        answer = killed.here.refused(3, "note", "hello")
+
+    assert "finished" not in answer.err
+    assert killed.documents() == (False, ROADMAP)
+
+
+def test_command_with_effects_waits_for_another_at_work(phase: Phase) -> None:
+    order: list[str] = []
+    begun = threading.Event()
+
+    def work() -> None:
+        with Context(phase.root).work.held(str(phase.here.gsd)):
+            begun.set()
+            time.sleep(0.5)
+            order.append("first")
+
+    other = threading.Thread(target=work)
+    other.start()
+    begun.wait()
+    complete(Context(phase.root))
+    order.append("second")
+    other.join()
+
+    assert order == ["first", "second"]
+
+
+def test_documents_are_written_on_the_branch_of_the_completion_only(killed: Phase) -> None:
+    killed.git("checkout", "-q", "-b", "hotfix")
+
+    killed.here.ok("start", "goal", "another")
+
+    assert killed.subjects()[0] != DOCS
+    killed.git("checkout", "-q", "main")
+    killed.here.ok("--loop", killed.loop, "complete")
+    assert killed.subjects()[0] == DOCS
 
 
 def test_command_in_parallel_loop_finishes_effects(phase: Phase) -> None:

@@ -33,8 +33,9 @@ def _target(phase: Phase) -> str:
 def test_rollback_killed_after_event_has_reset_tasks_and_kept_files(killed: Phase) -> None:
     assert killed.tasks() == PENDING
     assert (killed.root / "02.py").exists()
-    left = killed.here.last()["data"]["left"]
-    assert killed.tags()[left] == killed.head()
+    recorded = killed.here.last()["data"]
+    assert recorded["head"] == killed.head()
+    assert recorded["left"] not in killed.tags()
     assert "unfinished: rollback to T01" in killed.here.ok("status").err
 
 
@@ -47,6 +48,77 @@ def test_killed_rollback_is_finished_by(killed: Phase, command: list[str]) -> No
     assert not (killed.root / "02.py").exists()
     assert killed.tasks() == PENDING
     assert killed.git("branch", "--show-current") == "main"
+    (left,) = [event["left"] for event in killed.rollbacks()]
+    assert killed.git("rev-parse", left) == killed.rollbacks()[0]["head"]
+    assert killed.git("for-each-ref", "refs/worktree") == ""
+
+
+@pytest.mark.parametrize("call", ["set_ref", "tag", "reset_to", "drop_ref"])
+def test_rollback_killed_at_a_call_of_git_is_finished(phase: Phase, call: str) -> None:
+    phase.killed_at(call, "rollback", "T01", "--yes")
+
+    phase.here.ok("note", "hello")
+
+    assert phase.head() == _target(phase)
+    (rollback,) = phase.rollbacks()
+    assert phase.git("rev-parse", rollback["left"]) == rollback["head"]
+    assert phase.git("for-each-ref", "refs/worktree") == ""
+
+
+def test_killed_rollback_is_finished_on_its_branch_only(killed: Phase) -> None:
+    head = killed.head()
+    killed.git("checkout", "-q", "-b", "backup")
+
+    answer = killed.here.ok("note", "hello")
+
+    assert "branch main is not checked out" in answer.err
+    assert killed.head() == head
+    killed.git("checkout", "-q", "main")
+    killed.here.ok("note", "hello")
+    assert killed.head() == _target(killed)
+    assert killed.git("rev-parse", "backup") == head
+
+
+def test_report_over_killed_rollback_that_cannot_be_finished_is_refused(killed: Phase) -> None:
+    head = killed.head()
+    (killed.root / "01.py").write_text("changed")
+
+    answer = killed.here.refused(4, "report", "T02", stdin=b"TASK COMPLETE\n")
+
+    assert "unfinished rollback to T01" in answer.err
+    assert "not committed: 01.py" in answer.err
+    assert killed.head() == head
+
+
+def test_rollback_killed_before_its_event_leaves_an_earlier_one_alone(phase: Phase) -> None:
+    phase.here.ok("rollback", "T01", "--yes")
+    new = commit(phase.root, "more")
+    before = (phase.tags(), phase.here.journal.read_bytes())
+    phase.killed_before("rollback", "pre", "--yes", event=AFTER)
+
+    assert (phase.tags(), phase.here.journal.read_bytes()) == before
+    phase.here.ok("note", "hello")
+    assert phase.head() == new
+
+
+def test_rollback_interrupted_after_its_event_is_finished_by_the_next_command(
+    phase: Phase,
+) -> None:
+    synced: list[bool] = []
+
+    def interrupt(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        if synced and name != "fsync":
+            synced.clear()
+            raise KeyboardInterrupt  # while snapshot and views are brought up to date
+        if name == "write" and AFTER.encode() in args[1]:
+            synced.append(True)
+        return real(*args, **more)
+
+    with wired(interrupt), pytest.raises(KeyboardInterrupt):
+        roll_back(Context(phase.root), "T01", None)
+    assert len(phase.rollbacks()) == 1
+    phase.here.ok("note", "hello")
+    assert phase.head() == _target(phase)
 
 
 def test_killed_rollback_is_finished_before_report_commits(killed: Phase) -> None:

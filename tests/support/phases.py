@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.engine.context import Context
+from gsd_fsm.repository.repo import Repository
 from tests.faults.rig import in_child, outcome, wired, without_sync
 from tests.git_rig import git
 
@@ -99,11 +100,34 @@ class Phase:
         """Run a command in a process that is killed right after it wrote this to the journal."""
         kill_after(lambda: self.here.run(*command), after.encode())
 
+    def killed_before(self, *command: str, event: str) -> None:
+        """Run a command in a process that is killed right before it writes this to the journal."""
+        kill_after(lambda: self.here.run(*command), event.encode(), is_written=False)
 
-def kill_after(work: Callable[[], Any], mark: bytes) -> None:
-    """Run this in a child, and kill it with SIGKILL right after an event with this mark is durable."""
+    def killed_at(self, call: str, *command: str) -> None:
+        """Run a command in a process that is killed when it first calls this method of Repository."""
+
+        def child() -> None:
+            setattr(Repository, call, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+            self.here.run(*command)
+
+        assert outcome(in_child(child)) == -signal.SIGKILL
+        self.wait_for_git()
+
+    def rollbacks(self) -> list[dict[str, Any]]:
+        """Return the data of the recorded rollbacks."""
+        return [event["data"] for event in self.here.lines() if "left" in event["data"]]
+
+
+def kill_after(work: Callable[[], Any], mark: bytes, *, is_written: bool = True) -> None:
+    """Run this in a child, and kill it with SIGKILL right after an event with this mark is durable.
+
+    Unless `is_written`, kill it right before.
+    """
 
     def intercept(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        if not is_written and name == "write" and mark in args[1]:
+            os.kill(os.getpid(), signal.SIGKILL)
         result = without_sync(name, real, *args, **more)
         if name == "write" and mark in args[1]:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -45,7 +45,7 @@ _OTHERS = 0.005
 _READER = 0.001
 
 
-def _try_lock(fd: int, byte: int = 0, shared: bool = False) -> bool:
+def try_lock(fd: int, byte: int = 0, shared: bool = False) -> bool:
     try:
         if sys.platform == "win32":
             system.lseek(fd, byte, 0)
@@ -59,7 +59,7 @@ def _try_lock(fd: int, byte: int = 0, shared: bool = False) -> bool:
 
 def _try_turn(fd: int, byte: int) -> bool:
     try:
-        return _try_lock(fd, byte)
+        return try_lock(fd, byte)
     except OSError:
         return True  # a file system that cannot lock directories has no turns
 
@@ -113,13 +113,13 @@ class Hold:
                 waited = monotonic() - began
                 has_turn = has_turn or _try_turn(*turn)
                 # A stopped process may have the turn: after half of the time, go on without it.
-                if (has_turn or waited >= seconds / 2) and _try_lock(lock):
+                if (has_turn or waited >= seconds / 2) and try_lock(lock):
                     return True
                 if waited >= seconds:
                     return False
                 sleep(min(_NEXT if has_turn else _OTHERS, seconds - waited))
         finally:
-            _unlock(*turn)
+            unlock(*turn)
 
     def _open(self) -> None:
         self.directory = open_directory(self.path)
@@ -137,7 +137,7 @@ class Hold:
 
     def release(self) -> None:
         if self._lock is not None:
-            _unlock(self._lock)
+            unlock(self._lock)
 
     def close(self) -> None:
         """Let go of everything. A forked child only closes: the lock is still its parent's."""
@@ -158,7 +158,7 @@ def wait_for_writer(directory: Directory, seconds: float) -> bool:
     except FileNotFoundError:
         return True
     try:
-        while not _try_lock(fd, shared=True):
+        while not try_lock(fd, shared=True):
             if monotonic() >= deadline:
                 return False
             sleep(_READER)
@@ -167,11 +167,11 @@ def wait_for_writer(directory: Directory, seconds: float) -> bool:
     else:
         return True
     finally:
-        _unlock(fd)
+        unlock(fd)
         close(fd)
 
 
-def _unlock(fd: int, byte: int = 0) -> None:
+def unlock(fd: int, byte: int = 0) -> None:
     try:
         if sys.platform == "win32":
             system.lseek(fd, byte, 0)

@@ -24,6 +24,7 @@ from gsd_fsm.core.loop.records import (
     Note,
     Record,
     Review,
+    Rollback,
     SeenSignal,
     Task,
 )
@@ -69,6 +70,7 @@ _IN_LISTS: dict[str, type[Record]] = {
 _SINGLE: dict[str, type[Record]] = {
     "limits": Limits,
     "plan": FrozenPlan,
+    "rollback": Rollback,
     "last_answer": HookAnswer,
     "last_signal": SeenSignal,
     "last_stop": AllowedStop,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Status
 
 # What this code makes of events; a snapshot of another fold is not used.
-FOLD_VERSION = 8
+FOLD_VERSION = 9
 _OF_LOOPS = frozenset(EVENTS) - {"journal", "repair"}
 _ALIVE = frozenset(("agent", "human"))
 

@@ -241,6 +241,7 @@ CompleteData = TypedDict(
     {
         "tree": NotRequired[str | None],
         "summary": NotRequired[str],
+        "branch": NotRequired[str],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
         "active": NotRequired[bool],
@@ -373,6 +374,8 @@ CheckpointData = TypedDict(
         "commit": NotRequired[str],
         "task": NotRequired[str],
         "left": NotRequired[str],
+        "head": NotRequired[str],
+        "branch": NotRequired[str],
         "reset": NotRequired[list[str]],
     },
 )

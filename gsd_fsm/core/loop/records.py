@@ -235,6 +235,17 @@ class Gap(Record):
         return "open" if self.is_open else "closed"
 
 
+class Rollback(Record):
+    """A recorded rollback: the branch that it moves back, and the commit and tag that it leaves."""
+
+    __slots__ = ("branch", "head", "left")
+
+    def __init__(self, left: str = "", head: str = "", branch: str = "") -> None:
+        self.left = left
+        self.head = head
+        self.branch = branch
+
+
 class Criterion(Record):
     """Something that must be true, with the last evidence of its check."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Issue,
         Note,
         Review,
+        Rollback,
         SeenSignal,
         Task,
         TaskStatus,
@@ -60,7 +61,7 @@ class Loop(Record):
         "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid", "plan", "priced_usd",
         "progressed", "prompted_elsewhere", "proven", "proven_by_tree", "question", "recalled",
         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-        "review_outdated", "reviews", "rollback_tag", "round", "scored", "session_only", "shape",
+        "review_outdated", "reviews", "rollback", "round", "scored", "session_only", "shape",
         "spec", "spec_score", "spent_tokens", "spent_usd", "stage", "stalled", "started", "status",
         "task_list", "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until",
         "verified", "viewed", "views", "wait_for", "waves_due",
@@ -74,7 +75,7 @@ class Loop(Record):
         self.goal: str | None = None
         self.phase: str | int | None = None
         self.plan = FrozenPlan()
-        # The branch to work on, as `start` or the user's answer says.
+        # The branch to work on, as `start` or the user's answer says, or that `complete` was run on.
         self.branch: str | None = None
         self.must_not: dict[str, None] = {}
         self.auto_loop = True
@@ -158,8 +159,8 @@ class Loop(Record):
         self.transient = 0
         self.issues: list[Issue] = []
         self.checkpoints: dict[str, str | None] = {}
-        # What a rollback left, if the last checkpoint is its target.
-        self.rollback_tag: str | None = None
+        # The rollback whose target is the last checkpoint.
+        self.rollback: Rollback | None = None
         # The number of tasks whose waves must be laid again before they are read.
         self.waves_due = 0
 

@@ -379,6 +379,10 @@ RESUME = EventType(
 # the end
 
 
+def complete(loop: Loop, event: Event[CompleteData]) -> None:
+    loop.branch = event["data"].get("branch", loop.branch)
+
+
 def record_only(loop: Loop, event: Event[Any]) -> None:
     """Change nothing: the status, or the record in the journal, is the whole effect."""
 
@@ -399,9 +403,9 @@ COMPLETE = EventType(
     Trigger(
         verb="complete",
         rules=(require_conditions,),
-        arrows=(Arrow(ACTIVE, "completed", record_only),),
+        arrows=(Arrow(ACTIVE, "completed", complete),),
     ),
-    optional={"tree": TEXT_OR_NULL, "summary": str, **ALLOW},
+    optional={"tree": TEXT_OR_NULL, "summary": str, "branch": str, **ALLOW},
     text=lambda data: data.get("summary", "the completion rule held"),
 )
 

@@ -8,7 +8,7 @@ from gsd_fsm.core.loop.capacity import (
     require_room_for_plan,
 )
 from gsd_fsm.core.loop.events.lifecycle import CRITERIA, MODES, TASKS
-from gsd_fsm.core.loop.records import Criterion, Issue, Note, Task
+from gsd_fsm.core.loop.records import Criterion, Issue, Note, Rollback, Task
 from gsd_fsm.core.loop.schema import (
     AMOUNT,
     COUNT,
@@ -189,7 +189,9 @@ def record_checkpoint(loop: Loop, event: Event[CheckpointData]) -> None:
     data = event["data"]
     loop.checkpoints.pop(data["name"], None)  # the last one set is the last one listed
     loop.checkpoints[data["name"]] = data.get("commit")
-    loop.rollback_tag = data.get("left")
+    loop.rollback = None
+    if "left" in data and "head" in data:  # without a head, the branch was moved before the event
+        loop.rollback = Rollback(data["left"], data["head"], data.get("branch", ""))
     for task_id in data.get("reset", ()):
         if task_id in loop.tasks:
             loop.put_task(loop.tasks[task_id].blank())
@@ -199,6 +201,6 @@ CHECKPOINT = EventType(
     "checkpoint",
     Trigger(rules=(require_room_for_checkpoint,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
     required={"name": str},
-    optional={"commit": str, "task": ID, "left": str, "reset": IDS},
+    optional={"commit": str, "task": ID, "left": str, "head": str, "branch": str, "reset": IDS},
     text="{name}[ {commit}][ {task}][ {left}]",
 )
