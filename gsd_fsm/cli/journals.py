@@ -158,6 +158,7 @@ def replay(call: Call, *, at: int | None, until: str | None, events: bool, stric
     if at is None and until is None:
         call.context.notices += unfinished(call.context, found.loops)
     if events:
+        _say_findings(found, err=True)
         return
     _close(call, found, lines.shown, strict)
 
@@ -191,8 +192,7 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
             facts["findings"] = [vars(finding) for finding in found.findings]
         say(dumps(facts))
         return
-    for finding in found.findings:
-        say(display(f"finding: line {finding.line}, {finding.type}: {finding.message}"))
+    _say_findings(found)
     of = f"{shown} of " if shown < loops.seq else ""
     say(
         f"{of}{counted(loops.seq, 'event')}, head {found.head}"
@@ -205,6 +205,11 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
         )
     if loops.backwards:
         say(f"the clock went back {counted(loops.backwards, 'time')}; order is by seq", err=True)
+
+
+def _say_findings(found: Replay, *, err: bool = False) -> None:
+    for finding in found.findings:
+        say(display(f"finding: line {finding.line}, {finding.type}: {finding.message}"), err=err)
 
 
 @click.command()

@@ -15,7 +15,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.views.state_md import with_loop
 from gsd_fsm.core.views.write import STATE_NAME
 from gsd_fsm.engine.checkpoints import set_first_checkpoint
-from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
+from gsd_fsm.engine.context import Context, Effect, NotDue, Receipt, receipt
 from gsd_fsm.engine.plan import (
     accept_plan_change,
     append_plan_change,
@@ -196,13 +196,15 @@ def _create_state_md(path: Path, loop: Loop) -> None:
 
 
 def _set_first(context: Context, loop: Loop, after_switch: bool) -> Receipt | None:
-    """Set the first checkpoint, unless the switch of the branch failed and paused the loop."""
+    """Set the first checkpoint; raise NotDue if the branch was refused or a question is open."""
     if after_switch:
         _, loops = context.read()
         loop = loops.by_id[loop.id]
         if not is_new(loop) or any(branch_effects(context, loop)):
-            raise Refused(f"branch {loop.branch} is not checked out")
+            raise NotDue
     tagged = set_first_checkpoint(context, loop)
     if tagged.warning:
         raise CannotWrite(tagged.warning)
+    if tagged.tag is None:
+        raise NotDue
     return tagged.receipt

@@ -39,6 +39,10 @@ class Receipt:
     head: str
 
 
+class NotDue(Exception):
+    """An effect turned out not to be called for, because of what others before it did."""
+
+
 @dataclass(frozen=True)
 class Effect:
     """Something that an event calls for in git or in files, and that is not there yet."""

@@ -17,7 +17,7 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.trust import is_registered
 from gsd_fsm.engine.checkpoints import checkpoint_effects, tasks_without_checkpoint
-from gsd_fsm.engine.context import Context, Effect, Receipt, require_trust
+from gsd_fsm.engine.context import Context, Effect, NotDue, Receipt, require_trust
 from gsd_fsm.engine.plan import is_new
 
 Probe = Callable[[Context, Loop], Iterable[Effect]]
@@ -50,6 +50,8 @@ def carry_out(context: Context, loop: Loop) -> Outcome:
     for effect in pending_effects(context, loop):
         try:
             outcome.receipt = effect.carry_out() or outcome.receipt
+        except NotDue:
+            continue
         except GsdError as error:
             outcome.failed.append((effect, error))
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gsd_fsm.core.loop.envelope import VERSION
 from gsd_fsm.core.loop.schema import EventType, Field
 from gsd_fsm.core.loop.table import EVENTS, OF_THE_JOURNAL
 
@@ -46,7 +47,7 @@ def event_schema() -> dict[str, Any]:
         "type": "object",
         "required": ["v", "seq", "ts", "loop", "type", "by", "data", "sum"],
         "properties": {
-            "v": {"type": "integer"},
+            "v": {"const": VERSION},
             "seq": {"type": "integer", "minimum": 1},
             "ts": {"type": "string", "pattern": _TIME},
             "loop": {"anyOf": [_ID, {"type": "null"}]},

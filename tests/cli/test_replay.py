@@ -196,6 +196,9 @@ def test_strict_replay_lists_refused_events_with_line_numbers_and_exits_0(here: 
         assert row.startswith(f"finding: line {line}, {kind}: ")
         assert message in row
     assert len(here.ok("replay", "--strict", "--json", "--at", "7").json["findings"]) == 1
+    as_lines = here.ok("replay", "--strict", "--events")
+    assert len(as_lines.out.splitlines()) == 11
+    assert as_lines.err.count("finding: line ") == len(expected)
 
 
 def test_replay_without_strict_lists_no_findings(here: Here) -> None:
