@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.names import session_name
@@ -43,7 +42,7 @@ def caller() -> Author:
     return Author("human", None, None)
 
 
-def scratch_environment(folder: Path | str) -> dict[str, str]:
+def scratch_environment(folder: str | os.PathLike[str]) -> dict[str, str]:
     """Return the environment without marks of agents, and with every home below `folder`."""
     agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
     kept = {
@@ -51,4 +50,4 @@ def scratch_environment(folder: Path | str) -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in agents.union(_OUTER) and not name.endswith("_PROJECT_DIR")
     }
-    return {**kept, **dict.fromkeys(_HOMES, str(Path(folder, "home")))}
+    return {**kept, **dict.fromkeys(_HOMES, os.path.join(folder, "home"))}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -26,8 +25,7 @@ Reader = Callable[[Loops], Callable[[bytes], None]]
 MAX_REPORTED = 100
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """An event that today's rules would refuse."""
 
     line: int

@@ -18,10 +18,11 @@ from statistics import median
 import orjson
 from bench_hook import bench_hook
 from bench_plans import bench_plans
-from synthetic import write_journal
+from synthetic import events, write_journal
 
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.loop.envelope import draft, load_event
+from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.loop.envelope import load_event
 from gsd_fsm.machine import MachineLoops
 from gsd_fsm.replay import Replay, examine, fast_loads
 
@@ -65,7 +66,7 @@ def bench_replay(folder: Path) -> None:
     gsd = folder / "long" / ".gsd"
     gsd.mkdir(parents=True, mode=0o700)
     path = gsd / "journal.jsonl"
-    write_journal(path, EVENTS)
+    write_journal(path, events(EVENTS))
     path.chmod(0o600)
     print(f"\n{EVENTS} events, {path.stat().st_size / 1e6:.0f} MB; whole file, every sum verified")
     times = interleave(
@@ -78,7 +79,7 @@ def bench_replay(folder: Path) -> None:
     row("fsck against orjson parsing alone", ratio(times["fsck"], times["parse"]), "≥ 0.35")
     short = folder / "short" / ".gsd"
     short.mkdir(parents=True, mode=0o700)
-    write_journal(short / "journal.jsonl", min(EVENTS, 20_000))
+    write_journal(short / "journal.jsonl", events(min(EVENTS, 20_000)))
     (short / "journal.jsonl").chmod(0o600)
     steps = interleave(
         ROUNDS,
@@ -118,14 +119,16 @@ def new_journal(folder: Path) -> Journal:
     journal = Journal(str(gsd))
     limits = {"max_iterations": 0, "stuck_limit": 0}
     start = {"kind": "goal", "mode": "yolo", "goal": "Be fast", "limits": limits}
-    journal.transact(lambda _w, _n: [draft("start", "lp-bench", "human", start)])
+    with journal.transaction(Author("human")) as tx:
+        tx.start("lp-bench", start)
     return journal
 
 
 def append_events(journal: Journal, count: int) -> None:
-    event = draft("iteration", "lp-bench", "hook", {"activity": True, "code": "continue"})
+    hook, data = Author("hook"), {"activity": True, "code": "continue"}
     for _ in range(count):
-        journal.transact(lambda _w, _n: [event])
+        with journal.transaction(hook) as tx:
+            tx.append(tx.loops.by_id["lp-bench"], "iteration", data)
 
 
 def append_plain(path: Path, count: int) -> None:

@@ -7,15 +7,17 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from synthetic import write_journal
+from synthetic import ended_loops, write_journal
+from synthetic import events as some_events
 
 import gsd_fsm
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.loop.envelope import draft
+from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.trust import register
 from gsd_fsm.interpreter import choose
@@ -27,6 +29,7 @@ UNSYNCED = CODE.replace(
     "gsd_fsm_hook.main()",
     "gsd_fsm_hook.load('engine'); gsd_fsm_hook.sync = lambda fd: None; gsd_fsm_hook.main()",
 )
+TASKS, ENDED = 25_000, 10_000
 LIMITS = {"max_iterations": 0, "stuck_limit": 0, "idle_limit": 0}
 
 
@@ -43,19 +46,21 @@ class Bench:
         self.installed.mkdir()
         shutil.copy(Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py"), self.installed)
 
-    def project(self, name: str, events: int) -> Path:
-        """A project whose journal has about this many events, and a live loop of our session."""
+    def project(self, name: str, history: Iterable[dict[str, Any]], tasks: int = 0) -> Path:
+        """A project with this history, and a live loop of our session with so many tasks."""
         gsd = self.folder / name / ".gsd"
         gsd.parent.mkdir()
         make_gsd(str(gsd))
-        write_journal(gsd / "journal.jsonl", events)
+        write_journal(gsd / "journal.jsonl", history)
         (gsd / "journal.jsonl").chmod(0o600)
         register("j-synthetic", str(gsd), 0)
         start = {"kind": "goal", "mode": "yolo", "goal": "Be fast", "limits": LIMITS}
-        journal = Journal(str(gsd))
-        journal.transact(
-            lambda _w, _n: [draft("start", "lp-hook", "human", start, session=SESSION)]
-        )
+        with Journal(str(gsd)).transaction(Author("human", SESSION)) as tx:
+            loop = tx.start("lp-hook", start)
+            for first in range(0, tasks, 250):
+                numbers = range(first, min(first + 250, tasks))
+                specs = [{"id": f"T{n}", "title": f"Task number {n}"} for n in numbers]
+                tx.append(loop, "plan", {"tasks": specs})
         return gsd.parent
 
     def bare(self) -> None:
@@ -125,8 +130,14 @@ def bench_hook(
     empty = folder / "empty"
     empty.mkdir()
     large, small, middle = (
-        bench.project(name, count)
+        bench.project(name, some_events(count))
         for name, count in (("large", events), ("small", 10), ("middle", 10_000))
+    )
+    few_tasks, many_tasks = (
+        bench.project(f"tasks-{count}", some_events(10), count) for count in (10, TASKS)
+    )
+    few_ended, many_ended = (
+        bench.project(f"ended-{count}", ended_loops(count)) for count in (10, ENDED)
     )
     old = folder / "old"
     (old / ".gsd").mkdir(parents=True)
@@ -136,7 +147,7 @@ def bench_hook(
     (old / ".gsd" / "state.json").write_text(
         json.dumps({"owner": SESSION, "status": "running", "iteration": 0, "max_iterations": 10**9})
     )
-    for project in (large, small, middle):
+    for project in (large, small, middle, few_tasks, many_tasks, few_ended, many_ended):
         fresh_snapshot(project)
         if '"block"' not in bench.hook(project):
             raise SystemExit(f"the hook did not block in {project}")
@@ -152,6 +163,10 @@ def bench_hook(
         block=lambda: bench.hook(large, UNSYNCED),
         durable=lambda: bench.hook(large),
         small=lambda: bench.hook(small, UNSYNCED),
+        few_tasks=lambda: bench.hook(few_tasks, UNSYNCED),
+        many_tasks=lambda: bench.hook(many_tasks, UNSYNCED),
+        few_ended=lambda: bench.hook(few_ended, UNSYNCED),
+        many_ended=lambda: bench.hook(many_ended, UNSYNCED),
         none=lambda: bench.hook(empty),
         script=lambda: bench.script(large),
         state_md=lambda: bench.rival("state_md.sh", old),
@@ -172,8 +187,14 @@ def bench_hook(
         against("durable", median(times["sync"])),
         "≤ 1.25",
     )
-    grown = [a / b for a, b in zip(times["block"], times["small"], strict=True)]
-    row(f"  growth: {thousand} against 10", f"{median(grown):.2f}", "≤ 1.05")
+
+    def growth(many: str, few: str) -> str:
+        grown = [a / b for a, b in zip(times[many], times[few], strict=True)]
+        return f"{median(grown):.2f}"
+
+    row(f"  growth: {thousand} against 10", growth("block", "small"), "≤ 1.05")
+    row(f"  growth: {ENDED:,} ended loops against 10", growth("many_ended", "few_ended"), "≤ 1.05")
+    row(f"  growth: {TASKS:,} tasks against 10", growth("many_tasks", "few_tasks"), "≤ 3")
     row("no project: what it costs who merely has it installed", against("none"), "≤ 1.05")
     row("the hook file as a plain script, block", against("script"), "≤ 2.5")
     for name, what in (

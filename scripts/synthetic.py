@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.codec import encode_event
-from gsd_fsm.core.loop.envelope import draft
 
 START = 1_794_783_600_000
 ERROR = "AssertionError: expected 200, got 500 in tests/test_api.py::test_login"
+
+
+def draft(
+    kind: str, loop: str | None, by: str, data: dict[str, Any], **more: str
+) -> dict[str, Any]:
+    """Return an event without its place in a journal."""
+    return {"loop": loop, "type": kind, "by": by, **more, "data": data}
 
 
 def _loop(number: int) -> Iterator[dict[str, Any]]:
@@ -52,14 +58,23 @@ def events(count: int) -> Iterator[dict[str, Any]]:
             yield fields
 
 
-def write_journal(path: Path, count: int) -> None:
+def ended_loops(count: int) -> Iterator[dict[str, Any]]:
+    """A history of this many loops that were started and cancelled."""
+    yield draft("journal", None, "cli", {"id": "j-synthetic", "incompat": [], "compat": []})
+    data = {"kind": "goal", "mode": "yolo", "goal": "Be fast", "limits": {}}
+    for number in range(count):
+        yield draft("start", f"lp-{number:06d}", "human", data, session=f"s-{number}")
+        yield draft("cancel", f"lp-{number:06d}", "human", {})
+
+
+def write_journal(path: Path, history: Iterable[dict[str, Any]]) -> None:
     last = ""
     with path.open("wb") as file:
-        for seq, fields in enumerate(events(count), 1):
+        for seq, fields in enumerate(history, 1):
             event = {"v": 1, "seq": seq, "ts": to_iso(START + seq * 250), **fields}
             line, last = encode_event(event, last)
             file.write(line)
 
 
 if __name__ == "__main__":
-    write_journal(Path(sys.argv[1]), int(sys.argv[2]))
+    write_journal(Path(sys.argv[1]), events(int(sys.argv[2])))

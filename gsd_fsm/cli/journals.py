@@ -32,7 +32,7 @@ def ps(call: Call) -> None:
     """List the live loops of all projects on this machine."""
     found = list(live_loops())
     rows = [_row(it) for it in found if isinstance(it, LiveLoop)]
-    problems = [vars(it) for it in found if isinstance(it, Problem)]
+    problems = [it._asdict() for it in found if isinstance(it, Problem)]
     lines = [
         f"{row['loop']:<12}{row['kind']:<9}{row['status']:<11}iteration {row['iteration']:<5}"
         f"{row['last_event']}  {display(row['project'])}"
@@ -189,7 +189,7 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
         status = loop.status if loop else None
         facts = {"head": found.head, "events": loops.seq, "status": status, "state": view}
         if strict:
-            facts["findings"] = [vars(finding) for finding in found.findings]
+            facts["findings"] = [finding._asdict() for finding in found.findings]
         say(dumps(facts))
         return
     _say_findings(found)

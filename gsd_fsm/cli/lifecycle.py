@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -75,7 +74,7 @@ def cancel(call: Call, *, reason: str | None) -> None:
         for what, share in ended.shares.items()
         if share.done or share.remaining
     )
-    shares = {what: asdict(share) for what, share in ended.shares.items()}
+    shares = {what: share._asdict() for what, share in ended.shares.items()}
     call.print_receipt(ended.receipt, f"Cancelled.{report}", **shares)
 
 
@@ -153,7 +152,7 @@ def _facts(done: engine.Resumed) -> dict[str, Any]:
     if not done.receipt.loop.is_planned:
         return {}
     return {
-        "running": [asdict(task) for task in done.running],
+        "running": [task._asdict() for task in done.running],
         "verified_commits": done.verified_commits,
         "missing_commits": done.missing_commits,
     }

@@ -39,7 +39,7 @@ def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop, or that of event SEQ, was allowed or blocked."""
     found = engine.explain(call.context, seq)
     words = {"block": "Blocked", "allow": "Allowed"}.get(found.decision, "No stop")
-    facts = {name: value for name, value in vars(found).items() if name != "ts"}
+    facts = {name: value for name, value in found._asdict().items() if name != "ts"}
     call.answer(
         facts,
         display(f"{words} ({found.code}) at event {found.seq}, {found.ts}. {found.why}"),
@@ -65,7 +65,7 @@ def next_(call: Call, *, task_id: str | None) -> None:
     facts["command"] = found.command
     if loop.is_planned:
         items = [item.facts() for item in found.items]
-        running = [vars(task) for task in found.running]
+        running = [task._asdict() for task in found.running]
         facts.update({"wave": found.wave, "tasks": items, "running": running})
     lines = [display(found.sentence), *(_line(item) for item in found.items)]
     lines += [f"  {task.id} is running; then run: {task.report}" for task in found.running]

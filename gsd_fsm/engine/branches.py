@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, Refused, UsageError
 from gsd_fsm.core.loop.events.waits import may_decide
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from gsd_fsm.repository.repo import Repository
 
 
-@dataclass(frozen=True)
-class Switch:
+class Switch(NamedTuple):
     """The branch that a loop was to work on: None without git; and why it was not checked out."""
 
     branch: str | None
@@ -50,8 +48,7 @@ class NoMilestone(Refused):
         )
 
 
-@dataclass(frozen=True)
-class NeededSwitch:
+class NeededSwitch(NamedTuple):
     """A branch that should be checked out before the work begins, and the question about it."""
 
     repository: Repository

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import CannotWrite, GsdError
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 _RECENT = "--max-count=1000"
 
 
-@dataclass(frozen=True)
-class Tagged:
+class Tagged(NamedTuple):
     """The tag that was set, None if git had nothing to tag; and why it could not be set."""
 
     tag: str | None = None

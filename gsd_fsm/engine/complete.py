@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
 from gsd_fsm.core.journal.journal import Journal
@@ -21,8 +20,7 @@ from gsd_fsm.engine.finish import Ending, branch_of, ends_phase, last_checkpoint
 from gsd_fsm.gate_tasks import blocker_titles, gate_task
 
 
-@dataclass(frozen=True)
-class Completion:
+class Completion(NamedTuple):
     """A completed loop, what this call contributed to it, and the report of its end."""
 
     receipt: Receipt

@@ -6,10 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from gsd_fsm.caller import caller
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
@@ -23,6 +21,8 @@ from gsd_fsm.core.trust import is_registered
 from gsd_fsm.engine.work_lock import WorkLock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gsd_fsm.repository.repo import Repository
 
 P = ParamSpec("P")
@@ -30,8 +30,7 @@ R = TypeVar("R")
 ID_RULE = "An id has 1 to 64 letters, digits, dots, dashes or underscores."
 
 
-@dataclass(frozen=True)
-class Receipt:
+class Receipt(NamedTuple):
     """Proof of an append: the loop and the head of the journal as they are on disk."""
 
     loop: Loop
@@ -43,8 +42,7 @@ class NotDue(Exception):
     """An effect turned out not to be called for, because of what others before it did."""
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(NamedTuple):
     """Something that an event calls for in git or in files, and that is not there yet."""
 
     what: str
@@ -95,6 +93,8 @@ class Context:
 
     @property
     def project(self) -> Path:
+        from pathlib import Path
+
         return Path(self.gsd).parent
 
     def journal(self) -> Journal:
@@ -102,6 +102,8 @@ class Context:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings in force here; only for a journal that is trusted."""
+        from pathlib import Path
+
         from gsd_fsm import settings
 
         return {name: found.value for name, found in settings.load(Path(self.gsd)).items()}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from gsd_fsm.checks import Outcome
 
 
-@dataclass(frozen=True)
-class CheckRun:
+class CheckRun(NamedTuple):
     """The outcome of each check that was run, by criterion."""
 
     outcomes: dict[str, Outcome]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 
 from gsd_fsm.core.errors import GsdError, Refused
 from gsd_fsm.core.journal.journal import Journal
@@ -23,16 +22,16 @@ from gsd_fsm.engine.plan import is_new
 Probe = Callable[[Context, Loop], Iterable[Effect]]
 
 
-@dataclass
 class Outcome:
     """The effects that were carried out, and those that failed, with the cause.
 
     `receipt` is of the last event that an effect appended.
     """
 
-    done: list[Effect] = field(default_factory=list)
-    failed: list[tuple[Effect, GsdError]] = field(default_factory=list)
-    receipt: Receipt | None = None
+    def __init__(self) -> None:
+        self.done: list[Effect] = []
+        self.failed: list[tuple[Effect, GsdError]] = []
+        self.receipt: Receipt | None = None
 
     @property
     def problem(self) -> str:

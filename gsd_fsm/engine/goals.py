@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,24 +34,21 @@ _BONUS = {"constraints": 5, "success": 5, "done": 5}
 _SHAPES = ((40, "tool"), (30, "tool-review"), (25, "colleague"), (0, "blocked"))
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One finding of a review."""
 
     severity: str
     text: str
 
 
-@dataclass(frozen=True)
-class Reviewed:
+class Reviewed(NamedTuple):
     """A recorded review, and the tasks that its blockers became."""
 
     receipt: Receipt
     tasks: list[str]
 
 
-@dataclass(frozen=True)
-class Entered:
+class Entered(NamedTuple):
     """A stage that was entered; `notes` about the shape are None if there was none."""
 
     receipt: Receipt
@@ -60,8 +56,7 @@ class Entered:
     notes: list[str] | None
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """A scored goal, and what the score means for its loop."""
 
     receipt: Receipt

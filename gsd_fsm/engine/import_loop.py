@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import Refused
@@ -34,8 +34,7 @@ from gsd_fsm.imports.load import load_loop
 _IMPORTED = ("status", "stage", "spec_score", "fit_score", "shape", "reviews", "recalled", "gaps")
 
 
-@dataclass(frozen=True)
-class ImportPreview:
+class ImportPreview(NamedTuple):
     """The events that an import would append."""
 
     file: str  # relative to the project, if it is inside
@@ -45,8 +44,7 @@ class ImportPreview:
     loop: Loop  # as it will be
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(NamedTuple):
     """An imported loop, and what else happened."""
 
     receipt: Receipt

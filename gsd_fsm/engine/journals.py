@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
@@ -16,31 +16,28 @@ from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.plan import plan_path
 
 
-@dataclass(frozen=True)
-class LiveLoop:
+class LiveLoop(NamedTuple):
     """A live loop of some project."""
 
     project: str
     loop: Loop
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """A project whose journal cannot be read."""
 
     project: str
     error: str
 
 
-@dataclass(frozen=True)
-class Foreign:
+class Foreign(NamedTuple):
     """A journal that is not trusted yet: its loops, and the commands that they would run."""
 
     journal_id: str
     path: str
     is_trusted: bool
     loops: list[Loop]
-    plan_commands: dict[str, list[str]] = field(default_factory=dict)
+    plan_commands: dict[str, list[str]]
 
 
 def live_loops() -> Iterator[LiveLoop | Problem]:

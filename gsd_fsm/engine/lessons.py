@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,8 +54,7 @@ _COMMON = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Recalled:
+class Recalled(NamedTuple):
     """The lessons for a goal by number; `open` are those not yet accepted or dismissed."""
 
     loop: Loop | None
@@ -64,8 +62,7 @@ class Recalled:
     open: dict[int, Lesson]
 
 
-@dataclass(frozen=True)
-class Decided:
+class Decided(NamedTuple):
     """The numbers of the lessons that were accepted and dismissed."""
 
     receipt: Receipt

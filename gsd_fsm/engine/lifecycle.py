@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Transaction
@@ -27,16 +26,14 @@ from gsd_fsm.engine.plan import (
 DECLINED = "the user declined:"
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(NamedTuple):
     """The done and the remaining parts of a loop, of one kind."""
 
     done: list[str]
     remaining: list[str]
 
 
-@dataclass(frozen=True)
-class Cancellation:
+class Cancellation(NamedTuple):
     """A cancelled loop: how much of its tasks, gaps and criteria was done."""
 
     receipt: Receipt
@@ -81,8 +78,7 @@ def _share(names: list[str], remaining: list[str]) -> Share:
 # answers
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """An answer, or a change of mode, and the switch of branch that it led to."""
 
     receipt: Receipt
@@ -147,8 +143,7 @@ def _begun(context: Context, proof: Receipt) -> Receipt:
 # resume
 
 
-@dataclass(frozen=True)
-class Running:
+class Running(NamedTuple):
     """A task that was running: its reference, and its TDD phase."""
 
     task: str
@@ -156,8 +151,7 @@ class Running:
     phase: str | None
 
 
-@dataclass(frozen=True)
-class Resumed:
+class Resumed(NamedTuple):
     """A resumed loop; of a planned one, what was interrupted and which commits are on the branch."""
 
     receipt: Receipt

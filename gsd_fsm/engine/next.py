@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import Refused, UsageError
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from gsd_fsm.subagents.context import Context as ProjectContext
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A task or gap that can start: its prompt, and the commands that go with it."""
 
     id: str
@@ -38,11 +36,10 @@ class Item:
 
     def facts(self) -> dict[str, Any]:
         """Return its members; of a gap, and without a prompt, wave and attempt are left out."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
-@dataclass(frozen=True)
-class Running:
+class Running(NamedTuple):
     """A task under way."""
 
     id: str
@@ -50,8 +47,7 @@ class Running:
     report: str
 
 
-@dataclass(frozen=True)
-class NextStep:
+class NextStep(NamedTuple):
     """One sentence and one command; of a planned loop also the items that can start."""
 
     loop: Loop

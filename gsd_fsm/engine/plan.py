@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Collection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.codec import dumps, sha256
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.journal.transaction import Author, Transaction
 from gsd_fsm.core.loop.completion import latest_tree, missing
@@ -22,6 +20,8 @@ from gsd_fsm.engine.context import Context
 from gsd_fsm.texts import whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gsd_fsm.plans.plan import Plan, PlanTask
     from gsd_fsm.repository.repo import Repository
 
@@ -85,6 +85,8 @@ def plan_on_branch(repository: Repository, plan: Plan, branch: str) -> Plan:
 
 def plan_to_show(context: Context, phase: str | None, file: str | None) -> Path:
     """Return the path of the named plan, else of the loop's, else of the current phase's."""
+    from pathlib import Path
+
     from gsd_fsm.plans.find import current_phase, find_plan
 
     if phase is not None and file is not None:
@@ -167,7 +169,7 @@ def named_plan(directory: Path, name: str) -> dict[str, Any]:
         raise UsageError(
             f"{path} cannot be read: {error.strerror}", "--plan needs a regular file."
         ) from error
-    return {"file": name, "digest": hashlib.sha256(content).hexdigest()[:16]}
+    return {"file": name, "digest": sha256(content).hexdigest()[:16]}
 
 
 def frozen(plan: Plan, project: Path) -> dict[str, Any]:
@@ -232,7 +234,7 @@ def has_changed(project: Path, loop: Loop) -> bool:
         content = path.read_bytes() if path.is_file() else None
     except OSError:
         content = None
-    return content is None or hashlib.sha256(content).hexdigest()[:16] != loop.plan.digest
+    return content is None or sha256(content).hexdigest()[:16] != loop.plan.digest
 
 
 def frozen_plan(project: Path, loop: Loop, only: Collection[str] | None = None) -> Plan:

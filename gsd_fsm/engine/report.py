@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
 from gsd_fsm.core.journal.transaction import Transaction
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
 MAX_FIXES = 20
 
 
-@dataclass(frozen=True)
-class Reported:
+class Reported(NamedTuple):
     """A recorded report: redacted, and with the commit and tag of a completed task.
 
     `repeated`: the task was already complete, so that only new issues were recorded.
@@ -235,16 +233,14 @@ def _completion(name: str, result: Result, commit: str | None) -> dict[str, Any]
 # the commit
 
 
-@dataclass(frozen=True)
-class Committed:
+class Committed(NamedTuple):
     """The commit with the result of a task, None if there is none; and what was left out of it."""
 
     commit: str | None = None
     warning: str = ""
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(NamedTuple):
     """The files of a task or fix, relative to the project, and the message of its commit."""
 
     paths: list[str]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
@@ -28,16 +27,14 @@ SHOWN = 10
 _UNDER_WAY = "refs/worktree/gsd-rollback"
 
 
-@dataclass(frozen=True)
-class Checkpoints:
+class Checkpoints(NamedTuple):
     """The checkpoints of a phase, the newest last."""
 
     phase: str
     found: list[Checkpoint]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A possible rollback: its target, the commits it leaves and the tasks it resets."""
 
     repository: Repository
@@ -54,8 +51,7 @@ class Step:
         return not self.leaves and not self.reset
 
 
-@dataclass(frozen=True)
-class RolledBack:
+class RolledBack(NamedTuple):
     """A rollback that was carried out; without a receipt if no live loop is of its phase."""
 
     step: Step

@@ -7,9 +7,8 @@ import os
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
@@ -51,8 +50,7 @@ _VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "st
 _OTHER_TOOLS = (*_VIEWS, ".claude/ralph-loop.local.md")
 
 
-@dataclass(frozen=True)
-class Started:
+class Started(NamedTuple):
     """A started loop, and what else happened.
 
     The loop is paused if its branch could not be checked out.
@@ -65,8 +63,7 @@ class Started:
     lessons: list[str]  # of earlier loops with a similar goal
 
 
-@dataclass(frozen=True)
-class _Draft:
+class _Draft(NamedTuple):
     """A loop before its first event."""
 
     id: str
@@ -213,8 +210,7 @@ def _lessons(place: Place, loop: Loop) -> list[str]:
 # the wanted loop
 
 
-@dataclass(frozen=True)
-class StartRequest:
+class StartRequest(NamedTuple):
     """The loop that a caller wants. None means that the settings decide."""
 
     kind: str
@@ -316,8 +312,7 @@ def new_loop_id() -> str:
     return new_id("lp", 6)
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """The `.gsd` directory of a new loop; `loops` is None if there is no journal yet."""
 
     gsd: str

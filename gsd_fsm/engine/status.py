@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import GsdError, NotFound, UsageError
 from gsd_fsm.core.hook.hook_log import LOG_NAME
@@ -29,8 +28,7 @@ CHECK_CODES = {
 }
 
 
-@dataclass(frozen=True)
-class Status:
+class Status(NamedTuple):
     """A loop with its view for scripts; whether its journal is trusted and the hook enabled."""
 
     loop: Loop
@@ -52,8 +50,7 @@ def status(context: Context) -> Status:
     )
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """A decision (block, allow or none) with its code and its reason."""
 
     loop: str
@@ -94,13 +91,13 @@ def explain(context: Context, seq: int | None = None) -> Explanation:
     return Explanation(loop.id, event["seq"], event["ts"], event["type"], decision, code, why)
 
 
-@dataclass
 class _Found:
     """An event, the status of its loop before it, and the event that shows its aftermath."""
 
-    event: Any
-    source: str
-    later: Any = None
+    def __init__(self, event: Any, source: str) -> None:
+        self.event = event
+        self.source = source
+        self.later: Any = None
 
 
 class _Search:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.journal.transaction import Author
@@ -28,8 +27,7 @@ from gsd_fsm.texts import keep, whole
 MAX_DETAIL = 2_000
 
 
-@dataclass(frozen=True)
-class TaskChange:
+class TaskChange(NamedTuple):
     """The new status of a task, and why an effect of it is missing."""
 
     task: str
@@ -38,8 +36,7 @@ class TaskChange:
     warning: str = ""
 
 
-@dataclass(frozen=True)
-class RecordedFailure:
+class RecordedFailure(NamedTuple):
     """A failure of a task, or of the loop if `task` is None."""
 
     task: str | None

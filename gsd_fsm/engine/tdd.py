@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gsd_fsm.checks import Outcome, run_check
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
@@ -24,8 +23,7 @@ from gsd_fsm.subagents.results import Result
 from gsd_fsm.tdd import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 
 
-@dataclass(frozen=True)
-class TddState:
+class TddState(NamedTuple):
     """The phase of a task, the files that it may change, and what the last run of its tests meant."""
 
     task: Task

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.journal.transaction import Transaction
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 20
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(NamedTuple):
     """The results of one round of verification, and the gaps that it changed.
 
     `gap_of_check` names the open gap of each missed check, `remedy` the command that lifts the
@@ -56,10 +54,10 @@ class Round:
     """
 
     results: list[Result]
-    opened: list[str] = field(default_factory=list)
-    closed: list[str] = field(default_factory=list)
-    reopened: list[str] = field(default_factory=list)
-    gap_of_check: dict[str, str] = field(default_factory=dict)
+    opened: list[str]
+    closed: list[str]
+    reopened: list[str]
+    gap_of_check: dict[str, str]
     passed: bool = False
     remedy: str = ""
 
@@ -68,8 +66,7 @@ class Round:
         return [result for result in self.results if result.passed is False]
 
 
-@dataclass(frozen=True)
-class Verification:
+class Verification(NamedTuple):
     """A recorded round, and the file that reports it."""
 
     round: Round
@@ -77,8 +74,7 @@ class Verification:
     receipt: Receipt
 
 
-@dataclass(frozen=True)
-class GapsText:
+class GapsText(NamedTuple):
     """A text with `<gaps>`, and the name of its file for error messages."""
 
     text: str
@@ -232,7 +228,7 @@ def append_round(
     tx: Transaction, loop: Loop, results: list[Result], reported: list[ReportedGap]
 ) -> Round:
     """Append the gaps of a round, its verdict, and the completion or pause that follows."""
-    this = Round(results)
+    this = Round(results, [], [], [], {})
     known = known_gaps(loop, [result for result in results if result.passed is not None])
     # Closed ones first: without auto_loop the loop pauses at the first open gap.
     for result in results:
@@ -252,7 +248,7 @@ def append_round(
     left = named(open_gaps(loop))
     report = tally(results) + (f"; open gaps: {left}" if left else "")
     tx.append(loop, "verified", {"passed": passed, "report": report})
-    return replace(this, passed=passed, remedy=_append_end(tx, loop, passed))
+    return this._replace(passed=passed, remedy=_append_end(tx, loop, passed))
 
 
 def _append_opening(
@@ -303,8 +299,7 @@ def _data_of(gap: ReportedGap) -> dict[str, Any]:
 # single gaps and verdicts
 
 
-@dataclass(frozen=True)
-class GapChange:
+class GapChange(NamedTuple):
     """The action that was recorded about one gap."""
 
     gap: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import refuse_cycle
@@ -12,6 +11,9 @@ from gsd_fsm.core.loop.schema import duplicates, is_id
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.context import ID_RULE
 from gsd_fsm.texts import whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Spec = dict[str, Any]
 

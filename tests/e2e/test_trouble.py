@@ -204,5 +204,5 @@ def test_a_full_disk_lets_the_session_end_and_is_named(rig: Rig) -> None:
     )
     chat.ask("Why did you stop?")
     chat.close()
-    assert "free some space" in rig.model.asked()[3].heard
+    assert "Free disk space" in rig.model.asked()[3].heard
     assert f"iteration 1/20 ({loop})" in rig.sent_back()[0]

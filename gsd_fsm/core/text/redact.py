@@ -6,6 +6,8 @@ second: there the value may look like anything, and its surroundings decide.
 
 from __future__ import annotations
 
+from gsd_fsm.core.codec import sha256
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from re import Match
@@ -170,9 +172,7 @@ class _Redactor:
 
     def __init__(self) -> None:
         import re
-        from hashlib import sha256
 
-        self.sha256 = sha256
         rows = re.sub(r"\n +", "", PATTERNS).replace("EDGE", _EDGE).replace("PEMNAME", _PEM_NAME)
         cells = [row.split(None, 2) for row in rows.strip().splitlines()]
         self.shapes = [(kind, hints.split(","), re.compile(regex)) for kind, hints, regex in cells]
@@ -188,7 +188,7 @@ class _Redactor:
         self.words, self.declaring = set(_WORDS.split()), set(_DECLARING.split())
 
     def mark(self, kind: str, secret: str) -> str:
-        return f"[redacted:{kind}:{self.sha256(secret.encode('utf-8', 'replace')).hexdigest()[:8]}]"
+        return f"[redacted:{kind}:{sha256(secret.encode('utf-8', 'replace')).hexdigest()[:8]}]"
 
     def harmless(self, value: str) -> bool:
         return value.lower() in self.words or self.placeholder.fullmatch(value) is not None
