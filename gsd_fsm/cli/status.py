@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,8 +10,9 @@ from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.cli.output import panel, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.engine import status as engine
-from gsd_fsm.engine.next import Item, next_item, next_work
+
+if TYPE_CHECKING:
+    from gsd_fsm.engine.next import Item
 
 
 @click.command()
@@ -23,6 +24,8 @@ from gsd_fsm.engine.next import Item, next_item, next_work
 @verb
 def status(call: Call, *, check: bool) -> None:
     """Show the selected loop, or else the one that ended last."""
+    from gsd_fsm.engine import status as engine
+
     found = engine.status(call.context)
     lines = panel(found.view, found.loop, trusted=found.is_trusted)
     say(dumps(found.view) if call.json else "\n".join(lines))
@@ -37,7 +40,9 @@ def status(call: Call, *, check: bool) -> None:
 @verb
 def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop, or that of event SEQ, was allowed or blocked."""
-    found = engine.explain(call.context, seq)
+    from gsd_fsm.engine.status import explain
+
+    found = explain(call.context, seq)
     words = {"block": "Blocked", "allow": "Allowed"}.get(found.decision, "No stop")
     facts = {name: value for name, value in found._asdict().items() if name != "ts"}
     call.answer(
@@ -55,6 +60,8 @@ def next_(call: Call, *, task_id: str | None) -> None:
     In a planned loop: the tasks that can start now. With the ID of a task or gap: its complete
     prompt, for the subagent that will do it. With --json: both.
     """
+    from gsd_fsm.engine.next import next_item, next_work
+
     if task_id is not None:
         item = next_item(call.context, task_id, call.command)
         say(dumps(item.facts()) if call.json else display(item.prompt, lines=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from gsd_fsm.cli.call import COUNT, Amount, Call, verb
@@ -11,10 +13,10 @@ from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.engine import notes, tasks
-from gsd_fsm.engine.report import Reported, report_task
-from gsd_fsm.engine.work_specs import split_ids
 from gsd_fsm.texts import keep, read_text
+
+if TYPE_CHECKING:
+    from gsd_fsm.engine.report import Reported
 
 
 @click.command()
@@ -24,7 +26,9 @@ def iterate(call: Call) -> None:
 
     A limit that is used up pauses the loop instead (exit code 4).
     """
-    receipt = tasks.iterate(call.context)
+    from gsd_fsm.engine.tasks import iterate as begin_iteration
+
+    receipt = begin_iteration(call.context)
     loop, most = receipt.loop, receipt.loop.limits.max_iterations
     call.print_receipt(receipt, f"Iteration {loop.iteration}{f'/{most}' if most else ''}.")
 
@@ -62,8 +66,11 @@ def task(
             )
         _fail(call, task_id, "reported as failed, without an error")
         return
+    from gsd_fsm.engine.tasks import record_task
+    from gsd_fsm.engine.work_specs import split_ids
+
     depends = split_ids(blocked_by)
-    change = tasks.record_task(call.context, task_id, status, depends=depends, **details)
+    change = record_task(call.context, task_id, status, depends=depends, **details)
     if change.warning:
         warn(change.warning)
     call.print_receipt(change.receipt, f"Task {task_id} is {status}.{_asked(change.receipt.loop)}")
@@ -93,7 +100,9 @@ def fail(
 
 
 def _fail(call: Call, task_id: str | None, error: str, **why: str | None) -> None:
-    failure = tasks.record_failure(call.context, task_id, error, **why)
+    from gsd_fsm.engine.tasks import record_failure
+
+    failure = record_failure(call.context, task_id, error, **why)
     loop = failure.receipt.loop
     words = f"{f'Task {task_id}' if task_id else 'The loop'} failed ({failure.error_class})."
     if loop.status == "paused":
@@ -118,6 +127,8 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
     The output must contain exactly one verdict: TASK COMPLETE, TASK FAILED: reason, or CHECKPOINT:
     decision. It may also contain lines NEW ISSUE: [severity] text.
     """
+    from gsd_fsm.engine.report import report_task
+
     output = read_text(None, file, "the output") or ""
     reported = report_task(call.context, task_id, output, commit)
     for warning in reported.warnings:
@@ -179,7 +190,9 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
     """Record money or tokens spent; a used-up budget pauses the loop unless it can complete."""
     if usd is None and tokens is None:
         raise UsageError("no amount given", "Run: gsd-fsm spend USD [--tokens N]")
-    proof = notes.spend(call.context, usd, tokens, keep(what, 1_000) if what else None)
+    from gsd_fsm.engine.notes import spend as spend_budget
+
+    proof = spend_budget(call.context, usd, tokens, keep(what, 1_000) if what else None)
     loop = proof.loop
     more = f" To continue: {next_step(loop)[1]}." if loop.status == "paused" else ""
     call.print_receipt(proof, f"{spent_words(loop) or 'Nothing'} spent.{more}")
@@ -194,4 +207,6 @@ def note(call: Call, *, text: str | None, file: str | None) -> None:
     words = read_text(text, file, "the note") or ""
     if not words.strip():
         raise UsageError("a note needs its text", "Run: gsd-fsm note TEXT")
-    call.print_receipt(notes.leave_note(call.context, keep(words, 4_000)), "Noted.")
+    from gsd_fsm.engine.notes import leave_note
+
+    call.print_receipt(leave_note(call.context, keep(words, 4_000)), "Noted.")

@@ -15,9 +15,7 @@ from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.trust import is_registered
-from gsd_fsm.engine.checkpoints import checkpoint_effects, tasks_without_checkpoint
 from gsd_fsm.engine.context import Context, Effect, NotDue, Receipt, require_trust
-from gsd_fsm.engine.plan import is_new
 
 Probe = Callable[[Context, Loop], Iterable[Effect]]
 
@@ -135,17 +133,22 @@ def unfinished(context: Context, loops: Loops, *, superseded: bool = False) -> l
 
 def _probes(loop: Loop) -> Iterator[Probe]:
     """Return the probes that the state of this loop calls for; each looks at git and files."""
-    if is_new(loop):
-        from gsd_fsm.engine.branches import start_effects
-
-        yield start_effects
     if loop.rollback is not None and loop.is_live:
         from gsd_fsm.engine.rollback import rollback_effects
 
         yield rollback_effects
+    if not loop.is_planned:
+        return
+    from gsd_fsm.engine.checkpoints import checkpoint_effects, tasks_without_checkpoint
+    from gsd_fsm.engine.plan import is_new
+
+    if is_new(loop):
+        from gsd_fsm.engine.branches import start_effects
+
+        yield start_effects
     if tasks_without_checkpoint(loop):
         yield checkpoint_effects
-    if loop.status == "completed" and loop.kind == "execute" and loop.is_planned:
+    if loop.status == "completed" and loop.kind == "execute":
         from gsd_fsm.engine.finish import ending_effects
 
         yield ending_effects

@@ -150,7 +150,8 @@ def test_start_effects_leave_a_paused_loop_alone(root: Path) -> None:
     start(Context(root), EXECUTE)
     events = (root / ".gsd/journal.jsonl").read_bytes()
 
-    assert finish(root) == Outcome([], [])
+    outcome = finish(root)
+    assert (outcome.done, outcome.failed) == ([], [])
 
     assert (root / ".gsd/journal.jsonl").read_bytes() == events
 
@@ -189,7 +190,8 @@ def test_start_effects_change_nothing_when_repeated(root: Path) -> None:
     start(Context(root), EXECUTE)
     before = files(root)
 
-    assert finish(root) == Outcome([], [])
+    outcome = finish(root)
+    assert (outcome.done, outcome.failed) == ([], [])
 
     assert files(root) == before
 
