@@ -37,6 +37,7 @@ lint: $(READY)
 types: $(READY)
 	$(RUN)/mypy
 	$(RUN)/mypy --platform win32
+	$(RUN)/mypy $(filter-out scripts/hook_loader.py,$(wildcard scripts/*.py))
 
 check: lint types test
 
