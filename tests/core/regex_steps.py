@@ -5,6 +5,7 @@ pattern itself, and asserts that each attempt ends where the attempt of `re` end
 """
 
 import functools
+import re
 from itertools import pairwise
 
 try:
@@ -17,6 +18,12 @@ except ImportError:  # Python 3.10
 CHARACTER = ("LITERAL", "NOT_LITERAL", "IN", "ANY")
 ASCII = [*map(chr, range(32, 127)), "\n", "\r", "\t", "\x1b"]
 JUNK = ["a", "1", " ", "\n", "\\", '"', "'", "-", ":", "=", "+", ".", "!", "$(", "${", "{"]
+
+
+@functools.cache
+def any_of(characters):
+    """Return a pattern that matches one of these characters."""
+    return compiler.compile("[" + "".join(map(re.escape, characters)) + "]")
 
 
 class Counted:
@@ -47,9 +54,8 @@ class Counted:
         found = self.real.search(text, at)
         begin = found.start() if found else len(text)
         Counted.steps += begin - at
-        for start in range(at, begin):
-            if self.may_begin_with(text[start]):
-                assert self.attempt(text, start) is None, (self.real, start)
+        for start in self.starts(text, at, begin):
+            assert self.attempt(text, start) is None, (self.real, start)
         return self.match(text, begin) if found else None
 
     def match(self, text, at=0):
@@ -62,6 +68,13 @@ class Counted:
         assert (self.attempt(text, 0, len(text)) is None) == (found is None), self.real
         return found
 
+    def starts(self, text, at, end):
+        """Yield each position before the end whose character may begin a match."""
+        characters = "".join(sorted(filter(self.may_begin_with, {*text[at:end]})))
+        if characters:
+            for found in any_of(characters).finditer(text, at, end):
+                yield found.start()
+
     def may_begin_with(self, character):
         """Say if a match may begin with this character; `re` skips the others as cheaply."""
         todo, seen = [0], set()
@@ -73,7 +86,7 @@ class Counted:
                 continue
             seen.add(line)
             name, *rest = self.program[line]
-            if name == "run" and rest[0](character):
+            if name == "run" and rest[0].match(character).end():
                 return True
             if name == "go":
                 todo += rest
@@ -85,44 +98,49 @@ class Counted:
         """Return the end of the match that begins here, or None if there is none."""
         program = self.program if program is None else program
         todo = [(0, at, at, groups or {})]
+        size = len(program)
+        steps = 0
         while todo:
             line, least, at, groups = todo.pop()
             if at > least:  # a run of characters can give back one more
                 todo.append((line, least, at - 1, groups))
-            while line < len(program):
-                Counted.steps += 1
-                name, *rest = program[line]
+            while line < size:
+                steps += 1
+                operation = program[line]
+                name = operation[0]
                 line += 1
                 if name == "run":
-                    accepts, fewest, most = rest
-                    end, limit = at, min(len(text), at + most)
-                    while end < limit and accepts(text[end]):
-                        end += 1
-                    Counted.steps += end - at
+                    _, accepted, fewest, most = operation
+                    end = accepted.match(text, at, at + most).end()
+                    steps += end - at
                     if end - at < fewest:
                         break
                     if end - at > fewest:
                         todo.append((line, at + fewest, end - 1, groups))
                     at = end
                 elif name == "go":
-                    line, *others = rest
+                    _, line, *others = operation
                     todo += [(other, at, at, groups) for other in reversed(others)]
                 elif name == "save":
-                    groups = {**groups, rest[0]: at}
+                    groups = {**groups, operation[1]: at}
                 elif name == "repeat":
-                    again = text[groups[rest[0], 0] : groups[rest[0], 1]]
-                    Counted.steps += len(again)
+                    again = text[groups[operation[1], 0] : groups[operation[1], 1]]
+                    steps += len(again)
                     if not text.startswith(again, at):
                         break
                     at += len(again)
                 elif name == "behind":
-                    if rest[0].match(text, at) is None:
+                    if operation[1].match(text, at) is None:
                         break
-                elif (self.attempt(text, at, None, rest[1], groups) is not None) != rest[0]:
-                    break
+                else:
+                    _, is_wanted, inner = operation
+                    if (self.attempt(text, at, None, inner, groups) is not None) != is_wanted:
+                        break
             else:
                 if required_end in (None, at):
+                    Counted.steps += steps
                     return at
+        Counted.steps += steps
         return None
 
     def translated(self, nodes, flags):
@@ -134,7 +152,7 @@ class Counted:
         for node in nodes:
             name, value = str(node[0]), node[1]
             if name in CHARACTER:
-                program.append(("run", self.tester(node, flags), 1, 1))
+                program.append(("run", self.run_of(node, flags), 1, 1))
             elif name == "MAX_REPEAT":
                 self.translate_repeat(*value, flags, program)
             elif name == "SUBPATTERN":
@@ -156,7 +174,7 @@ class Counted:
         endless = most == parser.MAXREPEAT
         if len(inner) == 1 and str(inner[0][0]) in CHARACTER:
             most = 1 << 40 if endless else most
-            program.append(("run", self.tester(inner[0], flags), fewest, most))
+            program.append(("run", self.run_of(inner[0], flags), fewest, most))
             return
         for _ in range(fewest):
             self.translate(inner, flags, program)
@@ -186,6 +204,15 @@ class Counted:
 
     def compiled(self, node, flags):
         return compiler.compile(parser.SubPattern(self.tree.state, [node]), flags)
+
+    def run_of(self, node, flags):
+        """Return a pattern that matches as many characters as the node matches in a row."""
+        key = f"run {node} {flags}"
+        if key not in self.testers:
+            inner = parser.SubPattern(self.tree.state, [node])
+            row = (parser.MAX_REPEAT, (0, parser.MAXREPEAT, inner))
+            self.testers[key] = self.compiled(row, flags)
+        return self.testers[key]
 
     def tester(self, node, flags):
         """Return a function that says if the node matches a character."""
