@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from itertools import dropwhile
@@ -41,6 +42,7 @@ def section_of(title: str, *, is_exact: bool = False) -> str:
     return MUST_NOT if not is_exact and _FORBIDS.search(_words(title)) else ""
 
 
+@functools.lru_cache(maxsize=256)  # the same few titles come again and again
 def _words(title: str) -> str:
     bare = _CAMEL.sub(" ", re.sub(r"['’]", "", title))
     return " ".join(re.sub(r"[^A-Za-z]+", " ", bare).lower().split())
