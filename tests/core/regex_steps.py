@@ -26,6 +26,17 @@ def any_of(characters):
     return compiler.compile("[" + "".join(map(re.escape, characters)) + "]")
 
 
+class Accepted(dict):
+    """Whether a tester accepts each character, asked once."""
+
+    def __init__(self, tester):
+        self.tester = tester
+
+    def __missing__(self, character):
+        self[character] = self.tester(character)
+        return self[character]
+
+
 class Counted:
     """A pattern like one of `re.compile` that adds its steps to `Counted.steps`."""
 
@@ -86,6 +97,10 @@ class Counted:
                 continue
             seen.add(line)
             name, *rest = self.program[line]
+            if name == "one":
+                if rest[0][character]:
+                    return True
+                continue
             if name == "run" and rest[0].match(character).end():
                 return True
             if name == "go":
@@ -98,7 +113,7 @@ class Counted:
         """Return the end of the match that begins here, or None if there is none."""
         program = self.program if program is None else program
         todo = [(0, at, at, groups or {})]
-        size = len(program)
+        size, length = len(program), len(text)
         steps = 0
         while todo:
             line, least, at, groups = todo.pop()
@@ -109,7 +124,12 @@ class Counted:
                 operation = program[line]
                 name = operation[0]
                 line += 1
-                if name == "run":
+                if name == "one":
+                    if at == length or not operation[1][text[at]]:
+                        break
+                    at += 1
+                    steps += 1
+                elif name == "run":
                     _, accepted, fewest, most = operation
                     end = accepted.match(text, at, at + most).end()
                     steps += end - at
@@ -152,7 +172,7 @@ class Counted:
         for node in nodes:
             name, value = str(node[0]), node[1]
             if name in CHARACTER:
-                program.append(("run", self.run_of(node, flags), 1, 1))
+                program.append(("one", Accepted(self.tester(node, flags))))
             elif name == "MAX_REPEAT":
                 self.translate_repeat(*value, flags, program)
             elif name == "SUBPATTERN":
