@@ -31,7 +31,7 @@ def play(here: Here, story: str) -> None:
         if not line.strip() or line.startswith("#"):
             continue
         if line == "git init":
-            git(here.root, "init", "-q")
+            git(here.root, "init", "-q", "--template=")
             continue
         if " <- " in line:
             name, text = line.split(" <- ", 1)

@@ -74,7 +74,7 @@ def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Here:
 @pytest.fixture
 def repository(here: Here) -> Here:
     """A project in a git repository with one commit."""
-    git(here.root, "init", "-q")
+    git(here.root, "init", "-q", "--template=")
     (here.root / "code.py").write_text("one\n")
     git(here.root, "add", "code.py")
     git(here.root, "commit", "-qm", "first")

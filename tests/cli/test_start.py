@@ -148,7 +148,7 @@ def test_a_plan_that_is_a_pipe_is_refused_instead_of_read(project: Project) -> N
 
 
 def test_gsd_is_made_at_the_git_top_and_is_private(here: Here) -> None:
-    git(here.root, "init", "-q")
+    git(here.root, "init", "-q", "--template=")
     here.where = here.root / "deep" / "down"
     here.where.mkdir(parents=True)
     before = os.umask(0)

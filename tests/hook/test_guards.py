@@ -254,7 +254,7 @@ def test_a_commit_is_activity(agent: Agent, repository: Here) -> None:
 
 
 def test_a_first_commit_is_activity(agent: Agent) -> None:
-    git(agent.here.root, "init", "-q")
+    git(agent.here.root, "init", "-q", "--template=")
     start(agent, *CALM, "--idle-limit", "1")
     agent.blocked()
     git(agent.here.root, "commit", "-qm", "first", "--allow-empty")
