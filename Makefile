@@ -28,7 +28,7 @@ demo: $(READY)
 	@$(RUN)/python scripts/demo.py
 
 test: $(READY)
-	$(RUN)/python -m pytest -q -n 3 --dist worksteal
+	$(RUN)/python -m pytest -q -n 4 --dist worksteal
 
 lint: $(READY)
 	$(RUN)/ruff check .
