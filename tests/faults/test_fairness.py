@@ -43,6 +43,7 @@ def test_writer_that_releases_the_lock_gets_it_back_after_the_waiting_one(
         waiting.close()
 
     monkeypatch.setattr(lock, "sleep", pause)
+    monkeypatch.setattr(lock, "_SLICE", 0)
     for _ in range(20):
         order.clear()
         busy.acquire(10)
@@ -56,6 +57,25 @@ def test_writer_that_releases_the_lock_gets_it_back_after_the_waiting_one(
         busy.release()
         thread.join(60)
         assert order == ["waiting", "busy"]
+    busy.close()
+
+
+def test_busy_writer_takes_the_lock_without_its_turn_for_its_slice_only(tmp_path: Path) -> None:
+    gsd = tmp_path / "p" / ".gsd"
+    long_journal(gsd, 3)
+    busy = Hold(str(gsd))
+
+    def wait() -> None:
+        waiting = Hold(str(gsd))
+        waiting.acquire(60)
+        waiting.close()
+
+    for _ in range(20):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while thread.is_alive():
+            busy.acquire(60)
+            busy.release()
     busy.close()
 
 
