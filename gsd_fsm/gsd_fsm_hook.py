@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "18ec3b8c41958f2d"  # digest of the parts
+IDENTITY = "8242f6697bda3e2c"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -3855,134 +3855,6 @@ if __name__ == "__main__":
 #         verdict = "passed" if review.passed else "not passed"
 #         words.insert(0, verdict + (", blockers %d" % left if left else ""))
 #     return ", ".join(words) or "done"
-# # ── text.notices
-# def resumption(loop, nonce):
-#     active = loop.status in ACTIVE
-#     most = loop.limits.max_iterations
-#     count = "%d of %d" % (loop.iteration, most) if most else "%d" % loop.iteration
-#     lines = [
-#         "[LOOP RESUME] %s loop detected" % ("Active" if active else loop.status.capitalize()),
-#         "Loop: %s (%s, %s)" % (loop.id, loop.kind, loop.status),
-#     ]
-#     if loop.goal:
-#         what = "Spec" if loop.kind == "goal" else "Goal"
-#         lines.append("%s: %s" % (what, one_line(loop.goal, 1_000)))
-#     if loop.stage or loop.spec_score is not None:
-#         spec = "none" if loop.spec_score is None else "%d/10" % loop.spec_score
-#         fit = "none" if loop.fit_score is None else "%d" % loop.fit_score
-#         shape = " (%s)" % loop.shape if loop.shape else ""
-#         lines.append("Stage: %s | Spec: %s | Fit: %s%s" % (loop.stage or "none", spec, fit, shape))
-#     lines.append("Progress: %s | Iteration: %s" % (_text_notices_progress(loop), count))
-#     if loop.reviews:
-#         told = ["%s: %s" % (n, review_words(loop.reviews[n])) for n in list(loop.reviews)[-5:]]
-#         lines.append("Reviews: %s" % "; ".join(told))
-#     left = unmet(loop)
-#     if loop.criteria:
-#         named = ", ".join(one_line(name, 160) for name in left[:10])
-#         lines.append("Unmet criteria: %s" % (named or "none"))
-#     if loop.last_error and loop.status in ("retrying", "paused"):
-#         lines.append(quoted("Last error", loop.last_error, nonce, 600))
-#     words, command = next_step(loop, brief=True)
-#     lines.append("Next: %s" % one_line(words, 600))
-#     run = "Run: %s" if active else "If the user wants it to go on, run: %s"
-#     lines.append(run % one_line(command, 600))
-#     lines.append(GROUND_RULES % loop.id)
-#     return "\n".join(lines)
-# def _text_notices_progress(loop):
-#     if loop.tasks:
-#         steps = all(task.step for task in loop.tasks.values())
-#         done = len(loop.tasks) - len(open_tasks(loop))
-#         wave = current_wave(loop)
-#         return "%d/%d %s%s" % (
-#             done,
-#             len(loop.tasks),
-#             "steps" if steps else "tasks",
-#             " | Wave: %d" % wave if wave else "",
-#         )
-#     if loop.gaps:
-#         closed = [gap for gap in loop.gaps.values() if gap.status == "closed"]
-#         return "%d/%d gaps closed | Round: %d" % (len(closed), len(loop.gaps), loop.round)
-#     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
-# def elsewhere(loop, source):
-#     if loop.owner:
-#         whose = "belongs to session %s" % one_line(loop.owner)
-#         if source == "fork":
-#             whose += ", which this one may have been forked from"
-#         then = "This session is not part of it. To go on with it here: gsd-fsm --loop %s resume"
-#     else:
-#         whose = "belongs to no session yet"
-#         then = "The next prompt of the user makes it this session's. It stands: gsd-fsm --loop %s status"
-#     goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
-#     return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. %s" % (
-#         loop.id,
-#         loop.kind,
-#         loop.status,
-#         goal,
-#         whose,
-#         then % loop.id,
-#     )
-# def reminder(loop):
-#     words, command = next_step(loop)
-#     if loop.status == "paused":
-#         then = "If the user wants it to go on, run: %s" % command
-#     elif loop.status != "waiting":
-#         return ""
-#     elif loop.wait_for == "human":
-#         then = "If this message answers it, run: %s (TEXT: the user's answer, quoted)" % command
-#     else:
-#         then = "To go on, run: %s" % command
-#     return "gsd-fsm loop %s: %s %s" % (loop.id, one_line(words, 1_000), one_line(then, 600))
-# def notice(loop):
-#     if loop.status == "waiting":
-#         return wait_notice(loop, loop.question or "")
-#     reason = loop.pause_reason
-#     if loop.last_error and loop.pause_code in ("blocking", "unknown", "retries", "repeated"):
-#         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
-#     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
-# def stranger_notice(loop):
-#     if not loop.owner:
-#         return "gsd-fsm: loop %s (%s) goes on here with your first prompt" % (loop.id, loop.status)
-#     return "gsd-fsm: loop %s (%s) belongs to another session. To go on with it here: %s" % (
-#         loop.id,
-#         loop.status,
-#         "gsd-fsm --loop %s resume" % loop.id,
-#     )
-# def lost_turn_notice(loop):
-#     return "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To rest it: %s" % (
-#         loop.id,
-#         loop.status,
-#         "gsd-fsm --loop %s pause" % loop.id,
-#     )
-# def pause_notice(loop, code, reason, command):
-#     return "gsd-fsm: loop %s paused (%s): %s. To go on: %s" % (
-#         loop.id,
-#         code,
-#         one_line(reason, 600).rstrip("."),
-#         command,
-#     )
-# def wait_notice(loop, question):
-#     return (
-#         "gsd-fsm: loop %s waits for you: %s Answer here, or run: gsd-fsm --loop %s answer TEXT"
-#         % (
-#             loop.id,
-#             one_line(question, 600),
-#             loop.id,
-#         )
-#     )
-# def completion_notice(loop):
-#     many = "" if loop.iteration == 1 else "s"
-#     words = "gsd-fsm: loop %s completed after %d iteration%s; its story: gsd-fsm --loop %s replay"
-#     told = words % (loop.id, loop.iteration, many, loop.id)
-#     if loop.notes:
-#         told += "; notes that it never saw: %d" % len(loop.notes)
-#     return told + closing_report(loop)
-# def closing_report(loop):
-#     if "report" not in loop.views:
-#         return ""
-#     load("rare")
-#     return "\n" + report(loop)
-# def background_notice(loop, reason):
-#     return "gsd-fsm: loop %s: %s." % (loop.id, reason)
 # # ── hook.decide
 # _hook_decide_TOGETHER_MS = 15_000
 # class Observed:
@@ -4006,23 +3878,28 @@ if __name__ == "__main__":
 #     if seen.disabled_by:
 #         return _hook_decide_allow("disabled", "The hook is disabled by %s" % seen.disabled_by)
 #     if loop.status in ("paused", "waiting"):
+#         load("rare")
 #         message = "" if _hook_decide_user_knows(loop) else notice(loop)
 #         return _hook_decide_allow(loop.status, _hook_decide_why_not_active(loop), message)
 #     work = background_work(loop, signal)
 #     if work is not None:
+#         load("rare")
 #         reason, ids = work
 #         return _hook_decide_allow("background", reason, background_notice(loop, reason), background=ids)
 #     is_done = is_complete(loop, latest_tree(loop))
 #     if is_done and not completes_by_command(loop):
+#         load("rare")
 #         return Decision("complete", {}, completion_notice(loop))
 #     asked = pending_question(loop) if not busy_tasks(loop) else None
 #     if asked is not None:
+#         load("rare")
 #         key, question = asked
 #         data = {"question": question, "about": key, "for": "human"}
 #         return Decision("wait", data, wait_notice(loop, question))
 #     activity = seen.tool_used or _hook_decide_has_committed(loop, seen)
 #     limit = reached_limit(loop, now, activity, signal.cap)
 #     if limit is not None:
+#         load("rare")
 #         reason = limit.reason + ("; only 'gsd-fsm complete' is missing" if is_done else "")
 #         message = pause_notice(loop, limit.code, reason, limit.remedy)
 #         return Decision("pause", {"code": limit.code, "reason": reason}, message)
@@ -4080,234 +3957,6 @@ if __name__ == "__main__":
 #         and last.copy != signal.copy
 #         and abs(now - ms_of(last.ts)) <= _hook_decide_TOGETHER_MS
 #     )
-# # ── trust
-# def state_directory():
-#     if sys.platform == "win32":
-#         base = getenv("LOCALAPPDATA") or join(home(), "AppData\\Local")
-#     elif sys.platform == "darwin":
-#         base = join(home(), "Library/Application Support")
-#     else:
-#         base = getenv("XDG_STATE_HOME").strip()
-#         if not base.startswith("/"):
-#             base = join(home(), ".local/state")
-#     return join(base, "gsd-fsm")
-# def real_path(path):
-#     if sys.platform == "win32":
-#         final = str(vars(system)["_getfinalpathname"](path))
-#         return final.replace("\\\\?\\UNC\\", "\\\\", 1).replace("\\\\?\\", "", 1)
-#     loaded = sys.modules.get("os")
-#     if loaded is not None:
-#         return str(loaded.path.realpath(path))
-#     try:
-#         before = system.getcwd()
-#     except OSError:
-#         before = ""
-#     system.chdir(path)
-#     try:
-#         return system.getcwd()
-#     finally:
-#         if before:
-#             system.chdir(before)
-# def _trust_journals():
-#     return join(state_directory(), "journals")
-# def _trust_entry(journal_id, gsd):
-#     return join(_trust_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
-# def make_directories(path):
-#     if not exists(path):
-#         make_directories(parent_of(path))
-#         try:
-#             system.mkdir(path, 0o700)
-#         except FileExistsError:
-#             pass
-# def is_registered(journal_id, gsd):
-#     return bool(journal_id) and exists(_trust_entry(journal_id, real_path(gsd)))
-# def is_known_place(gsd):
-#     try:
-#         suffix = "-" + digest_of(real_path(gsd))
-#         return any(name.endswith(suffix) for name in system.listdir(_trust_journals()))
-#     except OSError:
-#         return False
-# def register(journal_id, gsd, now):
-#     real = real_path(gsd)
-#     entry = _trust_entry(journal_id, real)
-#     try:
-#         make_directories(parent_of(entry))
-#         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
-#         with open(entry, "w", encoding="ascii") as file:
-#             file.write(text)
-#             file.flush()
-#             system.fsync(file.fileno())
-#         sync_parent(entry)
-#     except OSError as error:
-#         raise CannotWrite(
-#             "the journal cannot be registered in %s: %s" % (state_directory(), explain(error)),
-#             "make that directory writable",
-#         ) from error
-# # ── hook.duplicate_calls
-# _hook_duplicate_calls_KEPT = 16
-# _hook_duplicate_calls_MEMORY = 1 << 14
-# def may_repeat(journal, seq, copy):
-#     mine = "%d %s" % (seq, copy)
-#     folder = join(state_directory(), "repeats")
-#     try:
-#         make_directories(folder)
-#         directory = open_directory(folder)
-#         try:
-#             fd = open_regular(directory, journal, WRITE | CREATE)
-#             try:
-#                 known = read_at(fd, 0, _hook_duplicate_calls_MEMORY).decode("utf-8", "replace").split("\n")[:-1]
-#                 if mine in known:
-#                     return False
-#                 kept = "\n".join([*known[1 - _hook_duplicate_calls_KEPT :], mine]) + "\n"
-#                 system.ftruncate(fd, 0)
-#                 system.write(fd, kept.encode("utf-8", "replace"))
-#                 return True
-#             finally:
-#                 close(fd)
-#         finally:
-#             close_directory(directory)
-#     except (OSError, GsdError):
-#         return False
-# # ── hook.hook_log
-# LOG_NAME = "hook.log"
-# _hook_hook_log_MAX_LOG = 1 << 18
-# def complain(
-#     error, places, so="the stop is allowed"
-# ):
-#     what = error if isinstance(error, str) else _hook_hook_log_in_words(error)
-#     line = display(what)
-#     try:
-#         said = "gsd-fsm hook: %s: %s\n" % (so, line)
-#         system.write(2, said.encode("ascii", "backslashreplace"))
-#     except OSError:
-#         pass
-#     for gsd in places[:1]:
-#         if is_known_place(gsd):
-#             _hook_hook_log_log(gsd, "%s %s\n" % (to_iso(now_ms()), line))
-# def _hook_hook_log_in_words(error):
-#     if isinstance(error, GsdError):
-#         return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
-#     if isinstance(error, OSError):
-#         return explain(error)
-#     return "%s: %s" % (type(error).__name__, error)
-# def _hook_hook_log_log(gsd, line):
-#     try:
-#         directory = open_directory(gsd)
-#         try:
-#             fd = open_regular(directory, LOG_NAME, WRITE | CREATE)
-#             if system.fstat(fd).st_size > _hook_hook_log_MAX_LOG:
-#                 system.ftruncate(fd, 0)
-#             system.write(fd, line.encode("ascii", "backslashreplace"))
-#             close(fd)
-#         finally:
-#             close_directory(directory)
-#     except (OSError, GsdError):
-#         pass
-# # ── hook.sessions
-# _hook_sessions_PASSING = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
-# _hook_sessions_CONTINUING = frozenset(("clear", "resume"))
-# _hook_sessions_TURN_LOST = "The client, not the loop, ended the turn after block %d"
-# class Messages:
-#     __slots__ = ("context", "notice")
-#     def __init__(self):
-#         self.context = ""
-#         self.notice = ""
-# def loop_for_signal(loops, signal):
-#     own = own_loop(loops, signal.session)
-#     if own is not None or not signal.session:
-#         return own
-#     if signal.event == "SessionStart" and signal.source == "clear":
-#         return next((loop for loop in loops.live() if signal.pid and loop.pid == signal.pid), None)
-#     if signal.event == "UserPromptSubmit" and is_human(signal, ""):
-#         return unowned_loop(loops)
-#     return None
-# def paused_loops_of_others(loops, signal):
-#     if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
-#         return []
-#     return [
-#         loop
-#         for loop in loops.live()
-#         if not loop.is_active and signal.session not in (loop.owner, *loop.prompted_elsewhere)
-#     ]
-# def append_prompts(tx, signal):
-#     for loop in paused_loops_of_others(tx.loops, signal):
-#         tx.append(loop, "session", {"action": "prompt"})
-# def append_signal(
-#     tx,
-#     loop,
-#     signal,
-#     nonce,
-#     transcript,
-#     tool_used,
-# ):
-#     messages = Messages()
-#     event = signal.event
-#     if event in TELLS_OF_THE_CLIENT or by_another_copy(loop.last_signal, signal, tx.now):
-#         return messages
-#     if event == "StopFailure":
-#         _hook_sessions_append_failed_turn(tx, loop, signal)
-#         return messages
-#     def mark(action, **data):
-#         if signal.pid:
-#             data["pid"] = signal.pid
-#         if transcript is not None and action in ("bind", "prompt"):
-#             data["transcript"] = transcript
-#         data.update(signal=signal.digest, copy=signal.copy)
-#         tx.append(loop, "session", {"action": action, **data})
-#     if event == "PreCompact":
-#         mark("compact", reason=signal.reason)
-#         return messages
-#     if event == "UserPromptSubmit" and not _hook_sessions_is_new_prompt(loop, signal):
-#         return messages
-#     lost = 0 if signal.source == "compact" or tool_used else loop.unconfirmed
-#     if lost:
-#         tx.append(loop, "stop", {"code": "client", "reason": _hook_sessions_TURN_LOST % lost})
-#     if lost or (event == "SessionStart" and _hook_sessions_was_lost(loop)):
-#         messages.notice = lost_turn_notice(loop)
-#     if event == "SessionEnd":
-#         mark("end", reason=signal.reason)
-#         if loop.session_only and signal.reason not in _hook_sessions_CONTINUING:
-#             tx.append(loop, "cancel", {"reason": "its session has ended"})
-#         return messages
-#     bound = loop.owner != signal.session
-#     if bound:
-#         mark("bind", source=signal.source or "prompt")
-#     if event == "SessionStart":
-#         mark("start", source=signal.source)
-#         messages.context = resumption(loop, nonce)
-#         return messages
-#     mark("prompt")
-#     messages.context = resumption(loop, nonce) if bound else reminder(loop)
-#     if bound:
-#         messages.context = "This session now owns the loop below.\n" + messages.context
-#     return messages
-# def _hook_sessions_is_new_prompt(loop, signal):
-#     answer = loop.last_answer
-#     return is_human(signal, answer.text if answer and answer.blocks else "")
-# def _hook_sessions_was_lost(loop):
-#     last, answer = loop.last_stop, loop.last_answer
-#     return bool(last and last.code == "client" and (not answer or answer.seq < last.seq))
-# def _hook_sessions_append_failed_turn(tx, loop, signal):
-#     if not loop.is_active:
-#         return
-#     error = signal.error if _hook_sessions_is_code(signal.error) else "unknown"
-#     if error in _hook_sessions_PASSING:
-#         data = {"for": "throttled", "reason": "the client reports %s" % error}
-#         until = _hook_sessions_reset_time(signal.message, tx.now)
-#         if until:
-#             data["until"] = to_iso(until)
-#         tx.append(loop, "wait", data)
-#     else:
-#         reason = "the client could not finish the turn: %s" % error
-#         tx.append(loop, "pause", {"code": "client", "reason": reason})
-# def _hook_sessions_is_code(text):
-#     return len(text) <= 40 and text.isascii() and text.islower() and text.replace("_", "").isalpha()
-# def _hook_sessions_reset_time(message, now):
-#     moment = message.rpartition("|")[2].strip()
-#     if not (moment.isdecimal() and len(moment) == 10):
-#         return 0
-#     until = int(moment) * 1000
-#     return until if now < until < now + 8 * 86_400_000 else 0
 # # ── loop.envelope
 # VERSION = 1
 # BY = ("agent", "human", "hook", "cli")
@@ -4561,31 +4210,6 @@ if __name__ == "__main__":
 #             fcntl.flock(fd, fcntl.LOCK_UN)
 #     except OSError:
 #         pass
-# # ── journal.quarantine
-# _journal_quarantine_PIECE = 1 << 20
-# def set_aside(directory, fd, start, end, now):
-#     stamp = to_iso(now).translate({ord(mark): None for mark in "-:."})
-#     base = "journal.broken-%s-%d" % (stamp, system.getpid())
-#     for count in range(1000):
-#         name = "%s-%d" % (base, count) if count else base
-#         try:
-#             copy = open_in(directory, name, WRITE | CREATE | EXCLUSIVE)
-#         except FileExistsError:
-#             continue
-#         try:
-#             copy_bytes(fd, copy, start, end)
-#             sync(copy)
-#         finally:
-#             close(copy)
-#         sync_directory(directory)
-#         return name
-#     raise CannotWrite("no name is left to set the broken bytes aside")
-# def copy_bytes(source, target, start, end):
-#     while start < end:
-#         view = memoryview(read_at(source, start, min(_journal_quarantine_PIECE, end - start)))
-#         start += len(view) or end
-#         while view:
-#             view = view[system.write(target, view) :]
 # # ── journal.scan
 # CHUNK = 1 << 16
 # SECTOR = 512
@@ -5467,6 +5091,7 @@ if __name__ == "__main__":
 #             self._write(fd, b"\n", self.at.offset)
 #             self.at.offset += 1
 #         if self.at.torn:
+#             load("rare")
 #             end = self.at.offset + self.at.torn
 #             aside = set_aside(directory, fd, self.at.offset, end, tx.now)
 #             system.ftruncate(fd, self.at.offset)
@@ -5489,6 +5114,69 @@ if __name__ == "__main__":
 #     with Journal(path, lock_seconds, lambda: now).transaction(Author("cli")) as tx:
 #         if not tx.loops.seq:
 #             tx.append(None, "journal", {"id": journal_id, "incompat": [], "compat": []})
+# # ── trust
+# def state_directory():
+#     if sys.platform == "win32":
+#         base = getenv("LOCALAPPDATA") or join(home(), "AppData\\Local")
+#     elif sys.platform == "darwin":
+#         base = join(home(), "Library/Application Support")
+#     else:
+#         base = getenv("XDG_STATE_HOME").strip()
+#         if not base.startswith("/"):
+#             base = join(home(), ".local/state")
+#     return join(base, "gsd-fsm")
+# def real_path(path):
+#     if sys.platform == "win32":
+#         final = str(vars(system)["_getfinalpathname"](path))
+#         return final.replace("\\\\?\\UNC\\", "\\\\", 1).replace("\\\\?\\", "", 1)
+#     loaded = sys.modules.get("os")
+#     if loaded is not None:
+#         return str(loaded.path.realpath(path))
+#     try:
+#         before = system.getcwd()
+#     except OSError:
+#         before = ""
+#     system.chdir(path)
+#     try:
+#         return system.getcwd()
+#     finally:
+#         if before:
+#             system.chdir(before)
+# def _trust_journals():
+#     return join(state_directory(), "journals")
+# def _trust_entry(journal_id, gsd):
+#     return join(_trust_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
+# def make_directories(path):
+#     if not exists(path):
+#         make_directories(parent_of(path))
+#         try:
+#             system.mkdir(path, 0o700)
+#         except FileExistsError:
+#             pass
+# def is_registered(journal_id, gsd):
+#     return bool(journal_id) and exists(_trust_entry(journal_id, real_path(gsd)))
+# def is_known_place(gsd):
+#     try:
+#         suffix = "-" + digest_of(real_path(gsd))
+#         return any(name.endswith(suffix) for name in system.listdir(_trust_journals()))
+#     except OSError:
+#         return False
+# def register(journal_id, gsd, now):
+#     real = real_path(gsd)
+#     entry = _trust_entry(journal_id, real)
+#     try:
+#         make_directories(parent_of(entry))
+#         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
+#         with open(entry, "w", encoding="ascii") as file:
+#             file.write(text)
+#             file.flush()
+#             system.fsync(file.fileno())
+#         sync_parent(entry)
+#     except OSError as error:
+#         raise CannotWrite(
+#             "the journal cannot be registered in %s: %s" % (state_directory(), explain(error)),
+#             "make that directory writable",
+#         ) from error
 # # ── hook.respond
 # _hook_respond_LOCK_SECONDS = 4.0
 # _hook_respond_SMALL = 1 << 14
@@ -5520,6 +5208,7 @@ if __name__ == "__main__":
 #         if answer is not None:
 #             return answer
 #         if signal.event == "SessionStart":
+#             load("rare")
 #             context += [elsewhere(loop, signal.source) for loop in loops.live()[:3]]
 #             notices += [stranger_notice(loop) for loop in loops.live()[:3]]
 #     if not context:
@@ -5540,8 +5229,7 @@ if __name__ == "__main__":
 #         return None
 #     with _hook_respond_transaction(journal, signal) as tx:
 #         before = answered_before(tx.loops, signal, tx.now)
-#         place = "%s-%s" % (tx.loops.journal_id, digest_of(journal.path))
-#         if before is not None and may_repeat(place, before.seq, signal.copy):
+#         if before is not None and _hook_respond_may_repeat(tx, before.seq, signal.copy):
 #             return _hook_respond_answer(signal, before.text, before.blocks)
 #         loop = loop_for_stop(tx.loops, signal)
 #         if loop is None or (disabled_by and loop.owner != signal.session):
@@ -5554,6 +5242,9 @@ if __name__ == "__main__":
 #         decision = decide_stop(loop, signal, seen, tx.now)
 #         tx.append(loop, decision.event, {**decision.data, **_hook_respond_about(signal, decision)})
 #     return _hook_respond_answer(signal, decision.message, decision.blocks)
+# def _hook_respond_may_repeat(tx, seq, copy):
+#     load("rare")
+#     return may_repeat("%s-%s" % (tx.loops.journal_id, digest_of(tx.path)), seq, copy)
 # def _hook_respond_append_facts(tx, loop, signal):
 #     if loop.owner != signal.session:
 #         tx.append(loop, "session", {"action": "bind"})
@@ -5601,6 +5292,7 @@ if __name__ == "__main__":
 #     session, known = loop.transcript or (None, None)
 #     return used_a_tool(signal.transcript, known if session == signal.session else None, size)
 # def _hook_respond_respond_to_other(journal, loops, signal):
+#     load("rare")
 #     about = loop_for_signal(loops, signal)
 #     if about is None:
 #         if paused_loops_of_others(loops, signal):
@@ -5628,6 +5320,41 @@ if __name__ == "__main__":
 #     if messages.notice:
 #         answer.update(notice_answer(signal.client, messages.notice))
 #     return answer
+# # ── hook.hook_log
+# LOG_NAME = "hook.log"
+# _hook_hook_log_MAX_LOG = 1 << 18
+# def complain(
+#     error, places, so="the stop is allowed"
+# ):
+#     what = error if isinstance(error, str) else _hook_hook_log_in_words(error)
+#     line = display(what)
+#     try:
+#         said = "gsd-fsm hook: %s: %s\n" % (so, line)
+#         system.write(2, said.encode("ascii", "backslashreplace"))
+#     except OSError:
+#         pass
+#     for gsd in places[:1]:
+#         if is_known_place(gsd):
+#             _hook_hook_log_log(gsd, "%s %s\n" % (to_iso(now_ms()), line))
+# def _hook_hook_log_in_words(error):
+#     if isinstance(error, GsdError):
+#         return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
+#     if isinstance(error, OSError):
+#         return explain(error)
+#     return "%s: %s" % (type(error).__name__, error)
+# def _hook_hook_log_log(gsd, line):
+#     try:
+#         directory = open_directory(gsd)
+#         try:
+#             fd = open_regular(directory, LOG_NAME, WRITE | CREATE)
+#             if system.fstat(fd).st_size > _hook_hook_log_MAX_LOG:
+#                 system.ftruncate(fd, 0)
+#             system.write(fd, line.encode("ascii", "backslashreplace"))
+#             close(fd)
+#         finally:
+#             close_directory(directory)
+#     except (OSError, GsdError):
+#         pass
 # end
 
 # begin rare
@@ -5832,6 +5559,133 @@ if __name__ == "__main__":
 #         left = len([criterion for criterion in rest if not criterion.met])
 #         lines.append("… and %s more, %d unmet" % (len(rest), left))
 #     return lines
+# # ── text.notices
+# def resumption(loop, nonce):
+#     active = loop.status in ACTIVE
+#     most = loop.limits.max_iterations
+#     count = "%d of %d" % (loop.iteration, most) if most else "%d" % loop.iteration
+#     lines = [
+#         "[LOOP RESUME] %s loop detected" % ("Active" if active else loop.status.capitalize()),
+#         "Loop: %s (%s, %s)" % (loop.id, loop.kind, loop.status),
+#     ]
+#     if loop.goal:
+#         what = "Spec" if loop.kind == "goal" else "Goal"
+#         lines.append("%s: %s" % (what, one_line(loop.goal, 1_000)))
+#     if loop.stage or loop.spec_score is not None:
+#         spec = "none" if loop.spec_score is None else "%d/10" % loop.spec_score
+#         fit = "none" if loop.fit_score is None else "%d" % loop.fit_score
+#         shape = " (%s)" % loop.shape if loop.shape else ""
+#         lines.append("Stage: %s | Spec: %s | Fit: %s%s" % (loop.stage or "none", spec, fit, shape))
+#     lines.append("Progress: %s | Iteration: %s" % (_text_notices_progress(loop), count))
+#     if loop.reviews:
+#         told = ["%s: %s" % (n, review_words(loop.reviews[n])) for n in list(loop.reviews)[-5:]]
+#         lines.append("Reviews: %s" % "; ".join(told))
+#     left = unmet(loop)
+#     if loop.criteria:
+#         named = ", ".join(one_line(name, 160) for name in left[:10])
+#         lines.append("Unmet criteria: %s" % (named or "none"))
+#     if loop.last_error and loop.status in ("retrying", "paused"):
+#         lines.append(quoted("Last error", loop.last_error, nonce, 600))
+#     words, command = next_step(loop, brief=True)
+#     lines.append("Next: %s" % one_line(words, 600))
+#     run = "Run: %s" if active else "If the user wants it to go on, run: %s"
+#     lines.append(run % one_line(command, 600))
+#     lines.append(GROUND_RULES % loop.id)
+#     return "\n".join(lines)
+# def _text_notices_progress(loop):
+#     if loop.tasks:
+#         steps = all(task.step for task in loop.tasks.values())
+#         done = len(loop.tasks) - len(open_tasks(loop))
+#         wave = current_wave(loop)
+#         return "%d/%d %s%s" % (
+#             done,
+#             len(loop.tasks),
+#             "steps" if steps else "tasks",
+#             " | Wave: %d" % wave if wave else "",
+#         )
+#     if loop.gaps:
+#         closed = [gap for gap in loop.gaps.values() if gap.status == "closed"]
+#         return "%d/%d gaps closed | Round: %d" % (len(closed), len(loop.gaps), loop.round)
+#     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
+# def elsewhere(loop, source):
+#     if loop.owner:
+#         whose = "belongs to session %s" % one_line(loop.owner)
+#         if source == "fork":
+#             whose += ", which this one may have been forked from"
+#         then = "This session is not part of it. To go on with it here: gsd-fsm --loop %s resume"
+#     else:
+#         whose = "belongs to no session yet"
+#         then = "The next prompt of the user makes it this session's. It stands: gsd-fsm --loop %s status"
+#     goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
+#     return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. %s" % (
+#         loop.id,
+#         loop.kind,
+#         loop.status,
+#         goal,
+#         whose,
+#         then % loop.id,
+#     )
+# def reminder(loop):
+#     words, command = next_step(loop)
+#     if loop.status == "paused":
+#         then = "If the user wants it to go on, run: %s" % command
+#     elif loop.status != "waiting":
+#         return ""
+#     elif loop.wait_for == "human":
+#         then = "If this message answers it, run: %s (TEXT: the user's answer, quoted)" % command
+#     else:
+#         then = "To go on, run: %s" % command
+#     return "gsd-fsm loop %s: %s %s" % (loop.id, one_line(words, 1_000), one_line(then, 600))
+# def notice(loop):
+#     if loop.status == "waiting":
+#         return wait_notice(loop, loop.question or "")
+#     reason = loop.pause_reason
+#     if loop.last_error and loop.pause_code in ("blocking", "unknown", "retries", "repeated"):
+#         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
+#     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
+# def stranger_notice(loop):
+#     if not loop.owner:
+#         return "gsd-fsm: loop %s (%s) goes on here with your first prompt" % (loop.id, loop.status)
+#     return "gsd-fsm: loop %s (%s) belongs to another session. To go on with it here: %s" % (
+#         loop.id,
+#         loop.status,
+#         "gsd-fsm --loop %s resume" % loop.id,
+#     )
+# def lost_turn_notice(loop):
+#     return "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To rest it: %s" % (
+#         loop.id,
+#         loop.status,
+#         "gsd-fsm --loop %s pause" % loop.id,
+#     )
+# def pause_notice(loop, code, reason, command):
+#     return "gsd-fsm: loop %s paused (%s): %s. To go on: %s" % (
+#         loop.id,
+#         code,
+#         one_line(reason, 600).rstrip("."),
+#         command,
+#     )
+# def wait_notice(loop, question):
+#     return (
+#         "gsd-fsm: loop %s waits for you: %s Answer here, or run: gsd-fsm --loop %s answer TEXT"
+#         % (
+#             loop.id,
+#             one_line(question, 600),
+#             loop.id,
+#         )
+#     )
+# def completion_notice(loop):
+#     many = "" if loop.iteration == 1 else "s"
+#     words = "gsd-fsm: loop %s completed after %d iteration%s; its story: gsd-fsm --loop %s replay"
+#     told = words % (loop.id, loop.iteration, many, loop.id)
+#     if loop.notes:
+#         told += "; notes that it never saw: %d" % len(loop.notes)
+#     return told + closing_report(loop)
+# def closing_report(loop):
+#     if "report" not in loop.views:
+#         return ""
+#     return "\n" + report(loop)
+# def background_notice(loop, reason):
+#     return "gsd-fsm: loop %s: %s." % (loop.id, reason)
 # # ── views.state_md
 # SECTION = (
 #     "active", "type", "phase", "iteration", "max_iterations", "task_retries", "gaps_remaining",
@@ -6035,6 +5889,56 @@ if __name__ == "__main__":
 #     return _views_loop_json_quoted(value) if type(value) is str else dumps(value)
 # def _views_loop_json_quoted(text):
 #     return '"%s"' % "".join([quote(c)[1:-1] if c < "\x7f" else c for c in text])
+# # ── journal.quarantine
+# _journal_quarantine_PIECE = 1 << 20
+# def set_aside(directory, fd, start, end, now):
+#     stamp = to_iso(now).translate({ord(mark): None for mark in "-:."})
+#     base = "journal.broken-%s-%d" % (stamp, system.getpid())
+#     for count in range(1000):
+#         name = "%s-%d" % (base, count) if count else base
+#         try:
+#             copy = open_in(directory, name, WRITE | CREATE | EXCLUSIVE)
+#         except FileExistsError:
+#             continue
+#         try:
+#             copy_bytes(fd, copy, start, end)
+#             sync(copy)
+#         finally:
+#             close(copy)
+#         sync_directory(directory)
+#         return name
+#     raise CannotWrite("no name is left to set the broken bytes aside")
+# def copy_bytes(source, target, start, end):
+#     while start < end:
+#         view = memoryview(read_at(source, start, min(_journal_quarantine_PIECE, end - start)))
+#         start += len(view) or end
+#         while view:
+#             view = view[system.write(target, view) :]
+# # ── hook.duplicate_calls
+# _hook_duplicate_calls_KEPT = 16
+# _hook_duplicate_calls_MEMORY = 1 << 14
+# def may_repeat(journal, seq, copy):
+#     mine = "%d %s" % (seq, copy)
+#     folder = join(state_directory(), "repeats")
+#     try:
+#         make_directories(folder)
+#         directory = open_directory(folder)
+#         try:
+#             fd = open_regular(directory, journal, WRITE | CREATE)
+#             try:
+#                 known = read_at(fd, 0, _hook_duplicate_calls_MEMORY).decode("utf-8", "replace").split("\n")[:-1]
+#                 if mine in known:
+#                     return False
+#                 kept = "\n".join([*known[1 - _hook_duplicate_calls_KEPT :], mine]) + "\n"
+#                 system.ftruncate(fd, 0)
+#                 system.write(fd, kept.encode("utf-8", "replace"))
+#                 return True
+#             finally:
+#                 close(fd)
+#         finally:
+#             close_directory(directory)
+#     except (OSError, GsdError):
+#         return False
 # # ── text.redact
 # PATTERNS = r"""
 # pem          private        -----BEGIN PEMNAME[^-]*(?:-(?!----)[^-]*)*-----END PEMNAME
@@ -6665,4 +6569,109 @@ if __name__ == "__main__":
 #         return
 #     for data in list_changes(loop, signal.session):
 #         yield "task", data
+# # ── hook.sessions
+# _hook_sessions_PASSING = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
+# _hook_sessions_CONTINUING = frozenset(("clear", "resume"))
+# _hook_sessions_TURN_LOST = "The client, not the loop, ended the turn after block %d"
+# class Messages:
+#     __slots__ = ("context", "notice")
+#     def __init__(self):
+#         self.context = ""
+#         self.notice = ""
+# def loop_for_signal(loops, signal):
+#     own = own_loop(loops, signal.session)
+#     if own is not None or not signal.session:
+#         return own
+#     if signal.event == "SessionStart" and signal.source == "clear":
+#         return next((loop for loop in loops.live() if signal.pid and loop.pid == signal.pid), None)
+#     if signal.event == "UserPromptSubmit" and is_human(signal, ""):
+#         return unowned_loop(loops)
+#     return None
+# def paused_loops_of_others(loops, signal):
+#     if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
+#         return []
+#     return [
+#         loop
+#         for loop in loops.live()
+#         if not loop.is_active and signal.session not in (loop.owner, *loop.prompted_elsewhere)
+#     ]
+# def append_prompts(tx, signal):
+#     for loop in paused_loops_of_others(tx.loops, signal):
+#         tx.append(loop, "session", {"action": "prompt"})
+# def append_signal(
+#     tx,
+#     loop,
+#     signal,
+#     nonce,
+#     transcript,
+#     tool_used,
+# ):
+#     messages = Messages()
+#     event = signal.event
+#     if event in TELLS_OF_THE_CLIENT or by_another_copy(loop.last_signal, signal, tx.now):
+#         return messages
+#     if event == "StopFailure":
+#         _hook_sessions_append_failed_turn(tx, loop, signal)
+#         return messages
+#     def mark(action, **data):
+#         if signal.pid:
+#             data["pid"] = signal.pid
+#         if transcript is not None and action in ("bind", "prompt"):
+#             data["transcript"] = transcript
+#         data.update(signal=signal.digest, copy=signal.copy)
+#         tx.append(loop, "session", {"action": action, **data})
+#     if event == "PreCompact":
+#         mark("compact", reason=signal.reason)
+#         return messages
+#     if event == "UserPromptSubmit" and not _hook_sessions_is_new_prompt(loop, signal):
+#         return messages
+#     lost = 0 if signal.source == "compact" or tool_used else loop.unconfirmed
+#     if lost:
+#         tx.append(loop, "stop", {"code": "client", "reason": _hook_sessions_TURN_LOST % lost})
+#     if lost or (event == "SessionStart" and _hook_sessions_was_lost(loop)):
+#         messages.notice = lost_turn_notice(loop)
+#     if event == "SessionEnd":
+#         mark("end", reason=signal.reason)
+#         if loop.session_only and signal.reason not in _hook_sessions_CONTINUING:
+#             tx.append(loop, "cancel", {"reason": "its session has ended"})
+#         return messages
+#     bound = loop.owner != signal.session
+#     if bound:
+#         mark("bind", source=signal.source or "prompt")
+#     if event == "SessionStart":
+#         mark("start", source=signal.source)
+#         messages.context = resumption(loop, nonce)
+#         return messages
+#     mark("prompt")
+#     messages.context = resumption(loop, nonce) if bound else reminder(loop)
+#     if bound:
+#         messages.context = "This session now owns the loop below.\n" + messages.context
+#     return messages
+# def _hook_sessions_is_new_prompt(loop, signal):
+#     answer = loop.last_answer
+#     return is_human(signal, answer.text if answer and answer.blocks else "")
+# def _hook_sessions_was_lost(loop):
+#     last, answer = loop.last_stop, loop.last_answer
+#     return bool(last and last.code == "client" and (not answer or answer.seq < last.seq))
+# def _hook_sessions_append_failed_turn(tx, loop, signal):
+#     if not loop.is_active:
+#         return
+#     error = signal.error if _hook_sessions_is_code(signal.error) else "unknown"
+#     if error in _hook_sessions_PASSING:
+#         data = {"for": "throttled", "reason": "the client reports %s" % error}
+#         until = _hook_sessions_reset_time(signal.message, tx.now)
+#         if until:
+#             data["until"] = to_iso(until)
+#         tx.append(loop, "wait", data)
+#     else:
+#         reason = "the client could not finish the turn: %s" % error
+#         tx.append(loop, "pause", {"code": "client", "reason": reason})
+# def _hook_sessions_is_code(text):
+#     return len(text) <= 40 and text.isascii() and text.islower() and text.replace("_", "").isalpha()
+# def _hook_sessions_reset_time(message, now):
+#     moment = message.rpartition("|")[2].strip()
+#     if not (moment.isdecimal() and len(moment) == 10):
+#         return 0
+#     until = int(moment) * 1000
+#     return until if now < until < now + 8 * 86_400_000 else 0
 # end

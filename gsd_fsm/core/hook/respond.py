@@ -15,14 +15,6 @@ from gsd_fsm.core.hook.decide import (
     decide_stop,
     loop_for_stop,
 )
-from gsd_fsm.core.hook.duplicate_calls import may_repeat
-from gsd_fsm.core.hook.hook_log import complain
-from gsd_fsm.core.hook.sessions import (
-    append_prompts,
-    append_signal,
-    loop_for_signal,
-    paused_loops_of_others,
-)
 from gsd_fsm.core.hook.signal import TELLS_OF_THE_CLIENT, claims_completion
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Author
@@ -30,7 +22,6 @@ from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
 from gsd_fsm.core.paths import exists
 from gsd_fsm.core.system import getenv, join, system
-from gsd_fsm.core.text.notices import elsewhere, stranger_notice
 from gsd_fsm.core.trust import is_known_place, is_registered
 
 TYPE_CHECKING = False
@@ -73,11 +64,15 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
         except NotFound:
             continue
         except Exception as error:  # noqa: BLE001 - what cannot be decided is allowed
+            from gsd_fsm.core.hook.hook_log import complain
+
             complain(error, [gsd])
             continue
         if answer is not None:
             return answer
         if signal.event == "SessionStart":
+            from gsd_fsm.core.text.notices import elsewhere, stranger_notice
+
             context += [elsewhere(loop, signal.source) for loop in loops.live()[:3]]
             notices += [stranger_notice(loop) for loop in loops.live()[:3]]
     if not context:
@@ -105,8 +100,7 @@ def _respond_to_stop(
         return None
     with _transaction(journal, signal) as tx:
         before = answered_before(tx.loops, signal, tx.now)
-        place = "%s-%s" % (tx.loops.journal_id, digest_of(journal.path))
-        if before is not None and may_repeat(place, before.seq, signal.copy):
+        if before is not None and _may_repeat(tx, before.seq, signal.copy):
             return _answer(signal, before.text, before.blocks)
         loop = loop_for_stop(tx.loops, signal)
         if loop is None or (disabled_by and loop.owner != signal.session):
@@ -119,6 +113,12 @@ def _respond_to_stop(
         decision = decide_stop(loop, signal, seen, tx.now)
         tx.append(loop, decision.event, {**decision.data, **_about(signal, decision)})
     return _answer(signal, decision.message, decision.blocks)
+
+
+def _may_repeat(tx: Transaction, seq: int, copy: str) -> bool:
+    from gsd_fsm.core.hook.duplicate_calls import may_repeat
+
+    return may_repeat("%s-%s" % (tx.loops.journal_id, digest_of(tx.path)), seq, copy)
 
 
 def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
@@ -145,6 +145,8 @@ def _append_news(tx: Transaction, loop: Loop, signal: Signal) -> None:
         for kind, data in client_news(loop, signal):
             tx.append(loop, kind, data)
     except (Refused, UsageError) as error:
+        from gsd_fsm.core.hook.hook_log import complain
+
         complain(error, [tx.path], "ignoring the rest of what the client reports")
 
 
@@ -188,6 +190,13 @@ def _used_a_tool(loop: Loop, signal: Signal, size: int | None) -> bool:
 
 def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[str, Any] | None:
     """Respond to a signal that is not a stop."""
+    from gsd_fsm.core.hook.sessions import (
+        append_prompts,
+        append_signal,
+        loop_for_signal,
+        paused_loops_of_others,
+    )
+
     about = loop_for_signal(loops, signal)
     if about is None:
         if paused_loops_of_others(loops, signal):

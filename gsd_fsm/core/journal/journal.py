@@ -7,7 +7,6 @@ from gsd_fsm.core.codec import sha256
 from gsd_fsm.core.errors import CannotWrite, Corrupt, NotFound
 from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.lock import Hold, wait_for_writer
-from gsd_fsm.core.journal.quarantine import set_aside
 from gsd_fsm.core.journal.scan import Position, scan
 from gsd_fsm.core.journal.snapshot import load_snapshot, save_snapshot
 from gsd_fsm.core.journal.transaction import Author, Transaction
@@ -279,6 +278,8 @@ class Journal:
             self._write(fd, b"\n", self.at.offset)
             self.at.offset += 1
         if self.at.torn:
+            from gsd_fsm.core.journal.quarantine import set_aside
+
             end = self.at.offset + self.at.torn
             aside = set_aside(directory, fd, self.at.offset, end, tx.now)
             system.ftruncate(fd, self.at.offset)
