@@ -24,6 +24,13 @@ from tests.faults.rig import in_child, judge, long_journal, outcome, say, tortur
 from tests.hook_rig import UNLIMITED, HookProject, blocks, run_hook
 from tests.support.events import append, draft
 
+SLICE = lock._SLICE
+
+
+@pytest.fixture(autouse=True)
+def _slices(_turn_at_every_append: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "_SLICE", SLICE)
+
 
 def test_writer_that_releases_the_lock_gets_it_back_after_the_waiting_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
