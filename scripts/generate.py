@@ -122,7 +122,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
     "task": {
         "ref": "the client's id of the background task",
         "phase": "only with `running`",
-        "fixes": "what was mended on the way",
+        "fixes": "small fixes that the task needed",
         "locked": "the digest of each locked file, null for one that is not there",
         "exit_code": "of the test command",
         "undone": "a failed refactoring was undone",
@@ -168,7 +168,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
     },
     "pause": {
         "code": "a pause code, section 5",
-        "declined": "it is what came of a no; that answer is not told again",
+        "declined": "the pause follows a no; that answer is not delivered again",
         "signal": "digest of the signal that this event decides",
         "copy": "name of the copy of the hook that decided",
         "active": "the client said that it was going on after a block already",
@@ -199,7 +199,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
     "session": {
         "pid": "process id of the client",
         "transcript": "length of the transcript then",
-        "signal": "digest of the signal that told of it",
+        "signal": "digest of the signal that reported it",
         "copy": "name of the copy of the hook that was called",
     },
     "checkpoint": {

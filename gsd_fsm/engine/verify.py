@@ -132,7 +132,7 @@ def verify(
 
 
 def _chosen(context: Context, phase: str | None, plan: str | None) -> Loop:
-    """Return the active verify loop that is meant; raise NotFound, UsageError or Refused."""
+    """Return the selected verify loop; raise NotFound, UsageError or Refused."""
     wanted = " --phase " + shlex.quote(phase) if phase else ""
     wanted += " --plan " + shlex.quote(plan) if plan else ""
     start = f"Run: gsd-fsm start verify{wanted}"

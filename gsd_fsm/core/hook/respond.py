@@ -155,7 +155,7 @@ def _listens(loop: Loop) -> bool:
 
 
 def _about(signal: Signal, decision: Decision) -> dict[str, Any]:
-    """Return what tells this stop from others, and what the user was told about it."""
+    """Return what identifies this stop, and the notice that the user reads."""
     about: dict[str, Any] = {"signal": signal.digest, "active": signal.active}
     if signal.copy:
         about["copy"] = signal.copy
