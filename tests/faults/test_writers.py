@@ -14,7 +14,7 @@ import pytest
 from gsd_fsm.core.journal import journal as journal_module
 from gsd_fsm.core.journal.journal import Journal
 from tests.conftest import Project
-from tests.faults.rig import drained, in_child, judge, long_journal, outcome, say, sums, torture
+from tests.faults.rig import drained, in_child, judge, long_journal, outcome, sums, torture
 from tests.support.events import append, draft
 
 PATIENCE = 300.0
@@ -23,7 +23,8 @@ PATIENCE = 300.0
 def _write(gsd: Path, writer: int, events: int, pipe: int) -> None:
     journal = Journal(str(gsd), lock_seconds=PATIENCE)
     for number in range(events):
-        written = say(journal, f"w{writer} {number}")[0]
+        issue = draft("issue", "lp-1", "agent", {"text": f"w{writer} {number}"})
+        written = append(journal, issue)[0]
         os.write(pipe, f"{number} {written['seq']} {written['sum']}\n".encode())
 
 
@@ -81,7 +82,7 @@ def _assert_all_there(data: bytes, told: dict[int, list[str]], first: int) -> No
     at = {event["sum"]: event for event in events}
     mine: dict[int, list[int]] = {writer: [] for writer in told}
     for event in events[first:]:
-        if event["type"] == "note":
+        if event["type"] == "issue":
             writer, number = event["data"]["text"][1:].split()
             mine[int(writer)].append(int(number))
     for writer, lines in told.items():
