@@ -73,6 +73,7 @@ def test_read_cached_of_a_replaced_file_forgets_the_old_one(started: Journal) ->
     path = Path(started.journal_path())
     copy = path.with_name("copy")
     copy.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    started.close()  # Windows replaces no file that is open
     copy.replace(path)
     assert notes(reader) == ["first"]
 
