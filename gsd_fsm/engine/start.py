@@ -84,7 +84,7 @@ class _Draft(NamedTuple):
 
 @one_at_a_time
 def start(context: Context, request: StartRequest) -> Started:
-    """Append the events of a new loop, then carry out their effects (engine/start_effects.py).
+    """Append the events of a new loop, then carry out their effects.
 
     Whatever is wrong is refused before the first event: then nothing has changed. If git refuses
     to check out the loop's branch, the loop is paused.

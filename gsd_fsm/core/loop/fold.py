@@ -1,7 +1,7 @@
 """Derive the state of all loops from the events of a journal, in order.
 
 The fold knows the schema, the transition table and which ids exist. It has no rules: those were
-checked when an event was appended (`Loops.append`).
+checked when an event was appended.
 """
 
 from __future__ import annotations
