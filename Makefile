@@ -15,6 +15,7 @@ help:
 	@echo "make torture  long fault campaigns (about half an hour; GSD_TORTURE=0.1 for a tenth)"
 	@echo "make bench    speed as ratios"
 	@echo "make hook     bundle gsd_fsm/core into the one file that agents run"
+	@echo "make profile  list in scripts/hot_path.txt what ordinary stops use, and bundle again"
 	@echo "make e2e      the real client against a scripted model (installs it once; needs npm)"
 	@echo "make test-windows  the core and the hook on a Windows Python under Wine (opt-in)"
 	@echo "make clean    remove what the targets above made"
@@ -50,6 +51,10 @@ bench: $(READY)
 hook: $(READY)
 	$(RUN)/python scripts/build_hook.py
 
+profile: $(READY)
+	$(RUN)/python scripts/profile_hook.py
+	$(RUN)/python scripts/build_hook.py
+
 e2e: $(READY)
 	$(RUN)/python -m pytest -q -m e2e tests/e2e
 
@@ -59,4 +64,4 @@ test-windows: $(READY)
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: help demo test lint types check torture bench hook e2e test-windows clean
+.PHONY: help demo test lint types check torture bench hook profile e2e test-windows clean

@@ -18,9 +18,21 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "8242f6697bda3e2c"  # digest of the parts
+IDENTITY = "81dd9e51e59db922"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
+
+
+def defer(*names):
+    """Define functions and classes of the rare part; the first call of one loads the part."""
+    namespace = globals()
+    for name in names:
+        namespace[name] = lambda *args, _name=name, **kwargs: _loader_call(_name, args, kwargs)
+
+
+def _loader_call(name, args, kwargs):
+    load("rare")
+    return globals()[name](*args, **kwargs)
 
 
 def load(part):
@@ -335,6 +347,8 @@ if __name__ == "__main__":
     main()
 
 # begin engine
+# # ── deferred
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_news", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_signal_inside_fence", "_hook_signal_short", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_criteria_criterion_text", "_loop_events_criteria_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_take_details", "_loop_schema_is_counts", "_loop_schema_is_digests", "_loop_schema_is_ids", "_loop_schema_is_object", "_loop_schema_is_phase", "_loop_schema_is_time", "_loop_schema_unacceptable", "_loop_waves_in_order", "_text_block_text_block", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_paused", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "change_plan", "clarify_key", "complain", "complete", "completes_by_command", "context_answer", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "loop_retry_key", "missing", "not_possible", "notice_answer", "pause", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "stopped_by", "take_answer", "unowned_loop", "wait", "way_out", "with_reason")
 # # ── clock
 # from time import time
 # _clock_DAY_MS = 86_400_000
@@ -404,8 +418,6 @@ if __name__ == "__main__":
 # MAX_DEPTH = 16
 # MAX_INT = 1 << 53
 # SUM_TAIL = 26
-# def _codec_refuse(value):
-#     raise ValueError("not JSON: %s" % type(value).__name__)
 # _codec_encode = make_encoder(None, _codec_refuse, quote, None, ":", ",", False, False, False)
 # def dumps(value):
 #     return "".join(_codec_encode(value, 0))
@@ -452,8 +464,6 @@ if __name__ == "__main__":
 #         super().__init__(message)
 #         self.message = message
 #         self.hint = hint
-# class UsageError(GsdError):
-#     exit_code = 2
 # class NotFound(GsdError):
 #     exit_code = 3
 # class Refused(GsdError):
@@ -469,14 +479,6 @@ if __name__ == "__main__":
 #         self.what = what
 #         self.line = line
 #         self.offset = offset
-# class CannotWrite(GsdError):
-#     exit_code = 6
-# class CheckFailed(GsdError):
-#     exit_code = 7
-# class Newer(GsdError):
-#     exit_code = 5
-#     def __init__(self, what):
-#         super().__init__("written by a newer gsd-fsm: " + what, "upgrade gsd-fsm")
 # # ── syscalls
 # _syscalls_NOFOLLOW = getattr(system, "O_NOFOLLOW", 0)
 # _syscalls_NONBLOCK = getattr(system, "O_NONBLOCK", 0)
@@ -488,15 +490,6 @@ if __name__ == "__main__":
 # _syscalls_LATER = "free the cause, then try again"
 # _syscalls_S_IFMT, _syscalls_S_IFREG, _syscalls_S_IFDIR = 0o170000, 0o100000, 0o040000
 # MAX_SIZE = 1 << 36
-# def explain(error):
-#     return error.strerror or type(error).__name__
-# def way_out(error, otherwise):
-#     if isinstance(error, PermissionError):
-#         return "give yourself the right to read and write it"
-#     from errno import ENOSPC, EROFS
-#     return _syscalls_LATER if error.errno in (ENOSPC, EROFS) else otherwise
-# def stopped_by(error, what):
-#     return CannotWrite("%s: %s" % (what, explain(error)), way_out(error, _syscalls_LATER))
 # def open_directory(path):
 #     try:
 #         if sys.platform == "win32":
@@ -576,16 +569,6 @@ if __name__ == "__main__":
 # def path_id(path, directory):
 #     info = system.stat(path, follow_symlinks=not isinstance(directory, int))
 #     return info.st_dev, info.st_ino
-# def rename_in(directory, old, new):
-#     if isinstance(directory, int):
-#         system.replace(old, new, src_dir_fd=directory, dst_dir_fd=directory)
-#     else:
-#         system.replace(join(directory, old), join(directory, new))
-# def unlink_in(directory, name):
-#     if isinstance(directory, int):
-#         system.unlink(name, dir_fd=directory)
-#     else:
-#         system.unlink(join(directory, name))
 # def read_at(fd, offset, size):
 #     parts = []
 #     while size > 0:
@@ -612,16 +595,6 @@ if __name__ == "__main__":
 #         else:
 #             return
 #     system.fsync(fd)
-# def sync_directory(directory):
-#     if isinstance(directory, int):
-#         system.fsync(directory)
-# def sync_parent(path):
-#     if sys.platform != "win32":
-#         fd = system.open(parent_of(path), system.O_RDONLY | system.O_DIRECTORY)
-#         try:
-#             system.fsync(fd)
-#         finally:
-#             system.close(fd)
 # # ── hook.activity
 # _hook_activity_TOOL_CALLS = (
 #     b'"type":"tool_use"', b'"type":"function_call"', b'"type":"custom_tool_call"',
@@ -795,18 +768,6 @@ if __name__ == "__main__":
 #     if quiet:
 #         return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": text}}
 #     return {"decision": "block", "reason": text}
-# def context_answer(client, event, text):
-#     if client == "copilot":
-#         return {"additionalContext": text}
-#     if client == "cursor":
-#         return {"additional_context": text}
-#     if client == "kimi":
-#         return {}
-#     if client == "gemini" and event == "UserPromptSubmit":
-#         event = "BeforeAgent"
-#     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
-# def notice_answer(client, text):
-#     return {"systemMessage": text} if client in _hook_clients_WITH_NOTICES else {}
 # # ── names
 # def is_session(text):
 #     return (
@@ -819,8 +780,6 @@ if __name__ == "__main__":
 # def session_name(text):
 #     text = text.strip()
 #     return text if not text or is_session(text) else "x-" + digest_of(text)
-# def kept_name(name, loop_id):
-#     return "%s.before-%s" % (name, loop_id)
 # # ── hook.signal
 # _hook_signal_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId")
 # _hook_signal_TRANSCRIPT = ("transcript_path", "transcriptPath")
@@ -880,11 +839,6 @@ if __name__ == "__main__":
 #         for task in tasks[:_hook_signal_MOST_TASKS]
 #         if type(task) is dict and task.get("status", "running") == "running"
 #     ]
-# def _hook_signal_short(name):
-#     return session_name(name if len(name) <= 40 else digest_of(name))
-# def is_human(signal, told):
-#     prompt = signal.prompt.strip()
-#     return not prompt.startswith(_hook_signal_MACHINE) and (not told or told not in prompt)
 # def claims_completion(message):
 #     text = message.rstrip()
 #     last = text[text.rfind("\n") + 1 :].strip()
@@ -895,18 +849,6 @@ if __name__ == "__main__":
 #     else:
 #         return False
 #     return opened >= 0 and not _hook_signal_inside_fence(text[:opened])
-# def _hook_signal_inside_fence(text):
-#     fence = ""
-#     for line in text.split("\n"):
-#         start = line.strip()
-#         sign = start[:1]
-#         marks = start[: len(start) - len(start.lstrip(sign))] if sign in _hook_signal_FENCES else ""
-#         if fence:
-#             if marks == start and marks.startswith(fence):
-#                 fence = ""
-#         elif len(marks) >= 3 and (sign != "`" or "`" not in start[len(marks) :]):
-#             fence = marks
-#     return bool(fence)
 # # ── loop.schema
 # SAME = "same"
 # BACK = "back"
@@ -948,28 +890,10 @@ if __name__ == "__main__":
 #     return type(value) is int and 0 <= value <= MAX_INT
 # def _loop_schema_is_amount(value):
 #     return type(value) in (int, float) and 0 <= value <= MAX_INT
-# def _loop_schema_is_time(value):
-#     try:
-#         return type(value) is str and to_ms(value) >= 0
-#     except (ValueError, IndexError):
-#         return False
 # def _loop_schema_is_text_or_null(value):
 #     return value is None or type(value) is str
 # def _loop_schema_is_texts(value):
 #     return type(value) is list and all(type(item) is str for item in value)
-# def _loop_schema_is_ids(value):
-#     return type(value) is list and all(map(is_id, value))
-# def _loop_schema_is_counts(value):
-#     return type(value) is list and all(map(_loop_schema_is_count, value))
-# def _loop_schema_is_digests(value):
-#     return type(value) is dict and all(map(_loop_schema_is_text_or_null, value.values()))
-# def _loop_schema_is_object(value):
-#     if type(value) is not dict:
-#         return False
-#     check_value(value)
-#     return True
-# def _loop_schema_is_phase(value):
-#     return type(value) is str or _loop_schema_is_count(value)
 # def one_of(*words):
 #     return Field("one of " + ", ".join(words), lambda it: type(it) is str and it in words, words)
 # def record(kind, members, required=()):
@@ -1072,17 +996,6 @@ if __name__ == "__main__":
 #             check_value(value)
 #         elif type(value) is not field and not (type(field) is Field and field.accepts(value)):
 #             raise _loop_schema_unacceptable(declared, name, field, value)
-# def _loop_schema_unacceptable(declared, name, field, value):
-#     wanted = field.kind if isinstance(field, Field) else field.__name__
-#     return ValueError("%s.%s: expected %s, got %.40r" % (declared.name, name, wanted, value))
-# def duplicates(names):
-#     seen = set()
-#     repeated = set()
-#     for name in names:
-#         if name in seen:
-#             repeated.add(name)
-#         seen.add(name)
-#     return sorted(repeated)
 # # ── loop.records
 # DONE = ("complete", "skipped")
 # class Record:
@@ -1252,12 +1165,6 @@ if __name__ == "__main__":
 #     @property
 #     def status(self):
 #         return "open" if self.is_open else "closed"
-# class Rollback(Record):
-#     __slots__ = ("branch", "head", "left")
-#     def __init__(self, left="", head="", branch=""):
-#         self.left = left
-#         self.head = head
-#         self.branch = branch
 # class Criterion(Record):
 #     __slots__ = ("check", "evidence", "met", "name", "stale")
 #     def __init__(self, spec=None):
@@ -1280,35 +1187,6 @@ if __name__ == "__main__":
 #             self.met,
 #             "%s:%s" % (proof["exit_code"], proof.get("likeness")) if proof else "",
 #         )
-# class Review(Record):
-#     __slots__ = ("blockers", "blockers_remaining", "issues", "passed", "score")
-#     def __init__(self):
-#         self.score = None
-#         self.issues = None
-#         self.blockers = None
-#         self.passed = None
-#         self.blockers_remaining = None
-#     def facts(self):
-#         light = {"score": self.score, "issues": self.issues, "blockers": self.blockers}
-#         known = {name: value for name, value in light.items() if value is not None}
-#         if self.passed is None:
-#             return known
-#         return {"passed": self.passed, "blockers_remaining": self.blockers_remaining, **known}
-# class Note(Record):
-#     __slots__ = ("by", "seq", "text")
-#     def __init__(self, seq=0, text="", by=""):
-#         self.seq = seq
-#         self.text = text
-#         self.by = by
-# class Issue(Record):
-#     __slots__ = ("seq", "severity", "task", "text")
-#     def __init__(
-#         self, seq=0, text="", severity=None, task=None
-#     ):
-#         self.seq = seq
-#         self.text = text
-#         self.severity = severity
-#         self.task = task
 # class HookAnswer(Record):
 #     __slots__ = ("blocks", "copy", "notified", "seq", "signal", "text", "ts")
 #     def __init__(self):
@@ -1319,12 +1197,6 @@ if __name__ == "__main__":
 #         self.signal = ""
 #         self.text = ""
 #         self.notified = 0
-# class SeenSignal(Record):
-#     __slots__ = ("copy", "signal", "ts")
-#     def __init__(self, ts="", signal="", copy=""):
-#         self.ts = ts
-#         self.signal = signal
-#         self.copy = copy
 # class AllowedStop(Record):
 #     __slots__ = ("code", "reason", "seq")
 #     def __init__(self, seq=0, code="", reason=""):
@@ -1338,8 +1210,6 @@ if __name__ == "__main__":
 #     "gap": "gap %s is open",
 # }
 # _loop_completion_KEYS = {"stale": "criterion"}
-# def missing(loop, tree=None):
-#     return [words for _, words in conditions(loop, tree)]
 # def first_missing(loop, tree, most):
 #     words = []
 #     count = 0
@@ -1350,12 +1220,6 @@ if __name__ == "__main__":
 #     return words, count
 # def is_complete(loop, tree=None):
 #     return not any(True for _, names in _loop_completion_open_conditions(loop, tree) for _ in names)
-# def conditions(loop, tree=None):
-#     return [
-#         (_loop_completion_key(kind, name), _loop_completion_words(loop, kind, name))
-#         for kind, names in _loop_completion_open_conditions(loop, tree)
-#         for name in names
-#     ]
 # def _loop_completion_open_conditions(loop, tree):
 #     yield "criterion", (name for name, criterion in loop.criteria.items() if not criterion.met)
 #     yield "stale", (name for name, it in loop.criteria.items() if _loop_completion_is_stale(it, tree))
@@ -1390,38 +1254,10 @@ if __name__ == "__main__":
 #         yield "review", ("the thorough review has not passed",)
 #     elif loop.review_outdated:
 #         yield "rework", ("work was done after the thorough review",)
-# def _loop_completion_key(kind, name):
-#     if kind != "task" and kind not in _loop_completion_WORDS:
-#         return kind
-#     return "%s:%s" % (_loop_completion_KEYS.get(kind, kind), name)
 # def _loop_completion_words(loop, kind, name):
 #     if kind == "task":
 #         return "task %s is %s" % (name, loop.tasks[name].status)
 #     return _loop_completion_WORDS[kind] % name if kind in _loop_completion_WORDS else name
-# def is_missing(loop, key):
-#     kind, _, name = key.partition(":")
-#     if kind == "criterion":
-#         criterion = loop.criteria.get(name)
-#         return criterion is not None and (
-#             not criterion.met or _loop_completion_is_stale(criterion, latest_tree(loop))
-#         )
-#     if kind == "task":
-#         task = loop.tasks.get(name)
-#         return bool(task and not task.is_done and (loop.kind == "execute" or task.mirrored))
-#     if loop.kind == "execute":
-#         return kind == "tasks" and len(loop.tasks) < (loop.plan.task_count or 1)
-#     if loop.kind == "verify":
-#         gap = loop.gaps.get(name)
-#         return (kind == "verified" and not loop.verified) or bool(
-#             kind == "gap" and gap and gap.is_open
-#         )
-#     if kind == "clarity":
-#         return loop.is_unclear
-#     if kind == "exit":
-#         return not loop.exit_signal
-#     if kind == "review":
-#         return not _loop_completion_is_reviewed(loop)
-#     return kind == "rework" and _loop_completion_is_reviewed(loop) and loop.review_outdated
 # def _loop_completion_is_reviewed(loop):
 #     review = loop.reviews.get("thorough")
 #     return not needs_review(loop) or bool(review and review.passed)
@@ -1431,10 +1267,6 @@ if __name__ == "__main__":
 #     return [name for name in loop.criteria if _loop_completion_is_stale(loop.criteria[name], tree)]
 # def _loop_completion_is_stale(criterion, tree):
 #     return criterion.met and criterion.tree not in (None, tree)
-# def has_tree(loop):
-#     return any(criterion.tree for criterion in loop.criteria.values())
-# def completes_by_command(loop):
-#     return has_tree(loop) or (loop.kind == "execute" and loop.is_planned)
 # def latest_tree(loop):
 #     if not loop.proven:
 #         return None
@@ -1721,18 +1553,12 @@ if __name__ == "__main__":
 #                 del gates[condition]
 #     def _gates(self, condition):
 #         return self.criterion_tasks if condition.startswith("criterion:") else self.gate_tasks
-# def listed(names):
-#     known = list(names)
-#     more = ["and %d more" % (len(known) - 20)] if len(known) > 20 else []
-#     return ", ".join([*known[:20], *more]) or "none"
 # def undelivered_notes(loop):
 #     return [note for _, note in sorted(loop.notes.items())]
 # def unmet(loop):
 #     return [name for name, criterion in loop.criteria.items() if not criterion.met]
 # def open_gaps(loop):
 #     return [gap_id for gap_id, gap in loop.gaps.items() if gap.is_open]
-# def open_tasks(loop):
-#     return [task_id for task_id, task in loop.tasks.items() if task.status not in DONE]
 # def open_work(loop):
 #     return [name for name, task in loop.tasks.items() if task.status not in DONE and task.is_work]
 # def failed_tasks(loop):
@@ -1743,29 +1569,14 @@ if __name__ == "__main__":
 #     if loop.task_list:
 #         return "" if loop.task_list == "none" else loop.task_list
 #     return "auto" if named and loop.kind == "goal" else ""
-# def is_in_reach(loop, task):
-#     return task.mirrored and (task.named or task.list in (None, loop.owner))
 # # ── loop.limits
 # LIMIT_CODES = (
 #     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "oscillation",
 # )
 # REPEATED_LIMIT = 3
 # OSCILLATION_LIMIT = 2
-# class LimitReached:
-#     __slots__ = ("code", "reason", "remedy")
-#     def __init__(self, code, reason, remedy):
-#         self.code = code
-#         self.reason = reason
-#         self.remedy = remedy
 # _loop_limits_RESUME = "gsd-fsm --loop %s resume"
 # BUDGET = ("budget", "tokens")
-# def active_minutes(loop, now_ms):
-#     total = loop.active_ms
-#     if loop.active_since is not None:
-#         total += ms_of(loop.last_event) - ms_of(loop.active_since)
-#         if loop.status in ACTIVE:
-#             total += max(0, now_ms - ms_of(loop.last_event))
-#     return total / 60_000
 # def has_budget(loop):
 #     return bool(loop.limits.budget_usd or loop.limits.max_tokens)
 # COUNTED = {
@@ -1821,17 +1632,6 @@ if __name__ == "__main__":
 #             reason = "gap %s was closed and reopened %d times" % (gap_id, times)
 #             return LimitReached("oscillation", reason, _loop_limits_RESUME % loop.id)
 #     return None
-# def used_up_retries(loop, limits):
-#     most = limits.max_retries
-#     for task_id in failed_tasks(loop):
-#         task = loop.tasks[task_id]
-#         if task.retries >= most:
-#             return LimitReached(
-#                 "retries",
-#                 "task %s has used %d of %d retries" % (task_id, task.retries, most),
-#                 _loop_limits_RESUME % loop.id + " --add-retries 1",
-#             )
-#     return None
 # def reached_limit(
 #     loop, now_ms, activity=False, cap=0
 # ):
@@ -1862,31 +1662,6 @@ if __name__ == "__main__":
 #         reason += "; the client would end the turn itself after %d" % cap
 #     return LimitReached("idle", reason, _loop_limits_RESUME % loop.id)
 # # ── loop.waves
-# def find_cycle(depends):
-#     left = set(depends) - set(_loop_waves_in_order(depends))
-#     return [task_id for task_id in depends if task_id in left]
-# def _loop_waves_in_order(depends):
-#     waiting = {}
-#     dependents = {}
-#     for task_id, names in depends.items():
-#         known = [name for name in dict.fromkeys(names) if name in depends]
-#         waiting[task_id] = len(known)
-#         for name in known:
-#             dependents.setdefault(name, []).append(task_id)
-#     waves = {}
-#     wave = 1
-#     free = [task_id for task_id, count in waiting.items() if not count]
-#     while free:
-#         following = []
-#         for task_id in free:
-#             waves[task_id] = wave
-#             for name in dependents.get(task_id, ()):
-#                 waiting[name] -= 1
-#                 if not waiting[name]:
-#                     following.append(name)
-#         free = following
-#         wave += 1
-#     return waves
 # def lay_due_waves(loop):
 #     if loop.waves_due:
 #         lay_waves(loop)
@@ -1913,50 +1688,6 @@ if __name__ == "__main__":
 #         if (first is None or wave < first) and task.status not in DONE:
 #             first = wave
 #     return last if first is None else first
-# class Dependencies:
-#     __slots__ = ("_patience", "dependents", "depends")
-#     def __init__(self, loop):
-#         self.depends = {name: task.depends for name, task in loop.tasks.items()}
-#         self.dependents = {}
-#         for name, names in self.depends.items():
-#             for other in names:
-#                 self.dependents.setdefault(other, []).append(name)
-#         self._patience = 10_000 + 20 * (len(self.depends) + loop.dependency_count)
-#     def add(self, named):
-#         known = {**dict.fromkeys(named, ()), **self.depends}
-#         new = {
-#             task_id: [name for name in dict.fromkeys(names) if name not in known[task_id]]
-#             for task_id, names in named.items()
-#         }
-#         free = _loop_waves_in_order({name: (*names, *new.get(name, ())) for name, names in known.items()})
-#         for task_id, names in new.items():
-#             if names and task_id not in free:
-#                 new[task_id] = self._without_cycles(task_id, names)
-#             self.depends[task_id] = dict.fromkeys((*known[task_id], *new[task_id]))
-#             for name in new[task_id]:
-#                 self.dependents.setdefault(name, []).append(task_id)
-#         return new
-#     def _without_cycles(self, task_id, names):
-#         waiting = {task_id}
-#         left = [task_id]
-#         while left:
-#             dependents = self.dependents.get(left.pop(), ())
-#             self._patience -= len(dependents)
-#             if self._patience < 0:
-#                 return []
-#             new = [name for name in dependents if name not in waiting]
-#             waiting.update(new)
-#             left += new
-#         return [name for name in names if name not in waiting]
-# def dependencies_of(loop, names):
-#     found = set(names)
-#     left = list(found)
-#     while left:
-#         task = loop.tasks.get(left.pop())
-#         new = [name for name in task.depends if name not in found] if task is not None else ()
-#         found.update(new)
-#         left += new
-#     return found
 # def running_tasks(loop):
 #     return [task_id for task_id, task in loop.tasks.items() if task.status == "running"]
 # def busy_tasks(loop):
@@ -1968,41 +1699,6 @@ if __name__ == "__main__":
 #     return not task.depends or not any(
 #         name in loop.tasks and not loop.tasks[name].is_done for name in task.depends
 #     )
-# def retry_key(task):
-#     return "retry:%s:%d" % (task.id, task.errors[-1].seq)
-# def retry_keys(loop):
-#     if not loop.failed and loop.errors:
-#         return [loop_retry_key(loop)]
-#     keys = []
-#     for task_id in reversed(loop.failed):
-#         task = loop.tasks[task_id]
-#         if task.errors:
-#             keys.append(retry_key(task))
-#         if len(keys) == MAX_KEPT:
-#             break
-#     return keys[::-1]
-# def loop_retry_key(loop):
-#     return "retry:%d" % loop.errors[-1].seq
-# def is_undecided(loop, task):
-#     if task.status == "checkpoint":
-#         return task.answer is None
-#     asks = loop.mode == "interactive" and task.status == "failed" and bool(task.errors)
-#     return asks and retry_key(task) not in loop.answered
-# def ready_tasks(loop):
-#     wave = current_wave(loop)
-#     ready = []
-#     busy = False
-#     for task_id, task in loop.tasks.items():
-#         status = task.status
-#         if status in DONE or (task.wave != wave and task.wave):
-#             continue
-#         if status == "running" or (status != "pending" and is_undecided(loop, task)):
-#             busy = True
-#         elif can_start(loop, task):
-#             ready.append(task_id)
-#     if wave in loop.plan.sequential:
-#         return [] if busy else ready[:1]
-#     return ready
 # def ready_gaps(loop):
 #     free = []
 #     for gap_id in open_gaps(loop):
@@ -2022,65 +1718,6 @@ if __name__ == "__main__":
 # MOST_CHECKPOINTS = 10_000
 # MOST_LIVE_LOOPS = 1_000
 # _loop_capacity_SPLIT = "Start another loop for the rest."
-# def _loop_capacity_require(loop, what, count, most, hint=_loop_capacity_SPLIT):
-#     if count > most:
-#         raise Refused("loop %s may have at most %s %s" % (loop.id, _loop_capacity_digits(most), what), hint)
-# def _loop_capacity_digits(number):
-#     return "{:,}".format(number)
-# def require_room_for_loop(loop, event, loops):
-#     if len(loops.live()) >= MOST_LIVE_LOOPS:
-#         raise Refused(
-#             "the journal already has %s live loops" % _loop_capacity_digits(MOST_LIVE_LOOPS),
-#             "Cancel those that are no longer needed: gsd-fsm --loop ID cancel",
-#         )
-# def require_room_for_plan(loop, event, loops):
-#     data = event["data"]
-#     new_tasks, dependencies = 0, loop.dependency_count
-#     for spec in data.get("tasks", ()):
-#         task = loop.tasks.get(spec["id"])
-#         new_tasks += task is None
-#         if task is None or task.status == "pending":
-#             count = len(spec.get("depends", ()))
-#             _loop_capacity_require_dependencies(loop, spec["id"], count)
-#             dependencies += count - (len(task.depends) if task is not None else 0)
-#     _loop_capacity_require(loop, "tasks", len(loop.tasks) + new_tasks, MOST_TASKS)
-#     _loop_capacity_require(loop, "dependencies in all", dependencies, MOST_DEPENDENCIES_IN_ALL)
-#     names = {spec["name"] for spec in data.get("criteria", ())}
-#     _loop_capacity_require(loop, "criteria", len(names.union(loop.criteria)), MOST_CRITERIA)
-#     must_nots = len(loop.must_not.keys() | data.get("must_not", ()))
-#     _loop_capacity_require(loop, "must-nots", must_nots, MOST_MUST_NOTS)
-# def require_room_for_task(loop, event, loops):
-#     data = event["data"]
-#     task = loop.tasks.get(data["task"])
-#     if task is None:
-#         _loop_capacity_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
-#     if "depends" in data:
-#         known = task.depends if task is not None else {}
-#         count = len(known.keys() | data["depends"])
-#         _loop_capacity_require_dependencies(loop, data["task"], count)
-#         total = loop.dependency_count + count - len(known)
-#         _loop_capacity_require(loop, "dependencies in all", total, MOST_DEPENDENCIES_IN_ALL)
-# def require_room_for_failed_task(loop, event, loops):
-#     if "task" in event["data"] and event["data"]["task"] not in loop.tasks:
-#         _loop_capacity_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
-# def _loop_capacity_require_dependencies(loop, task_id, count):
-#     what = "dependencies of one task, and task %s has more" % task_id
-#     hint = "Remove some of its dependencies."
-#     _loop_capacity_require(loop, what, count, MOST_DEPENDENCIES, hint)
-# def require_room_for_gap(loop, event, loops):
-#     if event["data"]["gap"] not in loop.gaps:
-#         hint = "Fix the recorded gaps, then verify in another loop."
-#         _loop_capacity_require(loop, "gaps", len(loop.gaps) + 1, MOST_GAPS, hint)
-# def require_room_for_note(loop, event, loops):
-#     if event["data"].get("kind") != "recall":
-#         hint = "Wait until the agent has read some of them: each block delivers the oldest."
-#         _loop_capacity_require(loop, "undelivered notes", len(loop.notes) + 1, MOST_NOTES, hint)
-# def require_room_for_review(loop, event, loops):
-#     if "wave_%d" % event["data"].get("wave", 0) not in loop.reviews:
-#         _loop_capacity_require(loop, "reviews", len(loop.reviews) + 1, MOST_REVIEWS)
-# def require_room_for_checkpoint(loop, event, loops):
-#     if event["data"]["name"] not in loop.checkpoints:
-#         _loop_capacity_require(loop, "checkpoints", len(loop.checkpoints) + 1, MOST_CHECKPOINTS)
 # # ── loop.events.tasks
 # ERROR_CLASSES = ("transient", "logic", "blocking", "unknown")
 # TDD_PHASES = ("red", "green", "refactor")
@@ -2127,14 +1764,6 @@ if __name__ == "__main__":
 #         task.asked, task.answer = event["seq"], None
 #     elif status in ("complete", "skipped"):
 #         _loop_events_tasks_finish(loop, task)
-# def _loop_events_tasks_take_details(task, data):
-#     task.ref = data.get("ref", task.ref)
-#     task.commit = data.get("commit", task.commit)
-#     task.question = data.get("question", task.question)
-#     task.locked = data.get("locked", task.locked)
-#     task.exit_code = data.get("exit_code", task.exit_code)
-#     task.summary = data.get("summary", task.summary)
-#     task.fixes = data.get("fixes", task.fixes)
 # def _loop_events_tasks_finish(loop, task):
 #     task.errors = []
 #     task.transient = 0
@@ -2157,57 +1786,6 @@ if __name__ == "__main__":
 #     return len(loop.failed) == (event["data"]["task"] in loop.failed)
 # def recovers_with_gaps(loop, event):
 #     return loop.open_gap_count > 0 and recovers(loop, event)
-# def require_task_move(loop, event, loops):
-#     data = event["data"]
-#     wanted = data["status"]
-#     task = loop.tasks.get(data["task"]) if wanted == "pending" else loop.task(data["task"])
-#     status = task.status if task is not None else "new"
-#     is_allowed = TASK_TABLE.allows("task", status, wanted)
-#     if wanted == "pending":
-#         if not is_allowed or (task is not None and not data.get("depends")):
-#             raise Refused("task %s already exists" % data["task"], "Choose another id.")
-#     elif not is_allowed:
-#         if task is None:
-#             hint = "Run: gsd-fsm task %s running" % data["task"]
-#             raise Refused("loop %s has no task %s yet" % (loop.id, data["task"]), hint)
-#         moves = TASK_TABLE.following(status, "task", "failure")
-#         raise Refused(
-#             "task %s is %s and cannot become %s" % (data["task"], status, wanted),
-#             "Possible now: %s" % ", ".join(moves) if moves else "Run: gsd-fsm next",
-#         )
-#     if "phase" in data and wanted != "running":
-#         raise Refused("only a running task has a TDD phase", "Run: gsd-fsm task --help")
-# def require_no_cycle(loop, event, loops):
-#     data = event["data"]
-#     if data["status"] != "pending" or not data.get("depends"):
-#         return
-#     if data["task"] not in loop.awaited and data["task"] not in data["depends"]:
-#         return
-#     if data["task"] not in dependencies_of(loop, data["depends"]):
-#         return
-#     known = {name: task.depends for name, task in loop.tasks.items()}
-#     known[data["task"]] = [*known.get(data["task"], ()), *data["depends"]]
-#     refuse_cycle(known)
-# def refuse_cycle(depends):
-#     cycle = find_cycle(depends)
-#     if cycle:
-#         raise Refused("dependency cycle: %s" % ", ".join(cycle[:20]), BREAK_CYCLE)
-# def require_clear_goal(loop, event, loops):
-#     if event["data"]["status"] == "running" and loop.is_unclear:
-#         raise Refused(
-#             "the goal of loop %s is blocked: it is not clear enough to be worked on" % loop.id,
-#             "Clarify it with the user, then run: gsd-fsm score --help",
-#         )
-# def require_dependencies(loop, event, loops):
-#     data = event["data"]
-#     task = loop.tasks.get(data["task"])
-#     if data["status"] != "running" or task is None or can_start(loop, task):
-#         return
-#     left = [name for name in task.depends if name in loop.tasks and not loop.tasks[name].is_done]
-#     raise Refused(
-#         "task %s depends on unfinished tasks: %s" % (task.id, ", ".join(left[:20])),
-#         "Run: gsd-fsm next",
-#     )
 # TASK = EventType(
 #     "task",
 #     Trigger(
@@ -2271,14 +1849,6 @@ if __name__ == "__main__":
 #         task.retries += 1
 #         task.retry_refused = False
 #         loop.refused_retries.pop(task.id, None)
-# def record_failure_and_pause(loop, event):
-#     code = retry_refusal(loop, event["data"])
-#     task = _loop_events_tasks_record_failure(loop, event)
-#     if task is not None:
-#         task.retry_refused = True
-#         loop.refused_retries[task.id] = None
-#     loop.pause_code = code
-#     loop.pause_reason = _loop_events_tasks_pause_reason(loop, event["data"], code)
 # def _loop_events_tasks_record_failure(loop, event):
 #     data = event["data"]
 #     if "task" in data:
@@ -2318,24 +1888,6 @@ if __name__ == "__main__":
 #         return
 #     errors[:] = [known for known in errors if known.signature != error.signature][1 - most :]
 #     errors.append(error)
-# def _loop_events_tasks_pause_reason(loop, data, code):
-#     what = "Task %s" % data["task"] if "task" in data else "The loop"
-#     if code == "retries":
-#         times = loop.tasks[data["task"]].transient if "task" in data else loop.transient
-#         if times > 1 and data["class"] == "transient":
-#             return "%s failed again with a transient error" % what
-#         most = loop.limits.max_retries
-#         return "%s failed after %d %s" % (what, most, "retry" if most == 1 else "retries")
-#     if code == "manual":
-#         return "%s failed and auto_loop is off" % what
-#     return "%s failed with %s error" % (what, "a blocking" if code == "blocking" else "an unknown")
-# def require_unfinished(loop, event, loops):
-#     task = loop.tasks.get(event["data"].get("task", ""))
-#     if task is not None and not TASK_TABLE.allows("failure", task.status, "failed"):
-#         raise Refused(
-#             "task %s is %s and can no longer fail" % (task.id, task.status),
-#             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
-#         )
 # FAILURE = EventType(
 #     "failure",
 #     Trigger(
@@ -2408,22 +1960,6 @@ if __name__ == "__main__":
 #             task = loop.tasks[name]
 #             if TASK_TABLE.allows("condition", task.status, "complete"):
 #                 loop.set_task_status(task, "complete")
-# def require_passing_check(loop, event, loops):
-#     data = event["data"]
-#     criterion = loop.criterion(data["criterion"])
-#     if criterion.check is None or not data["met"]:
-#         return
-#     evidence = data.get("evidence")
-#     if evidence is None or evidence["command"] != criterion.check or evidence["exit_code"] != 0:
-#         raise Refused(
-#             "criterion %r has a check and is met only when that passes" % criterion.name,
-#             "Run: gsd-fsm check",
-#         )
-# def _loop_events_criteria_criterion_text(data):
-#     proof = data.get("evidence")
-#     shown = ", exit code %s" % proof["exit_code"] if proof else ""
-#     state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
-#     return "%s %s%s" % (data["criterion"], state, shown)
 # CRITERION = EventType(
 #     "criterion",
 #     Trigger(
@@ -2435,17 +1971,6 @@ if __name__ == "__main__":
 #     optional={"stale": bool, "evidence": EVIDENCE},
 #     text=_loop_events_criteria_criterion_text,
 # )
-# def give_exit_signal(loop, event):
-#     loop.exit_signal = True
-#     settle_gate_tasks(loop)
-# def require_criteria_met(loop, event, loops):
-#     left = unmet(loop)
-#     if left:
-#         raise Refused(
-#             "loop %s is %s: the exit signal needs every criterion met; unmet: %s"
-#             % (loop.id, loop.status, listed(left)),
-#             "Run: gsd-fsm check, or: gsd-fsm criterion ID met",
-#         )
 # EXIT = EventType(
 #     "exit",
 #     Trigger(
@@ -2456,40 +1981,6 @@ if __name__ == "__main__":
 #     optional={"reason": str},
 #     text="[{reason}]",
 # )
-# def record_light_review(loop, event):
-#     data = event["data"]
-#     review = Review()
-#     review.score = data.get("score")
-#     review.issues = data.get("issues")
-#     review.blockers = data.get("blockers")
-#     name = "wave_%d" % data.get("wave", 0)
-#     loop.reviews[name] = review
-#     loop.reach(name)
-# def record_review(loop, event):
-#     data = event["data"]
-#     action = data["action"]
-#     loop.reach("review " + action)
-#     loop.review_outdated = False
-#     loop.review_needed = True
-#     review = loop.reviews["thorough"] = Review()
-#     review.passed = action == "passed"
-#     review.blockers_remaining = data.get("blockers", 0 if review.passed else None)
-#     review.score = data.get("score")
-#     review.issues = data.get("issues")
-#     if action == "failed":
-#         loop.failed_verifications += 1
-#     elif review.passed:
-#         clear_failed_verifications(loop)
-#     settle_gate_tasks(loop)
-# def require_no_blockers(loop, event, loops):
-#     if event["data"].get("blockers"):
-#         raise Refused("a review with blockers has not passed", "Run: gsd-fsm review failed")
-# def _loop_events_criteria_review_text(data):
-#     found = [
-#         "%s %s" % (name, data[name]) for name in ("score", "issues", "blockers") if name in data
-#     ]
-#     wave = " wave %d" % data["wave"] if "wave" in data else ""
-#     return ("%s%s %s %s" % (data["action"], wave, ", ".join(found), data.get("report", ""))).strip()
 # REVIEW = EventType(
 #     "review",
 #     Trigger(
@@ -2532,9 +2023,6 @@ if __name__ == "__main__":
 # )
 # def stops_at_gaps(loop, event):
 #     return not loop.auto_loop
-# def leaves_gaps(loop, event):
-#     gap = loop.gaps.get(event["data"]["gap"])
-#     return loop.open_gap_count > (gap is not None and gap.is_open)
 # def record_gap(loop, event):
 #     data = event["data"]
 #     gap_id = data["gap"]
@@ -2548,34 +2036,6 @@ if __name__ == "__main__":
 #     loop.open_gap_count += is_open - gap.is_open
 #     gap.is_open = is_open
 #     loop.verified = False
-# def reopen_gap(loop, event):
-#     gap = loop.gap(event["data"]["gap"])
-#     record_gap(loop, event)
-#     gap.reopened += 1
-#     gap.reopened_since_resume += 1
-#     loop.returned_gaps[gap.id] = None
-#     fix = loop.tasks.get(gap.id)
-#     if fix is not None and fix.is_done and loop.kind == "verify" and loop.is_planned:
-#         loop.put_task(Task(gap.id))
-# def record_gap_and_pause(loop, event):
-#     record_gap(loop, event)
-#     _loop_events_gaps_pause_at_gap(loop, event)
-# def reopen_gap_and_pause(loop, event):
-#     reopen_gap(loop, event)
-#     _loop_events_gaps_pause_at_gap(loop, event)
-# def _loop_events_gaps_pause_at_gap(loop, event):
-#     loop.pause_code = "manual"
-#     loop.pause_reason = "Gap %s was found and auto_loop is off" % event["data"]["gap"]
-# def require_gap_move(loop, event, loops):
-#     data = event["data"]
-#     gap = loop.gaps.get(data["gap"]) if data["action"] == "found" else loop.gap(data["gap"])
-#     status = "new" if gap is None else gap.status
-#     wanted = "closed" if data["action"] == "closed" else "open"
-#     if GAP_TABLE.allows("gap." + data["action"], status, wanted):
-#         return
-#     if data["action"] == "found":
-#         raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])
-#     raise Refused("gap %s is already %s" % (data["gap"], status), "Run: gsd-fsm status")
 # GAP = EventType(
 #     "gap",
 #     Trigger(
@@ -2609,10 +2069,6 @@ if __name__ == "__main__":
 #     optional={"kind": ID, "file": str, "description": str, "evidence": str, "check": str},
 #     text="{gap} {action}[ {description}]",
 # )
-# def record_round(loop, event):
-#     loop.round += 1
-#     loop.verified = event["data"]["passed"]
-#     loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
 # VERIFIED = EventType(
 #     "verified",
 #     Trigger(verb="verified", arrows=(Arrow(LIVE, SAME, record_round),)),
@@ -2629,55 +2085,12 @@ if __name__ == "__main__":
 #     )
 # )
 # SHAPES = ("tool", "tool-review", "colleague", "blocked")
-# def clarify_key(loop):
-#     return "clarify:%d" % loop.scored
-# def enter_stage(loop, event):
-#     loop.stage = event["data"]["stage"]
-#     loop.reach(loop.stage)
-# def require_next_stage(loop, event, loops):
-#     wanted = event["data"]["stage"]
-#     following = STAGE_TABLE.following(loop.stage or "new", "stage")
-#     if wanted not in following:
-#         raise Refused(
-#             "stage %s cannot follow %s: no stage may be skipped"
-#             % (wanted, loop.stage or "the start"),
-#             "Run: gsd-fsm stage %s" % following[-1],
-#         )
-#     goes_on = wanted == following[-1] and wanted not in ("intent", loop.stage)
-#     if goes_on and loop.is_unclear:
-#         raise Refused(
-#             "loop %s stays in intent: its goal has a spec score of %s, a fit score of %s (%s)"
-#             % (loop.id, loop.spec_score, loop.fit_score, loop.shape or "no shape"),
-#             "Clarify it with the user, then run: gsd-fsm score --help",
-#         )
 # STAGE = EventType(
 #     "stage",
 #     Trigger(verb="stage", rules=(require_next_stage,), arrows=(Arrow(LIVE, SAME, enter_stage),)),
 #     required={"stage": one_of(*STAGES)},
 #     text="{stage}",
 # )
-# def record_score(loop, event):
-#     data = event["data"]
-#     loop.reach("score")
-#     loop.scored = event["seq"]
-#     loop.human_spoke_since_score = False
-#     loop.spec = data.get("spec", loop.spec)
-#     loop.spec_score = data.get("spec_score", loop.spec_score)
-#     loop.fit_score = data.get("fit_score", loop.fit_score)
-#     loop.shape = data.get("shape", loop.shape)
-# def require_human_for_looser_shape(loop, event, loops):
-#     shape = event["data"].get("shape")
-#     looser = loop.shape and shape and SHAPES.index(shape) < SHAPES.index(loop.shape)
-#     heard = loop.human_spoke_since_score or clarify_key(loop) in loop.answered
-#     if looser and event["by"] == "agent" and not heard:
-#         raise Refused(
-#             "agents cannot loosen the shape of loop %s until the user sends a message" % loop.id,
-#             "Ask the user, then score again.",
-#         )
-# def _loop_events_goals_score_text(data):
-#     if "shape" not in data:
-#         return " ".join(str(v) for v in data.values() if not isinstance(v, (dict, list)))
-#     return "spec %s/10, fit %s: %s" % (data.get("spec_score"), data.get("fit_score"), data["shape"])
 # SCORE = EventType(
 #     "score",
 #     Trigger(
@@ -2694,55 +2107,9 @@ if __name__ == "__main__":
 #     text=_loop_events_goals_score_text,
 # )
 # # ── loop.events.sessions
-# def record_session(loop, event):
-#     data = event["data"]
-#     action = data["action"]
-#     ended = action == "end" and data.get("reason") != "clear"
-#     loop.pid = None if ended else data.get("pid", loop.pid)
-#     if "signal" in data:
-#         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
-#     read_transcript(loop, event)
-#     if action == "bind":
-#         become_owner(loop, event)
-#         loop.client = event.get("client")
-#     elif action == "release":
-#         loop.owner = None
-#     elif action == "prompt":
-#         _loop_events_sessions_record_prompt(loop, event.get("session"))
-# def _loop_events_sessions_record_prompt(loop, session):
-#     if loop.owner and session not in (None, loop.owner):
-#         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
-#     else:
-#         loop.human_spoke = loop.human_spoke_since_score = True
-#         loop.idle = 0
 # def read_transcript(loop, event):
 #     if "transcript" in event["data"]:
 #         loop.transcript = (event.get("session"), event["data"]["transcript"])
-# def become_owner(loop, event, restart_meter=False):
-#     session = event.get("session")
-#     if session != loop.owner or restart_meter:
-#         loop.owner, loop.owned_since = session, event["ts"]
-#     if restart_meter and session in loop.meters:
-#         loop.meters_to_reset[session] = None
-# def require_free_session(loop, event, loops):
-#     _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
-# def require_binding(loop, event, loops):
-#     action = event["data"]["action"]
-#     if action == "bind":
-#         if not event.get("session"):
-#             raise ValueError("session.bind without session")
-#         _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
-#     elif action == "release":
-#         _loop_events_sessions_require_no_other(loop, None, loops)
-# def _loop_events_sessions_require_no_other(loop, session, loops):
-#     for other in loops.live():
-#         if other.owner == session and other.id != loop.id:
-#             whose = "already belongs to this session" if session else "has no session yet"
-#             raise Refused(
-#                 "live loop %s (%s) %s" % (other.id, other.status, whose),
-#                 "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
-#                 "'start … --fresh' cancels it" % (other.id, other.id),
-#             )
 # SESSION = EventType(
 #     "session",
 #     Trigger(rules=(require_binding,), arrows=(Arrow(LIVE, SAME, record_session),)),
@@ -2763,17 +2130,6 @@ if __name__ == "__main__":
 # def clear_human_prompt(loop):
 #     loop.human_spoke = False
 #     loop.prompted_elsewhere = []
-# def wait(loop, event):
-#     data = event["data"]
-#     loop.before_wait = loop.status
-#     loop.wait_for = data["for"]
-#     loop.question = data.get("question", data.get("reason"))
-#     loop.until = data.get("until")
-#     loop.asked = data.get("about")
-#     loop.answer = None
-#     clear_human_prompt(loop)
-#     if event["by"] == "hook":
-#         loop.unconfirmed = 0
 # WAIT = EventType(
 #     "wait",
 #     Trigger(verb="wait", arrows=(Arrow(ACTIVE, "waiting", wait),)),
@@ -2781,42 +2137,6 @@ if __name__ == "__main__":
 #     optional={"question": str, "until": TIME, "reason": str, "about": str, **ALLOW},
 #     text=lambda data: with_reason(data["for"], data.get("question") or data.get("reason")),
 # )
-# def with_reason(what, text):
-#     return "%s: %s" % (what, text) if text else what
-# def may_decide(loop, by, session):
-#     return by != "agent" or loop.human_spoke or session in loop.prompted_elsewhere
-# def require_human(loop, event, what):
-#     if not may_decide(loop, event["by"], event.get("session")):
-#         raise Refused(
-#             "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
-#             "Ask the user.",
-#         )
-# def require_human_answer(loop, event, loops):
-#     require_human(loop, event, "answer for")
-# def is_no(text):
-#     word = ""
-#     for char in text:
-#         if char.isalnum() or char == "_":
-#             word += char
-#         elif word:
-#             break
-#     return word.lower() in ("n", "no", "nope")
-# def take_answer(loop, event):
-#     loop.answer = event["data"]["text"]
-#     about, _, named = (loop.asked or "").partition(":")
-#     if about == "checkpoint":
-#         task = loop.tasks.get(named.partition(":")[0])
-#         if task is not None:
-#             task.answer = loop.answer
-#     elif about == "branch":
-#         loop.branch = None if is_no(loop.answer) else named
-#     stop_waiting(loop)
-# def stop_waiting(loop):
-#     if loop.asked:
-#         remember_answered(loop, [loop.asked])
-#     loop.wait_for = loop.question = loop.until = loop.asked = None
-# def remember_answered(loop, keys):
-#     loop.answered = [*loop.answered, *keys][-MAX_KEPT:]
 # ANSWER = EventType(
 #     "answer",
 #     Trigger(
@@ -2895,37 +2215,6 @@ if __name__ == "__main__":
 #     if loop.kind == "goal" and not any("wave" in spec for spec in specs):
 #         loop.waves_due = len(loop.tasks)
 #     loop.accepts_tasks = loop.kind != "execute" or not loop.tasks
-# def _loop_events_lifecycle_continue_imported(loop, data):
-#     facts = loop.imported = data["carried"]
-#     loop.iteration = facts.get("iteration", 0)
-#     loop.round = facts.get("round", 0)
-#     loop.stalled = facts.get("stuck", 0)
-#     loop.started = facts.get("started", loop.started)
-#     loop.last_iteration = facts.get("last_iteration")
-#     loop.last_error = facts.get("last_error")
-#     loop.spent_usd = facts.get("spent_usd", 0)
-#     loop.exit_signal = facts.get("exit_signal", False)
-#     for spec in data.get("tasks", ()):
-#         task = loop.tasks[spec["id"]]
-#         loop.set_task_status(task, spec.get("status", "pending"))
-#         task.retries = spec.get("retries", 0)
-# def require_unique_names(loop, event, loops):
-#     data = event["data"]
-#     names = duplicates(spec["name"] for spec in data.get("criteria", ()))
-#     ids = duplicates(spec["id"] for spec in data.get("tasks", ()))
-#     for what, repeated in (("criterion", names), ("task", ids)):
-#         if repeated:
-#             raise Refused("duplicate %s: %s" % (what, ", ".join(repeated)), "Name each once.")
-# def require_startable_tasks(loop, event, loops):
-#     refuse_cycle({spec["id"]: spec.get("depends", []) for spec in event["data"].get("tasks", ())})
-# def require_unproven_start(loop, event, loops):
-#     data = event["data"]
-#     criteria = data.get("criteria", [])
-#     claimed = [spec for spec in criteria if spec.get("met")]
-#     if any("check" in spec for spec in claimed):
-#         raise Refused("a criterion with a check is met only when the check passes")
-#     if data.get("carried", {}).get("exit_signal") and len(claimed) < len(criteria):
-#         raise Refused("an exit signal needs every criterion met")
 # START = EventType(
 #     "start",
 #     Trigger(
@@ -3003,13 +2292,6 @@ if __name__ == "__main__":
 #     },
 #     text=lambda data: data.get("reason", "").split("\n", 1)[0],
 # )
-# def pause(loop, event):
-#     loop.pause_code = event["data"]["code"]
-#     loop.pause_reason = event["data"].get("reason", "")
-#     if event["data"].get("declined"):
-#         loop.answer = None
-#     if event["by"] == "hook":
-#         loop.unconfirmed = 0
 # PAUSE = EventType(
 #     "pause",
 #     Trigger(verb="pause", arrows=(Arrow((*ACTIVE, "waiting"), "paused", pause),)),
@@ -3017,60 +2299,6 @@ if __name__ == "__main__":
 #     optional={"reason": str, "declined": bool, **ALLOW},
 #     text=lambda data: with_reason(data["code"], data.get("reason")),
 # )
-# def resume(loop, event):
-#     data = event["data"]
-#     loop.limits = loop.limits.plus(data.get("add", {}))
-#     loop.views = data.get("views", loop.views)
-#     loop.viewed = {view: loop.viewed.get(view, event["ts"]) for view in loop.views}
-#     become_owner(loop, event, data.get("anew", False))
-#     loop.client = event.get("client", loop.client)
-#     loop.pid = None
-#     loop.stalled = loop.idle = loop.repeated_errors = loop.transient = 0
-#     for task_id in loop.transient_tasks:
-#         loop.tasks[task_id].transient = 0
-#     loop.transient_tasks = {}
-#     for gap_id in loop.returned_gaps:
-#         loop.gaps[gap_id].reopened_since_resume = 0
-#     loop.returned_gaps = {}
-#     for task_id in data.get("retry", ()):
-#         if task_id in loop.tasks:
-#             loop.tasks[task_id].retries += 1
-#     for task_id in loop.refused_retries:
-#         loop.tasks[task_id].retry_refused = False
-#     loop.refused_retries = {}
-#     if event["by"] == "human" or "max_retries" in data.get("add", {}):
-#         answered = set(loop.answered)
-#         remember_answered(loop, [key for key in retry_keys(loop) if key not in answered])
-#     if loop.status == "paused":
-#         loop.pause_code = loop.pause_reason = None
-#     elif loop.status == "waiting":
-#         stop_waiting(loop)
-# def used_up_tasks(loop):
-#     return [
-#         task_id
-#         for task_id in loop.failed
-#         if loop.tasks[task_id].retry_refused
-#         and loop.tasks[task_id].retries >= loop.limits.max_retries
-#     ]
-# def require_known_tasks(loop, event, loops):
-#     for task_id in event["data"].get("retry", ()):
-#         if task_id not in loop.failed:
-#             raise Refused("task %s has not failed" % task_id, "Run: gsd-fsm status")
-# def require_human_to_resume(loop, event, loops):
-#     add = event["data"].get("add")
-#     if add or (loop.status == "waiting" and loop.wait_for == "human"):
-#         require_human(loop, event, "raise the limits of" if add else "answer for")
-# def require_limits_left(loop, event, loops):
-#     if loop.status != "paused":
-#         return
-#     limits = loop.limits.plus(event["data"].get("add", {}))
-#     used_up = used_up_limit(loop, limits, ms_of(event["ts"]))
-#     if used_up is None and loop.pause_code == "retries":
-#         used_up = used_up_retries(loop, limits)
-#     if used_up is not None:
-#         raise Refused(
-#             "loop %s is paused: %s" % (loop.id, used_up.reason), "Run: %s" % used_up.remedy
-#         )
 # RESUME = EventType(
 #     "resume",
 #     Trigger(
@@ -3086,18 +2314,6 @@ if __name__ == "__main__":
 #     optional={"add": LIMITS, "retry": IDS, "reason": str, "views": TEXTS, "anew": bool},
 #     text=lambda data: ", ".join("+%s %s" % (v, k) for k, v in data.get("add", {}).items()),
 # )
-# def complete(loop, event):
-#     loop.branch = event["data"].get("branch", loop.branch)
-# def record_only(loop, event):
-#     """Change nothing: the status, or the record in the journal, is the whole effect."""
-# def require_conditions(loop, event, loops):
-#     left, count = first_missing(loop, event["data"].get("tree"), 20)
-#     if left:
-#         more = ["and %d more" % (count - len(left))] if count > len(left) else []
-#         raise Refused(
-#             "loop %s is %s and not done: %s" % (loop.id, loop.status, "; ".join(left + more)),
-#             "Run: gsd-fsm next",
-#         )
 # COMPLETE = EventType(
 #     "complete",
 #     Trigger(
@@ -3108,8 +2324,6 @@ if __name__ == "__main__":
 #     optional={"tree": TEXT_OR_NULL, "summary": str, "branch": str, **ALLOW},
 #     text=lambda data: data.get("summary", "the completion rule held"),
 # )
-# def require_human_to_cancel(loop, event, loops):
-#     require_human(loop, event, "cancel")
 # CANCEL = EventType(
 #     "cancel",
 #     Trigger(
@@ -3120,15 +2334,6 @@ if __name__ == "__main__":
 #     optional={"reason": str},
 #     text="[{reason}]",
 # )
-# def record_stop(loop, event):
-#     data = event["data"]
-#     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
-#     loop.background = data.get("background", loop.background)
-#     if loop.unconfirmed and data["code"] == "client":
-#         loop.notes.update({note.seq: note for note in loop.delivered_notes})
-#         loop.answer = loop.answer or loop.delivered_answer
-#     loop.delivered_notes, loop.delivered_answer = [], None
-#     loop.unconfirmed = 0
 # STOP = EventType(
 #     "stop",
 #     Trigger(arrows=(Arrow(LIVE, SAME, record_stop),)),
@@ -3137,35 +2342,12 @@ if __name__ == "__main__":
 #     text=lambda data: with_reason(data["code"], data.get("reason")),
 # )
 # # ── loop.events.notes
-# def set_mode(loop, event):
-#     loop.mode = event["data"]["mode"]
 # MODE = EventType(
 #     "mode",
 #     Trigger(verb="mode", arrows=(Arrow(LIVE, SAME, set_mode),)),
 #     required={"mode": one_of(*MODES)},
 #     text="{mode}",
 # )
-# def change_plan(loop, event):
-#     data = event["data"]
-#     if loop.waves_due and any(spec["id"] in loop.tasks for spec in data.get("tasks", ())):
-#         lay_waves(loop)
-#     for task_spec in data.get("tasks", ()):
-#         task = loop.tasks.get(task_spec["id"])
-#         if task is None or task.status == "pending":
-#             loop.put_task(Task(task_spec["id"], task_spec))
-#     for spec in data.get("criteria", ()):
-#         known = loop.criteria.get(spec["name"])
-#         joins = data.get("joins") and known is not None and known.check is None and "check" in spec
-#         if known is None or joins:
-#             loop.record_progress("criterion:" + spec["name"])
-#             if known is not None:
-#                 loop.drop_proof(known)
-#             loop.criteria[spec["name"]] = Criterion(spec)
-#             loop.exit_signal = False
-#     loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
-#     if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
-#         loop.plan.update(data)
-#         loop.plan.task_count = data.get("count", loop.plan.task_count)
 # PLAN = EventType(
 #     "plan",
 #     Trigger(rules=(require_room_for_plan,), arrows=(Arrow(LIVE, SAME, change_plan),)),
@@ -3184,34 +2366,6 @@ if __name__ == "__main__":
 #     },
 #     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}]",
 # )
-# def record_spending(loop, event):
-#     data = event["data"]
-#     usd = data.get("usd", 0)
-#     if "meter" in data:
-#         usd += _loop_events_notes_metered(loop, data["meter"], data.get("total_usd", 0))
-#     if "counted" in data:
-#         source = data.get("source", "")
-#         loop.offsets.pop(source, None)
-#         loop.offsets[source] = (data["counted"], data.get("messages", []))
-#         if len(loop.offsets) > MAX_KEPT:
-#             del loop.offsets[next(name for name in loop.offsets if name != loop.owner)]
-#         if "usd" in data and "meter" not in data:
-#             session = event.get("session", "")
-#             loop.priced_usd[session] = round(loop.priced_usd.get(session, 0) + data["usd"], 6)
-#     loop.spent_usd = round(loop.spent_usd + usd, 6)
-#     loop.spent_tokens += data.get("tokens", 0)
-# def _loop_events_notes_metered(loop, meter, total):
-#     before = loop.meters.get(meter, total)
-#     if meter in loop.meters_to_reset:
-#         del loop.meters_to_reset[meter]
-#         before = total
-#     loop.meters[meter] = total
-#     return total - before if total >= before else total
-# def _loop_events_notes_spend_text(data):
-#     amounts = ["%.2f USD" % data["usd"]] if "usd" in data else []
-#     amounts += ["%d tokens" % data["tokens"]] if "tokens" in data else []
-#     amounts += ["%.2f USD in total" % data["total_usd"]] if "total_usd" in data else []
-#     return "%s %s" % (", ".join(amounts), data.get("what", ""))
 # SPEND = EventType(
 #     "spend",
 #     Trigger(verb="spend", arrows=(Arrow(LIVE, SAME, record_spending),)),
@@ -3227,14 +2381,6 @@ if __name__ == "__main__":
 #     },
 #     text=_loop_events_notes_spend_text,
 # )
-# def keep_note(loop, event):
-#     data = event["data"]
-#     if data.get("kind") == "recall":
-#         kept = loop.dismissed if data.get("dismissed") else loop.recalled
-#         kept.append(data["text"])
-#         del kept[:-MAX_KEPT]
-#     else:
-#         loop.notes[event["seq"]] = Note(event["seq"], data["text"], event["by"])
 # NOTE = EventType(
 #     "note",
 #     Trigger(verb="note", rules=(require_room_for_note,), arrows=(Arrow(LIVE, SAME, keep_note),)),
@@ -3242,10 +2388,6 @@ if __name__ == "__main__":
 #     optional={"kind": one_of("steer", "recall"), "dismissed": bool, "source": str},
 #     text="{text}[ {kind}][ {dismissed}][ {source}]",
 # )
-# def keep_issue(loop, event):
-#     data = event["data"]
-#     loop.issues.append(Issue(event["seq"], data["text"], data.get("severity"), data.get("task")))
-#     del loop.issues[:-MAX_KEPT]
 # ISSUE = EventType(
 #     "issue",
 #     Trigger(arrows=(Arrow(LIVE, SAME, keep_issue),)),
@@ -3253,16 +2395,6 @@ if __name__ == "__main__":
 #     optional={"severity": str, "task": ID},
 #     text="[{task} ][{severity} ]{text}",
 # )
-# def record_checkpoint(loop, event):
-#     data = event["data"]
-#     loop.checkpoints.pop(data["name"], None)
-#     loop.checkpoints[data["name"]] = data.get("commit")
-#     loop.rollback = None
-#     if "left" in data and "head" in data:
-#         loop.rollback = Rollback(data["left"], data["head"], data.get("branch", ""))
-#     for task_id in data.get("reset", ()):
-#         if task_id in loop.tasks:
-#             loop.put_task(loop.tasks[task_id].blank())
 # CHECKPOINT = EventType(
 #     "checkpoint",
 #     Trigger(rules=(require_room_for_checkpoint,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
@@ -3323,11 +2455,6 @@ if __name__ == "__main__":
 #         return (loop.before_wait if loop.status == "waiting" else loop.before_pause) == origin
 #     return came_from
 # CAME_FROM = {origin: _loop_table_came_from(origin) for origin in (*ACTIVE, "waiting")}
-# def possible_triggers(status):
-#     return [trigger for trigger in TRIGGERS if steps_of(trigger, status)]
-# def possible_verbs(status):
-#     verbs = [TRIGGERS[trigger].verb for trigger in possible_triggers(status)]
-#     return [verb for verb in verbs if verb]
 # # ── text.stages
 # _text_stages_SCORE = "score --outcome N --scope N --constraints N --success N --done N"
 # def stage_step(loop, run):
@@ -3402,12 +2529,6 @@ if __name__ == "__main__":
 #     if loop.is_unclear:
 #         return _text_next_step_onward(loop, run)
 #     return _text_next_step_failed(loop, run, brief) or _text_next_step_after_error(loop, run, _text_next_step_onward(loop, run), brief)
-# def _text_next_step_paused(loop, run):
-#     words = "Paused (%s): %s." % (loop.pause_code, _text_next_step_flat(loop.pause_reason).rstrip("."))
-#     spent = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
-#     if spent is None and loop.pause_code == "retries":
-#         spent = used_up_retries(loop, loop.limits)
-#     return words, spent.remedy if spent else run + "resume"
 # def _text_next_step_failed(loop, run, brief):
 #     if loop.kind == "verify" and loop.is_planned:
 #         return None
@@ -3494,13 +2615,6 @@ if __name__ == "__main__":
 #             work = [task for task in work if task.id in loop.gaps and loop.gaps[task.id].is_open]
 #         work.sort(key=lambda task: bool(task.status != "running"))
 #     return work
-# def _text_next_step_decision(task):
-#     if task.answer is not None:
-#         return "Go on with task %s as was decided: %s" % (_text_next_step_named(task), _text_next_step_flat(task.answer))
-#     question = ": %s" % _text_next_step_flat(task.question) if task.question else ""
-#     end = "" if question.endswith(("?", ".")) else "."
-#     words = "Task %s needs a decision%s%s Ask the user, and go on with their word."
-#     return words % (_text_next_step_named(task), question, end)
 # def _text_next_step_listed_task(theirs, run):
 #     if not theirs:
 #         return None
@@ -3539,9 +2653,6 @@ if __name__ == "__main__":
 #     return "%s (%s)" % (task.id, _text_next_step_flat(task.title)) if task.title else str(task.id)
 # def _text_next_step_flat(text):
 #     return " ".join((text or "").split())
-# def _text_next_step_last_error(errors):
-#     text = _text_next_step_flat(errors[-1].text) if errors else ""
-#     return text if len(text) <= 200 else text[:199] + "…"
 # # ── text.sanitize
 # _text_sanitize_HARMLESS = frozenset("\n\t")
 # _text_sanitize_DECEPTIVE = frozenset(
@@ -3554,17 +2665,10 @@ if __name__ == "__main__":
 #     + list(range(0xFFF0, 0xFFFC))
 # )
 # _text_sanitize_TAGS = range(0xE0000, 0xE1000)
-# def _text_sanitize_visible(character):
-#     code = ord(character)
-#     if character.isprintable() and code not in _text_sanitize_DECEPTIVE and code not in _text_sanitize_TAGS:
-#         return character
-#     return "\\u{%x}" % ord(character)
 # def display(text, lines=False):
 #     if text.isascii() and text.isprintable():
 #         return text
 #     return "".join([c if lines and c in _text_sanitize_HARMLESS else _text_sanitize_visible(c) for c in text])
-# def clean(text):
-#     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 # # ── text.quoting
 # _text_quoting_MARKUP = (
 #     "system-reminder", "system", "hook_prompt", "hook_context", "task-notification", "command-",
@@ -3689,9 +2793,6 @@ if __name__ == "__main__":
 #         quoted("The user has answered; act on it", loop.answer, nonce, 600 // share, "human"),
 #         "If that was a no: gsd-fsm --loop %s pause" % loop.id,
 #     ]
-# def _text_block_text_block(loop):
-#     load("rare")
-#     return [status_block(loop)]
 # def _text_block_text_details(loop, nonce, room):
 #     return _text_block_text_failures(loop, nonce, room) + _text_block_text_gap_list(loop) + _text_block_text_evidence(loop, nonce, room)
 # def _text_block_text_failures(loop, nonce, room):
@@ -3765,8 +2866,6 @@ if __name__ == "__main__":
 #             if key not in loop.answered:
 #                 return key, question
 #     return None
-# def may_decline(key):
-#     return (key or "").partition(":")[0] in ("start", "retry", "gaps", "wave", "step", "turn")
 # def _text_questions_checkpoint(loop):
 #     for task_id, task in loop.tasks.items():
 #         if task.status == "checkpoint":
@@ -3848,13 +2947,6 @@ if __name__ == "__main__":
 #         review = loop.reviews.get("wave_%d" % last)
 #         found = " (review: %s)" % review_words(review) if review else ""
 #         yield "wave:%d" % wave, "Wave %d complete%s. Continue to Wave %d?" % (last, found, wave)
-# def review_words(review):
-#     words = ["%s %s" % (name, value) for name, value in review.facts().items() if name in _text_questions_FIGURES]
-#     if review.passed is not None:
-#         left = review.blockers_remaining
-#         verdict = "passed" if review.passed else "not passed"
-#         words.insert(0, verdict + (", blockers %d" % left if left else ""))
-#     return ", ".join(words) or "done"
 # # ── hook.decide
 # _hook_decide_TOGETHER_MS = 15_000
 # class Observed:
@@ -3912,16 +3004,6 @@ if __name__ == "__main__":
 #     if seen.commit is not None:
 #         data["commit"] = seen.commit
 #     return Decision("iteration", data, text, blocks=True)
-# def _hook_decide_allow(code, reason, message="", **more):
-#     return Decision("stop", {"code": code, "reason": reason, **more}, message)
-# def _hook_decide_why_not_active(loop):
-#     if loop.status == "paused":
-#         return "The loop is paused (%s): %s" % (loop.pause_code, loop.pause_reason)
-#     return "The loop is waiting for a human: %s" % loop.question
-# def _hook_decide_user_knows(loop):
-#     answer = loop.last_answer
-#     notified = answer is not None and answer.notified >= loop.history[-1][0]
-#     return notified and not (loop.status == "waiting" and loop.human_spoke)
 # def _hook_decide_has_committed(loop, seen):
 #     return None not in (seen.commit, loop.commit) and seen.commit != loop.commit
 # def background_work(loop, signal):
@@ -3935,8 +3017,6 @@ if __name__ == "__main__":
 #     return None
 # def own_loop(loops, session):
 #     return next((loop for loop in loops.live() if session and loop.owner == session), None)
-# def unowned_loop(loops):
-#     return next((loop for loop in loops.live() if not loop.owner), None)
 # def loop_for_stop(loops, signal):
 #     own = own_loop(loops, signal.session)
 #     if own is None and signal.session and signal.client in WITHOUT_PROMPTS:
@@ -4221,19 +3301,6 @@ if __name__ == "__main__":
 #         self.sum = sum_
 #         self.torn = 0
 #         self.unended = None
-# def frame_ok(line, previous):
-#     digest = sha256(previous.encode("ascii") + line[:-SUM_TAIL]).hexdigest()[:16]
-#     return bool(line[-SUM_TAIL:] == b',"sum":"' + digest.encode("ascii") + b'"}')
-# def _journal_scan_lost_sector(line, offset):
-#     end = offset + len(line)
-#     start = offset
-#     while start < end:
-#         stop = min(end, (start // SECTOR + 1) * SECTOR)
-#         part = line[start - offset : stop - offset]
-#         if len(part) > 1 and not part.strip(b"\0"):
-#             return True
-#         start = stop
-#     return False
 # def scan(
 #     read,
 #     size,
@@ -4258,7 +3325,7 @@ if __name__ == "__main__":
 #             for line in lines:
 #                 digest = sha(previous + line[:-26]).hexdigest()[:16].encode()
 #                 if line[-26:] != b',"sum":"' + digest + b'"}':
-#                     raise BadFrame(_journal_scan_what_is_wrong(line))
+#                     raise ValueError(_journal_scan_what_is_wrong(line))
 #                 if len(line) >= MAX_LINE:
 #                     raise ValueError("longer than %d bytes" % MAX_LINE)
 #                 take(line)
@@ -4277,39 +3344,14 @@ if __name__ == "__main__":
 #         number += good
 #         offset += sum(map(len, lines[:good])) + good
 #         bad = lines[good] + b"\n"
-#         if offset + len(bad) == size and _journal_scan_lost_sector(bad, offset) and isinstance(error, BadFrame):
-#             end = Position(offset, number, previous.decode("ascii"))
+#         end = Position(offset, number, previous.decode("ascii"))
+#         is_last = offset + len(bad) == size
+#         if is_last and _journal_scan_lost_sector(bad, offset) and not frame_ok(bad[:-1], end.sum):
 #             end.torn = len(bad)
 #             return end
 #         message = error.message if isinstance(error, Refused) else str(error)
 #         raise Corrupt(message, number + 1, offset) from error
 #     return end
-# class BadFrame(ValueError):
-#     """A line whose sum is not right."""
-# def _journal_scan_what_is_wrong(line):
-#     if len(line) >= MAX_LINE:
-#         return "longer than %d bytes" % MAX_LINE
-#     if not line:
-#         return "an empty line"
-#     if line.endswith(b"\r"):
-#         return "the line ends were changed (CRLF)"
-#     if line[-SUM_TAIL:][:8] != b',"sum":"':
-#         return "no sum at its end"
-#     return "its sum does not match: the line was changed, or lines before it are missing or moved"
-# def _journal_scan_finish(end, rest, take):
-#     whole = rest.rstrip(b"\0")
-#     if whole and frame_ok(whole, end.sum):
-#         if len(whole) >= MAX_LINE:
-#             raise ValueError("longer than %d bytes" % MAX_LINE)
-#         take(whole)
-#         end.sum = whole[-18:-2].decode("ascii")
-#         end.line += 1
-#         end.unended = end.offset + len(whole)
-#         end.offset += len(rest)
-#         return
-#     if frame_ok(rest[:-1], end.sum):
-#         raise ValueError("its newline was changed")
-#     end.torn = len(rest)
 # # ── loop.ended_ids
 # class EndedIds:
 #     __slots__ = ("_names", "_text")
@@ -4468,21 +3510,6 @@ if __name__ == "__main__":
 #     loop.history.append([event["seq"], event["ts"], source, dest, event["type"], about])
 #     if len(loop.history) > MAX_HISTORY:
 #         del loop.history[0]
-# class NotPossible(Refused):
-#     """The transition table has no row for this event in the status of the loop."""
-# def not_possible(loop, trigger):
-#     verbs = possible_verbs(loop.status)
-#     return NotPossible(
-#         "cannot run '%s': loop %s is %s"
-#         % (TRIGGERS[trigger].verb or trigger, loop.id, loop.status),
-#         "Possible now: %s" % ", ".join(verbs) if verbs else "Run: gsd-fsm start --help",
-#     )
-# def findings_of(loops, event):
-#     try:
-#         loops.check_rules(event)
-#     except (GsdError, ValueError) as refusal:
-#         return str(refusal)
-#     return ""
 # # ── journal.snapshot
 # SNAPSHOT_NAME = "snapshot.json"
 # MAX_SNAPSHOT = 1 << 28
@@ -4512,29 +3539,6 @@ if __name__ == "__main__":
 #     "proven", "proven_by_tree", "refused_retries", "refuted", "returned_gaps", "transient_tasks",
 # ))
 # _journal_snapshot_new = {}
-# def pack(record):
-#     kind = type(record)
-#     if kind not in _journal_snapshot_new:
-#         new = kind()
-#         names = [name for name in kind.__slots__ if name not in _journal_snapshot_INDEXES]
-#         _journal_snapshot_new[kind] = [(name, getattr(new, name)) for name in names]
-#     return {
-#         name: _journal_snapshot_packed(name, value)
-#         for name, default in _journal_snapshot_new[kind]
-#         if (value := getattr(record, name)) != default
-#     }
-# def _journal_snapshot_packed(name, value):
-#     if type(value) in (str, int, bool):
-#         return value
-#     if name in _journal_snapshot_BY_MEMBER:
-#         return [pack(item) for item in value.values()]
-#     if name in _journal_snapshot_BY_NAME:
-#         return {key: pack(item) for key, item in value.items()}
-#     if name in _journal_snapshot_IN_LISTS:
-#         return [pack(item) for item in value]
-#     if name in _journal_snapshot_SINGLE:
-#         return pack(value)
-#     return list(value) if name == "depends" else value
 # def unpack(packed):
 #     loop = _journal_snapshot_unpack_record(Loop, packed)
 #     for name, (kind, member) in _journal_snapshot_BY_MEMBER.items():
@@ -4566,15 +3570,6 @@ if __name__ == "__main__":
 #     for name, value in packed.items():
 #         setattr(record, name, value)
 #     return record
-# def loops_to_dict(loops):
-#     return {
-#         "journal_id": loops.journal_id,
-#         "seq": loops.seq,
-#         "ts": loops.ts,
-#         "backwards": loops.backwards,
-#         "repairs": loops.repairs,
-#         "loops": [pack(loop) for loop in loops.by_id.values()],
-#     }
 # def loops_from_dict(data, ended):
 #     loops = Loops()
 #     for name in ("journal_id", "seq", "ts", "backwards", "repairs"):
@@ -4589,42 +3584,6 @@ if __name__ == "__main__":
 #         return -1
 # def _journal_snapshot_seal_of(rest):
 #     return b'{"digest":"%s","body":' % sha256(rest).hexdigest()[:16].encode("ascii")
-# def save_snapshot(directory, journal, loops, at):
-#     body = dumps(
-#         {
-#             "fold": FOLD_VERSION,
-#             "file": _journal_snapshot_number(journal),
-#             "offset": at.offset,
-#             "line": at.line,
-#             "sum": at.sum,
-#             "loops": loops_to_dict(loops),
-#         }
-#     )
-#     rest = b"%s}\n%s" % (body.encode("ascii"), bytes(loops.ended))
-#     data = _journal_snapshot_seal_of(rest) + rest
-#     temporary = SNAPSHOT_NAME + ".new"
-#     try:
-#         unlink_in(directory, temporary)
-#     except OSError:
-#         pass
-#     try:
-#         fd = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE)
-#     except OSError:
-#         return
-#     try:
-#         try:
-#             whole = system.write(fd, data) == len(data)
-#         finally:
-#             close(fd)
-#         if whole:
-#             rename_in(directory, temporary, SNAPSHOT_NAME)
-#             return
-#     except OSError:
-#         pass
-#     try:
-#         unlink_in(directory, temporary)
-#     except OSError:
-#         pass
 # def load_snapshot(directory, journal, size):
 #     try:
 #         fd = open_regular(directory, SNAPSHOT_NAME, READ)
@@ -4804,110 +3763,6 @@ if __name__ == "__main__":
 #                 _views_write_keep_other(directory, loops, live[-1], data, info)
 #             _views_write_replace(directory, new, info)
 #     except Exception:
-#         pass
-# def _views_write_keep_other(directory, loops, shown, data, info):
-#     load("rare")
-#     imported = shown.imported.get("file") == STATE_PATH
-#     if not imported and not shows_other_loop(data.decode("utf-8"), loops.by_id.values()):
-#         return
-#     name = kept_name(STATE_NAME, shown.id)
-#     if _views_write_info_of(directory, name) is not None:
-#         return
-#     try:
-#         if not _views_write_write_beside(directory, name, data, info, durable=True):
-#             raise OSError("only a part was written")
-#         rename_in(directory, name + _views_write_TEMPORARY, name)
-#     finally:
-#         _views_write_drop_temporary(directory, name)
-# def _views_write_replace(directory, data, old):
-#     try:
-#         whole = _views_write_write_beside(directory, STATE_NAME, data, old)
-#         if whole and _views_write_version(look_up(directory, STATE_NAME)) == _views_write_version(old):
-#             rename_in(directory, STATE_NAME + _views_write_TEMPORARY, STATE_NAME)
-#     finally:
-#         _views_write_drop_temporary(directory, STATE_NAME)
-# def _views_write_version(info):
-#     return info.st_ino, info.st_size, info.st_mtime_ns
-# def _views_write_project_loops(directory, loops):
-#     load("rare")
-#     found = sheets(loops)
-#     if not found:
-#         return
-#     place = _views_write_open_beside(directory, any(sheet.due for sheet in found))
-#     try:
-#         for sheet in found:
-#             try:
-#                 _views_write_put(place, sheet)
-#             except Exception:
-#                 pass
-#     finally:
-#         close_directory(place)
-# def _views_write_open_beside(directory, make):
-#     if sys.platform != "win32" and isinstance(directory, int):
-#         name = "../" + LOOP_NAME
-#         if make:
-#             _views_write_make(name, dir_fd=directory)
-#         return open_in(directory, name, READ | system.O_DIRECTORY)
-#     path = join(parent_of(str(directory)), LOOP_NAME)
-#     if make:
-#         _views_write_make(path)
-#     return open_directory(path)
-# def _views_write_make(path, **where):
-#     try:
-#         system.mkdir(path, 0o755, **where)
-#     except FileExistsError:
-#         pass
-# def _views_write_put(place, sheet):
-#     name = sheet.name
-#     old, data = _views_write_look_into(place, name, len(sheet.data) + _views_write_MAX_STATE)
-#     if not sheet.replaces(data):
-#         return
-#     aside = old is not None and sheet.spares(data)
-#     if aside and _views_write_info_of(place, sheet.aside) is not None:
-#         if not sheet.due:
-#             return
-#         aside = False
-#     try:
-#         if _views_write_write_beside(place, name, sheet.data, old):
-#             if aside:
-#                 rename_in(place, name, sheet.aside)
-#             rename_in(place, name + _views_write_TEMPORARY, name)
-#     finally:
-#         _views_write_drop_temporary(place, name)
-# def _views_write_look_into(place, name, most):
-#     info = _views_write_info_of(place, name)
-#     if info is None:
-#         return None, b""
-#     if not (is_regular(info) and info.st_mode & 0o200):
-#         raise ValueError("not a file, or its owner wants it as it is")
-#     fd = open_regular(place, name, READ)
-#     try:
-#         return info, read_at(fd, 0, most)
-#     finally:
-#         close(fd)
-# def _views_write_info_of(place, name):
-#     try:
-#         return look_up(place, name)
-#     except FileNotFoundError:
-#         return None
-# def _views_write_write_beside(
-#     directory, name, data, old, durable=False
-# ):
-#     _views_write_drop_temporary(directory, name)
-#     fd = open_in(directory, name + _views_write_TEMPORARY, WRITE | CREATE | EXCLUSIVE, 0o644)
-#     try:
-#         if old is not None and sys.platform != "win32":
-#             system.fchmod(fd, old.st_mode & 0o7777)
-#         whole = bool(system.write(fd, data) == len(data))
-#         if durable:
-#             sync(fd)
-#         return whole
-#     finally:
-#         close(fd)
-# def _views_write_drop_temporary(directory, name):
-#     try:
-#         unlink_in(directory, name + _views_write_TEMPORARY)
-#     except OSError:
 #         pass
 # # ── journal.journal
 # JOURNAL_NAME = "journal.jsonl"
@@ -5101,19 +3956,6 @@ if __name__ == "__main__":
 #             if self.loops.seq:
 #                 tx.record_repair(cut)
 #                 self._write_lines(fd, tx)
-# def create_journal(path, journal_id, now, lock_seconds=10.0):
-#     hold = Hold(path)
-#     try:
-#         directory = hold.acquire(lock_seconds)
-#         close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
-#         sync_directory(directory)
-#     except OSError as error:
-#         raise stopped_by(error, path) from error
-#     finally:
-#         hold.close()
-#     with Journal(path, lock_seconds, lambda: now).transaction(Author("cli")) as tx:
-#         if not tx.loops.seq:
-#             tx.append(None, "journal", {"id": journal_id, "incompat": [], "compat": []})
 # # ── trust
 # def state_directory():
 #     if sys.platform == "win32":
@@ -5146,13 +3988,6 @@ if __name__ == "__main__":
 #     return join(state_directory(), "journals")
 # def _trust_entry(journal_id, gsd):
 #     return join(_trust_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
-# def make_directories(path):
-#     if not exists(path):
-#         make_directories(parent_of(path))
-#         try:
-#             system.mkdir(path, 0o700)
-#         except FileExistsError:
-#             pass
 # def is_registered(journal_id, gsd):
 #     return bool(journal_id) and exists(_trust_entry(journal_id, real_path(gsd)))
 # def is_known_place(gsd):
@@ -5161,22 +3996,6 @@ if __name__ == "__main__":
 #         return any(name.endswith(suffix) for name in system.listdir(_trust_journals()))
 #     except OSError:
 #         return False
-# def register(journal_id, gsd, now):
-#     real = real_path(gsd)
-#     entry = _trust_entry(journal_id, real)
-#     try:
-#         make_directories(parent_of(entry))
-#         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
-#         with open(entry, "w", encoding="ascii") as file:
-#             file.write(text)
-#             file.flush()
-#             system.fsync(file.fileno())
-#         sync_parent(entry)
-#     except OSError as error:
-#         raise CannotWrite(
-#             "the journal cannot be registered in %s: %s" % (state_directory(), explain(error)),
-#             "make that directory writable",
-#         ) from error
 # # ── hook.respond
 # _hook_respond_LOCK_SECONDS = 4.0
 # _hook_respond_SMALL = 1 << 14
@@ -5242,9 +4061,6 @@ if __name__ == "__main__":
 #         decision = decide_stop(loop, signal, seen, tx.now)
 #         tx.append(loop, decision.event, {**decision.data, **_hook_respond_about(signal, decision)})
 #     return _hook_respond_answer(signal, decision.message, decision.blocks)
-# def _hook_respond_may_repeat(tx, seq, copy):
-#     load("rare")
-#     return may_repeat("%s-%s" % (tx.loops.journal_id, digest_of(tx.path)), seq, copy)
 # def _hook_respond_append_facts(tx, loop, signal):
 #     if loop.owner != signal.session:
 #         tx.append(loop, "session", {"action": "bind"})
@@ -5252,19 +4068,11 @@ if __name__ == "__main__":
 #         tx.append(loop, "resume", {"reason": "the client works again"})
 #     if not loop.is_active or background_work(loop, signal) is not None:
 #         return
-#     _hook_respond_append_news(tx, loop, signal)
+#     if _hook_respond_listens(loop):
+#         _hook_respond_append_news(tx, loop, signal)
 #     claims = loop.kind == "goal" and not loop.exit_signal and claims_completion(signal.message)
 #     if claims and not unmet(loop):
 #         tx.append(loop, "exit", {"reason": "the completion mark"})
-# def _hook_respond_append_news(tx, loop, signal):
-#     if not _hook_respond_listens(loop):
-#         return
-#     load("rare")
-#     try:
-#         for kind, data in client_news(loop, signal):
-#             tx.append(loop, kind, data)
-#     except (Refused, UsageError) as error:
-#         complain(error, [tx.path], "ignoring the rest of what the client reports")
 # def _hook_respond_listens(loop):
 #     return has_budget(loop) or bool(mirrored_list(loop, getenv(TASK_LIST)))
 # def _hook_respond_about(signal, decision):
@@ -5291,6 +4099,1250 @@ if __name__ == "__main__":
 #         return False
 #     session, known = loop.transcript or (None, None)
 #     return used_a_tool(signal.transcript, known if session == signal.session else None, size)
+# # ── hook.hook_log
+# LOG_NAME = "hook.log"
+# _hook_hook_log_MAX_LOG = 1 << 18
+# end
+
+# begin rare
+# # ── codec, rarely
+# def _codec_refuse(value):
+#     raise ValueError("not JSON: %s" % type(value).__name__)
+# # ── errors, rarely
+# class UsageError(GsdError):
+#     exit_code = 2
+# class CannotWrite(GsdError):
+#     exit_code = 6
+# class CheckFailed(GsdError):
+#     exit_code = 7
+# class Newer(GsdError):
+#     exit_code = 5
+#     def __init__(self, what):
+#         super().__init__("written by a newer gsd-fsm: " + what, "upgrade gsd-fsm")
+# # ── syscalls, rarely
+# def explain(error):
+#     return error.strerror or type(error).__name__
+# def way_out(error, otherwise):
+#     if isinstance(error, PermissionError):
+#         return "give yourself the right to read and write it"
+#     from errno import ENOSPC, EROFS
+#     return _syscalls_LATER if error.errno in (ENOSPC, EROFS) else otherwise
+# def stopped_by(error, what):
+#     return CannotWrite("%s: %s" % (what, explain(error)), way_out(error, _syscalls_LATER))
+# def rename_in(directory, old, new):
+#     if isinstance(directory, int):
+#         system.replace(old, new, src_dir_fd=directory, dst_dir_fd=directory)
+#     else:
+#         system.replace(join(directory, old), join(directory, new))
+# def unlink_in(directory, name):
+#     if isinstance(directory, int):
+#         system.unlink(name, dir_fd=directory)
+#     else:
+#         system.unlink(join(directory, name))
+# def sync_directory(directory):
+#     if isinstance(directory, int):
+#         system.fsync(directory)
+# def sync_parent(path):
+#     if sys.platform != "win32":
+#         fd = system.open(parent_of(path), system.O_RDONLY | system.O_DIRECTORY)
+#         try:
+#             system.fsync(fd)
+#         finally:
+#             system.close(fd)
+# # ── hook.clients, rarely
+# def context_answer(client, event, text):
+#     if client == "copilot":
+#         return {"additionalContext": text}
+#     if client == "cursor":
+#         return {"additional_context": text}
+#     if client == "kimi":
+#         return {}
+#     if client == "gemini" and event == "UserPromptSubmit":
+#         event = "BeforeAgent"
+#     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+# def notice_answer(client, text):
+#     return {"systemMessage": text} if client in _hook_clients_WITH_NOTICES else {}
+# # ── names, rarely
+# def kept_name(name, loop_id):
+#     return "%s.before-%s" % (name, loop_id)
+# # ── hook.signal, rarely
+# def _hook_signal_short(name):
+#     return session_name(name if len(name) <= 40 else digest_of(name))
+# def is_human(signal, told):
+#     prompt = signal.prompt.strip()
+#     return not prompt.startswith(_hook_signal_MACHINE) and (not told or told not in prompt)
+# def _hook_signal_inside_fence(text):
+#     fence = ""
+#     for line in text.split("\n"):
+#         start = line.strip()
+#         sign = start[:1]
+#         marks = start[: len(start) - len(start.lstrip(sign))] if sign in _hook_signal_FENCES else ""
+#         if fence:
+#             if marks == start and marks.startswith(fence):
+#                 fence = ""
+#         elif len(marks) >= 3 and (sign != "`" or "`" not in start[len(marks) :]):
+#             fence = marks
+#     return bool(fence)
+# # ── loop.schema, rarely
+# def _loop_schema_is_time(value):
+#     try:
+#         return type(value) is str and to_ms(value) >= 0
+#     except (ValueError, IndexError):
+#         return False
+# def _loop_schema_is_ids(value):
+#     return type(value) is list and all(map(is_id, value))
+# def _loop_schema_is_counts(value):
+#     return type(value) is list and all(map(_loop_schema_is_count, value))
+# def _loop_schema_is_digests(value):
+#     return type(value) is dict and all(map(_loop_schema_is_text_or_null, value.values()))
+# def _loop_schema_is_object(value):
+#     if type(value) is not dict:
+#         return False
+#     check_value(value)
+#     return True
+# def _loop_schema_is_phase(value):
+#     return type(value) is str or _loop_schema_is_count(value)
+# def _loop_schema_unacceptable(declared, name, field, value):
+#     wanted = field.kind if isinstance(field, Field) else field.__name__
+#     return ValueError("%s.%s: expected %s, got %.40r" % (declared.name, name, wanted, value))
+# def duplicates(names):
+#     seen = set()
+#     repeated = set()
+#     for name in names:
+#         if name in seen:
+#             repeated.add(name)
+#         seen.add(name)
+#     return sorted(repeated)
+# # ── loop.records, rarely
+# class Rollback(Record):
+#     __slots__ = ("branch", "head", "left")
+#     def __init__(self, left="", head="", branch=""):
+#         self.left = left
+#         self.head = head
+#         self.branch = branch
+# class Review(Record):
+#     __slots__ = ("blockers", "blockers_remaining", "issues", "passed", "score")
+#     def __init__(self):
+#         self.score = None
+#         self.issues = None
+#         self.blockers = None
+#         self.passed = None
+#         self.blockers_remaining = None
+#     def facts(self):
+#         light = {"score": self.score, "issues": self.issues, "blockers": self.blockers}
+#         known = {name: value for name, value in light.items() if value is not None}
+#         if self.passed is None:
+#             return known
+#         return {"passed": self.passed, "blockers_remaining": self.blockers_remaining, **known}
+# class Note(Record):
+#     __slots__ = ("by", "seq", "text")
+#     def __init__(self, seq=0, text="", by=""):
+#         self.seq = seq
+#         self.text = text
+#         self.by = by
+# class Issue(Record):
+#     __slots__ = ("seq", "severity", "task", "text")
+#     def __init__(
+#         self, seq=0, text="", severity=None, task=None
+#     ):
+#         self.seq = seq
+#         self.text = text
+#         self.severity = severity
+#         self.task = task
+# class SeenSignal(Record):
+#     __slots__ = ("copy", "signal", "ts")
+#     def __init__(self, ts="", signal="", copy=""):
+#         self.ts = ts
+#         self.signal = signal
+#         self.copy = copy
+# # ── loop.completion, rarely
+# def missing(loop, tree=None):
+#     return [words for _, words in conditions(loop, tree)]
+# def conditions(loop, tree=None):
+#     return [
+#         (_loop_completion_key(kind, name), _loop_completion_words(loop, kind, name))
+#         for kind, names in _loop_completion_open_conditions(loop, tree)
+#         for name in names
+#     ]
+# def _loop_completion_key(kind, name):
+#     if kind != "task" and kind not in _loop_completion_WORDS:
+#         return kind
+#     return "%s:%s" % (_loop_completion_KEYS.get(kind, kind), name)
+# def is_missing(loop, key):
+#     kind, _, name = key.partition(":")
+#     if kind == "criterion":
+#         criterion = loop.criteria.get(name)
+#         return criterion is not None and (
+#             not criterion.met or _loop_completion_is_stale(criterion, latest_tree(loop))
+#         )
+#     if kind == "task":
+#         task = loop.tasks.get(name)
+#         return bool(task and not task.is_done and (loop.kind == "execute" or task.mirrored))
+#     if loop.kind == "execute":
+#         return kind == "tasks" and len(loop.tasks) < (loop.plan.task_count or 1)
+#     if loop.kind == "verify":
+#         gap = loop.gaps.get(name)
+#         return (kind == "verified" and not loop.verified) or bool(
+#             kind == "gap" and gap and gap.is_open
+#         )
+#     if kind == "clarity":
+#         return loop.is_unclear
+#     if kind == "exit":
+#         return not loop.exit_signal
+#     if kind == "review":
+#         return not _loop_completion_is_reviewed(loop)
+#     return kind == "rework" and _loop_completion_is_reviewed(loop) and loop.review_outdated
+# def has_tree(loop):
+#     return any(criterion.tree for criterion in loop.criteria.values())
+# def completes_by_command(loop):
+#     return has_tree(loop) or (loop.kind == "execute" and loop.is_planned)
+# # ── loop.state, rarely
+# def listed(names):
+#     known = list(names)
+#     more = ["and %d more" % (len(known) - 20)] if len(known) > 20 else []
+#     return ", ".join([*known[:20], *more]) or "none"
+# def open_tasks(loop):
+#     return [task_id for task_id, task in loop.tasks.items() if task.status not in DONE]
+# def is_in_reach(loop, task):
+#     return task.mirrored and (task.named or task.list in (None, loop.owner))
+# # ── loop.limits, rarely
+# class LimitReached:
+#     __slots__ = ("code", "reason", "remedy")
+#     def __init__(self, code, reason, remedy):
+#         self.code = code
+#         self.reason = reason
+#         self.remedy = remedy
+# def active_minutes(loop, now_ms):
+#     total = loop.active_ms
+#     if loop.active_since is not None:
+#         total += ms_of(loop.last_event) - ms_of(loop.active_since)
+#         if loop.status in ACTIVE:
+#             total += max(0, now_ms - ms_of(loop.last_event))
+#     return total / 60_000
+# def used_up_retries(loop, limits):
+#     most = limits.max_retries
+#     for task_id in failed_tasks(loop):
+#         task = loop.tasks[task_id]
+#         if task.retries >= most:
+#             return LimitReached(
+#                 "retries",
+#                 "task %s has used %d of %d retries" % (task_id, task.retries, most),
+#                 _loop_limits_RESUME % loop.id + " --add-retries 1",
+#             )
+#     return None
+# # ── loop.waves, rarely
+# def find_cycle(depends):
+#     left = set(depends) - set(_loop_waves_in_order(depends))
+#     return [task_id for task_id in depends if task_id in left]
+# def _loop_waves_in_order(depends):
+#     waiting = {}
+#     dependents = {}
+#     for task_id, names in depends.items():
+#         known = [name for name in dict.fromkeys(names) if name in depends]
+#         waiting[task_id] = len(known)
+#         for name in known:
+#             dependents.setdefault(name, []).append(task_id)
+#     waves = {}
+#     wave = 1
+#     free = [task_id for task_id, count in waiting.items() if not count]
+#     while free:
+#         following = []
+#         for task_id in free:
+#             waves[task_id] = wave
+#             for name in dependents.get(task_id, ()):
+#                 waiting[name] -= 1
+#                 if not waiting[name]:
+#                     following.append(name)
+#         free = following
+#         wave += 1
+#     return waves
+# class Dependencies:
+#     __slots__ = ("_patience", "dependents", "depends")
+#     def __init__(self, loop):
+#         self.depends = {name: task.depends for name, task in loop.tasks.items()}
+#         self.dependents = {}
+#         for name, names in self.depends.items():
+#             for other in names:
+#                 self.dependents.setdefault(other, []).append(name)
+#         self._patience = 10_000 + 20 * (len(self.depends) + loop.dependency_count)
+#     def add(self, named):
+#         known = {**dict.fromkeys(named, ()), **self.depends}
+#         new = {
+#             task_id: [name for name in dict.fromkeys(names) if name not in known[task_id]]
+#             for task_id, names in named.items()
+#         }
+#         free = _loop_waves_in_order({name: (*names, *new.get(name, ())) for name, names in known.items()})
+#         for task_id, names in new.items():
+#             if names and task_id not in free:
+#                 new[task_id] = self._without_cycles(task_id, names)
+#             self.depends[task_id] = dict.fromkeys((*known[task_id], *new[task_id]))
+#             for name in new[task_id]:
+#                 self.dependents.setdefault(name, []).append(task_id)
+#         return new
+#     def _without_cycles(self, task_id, names):
+#         waiting = {task_id}
+#         left = [task_id]
+#         while left:
+#             dependents = self.dependents.get(left.pop(), ())
+#             self._patience -= len(dependents)
+#             if self._patience < 0:
+#                 return []
+#             new = [name for name in dependents if name not in waiting]
+#             waiting.update(new)
+#             left += new
+#         return [name for name in names if name not in waiting]
+# def dependencies_of(loop, names):
+#     found = set(names)
+#     left = list(found)
+#     while left:
+#         task = loop.tasks.get(left.pop())
+#         new = [name for name in task.depends if name not in found] if task is not None else ()
+#         found.update(new)
+#         left += new
+#     return found
+# def retry_key(task):
+#     return "retry:%s:%d" % (task.id, task.errors[-1].seq)
+# def retry_keys(loop):
+#     if not loop.failed and loop.errors:
+#         return [loop_retry_key(loop)]
+#     keys = []
+#     for task_id in reversed(loop.failed):
+#         task = loop.tasks[task_id]
+#         if task.errors:
+#             keys.append(retry_key(task))
+#         if len(keys) == MAX_KEPT:
+#             break
+#     return keys[::-1]
+# def loop_retry_key(loop):
+#     return "retry:%d" % loop.errors[-1].seq
+# def is_undecided(loop, task):
+#     if task.status == "checkpoint":
+#         return task.answer is None
+#     asks = loop.mode == "interactive" and task.status == "failed" and bool(task.errors)
+#     return asks and retry_key(task) not in loop.answered
+# def ready_tasks(loop):
+#     wave = current_wave(loop)
+#     ready = []
+#     busy = False
+#     for task_id, task in loop.tasks.items():
+#         status = task.status
+#         if status in DONE or (task.wave != wave and task.wave):
+#             continue
+#         if status == "running" or (status != "pending" and is_undecided(loop, task)):
+#             busy = True
+#         elif can_start(loop, task):
+#             ready.append(task_id)
+#     if wave in loop.plan.sequential:
+#         return [] if busy else ready[:1]
+#     return ready
+# # ── loop.capacity, rarely
+# def _loop_capacity_require(loop, what, count, most, hint=_loop_capacity_SPLIT):
+#     if count > most:
+#         raise Refused("loop %s may have at most %s %s" % (loop.id, _loop_capacity_digits(most), what), hint)
+# def _loop_capacity_digits(number):
+#     return "{:,}".format(number)
+# def require_room_for_loop(loop, event, loops):
+#     if len(loops.live()) >= MOST_LIVE_LOOPS:
+#         raise Refused(
+#             "the journal already has %s live loops" % _loop_capacity_digits(MOST_LIVE_LOOPS),
+#             "Cancel those that are no longer needed: gsd-fsm --loop ID cancel",
+#         )
+# def require_room_for_plan(loop, event, loops):
+#     data = event["data"]
+#     new_tasks, dependencies = 0, loop.dependency_count
+#     for spec in data.get("tasks", ()):
+#         task = loop.tasks.get(spec["id"])
+#         new_tasks += task is None
+#         if task is None or task.status == "pending":
+#             count = len(spec.get("depends", ()))
+#             _loop_capacity_require_dependencies(loop, spec["id"], count)
+#             dependencies += count - (len(task.depends) if task is not None else 0)
+#     _loop_capacity_require(loop, "tasks", len(loop.tasks) + new_tasks, MOST_TASKS)
+#     _loop_capacity_require(loop, "dependencies in all", dependencies, MOST_DEPENDENCIES_IN_ALL)
+#     names = {spec["name"] for spec in data.get("criteria", ())}
+#     _loop_capacity_require(loop, "criteria", len(names.union(loop.criteria)), MOST_CRITERIA)
+#     must_nots = len(loop.must_not.keys() | data.get("must_not", ()))
+#     _loop_capacity_require(loop, "must-nots", must_nots, MOST_MUST_NOTS)
+# def require_room_for_task(loop, event, loops):
+#     data = event["data"]
+#     task = loop.tasks.get(data["task"])
+#     if task is None:
+#         _loop_capacity_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
+#     if "depends" in data:
+#         known = task.depends if task is not None else {}
+#         count = len(known.keys() | data["depends"])
+#         _loop_capacity_require_dependencies(loop, data["task"], count)
+#         total = loop.dependency_count + count - len(known)
+#         _loop_capacity_require(loop, "dependencies in all", total, MOST_DEPENDENCIES_IN_ALL)
+# def require_room_for_failed_task(loop, event, loops):
+#     if "task" in event["data"] and event["data"]["task"] not in loop.tasks:
+#         _loop_capacity_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
+# def _loop_capacity_require_dependencies(loop, task_id, count):
+#     what = "dependencies of one task, and task %s has more" % task_id
+#     hint = "Remove some of its dependencies."
+#     _loop_capacity_require(loop, what, count, MOST_DEPENDENCIES, hint)
+# def require_room_for_gap(loop, event, loops):
+#     if event["data"]["gap"] not in loop.gaps:
+#         hint = "Fix the recorded gaps, then verify in another loop."
+#         _loop_capacity_require(loop, "gaps", len(loop.gaps) + 1, MOST_GAPS, hint)
+# def require_room_for_note(loop, event, loops):
+#     if event["data"].get("kind") != "recall":
+#         hint = "Wait until the agent has read some of them: each block delivers the oldest."
+#         _loop_capacity_require(loop, "undelivered notes", len(loop.notes) + 1, MOST_NOTES, hint)
+# def require_room_for_review(loop, event, loops):
+#     if "wave_%d" % event["data"].get("wave", 0) not in loop.reviews:
+#         _loop_capacity_require(loop, "reviews", len(loop.reviews) + 1, MOST_REVIEWS)
+# def require_room_for_checkpoint(loop, event, loops):
+#     if event["data"]["name"] not in loop.checkpoints:
+#         _loop_capacity_require(loop, "checkpoints", len(loop.checkpoints) + 1, MOST_CHECKPOINTS)
+# # ── loop.events.tasks, rarely
+# def _loop_events_tasks_take_details(task, data):
+#     task.ref = data.get("ref", task.ref)
+#     task.commit = data.get("commit", task.commit)
+#     task.question = data.get("question", task.question)
+#     task.locked = data.get("locked", task.locked)
+#     task.exit_code = data.get("exit_code", task.exit_code)
+#     task.summary = data.get("summary", task.summary)
+#     task.fixes = data.get("fixes", task.fixes)
+# def require_task_move(loop, event, loops):
+#     data = event["data"]
+#     wanted = data["status"]
+#     task = loop.tasks.get(data["task"]) if wanted == "pending" else loop.task(data["task"])
+#     status = task.status if task is not None else "new"
+#     is_allowed = TASK_TABLE.allows("task", status, wanted)
+#     if wanted == "pending":
+#         if not is_allowed or (task is not None and not data.get("depends")):
+#             raise Refused("task %s already exists" % data["task"], "Choose another id.")
+#     elif not is_allowed:
+#         if task is None:
+#             hint = "Run: gsd-fsm task %s running" % data["task"]
+#             raise Refused("loop %s has no task %s yet" % (loop.id, data["task"]), hint)
+#         moves = TASK_TABLE.following(status, "task", "failure")
+#         raise Refused(
+#             "task %s is %s and cannot become %s" % (data["task"], status, wanted),
+#             "Possible now: %s" % ", ".join(moves) if moves else "Run: gsd-fsm next",
+#         )
+#     if "phase" in data and wanted != "running":
+#         raise Refused("only a running task has a TDD phase", "Run: gsd-fsm task --help")
+# def require_no_cycle(loop, event, loops):
+#     data = event["data"]
+#     if data["status"] != "pending" or not data.get("depends"):
+#         return
+#     if data["task"] not in loop.awaited and data["task"] not in data["depends"]:
+#         return
+#     if data["task"] not in dependencies_of(loop, data["depends"]):
+#         return
+#     known = {name: task.depends for name, task in loop.tasks.items()}
+#     known[data["task"]] = [*known.get(data["task"], ()), *data["depends"]]
+#     refuse_cycle(known)
+# def refuse_cycle(depends):
+#     cycle = find_cycle(depends)
+#     if cycle:
+#         raise Refused("dependency cycle: %s" % ", ".join(cycle[:20]), BREAK_CYCLE)
+# def require_clear_goal(loop, event, loops):
+#     if event["data"]["status"] == "running" and loop.is_unclear:
+#         raise Refused(
+#             "the goal of loop %s is blocked: it is not clear enough to be worked on" % loop.id,
+#             "Clarify it with the user, then run: gsd-fsm score --help",
+#         )
+# def require_dependencies(loop, event, loops):
+#     data = event["data"]
+#     task = loop.tasks.get(data["task"])
+#     if data["status"] != "running" or task is None or can_start(loop, task):
+#         return
+#     left = [name for name in task.depends if name in loop.tasks and not loop.tasks[name].is_done]
+#     raise Refused(
+#         "task %s depends on unfinished tasks: %s" % (task.id, ", ".join(left[:20])),
+#         "Run: gsd-fsm next",
+#     )
+# def record_failure_and_pause(loop, event):
+#     code = retry_refusal(loop, event["data"])
+#     task = _loop_events_tasks_record_failure(loop, event)
+#     if task is not None:
+#         task.retry_refused = True
+#         loop.refused_retries[task.id] = None
+#     loop.pause_code = code
+#     loop.pause_reason = _loop_events_tasks_pause_reason(loop, event["data"], code)
+# def _loop_events_tasks_pause_reason(loop, data, code):
+#     what = "Task %s" % data["task"] if "task" in data else "The loop"
+#     if code == "retries":
+#         times = loop.tasks[data["task"]].transient if "task" in data else loop.transient
+#         if times > 1 and data["class"] == "transient":
+#             return "%s failed again with a transient error" % what
+#         most = loop.limits.max_retries
+#         return "%s failed after %d %s" % (what, most, "retry" if most == 1 else "retries")
+#     if code == "manual":
+#         return "%s failed and auto_loop is off" % what
+#     return "%s failed with %s error" % (what, "a blocking" if code == "blocking" else "an unknown")
+# def require_unfinished(loop, event, loops):
+#     task = loop.tasks.get(event["data"].get("task", ""))
+#     if task is not None and not TASK_TABLE.allows("failure", task.status, "failed"):
+#         raise Refused(
+#             "task %s is %s and can no longer fail" % (task.id, task.status),
+#             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
+#         )
+# # ── loop.events.criteria, rarely
+# def require_passing_check(loop, event, loops):
+#     data = event["data"]
+#     criterion = loop.criterion(data["criterion"])
+#     if criterion.check is None or not data["met"]:
+#         return
+#     evidence = data.get("evidence")
+#     if evidence is None or evidence["command"] != criterion.check or evidence["exit_code"] != 0:
+#         raise Refused(
+#             "criterion %r has a check and is met only when that passes" % criterion.name,
+#             "Run: gsd-fsm check",
+#         )
+# def _loop_events_criteria_criterion_text(data):
+#     proof = data.get("evidence")
+#     shown = ", exit code %s" % proof["exit_code"] if proof else ""
+#     state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
+#     return "%s %s%s" % (data["criterion"], state, shown)
+# def give_exit_signal(loop, event):
+#     loop.exit_signal = True
+#     settle_gate_tasks(loop)
+# def require_criteria_met(loop, event, loops):
+#     left = unmet(loop)
+#     if left:
+#         raise Refused(
+#             "loop %s is %s: the exit signal needs every criterion met; unmet: %s"
+#             % (loop.id, loop.status, listed(left)),
+#             "Run: gsd-fsm check, or: gsd-fsm criterion ID met",
+#         )
+# def record_light_review(loop, event):
+#     data = event["data"]
+#     review = Review()
+#     review.score = data.get("score")
+#     review.issues = data.get("issues")
+#     review.blockers = data.get("blockers")
+#     name = "wave_%d" % data.get("wave", 0)
+#     loop.reviews[name] = review
+#     loop.reach(name)
+# def record_review(loop, event):
+#     data = event["data"]
+#     action = data["action"]
+#     loop.reach("review " + action)
+#     loop.review_outdated = False
+#     loop.review_needed = True
+#     review = loop.reviews["thorough"] = Review()
+#     review.passed = action == "passed"
+#     review.blockers_remaining = data.get("blockers", 0 if review.passed else None)
+#     review.score = data.get("score")
+#     review.issues = data.get("issues")
+#     if action == "failed":
+#         loop.failed_verifications += 1
+#     elif review.passed:
+#         clear_failed_verifications(loop)
+#     settle_gate_tasks(loop)
+# def require_no_blockers(loop, event, loops):
+#     if event["data"].get("blockers"):
+#         raise Refused("a review with blockers has not passed", "Run: gsd-fsm review failed")
+# def _loop_events_criteria_review_text(data):
+#     found = [
+#         "%s %s" % (name, data[name]) for name in ("score", "issues", "blockers") if name in data
+#     ]
+#     wave = " wave %d" % data["wave"] if "wave" in data else ""
+#     return ("%s%s %s %s" % (data["action"], wave, ", ".join(found), data.get("report", ""))).strip()
+# # ── loop.events.gaps, rarely
+# def leaves_gaps(loop, event):
+#     gap = loop.gaps.get(event["data"]["gap"])
+#     return loop.open_gap_count > (gap is not None and gap.is_open)
+# def reopen_gap(loop, event):
+#     gap = loop.gap(event["data"]["gap"])
+#     record_gap(loop, event)
+#     gap.reopened += 1
+#     gap.reopened_since_resume += 1
+#     loop.returned_gaps[gap.id] = None
+#     fix = loop.tasks.get(gap.id)
+#     if fix is not None and fix.is_done and loop.kind == "verify" and loop.is_planned:
+#         loop.put_task(Task(gap.id))
+# def record_gap_and_pause(loop, event):
+#     record_gap(loop, event)
+#     _loop_events_gaps_pause_at_gap(loop, event)
+# def reopen_gap_and_pause(loop, event):
+#     reopen_gap(loop, event)
+#     _loop_events_gaps_pause_at_gap(loop, event)
+# def _loop_events_gaps_pause_at_gap(loop, event):
+#     loop.pause_code = "manual"
+#     loop.pause_reason = "Gap %s was found and auto_loop is off" % event["data"]["gap"]
+# def require_gap_move(loop, event, loops):
+#     data = event["data"]
+#     gap = loop.gaps.get(data["gap"]) if data["action"] == "found" else loop.gap(data["gap"])
+#     status = "new" if gap is None else gap.status
+#     wanted = "closed" if data["action"] == "closed" else "open"
+#     if GAP_TABLE.allows("gap." + data["action"], status, wanted):
+#         return
+#     if data["action"] == "found":
+#         raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])
+#     raise Refused("gap %s is already %s" % (data["gap"], status), "Run: gsd-fsm status")
+# def record_round(loop, event):
+#     loop.round += 1
+#     loop.verified = event["data"]["passed"]
+#     loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
+# # ── loop.events.goals, rarely
+# def clarify_key(loop):
+#     return "clarify:%d" % loop.scored
+# def enter_stage(loop, event):
+#     loop.stage = event["data"]["stage"]
+#     loop.reach(loop.stage)
+# def require_next_stage(loop, event, loops):
+#     wanted = event["data"]["stage"]
+#     following = STAGE_TABLE.following(loop.stage or "new", "stage")
+#     if wanted not in following:
+#         raise Refused(
+#             "stage %s cannot follow %s: no stage may be skipped"
+#             % (wanted, loop.stage or "the start"),
+#             "Run: gsd-fsm stage %s" % following[-1],
+#         )
+#     goes_on = wanted == following[-1] and wanted not in ("intent", loop.stage)
+#     if goes_on and loop.is_unclear:
+#         raise Refused(
+#             "loop %s stays in intent: its goal has a spec score of %s, a fit score of %s (%s)"
+#             % (loop.id, loop.spec_score, loop.fit_score, loop.shape or "no shape"),
+#             "Clarify it with the user, then run: gsd-fsm score --help",
+#         )
+# def record_score(loop, event):
+#     data = event["data"]
+#     loop.reach("score")
+#     loop.scored = event["seq"]
+#     loop.human_spoke_since_score = False
+#     loop.spec = data.get("spec", loop.spec)
+#     loop.spec_score = data.get("spec_score", loop.spec_score)
+#     loop.fit_score = data.get("fit_score", loop.fit_score)
+#     loop.shape = data.get("shape", loop.shape)
+# def require_human_for_looser_shape(loop, event, loops):
+#     shape = event["data"].get("shape")
+#     looser = loop.shape and shape and SHAPES.index(shape) < SHAPES.index(loop.shape)
+#     heard = loop.human_spoke_since_score or clarify_key(loop) in loop.answered
+#     if looser and event["by"] == "agent" and not heard:
+#         raise Refused(
+#             "agents cannot loosen the shape of loop %s until the user sends a message" % loop.id,
+#             "Ask the user, then score again.",
+#         )
+# def _loop_events_goals_score_text(data):
+#     if "shape" not in data:
+#         return " ".join(str(v) for v in data.values() if not isinstance(v, (dict, list)))
+#     return "spec %s/10, fit %s: %s" % (data.get("spec_score"), data.get("fit_score"), data["shape"])
+# # ── loop.events.sessions, rarely
+# def record_session(loop, event):
+#     data = event["data"]
+#     action = data["action"]
+#     ended = action == "end" and data.get("reason") != "clear"
+#     loop.pid = None if ended else data.get("pid", loop.pid)
+#     if "signal" in data:
+#         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
+#     read_transcript(loop, event)
+#     if action == "bind":
+#         become_owner(loop, event)
+#         loop.client = event.get("client")
+#     elif action == "release":
+#         loop.owner = None
+#     elif action == "prompt":
+#         _loop_events_sessions_record_prompt(loop, event.get("session"))
+# def _loop_events_sessions_record_prompt(loop, session):
+#     if loop.owner and session not in (None, loop.owner):
+#         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
+#     else:
+#         loop.human_spoke = loop.human_spoke_since_score = True
+#         loop.idle = 0
+# def become_owner(loop, event, restart_meter=False):
+#     session = event.get("session")
+#     if session != loop.owner or restart_meter:
+#         loop.owner, loop.owned_since = session, event["ts"]
+#     if restart_meter and session in loop.meters:
+#         loop.meters_to_reset[session] = None
+# def require_free_session(loop, event, loops):
+#     _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
+# def require_binding(loop, event, loops):
+#     action = event["data"]["action"]
+#     if action == "bind":
+#         if not event.get("session"):
+#             raise ValueError("session.bind without session")
+#         _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
+#     elif action == "release":
+#         _loop_events_sessions_require_no_other(loop, None, loops)
+# def _loop_events_sessions_require_no_other(loop, session, loops):
+#     for other in loops.live():
+#         if other.owner == session and other.id != loop.id:
+#             whose = "already belongs to this session" if session else "has no session yet"
+#             raise Refused(
+#                 "live loop %s (%s) %s" % (other.id, other.status, whose),
+#                 "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
+#                 "'start … --fresh' cancels it" % (other.id, other.id),
+#             )
+# # ── loop.events.waits, rarely
+# def wait(loop, event):
+#     data = event["data"]
+#     loop.before_wait = loop.status
+#     loop.wait_for = data["for"]
+#     loop.question = data.get("question", data.get("reason"))
+#     loop.until = data.get("until")
+#     loop.asked = data.get("about")
+#     loop.answer = None
+#     clear_human_prompt(loop)
+#     if event["by"] == "hook":
+#         loop.unconfirmed = 0
+# def with_reason(what, text):
+#     return "%s: %s" % (what, text) if text else what
+# def may_decide(loop, by, session):
+#     return by != "agent" or loop.human_spoke or session in loop.prompted_elsewhere
+# def require_human(loop, event, what):
+#     if not may_decide(loop, event["by"], event.get("session")):
+#         raise Refused(
+#             "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
+#             "Ask the user.",
+#         )
+# def require_human_answer(loop, event, loops):
+#     require_human(loop, event, "answer for")
+# def is_no(text):
+#     word = ""
+#     for char in text:
+#         if char.isalnum() or char == "_":
+#             word += char
+#         elif word:
+#             break
+#     return word.lower() in ("n", "no", "nope")
+# def take_answer(loop, event):
+#     loop.answer = event["data"]["text"]
+#     about, _, named = (loop.asked or "").partition(":")
+#     if about == "checkpoint":
+#         task = loop.tasks.get(named.partition(":")[0])
+#         if task is not None:
+#             task.answer = loop.answer
+#     elif about == "branch":
+#         loop.branch = None if is_no(loop.answer) else named
+#     stop_waiting(loop)
+# def stop_waiting(loop):
+#     if loop.asked:
+#         remember_answered(loop, [loop.asked])
+#     loop.wait_for = loop.question = loop.until = loop.asked = None
+# def remember_answered(loop, keys):
+#     loop.answered = [*loop.answered, *keys][-MAX_KEPT:]
+# # ── loop.events.lifecycle, rarely
+# def _loop_events_lifecycle_continue_imported(loop, data):
+#     facts = loop.imported = data["carried"]
+#     loop.iteration = facts.get("iteration", 0)
+#     loop.round = facts.get("round", 0)
+#     loop.stalled = facts.get("stuck", 0)
+#     loop.started = facts.get("started", loop.started)
+#     loop.last_iteration = facts.get("last_iteration")
+#     loop.last_error = facts.get("last_error")
+#     loop.spent_usd = facts.get("spent_usd", 0)
+#     loop.exit_signal = facts.get("exit_signal", False)
+#     for spec in data.get("tasks", ()):
+#         task = loop.tasks[spec["id"]]
+#         loop.set_task_status(task, spec.get("status", "pending"))
+#         task.retries = spec.get("retries", 0)
+# def require_unique_names(loop, event, loops):
+#     data = event["data"]
+#     names = duplicates(spec["name"] for spec in data.get("criteria", ()))
+#     ids = duplicates(spec["id"] for spec in data.get("tasks", ()))
+#     for what, repeated in (("criterion", names), ("task", ids)):
+#         if repeated:
+#             raise Refused("duplicate %s: %s" % (what, ", ".join(repeated)), "Name each once.")
+# def require_startable_tasks(loop, event, loops):
+#     refuse_cycle({spec["id"]: spec.get("depends", []) for spec in event["data"].get("tasks", ())})
+# def require_unproven_start(loop, event, loops):
+#     data = event["data"]
+#     criteria = data.get("criteria", [])
+#     claimed = [spec for spec in criteria if spec.get("met")]
+#     if any("check" in spec for spec in claimed):
+#         raise Refused("a criterion with a check is met only when the check passes")
+#     if data.get("carried", {}).get("exit_signal") and len(claimed) < len(criteria):
+#         raise Refused("an exit signal needs every criterion met")
+# def pause(loop, event):
+#     loop.pause_code = event["data"]["code"]
+#     loop.pause_reason = event["data"].get("reason", "")
+#     if event["data"].get("declined"):
+#         loop.answer = None
+#     if event["by"] == "hook":
+#         loop.unconfirmed = 0
+# def resume(loop, event):
+#     data = event["data"]
+#     loop.limits = loop.limits.plus(data.get("add", {}))
+#     loop.views = data.get("views", loop.views)
+#     loop.viewed = {view: loop.viewed.get(view, event["ts"]) for view in loop.views}
+#     become_owner(loop, event, data.get("anew", False))
+#     loop.client = event.get("client", loop.client)
+#     loop.pid = None
+#     loop.stalled = loop.idle = loop.repeated_errors = loop.transient = 0
+#     for task_id in loop.transient_tasks:
+#         loop.tasks[task_id].transient = 0
+#     loop.transient_tasks = {}
+#     for gap_id in loop.returned_gaps:
+#         loop.gaps[gap_id].reopened_since_resume = 0
+#     loop.returned_gaps = {}
+#     for task_id in data.get("retry", ()):
+#         if task_id in loop.tasks:
+#             loop.tasks[task_id].retries += 1
+#     for task_id in loop.refused_retries:
+#         loop.tasks[task_id].retry_refused = False
+#     loop.refused_retries = {}
+#     if event["by"] == "human" or "max_retries" in data.get("add", {}):
+#         answered = set(loop.answered)
+#         remember_answered(loop, [key for key in retry_keys(loop) if key not in answered])
+#     if loop.status == "paused":
+#         loop.pause_code = loop.pause_reason = None
+#     elif loop.status == "waiting":
+#         stop_waiting(loop)
+# def used_up_tasks(loop):
+#     return [
+#         task_id
+#         for task_id in loop.failed
+#         if loop.tasks[task_id].retry_refused
+#         and loop.tasks[task_id].retries >= loop.limits.max_retries
+#     ]
+# def require_known_tasks(loop, event, loops):
+#     for task_id in event["data"].get("retry", ()):
+#         if task_id not in loop.failed:
+#             raise Refused("task %s has not failed" % task_id, "Run: gsd-fsm status")
+# def require_human_to_resume(loop, event, loops):
+#     add = event["data"].get("add")
+#     if add or (loop.status == "waiting" and loop.wait_for == "human"):
+#         require_human(loop, event, "raise the limits of" if add else "answer for")
+# def require_limits_left(loop, event, loops):
+#     if loop.status != "paused":
+#         return
+#     limits = loop.limits.plus(event["data"].get("add", {}))
+#     used_up = used_up_limit(loop, limits, ms_of(event["ts"]))
+#     if used_up is None and loop.pause_code == "retries":
+#         used_up = used_up_retries(loop, limits)
+#     if used_up is not None:
+#         raise Refused(
+#             "loop %s is paused: %s" % (loop.id, used_up.reason), "Run: %s" % used_up.remedy
+#         )
+# def complete(loop, event):
+#     loop.branch = event["data"].get("branch", loop.branch)
+# def record_only(loop, event):
+#     """Change nothing: the status, or the record in the journal, is the whole effect."""
+# def require_conditions(loop, event, loops):
+#     left, count = first_missing(loop, event["data"].get("tree"), 20)
+#     if left:
+#         more = ["and %d more" % (count - len(left))] if count > len(left) else []
+#         raise Refused(
+#             "loop %s is %s and not done: %s" % (loop.id, loop.status, "; ".join(left + more)),
+#             "Run: gsd-fsm next",
+#         )
+# def require_human_to_cancel(loop, event, loops):
+#     require_human(loop, event, "cancel")
+# def record_stop(loop, event):
+#     data = event["data"]
+#     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
+#     loop.background = data.get("background", loop.background)
+#     if loop.unconfirmed and data["code"] == "client":
+#         loop.notes.update({note.seq: note for note in loop.delivered_notes})
+#         loop.answer = loop.answer or loop.delivered_answer
+#     loop.delivered_notes, loop.delivered_answer = [], None
+#     loop.unconfirmed = 0
+# # ── loop.events.notes, rarely
+# def set_mode(loop, event):
+#     loop.mode = event["data"]["mode"]
+# def change_plan(loop, event):
+#     data = event["data"]
+#     if loop.waves_due and any(spec["id"] in loop.tasks for spec in data.get("tasks", ())):
+#         lay_waves(loop)
+#     for task_spec in data.get("tasks", ()):
+#         task = loop.tasks.get(task_spec["id"])
+#         if task is None or task.status == "pending":
+#             loop.put_task(Task(task_spec["id"], task_spec))
+#     for spec in data.get("criteria", ()):
+#         known = loop.criteria.get(spec["name"])
+#         joins = data.get("joins") and known is not None and known.check is None and "check" in spec
+#         if known is None or joins:
+#             loop.record_progress("criterion:" + spec["name"])
+#             if known is not None:
+#                 loop.drop_proof(known)
+#             loop.criteria[spec["name"]] = Criterion(spec)
+#             loop.exit_signal = False
+#     loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
+#     if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
+#         loop.plan.update(data)
+#         loop.plan.task_count = data.get("count", loop.plan.task_count)
+# def record_spending(loop, event):
+#     data = event["data"]
+#     usd = data.get("usd", 0)
+#     if "meter" in data:
+#         usd += _loop_events_notes_metered(loop, data["meter"], data.get("total_usd", 0))
+#     if "counted" in data:
+#         source = data.get("source", "")
+#         loop.offsets.pop(source, None)
+#         loop.offsets[source] = (data["counted"], data.get("messages", []))
+#         if len(loop.offsets) > MAX_KEPT:
+#             del loop.offsets[next(name for name in loop.offsets if name != loop.owner)]
+#         if "usd" in data and "meter" not in data:
+#             session = event.get("session", "")
+#             loop.priced_usd[session] = round(loop.priced_usd.get(session, 0) + data["usd"], 6)
+#     loop.spent_usd = round(loop.spent_usd + usd, 6)
+#     loop.spent_tokens += data.get("tokens", 0)
+# def _loop_events_notes_metered(loop, meter, total):
+#     before = loop.meters.get(meter, total)
+#     if meter in loop.meters_to_reset:
+#         del loop.meters_to_reset[meter]
+#         before = total
+#     loop.meters[meter] = total
+#     return total - before if total >= before else total
+# def _loop_events_notes_spend_text(data):
+#     amounts = ["%.2f USD" % data["usd"]] if "usd" in data else []
+#     amounts += ["%d tokens" % data["tokens"]] if "tokens" in data else []
+#     amounts += ["%.2f USD in total" % data["total_usd"]] if "total_usd" in data else []
+#     return "%s %s" % (", ".join(amounts), data.get("what", ""))
+# def keep_note(loop, event):
+#     data = event["data"]
+#     if data.get("kind") == "recall":
+#         kept = loop.dismissed if data.get("dismissed") else loop.recalled
+#         kept.append(data["text"])
+#         del kept[:-MAX_KEPT]
+#     else:
+#         loop.notes[event["seq"]] = Note(event["seq"], data["text"], event["by"])
+# def keep_issue(loop, event):
+#     data = event["data"]
+#     loop.issues.append(Issue(event["seq"], data["text"], data.get("severity"), data.get("task")))
+#     del loop.issues[:-MAX_KEPT]
+# def record_checkpoint(loop, event):
+#     data = event["data"]
+#     loop.checkpoints.pop(data["name"], None)
+#     loop.checkpoints[data["name"]] = data.get("commit")
+#     loop.rollback = None
+#     if "left" in data and "head" in data:
+#         loop.rollback = Rollback(data["left"], data["head"], data.get("branch", ""))
+#     for task_id in data.get("reset", ()):
+#         if task_id in loop.tasks:
+#             loop.put_task(loop.tasks[task_id].blank())
+# # ── loop.table, rarely
+# def possible_triggers(status):
+#     return [trigger for trigger in TRIGGERS if steps_of(trigger, status)]
+# def possible_verbs(status):
+#     verbs = [TRIGGERS[trigger].verb for trigger in possible_triggers(status)]
+#     return [verb for verb in verbs if verb]
+# # ── text.next_step, rarely
+# def _text_next_step_paused(loop, run):
+#     words = "Paused (%s): %s." % (loop.pause_code, _text_next_step_flat(loop.pause_reason).rstrip("."))
+#     spent = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
+#     if spent is None and loop.pause_code == "retries":
+#         spent = used_up_retries(loop, loop.limits)
+#     return words, spent.remedy if spent else run + "resume"
+# def _text_next_step_decision(task):
+#     if task.answer is not None:
+#         return "Go on with task %s as was decided: %s" % (_text_next_step_named(task), _text_next_step_flat(task.answer))
+#     question = ": %s" % _text_next_step_flat(task.question) if task.question else ""
+#     end = "" if question.endswith(("?", ".")) else "."
+#     words = "Task %s needs a decision%s%s Ask the user, and go on with their word."
+#     return words % (_text_next_step_named(task), question, end)
+# def _text_next_step_last_error(errors):
+#     text = _text_next_step_flat(errors[-1].text) if errors else ""
+#     return text if len(text) <= 200 else text[:199] + "…"
+# # ── text.sanitize, rarely
+# def _text_sanitize_visible(character):
+#     code = ord(character)
+#     if character.isprintable() and code not in _text_sanitize_DECEPTIVE and code not in _text_sanitize_TAGS:
+#         return character
+#     return "\\u{%x}" % ord(character)
+# def clean(text):
+#     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+# # ── text.block_text, rarely
+# def _text_block_text_block(loop):
+#     load("rare")
+#     return [status_block(loop)]
+# # ── text.questions, rarely
+# def may_decline(key):
+#     return (key or "").partition(":")[0] in ("start", "retry", "gaps", "wave", "step", "turn")
+# def review_words(review):
+#     words = ["%s %s" % (name, value) for name, value in review.facts().items() if name in _text_questions_FIGURES]
+#     if review.passed is not None:
+#         left = review.blockers_remaining
+#         verdict = "passed" if review.passed else "not passed"
+#         words.insert(0, verdict + (", blockers %d" % left if left else ""))
+#     return ", ".join(words) or "done"
+# # ── hook.decide, rarely
+# def _hook_decide_allow(code, reason, message="", **more):
+#     return Decision("stop", {"code": code, "reason": reason, **more}, message)
+# def _hook_decide_why_not_active(loop):
+#     if loop.status == "paused":
+#         return "The loop is paused (%s): %s" % (loop.pause_code, loop.pause_reason)
+#     return "The loop is waiting for a human: %s" % loop.question
+# def _hook_decide_user_knows(loop):
+#     answer = loop.last_answer
+#     notified = answer is not None and answer.notified >= loop.history[-1][0]
+#     return notified and not (loop.status == "waiting" and loop.human_spoke)
+# def unowned_loop(loops):
+#     return next((loop for loop in loops.live() if not loop.owner), None)
+# # ── journal.scan, rarely
+# def frame_ok(line, previous):
+#     digest = sha256(previous.encode("ascii") + line[:-SUM_TAIL]).hexdigest()[:16]
+#     return bool(line[-SUM_TAIL:] == b',"sum":"' + digest.encode("ascii") + b'"}')
+# def _journal_scan_lost_sector(line, offset):
+#     end = offset + len(line)
+#     start = offset
+#     while start < end:
+#         stop = min(end, (start // SECTOR + 1) * SECTOR)
+#         part = line[start - offset : stop - offset]
+#         if len(part) > 1 and not part.strip(b"\0"):
+#             return True
+#         start = stop
+#     return False
+# def _journal_scan_what_is_wrong(line):
+#     if len(line) >= MAX_LINE:
+#         return "longer than %d bytes" % MAX_LINE
+#     if not line:
+#         return "an empty line"
+#     if line.endswith(b"\r"):
+#         return "the line ends were changed (CRLF)"
+#     if line[-SUM_TAIL:][:8] != b',"sum":"':
+#         return "no sum at its end"
+#     return "its sum does not match: the line was changed, or lines before it are missing or moved"
+# def _journal_scan_finish(end, rest, take):
+#     whole = rest.rstrip(b"\0")
+#     if whole and frame_ok(whole, end.sum):
+#         if len(whole) >= MAX_LINE:
+#             raise ValueError("longer than %d bytes" % MAX_LINE)
+#         take(whole)
+#         end.sum = whole[-18:-2].decode("ascii")
+#         end.line += 1
+#         end.unended = end.offset + len(whole)
+#         end.offset += len(rest)
+#         return
+#     if frame_ok(rest[:-1], end.sum):
+#         raise ValueError("its newline was changed")
+#     end.torn = len(rest)
+# # ── loop.fold, rarely
+# class NotPossible(Refused):
+#     """The transition table has no row for this event in the status of the loop."""
+# def not_possible(loop, trigger):
+#     verbs = possible_verbs(loop.status)
+#     return NotPossible(
+#         "cannot run '%s': loop %s is %s"
+#         % (TRIGGERS[trigger].verb or trigger, loop.id, loop.status),
+#         "Possible now: %s" % ", ".join(verbs) if verbs else "Run: gsd-fsm start --help",
+#     )
+# def findings_of(loops, event):
+#     try:
+#         loops.check_rules(event)
+#     except (GsdError, ValueError) as refusal:
+#         return str(refusal)
+#     return ""
+# # ── journal.snapshot, rarely
+# def pack(record):
+#     kind = type(record)
+#     if kind not in _journal_snapshot_new:
+#         new = kind()
+#         names = [name for name in kind.__slots__ if name not in _journal_snapshot_INDEXES]
+#         _journal_snapshot_new[kind] = [(name, getattr(new, name)) for name in names]
+#     return {
+#         name: _journal_snapshot_packed(name, value)
+#         for name, default in _journal_snapshot_new[kind]
+#         if (value := getattr(record, name)) != default
+#     }
+# def _journal_snapshot_packed(name, value):
+#     if type(value) in (str, int, bool):
+#         return value
+#     if name in _journal_snapshot_BY_MEMBER:
+#         return [pack(item) for item in value.values()]
+#     if name in _journal_snapshot_BY_NAME:
+#         return {key: pack(item) for key, item in value.items()}
+#     if name in _journal_snapshot_IN_LISTS:
+#         return [pack(item) for item in value]
+#     if name in _journal_snapshot_SINGLE:
+#         return pack(value)
+#     return list(value) if name == "depends" else value
+# def loops_to_dict(loops):
+#     return {
+#         "journal_id": loops.journal_id,
+#         "seq": loops.seq,
+#         "ts": loops.ts,
+#         "backwards": loops.backwards,
+#         "repairs": loops.repairs,
+#         "loops": [pack(loop) for loop in loops.by_id.values()],
+#     }
+# def save_snapshot(directory, journal, loops, at):
+#     body = dumps(
+#         {
+#             "fold": FOLD_VERSION,
+#             "file": _journal_snapshot_number(journal),
+#             "offset": at.offset,
+#             "line": at.line,
+#             "sum": at.sum,
+#             "loops": loops_to_dict(loops),
+#         }
+#     )
+#     rest = b"%s}\n%s" % (body.encode("ascii"), bytes(loops.ended))
+#     data = _journal_snapshot_seal_of(rest) + rest
+#     temporary = SNAPSHOT_NAME + ".new"
+#     try:
+#         unlink_in(directory, temporary)
+#     except OSError:
+#         pass
+#     try:
+#         fd = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE)
+#     except OSError:
+#         return
+#     try:
+#         try:
+#             whole = system.write(fd, data) == len(data)
+#         finally:
+#             close(fd)
+#         if whole:
+#             rename_in(directory, temporary, SNAPSHOT_NAME)
+#             return
+#     except OSError:
+#         pass
+#     try:
+#         unlink_in(directory, temporary)
+#     except OSError:
+#         pass
+# # ── views.write, rarely
+# def _views_write_keep_other(directory, loops, shown, data, info):
+#     load("rare")
+#     imported = shown.imported.get("file") == STATE_PATH
+#     if not imported and not shows_other_loop(data.decode("utf-8"), loops.by_id.values()):
+#         return
+#     name = kept_name(STATE_NAME, shown.id)
+#     if _views_write_info_of(directory, name) is not None:
+#         return
+#     try:
+#         if not _views_write_write_beside(directory, name, data, info, durable=True):
+#             raise OSError("only a part was written")
+#         rename_in(directory, name + _views_write_TEMPORARY, name)
+#     finally:
+#         _views_write_drop_temporary(directory, name)
+# def _views_write_replace(directory, data, old):
+#     try:
+#         whole = _views_write_write_beside(directory, STATE_NAME, data, old)
+#         if whole and _views_write_version(look_up(directory, STATE_NAME)) == _views_write_version(old):
+#             rename_in(directory, STATE_NAME + _views_write_TEMPORARY, STATE_NAME)
+#     finally:
+#         _views_write_drop_temporary(directory, STATE_NAME)
+# def _views_write_version(info):
+#     return info.st_ino, info.st_size, info.st_mtime_ns
+# def _views_write_project_loops(directory, loops):
+#     load("rare")
+#     found = sheets(loops)
+#     if not found:
+#         return
+#     place = _views_write_open_beside(directory, any(sheet.due for sheet in found))
+#     try:
+#         for sheet in found:
+#             try:
+#                 _views_write_put(place, sheet)
+#             except Exception:
+#                 pass
+#     finally:
+#         close_directory(place)
+# def _views_write_open_beside(directory, make):
+#     if sys.platform != "win32" and isinstance(directory, int):
+#         name = "../" + LOOP_NAME
+#         if make:
+#             _views_write_make(name, dir_fd=directory)
+#         return open_in(directory, name, READ | system.O_DIRECTORY)
+#     path = join(parent_of(str(directory)), LOOP_NAME)
+#     if make:
+#         _views_write_make(path)
+#     return open_directory(path)
+# def _views_write_make(path, **where):
+#     try:
+#         system.mkdir(path, 0o755, **where)
+#     except FileExistsError:
+#         pass
+# def _views_write_put(place, sheet):
+#     name = sheet.name
+#     old, data = _views_write_look_into(place, name, len(sheet.data) + _views_write_MAX_STATE)
+#     if not sheet.replaces(data):
+#         return
+#     aside = old is not None and sheet.spares(data)
+#     if aside and _views_write_info_of(place, sheet.aside) is not None:
+#         if not sheet.due:
+#             return
+#         aside = False
+#     try:
+#         if _views_write_write_beside(place, name, sheet.data, old):
+#             if aside:
+#                 rename_in(place, name, sheet.aside)
+#             rename_in(place, name + _views_write_TEMPORARY, name)
+#     finally:
+#         _views_write_drop_temporary(place, name)
+# def _views_write_look_into(place, name, most):
+#     info = _views_write_info_of(place, name)
+#     if info is None:
+#         return None, b""
+#     if not (is_regular(info) and info.st_mode & 0o200):
+#         raise ValueError("not a file, or its owner wants it as it is")
+#     fd = open_regular(place, name, READ)
+#     try:
+#         return info, read_at(fd, 0, most)
+#     finally:
+#         close(fd)
+# def _views_write_info_of(place, name):
+#     try:
+#         return look_up(place, name)
+#     except FileNotFoundError:
+#         return None
+# def _views_write_write_beside(
+#     directory, name, data, old, durable=False
+# ):
+#     _views_write_drop_temporary(directory, name)
+#     fd = open_in(directory, name + _views_write_TEMPORARY, WRITE | CREATE | EXCLUSIVE, 0o644)
+#     try:
+#         if old is not None and sys.platform != "win32":
+#             system.fchmod(fd, old.st_mode & 0o7777)
+#         whole = bool(system.write(fd, data) == len(data))
+#         if durable:
+#             sync(fd)
+#         return whole
+#     finally:
+#         close(fd)
+# def _views_write_drop_temporary(directory, name):
+#     try:
+#         unlink_in(directory, name + _views_write_TEMPORARY)
+#     except OSError:
+#         pass
+# # ── journal.journal, rarely
+# def create_journal(path, journal_id, now, lock_seconds=10.0):
+#     hold = Hold(path)
+#     try:
+#         directory = hold.acquire(lock_seconds)
+#         close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
+#         sync_directory(directory)
+#     except OSError as error:
+#         raise stopped_by(error, path) from error
+#     finally:
+#         hold.close()
+#     with Journal(path, lock_seconds, lambda: now).transaction(Author("cli")) as tx:
+#         if not tx.loops.seq:
+#             tx.append(None, "journal", {"id": journal_id, "incompat": [], "compat": []})
+# # ── trust, rarely
+# def make_directories(path):
+#     if not exists(path):
+#         make_directories(parent_of(path))
+#         try:
+#             system.mkdir(path, 0o700)
+#         except FileExistsError:
+#             pass
+# def register(journal_id, gsd, now):
+#     real = real_path(gsd)
+#     entry = _trust_entry(journal_id, real)
+#     try:
+#         make_directories(parent_of(entry))
+#         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
+#         with open(entry, "w", encoding="ascii") as file:
+#             file.write(text)
+#             file.flush()
+#             system.fsync(file.fileno())
+#         sync_parent(entry)
+#     except OSError as error:
+#         raise CannotWrite(
+#             "the journal cannot be registered in %s: %s" % (state_directory(), explain(error)),
+#             "make that directory writable",
+#         ) from error
+# # ── hook.respond, rarely
+# def _hook_respond_may_repeat(tx, seq, copy):
+#     load("rare")
+#     return may_repeat("%s-%s" % (tx.loops.journal_id, digest_of(tx.path)), seq, copy)
+# def _hook_respond_append_news(tx, loop, signal):
+#     load("rare")
+#     try:
+#         for kind, data in client_news(loop, signal):
+#             tx.append(loop, kind, data)
+#     except (Refused, UsageError) as error:
+#         complain(error, [tx.path], "ignoring the rest of what the client reports")
 # def _hook_respond_respond_to_other(journal, loops, signal):
 #     load("rare")
 #     about = loop_for_signal(loops, signal)
@@ -5309,7 +5361,7 @@ if __name__ == "__main__":
 #             return {}
 #         tool_used = bool(loop.unconfirmed) and _hook_respond_used_a_tool(loop, signal, size)
 #         is_news = signal.event in _hook_respond_NEWSWORTHY or loop.status == "paused"
-#         if is_news and not by_another_copy(loop.last_signal, signal, tx.now):
+#         if is_news and _hook_respond_listens(loop) and not by_another_copy(loop.last_signal, signal, tx.now):
 #             _hook_respond_append_news(tx, loop, signal)
 #         tx.loops.settle(loop.id)
 #         messages = append_signal(tx, loop, signal, nonce, size, tool_used)
@@ -5320,9 +5372,7 @@ if __name__ == "__main__":
 #     if messages.notice:
 #         answer.update(notice_answer(signal.client, messages.notice))
 #     return answer
-# # ── hook.hook_log
-# LOG_NAME = "hook.log"
-# _hook_hook_log_MAX_LOG = 1 << 18
+# # ── hook.hook_log, rarely
 # def complain(
 #     error, places, so="the stop is allowed"
 # ):
@@ -5355,9 +5405,6 @@ if __name__ == "__main__":
 #             close_directory(directory)
 #     except (OSError, GsdError):
 #         pass
-# end
-
-# begin rare
 # # ── text.progress
 # _text_progress_MARKS = {"complete": "✓", "skipped": "–", "failed": "✗"}
 # _text_progress_OPEN_MARK = "○"

@@ -2,8 +2,10 @@
 
 The file has three parts. The entry is hook/main.py and the modules that it imports at its top. The
 engine is the modules that the entry imports inside functions, with those that they import at their
-top. The modules that the engine imports inside functions are rarely needed and are the third part.
-An import inside a function becomes a call of `load`, which is in hook_loader.py.
+top. The modules that the engine imports inside functions are rarely needed and are the third part,
+with the functions and classes of the engine that an ordinary stop does not use: `hot_path.txt` lists
+those that it uses. An import inside a function becomes a call of `load`, which is in hook_loader.py;
+what the engine lacks is defined by `defer`.
 
 The entry is plain Python, compiled with the file. The others are comments, because Python compiles
 a script at every start: `load` compiles a part when it is first needed and caches its bytecode.
@@ -30,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "gsd_fsm" / "core"
 TARGET = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
 LOADER = Path(__file__).with_name("hook_loader.py")
+HOT_PATH = Path(__file__).with_name("hot_path.txt")
 PACKAGE = "gsd_fsm.core."
 ENTRY = "hook.main"
 ALLOWED = {"sys", "errno", "time", "posix", "nt", "fcntl", "msvcrt", "_thread", "pwd", "_json",
@@ -53,7 +56,8 @@ if __name__ == "__main__":
     main()
 """
 Part = dict[str, "Module"]
-Named = ast.Name | ast.FunctionDef | ast.ClassDef
+Definition = ast.FunctionDef | ast.ClassDef
+Named = ast.Name | Definition
 
 
 class Edit(NamedTuple):
@@ -268,11 +272,15 @@ class Names:
         for name, origin in bindings(source.tree):
             bound.setdefault(name, set()).add(origin or module)
         private = {name for name in bound if is_private(name) and bound[name] == {module}}
-        prefix = "_" + module.replace(".", "_")
         for name, origins in bound.items():
             origin = origins.pop() if len(origins) == 1 else module
-            self._add(prefix + name if name in private else name, origin)
-        return source.edited([*repeated, *renamed(source, private, prefix)])
+            self._add(prefixed(module, name) if name in private else name, origin)
+        return source.edited([*repeated, *renamed(source, private, module)])
+
+
+def prefixed(module: str, name: str) -> str:
+    """Return the name that a private name of a module has in the shared namespace."""
+    return "_" + module.replace(".", "_") + name
 
 
 def bindings(scope: ast.AST) -> Iterator[tuple[str, str]]:
@@ -318,7 +326,7 @@ def name_of(node: Named) -> str:
     return node.id if isinstance(node, ast.Name) else node.name
 
 
-def renamed(source: Source, private: set[str], prefix: str) -> Iterator[Edit]:
+def renamed(source: Source, private: set[str], module: str) -> Iterator[Edit]:
     for node in uses([source.tree], private, private):
         name = name_of(node)
         start = source.start(node)
@@ -327,29 +335,108 @@ def renamed(source: Source, private: set[str], prefix: str) -> Iterator[Edit]:
         end = start + len(name)
         if source.data[start:end] != name.encode("utf-8"):
             raise SystemExit(f"{name} is not at line {node.lineno}, where the parser reports it")
-        yield Edit(start, end, prefix + name)
+        yield Edit(start, end, prefixed(module, name))
+
+
+# what an ordinary stop does not use
+
+
+def hot_names(path: Path, texts: dict[str, dict[str, str]]) -> set[str]:
+    """Return the functions and classes that an ordinary stop uses, as the bundle names them."""
+    known = {name for part in texts.values() for text in part.values() for name in names_in(text)}
+    found = set()
+    for line in path.read_text("utf-8").split():
+        module, _, name = line.rpartition(".")
+        found.add(prefixed(module, name) if is_private(name) else name)
+        if not found <= known:
+            raise SystemExit(f"{path.name}: there is no {line}; run: make profile")
+    return found
+
+
+def move_cold(texts: dict[str, dict[str, str]], hot: set[str]) -> None:
+    """Move what an ordinary stop does not use from the engine to the rare part."""
+    sources = {name: Source(text) for name, text in texts["engine"].items()}
+    cold = cold_names(sources.values(), hot)
+    divided = {name: split(source, cold) for name, source in sources.items()}
+    engine = {name: rest for name, (rest, _) in divided.items()}
+    used = {
+        name for text in (*texts["entry"].values(), *engine.values()) for name in names_in(text)
+    }
+    deferred = ", ".join(f'"{name}"' for name in sorted(cold & used))
+    texts["engine"] = {"deferred": f"defer({deferred})", **engine}
+    moved = {f"{name}, rarely": text for name, (_, text) in divided.items() if text}
+    texts["rare"] = moved | texts["rare"]
+
+
+def names_in(text: str) -> Iterator[str]:
+    nodes = ast.walk(Source(text).tree)
+    return (name_of(node) for node in nodes if isinstance(node, Named))
+
+
+def cold_names(sources: Iterable[Source], hot: set[str]) -> set[str]:
+    """Return the functions and classes that need not be there before the first call."""
+    nodes = [node for source in sources for node in source.tree.body]
+    cold = {node.name: node for node in nodes if isinstance(node, Definition)}
+    kept = [node for node in nodes if not isinstance(node, Definition)]
+    kept += [cold.pop(name) for name in hot & {*cold}]
+    for node in kept:  # grows
+        kept += [cold.pop(name) for name in {*tied(node)} & {*cold}]
+    return {*cold}
+
+
+def split(source: Source, cold: set[str]) -> tuple[str, str]:
+    """Return the text without these functions and classes, and their text."""
+    moved = [
+        node for node in source.tree.body if isinstance(node, Definition) and node.name in cold
+    ]
+    texts = [source.data[source.start(node) : source.end(node)].decode("utf-8") for node in moved]
+    return source.edited(map(source.drop_lines, moved)), "\n".join(texts)
+
+
+def tied(node: ast.AST) -> Iterator[str]:
+    """Yield the names of which the code needs more than that they can be called and passed on."""
+    for each in ast.walk(node):
+        bound: list[ast.expr | None] = []
+        if isinstance(each, ast.ExceptHandler):
+            bound = [each.type]
+        elif isinstance(each, ast.ClassDef):
+            bound = [*each.bases]
+        elif isinstance(each, ast.Attribute):
+            bound = [each.value]
+        elif isinstance(each, ast.Compare):
+            bound = [each.left, *each.comparators]
+        elif isinstance(each, ast.Call) and ast.unparse(each.func) in ("isinstance", "issubclass"):
+            bound = [*each.args]
+        for expression in filter(None, bound):
+            items = expression.elts if isinstance(expression, ast.Tuple) else [expression]
+            yield from (item.id for item in items if isinstance(item, ast.Name))
 
 
 # the file
 
 
-def build(core: Path = CORE) -> str:
+def build(core: Path = CORE, hot_path: Path = HOT_PATH) -> str:
     """Return the whole file."""
     found = parts(core)
     found["entry"] = {"loader": Module("loader", LOADER), **found["entry"]}
     names = Names()
     later = {name: label for label, part in found.items() for name in part}
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, dict[str, str]] = {}
     for label, part in found.items():
         later = {name: other for name, other in later.items() if other != label}
-        texts[label] = [
-            f"# ── {name}\n{names.adopt(name, stripped(module.source, later))}"
-            for name, module in part.items()
-        ]
-    entry = tidy("\n\n".join([HEADER, *texts.pop("entry"), FOOTER]))
-    others = "".join(commented(label, sections) for label, sections in texts.items())
+        texts[label] = {
+            name: names.adopt(name, stripped(module.source, later)) for name, module in part.items()
+        }
+    move_cold(texts, hot_names(hot_path, texts))
+    entry = tidy("\n\n".join([HEADER, *headed(texts.pop("entry")), FOOTER]))
+    others = "".join(commented(label, headed(part)) for label, part in texts.items())
     identity = hashlib.sha256(others.encode("utf-8")).hexdigest()[:16]
     return entry.replace('IDENTITY = ""', f'IDENTITY = "{identity}"') + others
+
+
+def headed(part: dict[str, str]) -> Iterator[str]:
+    """Yield the text of each module below its name."""
+    return (f"# ── {name}\n{text}" for name, text in part.items())
 
 
 def tidy(text: str) -> str:

@@ -13,6 +13,18 @@ PARTS = ("engine", "rare")
 _loaded: list[str] = []
 
 
+def defer(*names: str) -> None:
+    """Define functions and classes of the rare part; the first call of one loads the part."""
+    namespace = globals()
+    for name in names:
+        namespace[name] = lambda *args, _name=name, **kwargs: _call(_name, args, kwargs)
+
+
+def _call(name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    load("rare")
+    return globals()[name](*args, **kwargs)
+
+
 def load(part: str) -> None:
     """Define the functions of a part in this module, unless they are already defined."""
     if part in _loaded:

@@ -18,8 +18,12 @@ MAIN = "def main():\n    print(answer())\n"
 
 @pytest.fixture
 def core(tmp_path: Path) -> Core:
-    def write(**modules: str) -> Path:
-        """Write modules, with `__` for a dot in their names; `main` is the entry."""
+    def write(*hot: str, **modules: str) -> Path:
+        """Write modules, with `__` for a dot in their names; `main` is the entry.
+
+        `hot` are the functions and classes that an ordinary stop uses.
+        """
+        (tmp_path / "hot_path.txt").write_text("\n".join(hot), "utf-8")
         for name, text in modules.items():
             path = tmp_path / "core" / f"{name.replace('__', '/')}.py"
             path = path if name != "main" else tmp_path / "core" / "hook" / "main.py"
@@ -30,9 +34,13 @@ def core(tmp_path: Path) -> Core:
     return write
 
 
+def built(core: Path) -> str:
+    return build(core, core.parent / "hot_path.txt")
+
+
 def output(core: Path) -> str:
     hook = core.parent / "gsd_fsm_hook.py"
-    hook.write_text(build(core), "utf-8")
+    hook.write_text(built(core), "utf-8")
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(hook)], capture_output=True, text=True, check=True
     )
@@ -41,7 +49,7 @@ def output(core: Path) -> str:
 
 def refusal(core: Path) -> str:
     with pytest.raises(SystemExit) as caught:
-        build(core)
+        built(core)
     return str(caught.value)
 
 
@@ -84,7 +92,7 @@ def test_builder_keeps_private_names_of_two_modules_apart(core: Core) -> None:
         b="class _x:\n    y = 2\n\ndef _f():\n    return _x.y\ndef b():\n    return _f()\n",
     )
     assert output(folder) == "1 2 3\n"
-    assert "\ndef _a_f():\n    return _a_x\n" in build(folder)
+    assert "\ndef _a_f():\n    return _a_x\n" in built(folder)
 
 
 LOOKALIKES = """
@@ -119,7 +127,7 @@ def test_builder_drops_types_and_keeps_defaults(core: Core) -> None:
         "def main() -> None:\n    print(add(None), Any)\n",
     )
     assert output(folder) == "5 5\n"
-    assert "def add(\n    a, /, b=2, *c, d=3, **e\n):\n    total = b + d\n" in build(folder)
+    assert "def add(\n    a, /, b=2, *c, d=3, **e\n):\n    total = b + d\n" in built(folder)
 
 
 def test_builder_drops_comments_and_docstrings_outside_the_entry(core: Core) -> None:
@@ -127,10 +135,55 @@ def test_builder_drops_comments_and_docstrings_outside_the_entry(core: Core) -> 
         '"""Module."""\ndef late():\n    """Function."""\n    # comment\n    return "# no"  # end\n'
     )
     folder = core(
-        main="def main():\n    from core.late import late\n    print(late())\n", late=text
+        "late.late",
+        main="def main():\n    from core.late import late\n    print(late())\n",
+        late=text,
     )
     assert output(folder) == "# no\n"
-    assert '# def late():\n#     return "# no"\n# end\n' in build(folder)
+    assert '# def late():\n#     return "# no"\n# end\n' in built(folder)
+
+
+COLD = """
+def hot():
+    try:
+        return cold(1, b=2) + TABLE[0](3, 4) + Box().size
+    except Oops:
+        return 0
+def cold(a, b):
+    return a + _helper(b)
+def _helper(b):
+    return b
+class Box:
+    size = 5
+class Oops(Exception):
+    pass
+TABLE = (cold,)
+"""
+
+
+def test_builder_moves_what_ordinary_stops_do_not_use_to_the_rare_part(core: Core) -> None:
+    folder = core(
+        "late.hot",
+        main="def main():\n    from core.late import hot\n    print(hot(), _loader_loaded)\n",
+        late=COLD,
+    )
+    engine, _, rare = built(folder).partition("\n# begin engine\n")[2].partition("# begin rare\n")
+    assert engine.startswith('# # ── deferred\n# defer("Box", "cold")\n')
+    assert [line for line in engine.split("\n") if line.startswith(("# def ", "# class "))] == [
+        "# def hot():",
+        "# class Oops(Exception):",  # an except clause needs the class itself
+    ]
+    assert [line for line in rare.split("\n") if line.startswith(("# def ", "# class "))] == [
+        "# def cold(a, b):",
+        "# def _late_helper(b):",
+        "# class Box:",
+    ]
+    assert output(folder) == "15 ['engine', 'rare']\n"
+
+
+def test_builder_refuses_a_hot_path_with_unknown_names(core: Core) -> None:
+    folder = core("late.gone", main="def main():\n    from core.late import a\n", late="a = 1\n")
+    assert refusal(folder) == "hot_path.txt: there is no late.gone; run: make profile"
 
 
 def test_builder_repeats_no_import(core: Core) -> None:
@@ -139,7 +192,7 @@ def test_builder_repeats_no_import(core: Core) -> None:
         a="import sys\ndef a():\n    return sys.version\n",
     )
     assert output(folder) == "True\n"
-    assert build(folder).count("import sys\n") == 1
+    assert built(folder).count("import sys\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,33 @@ def test_hook_blocks_under_every_installed_python(python: str, looping: Here) ->
         assert json.loads(done.stdout)["decision"] == "block"
 
 
+@pytest.mark.parametrize(
+    ("start", "then"),
+    [
+        (("goal", "Be done", "--task", "T1"), ("task", "T1", "running")),
+        (("goal", "Be done", "--check", "one=true"), ("check",)),
+        (("goal", "Be done", "--mode", "yolo", "--criterion", "one"), ("criterion", "one", "met")),
+        (("execute", "--mode", "yolo", "--task", "T1"), ("task", "T1", "running")),
+        (
+            ("execute", "--mode", "yolo", "--task", "T1"),
+            ("fail", "T1", "--error", "it broke", "--class", "logic"),
+        ),
+        (("verify", "--mode", "yolo"), ("gap", "found", "G1", "--description", "missing")),
+    ],
+)
+def test_ordinary_stop_needs_no_rare_part(
+    here: Here, tmp_path: Path, start: tuple[str, ...], then: tuple[str, ...]
+) -> None:
+    here.start(*start, env=SESSION)
+    here.ok(*then, env=SESSION)
+    copy = tmp_path / HOOK.name
+    copy.write_bytes(HOOK.read_bytes())
+
+    assert '"block"' in call(sys.executable, here.root, str(copy)).stdout
+    loaded = {path.name.split("_")[3] for path in (tmp_path / "__pycache__").iterdir()}
+    assert loaded == {"engine"}, "run: make profile"
+
+
 @pytest.mark.parametrize("python", interpreters())
 def test_every_part_loads_under_every_installed_python(python: str, tmp_path: Path) -> None:
     done = call(python, tmp_path, "-c", WARM_CODE, str(HOOK.parent))

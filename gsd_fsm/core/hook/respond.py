@@ -129,7 +129,8 @@ def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
         tx.append(loop, "resume", {"reason": "the client works again"})
     if not loop.is_active or background_work(loop, signal) is not None:
         return
-    _append_news(tx, loop, signal)
+    if _listens(loop):
+        _append_news(tx, loop, signal)
     claims = loop.kind == "goal" and not loop.exit_signal and claims_completion(signal.message)
     if claims and not unmet(loop):
         tx.append(loop, "exit", {"reason": "the completion mark"})
@@ -137,8 +138,6 @@ def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
 
 def _append_news(tx: Transaction, loop: Loop, signal: Signal) -> None:
     """Append what the client reports about this loop; a refused report ends no loop."""
-    if not _listens(loop):
-        return
     from gsd_fsm.core.hook.client_news import client_news
 
     try:
@@ -213,7 +212,7 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
             return {}
         tool_used = bool(loop.unconfirmed) and _used_a_tool(loop, signal, size)
         is_news = signal.event in _NEWSWORTHY or loop.status == "paused"
-        if is_news and not by_another_copy(loop.last_signal, signal, tx.now):
+        if is_news and _listens(loop) and not by_another_copy(loop.last_signal, signal, tx.now):
             _append_news(tx, loop, signal)
         tx.loops.settle(loop.id)
         messages = append_signal(tx, loop, signal, nonce, size, tool_used)

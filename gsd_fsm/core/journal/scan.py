@@ -80,7 +80,7 @@ def scan(
             for line in lines:
                 digest = sha(previous + line[:-26]).hexdigest()[:16].encode()
                 if line[-26:] != b',"sum":"' + digest + b'"}':
-                    raise BadFrame(_what_is_wrong(line))
+                    raise ValueError(_what_is_wrong(line))
                 if len(line) >= MAX_LINE:
                     raise ValueError("longer than %d bytes" % MAX_LINE)
                 take(line)
@@ -99,17 +99,14 @@ def scan(
         number += good
         offset += sum(map(len, lines[:good])) + good
         bad = lines[good] + b"\n"
-        if offset + len(bad) == size and _lost_sector(bad, offset) and isinstance(error, BadFrame):
-            end = Position(offset, number, previous.decode("ascii"))
+        end = Position(offset, number, previous.decode("ascii"))
+        is_last = offset + len(bad) == size
+        if is_last and _lost_sector(bad, offset) and not frame_ok(bad[:-1], end.sum):
             end.torn = len(bad)
             return end
         message = error.message if isinstance(error, Refused) else str(error)
         raise Corrupt(message, number + 1, offset) from error
     return end
-
-
-class BadFrame(ValueError):
-    """A line whose sum is not right."""
 
 
 def _what_is_wrong(line: bytes) -> str:
