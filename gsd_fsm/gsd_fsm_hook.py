@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "81dd9e51e59db922"  # digest of the parts
+IDENTITY = "1dac51526c4570ca"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -3352,6 +3352,122 @@ if __name__ == "__main__":
 #         message = error.message if isinstance(error, Refused) else str(error)
 #         raise Corrupt(message, number + 1, offset) from error
 #     return end
+# # ── journal.transaction
+# class Author:
+#     __slots__ = ("by", "client", "session")
+#     def __init__(self, by, session=None, client=None):
+#         self.by = by
+#         self.session = session
+#         self.client = client
+# class Transaction:
+#     def __init__(
+#         self,
+#         journal,
+#         author,
+#         require=None,
+#         dry_run=False,
+#         empty=False,
+#     ):
+#         self._journal = journal
+#         self._author = author
+#         self._require = require
+#         self._dry_run = dry_run
+#         self._empty = empty
+#         self._lines = []
+#         self._sum = ""
+#         self._ts = ""
+#         self.now = 0
+#         self.seq = 0
+#         self.events = []
+#     def __enter__(self):
+#         if self._dry_run:
+#             if not self._empty:
+#                 self._journal.read_cached()
+#             self._begin()
+#         else:
+#             self._journal.begin(self)
+#         return self
+#     def __exit__(self, error, *_):
+#         if error is None and not self._dry_run:
+#             self._journal.commit(self)
+#         else:
+#             self._journal.close()
+#     @property
+#     def loops(self):
+#         return self._journal.loops
+#     @property
+#     def path(self):
+#         return self._journal.path
+#     @property
+#     def head(self):
+#         return "%d:%s" % (self.seq, self._sum)
+#     def append(
+#         self, loop, kind, data, by=""
+#     ):
+#         self._append(loop.id if loop else None, kind, data, self._author, by)
+#     def start(self, loop_id, data):
+#         self._append(loop_id, "start", data, self._author)
+#         return self.loops.by_id[loop_id]
+#     def _append(
+#         self,
+#         loop_id,
+#         kind,
+#         data,
+#         author,
+#         by="",
+#     ):
+#         loops = self.loops
+#         event = stamp(loops, self._ts, loop_id, kind, data, author, by)
+#         try:
+#             check_event(event)
+#             loops.check_rules(event)
+#             line, line_sum = encode_event(event, self._sum)
+#         except ValueError as problem:
+#             raise UsageError("cannot append %s: %s" % (kind, problem)) from problem
+#         loops.fold(event)
+#         self.seq = loops.seq
+#         self._sum = event["sum"] = line_sum
+#         self._lines.append(line)
+#         self.events.append(event)
+#     def prepare(self):
+#         if self._require is not None:
+#             self._require(self.loops)
+#         self._begin()
+#     def record_repair(self, data):
+#         self._append(None, "repair", data, Author("cli"))
+#     def take_lines(self):
+#         events = self.events[len(self.events) - len(self._lines) :]
+#         lines = [(line, event["sum"]) for line, event in zip(self._lines, events)]
+#         self._lines = []
+#         return lines
+#     def _begin(self):
+#         self.seq = self.loops.seq
+#         self._sum = self._journal.at.sum
+#         self.now = self._journal.now()
+#         self._ts = to_iso(self.now)
+# def stamp(
+#     loops,
+#     ts,
+#     loop_id,
+#     kind,
+#     data,
+#     author,
+#     by="",
+# ):
+#     event = {
+#         "v": VERSION,
+#         "seq": loops.seq + 1,
+#         "ts": ts,
+#         "loop": loop_id,
+#         "type": kind,
+#         "by": by or author.by,
+#     }
+#     if author.session:
+#         event["session"] = author.session
+#     if author.client:
+#         event["client"] = author.client
+#     event["data"] = data
+#     return event
 # # ── loop.ended_ids
 # class EndedIds:
 #     __slots__ = ("_names", "_text")
@@ -3510,260 +3626,6 @@ if __name__ == "__main__":
 #     loop.history.append([event["seq"], event["ts"], source, dest, event["type"], about])
 #     if len(loop.history) > MAX_HISTORY:
 #         del loop.history[0]
-# # ── journal.snapshot
-# SNAPSHOT_NAME = "snapshot.json"
-# MAX_SNAPSHOT = 1 << 28
-# _journal_snapshot_SEAL = 36
-# _journal_snapshot_BY_MEMBER = {
-#     "tasks": (Task, "id"),
-#     "gaps": (Gap, "id"),
-#     "criteria": (Criterion, "name"),
-#     "notes": (Note, "seq"),
-# }
-# _journal_snapshot_BY_NAME = {"reviews": Review}
-# _journal_snapshot_IN_LISTS = {
-#     "errors": Failure,
-#     "delivered_notes": Note,
-#     "issues": Issue,
-# }
-# _journal_snapshot_SINGLE = {
-#     "limits": Limits,
-#     "plan": FrozenPlan,
-#     "rollback": Rollback,
-#     "last_answer": HookAnswer,
-#     "last_signal": SeenSignal,
-#     "last_stop": AllowedStop,
-# }
-# _journal_snapshot_INDEXES = frozenset((
-#     "awaited", "criterion_tasks", "dependency_count", "erring", "failed", "gate_tasks", "open_gap_count",
-#     "proven", "proven_by_tree", "refused_retries", "refuted", "returned_gaps", "transient_tasks",
-# ))
-# _journal_snapshot_new = {}
-# def unpack(packed):
-#     loop = _journal_snapshot_unpack_record(Loop, packed)
-#     for name, (kind, member) in _journal_snapshot_BY_MEMBER.items():
-#         if name in packed:
-#             held = {item[member]: _journal_snapshot_unpack_record(kind, item) for item in packed[name]}
-#             setattr(loop, name, held)
-#     for item in packed.get("tasks", ()):
-#         if "depends" in item:
-#             loop.tasks[item["id"]].depends = dict.fromkeys(item["depends"])
-#         if "errors" in item:
-#             errors = [_journal_snapshot_unpack_record(Failure, error) for error in item["errors"]]
-#             loop.tasks[item["id"]].errors = errors
-#     for name, kind in _journal_snapshot_BY_NAME.items():
-#         if name in packed:
-#             held = {key: _journal_snapshot_unpack_record(kind, item) for key, item in packed[name].items()}
-#             setattr(loop, name, held)
-#     for name, kind in _journal_snapshot_IN_LISTS.items():
-#         if name in packed:
-#             setattr(loop, name, [_journal_snapshot_unpack_record(kind, item) for item in packed[name]])
-#     for name, kind in _journal_snapshot_SINGLE.items():
-#         if name in packed:
-#             setattr(loop, name, _journal_snapshot_unpack_record(kind, packed[name]))
-#     loop.offsets = {name: (at, last) for name, (at, last) in loop.offsets.items()}
-#     loop.transcript = tuple(loop.transcript) if loop.transcript else None
-#     loop.index()
-#     return loop
-# def _journal_snapshot_unpack_record(kind, packed):
-#     record = kind()
-#     for name, value in packed.items():
-#         setattr(record, name, value)
-#     return record
-# def loops_from_dict(data, ended):
-#     loops = Loops()
-#     for name in ("journal_id", "seq", "ts", "backwards", "repairs"):
-#         setattr(loops, name, data[name])
-#     loops.ended = EndedIds(ended)
-#     loops.restore({packed["id"]: unpack(packed) for packed in data["loops"]})
-#     return loops
-# def _journal_snapshot_number(fd):
-#     try:
-#         return int(system.fstat(fd).st_ino)
-#     except OSError:
-#         return -1
-# def _journal_snapshot_seal_of(rest):
-#     return b'{"digest":"%s","body":' % sha256(rest).hexdigest()[:16].encode("ascii")
-# def load_snapshot(directory, journal, size):
-#     try:
-#         fd = open_regular(directory, SNAPSHOT_NAME, READ)
-#     except (OSError, GsdError):
-#         return None
-#     try:
-#         data = read_at(fd, 0, min(system.fstat(fd).st_size, MAX_SNAPSHOT))
-#     except OSError:
-#         return None
-#     finally:
-#         close(fd)
-#     if data[:_journal_snapshot_SEAL] != _journal_snapshot_seal_of(memoryview(data)[_journal_snapshot_SEAL:]):
-#         return None
-#     head, _, ended = data.partition(b"\n")
-#     try:
-#         found = parse_json(head[_journal_snapshot_SEAL:-1].decode("ascii"))
-#         offset = found["offset"]
-#         mark = ',"sum":"%s"}\n' % found["sum"]
-#         if found["fold"] != FOLD_VERSION or not 0 < offset <= size:
-#             return None
-#         if found["line"] != found["loops"]["seq"] or found["file"] != _journal_snapshot_number(journal):
-#             return None
-#         if read_at(journal, offset - len(mark), len(mark)) != mark.encode("ascii"):
-#             return None
-#         return loops_from_dict(found["loops"], ended), Position(offset, found["line"], found["sum"])
-#     except (ValueError, KeyError, TypeError, OSError):
-#         return None
-# # ── journal.transaction
-# class Author:
-#     __slots__ = ("by", "client", "session")
-#     def __init__(self, by, session=None, client=None):
-#         self.by = by
-#         self.session = session
-#         self.client = client
-# class Transaction:
-#     def __init__(
-#         self,
-#         journal,
-#         author,
-#         require=None,
-#         dry_run=False,
-#         empty=False,
-#     ):
-#         self._journal = journal
-#         self._author = author
-#         self._require = require
-#         self._dry_run = dry_run
-#         self._empty = empty
-#         self._lines = []
-#         self._sum = ""
-#         self._ts = ""
-#         self.now = 0
-#         self.seq = 0
-#         self.events = []
-#     def __enter__(self):
-#         if self._dry_run:
-#             if not self._empty:
-#                 self._journal.read_cached()
-#             self._begin()
-#         else:
-#             self._journal.begin(self)
-#         return self
-#     def __exit__(self, error, *_):
-#         if error is None and not self._dry_run:
-#             self._journal.commit(self)
-#         else:
-#             self._journal.close()
-#     @property
-#     def loops(self):
-#         return self._journal.loops
-#     @property
-#     def path(self):
-#         return self._journal.path
-#     @property
-#     def head(self):
-#         return "%d:%s" % (self.seq, self._sum)
-#     def append(
-#         self, loop, kind, data, by=""
-#     ):
-#         self._append(loop.id if loop else None, kind, data, self._author, by)
-#     def start(self, loop_id, data):
-#         self._append(loop_id, "start", data, self._author)
-#         return self.loops.by_id[loop_id]
-#     def _append(
-#         self,
-#         loop_id,
-#         kind,
-#         data,
-#         author,
-#         by="",
-#     ):
-#         loops = self.loops
-#         event = stamp(loops, self._ts, loop_id, kind, data, author, by)
-#         try:
-#             check_event(event)
-#             loops.check_rules(event)
-#             line, line_sum = encode_event(event, self._sum)
-#         except ValueError as problem:
-#             raise UsageError("cannot append %s: %s" % (kind, problem)) from problem
-#         loops.fold(event)
-#         self.seq = loops.seq
-#         self._sum = event["sum"] = line_sum
-#         self._lines.append(line)
-#         self.events.append(event)
-#     def prepare(self):
-#         if self._require is not None:
-#             self._require(self.loops)
-#         self._begin()
-#     def record_repair(self, data):
-#         self._append(None, "repair", data, Author("cli"))
-#     def take_lines(self):
-#         events = self.events[len(self.events) - len(self._lines) :]
-#         lines = [(line, event["sum"]) for line, event in zip(self._lines, events)]
-#         self._lines = []
-#         return lines
-#     def _begin(self):
-#         self.seq = self.loops.seq
-#         self._sum = self._journal.at.sum
-#         self.now = self._journal.now()
-#         self._ts = to_iso(self.now)
-# def stamp(
-#     loops,
-#     ts,
-#     loop_id,
-#     kind,
-#     data,
-#     author,
-#     by="",
-# ):
-#     event = {
-#         "v": VERSION,
-#         "seq": loops.seq + 1,
-#         "ts": ts,
-#         "loop": loop_id,
-#         "type": kind,
-#         "by": by or author.by,
-#     }
-#     if author.session:
-#         event["session"] = author.session
-#     if author.client:
-#         event["client"] = author.client
-#     event["data"] = data
-#     return event
-# # ── views.write
-# STATE_NAME = "STATE.md"
-# STATE_PATH = ".gsd/" + STATE_NAME
-# LOOP_NAME = ".loop"
-# _views_write_TEMPORARY = ".gsd-fsm.new"
-# _views_write_MAX_STATE = 1 << 20
-# def project(directory, loops):
-#     _views_write_project_state(directory, loops)
-#     if any(loop.views for loop in loops.by_id.values()):
-#         try:
-#             _views_write_project_loops(directory, loops)
-#         except Exception:
-#             pass
-# def _views_write_project_state(directory, loops):
-#     if not loops.by_id:
-#         return
-#     try:
-#         fd = open_regular(directory, STATE_NAME, READ)
-#     except Exception:
-#         return
-#     try:
-#         try:
-#             info = system.fstat(fd)
-#             data = read_at(fd, 0, _views_write_MAX_STATE + 1)
-#         finally:
-#             close(fd)
-#         if len(data) > _views_write_MAX_STATE or not info.st_mode & 0o200:
-#             return
-#         load("rare")
-#         live = loops.live()
-#         new = with_loop(data.decode("utf-8"), live[-1] if live else None).encode("utf-8")
-#         if new != data:
-#             if live:
-#                 _views_write_keep_other(directory, loops, live[-1], data, info)
-#             _views_write_replace(directory, new, info)
-#     except Exception:
-#         pass
 # # ── journal.journal
 # JOURNAL_NAME = "journal.jsonl"
 # SMALL = 1 << 18
@@ -3880,7 +3742,7 @@ if __name__ == "__main__":
 #             self._write_lines(fd, tx)
 #             self.loops.settle()
 #             self._save_snapshot(directory, fd)
-#             project(directory, self.loops)
+#             self._write_views(directory)
 #             self._hold.release()
 #         except OSError as error:
 #             self.close()
@@ -3894,6 +3756,8 @@ if __name__ == "__main__":
 #         if (due or self._folded > SNAPSHOT_RARELY) and seq - self._snapshot_at >= SNAPSHOT_RARELY:
 #             save_snapshot(directory, fd, self.loops, self.at)
 #             self._snapshot_at = seq
+#     def _write_views(self, directory):
+#         project(directory, self.loops)
 #     def _load_snapshot(self, directory, fd, size):
 #         found = load_snapshot(directory, fd, size)
 #         if found is not None:
@@ -4102,6 +3966,144 @@ if __name__ == "__main__":
 # # ── hook.hook_log
 # LOG_NAME = "hook.log"
 # _hook_hook_log_MAX_LOG = 1 << 18
+# # ── journal.snapshot
+# SNAPSHOT_NAME = "snapshot.json"
+# MAX_SNAPSHOT = 1 << 28
+# _journal_snapshot_SEAL = 36
+# _journal_snapshot_BY_MEMBER = {
+#     "tasks": (Task, "id"),
+#     "gaps": (Gap, "id"),
+#     "criteria": (Criterion, "name"),
+#     "notes": (Note, "seq"),
+# }
+# _journal_snapshot_BY_NAME = {"reviews": Review}
+# _journal_snapshot_IN_LISTS = {
+#     "errors": Failure,
+#     "delivered_notes": Note,
+#     "issues": Issue,
+# }
+# _journal_snapshot_SINGLE = {
+#     "limits": Limits,
+#     "plan": FrozenPlan,
+#     "rollback": Rollback,
+#     "last_answer": HookAnswer,
+#     "last_signal": SeenSignal,
+#     "last_stop": AllowedStop,
+# }
+# _journal_snapshot_INDEXES = frozenset((
+#     "awaited", "criterion_tasks", "dependency_count", "erring", "failed", "gate_tasks", "open_gap_count",
+#     "proven", "proven_by_tree", "refused_retries", "refuted", "returned_gaps", "transient_tasks",
+# ))
+# _journal_snapshot_new = {}
+# def unpack(packed):
+#     loop = _journal_snapshot_unpack_record(Loop, packed)
+#     for name, (kind, member) in _journal_snapshot_BY_MEMBER.items():
+#         if name in packed:
+#             held = {item[member]: _journal_snapshot_unpack_record(kind, item) for item in packed[name]}
+#             setattr(loop, name, held)
+#     for item in packed.get("tasks", ()):
+#         if "depends" in item:
+#             loop.tasks[item["id"]].depends = dict.fromkeys(item["depends"])
+#         if "errors" in item:
+#             errors = [_journal_snapshot_unpack_record(Failure, error) for error in item["errors"]]
+#             loop.tasks[item["id"]].errors = errors
+#     for name, kind in _journal_snapshot_BY_NAME.items():
+#         if name in packed:
+#             held = {key: _journal_snapshot_unpack_record(kind, item) for key, item in packed[name].items()}
+#             setattr(loop, name, held)
+#     for name, kind in _journal_snapshot_IN_LISTS.items():
+#         if name in packed:
+#             setattr(loop, name, [_journal_snapshot_unpack_record(kind, item) for item in packed[name]])
+#     for name, kind in _journal_snapshot_SINGLE.items():
+#         if name in packed:
+#             setattr(loop, name, _journal_snapshot_unpack_record(kind, packed[name]))
+#     loop.offsets = {name: (at, last) for name, (at, last) in loop.offsets.items()}
+#     loop.transcript = tuple(loop.transcript) if loop.transcript else None
+#     loop.index()
+#     return loop
+# def _journal_snapshot_unpack_record(kind, packed):
+#     record = kind()
+#     for name, value in packed.items():
+#         setattr(record, name, value)
+#     return record
+# def loops_from_dict(data, ended):
+#     loops = Loops()
+#     for name in ("journal_id", "seq", "ts", "backwards", "repairs"):
+#         setattr(loops, name, data[name])
+#     loops.ended = EndedIds(ended)
+#     loops.restore({packed["id"]: unpack(packed) for packed in data["loops"]})
+#     return loops
+# def _journal_snapshot_number(fd):
+#     try:
+#         return int(system.fstat(fd).st_ino)
+#     except OSError:
+#         return -1
+# def _journal_snapshot_seal_of(rest):
+#     return b'{"digest":"%s","body":' % sha256(rest).hexdigest()[:16].encode("ascii")
+# def load_snapshot(directory, journal, size):
+#     try:
+#         fd = open_regular(directory, SNAPSHOT_NAME, READ)
+#     except (OSError, GsdError):
+#         return None
+#     try:
+#         data = read_at(fd, 0, min(system.fstat(fd).st_size, MAX_SNAPSHOT))
+#     except OSError:
+#         return None
+#     finally:
+#         close(fd)
+#     if data[:_journal_snapshot_SEAL] != _journal_snapshot_seal_of(memoryview(data)[_journal_snapshot_SEAL:]):
+#         return None
+#     head, _, ended = data.partition(b"\n")
+#     try:
+#         found = parse_json(head[_journal_snapshot_SEAL:-1].decode("ascii"))
+#         offset = found["offset"]
+#         mark = ',"sum":"%s"}\n' % found["sum"]
+#         if found["fold"] != FOLD_VERSION or not 0 < offset <= size:
+#             return None
+#         if found["line"] != found["loops"]["seq"] or found["file"] != _journal_snapshot_number(journal):
+#             return None
+#         if read_at(journal, offset - len(mark), len(mark)) != mark.encode("ascii"):
+#             return None
+#         return loops_from_dict(found["loops"], ended), Position(offset, found["line"], found["sum"])
+#     except (ValueError, KeyError, TypeError, OSError):
+#         return None
+# # ── views.write
+# STATE_NAME = "STATE.md"
+# STATE_PATH = ".gsd/" + STATE_NAME
+# LOOP_NAME = ".loop"
+# _views_write_TEMPORARY = ".gsd-fsm.new"
+# _views_write_MAX_STATE = 1 << 20
+# def project(directory, loops):
+#     _views_write_project_state(directory, loops)
+#     if any(loop.views for loop in loops.by_id.values()):
+#         try:
+#             _views_write_project_loops(directory, loops)
+#         except Exception:
+#             pass
+# def _views_write_project_state(directory, loops):
+#     if not loops.by_id:
+#         return
+#     try:
+#         fd = open_regular(directory, STATE_NAME, READ)
+#     except Exception:
+#         return
+#     try:
+#         try:
+#             info = system.fstat(fd)
+#             data = read_at(fd, 0, _views_write_MAX_STATE + 1)
+#         finally:
+#             close(fd)
+#         if len(data) > _views_write_MAX_STATE or not info.st_mode & 0o200:
+#             return
+#         load("rare")
+#         live = loops.live()
+#         new = with_loop(data.decode("utf-8"), live[-1] if live else None).encode("utf-8")
+#         if new != data:
+#             if live:
+#                 _views_write_keep_other(directory, loops, live[-1], data, info)
+#             _views_write_replace(directory, new, info)
+#     except Exception:
+#         pass
 # end
 
 # begin rare
@@ -5120,6 +5122,117 @@ if __name__ == "__main__":
 #     except (GsdError, ValueError) as refusal:
 #         return str(refusal)
 #     return ""
+# # ── journal.journal, rarely
+# def create_journal(path, journal_id, now, lock_seconds=10.0):
+#     hold = Hold(path)
+#     try:
+#         directory = hold.acquire(lock_seconds)
+#         close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
+#         sync_directory(directory)
+#     except OSError as error:
+#         raise stopped_by(error, path) from error
+#     finally:
+#         hold.close()
+#     with Journal(path, lock_seconds, lambda: now).transaction(Author("cli")) as tx:
+#         if not tx.loops.seq:
+#             tx.append(None, "journal", {"id": journal_id, "incompat": [], "compat": []})
+# # ── trust, rarely
+# def make_directories(path):
+#     if not exists(path):
+#         make_directories(parent_of(path))
+#         try:
+#             system.mkdir(path, 0o700)
+#         except FileExistsError:
+#             pass
+# def register(journal_id, gsd, now):
+#     real = real_path(gsd)
+#     entry = _trust_entry(journal_id, real)
+#     try:
+#         make_directories(parent_of(entry))
+#         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
+#         with open(entry, "w", encoding="ascii") as file:
+#             file.write(text)
+#             file.flush()
+#             system.fsync(file.fileno())
+#         sync_parent(entry)
+#     except OSError as error:
+#         raise CannotWrite(
+#             "the journal cannot be registered in %s: %s" % (state_directory(), explain(error)),
+#             "make that directory writable",
+#         ) from error
+# # ── hook.respond, rarely
+# def _hook_respond_may_repeat(tx, seq, copy):
+#     load("rare")
+#     return may_repeat("%s-%s" % (tx.loops.journal_id, digest_of(tx.path)), seq, copy)
+# def _hook_respond_append_news(tx, loop, signal):
+#     load("rare")
+#     try:
+#         for kind, data in client_news(loop, signal):
+#             tx.append(loop, kind, data)
+#     except (Refused, UsageError) as error:
+#         complain(error, [tx.path], "ignoring the rest of what the client reports")
+# def _hook_respond_respond_to_other(journal, loops, signal):
+#     load("rare")
+#     about = loop_for_signal(loops, signal)
+#     if about is None:
+#         if paused_loops_of_others(loops, signal):
+#             with _hook_respond_transaction(journal, signal) as tx:
+#                 append_prompts(tx, signal)
+#         return None
+#     if signal.event in TELLS_OF_THE_CLIENT and not _hook_respond_listens(about):
+#         return {}
+#     nonce = system.urandom(8).hex()
+#     size = transcript_size(signal.transcript) if signal.transcript else None
+#     with _hook_respond_transaction(journal, signal) as tx:
+#         loop = loop_for_signal(tx.loops, signal)
+#         if loop is None:
+#             return {}
+#         tool_used = bool(loop.unconfirmed) and _hook_respond_used_a_tool(loop, signal, size)
+#         is_news = signal.event in _hook_respond_NEWSWORTHY or loop.status == "paused"
+#         if is_news and _hook_respond_listens(loop) and not by_another_copy(loop.last_signal, signal, tx.now):
+#             _hook_respond_append_news(tx, loop, signal)
+#         tx.loops.settle(loop.id)
+#         messages = append_signal(tx, loop, signal, nonce, size, tool_used)
+#         append_prompts(tx, signal)
+#     answer = {}
+#     if messages.context:
+#         answer = context_answer(signal.client, signal.event, messages.context)
+#     if messages.notice:
+#         answer.update(notice_answer(signal.client, messages.notice))
+#     return answer
+# # ── hook.hook_log, rarely
+# def complain(
+#     error, places, so="the stop is allowed"
+# ):
+#     what = error if isinstance(error, str) else _hook_hook_log_in_words(error)
+#     line = display(what)
+#     try:
+#         said = "gsd-fsm hook: %s: %s\n" % (so, line)
+#         system.write(2, said.encode("ascii", "backslashreplace"))
+#     except OSError:
+#         pass
+#     for gsd in places[:1]:
+#         if is_known_place(gsd):
+#             _hook_hook_log_log(gsd, "%s %s\n" % (to_iso(now_ms()), line))
+# def _hook_hook_log_in_words(error):
+#     if isinstance(error, GsdError):
+#         return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
+#     if isinstance(error, OSError):
+#         return explain(error)
+#     return "%s: %s" % (type(error).__name__, error)
+# def _hook_hook_log_log(gsd, line):
+#     try:
+#         directory = open_directory(gsd)
+#         try:
+#             fd = open_regular(directory, LOG_NAME, WRITE | CREATE)
+#             if system.fstat(fd).st_size > _hook_hook_log_MAX_LOG:
+#                 system.ftruncate(fd, 0)
+#             system.write(fd, line.encode("ascii", "backslashreplace"))
+#             close(fd)
+#         finally:
+#             close_directory(directory)
+#     except (OSError, GsdError):
+#         pass
 # # ── journal.snapshot, rarely
 # def pack(record):
 #     kind = type(record)
@@ -5293,117 +5406,6 @@ if __name__ == "__main__":
 #     try:
 #         unlink_in(directory, name + _views_write_TEMPORARY)
 #     except OSError:
-#         pass
-# # ── journal.journal, rarely
-# def create_journal(path, journal_id, now, lock_seconds=10.0):
-#     hold = Hold(path)
-#     try:
-#         directory = hold.acquire(lock_seconds)
-#         close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
-#         sync_directory(directory)
-#     except OSError as error:
-#         raise stopped_by(error, path) from error
-#     finally:
-#         hold.close()
-#     with Journal(path, lock_seconds, lambda: now).transaction(Author("cli")) as tx:
-#         if not tx.loops.seq:
-#             tx.append(None, "journal", {"id": journal_id, "incompat": [], "compat": []})
-# # ── trust, rarely
-# def make_directories(path):
-#     if not exists(path):
-#         make_directories(parent_of(path))
-#         try:
-#             system.mkdir(path, 0o700)
-#         except FileExistsError:
-#             pass
-# def register(journal_id, gsd, now):
-#     real = real_path(gsd)
-#     entry = _trust_entry(journal_id, real)
-#     try:
-#         make_directories(parent_of(entry))
-#         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
-#         with open(entry, "w", encoding="ascii") as file:
-#             file.write(text)
-#             file.flush()
-#             system.fsync(file.fileno())
-#         sync_parent(entry)
-#     except OSError as error:
-#         raise CannotWrite(
-#             "the journal cannot be registered in %s: %s" % (state_directory(), explain(error)),
-#             "make that directory writable",
-#         ) from error
-# # ── hook.respond, rarely
-# def _hook_respond_may_repeat(tx, seq, copy):
-#     load("rare")
-#     return may_repeat("%s-%s" % (tx.loops.journal_id, digest_of(tx.path)), seq, copy)
-# def _hook_respond_append_news(tx, loop, signal):
-#     load("rare")
-#     try:
-#         for kind, data in client_news(loop, signal):
-#             tx.append(loop, kind, data)
-#     except (Refused, UsageError) as error:
-#         complain(error, [tx.path], "ignoring the rest of what the client reports")
-# def _hook_respond_respond_to_other(journal, loops, signal):
-#     load("rare")
-#     about = loop_for_signal(loops, signal)
-#     if about is None:
-#         if paused_loops_of_others(loops, signal):
-#             with _hook_respond_transaction(journal, signal) as tx:
-#                 append_prompts(tx, signal)
-#         return None
-#     if signal.event in TELLS_OF_THE_CLIENT and not _hook_respond_listens(about):
-#         return {}
-#     nonce = system.urandom(8).hex()
-#     size = transcript_size(signal.transcript) if signal.transcript else None
-#     with _hook_respond_transaction(journal, signal) as tx:
-#         loop = loop_for_signal(tx.loops, signal)
-#         if loop is None:
-#             return {}
-#         tool_used = bool(loop.unconfirmed) and _hook_respond_used_a_tool(loop, signal, size)
-#         is_news = signal.event in _hook_respond_NEWSWORTHY or loop.status == "paused"
-#         if is_news and _hook_respond_listens(loop) and not by_another_copy(loop.last_signal, signal, tx.now):
-#             _hook_respond_append_news(tx, loop, signal)
-#         tx.loops.settle(loop.id)
-#         messages = append_signal(tx, loop, signal, nonce, size, tool_used)
-#         append_prompts(tx, signal)
-#     answer = {}
-#     if messages.context:
-#         answer = context_answer(signal.client, signal.event, messages.context)
-#     if messages.notice:
-#         answer.update(notice_answer(signal.client, messages.notice))
-#     return answer
-# # ── hook.hook_log, rarely
-# def complain(
-#     error, places, so="the stop is allowed"
-# ):
-#     what = error if isinstance(error, str) else _hook_hook_log_in_words(error)
-#     line = display(what)
-#     try:
-#         said = "gsd-fsm hook: %s: %s\n" % (so, line)
-#         system.write(2, said.encode("ascii", "backslashreplace"))
-#     except OSError:
-#         pass
-#     for gsd in places[:1]:
-#         if is_known_place(gsd):
-#             _hook_hook_log_log(gsd, "%s %s\n" % (to_iso(now_ms()), line))
-# def _hook_hook_log_in_words(error):
-#     if isinstance(error, GsdError):
-#         return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
-#     if isinstance(error, OSError):
-#         return explain(error)
-#     return "%s: %s" % (type(error).__name__, error)
-# def _hook_hook_log_log(gsd, line):
-#     try:
-#         directory = open_directory(gsd)
-#         try:
-#             fd = open_regular(directory, LOG_NAME, WRITE | CREATE)
-#             if system.fstat(fd).st_size > _hook_hook_log_MAX_LOG:
-#                 system.ftruncate(fd, 0)
-#             system.write(fd, line.encode("ascii", "backslashreplace"))
-#             close(fd)
-#         finally:
-#             close_directory(directory)
-#     except (OSError, GsdError):
 #         pass
 # # ── text.progress
 # _text_progress_MARKS = {"complete": "✓", "skipped": "–", "failed": "✗"}
@@ -5733,209 +5735,6 @@ if __name__ == "__main__":
 #     return "\n" + report(loop)
 # def background_notice(loop, reason):
 #     return "gsd-fsm: loop %s: %s." % (loop.id, reason)
-# # ── views.state_md
-# SECTION = (
-#     "active", "type", "phase", "iteration", "max_iterations", "task_retries", "gaps_remaining",
-#     "started", "last_iteration", "paused", "pause_reason", "last_error", "history",
-# )
-# _views_state_md_MAX_TEXT = 300
-# _views_state_md_NOT_TEXTS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
-# _views_state_md_NAMES = ("loop", '"loop"', "'loop'")
-# _views_state_md_BOM = "\ufeff"
-# _views_state_md_BLANKS = " \t\r"
-# def with_loop(text, loop):
-#     bom = _views_state_md_BOM if text.startswith(_views_state_md_BOM) else ""
-#     lines = text[len(bom) :].split("\n")
-#     end = "\r" if len(lines) > 1 and lines[0].endswith("\r") else ""
-#     section = [line + end for line in loop_section(loop or Loop())]
-#     if lines[0].rstrip(_views_state_md_BLANKS) != "---":
-#         fence = "---" + end
-#         return bom + "\n".join([fence, *section, fence, *lines])
-#     start, stop = _views_state_md_place(lines, _views_state_md_closing_fence(lines))
-#     return bom + "\n".join(lines[:start] + section + lines[stop:])
-# def shows_other_loop(text, known):
-#     lines = text[text.startswith(_views_state_md_BOM) :].split("\n")
-#     if lines[0].rstrip(_views_state_md_BLANKS) != "---":
-#         return False
-#     start, stop = _views_state_md_place(lines, _views_state_md_closing_fence(lines))
-#     section = [line.strip(_views_state_md_BLANKS) for line in lines[start:stop]]
-#     if not section or ("active: false" in section and "paused: true" not in section):
-#         return False
-#     return not any("started: %s" % _views_state_md_scalar(loop.started) in section for loop in known)
-# def _views_state_md_closing_fence(lines):
-#     for number in range(1, len(lines)):
-#         if lines[number].rstrip(_views_state_md_BLANKS) in ("---", "..."):
-#             return number
-#     raise ValueError("the front matter does not end")
-# def _views_state_md_place(lines, fence):
-#     for start in range(1, fence):
-#         if _views_state_md_is_loop_key(lines[start]):
-#             return start, _views_state_md_end_of_value(lines, start, fence)
-#     for line in lines[1:fence]:
-#         if line.strip(_views_state_md_BLANKS)[:1] not in ("", "#"):
-#             if line[0] in " \t{[-" or ":" not in line:
-#                 raise ValueError("the front matter is not made of keys that begin a line")
-#             break
-#     return fence, fence
-# def _views_state_md_is_loop_key(line):
-#     name, colon, value = line.partition(":")
-#     return bool(colon) and name.rstrip(_views_state_md_BLANKS) in _views_state_md_NAMES and value[:1] in ("", " ", "\t", "\r")
-# def _views_state_md_end_of_value(lines, start, fence):
-#     stop = start + 1
-#     for number in range(stop, fence):
-#         line = lines[number].rstrip(_views_state_md_BLANKS)
-#         if line[:1] in (" ", "\t", "}", "]") or line == "-" or line.startswith("- "):
-#             stop = number + 1
-#         elif line and line[0] != "#":
-#             break
-#     value = "\n".join(lines[start:stop]).partition(":")[2].lstrip()
-#     if value[:1] in ("{", "[") and any(value.count(a) != value.count(b) for a, b in ("{}", "[]")):
-#         raise ValueError("where the value of loop ends is not to be seen")
-#     return stop
-# def loop_section(loop):
-#     paused = loop.status == "paused"
-#     past = list(loop.imported.get("history", ()))
-#     here = [it for it in loop.history if not (loop.imported and it[1] == loop.first_ts)]
-#     verifies = loop.kind == "verify"
-#     values = (
-#         _views_state_md_flag(loop.status in LIVE and not paused),
-#         loop.kind or "null",
-#         _views_state_md_phase(loop.phase),
-#         "%d" % (loop.round if verifies else loop.iteration),
-#         "%d" % (loop.limits.max_rounds if verifies else loop.limits.max_iterations),
-#         "{%s}" % ", ".join(["%s: %d" % (_views_state_md_key(id_), t.retries) for id_, t in loop.tasks.items()]),
-#         "%d" % len(open_gaps(loop)),
-#         _views_state_md_scalar(loop.started),
-#         _views_state_md_scalar(loop.last_iteration),
-#         _views_state_md_flag(paused),
-#         _views_state_md_scalar(loop.pause_reason or loop.pause_code),
-#         _views_state_md_scalar(loop.last_error),
-#         "" if past or here else "[]",
-#     )
-#     lines = ["loop:"]
-#     for name, value in zip(SECTION, values):
-#         lines.append("  %s: %s" % (name, value) if value else "  %s:" % name)
-#     past += [history_line(change) for change in here]
-#     return lines + ["    - " + _views_state_md_escaped(text) for text in past]
-# def history_line(change):
-#     seq, ts, source, dest, event, about = change
-#     return ("%d %s %s -> %s: %s %s" % (seq, ts, source, dest, event, about)).rstrip()
-# def _views_state_md_flag(value):
-#     return "true" if value else "false"
-# def _views_state_md_phase(phase):
-#     return "%d" % phase if type(phase) is int else _views_state_md_scalar(phase)
-# def _views_state_md_key(name):
-#     plain = name[0].isalpha() and name.lower() not in _views_state_md_NOT_TEXTS and not name.endswith(SECTION)
-#     return name if plain else quote(name)
-# def _views_state_md_scalar(text):
-#     if text is None:
-#         return "null"
-#     shown = _views_state_md_escaped(text[:_views_state_md_MAX_TEXT])
-#     for name in SECTION:
-#         shown = shown.replace(name + ":", name + "\\u003a")
-#     return shown
-# def _views_state_md_escaped(text):
-#     if text.isascii() and text.isprintable():
-#         return quote(text)
-#     return '"%s"' % "".join([quote(c)[1:-1] if c < "\x7f" else _views_state_md_code(ord(c)) for c in text])
-# def _views_state_md_code(point):
-#     return "\\U%08x" % point if point > 0xFFFF else "\\u%04x" % point
-# # ── views.loop_json
-# LOOP_FILES = {
-#     "workflow-state": ("workflow-state.json", 3),
-#     "state": ("state.json", 1),
-#     "progress": ("PROGRESS.md", 0),
-# }
-# class Sheet:
-#     def __init__(self, loops, view, loop):
-#         self.name, self._line = LOOP_FILES[view]
-#         self.loop = loop.id
-#         self.data = _views_loop_json_bytes(view, loop)
-#         self.aside = kept_name(self.name, self.loop)
-#         self.due = _views_loop_json_is_due(loops, loop)
-#         self._begins = bool(loop.viewed.get(view) == loop.last_event)
-#         self._view = view
-#         self._others = [it for it in loops.by_id.values() if it is not loop and _views_loop_json_has(it, view)]
-#         self._follows = any(_views_loop_json_is_due(loops, it) for it in self._others)
-#     def replaces(self, found):
-#         return found != self.data and (self.due or self._names_goal(found))
-#     def spares(self, found):
-#         if self._follows or (self.due and not self._begins and self._names_goal(found)):
-#             return False
-#         return found not in [_views_loop_json_bytes(self._view, it) for it in self._others]
-#     def _names_goal(self, found):
-#         line = self._line
-#         return found.split(b"\n")[line : line + 1] == self.data.split(b"\n")[line : line + 1]
-# def sheets(loops):
-#     shown = [(view, _views_loop_json_shown(loops, view)) for view in LOOP_FILES]
-#     return [Sheet(loops, view, loop) for view, loop in shown if loop is not None]
-# def _views_loop_json_shown(loops, view):
-#     live = [loop for loop in loops.live() if _views_loop_json_has(loop, view)]
-#     last = loops.last_ended()
-#     return live[-1] if live else last if last is not None and _views_loop_json_has(last, view) else None
-# def _views_loop_json_has(loop, view):
-#     return loop.kind == "goal" and view in loop.views
-# def _views_loop_json_is_due(loops, loop):
-#     return loop.status in LIVE or bool(loop.last_event == loops.ts)
-# def _views_loop_json_bytes(view, loop):
-#     if view == "progress":
-#         return progress(loop).encode("utf-8")
-#     shown = workflow_state(loop) if view == "workflow-state" else state(loop)
-#     return (_views_loop_json_pretty(shown) + "\n").encode("utf-8")
-# def is_untouched(loop):
-#     return bool(loop.first_ts == loop.last_event)
-# def workflow_state(loop):
-#     updated = loop.imported.get("updated") if is_untouched(loop) else None
-#     return {
-#         "version": 1,
-#         "stage": _views_loop_json_stage_of(loop),
-#         "task": loop.goal or "",
-#         "spec_score": loop.spec_score,
-#         "fit_score": loop.fit_score,
-#         "shape_chosen": loop.shape,
-#         "started_at": _views_loop_json_moment(loop.started),
-#         "last_updated": _views_loop_json_moment(updated or loop.last_event),
-#         "recall_surfaced": list(loop.recalled),
-#         "reviews": {
-#             name: loop.reviews[name].facts() for name in sorted(loop.reviews, key=_views_loop_json_in_order)
-#         },
-#     }
-# def _views_loop_json_stage_of(loop):
-#     if loop.status == "completed":
-#         return "complete"
-#     return "review" if loop.stage == "complete" else loop.stage or "executing"
-# def state(loop):
-#     steps = [task for task in loop.tasks.values() if task.is_work]
-#     left = set(open_tasks(loop))
-#     return {
-#         "spec": loop.goal or "",
-#         "criteria": list(loop.criteria),
-#         "criteriaStatus": {name: criterion.met for name, criterion in loop.criteria.items()},
-#         "exit_signal": loop.exit_signal,
-#         "steps": [_views_loop_json_title(task) for task in steps],
-#         "completedSteps": [_views_loop_json_title(task) for task in steps if task.id not in left],
-#         "remainingSteps": [_views_loop_json_title(task) for task in steps if task.id in left],
-#         "iteration": loop.iteration,
-#         "status": loop.status if loop.status in FINAL else "in_progress",
-#         "circuitBreaker": {"stuckCount": loop.stuck, "lastUnmet": loop.last_unmet or ""},
-#     }
-# def _views_loop_json_title(task):
-#     return str(task.title or task.id)
-# def _views_loop_json_moment(ts):
-#     return ts[:-5] + "Z" if ts is not None and ts.endswith(".000Z") else ts
-# def _views_loop_json_in_order(review):
-#     number = review.rpartition("_")[2]
-#     return not number.isdigit(), int(number) if number.isdigit() else 0, review
-# def _views_loop_json_pretty(value, margin="\n"):
-#     inner = margin + "  "
-#     if value and type(value) is dict:
-#         rows = ["%s: %s" % (_views_loop_json_quoted(key), _views_loop_json_pretty(item, inner)) for key, item in value.items()]
-#         return "{%s%s%s}" % (inner, ("," + inner).join(rows), margin)
-#     if value and type(value) is list:
-#         return "[%s%s%s]" % (inner, ("," + inner).join([_views_loop_json_pretty(v, inner) for v in value]), margin)
-#     return _views_loop_json_quoted(value) if type(value) is str else dumps(value)
-# def _views_loop_json_quoted(text):
-#     return '"%s"' % "".join([quote(c)[1:-1] if c < "\x7f" else c for c in text])
 # # ── journal.quarantine
 # _journal_quarantine_PIECE = 1 << 20
 # def set_aside(directory, fd, start, end, now):
@@ -6721,4 +6520,207 @@ if __name__ == "__main__":
 #         return 0
 #     until = int(moment) * 1000
 #     return until if now < until < now + 8 * 86_400_000 else 0
+# # ── views.state_md
+# SECTION = (
+#     "active", "type", "phase", "iteration", "max_iterations", "task_retries", "gaps_remaining",
+#     "started", "last_iteration", "paused", "pause_reason", "last_error", "history",
+# )
+# _views_state_md_MAX_TEXT = 300
+# _views_state_md_NOT_TEXTS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+# _views_state_md_NAMES = ("loop", '"loop"', "'loop'")
+# _views_state_md_BOM = "\ufeff"
+# _views_state_md_BLANKS = " \t\r"
+# def with_loop(text, loop):
+#     bom = _views_state_md_BOM if text.startswith(_views_state_md_BOM) else ""
+#     lines = text[len(bom) :].split("\n")
+#     end = "\r" if len(lines) > 1 and lines[0].endswith("\r") else ""
+#     section = [line + end for line in loop_section(loop or Loop())]
+#     if lines[0].rstrip(_views_state_md_BLANKS) != "---":
+#         fence = "---" + end
+#         return bom + "\n".join([fence, *section, fence, *lines])
+#     start, stop = _views_state_md_place(lines, _views_state_md_closing_fence(lines))
+#     return bom + "\n".join(lines[:start] + section + lines[stop:])
+# def shows_other_loop(text, known):
+#     lines = text[text.startswith(_views_state_md_BOM) :].split("\n")
+#     if lines[0].rstrip(_views_state_md_BLANKS) != "---":
+#         return False
+#     start, stop = _views_state_md_place(lines, _views_state_md_closing_fence(lines))
+#     section = [line.strip(_views_state_md_BLANKS) for line in lines[start:stop]]
+#     if not section or ("active: false" in section and "paused: true" not in section):
+#         return False
+#     return not any("started: %s" % _views_state_md_scalar(loop.started) in section for loop in known)
+# def _views_state_md_closing_fence(lines):
+#     for number in range(1, len(lines)):
+#         if lines[number].rstrip(_views_state_md_BLANKS) in ("---", "..."):
+#             return number
+#     raise ValueError("the front matter does not end")
+# def _views_state_md_place(lines, fence):
+#     for start in range(1, fence):
+#         if _views_state_md_is_loop_key(lines[start]):
+#             return start, _views_state_md_end_of_value(lines, start, fence)
+#     for line in lines[1:fence]:
+#         if line.strip(_views_state_md_BLANKS)[:1] not in ("", "#"):
+#             if line[0] in " \t{[-" or ":" not in line:
+#                 raise ValueError("the front matter is not made of keys that begin a line")
+#             break
+#     return fence, fence
+# def _views_state_md_is_loop_key(line):
+#     name, colon, value = line.partition(":")
+#     return bool(colon) and name.rstrip(_views_state_md_BLANKS) in _views_state_md_NAMES and value[:1] in ("", " ", "\t", "\r")
+# def _views_state_md_end_of_value(lines, start, fence):
+#     stop = start + 1
+#     for number in range(stop, fence):
+#         line = lines[number].rstrip(_views_state_md_BLANKS)
+#         if line[:1] in (" ", "\t", "}", "]") or line == "-" or line.startswith("- "):
+#             stop = number + 1
+#         elif line and line[0] != "#":
+#             break
+#     value = "\n".join(lines[start:stop]).partition(":")[2].lstrip()
+#     if value[:1] in ("{", "[") and any(value.count(a) != value.count(b) for a, b in ("{}", "[]")):
+#         raise ValueError("where the value of loop ends is not to be seen")
+#     return stop
+# def loop_section(loop):
+#     paused = loop.status == "paused"
+#     past = list(loop.imported.get("history", ()))
+#     here = [it for it in loop.history if not (loop.imported and it[1] == loop.first_ts)]
+#     verifies = loop.kind == "verify"
+#     values = (
+#         _views_state_md_flag(loop.status in LIVE and not paused),
+#         loop.kind or "null",
+#         _views_state_md_phase(loop.phase),
+#         "%d" % (loop.round if verifies else loop.iteration),
+#         "%d" % (loop.limits.max_rounds if verifies else loop.limits.max_iterations),
+#         "{%s}" % ", ".join(["%s: %d" % (_views_state_md_key(id_), t.retries) for id_, t in loop.tasks.items()]),
+#         "%d" % len(open_gaps(loop)),
+#         _views_state_md_scalar(loop.started),
+#         _views_state_md_scalar(loop.last_iteration),
+#         _views_state_md_flag(paused),
+#         _views_state_md_scalar(loop.pause_reason or loop.pause_code),
+#         _views_state_md_scalar(loop.last_error),
+#         "" if past or here else "[]",
+#     )
+#     lines = ["loop:"]
+#     for name, value in zip(SECTION, values):
+#         lines.append("  %s: %s" % (name, value) if value else "  %s:" % name)
+#     past += [history_line(change) for change in here]
+#     return lines + ["    - " + _views_state_md_escaped(text) for text in past]
+# def history_line(change):
+#     seq, ts, source, dest, event, about = change
+#     return ("%d %s %s -> %s: %s %s" % (seq, ts, source, dest, event, about)).rstrip()
+# def _views_state_md_flag(value):
+#     return "true" if value else "false"
+# def _views_state_md_phase(phase):
+#     return "%d" % phase if type(phase) is int else _views_state_md_scalar(phase)
+# def _views_state_md_key(name):
+#     plain = name[0].isalpha() and name.lower() not in _views_state_md_NOT_TEXTS and not name.endswith(SECTION)
+#     return name if plain else quote(name)
+# def _views_state_md_scalar(text):
+#     if text is None:
+#         return "null"
+#     shown = _views_state_md_escaped(text[:_views_state_md_MAX_TEXT])
+#     for name in SECTION:
+#         shown = shown.replace(name + ":", name + "\\u003a")
+#     return shown
+# def _views_state_md_escaped(text):
+#     if text.isascii() and text.isprintable():
+#         return quote(text)
+#     return '"%s"' % "".join([quote(c)[1:-1] if c < "\x7f" else _views_state_md_code(ord(c)) for c in text])
+# def _views_state_md_code(point):
+#     return "\\U%08x" % point if point > 0xFFFF else "\\u%04x" % point
+# # ── views.loop_json
+# LOOP_FILES = {
+#     "workflow-state": ("workflow-state.json", 3),
+#     "state": ("state.json", 1),
+#     "progress": ("PROGRESS.md", 0),
+# }
+# class Sheet:
+#     def __init__(self, loops, view, loop):
+#         self.name, self._line = LOOP_FILES[view]
+#         self.loop = loop.id
+#         self.data = _views_loop_json_bytes(view, loop)
+#         self.aside = kept_name(self.name, self.loop)
+#         self.due = _views_loop_json_is_due(loops, loop)
+#         self._begins = bool(loop.viewed.get(view) == loop.last_event)
+#         self._view = view
+#         self._others = [it for it in loops.by_id.values() if it is not loop and _views_loop_json_has(it, view)]
+#         self._follows = any(_views_loop_json_is_due(loops, it) for it in self._others)
+#     def replaces(self, found):
+#         return found != self.data and (self.due or self._names_goal(found))
+#     def spares(self, found):
+#         if self._follows or (self.due and not self._begins and self._names_goal(found)):
+#             return False
+#         return found not in [_views_loop_json_bytes(self._view, it) for it in self._others]
+#     def _names_goal(self, found):
+#         line = self._line
+#         return found.split(b"\n")[line : line + 1] == self.data.split(b"\n")[line : line + 1]
+# def sheets(loops):
+#     shown = [(view, _views_loop_json_shown(loops, view)) for view in LOOP_FILES]
+#     return [Sheet(loops, view, loop) for view, loop in shown if loop is not None]
+# def _views_loop_json_shown(loops, view):
+#     live = [loop for loop in loops.live() if _views_loop_json_has(loop, view)]
+#     last = loops.last_ended()
+#     return live[-1] if live else last if last is not None and _views_loop_json_has(last, view) else None
+# def _views_loop_json_has(loop, view):
+#     return loop.kind == "goal" and view in loop.views
+# def _views_loop_json_is_due(loops, loop):
+#     return loop.status in LIVE or bool(loop.last_event == loops.ts)
+# def _views_loop_json_bytes(view, loop):
+#     if view == "progress":
+#         return progress(loop).encode("utf-8")
+#     shown = workflow_state(loop) if view == "workflow-state" else state(loop)
+#     return (_views_loop_json_pretty(shown) + "\n").encode("utf-8")
+# def is_untouched(loop):
+#     return bool(loop.first_ts == loop.last_event)
+# def workflow_state(loop):
+#     updated = loop.imported.get("updated") if is_untouched(loop) else None
+#     return {
+#         "version": 1,
+#         "stage": _views_loop_json_stage_of(loop),
+#         "task": loop.goal or "",
+#         "spec_score": loop.spec_score,
+#         "fit_score": loop.fit_score,
+#         "shape_chosen": loop.shape,
+#         "started_at": _views_loop_json_moment(loop.started),
+#         "last_updated": _views_loop_json_moment(updated or loop.last_event),
+#         "recall_surfaced": list(loop.recalled),
+#         "reviews": {
+#             name: loop.reviews[name].facts() for name in sorted(loop.reviews, key=_views_loop_json_in_order)
+#         },
+#     }
+# def _views_loop_json_stage_of(loop):
+#     if loop.status == "completed":
+#         return "complete"
+#     return "review" if loop.stage == "complete" else loop.stage or "executing"
+# def state(loop):
+#     steps = [task for task in loop.tasks.values() if task.is_work]
+#     left = set(open_tasks(loop))
+#     return {
+#         "spec": loop.goal or "",
+#         "criteria": list(loop.criteria),
+#         "criteriaStatus": {name: criterion.met for name, criterion in loop.criteria.items()},
+#         "exit_signal": loop.exit_signal,
+#         "steps": [_views_loop_json_title(task) for task in steps],
+#         "completedSteps": [_views_loop_json_title(task) for task in steps if task.id not in left],
+#         "remainingSteps": [_views_loop_json_title(task) for task in steps if task.id in left],
+#         "iteration": loop.iteration,
+#         "status": loop.status if loop.status in FINAL else "in_progress",
+#         "circuitBreaker": {"stuckCount": loop.stuck, "lastUnmet": loop.last_unmet or ""},
+#     }
+# def _views_loop_json_title(task):
+#     return str(task.title or task.id)
+# def _views_loop_json_moment(ts):
+#     return ts[:-5] + "Z" if ts is not None and ts.endswith(".000Z") else ts
+# def _views_loop_json_in_order(review):
+#     number = review.rpartition("_")[2]
+#     return not number.isdigit(), int(number) if number.isdigit() else 0, review
+# def _views_loop_json_pretty(value, margin="\n"):
+#     inner = margin + "  "
+#     if value and type(value) is dict:
+#         rows = ["%s: %s" % (_views_loop_json_quoted(key), _views_loop_json_pretty(item, inner)) for key, item in value.items()]
+#         return "{%s%s%s}" % (inner, ("," + inner).join(rows), margin)
+#     if value and type(value) is list:
+#         return "[%s%s%s]" % (inner, ("," + inner).join([_views_loop_json_pretty(v, inner) for v in value]), margin)
+#     return _views_loop_json_quoted(value) if type(value) is str else dumps(value)
+# def _views_loop_json_quoted(text):
+#     return '"%s"' % "".join([quote(c)[1:-1] if c < "\x7f" else c for c in text])
 # end

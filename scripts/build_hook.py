@@ -2,10 +2,9 @@
 
 The file has three parts. The entry is hook/main.py and the modules that it imports at its top. The
 engine is the modules that the entry imports inside functions, with those that they import at their
-top. The modules that the engine imports inside functions are rarely needed and are the third part,
-with the functions and classes of the engine that an ordinary stop does not use: `hot_path.txt` lists
-those that it uses. An import inside a function becomes a call of `load`, which is in hook_loader.py;
-what the engine lacks is defined by `defer`.
+top, and whatever ordinary stops use: `hot_path.txt` lists it. The other modules, functions and
+classes are the third part, which is rarely needed. An import inside a function becomes a call of
+`load`, which is in hook_loader.py; what the engine lacks is defined by `defer`.
 
 The entry is plain Python, compiled with the file. The others are comments, because Python compiles
 a script at every start: `load` compiles a part when it is first needed and caches its bytecode.
@@ -149,8 +148,9 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def parts(core: Path) -> dict[str, Part]:
+def parts(core: Path = CORE, hot_path: Path = HOT_PATH) -> dict[str, Part]:
     """Return the parts; within each, a module follows the modules that it imports at its top."""
+    hot_modules = {module for module, _ in hot_definitions(hot_path)}
     found: dict[str, Part] = {"entry": {}, "engine": {}, "rare": {}}
     label, names = "entry", [ENTRY]
     while names:
@@ -158,8 +158,20 @@ def parts(core: Path) -> dict[str, Part]:
             add(name, core, found[label], [*found.values()])
         late = [name for module in found[label].values() for name in module.late_imports]
         names = [name for name in late if not any(name in part for part in found.values())]
-        label = "engine" if label == "entry" else "rare"
+        hot = [name for name in names if name in hot_modules]
+        if label == "entry":
+            label = "engine"
+        elif label == "engine" and hot:
+            names = hot
+        else:
+            label = "rare"
     return found
+
+
+def hot_definitions(path: Path) -> list[tuple[str, str]]:
+    """Return module and name of each function and class that an ordinary stop uses."""
+    lines = (line.rpartition(".") for line in path.read_text("utf-8").split())
+    return [(module, name) for module, _, name in lines]
 
 
 def add(name: str, core: Path, part: Part, known: list[Part], *users: str) -> None:
@@ -345,11 +357,10 @@ def hot_names(path: Path, texts: dict[str, dict[str, str]]) -> set[str]:
     """Return the functions and classes that an ordinary stop uses, as the bundle names them."""
     known = {name for part in texts.values() for text in part.values() for name in names_in(text)}
     found = set()
-    for line in path.read_text("utf-8").split():
-        module, _, name = line.rpartition(".")
+    for module, name in hot_definitions(path):
         found.add(prefixed(module, name) if is_private(name) else name)
         if not found <= known:
-            raise SystemExit(f"{path.name}: there is no {line}; run: make profile")
+            raise SystemExit(f"{path.name}: there is no {module}.{name}; run: make profile")
     return found
 
 
@@ -417,7 +428,7 @@ def tied(node: ast.AST) -> Iterator[str]:
 
 def build(core: Path = CORE, hot_path: Path = HOT_PATH) -> str:
     """Return the whole file."""
-    found = parts(core)
+    found = parts(core, hot_path)
     found["entry"] = {"loader": Module("loader", LOADER), **found["entry"]}
     names = Names()
     later = {name: label for label, part in found.items() for name in part}

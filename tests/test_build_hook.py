@@ -61,7 +61,7 @@ def test_builder_orders_modules_by_their_imports(core: Core) -> None:
         c="c = 1\n",
         unused="d = 1\n",
     )
-    assert [*parts(folder)["entry"]] == ["c", "a", "b", "hook.main"]
+    assert [*parts(folder, folder.parent / "hot_path.txt")["entry"]] == ["c", "a", "b", "hook.main"]
 
 
 def test_builder_puts_modules_imported_inside_functions_into_later_parts(core: Core) -> None:
@@ -75,7 +75,8 @@ def test_builder_puts_modules_imported_inside_functions_into_later_parts(core: C
         "def rare():\n    from core.rarest import rarest\n    return mid + rarest\n",
         rarest="from core.low import low\nrarest = low\n",
     )
-    found = {label: [*part] for label, part in parts(folder).items()}
+    hot_path = folder.parent / "hot_path.txt"
+    found = {label: [*part] for label, part in parts(folder, hot_path).items()}
     assert found == {
         "entry": ["low", "hook.main"],
         "engine": ["mid", "top"],

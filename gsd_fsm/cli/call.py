@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -63,7 +62,11 @@ class Call:
     def __init__(self, project: str | None, loop: str | None, json: bool) -> None:
         self.context: Context = CommandContext(project or ".", loop)
         # The beginning of a command line for the same project.
-        self.command = f"gsd-fsm --project {shlex.quote(project)}" if project else "gsd-fsm"
+        self.command = "gsd-fsm"
+        if project:
+            from shlex import quote
+
+            self.command += f" --project {quote(project)}"
         self.json = json
 
     def print_receipt(self, receipt: Receipt, words: str, **more: Any) -> None:

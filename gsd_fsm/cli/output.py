@@ -10,7 +10,6 @@ import click
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.loop.state import Loop, undelivered_notes
-from gsd_fsm.core.text.questions import review_words
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.interruption import Interruption
 
@@ -88,6 +87,8 @@ def status_word(status: str) -> str:
 
 def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
     """Return the lines that show a loop: its view for scripts, questions, notes and reviews."""
+    from gsd_fsm.core.text.questions import review_words
+
     most = view["max_iterations"]
     rows = [
         (

@@ -27,10 +27,12 @@ def status(call: Call, *, check: bool) -> None:
     from gsd_fsm.engine import status as engine
 
     found = engine.status(call.context)
-    lines = panel(found.view, found.loop, trusted=found.is_trusted)
-    say(dumps(found.view) if call.json else "\n".join(lines))
-    if found.is_stopped and not call.json:
-        say(f"{'hook':<10} disabled by .gsd/STOP; remove the file to enable it")
+    if call.json:
+        say(dumps(found.view))
+    else:
+        say("\n".join(panel(found.view, found.loop, trusted=found.is_trusted)))
+        if found.is_stopped:
+            say(f"{'hook':<10} disabled by .gsd/STOP; remove the file to enable it")
     if check:
         raise click.exceptions.Exit(engine.CHECK_CODES[found.loop.status])
 
@@ -40,7 +42,7 @@ def status(call: Call, *, check: bool) -> None:
 @verb
 def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop, or that of event SEQ, was allowed or blocked."""
-    from gsd_fsm.engine.status import explain
+    from gsd_fsm.engine.explain import explain
 
     found = explain(call.context, seq)
     words = {"block": "Blocked", "allow": "Allowed"}.get(found.decision, "No stop")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from copy import copy
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -73,6 +72,8 @@ class Context:
 
     def for_loop(self, loop: Loop) -> Context:
         """Return the same context for this loop, whichever loops are started meanwhile."""
+        from copy import copy
+
         context = copy(self)
         context.loop_id = loop.id
         return context

@@ -304,7 +304,7 @@ def test_start_killed_before_its_views_saves_state_md_with_the_next_event(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("gsd_fsm.core.journal.journal.project", kill)
+        patch.setattr("gsd_fsm.core.views.write.project", kill)
         with pytest.raises(Killed):
             start(Context(root), StartRequest("goal", "g"))
     loop = only_live(root)

@@ -12,6 +12,7 @@ import pytest
 from gsd_fsm.cli import run
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.journal import journal as journal_module
+from gsd_fsm.core.journal import snapshot
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.snapshot import pack
 from tests.faults.rig import long_journal, say
@@ -51,14 +52,14 @@ def _forged(text: str, change: dict[str, Any], in_world: dict[str, Any]) -> str:
 
 def test_the_snapshot_is_used_at_all(gsd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    real = journal_module.load_snapshot
+    real = snapshot.load_snapshot
 
     def load(*arguments: Any) -> Any:
         found = real(*arguments)
         seen.append(found and found[0].seq)
         return found
 
-    monkeypatch.setattr(journal_module, "load_snapshot", load)
+    monkeypatch.setattr(snapshot, "load_snapshot", load)
     with_it = _loops(gsd)
     assert seen == [32]
     (gsd / "snapshot.json").unlink()
@@ -161,7 +162,7 @@ def test_fsck_and_replay_never_use_the_snapshot(
     def never(*_arguments: Any) -> Any:
         raise AssertionError("the snapshot was read")
 
-    monkeypatch.setattr(journal_module, "load_snapshot", never)
+    monkeypatch.setattr(snapshot, "load_snapshot", never)
     assert run(["--project", str(gsd.parent), "fsck", "--json"]) == 0
     assert run(["--project", str(gsd.parent), "replay", "--json"]) == 0
     (gsd / "journal.jsonl").write_bytes(

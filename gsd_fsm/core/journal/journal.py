@@ -8,7 +8,6 @@ from gsd_fsm.core.errors import CannotWrite, Corrupt, NotFound
 from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.lock import Hold, wait_for_writer
 from gsd_fsm.core.journal.scan import Position, scan
-from gsd_fsm.core.journal.snapshot import load_snapshot, save_snapshot
 from gsd_fsm.core.journal.transaction import Author, Transaction
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.syscalls import (
@@ -28,7 +27,6 @@ from gsd_fsm.core.syscalls import (
     sync_directory,
 )
 from gsd_fsm.core.system import join, system
-from gsd_fsm.core.views.write import project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,7 +197,7 @@ class Journal:
             self._write_lines(fd, tx)
             self.loops.settle()
             self._save_snapshot(directory, fd)
-            project(directory, self.loops)
+            self._write_views(directory)
             self._hold.release()
         except OSError as error:
             self.close()
@@ -212,10 +210,19 @@ class Journal:
         seq = self.loops.seq
         due = self._first // SNAPSHOT_EVERY != seq // SNAPSHOT_EVERY
         if (due or self._folded > SNAPSHOT_RARELY) and seq - self._snapshot_at >= SNAPSHOT_RARELY:
+            from gsd_fsm.core.journal.snapshot import save_snapshot
+
             save_snapshot(directory, fd, self.loops, self.at)
             self._snapshot_at = seq
 
+    def _write_views(self, directory: Directory) -> None:
+        from gsd_fsm.core.views.write import project
+
+        project(directory, self.loops)
+
     def _load_snapshot(self, directory: Directory, fd: int, size: int) -> None:
+        from gsd_fsm.core.journal.snapshot import load_snapshot
+
         found = load_snapshot(directory, fd, size)
         if found is not None:
             self.loops, self.at = found
