@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo     play a whole loop in a temporary project and show its replay"
-	@echo "make test     the tests (less than two minutes)"
+	@echo "make test     the tests (about two minutes)"
 	@echo "make check    lint, types, tests"
 	@echo "make lint     ruff"
 	@echo "make types    mypy, strict"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -33,6 +34,12 @@ def pytest_configure() -> None:
         "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("patient")
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -140,8 +140,10 @@ def _probes(loop: Loop) -> Iterator[Probe]:
     if not loop.is_planned:
         return
     from gsd_fsm.engine.checkpoints import checkpoint_effects, tasks_without_checkpoint
-    from gsd_fsm.engine.plan import is_new
+    from gsd_fsm.engine.plan import is_new, lacks_tasks, plan_effects
 
+    if lacks_tasks(loop):
+        yield plan_effects
     if is_new(loop):
         from gsd_fsm.engine.branches import start_effects
 

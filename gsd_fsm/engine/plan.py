@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.codec import dumps, sha256
@@ -16,7 +16,7 @@ from gsd_fsm.core.loop.limits import LimitReached
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_tasks
 from gsd_fsm.core.loop.waves import busy_tasks, can_start, current_wave, is_undecided, ready_tasks
 from gsd_fsm.core.text.questions import pending_question
-from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
 from gsd_fsm.texts import whole
 
 if TYPE_CHECKING:
@@ -249,6 +249,30 @@ def frozen_plan(project: Path, loop: Loop, only: Collection[str] | None = None) 
             f"Or pause until it is restored: gsd-fsm --loop {loop.id} pause",
         )
     return plan
+
+
+def lacks_tasks(loop: Loop) -> bool:
+    """Return whether the loop was started without some tasks of its plan."""
+    wanted = loop.plan.task_count or 0
+    return loop.kind == "execute" and loop.is_live and len(loop.tasks) < wanted
+
+
+def plan_effects(context: Context, loop: Loop) -> Iterator[Effect]:
+    """Return the tasks that a killed `start` left out; resume accepts a plan that was changed."""
+    if lacks_tasks(loop) and not has_changed(context.project, loop):
+        yield Effect("tasks of the plan", lambda: _add_tasks(context, loop))
+
+
+def _add_tasks(context: Context, loop: Loop) -> Receipt:
+    plan = frozen_plan(context.project, loop)
+    with context.transaction() as tx:
+        loop = tx.loops.by_id[loop.id]
+        for specs in portions(plan):
+            new = [spec for spec in specs if spec["id"] not in loop.tasks]
+            if new:
+                tx.append(loop, "plan", {"tasks": new}, by="cli")
+        append_question(tx, loop)
+    return receipt(tx, loop)
 
 
 # questions

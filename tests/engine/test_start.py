@@ -12,6 +12,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import Outcome, carry_out
 from gsd_fsm.engine.start import StartRequest, start
+from gsd_fsm.engine.status import status
 from tests import git_rig
 from tests.git_rig import git, new_repository
 from tests.imports.rig import STATE_MD
@@ -285,6 +286,26 @@ def test_start_effects_accept_a_plan_that_changed_on_the_branch_meanwhile(
 
     loop = only_live(root)
     assert (loop.status, list(loop.tasks)) == ("running", ["T01", "T02", "T03"])
+
+
+def test_start_killed_between_its_events_gets_the_other_tasks_of_its_plan_later(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsd_fsm.engine.plan.MOST_BYTES", 50)  # one task in each event
+    start(Context(root), EXECUTE)
+    journal = root / ".gsd/journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    (first,) = [at for at, line in enumerate(lines) if b'"kind":"execute"' in line]
+    journal.write_bytes(b"".join(lines[: first + 1]))
+    assert list(only_live(root).tasks) == ["T01"]
+    context = Context(root)
+    status(context)
+    assert "unfinished: tasks of the plan, " in context.notices[0]
+
+    finish(root)
+
+    loop = only_live(root)
+    assert (loop.status, list(loop.tasks)) == ("running", ["T01", "T02"])
 
 
 def test_start_in_interactive_mode_asks_for_the_branch_and_creates_state_md(root: Path) -> None:
