@@ -9,6 +9,7 @@ from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.table import TRIGGERS, possible_triggers
 from tests.story import NOW
+from tests.support.events import apply_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -237,7 +238,7 @@ def run_random_story(
         event = random_event(r, loops, now)
         now = max(0, now + r.choice(STEPS))
         try:
-            loops.append(event)
+            apply_new(loops, event)
         except (GsdError, ValueError):
             continue
         taken.append(event)

@@ -13,6 +13,7 @@ from gsd_fsm.core.journal.snapshot import loops_to_dict
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.limits import LimitReached, reached_limit
 from gsd_fsm.core.loop.state import Loop
+from tests.support.events import apply_new
 
 NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
 SECOND = 1000
@@ -60,7 +61,7 @@ class Story:
         self.now += words.pop("_after", SECOND)
         event = self.event(kind, **words)
         if self.obeys_rules:
-            self.loops.append(event)
+            apply_new(self.loops, event)
         else:
             self.loops.apply(event)
         self.events.append(event)

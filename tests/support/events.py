@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.loop.envelope import check_event
 
 if TYPE_CHECKING:
     from gsd_fsm.core.journal.journal import Journal
+    from gsd_fsm.core.loop.fold import Loops
 
 
 def draft(
@@ -15,6 +17,13 @@ def draft(
 ) -> dict[str, Any]:
     """Return an event without its place in a journal: `more` may hold session and client."""
     return {"loop": loop, "type": kind, "by": by, **more, "data": data}
+
+
+def apply_new(loops: Loops, event: Any) -> None:
+    """Fold an event as a transaction does: payload, table and rules are checked first."""
+    check_event(event)
+    loops.check_rules(event)
+    loops.apply(event)
 
 
 def append(journal: Journal, *drafts: dict[str, Any]) -> list[Any]:

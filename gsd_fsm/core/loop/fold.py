@@ -55,16 +55,6 @@ class Loops:
         self.ended = EndedIds()
         self._last_ended = ""
 
-    def append(self, event: Event[Any]) -> None:
-        """Fold a new event: check its payload, the table and today's rules first.
-
-        Raises ValueError or Refused, and changes nothing, if it may not happen now.
-        """
-        check_event(event)
-        self.check_rules(event)
-        self.fold(event)
-        self.settle(event["loop"])
-
     def apply(self, event: Event[Any]) -> None:
         """Fold an event of a journal: check its payload, but no rules."""
         check_event(event)

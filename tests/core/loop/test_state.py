@@ -22,9 +22,12 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.loop.table import trigger_of
 from tests.chaos import STEPS, random_event
 from tests.story import NOW, Story
+from tests.support.events import apply_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    Accept = Callable[[Loops, dict[str, Any]], None]
 
 KEYS = ("tasks", "verified", "clarity", "exit", "review", "rework", "blocker")
 
@@ -56,13 +59,13 @@ def event_of(loop: Loop, seq: int, now: int, kind: str, data: dict[str, Any]) ->
     }  # fmt: skip
 
 
-def run_gated_story(r: Random, length: int, accept: str, look: Callable[[Loop], None]) -> Loops:
+def run_gated_story(r: Random, length: int, accept: Accept, look: Callable[[Loop], None]) -> Loops:
     """Fold random events with gate tasks and checks among them; show each changed loop to `look`."""
     return run_watched_story(r, length, accept, lambda loop, _event: look(loop))
 
 
 def run_watched_story(
-    r: Random, length: int, accept: str, look: Callable[[Loop, dict[str, Any]], None]
+    r: Random, length: int, accept: Accept, look: Callable[[Loop, dict[str, Any]], None]
 ) -> Loops:
     """Fold random events, gate tasks and checks; show each to `look` with its loop after it."""
     loops, now = Loops(), NOW
@@ -77,7 +80,7 @@ def run_watched_story(
             event = random_event(r, loops, now)
         now = max(0, now + r.choice(STEPS))
         try:
-            getattr(loops, accept)(event)
+            accept(loops, event)
         except (GsdError, ValueError):
             continue
         if event["loop"] in loops.by_id:
@@ -122,7 +125,7 @@ def test_status_of_tasks_gaps_and_stages_changes_only_as_their_tables_say() -> N
 
     for seed in range(40):
         known.clear()
-        run_watched_story(Random(seed), 400, "append", look)
+        run_watched_story(Random(seed), 400, apply_new, look)
     rows = {
         (part, trigger, dest) for part, table in tables.items() for trigger, _, dest in table.rows
     }
@@ -154,15 +157,17 @@ def require_agreement(loop: Loop) -> None:
 
 
 @settings(max_examples=60)
-@given(st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from(["append", "apply"]))
+@given(
+    st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from([apply_new, Loops.apply])
+)
 def test_indexes_after_random_events_equal_rebuilt_ones(
-    r: Random, length: int, accept: str
+    r: Random, length: int, accept: Accept
 ) -> None:
     run_gated_story(r, length, accept, require_rebuilt_indexes)
 
 
-@pytest.mark.parametrize("accept", ["append", "apply"])
-def test_indexes_after_seeded_stories_equal_rebuilt_ones_and_all_are_used(accept: str) -> None:
+@pytest.mark.parametrize("accept", [apply_new, Loops.apply])
+def test_indexes_after_seeded_stories_equal_rebuilt_ones_and_all_are_used(accept: Accept) -> None:
     used: Counter[str] = Counter()
 
     def look(loop: Loop) -> None:
@@ -175,9 +180,11 @@ def test_indexes_after_seeded_stories_equal_rebuilt_ones_and_all_are_used(accept
 
 
 @settings(max_examples=60)
-@given(st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from(["append", "apply"]))
+@given(
+    st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from([apply_new, Loops.apply])
+)
 def test_is_missing_agrees_with_conditions_after_random_events(
-    r: Random, length: int, accept: str
+    r: Random, length: int, accept: Accept
 ) -> None:
     run_gated_story(r, length, accept, require_agreement)
 
@@ -191,7 +198,7 @@ def test_is_missing_agrees_with_conditions_for_every_key_in_seeded_stories() -> 
         seen["stale"] += bool(stale(loop, latest_tree(loop)))
 
     for seed in range(60):
-        run_gated_story(Random(seed), 120, "append", look)
+        run_gated_story(Random(seed), 120, apply_new, look)
     assert {"tasks", "task", "gap", "criterion", "verified", "exit", "review"} <= set(seen)
     assert seen["stale"]
 
