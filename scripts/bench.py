@@ -29,7 +29,7 @@ EVENTS = int(os.environ.get("GSD_BENCH_EVENTS", "1000000"))
 ROUNDS = int(os.environ.get("GSD_BENCH_ROUNDS", "5"))
 APPENDS = 1000
 WRITERS = 8
-# Runs a command from a small process: what a large one uses is counted as its child's, too.
+# Run a command from a small process: the peak of a child includes that of the process it forks from.
 PEAK = """import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""

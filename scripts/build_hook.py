@@ -380,6 +380,7 @@ def move_cold(texts: dict[str, dict[str, str]], hot: set[str]) -> None:
 
 
 def names_in(text: str) -> Iterator[str]:
+    """Return the names that a text defines or uses."""
     nodes = ast.walk(Source(text).tree)
     return (name_of(node) for node in nodes if isinstance(node, Named))
 

@@ -30,11 +30,6 @@ STORIES = (
     ("start goal Speed",),
     ("start goal Speed --check fast=true --check small=true --task T1", "check small"),
     ("start goal Speed --mode yolo --criterion fast --criterion small", "criterion fast met"),
-    (
-        "start execute --mode yolo --task T1 --task T2",
-        "task T1 running",
-        "fail T1 --error slow --class logic",
-    ),
     (EXECUTE, "task T1 running", FAIL),
     (EXECUTE, "task T1 running", FAIL, "task T1 running", "task T1 complete"),
     ("start verify --mode yolo", "gap found G1 --description slow"),

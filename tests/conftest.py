@@ -37,7 +37,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep what was collected out of every later garbage collection."""
+    """Exclude the collected tests from garbage collection, which would look at them each time."""
     gc.collect()
     gc.freeze()
 

@@ -258,8 +258,8 @@ def lacks_tasks(loop: Loop) -> bool:
 
 
 def plan_effects(context: Context, loop: Loop) -> Iterator[Effect]:
-    """Return the tasks that a killed `start` left out; resume accepts a plan that was changed."""
-    if lacks_tasks(loop) and not has_changed(context.project, loop):
+    """Add the tasks that a killed `start` left out, unless the plan was changed since."""
+    if not has_changed(context.project, loop):
         yield Effect("tasks of the plan", lambda: _add_tasks(context, loop))
 
 
