@@ -22,8 +22,8 @@ from synthetic import events, write_journal
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.loop.envelope import load_event
-from gsd_fsm.machine import MachineLoops
-from gsd_fsm.replay import Replay, examine, fast_loads, in_bulk
+from gsd_fsm.history.machine import MachineLoops
+from gsd_fsm.history.replay import Replay, examine, fast_loads, in_bulk
 
 EVENTS = int(os.environ.get("GSD_BENCH_EVENTS", "1000000"))
 ROUNDS = int(os.environ.get("GSD_BENCH_ROUNDS", "5"))

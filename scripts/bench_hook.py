@@ -20,8 +20,8 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.trust import register
-from gsd_fsm.interpreter import choose
-from gsd_fsm.registration import CODE
+from gsd_fsm.install.hook_entries import CODE
+from gsd_fsm.install.interpreter import choose
 
 RIVALS = Path(__file__).with_name("rivals")
 SESSION = "bench"

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import gsd_fsm
-from gsd_fsm.caller import scratch_environment
+from gsd_fsm.config.caller import scratch_environment
 
 HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
 SESSION = "demo-session"

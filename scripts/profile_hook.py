@@ -18,7 +18,7 @@ from bench_hook import fresh_snapshot
 from build_hook import HOT_PATH, PACKAGE
 from synthetic import events, write_journal
 
-from gsd_fsm.caller import scratch_environment
+from gsd_fsm.config.caller import scratch_environment
 from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.trust import register
 

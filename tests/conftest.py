@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gsd_fsm.caller import CLIENTS
+from gsd_fsm.config.caller import CLIENTS
 from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.trust import register
-from gsd_fsm.interruption import SIGNALS
+from gsd_fsm.evidence.interruption import SIGNALS
 from tests.support.events import draft
 
 NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z

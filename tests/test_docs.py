@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm import classify, settings
+from gsd_fsm.config import settings
 from gsd_fsm.core import errors
 from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE
 from gsd_fsm.core.journal.fast_fold import into_fold
@@ -26,6 +26,7 @@ from gsd_fsm.core.loop.records import LIMITS, Limits
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, STATUSES
 from gsd_fsm.core.loop.table import EVENTS, TRIGGERS
 from gsd_fsm.engine.status import CHECK_CODES
+from gsd_fsm.evidence import classify
 from scripts.generate import MEMBER_NOTES, generated
 from tests.cli.conftest import Here, here
 

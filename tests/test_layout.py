@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from gsd_fsm.cli import COMMANDS, cli
-from gsd_fsm.graph import mermaid
+from gsd_fsm.history.graph import mermaid
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "gsd_fsm"
@@ -107,7 +107,7 @@ def layer(module: str) -> int:
     """core is 0, the machine 1, read models 2, the engine 3, the command line 4."""
     if module.startswith("gsd_fsm.core"):
         return 0
-    if module == "gsd_fsm.machine":
+    if module == "gsd_fsm.history.machine":
         return 1
     if module.startswith("gsd_fsm.engine"):
         return 3

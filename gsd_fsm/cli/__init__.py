@@ -13,7 +13,7 @@ from gsd_fsm import __version__
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.interruption import Interrupted
+from gsd_fsm.evidence.interruption import Interrupted
 
 # command -> module, in the order in which `--help` lists them
 COMMANDS = {

@@ -17,7 +17,7 @@ from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.effects import CommandContext
-from gsd_fsm.interruption import interruptible
+from gsd_fsm.evidence.interruption import interruptible
 
 MANY = 10**9
 COUNT = click.IntRange(0, MANY)

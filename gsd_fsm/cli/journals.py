@@ -20,8 +20,8 @@ from gsd_fsm.core.trust import register
 from gsd_fsm.engine.effects import unfinished
 from gsd_fsm.engine.journals import LiveLoop, Problem, inspect_journal, live_loops, trust_journal
 from gsd_fsm.engine.status import status_view
-from gsd_fsm.replay import Replay, examine, last_seq, sums_only
-from gsd_fsm.timeline import what_changed
+from gsd_fsm.history.replay import Replay, examine, last_seq, sums_only
+from gsd_fsm.history.timeline import what_changed
 
 Event = dict[str, Any]
 

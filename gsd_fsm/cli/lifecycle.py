@@ -15,9 +15,9 @@ from gsd_fsm.core.loop.limits import COUNTED
 from gsd_fsm.core.loop.records import LIMITS
 from gsd_fsm.core.loop.schema import AMOUNT
 from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.documents.journal_text import keep, read_text
 from gsd_fsm.engine import lifecycle as engine
 from gsd_fsm.engine.branches import Switch
-from gsd_fsm.texts import keep, read_text
 
 if TYPE_CHECKING:
     from gsd_fsm.engine.complete import Completion

@@ -11,7 +11,7 @@ import click
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.loop.state import Loop, undelivered_notes
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.interruption import Interruption
+from gsd_fsm.evidence.interruption import Interruption
 
 COLOURS = {
     "running": "green",

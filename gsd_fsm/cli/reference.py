@@ -8,7 +8,7 @@ from gsd_fsm.cli.call import Call, verb
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.engine.reference import event_schema
-from gsd_fsm.graph import mermaid
+from gsd_fsm.history.graph import mermaid
 
 
 @click.command()

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from gsd_fsm import settings
 from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.config import settings
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd, new_gsd

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from gsd_fsm import installer, plugin
 from gsd_fsm.cli.call import MANY, Call, verb
 from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.codec import dumps
@@ -18,12 +17,13 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd
 from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.files import Change, carry_out
-from gsd_fsm.interpreter import Interpreter, choose, fleeting
-from gsd_fsm.json_text import root
-from gsd_fsm.registration import DEFAULT_CAP, EVENTS, cap_in, items_of, ours
-from gsd_fsm.status_line import has_foreign_status_line, our_status_line
-from gsd_fsm.surroundings import REACH, Row, out_of_reach
+from gsd_fsm.documents.files import Change, carry_out
+from gsd_fsm.documents.json_text import root
+from gsd_fsm.install import installer, plugin
+from gsd_fsm.install.environment import REACH, Row, out_of_reach
+from gsd_fsm.install.hook_entries import DEFAULT_CAP, EVENTS, cap_in, items_of, ours
+from gsd_fsm.install.interpreter import Interpreter, choose, fleeting
+from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line
 
 DECLINED = 130
 PERMISSION = "Bash(gsd-fsm:*)"
@@ -244,7 +244,7 @@ def doctor(call: Call, *, directory: str | None) -> None:
     The commands are read back from the settings and run as they stand there, in a temporary home:
     no loop of yours is touched. Exit code 0 if all is well, 7 if not, 3 if nothing is installed.
     """
-    from gsd_fsm.doctor import examine
+    from gsd_fsm.install.doctor import examine
 
     place = None if directory is None else Path(call.context.directory, directory)
     rows = examine(call.context.directory, place)

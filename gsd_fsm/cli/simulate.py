@@ -13,8 +13,8 @@ from gsd_fsm.cli.output import counted, say, status_word
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.documents.journal_text import read_text
 from gsd_fsm.engine.context import require_trust
-from gsd_fsm.texts import read_text
 
 
 @click.command()
@@ -32,7 +32,7 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
     'stop --background shell:ID TEXT', 'failure rate_limit', 'session resume', 'x10 stop TEXT'.
     """
     from gsd_fsm.cli import run
-    from gsd_fsm.simulation import Outcome, read_script, rehearsal
+    from gsd_fsm.engine.simulation import Outcome, read_script, rehearsal
 
     steps = read_script(read_text(None, file, "the script") or "")
     journal = _trusted(call) if copied else None
@@ -120,7 +120,7 @@ def hook(call: Call, *, show_path: bool) -> None:
     Always exits with 0; failures are reported on stderr and in .gsd/hook.log.
     """
     from gsd_fsm.core.hook.main import main
-    from gsd_fsm.installer import packaged_hook
+    from gsd_fsm.install.installer import packaged_hook
 
     if show_path:
         path = str(packaged_hook())

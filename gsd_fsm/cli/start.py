@@ -14,9 +14,9 @@ from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.documents.journal_text import read_text
 from gsd_fsm.engine.start import Started, StartRequest, is_hook_installed
 from gsd_fsm.engine.start import start as start_loop
-from gsd_fsm.texts import read_text
 
 
 @click.command()

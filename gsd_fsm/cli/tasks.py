@@ -13,7 +13,7 @@ from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.texts import keep, read_text
+from gsd_fsm.documents.journal_text import keep, read_text
 
 if TYPE_CHECKING:
     from gsd_fsm.engine.report import Reported

@@ -13,12 +13,12 @@ from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.documents.journal_text import read_text
 from gsd_fsm.engine import verify as engine
 from gsd_fsm.engine.verify import GapsText, Round, Verification, named
-from gsd_fsm.texts import read_text
-from gsd_fsm.verification.gaps import tally
-from gsd_fsm.verification.report import manual_of
-from gsd_fsm.verification.strategy import STRATEGIES, require_kind
+from gsd_fsm.verify.gaps import tally
+from gsd_fsm.verify.report import manual_of
+from gsd_fsm.verify.strategy import STRATEGIES, require_kind
 
 
 @click.command()

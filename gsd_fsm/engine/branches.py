@@ -25,7 +25,7 @@ from gsd_fsm.engine.plan import (
 )
 
 if TYPE_CHECKING:
-    from gsd_fsm.repository.repo import Repository
+    from gsd_fsm.git.repo import Repository
 
 
 class Switch(NamedTuple):
@@ -60,8 +60,8 @@ def needed_switch(project: Path, settings: Mapping[str, Any]) -> NeededSwitch | 
     """Return the switch to the milestone's branch, if the base branch is checked out."""
     if settings["branching"] != "milestone":
         return None
+    from gsd_fsm.git.repo import Repository
     from gsd_fsm.plans.find import project_state
-    from gsd_fsm.repository.repo import Repository
 
     repository = Repository.around(project)
     if repository is None:

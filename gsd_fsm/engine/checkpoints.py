@@ -12,7 +12,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
 
 if TYPE_CHECKING:
-    from gsd_fsm.repository.repo import Commit, Repository
+    from gsd_fsm.git.repo import Commit, Repository
 
 # Where commits of a loop are looked for that has no checkpoint.
 _RECENT = "--max-count=1000"
@@ -39,7 +39,7 @@ def set_checkpoint(
     """
     if not loop.is_planned or loop.phase is None or not context.settings()["checkpoints"]:
         return Tagged()
-    from gsd_fsm.repository.checkpoints import checkpoint_tag
+    from gsd_fsm.git.checkpoints import checkpoint_tag
 
     tag = checkpoint_tag(loop.phase, name)
     try:
@@ -157,7 +157,7 @@ def task_effects(context: Context, loop: Loop) -> list[str]:
 
 def drop_copies(context: Context, loop: Loop) -> None:
     """Drop the TDD copies of tasks that are not in progress."""
-    from gsd_fsm.tdd import Copies, tasks_with_copies
+    from gsd_fsm.plans.tdd_files import Copies, tasks_with_copies
 
     for name in tasks_with_copies(context.gsd, loop.id):
         task = loop.tasks.get(name)

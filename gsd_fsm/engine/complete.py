@@ -17,7 +17,7 @@ from gsd_fsm.core.usage.client_list import list_changes
 from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt, require_trust
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.finish import Ending, branch_of, ends_phase, last_checkpoint, last_tag
-from gsd_fsm.gate_tasks import blocker_titles, gate_task
+from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 
 
 class Completion(NamedTuple):
@@ -72,7 +72,7 @@ def _tree_now(context: Context, loop: Loop) -> str | None:
     """Return the content of the work tree, if evidence of the loop is bound to one."""
     if not has_tree(loop):
         return None
-    from gsd_fsm.tree import content_tree
+    from gsd_fsm.git.tree import content_tree
 
     tree = content_tree(context.project)
     if tree is None:

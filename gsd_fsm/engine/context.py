@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from gsd_fsm.caller import caller
+from gsd_fsm.config.caller import caller
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Author, Transaction
@@ -22,7 +22,7 @@ from gsd_fsm.engine.work_lock import WorkLock
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsd_fsm.repository.repo import Repository
+    from gsd_fsm.git.repo import Repository
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -105,14 +105,14 @@ class Context:
         """Return the settings in force here; only for a journal that is trusted."""
         from pathlib import Path
 
-        from gsd_fsm import settings
+        from gsd_fsm.config import settings
 
         return {name: found.value for name, found in settings.load(Path(self.gsd)).items()}
 
     def repository(self) -> Repository | None:
         """Return the git repository of the project, None without one; raise Refused if git fails."""
         if self._repository is None:
-            from gsd_fsm.repository.repo import Repository
+            from gsd_fsm.git.repo import Repository
 
             self._repository = Repository.around(self.project)
         return self._repository

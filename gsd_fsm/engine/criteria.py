@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop
 from gsd_fsm.core.text.sanitize import clean
+from gsd_fsm.documents.journal_text import keep
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.interruption import Watch, in_silence
-from gsd_fsm.texts import keep
+from gsd_fsm.evidence.interruption import Watch, in_silence
 
 if TYPE_CHECKING:
-    from gsd_fsm.checks import Outcome
+    from gsd_fsm.evidence.checks import Outcome
 
 
 class CheckRun(NamedTuple):
@@ -38,8 +38,8 @@ def run_checks(
 
     If the output raises to end the commands, nothing is recorded.
     """
-    from gsd_fsm.checks import run_check
-    from gsd_fsm.tree import content_tree
+    from gsd_fsm.evidence.checks import run_check
+    from gsd_fsm.git.tree import content_tree
 
     _, loops = context.read_trusted()
     loop = context.loop(loops)

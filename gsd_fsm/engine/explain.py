@@ -10,8 +10,8 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.syscalls import READ, close_directory, open_directory, open_regular
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import unfinished
-from gsd_fsm.replay import Replay
-from gsd_fsm.timeline import DECISIONS, aftermath, explain_decision, follows, undecided
+from gsd_fsm.history.replay import Replay
+from gsd_fsm.history.timeline import DECISIONS, aftermath, explain_decision, follows, undecided
 
 
 class Explanation(NamedTuple):

@@ -14,8 +14,8 @@ from gsd_fsm.engine.context import Context, Effect
 from gsd_fsm.engine.plan import frozen_plan, has_changed, plan_path
 
 if TYPE_CHECKING:
-    from gsd_fsm.files import Change
-    from gsd_fsm.repository.repo import Repository
+    from gsd_fsm.documents.files import Change
+    from gsd_fsm.git.repo import Repository
 
 _LAST = "post"
 # Where the commit of the documents is looked for.
@@ -61,7 +61,7 @@ class Ending:
 
     @property
     def _message(self) -> str:
-        from gsd_fsm.repository.messages import metadata_message
+        from gsd_fsm.git.messages import metadata_message
 
         return metadata_message(self.loop.phase)
 
@@ -81,7 +81,7 @@ class Ending:
 
     def write(self) -> None:
         """Write and commit the documents."""
-        from gsd_fsm.files import carry_out
+        from gsd_fsm.documents.files import carry_out
 
         for change in self.changes():
             carry_out(change)
@@ -159,7 +159,7 @@ def last_tag(loop: Loop) -> str | None:
     """Return the name of the tag at the end of the phase; None without a phase."""
     if not ends_phase(loop) or loop.phase is None:
         return None
-    from gsd_fsm.repository.checkpoints import checkpoint_tag
+    from gsd_fsm.git.checkpoints import checkpoint_tag
 
     return checkpoint_tag(loop.phase, _LAST)
 

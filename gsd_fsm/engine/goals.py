@@ -10,11 +10,11 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.events.goals import STAGES
 from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
+from gsd_fsm.documents.journal_text import keep, whole
 from gsd_fsm.engine.context import Context, Receipt, receipt
 from gsd_fsm.engine.plan import append_question
 from gsd_fsm.engine.work_specs import kept_checks, shape_specs
-from gsd_fsm.gate_tasks import blocker_titles, gate_task
-from gsd_fsm.texts import keep, whole
+from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 
 SEVERITIES = ("BLOCKER", "WARNING", "SUGGESTION")
 _BLOCKER = SEVERITIES[0]

@@ -11,9 +11,9 @@ from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.documents.journal_text import keep
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.past import Failure, failures
-from gsd_fsm.texts import keep
+from gsd_fsm.history.failures import Failure, failures
 
 ALL = "all"
 _ERROR = 120

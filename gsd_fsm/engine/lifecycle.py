@@ -168,7 +168,7 @@ def resume(context: Context, add: Mapping[str, float]) -> Resumed:
     The whole journal is verified and replayed by the state machine first. Effects that a killed
     command left unfinished are finished.
     """
-    from gsd_fsm.replay import Replay
+    from gsd_fsm.history.replay import Replay
 
     # A journal of its own: the transaction below must not step the machine.
     replay = Replay(Journal(context.gsd, keep=context.loop_id))

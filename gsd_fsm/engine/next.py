@@ -158,7 +158,7 @@ class _Work:
         return self._item(task_id, about, prompt, state.wave, state.retries + 1)
 
     def _gap(self, gap_id: str) -> Item:
-        from gsd_fsm.verification.strategy import gap_description, gap_prompt
+        from gsd_fsm.verify.strategy import gap_description, gap_prompt
 
         loop = self.loop
         gap, task, limits = loop.gaps[gap_id], loop.tasks.get(gap_id), loop.limits

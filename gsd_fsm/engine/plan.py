@@ -16,14 +16,14 @@ from gsd_fsm.core.loop.limits import LimitReached
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_tasks
 from gsd_fsm.core.loop.waves import busy_tasks, can_start, current_wave, is_undecided, ready_tasks
 from gsd_fsm.core.text.questions import pending_question
+from gsd_fsm.documents.journal_text import whole
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
-from gsd_fsm.texts import whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gsd_fsm.git.repo import Repository
     from gsd_fsm.plans.plan import Plan, PlanTask
-    from gsd_fsm.repository.repo import Repository
 
 
 Phase = int | str | None

@@ -9,6 +9,7 @@ from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_KEPT, Loop, open_gaps, open_tasks
 from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.documents.journal_text import keep, whole
 from gsd_fsm.engine.checkpoints import (
     Tagged,
     commits_since_start,
@@ -23,10 +24,9 @@ from gsd_fsm.engine.plan import (
     require_turn,
 )
 from gsd_fsm.engine.tasks import failure_data
-from gsd_fsm.texts import keep, whole
 
 if TYPE_CHECKING:
-    from gsd_fsm.repository.repo import Repository
+    from gsd_fsm.git.repo import Repository
     from gsd_fsm.subagents.results import Issue, Result
 
 
@@ -104,7 +104,7 @@ def _checked_locks(context: Context, loop: Loop, name: str, result: Result) -> R
     locked = loop.tasks[name].locked if name in loop.tasks else None
     if result.verdict != "complete" or not locked:
         return result
-    from gsd_fsm.tdd import changed
+    from gsd_fsm.plans.tdd_files import changed
 
     touched = changed(context.project, locked)
     if not touched:
@@ -267,7 +267,7 @@ def commit_work(context: Context, loop: Loop, name: str, result: Result) -> Comm
 
 
 def _work(context: Context, loop: Loop, name: str, result: Result) -> _Work | None:
-    from gsd_fsm.repository.messages import co_author, fix_message, task_message
+    from gsd_fsm.git.messages import co_author, fix_message, task_message
 
     trailer = co_author(context.author.client)
     brief = result.details[:2_000]

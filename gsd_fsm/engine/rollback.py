@@ -19,8 +19,8 @@ from gsd_fsm.engine.plan import require_human
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.records import Rollback
-    from gsd_fsm.repository.checkpoints import Checkpoint
-    from gsd_fsm.repository.repo import Repository
+    from gsd_fsm.git.checkpoints import Checkpoint
+    from gsd_fsm.git.repo import Repository
 
 SHOWN = 10
 # Marks the commit that a rollback is about to leave; each work tree has its own.
@@ -60,7 +60,7 @@ class RolledBack(NamedTuple):
 
 
 def list_checkpoints(context: Context, phase: str | None) -> Checkpoints:
-    from gsd_fsm.repository.checkpoints import checkpoints_of
+    from gsd_fsm.git.checkpoints import checkpoints_of
 
     loops, repository = _surroundings(context)
     wanted = _phase(context, loops, None, phase)
@@ -82,7 +82,7 @@ def roll_back(context: Context, target: str, phase: str | None) -> RolledBack:
     Raises Refused if it would lose something, CannotWrite if git fails after the event: then the
     same call finishes it.
     """
-    from gsd_fsm.repository.checkpoints import rollback_tag
+    from gsd_fsm.git.checkpoints import rollback_tag
 
     step = plan_rollback(context, target, phase)
     if not step.is_needless:
@@ -182,7 +182,7 @@ def _require_permission(context: Context) -> None:
 
 def _surroundings(context: Context) -> tuple[Loops, Repository]:
     """Return loops and repository; tags can be used without a journal too."""
-    from gsd_fsm.repository.repo import Repository
+    from gsd_fsm.git.repo import Repository
 
     try:
         _, loops = context.read()
@@ -196,7 +196,7 @@ def _surroundings(context: Context) -> tuple[Loops, Repository]:
 
 def _phase(context: Context, loops: Loops, target: str | None, phase: str | None) -> str:
     """Return the phase, as tags name it."""
-    from gsd_fsm.repository.checkpoints import TAG, phase_part
+    from gsd_fsm.git.checkpoints import TAG, phase_part
 
     named = TAG.fullmatch(target or "")
     if named and phase and phase_part(phase) != named["phase"]:
@@ -213,7 +213,7 @@ def _phase(context: Context, loops: Loops, target: str | None, phase: str | None
 
 def _live_loop(context: Context, loops: Loops, phase: str) -> Loop | None:
     """Return the live loop of this phase, whose tasks a rollback resets."""
-    from gsd_fsm.repository.checkpoints import phase_part
+    from gsd_fsm.git.checkpoints import phase_part
 
     named = context.loop_or_last(loops).id if context.loop_id else None
     found = [
@@ -230,7 +230,7 @@ def _live_loop(context: Context, loops: Loops, phase: str) -> Loop | None:
 
 
 def _find(repository: Repository, phase: str, target: str) -> Checkpoint:
-    from gsd_fsm.repository.checkpoints import checkpoint_named, checkpoints_of, ref_part
+    from gsd_fsm.git.checkpoints import checkpoint_named, checkpoints_of, ref_part
 
     known = {it.name: it for it in checkpoints_of(repository, phase)}
     found = (
@@ -251,7 +251,7 @@ def no_checkpoints(phase: str) -> str:
 
 
 def _step(repository: Repository, phase: str, target: Checkpoint, loop: Loop | None) -> Step:
-    from gsd_fsm.repository.checkpoints import lost_without, undone_by
+    from gsd_fsm.git.checkpoints import lost_without, undone_by
 
     branch = repository.branch()
     if target.commit == repository.head():

@@ -22,6 +22,7 @@ from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.trust import is_registered, register
 from gsd_fsm.core.views.state_md import shows_other_loop
 from gsd_fsm.core.views.write import STATE_PATH
+from gsd_fsm.documents.journal_text import whole
 from gsd_fsm.engine.branches import NeededSwitch, needed_switch
 from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt
 from gsd_fsm.engine.effects import carry_out
@@ -36,7 +37,6 @@ from gsd_fsm.engine.plan import (
     portions,
 )
 from gsd_fsm.engine.work_specs import add_shape, criterion_specs, task_specs
-from gsd_fsm.texts import whole
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
@@ -328,7 +328,7 @@ class Place(NamedTuple):
 
     def settings(self) -> dict[str, Any]:
         """Return the settings in force here, without those of a project that is not trusted."""
-        from gsd_fsm import settings
+        from gsd_fsm.config import settings
 
         # A project without a journal is new, and the user starts the loop there on purpose.
         journal_id = self.loops.journal_id if self.loops else ""
@@ -418,8 +418,8 @@ def budget_notes(directory: str, limits: Mapping[str, Any]) -> list[str]:
     """Return a note if there is a budget in money, and no status line that counts the cost."""
     if not limits.get("budget_usd"):
         return []
-    from gsd_fsm.installer import survey
-    from gsd_fsm.status_line import our_status_line
+    from gsd_fsm.install.installer import survey
+    from gsd_fsm.install.status_line import our_status_line
 
     if any(our_status_line(place.document) for place in survey(directory)):
         return []
@@ -429,7 +429,7 @@ def budget_notes(directory: str, limits: Mapping[str, Any]) -> list[str]:
 
 def is_hook_installed(directory: str) -> bool:
     """Return whether settings that Claude Code reads in this directory run the hook."""
-    from gsd_fsm.installer import survey
-    from gsd_fsm.registration import ours
+    from gsd_fsm.install.hook_entries import ours
+    from gsd_fsm.install.installer import survey
 
     return any(ours(place.document) for place in survey(directory))

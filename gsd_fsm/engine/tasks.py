@@ -12,6 +12,7 @@ from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
+from gsd_fsm.documents.journal_text import keep, whole
 from gsd_fsm.engine.checkpoints import finish_task
 from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt, require_id
 from gsd_fsm.engine.plan import (
@@ -22,7 +23,6 @@ from gsd_fsm.engine.plan import (
     require_human,
     require_turn,
 )
-from gsd_fsm.texts import keep, whole
 
 MAX_DETAIL = 2_000
 
@@ -149,8 +149,8 @@ def failure_data(
     Two failures count as the same error if `alike`, else `error`, is the same but for details that
     change by themselves.
     """
-    from gsd_fsm.classify import classify
-    from gsd_fsm.likeness import likeness
+    from gsd_fsm.evidence.classify import classify
+    from gsd_fsm.evidence.fingerprint import likeness
 
     data: dict[str, Any] = {} if task_id is None else {"task": task_id}
     data["error"] = keep(error)

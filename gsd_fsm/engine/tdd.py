@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gsd_fsm.checks import Outcome, run_check
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
 from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.fold import not_possible
@@ -16,11 +15,12 @@ from gsd_fsm.engine.context import Context, Receipt, head_of, receipt
 from gsd_fsm.engine.plan import append_consequences, frozen_plan, require_turn
 from gsd_fsm.engine.report import commit_work
 from gsd_fsm.engine.tasks import failure_data
-from gsd_fsm.interruption import Watch, in_silence
+from gsd_fsm.evidence.checks import Outcome, run_check
+from gsd_fsm.evidence.interruption import Watch, in_silence
 from gsd_fsm.plans.plan import PlanTask, task_name
+from gsd_fsm.plans.tdd_files import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 from gsd_fsm.subagents.context import test_command
 from gsd_fsm.subagents.results import Result
-from gsd_fsm.tdd import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 
 
 class TddState(NamedTuple):

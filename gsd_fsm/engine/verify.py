@@ -14,6 +14,7 @@ from gsd_fsm.core.loop.limits import LimitReached, oscillation, used_up_limit
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.documents.journal_text import keep
 from gsd_fsm.engine.context import Context, Receipt, receipt, require_id
 from gsd_fsm.engine.plan import (
     append_pause,
@@ -24,9 +25,8 @@ from gsd_fsm.engine.plan import (
     plan_path,
     require_human,
 )
-from gsd_fsm.interruption import Watch, in_silence
-from gsd_fsm.texts import keep
-from gsd_fsm.verification.gaps import (
+from gsd_fsm.evidence.interruption import Watch, in_silence
+from gsd_fsm.verify.gaps import (
     MAX_DESCRIPTION,
     MAX_EVIDENCE,
     free_id,
@@ -36,12 +36,12 @@ from gsd_fsm.verification.gaps import (
     same_gap,
     tally,
 )
-from gsd_fsm.verification.strategy import require_kind
+from gsd_fsm.verify.strategy import require_kind
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
-    from gsd_fsm.verification.gaps import Result
-    from gsd_fsm.verification.gaps_text import ReportedGap
+    from gsd_fsm.verify.gaps import Result
+    from gsd_fsm.verify.gaps_text import ReportedGap
 
 _MOST_NAMED = 20
 
@@ -95,8 +95,8 @@ def verify(
     `phase` and `plan` must be the loop's, if given. `gaps` replaces the `<gaps>` that an agent wrote
     into VERIFICATION.md. If the output raises to end the commands, nothing is recorded.
     """
-    from gsd_fsm.verification.probe import CI, probe
-    from gsd_fsm.verification.report import facts_of, place_of, present, save
+    from gsd_fsm.verify.probe import CI, probe
+    from gsd_fsm.verify.report import facts_of, place_of, present, save
 
     loop = _chosen(context, phase, plan)
     context = context.for_loop(loop)
@@ -199,8 +199,8 @@ def _reported(
     loop: Loop, given: GapsText | None, present: bytes | None, directory: Path
 ) -> list[ReportedGap]:
     """Return the gaps that others found; those in our own file are known already."""
-    from gsd_fsm.verification.gaps_text import read_gaps
-    from gsd_fsm.verification.report import NAME, is_ours
+    from gsd_fsm.verify.gaps_text import read_gaps
+    from gsd_fsm.verify.report import NAME, is_ours
 
     if given is None and present is None:
         return []

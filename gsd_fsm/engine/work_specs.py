@@ -9,8 +9,8 @@ from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import refuse_cycle
 from gsd_fsm.core.loop.schema import duplicates, is_id
 from gsd_fsm.core.text.sanitize import clean
+from gsd_fsm.documents.journal_text import whole
 from gsd_fsm.engine.context import ID_RULE
-from gsd_fsm.texts import whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,7 @@ def _refuse_duplicates(what: str, names: list[str]) -> None:
 
 def shape_specs(directory: Path, name: str) -> tuple[Spec, list[str]]:
     """Return criteria, must-nots, file and digest of a SHAPE.md, and notes for the user."""
-    from gsd_fsm.shape_file import read_shape
+    from gsd_fsm.documents.shape_file import read_shape
 
     shape = read_shape(directory / name)
     criteria = criterion_specs(shape.criteria, ())

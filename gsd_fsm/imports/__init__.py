@@ -1,1 +1,1 @@
-"""Running loops of other tools, taken over as they stand."""
+"""Take over running loops from the files of other tools."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.sanitize import clean, display
-from gsd_fsm.texts import keep, whole
+from gsd_fsm.documents.journal_text import keep, whole
 
 _SHOWN = 20
 _LONGEST = 60

@@ -11,10 +11,10 @@ import textwrap
 from typing import Any
 
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.documents.journal_text import GOAL
 from gsd_fsm.imports.findings import Findings, OldLoop, shown
 from gsd_fsm.imports.members import Members
 from gsd_fsm.imports.plain import HINT, FrontMatter, scalar
-from gsd_fsm.texts import GOAL
 
 MEMBERS = frozenset(("active", "iteration", "max_iterations", "completion_promise", "started_at"))
 _LINE = re.compile(r"([A-Za-z_][\w-]*):[ \t]*(.*)", re.ASCII)

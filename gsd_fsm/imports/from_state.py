@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from gsd_fsm.documents.journal_text import GOAL
 from gsd_fsm.imports.findings import Findings, OldLoop, shown
 from gsd_fsm.imports.members import Members
-from gsd_fsm.texts import GOAL
 
 MEMBERS = frozenset(
     ("spec", "criteria", "criteriaStatus", "exit_signal", "steps", "completedSteps",

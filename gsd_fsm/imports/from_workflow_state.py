@@ -7,10 +7,10 @@ from typing import Any
 
 from gsd_fsm.core.loop.events.goals import SHAPES, STAGES
 from gsd_fsm.core.loop.state import MAX_KEPT
-from gsd_fsm.gate_tasks import blocker_titles, gate_task
+from gsd_fsm.documents.journal_text import GOAL
+from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 from gsd_fsm.imports.findings import EventData, Findings, OldLoop
 from gsd_fsm.imports.members import Members
-from gsd_fsm.texts import GOAL
 
 MEMBERS = frozenset(
     ("stage", "task", "spec_score", "fit_score", "shape_chosen", "recall_surfaced", "reviews")

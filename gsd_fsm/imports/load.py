@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from gsd_fsm.core.errors import NotFound, UsageError
+from gsd_fsm.documents.read import bytes_of
 from gsd_fsm.imports import from_ralph, from_state, from_workflow_state
 from gsd_fsm.imports.findings import Findings, OldLoop
 from gsd_fsm.imports.plain import HINT, object_in, split
-from gsd_fsm.plans.source import bytes_of
 
 MOST_BYTES = 1 << 20
 _KNOWN = (

@@ -1,1 +1,1 @@
-"""The end of a phase: its summary, what the project's own files say of it, and the last report."""
+"""Finish a phase: summary, roadmap, project state and final report."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, UsageError
 from gsd_fsm.core.syscalls import explain
-from gsd_fsm.files import Change, content_of, target_of
+from gsd_fsm.documents.files import Change, content_of, target_of
 
 MOST_BYTES = 4 << 20
 _BOM = "\ufeff"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.files import Change
+from gsd_fsm.documents.files import Change
 from gsd_fsm.phase import project_state, state_lines, summary
 from gsd_fsm.phase.document import Document, read, require_writable
 from gsd_fsm.phase.name import Phase, number_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.json_text import append, drop, find, put, root
+from gsd_fsm.documents.json_text import append, drop, find, put, root
 from gsd_fsm.phase.name import Phase, plainly, same
 
 FILE_NAME = "state.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gsd_fsm.core.errors import GsdError, UsageError
-from gsd_fsm.files import Change
+from gsd_fsm.documents.files import Change
 from gsd_fsm.phase.document import Document, read
 from gsd_fsm.phase.markdown import end_of, lines_of, newline_of, prose
 from gsd_fsm.phase.name import Phase, number_of, plainly, same

@@ -1,1 +1,1 @@
-"""Plans of phases: found, read, and checked before a loop follows one."""
+"""Find, read and validate the plans of phases."""

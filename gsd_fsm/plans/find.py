@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gsd_fsm.core.errors import NotFound, UsageError
+from gsd_fsm.documents.read import bytes_of
 from gsd_fsm.plans.plan import is_phase
-from gsd_fsm.plans.source import bytes_of
 from gsd_fsm.plans.values import phase_of
 
 FOREIGN, OWN = ".opti-gsd", ".gsd"

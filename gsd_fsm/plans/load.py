@@ -8,8 +8,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.documents.read import bytes_of
 from gsd_fsm.plans.plan import Plan, PlanDraft, PlanTask, Problem, TaskDraft, Wave, task_name
-from gsd_fsm.plans.source import bytes_of
 from gsd_fsm.plans.validate import problems_of, warnings_of
 from gsd_fsm.plans.values import title_of
 

@@ -1,1 +1,1 @@
-"""What a subagent is told before it works on a task, and how what it reports is read and shown."""
+"""Write the prompts of subagents, and read and show their reports."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.plans.find import planning_root
-from gsd_fsm.verification.inside import Missing, Unreadable, is_file, read_inside
+from gsd_fsm.verify.inside import Missing, Unreadable, is_file, read_inside
 
 OVERVIEW, OPENING, CONVENTIONS, ISSUES, SKILL = 6_000, 2_000, 16_000, 8_000, 16_000
 _SKILLS = (

@@ -12,8 +12,8 @@ from gsd_fsm.core.loop.records import Limits, Task
 from gsd_fsm.core.text.quoting import one_line, quoted
 from gsd_fsm.core.text.sanitize import clean, display
 from gsd_fsm.plans.plan import Plan, PlanTask
+from gsd_fsm.plans.tdd_files import first_phase, rules_of
 from gsd_fsm.subagents.context import Context, Document, shortened
-from gsd_fsm.tdd import first_phase, rules_of
 
 SUBAGENT_TYPE = "gsd-fsm:executor"
 MAX_PROMPT = 60_000

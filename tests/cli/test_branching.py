@@ -10,7 +10,7 @@ from tests.cli.conftest import AGENT, Here
 from tests.cli.test_agents import prompt
 from tests.cli.test_decisions import START, asked, question
 from tests.cli.test_planned import PLAN, YOLO, done, ready, write_plan
-from tests.git_rig import git
+from tests.support.repositories import git
 
 SETTINGS = 'branching = "milestone"\nbase_branch = "main"\n'
 ASKS = "You're on main but milestone m1 exists. Switch to gsd/m1? [Y/n]"

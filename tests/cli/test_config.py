@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.settings_rig import DEFAULTS
+from tests.support.settings_files import DEFAULTS
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.cli.forge import body, chain, header, plant, start, sums_of
+from tests.support.forge import body, chain, header, plant, start, sums_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here

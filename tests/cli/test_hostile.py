@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gsd_fsm.core.trust import register
-from tests.cli.forge import body, chain, header, plant, start
 from tests.conftest import Project
+from tests.support.forge import body, chain, header, plant, start
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from tests.cli.conftest import A, Here
-from tests.cli.forge import chain, header, plant, start
+from tests.support.forge import chain, header, plant, start
 
 
 def test_ps_lists_the_live_loops_of_all_projects(here: Here, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsd_fsm import machine, replay
 from gsd_fsm.core.loop.table import steps_of
-from tests.cli.forge import body, chain, header, plant, start, sums_of
+from gsd_fsm.history import machine, replay
+from tests.support.forge import body, chain, header, plant, start, sums_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here

@@ -10,8 +10,8 @@ from tests.cli.conftest import AGENT, Here
 from tests.cli.test_planned import YOLO, done, say, write_plan
 from tests.cli.test_report import SECRET
 from tests.cli.test_verify import FILE, begin, gaps_found
-from tests.git_loops.rig import commit
-from tests.git_rig import git
+from tests.support.git_commands import commit
+from tests.support.repositories import git
 
 MAY_COMMIT = "commit = true\n"
 WORDS = f"""Wrote it, with {SECRET}.

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from tests import git_rig
 from tests.cli.conftest import B, Here
-from tests.cli.rollback_rig import Work, facts
-from tests.git_loops.rig import commit
-from tests.git_rig import git
+from tests.support import repositories as git_rig
+from tests.support.git_commands import commit
+from tests.support.repositories import git
+from tests.support.rollbacks import Work, facts
 
 _isolated_git = git_rig._isolated_git  # a fixture
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.journal.journal import Journal
-from tests import git_rig
 from tests.cli.conftest import AGENT, Here
-from tests.cli.rollback_rig import Work, facts
-from tests.git_loops.rig import hook
-from tests.git_rig import git, posix_only
+from tests.support import repositories as git_rig
 from tests.support.events import append, draft
+from tests.support.git_commands import hook
+from tests.support.repositories import git, posix_only
+from tests.support.rollbacks import Work, facts
 
 _isolated_git = git_rig._isolated_git  # a fixture
 

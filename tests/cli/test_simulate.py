@@ -10,7 +10,7 @@ import pytest
 
 from gsd_fsm.cli import run
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.simulation import read_script, rehearsal
+from gsd_fsm.engine.simulation import read_script, rehearsal
 from tests.cli.conftest import Here
 from tests.conftest import Project
 

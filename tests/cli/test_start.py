@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import Here, git
-from tests.cli.forge import sums_of
+from tests.support.forge import sums_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Here
 from tests.cli.test_planned import YOLO, write_plan
 from tests.cli.test_tdd import PLAN, state
-from tests.git_rig import git
+from tests.support.repositories import git
 
 
 def begun(here: Here, command: str | None) -> Here:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Here, git
-from tests.cli.forge import body, chain, header, plant, start
+from tests.support.forge import body, chain, header, plant, start
 
 CHECKED = [{"name": "t", "check": "touch pwned"}]
 

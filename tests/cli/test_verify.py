@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import AGENT, Here
 from tests.conftest import Answer
-from tests.verification.rig import DOCUMENT, DONE, document, lay, task
+from tests.support.small_plans import DOCUMENT, DONE, document, lay, task
 
 FILE = task("01", [("file", "a.txt exists"), ("content", 'It says "yes"')], "a.txt")
 PLACE = Path(".gsd/plans/phase-1")

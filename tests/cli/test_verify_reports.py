@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import AGENT, Here
 from tests.cli.test_verify import FILE, PLACE, begin, gaps_found
-from tests.verification.rig import lay
+from tests.support.small_plans import lay
 
 ORPHAN = '<gap type="orphan" file="menu.ts">never imported</gap>'
 AGENTS = f"# What I found\n\n<gaps>\n  {ORPHAN}\n</gaps>\n"

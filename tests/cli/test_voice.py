@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.check_rig import ends
+from tests.support.check_commands import ends
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here

@@ -14,8 +14,8 @@ from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.scan import Position, scan
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.replay import fast_loads
-from tests.lines import (
+from gsd_fsm.history.replay import fast_loads
+from tests.support.lines import (
     HARMLESS,
     HOSTILE,
     READERS,
@@ -24,7 +24,7 @@ from tests.lines import (
     in_envelope,
     verdicts,
 )
-from tests.story import Story
+from tests.support.story import Story
 
 SAFE = st.text(st.characters(exclude_categories=("Cs",)))
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(-1e15, 1e15)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import NoClient, find_client
-from tests.e2e.fake_model import FakeModel
-from tests.e2e.network import loopback_only
-from tests.e2e.rig import Rig
+from tests.support.e2e.client import NoClient, find_client
+from tests.support.e2e.fake_model import FakeModel
+from tests.support.e2e.network import loopback_only
+from tests.support.e2e.project import Rig
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import client
-from tests.e2e.client import NoClient, find_client
+from tests.support.e2e import client
+from tests.support.e2e.client import NoClient, find_client
 
 
 def test_a_binary_that_is_named_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

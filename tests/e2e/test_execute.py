@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.fake_model import Turn, bash, say
-from tests.e2e.rig import Rig
+from tests.support.e2e.fake_model import Turn, bash, say
+from tests.support.e2e.project import Rig
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.fake_model import OVER, SUBTASK, FakeModel, Held, bash, refuse, say
+from tests.support.e2e.fake_model import OVER, SUBTASK, FakeModel, Held, bash, refuse, say
 
 
 def post(model: FakeModel, body: dict[str, Any], path: str = "/v1/messages") -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.fake_model import bash, say
-from tests.e2e.rig import FINISH, GOAL, Rig
+from tests.support.e2e.fake_model import bash, say
+from tests.support.e2e.project import FINISH, GOAL, Rig
 
 pytestmark = pytest.mark.e2e
 

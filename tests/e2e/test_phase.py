@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from tests.e2e.fake_model import Turn, bash, delegate, say
-from tests.e2e.rig import Rig
-from tests.git_rig import git
+from tests.support.e2e.fake_model import Turn, bash, delegate, say
+from tests.support.e2e.project import Rig
+from tests.support.repositories import git
 
 pytestmark = pytest.mark.e2e
 

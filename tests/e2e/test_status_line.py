@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.fake_model import Held, bash, say
-from tests.e2e.rig import FINISH, GOAL, Rig
+from tests.support.e2e.fake_model import Held, bash, say
+from tests.support.e2e.project import FINISH, GOAL, Rig
 
 pytestmark = pytest.mark.e2e
 

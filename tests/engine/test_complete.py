@@ -13,7 +13,7 @@ from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from tests.cli.conftest import Here
-from tests.git_loops.rig import hook
+from tests.support.git_commands import hook
 from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock
 
 DOCS = "docs: complete phase 1"

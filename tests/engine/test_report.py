@@ -13,10 +13,10 @@ from gsd_fsm.engine.checkpoints import task_effects
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.report import report_task
 from gsd_fsm.engine.tasks import record_task
-from gsd_fsm.tdd import Copies, tasks_with_copies
+from gsd_fsm.plans.tdd_files import Copies, tasks_with_copies
 from tests.cli.conftest import Here, here
-from tests.git_rig import git
 from tests.support.planned import commits, loop_of, start_committing, start_planned, tags
+from tests.support.repositories import git
 
 __all__ = ["here"]
 
@@ -116,7 +116,7 @@ def test_report_of_completed_task_records_only_new_issues(here: Here, committing
 def test_report_warns_if_the_tag_cannot_be_recorded(
     here: Here, committing: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsd_fsm.repository.repo.Repository.tag", refuse)
+    monkeypatch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
 
     reported = report_task(committing, "T01", COMPLETE)
 
@@ -132,7 +132,7 @@ def test_task_effects_set_missing_tags_at_the_commits_of_their_tasks(
     here: Here, committing: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("gsd_fsm.repository.repo.Repository.tag", refuse)
+        patch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
         made = {name: report_task(committing, name, COMPLETE).commit for name in ("T01", "T02")}
     assert set(tags(here)) == {"pre"}
 
@@ -153,7 +153,7 @@ def test_task_effects_append_nothing_if_nothing_is_missing(here: Here, committin
 def test_task_effects_return_why_a_tag_is_still_missing(
     here: Here, committing: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsd_fsm.repository.repo.Repository.tag", refuse)
+    monkeypatch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
     report_task(committing, "T01", COMPLETE)
 
     warnings = task_effects(committing, loop_of(committing))
@@ -165,7 +165,7 @@ def test_task_effects_on_another_branch_set_no_tag(
     here: Here, committing: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("gsd_fsm.repository.repo.Repository.tag", refuse)
+        patch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
         report_task(committing, "T01", COMPLETE)
     git(here.root, "checkout", "-q", "-b", "other", "HEAD~1")
     before = here.journal.read_bytes()

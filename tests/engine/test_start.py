@@ -13,9 +13,9 @@ from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import Outcome, carry_out
 from gsd_fsm.engine.start import StartRequest, start
 from gsd_fsm.engine.status import status
-from tests import git_rig
-from tests.git_rig import git, new_repository
-from tests.imports.rig import STATE_MD
+from tests.support import repositories as git_rig
+from tests.support.foreign_files import STATE_MD
+from tests.support.repositories import git, new_repository
 
 _isolated_git = git_rig._isolated_git  # a fixture
 EXECUTE = StartRequest("execute", phase="1", mode="yolo")

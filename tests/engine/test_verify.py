@@ -19,11 +19,11 @@ from gsd_fsm.engine.verify import (
     report_gap,
     verify,
 )
-from gsd_fsm.verification.gaps import Result
-from gsd_fsm.verification.gaps_text import ReportedGap
+from gsd_fsm.verify.gaps import Result
+from gsd_fsm.verify.gaps_text import ReportedGap
 from tests.support.engine_project import EngineProject
 from tests.support.output import SilentOutput
-from tests.verification.rig import result
+from tests.support.small_plans import result
 
 ORPHAN = ReportedGap(3, "", "orphan", "menu.ts", "never imported", "grep: nothing")
 

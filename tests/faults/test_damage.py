@@ -12,7 +12,16 @@ from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.scan import Position
 from tests.conftest import Project
-from tests.faults.rig import judge, long_bytes, long_journal, pad_to, positions, say, sums, torture
+from tests.support.faults import (
+    judge,
+    long_bytes,
+    long_journal,
+    pad_to,
+    positions,
+    say,
+    sums,
+    torture,
+)
 
 
 def _changed(data: bytes, offset: int, value: int) -> bytes:

@@ -18,7 +18,8 @@ from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.project import make_gsd
 from tests.conftest import NOW, start_draft
-from tests.faults.rig import (
+from tests.support.events import append
+from tests.support.faults import (
     calls_of,
     files_in,
     judge,
@@ -32,7 +33,6 @@ from tests.faults.rig import (
     wired,
     without_sync,
 )
-from tests.support.events import append
 
 ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES", "EMFILE", "ENOLCK", "ESTALE")
 PATIENCE = 0.02

@@ -20,9 +20,9 @@ from gsd_fsm.core.journal import lock
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.lock import Hold
 from tests.conftest import Project
-from tests.faults.rig import in_child, judge, long_journal, outcome, say, torture, wired
-from tests.hook_rig import UNLIMITED, HookProject, blocks, run_hook
 from tests.support.events import append, draft
+from tests.support.faults import in_child, judge, long_journal, outcome, say, torture, wired
+from tests.support.hook_project import UNLIMITED, HookProject, blocks, run_hook
 
 SLICE = lock._SLICE
 

@@ -14,7 +14,8 @@ import pytest
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.journal import Journal
 from tests.conftest import Project, new_journal, start_draft
-from tests.faults.rig import (
+from tests.support.events import append
+from tests.support.faults import (
     files_in,
     judge,
     limited,
@@ -23,7 +24,6 @@ from tests.faults.rig import (
     say,
     sums,
 )
-from tests.support.events import append
 
 HERE = Path(__file__).resolve().parents[2]
 

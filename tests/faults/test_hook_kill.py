@@ -20,9 +20,9 @@ import pytest
 from gsd_fsm.core.hook.main import reply
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import LIVE
-from gsd_fsm.replay import examine
-from tests.faults.rig import files_in, judge, put_back, say, sums, torture
-from tests.hook_rig import HOOK, SESSION, HookProject, Told, blocks, run_hook, said
+from gsd_fsm.history.replay import examine
+from tests.support.faults import files_in, judge, put_back, say, sums, torture
+from tests.support.hook_project import HOOK, SESSION, HookProject, Told, blocks, run_hook, said
 
 STRACE = shutil.which("strace") or ""
 CALL = re.compile(r"^(\d+) +(\w+)\((.{0,60})")

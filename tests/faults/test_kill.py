@@ -18,7 +18,8 @@ from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.project import make_gsd
 from tests.cli.conftest import Here, here
 from tests.conftest import NOW, start_draft
-from tests.faults.rig import (
+from tests.support.events import append
+from tests.support.faults import (
     assert_goes_on,
     calls_of,
     drained,
@@ -34,7 +35,6 @@ from tests.faults.rig import (
     wired,
     without_sync,
 )
-from tests.support.events import append
 
 __all__ = ["here"]
 

@@ -16,7 +16,7 @@ from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.lock import Hold
 from tests.conftest import Project
-from tests.faults.rig import in_child, judge, long_bytes, long_journal, outcome, say, torture
+from tests.support.faults import in_child, judge, long_bytes, long_journal, outcome, say, torture
 
 
 @contextmanager

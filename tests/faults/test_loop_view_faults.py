@@ -21,7 +21,11 @@ from gsd_fsm.core.syscalls import close_directory, open_directory
 from gsd_fsm.core.views.loop_json import LOOP_FILES, sheets
 from gsd_fsm.core.views.write import project
 from tests.conftest import NOW, new_journal, start_draft
-from tests.faults.rig import (
+from tests.faults.test_permissions import NOBODY
+from tests.faults.test_unsafe_files import KINDS
+from tests.faults.test_views import At, cut_short, failing, killed
+from tests.support.events import append, draft
+from tests.support.faults import (
     calls_of,
     everything_below,
     files_in,
@@ -33,11 +37,7 @@ from tests.faults.rig import (
     wired,
     without_sync,
 )
-from tests.faults.test_permissions import NOBODY
-from tests.faults.test_unsafe_files import KINDS
-from tests.faults.test_views import At, cut_short, failing, killed
-from tests.hook_rig import HookProject, blocks, run_hook
-from tests.support.events import append, draft
+from tests.support.hook_project import HookProject, blocks, run_hook
 
 VIEWS = list(LOOP_FILES)
 NAMES = sorted(name for name, _ in LOOP_FILES.values())

@@ -13,8 +13,8 @@ from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.project import make_gsd
 from tests.conftest import NOW, start_draft
-from tests.faults.power import Disk, Moment, line_images
-from tests.faults.rig import (
+from tests.support.events import append
+from tests.support.faults import (
     assert_goes_on,
     files_in,
     judge,
@@ -29,7 +29,7 @@ from tests.faults.rig import (
     wired,
     without_sync,
 )
-from tests.support.events import append
+from tests.support.power import Disk, Moment, line_images
 
 Work = Callable[[Disk], Any]
 

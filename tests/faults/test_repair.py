@@ -12,7 +12,7 @@ from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.repair import cut_damage
 from tests.cli.conftest import Here, here
 from tests.conftest import NOW
-from tests.faults.rig import files_in, judge, long_bytes, wired
+from tests.support.faults import files_in, judge, long_bytes, wired
 
 __all__ = ["here"]
 

@@ -15,7 +15,7 @@ from gsd_fsm.core.journal import journal as journal_module
 from gsd_fsm.core.journal import snapshot
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.snapshot import pack
-from tests.faults.rig import long_journal, say
+from tests.support.faults import long_journal, say
 
 
 @pytest.fixture

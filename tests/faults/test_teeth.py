@@ -15,10 +15,10 @@ from gsd_fsm.core.journal import journal as journal_module
 from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.lock import Hold
-from gsd_fsm.replay import in_bulk
+from gsd_fsm.history.replay import in_bulk
 from tests.conftest import new_journal, start_draft
-from tests.faults.power import Disk
-from tests.faults.rig import (
+from tests.support.events import append, draft
+from tests.support.faults import (
     files_in,
     judge,
     long_bytes,
@@ -28,7 +28,7 @@ from tests.faults.rig import (
     sums,
     wired,
 )
-from tests.support.events import append, draft
+from tests.support.power import Disk
 
 
 def test_of_two_events_none_is_written_if_the_second_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gsd_fsm.core.journal.journal import Journal
 from tests.conftest import Project
-from tests.faults.rig import judge, long_bytes, positions, say, sums, torture
+from tests.support.faults import judge, long_bytes, positions, say, sums, torture
 
 
 def _expected(data: bytes, size: int) -> tuple[int, int]:

@@ -17,7 +17,9 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import close_directory, open_directory
 from gsd_fsm.core.views.state_md import with_loop
 from gsd_fsm.core.views.write import project
-from tests.faults.rig import (
+from tests.faults.test_unsafe_files import KINDS
+from tests.support.events import append, draft
+from tests.support.faults import (
     calls_of,
     everything_below,
     files_in,
@@ -30,9 +32,7 @@ from tests.faults.rig import (
     wired,
     without_sync,
 )
-from tests.faults.test_unsafe_files import KINDS
-from tests.hook_rig import HookProject, blocks, run_hook
-from tests.support.events import append, draft
+from tests.support.hook_project import HookProject, blocks, run_hook
 
 OLD = "---\nmilestone: 1\n---\n# State\n" + "x" * 3000 + "\n"
 ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES", "EMFILE")

@@ -14,8 +14,8 @@ import pytest
 from gsd_fsm.core.journal import journal as journal_module
 from gsd_fsm.core.journal.journal import Journal
 from tests.conftest import Project
-from tests.faults.rig import drained, in_child, judge, long_journal, outcome, sums, torture
 from tests.support.events import append, draft
+from tests.support.faults import drained, in_child, judge, long_journal, outcome, sums, torture
 
 PATIENCE = 300.0
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.imports.rig import RALPH, loop_of, read, refused
+from tests.support.foreign_files import RALPH, loop_of, read, refused
 
 
 def test_everything_that_the_file_says_is_carried() -> None:

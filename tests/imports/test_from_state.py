@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.imports.rig import STATE, loop_of, read, refused
+from tests.support.foreign_files import STATE, loop_of, read, refused
 
 
 def test_everything_that_the_file_counts_is_carried() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.imports.rig import STATE_MD, loop_of, read, refused
+from tests.support.foreign_files import STATE_MD, loop_of, read, refused
 
 INITIAL = """\
 ---

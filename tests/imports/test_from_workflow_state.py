@@ -6,7 +6,7 @@ import pytest
 
 from gsd_fsm.core.loop.events.goals import STAGES
 from gsd_fsm.core.loop.state import Loop
-from tests.imports.rig import WORKFLOW, loop_of, read, refused
+from tests.support.foreign_files import WORKFLOW, loop_of, read, refused
 
 
 def reviews_of(loop: Loop) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.state import LIVE
 from gsd_fsm.imports.load import MOST_BYTES, read_loop
-from tests.imports.rig import RALPH, STATE, STATE_MD, WORKFLOW, loop_of, read, refused
+from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW, loop_of, read, refused
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here

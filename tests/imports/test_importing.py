@@ -8,8 +8,8 @@ import pytest
 
 from gsd_fsm.core.trust import state_directory
 from tests.cli.conftest import AGENT, A, B, Here
-from tests.hook.rig import Agent
-from tests.imports.rig import RALPH, STATE, STATE_MD, WORKFLOW
+from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW
+from tests.support.hook_agent import Agent
 
 FILES = {
     ".gsd/STATE.md": ("state-md", STATE_MD),

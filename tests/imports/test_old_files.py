@@ -8,8 +8,8 @@ from unittest.mock import Mock
 import pytest
 
 from tests.cli.conftest import A, B, Here
-from tests.imports.rig import STATE, STATE_MD, WORKFLOW
 from tests.imports.test_importing import put
+from tests.support.foreign_files import STATE, STATE_MD, WORKFLOW
 
 
 def test_whoever_starts_a_goal_is_not_told_of_the_views_of_our_own_loops(here: Here) -> None:

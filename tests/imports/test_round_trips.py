@@ -13,7 +13,7 @@ from gsd_fsm.core.loop.events.goals import SHAPES, STAGES
 from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.views.loop_json import state, workflow_state
 from gsd_fsm.core.views.state_md import loop_section
-from tests.imports.rig import loop_of, read
+from tests.support.foreign_files import loop_of, read
 
 counts = st.integers(0, 10**6)
 # A NEL that PyYAML writes is a blank when PyYAML reads it.

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm import doctor, installer, interpreter
-from gsd_fsm.probes import trials
-from gsd_fsm.registration import EVENTS, ours
+from gsd_fsm.install import doctor, installer, interpreter
+from gsd_fsm.install.hook_entries import EVENTS, ours
+from gsd_fsm.install.trial_run import trials
 from tests.cli.conftest import Here, here, repository
 
 __all__ = ["here", "repository"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.installer import packaged_hook
-from gsd_fsm.record import fingerprint
-from gsd_fsm.registration import CODE, EVENTS, ours
+from gsd_fsm.install.backup import fingerprint
+from gsd_fsm.install.hook_entries import CODE, EVENTS, ours
+from gsd_fsm.install.installer import packaged_hook
 from tests.cli.conftest import Here
 from tests.install.conftest import Client, program
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm import installer
-from gsd_fsm.json_text import root
-from gsd_fsm.registration import CAP, CODE, EVENTS, TIMEOUT
+from gsd_fsm.documents.json_text import root
+from gsd_fsm.install import installer
+from gsd_fsm.install.hook_entries import CAP, CODE, EVENTS, TIMEOUT
 from tests.cli.conftest import Here, git
 from tests.install.conftest import SETTINGS, Client, listing
 

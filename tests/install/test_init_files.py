@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm import installer
-from gsd_fsm.registration import EVENTS
+from gsd_fsm.install import installer
+from gsd_fsm.install.hook_entries import EVENTS
 from tests.cli.conftest import Here
 from tests.install.conftest import Client
 

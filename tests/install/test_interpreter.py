@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gsd_fsm import interpreter
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.interpreter import ask, choose, flaw, fleeting, is_store_stub
+from gsd_fsm.install import interpreter
+from gsd_fsm.install.interpreter import ask, choose, flaw, fleeting, is_store_stub
 from tests.install.conftest import program
 
 

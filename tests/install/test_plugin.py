@@ -11,8 +11,8 @@ import pytest
 
 from gsd_fsm import __version__
 from gsd_fsm.cli import COMMANDS
-from gsd_fsm.installer import packaged_hook
-from gsd_fsm.registration import EVENTS
+from gsd_fsm.install.hook_entries import EVENTS
+from gsd_fsm.install.installer import packaged_hook
 from tests.cli.conftest import Here
 from tests.install.conftest import listing
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm import doctor, installer, status_line
-from gsd_fsm.status_line import has_foreign_status_line, our_status_line, with_status_line
-from gsd_fsm.surroundings import Row
+from gsd_fsm.install import doctor, installer, status_line
+from gsd_fsm.install.environment import Row
+from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line, with_status_line
 from tests.cli.conftest import A, Here
 from tests.install.conftest import SETTINGS, Client, listing, program
 from tests.install.test_doctor import rows

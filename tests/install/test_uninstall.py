@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm import installer
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.files import carry_out
-from gsd_fsm.interpreter import Interpreter
-from gsd_fsm.record import data_directory, forget, remember
-from gsd_fsm.registration import CAP, EVENTS, ours
+from gsd_fsm.documents.files import carry_out
+from gsd_fsm.install import installer
+from gsd_fsm.install.backup import data_directory, forget, remember
+from gsd_fsm.install.hook_entries import CAP, EVENTS, ours
+from gsd_fsm.install.interpreter import Interpreter
 from tests.cli.conftest import Here
+from tests.documents.test_json_text import layouts, values
 from tests.install.conftest import SETTINGS, Client, listing
-from tests.install.test_json_text import layouts, values
 
 PYTHON = Interpreter("/usr/bin/python3", "3.11.0", "cpython-311")
 

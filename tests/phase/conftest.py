@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.phase.rig import Phase
+from tests.support.finished_phase import Phase
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
-from gsd_fsm.files import carry_out
+from gsd_fsm.documents.files import carry_out
 from gsd_fsm.phase.ending import ending_notes, metadata_paths
-from tests.phase.rig import Phase
+from tests.support.finished_phase import Phase
 
 
 @pytest.fixture

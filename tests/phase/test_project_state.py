@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.phase.project_state import FLAT, NESTED, with_phase_complete
-from tests.phase.rig import NOW, Phase
+from tests.support.finished_phase import NOW, Phase
 
 NEW = {
     "milestone": None,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.phase.report import final_report
-from tests.phase.rig import COMMITS, plan_of, told
-from tests.story import MINUTE
+from tests.support.finished_phase import COMMITS, plan_of, told
+from tests.support.story import MINUTE
 
 PLAN = plan_of(Path("plan.md"))
 REPORT = """\

@@ -6,7 +6,7 @@ import pytest
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.phase.roadmap import completed, later_phases, roadmap_warning
-from tests.phase.rig import Phase
+from tests.support.finished_phase import Phase
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.phase.state_lines import with_phase_complete
-from tests.phase.rig import NOW, Phase
+from tests.support.finished_phase import NOW, Phase
 
 STATE = """\
 ---

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.loop.records import Issue
 from gsd_fsm.phase.summary import BEGIN, END, merged, summary
-from tests.phase.rig import COMMITS, Phase, plan_of, told
+from tests.support.finished_phase import COMMITS, Phase, plan_of, told
 
 FORM = """\
 # Phase 1 Summary

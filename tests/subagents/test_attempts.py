@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from gsd_fsm.core.codec import digest_of
-from tests.story import Story
-from tests.subagents.rig import NONCE, an_error, between, prompt_of
+from tests.support.prompts import NONCE, an_error, between, prompt_of
+from tests.support.story import Story
 
 
 def told(project: Path, *errors: dict[str, Any], **state: Any) -> str:

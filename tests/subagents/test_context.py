@@ -9,7 +9,7 @@ import pytest
 
 from gsd_fsm.subagents.context import ISSUES, SKILL, Context, read_context
 from gsd_fsm.subagents.context import test_command as command_of
-from tests.subagents.rig import a_task, between, prompt_of, write
+from tests.support.prompts import a_task, between, prompt_of, write
 
 
 def overview(project: Path, text: str) -> str:

@@ -11,8 +11,8 @@ import pytest
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.subagents.failure_report import checkpoint_report, failure_report
 from gsd_fsm.subagents.results import Result, read_result
-from tests.story import Story
-from tests.subagents.rig import HOSTILE
+from tests.support.prompts import HOSTILE
+from tests.support.story import Story
 
 TASKS = [{"id": "T01", "title": "One"}, {"id": "T02", "title": "Two"}, {"id": "T03"}]
 

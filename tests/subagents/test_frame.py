@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.plans.plan import Check, PlanFile
 from gsd_fsm.subagents.prompt import ELEMENTS, element, framed
-from tests.subagents.rig import HOSTILE, NONCE, a_task, an_error, between, prompt_of, write
+from tests.support.prompts import HOSTILE, NONCE, a_task, an_error, between, prompt_of, write
 
 END = re.compile(r"<\s*/\s*(\w+)\s*>")
 # where a text may stand: in the task, in its state, in the settings

@@ -9,7 +9,7 @@ import pytest
 
 from gsd_fsm.subagents.prompt import RULES, description, output
 from gsd_fsm.subagents.results import read_result
-from tests.subagents.rig import COMMAND, a_plan, a_task, an_error, between, prompt_of, write
+from tests.support.prompts import COMMAND, a_plan, a_task, an_error, between, prompt_of, write
 
 ORDER = (
     "context", "task", "tdd_cycle", "skills", "context7", "known_issues", "mcps", "browser",

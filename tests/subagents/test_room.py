@@ -9,7 +9,7 @@ import pytest
 
 from gsd_fsm.subagents.context import Document, shortened
 from gsd_fsm.subagents.prompt import MAX_PROMPT
-from tests.subagents.rig import a_task, an_error, between, prompt_of, write
+from tests.support.prompts import a_task, an_error, between, prompt_of, write
 
 LONG = "A line of some length that says little.\n" * 1_600  # nearly all that is read of a file
 CUT = "…[cut here; the rest is in {}]"

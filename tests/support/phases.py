@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.engine.context import Context
-from gsd_fsm.repository.repo import Repository
-from tests.faults.rig import in_child, outcome, wired, without_sync
-from tests.git_rig import git
+from gsd_fsm.git.repo import Repository
+from tests.support.faults import in_child, outcome, wired, without_sync
+from tests.support.repositories import git
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.engine.context import Context
-from tests.git_rig import git
+from tests.support.repositories import git
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop

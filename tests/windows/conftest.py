@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hook_rig import HookProject
+from tests.support.hook_project import HookProject
 
 
 @pytest.fixture(autouse=True)

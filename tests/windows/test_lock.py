@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.replay import examine
-from tests.hook_rig import UNLIMITED, HookProject, blocks, run_hook
+from gsd_fsm.history.replay import examine
 from tests.support.events import append
+from tests.support.hook_project import UNLIMITED, HookProject, blocks, run_hook
 
 WRITER = """
 import sys

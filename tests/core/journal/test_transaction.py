@@ -15,9 +15,9 @@ from gsd_fsm.core.journal.transaction import Author, Transaction
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.state import Loop
 from tests.conftest import new_journal
-from tests.golden import NAMES, journal_bytes
-from tests.story import frozen
+from tests.support.golden import NAMES, journal_bytes
 from tests.support.prefixes import require_legal_prefixes
+from tests.support.story import frozen
 
 USER = Author("human")
 AGENT = Author("agent", "s-1", "claude")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.loop import capacity
-from tests.story import Story
+from tests.support.story import Story
 
 
 def _tasks(count: int) -> list[dict[str, Any]]:

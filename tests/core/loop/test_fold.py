@@ -16,8 +16,8 @@ from gsd_fsm.core.loop.records import Gap, Note, Review, Task
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, undelivered_notes
 from gsd_fsm.core.loop.table import TRIGGERS, trigger_of
 from gsd_fsm.engine.status import status_view
-from tests.chaos import run_random_story
-from tests.story import PAYLOADS, Story, in_status
+from tests.support.chaos import run_random_story
+from tests.support.story import PAYLOADS, Story, in_status
 
 
 @pytest.mark.parametrize("status", ACTIVE)

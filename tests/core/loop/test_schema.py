@@ -15,9 +15,9 @@ from gsd_fsm.core.loop.envelope import check_event
 from gsd_fsm.core.loop.schema import Field
 from gsd_fsm.core.loop.table import EVENTS, TRIGGERS
 from gsd_fsm.engine.reference import event_schema
-from tests.chaos import ODD, run_random_story
-from tests.golden import NAMES, journal_bytes
-from tests.story import PAYLOADS, Story
+from tests.support.chaos import ODD, run_random_story
+from tests.support.golden import NAMES, journal_bytes
+from tests.support.story import PAYLOADS, Story
 
 Event = dict[str, Any]
 VALIDATOR = Draft202012Validator(event_schema())

@@ -20,9 +20,9 @@ from gsd_fsm.core.loop.events.tasks import TASK_TABLE
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.loop.table import trigger_of
-from tests.chaos import STEPS, random_event
-from tests.story import NOW, Story
+from tests.support.chaos import STEPS, random_event
 from tests.support.events import apply_new
+from tests.support.story import NOW, Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""Settings of the user and the project, and who is calling."""

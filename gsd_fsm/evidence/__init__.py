@@ -1,0 +1,1 @@
+"""Run checks and interpret their results."""

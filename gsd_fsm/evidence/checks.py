@@ -1,0 +1,218 @@
+"""Run one check command, and keep of its output what evidence needs."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from gsd_fsm.core.errors import CheckFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gsd_fsm.evidence.interruption import Poll
+
+    Echo = Callable[[bytes], None] | None
+
+KEPT_BYTES = 64 * 1024
+TAIL_CHARACTERS = 2000
+CHUNK_BYTES, WAITING_CHUNKS = 16 * 1024, 16
+TIMED_OUT = 124  # as timeout(1) says it
+STOP_SECONDS = 2.0  # from the polite signal to the deadly one
+LINGER_SECONDS = 0.5  # for output after the command has ended, while a child holds the pipe
+SLICE_SECONDS = 0.1  # a signal is noticed between two waits
+
+ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*(?:[@-~]|\Z)"  # colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # titles, links: never beyond the line
+    r"|\x1b[ -/]*[0-~]"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
+REDRAWN = re.compile(r"(?m)^[^\n]*\r(?=[^\r\n])")
+FIRST_LINE = re.compile(rb"[^\r\n]*[\r\n]")
+
+
+class Outcome(NamedTuple):
+    """What a check command did; text in it is free of escapes and secrets."""
+
+    command: str
+    exit_code: int
+    tail: str
+    digest: str
+    likeness: str
+    seconds: float
+    timed_out: bool
+
+
+def run_check(
+    command: str,
+    cwd: Path,
+    timeout: float,
+    echo: Echo = None,
+    poll: Poll | None = None,
+) -> Outcome:
+    """Run a command in the platform's shell, for about `timeout` seconds at most.
+
+    Call `poll` before the command starts and then every SLICE_SECONDS. If `poll` or `echo` raises,
+    end the command and its children, then propagate the exception. Signal handlers must not raise
+    meanwhile: `interruptible` ensures that. Memory does not grow with the output.
+    """
+    if poll:
+        poll()
+    begun = time.monotonic()
+    run = _Run(_started(command, cwd), echo, poll)
+    try:
+        # A thread, for Windows cannot wait for a pipe with a time limit; a daemon, for a child
+        # that outlives the command may hold the pipe for ever.
+        threading.Thread(target=run.read, daemon=True).start()
+        run.follow(begun + timeout)
+        timed_out = run.process.poll() is None
+        if timed_out:
+            run.stop()
+    except BaseException:
+        run.echo = run.poll = None
+        run.stop()
+        raise
+    finally:
+        run.abandon()
+    seconds = time.monotonic() - begun
+    code = TIMED_OUT if timed_out else run.process.returncode
+    code = 128 - code if code < 0 else code
+    return Outcome(command, code, *run.kept.evidence(), seconds, timed_out)
+
+
+def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S602 — the command is the user's own
+            command,
+            shell=True,
+            cwd=cwd,
+            env={**os.environ, "GSD_FSM_CHECK": "1"},
+            bufsize=0,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+    except (OSError, ValueError) as error:
+        hint = "a check runs through the shell, in the directory of the project"
+        raise CheckFailed(f"cannot run the check {command!r}: {error}", hint) from error
+
+
+class _Run:
+    """A started command, its output on the way to us, and the means to end both."""
+
+    def __init__(self, process: subprocess.Popen[bytes], echo: Echo, poll: Poll | None) -> None:
+        self.process = process
+        self.echo = echo
+        self.poll = poll
+        self.kept = _Kept()
+        self.chunks: queue.Queue[bytes] = queue.Queue(WAITING_CHUNKS)
+        self.at_end = False
+        self.abandoned = False
+
+    def read(self) -> None:
+        if self.process.stdout:
+            with self.process.stdout as stream:
+                while chunk := stream.read(CHUNK_BYTES):
+                    if not self.abandoned:
+                        self.chunks.put(chunk)
+        self.chunks.put(b"")
+
+    def follow(self, deadline: float) -> None:
+        """Take output until the command has ended, or the deadline is reached."""
+        ended = False
+        while (left := deadline - time.monotonic()) > 0:
+            if self.poll:
+                self.poll()
+            wait = min(left, SLICE_SECONDS)
+            with contextlib.suppress(queue.Empty, subprocess.TimeoutExpired):
+                if self.at_end:
+                    self.process.wait(wait)
+                else:
+                    self._take(self.chunks.get(timeout=wait))
+            if not ended and self.process.poll() is not None:
+                ended = True
+                deadline = min(deadline, time.monotonic() + LINGER_SECONDS)
+            if ended and self.at_end:
+                return
+
+    def _take(self, chunk: bytes) -> None:
+        if not chunk:
+            self.at_end = True
+            return
+        self.kept.add(chunk)
+        if self.echo:
+            self.echo(chunk)
+
+    def stop(self) -> None:
+        """End the command and all of its group: politely, then for sure."""
+        try:
+            signal_group(self.process, deadly=False)
+            self.follow(time.monotonic() + STOP_SECONDS)
+        finally:
+            signal_group(self.process, deadly=True)
+            self.follow(time.monotonic() + STOP_SECONDS)
+
+    def abandon(self) -> None:
+        """Let the reader run dry on its own; it may be waiting for room in the queue."""
+        self.abandoned = True
+        while not self.chunks.empty():
+            self._take(self.chunks.get())
+
+
+class _Kept:
+    """The last of the output, and a trace of all that came before it."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.last = bytearray()
+        self.before = hashlib.sha256()
+
+    def add(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        self.last += chunk
+        self._drop(max(0, len(self.last) - KEPT_BYTES))
+
+    def _drop(self, size: int) -> None:
+        self.before.update(self.last[:size])
+        del self.last[:size]
+
+    def evidence(self) -> tuple[str, str, str]:
+        """Return tail, digest and likeness, all three of text that was redacted first."""
+        from gsd_fsm.core.text.redact import redact
+        from gsd_fsm.documents.journal_text import MARGIN
+        from gsd_fsm.evidence.fingerprint import likeness
+
+        # No pattern recognises half a secret, so drop what is beside the cut.
+        margin = MARGIN if self.total > KEPT_BYTES else 0
+        if margin and (first := FIRST_LINE.match(self.last)):
+            self._drop(first.end())
+            margin = 0
+        plain = ESCAPES.sub("", self.last.decode("utf-8", "replace"))
+        text = redact(REDRAWN.sub("", plain).replace("\r", ""))[margin:]
+        whole = b"%d %b %b" % (self.total, self.before.digest(), text.encode())
+        digest = hashlib.sha256(whole).hexdigest()[:16]
+        return text.strip()[-TAIL_CHARACTERS:], digest, likeness(text)
+
+
+def signal_group(process: subprocess.Popen[bytes], *, deadly: bool) -> None:
+    if sys.platform == "win32":
+        # Only the whole tree at once: children of a dead parent cannot be found any more.
+        taskkill = os.environ.get("SYSTEMROOT", "C:\\Windows") + "\\System32\\taskkill.exe"
+        command = [taskkill, "/T", "/F", "/PID", str(process.pid)]
+        subprocess.run(command, capture_output=True, check=False)
+    else:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL if deadly else signal.SIGTERM)

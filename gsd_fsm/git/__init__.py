@@ -1,0 +1,1 @@
+"""Run git: look at a repository, switch branches, commit, set checkpoints and go back to them."""

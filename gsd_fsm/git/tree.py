@@ -1,0 +1,181 @@
+"""What the work tree holds, as one digest: the part of evidence that can go stale."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.git.run import NO_WORK_TREE, Done, read, words
+from gsd_fsm.git.run import git_program as _git_program
+
+FILE, COMMIT = b"10", b"16"  # as git's modes begin; permissions are not content
+LINK = FILE if os.name == "nt" else b"12"  # Windows may check links out as files
+TO_BE_HASHED = b""
+UNREADABLE = FILE + b" unreadable"
+# They change with every event, whatever becomes of the work; see core/views/write.py.
+VIEW = re.compile(
+    rb"(.*/)?\.loop/(workflow-state\.json|state\.json|PROGRESS\.md)(\.gsd-fsm\.new|\.before-[^/]*)?",
+    re.DOTALL,
+)
+KEEPS_CRLF = re.compile(rb"i/(crlf|mixed) +w/\S* +attr/(text=auto( eol=\w+)?)? *")
+
+
+def content_tree(root: Path) -> str | None:
+    """Digest the content of all tracked and untracked, not ignored files around `root`.
+
+    The same content has the same digest, be it staged, committed or neither. Nothing under any
+    `.gsd/` counts and no view of a loop, nothing is written. None means that there is no git work
+    tree, or no git.
+    """
+    program = _git_program()
+    tree = _WorkTree.around(root, program) if program else None
+    if tree is None:
+        return None
+    entries = tree.entries()
+    digest = hashlib.sha256()
+    for path in sorted(entries):
+        digest.update(b"%b\t%b\0" % (entries[path], path))
+    return digest.hexdigest()[:16]
+
+
+class _WorkTree(NamedTuple):
+    program: str
+    top: Path
+    algorithm: str
+
+    @classmethod
+    def around(cls, root: Path, program: str) -> _WorkTree | None:
+        done = read(program, root, "rev-parse", "--show-object-format", "--show-toplevel")
+        if done.returncode and NO_WORK_TREE.search(done.stderr):
+            return None
+        algorithm, top = _output(done).split(b"\n", 1)
+        known = "sha256" if algorithm == b"sha256" else "sha1"
+        return cls(program, Path(os.fsdecode(top.removesuffix(b"\n"))), known)
+
+    def records(self, *arguments: str) -> list[bytes]:
+        return _output(read(self.program, self.top, *arguments, "-z")).split(b"\0")[:-1]
+
+    def entries(self) -> dict[bytes, bytes]:
+        """Return kind and id of everything that counts, by path."""
+        entries, suspects = self.indexed()
+        for path in self.records("ls-files", "-o", "--exclude-standard"):
+            if not _is_ours(path):
+                suspects.add(path.rstrip(b"/"))  # a repository inside is listed with a slash
+        files = []
+        for path in sorted(suspects):
+            found = self.found(path)
+            if found == TO_BE_HASHED:
+                files.append(path)
+            elif found:
+                entries[path] = found
+            else:
+                entries.pop(path, None)
+        changed = self.changed() if entries.keys() & files else {}
+        files = [path for path in files if path not in entries or path in changed]
+        for keeps_crlf, options in ((False, ()), (True, ("--no-filters",))):
+            chosen = [path for path in files if changed.get(path, False) == keeps_crlf]
+            entries.update(self.hashed(chosen, *options))
+        return {path: entry for path, entry in entries.items() if entry}
+
+    def indexed(self) -> tuple[dict[bytes, bytes], set[bytes]]:
+        """Return what the index says, and the paths of which the disk may say otherwise."""
+        entries: dict[bytes, bytes] = {}
+        suspects: set[bytes] = set()
+        for record in self.records("ls-files", "-s", "-v"):
+            facts, path = record.split(b"\t", 1)
+            tag, mode, blob, stage = facts.split(b" ")
+            if _is_ours(path + b"/" if mode.startswith(COMMIT) else path):
+                continue
+            # Unmerged, or hidden from git's eyes: lower case is assume-unchanged, S is
+            # skip-worktree, where a missing file is missing on purpose.
+            sparse = tag in b"Ss" and not os.path.lexists(self.place(path))
+            if not sparse and (stage != b"0" or tag == b"S" or tag.islower()):
+                suspects.add(path)
+            else:
+                entries[path] = b"%b %b" % (LINK if mode == b"120000" else mode[:2], blob)
+        fields = self.records("diff-files", "--name-status", "--ignore-submodules=dirty")
+        for status, path in zip(fields[::2], fields[1::2], strict=True):
+            if status == b"D":  # git knows: behind a symbolic link it would seem to exist
+                entries.pop(path, None)
+            elif path in entries:
+                suspects.add(path)
+        return entries, suspects
+
+    def place(self, path: bytes) -> Path:
+        return self.top / os.fsdecode(path)
+
+    def found(self, path: bytes) -> bytes | None:
+        """Return the entry of what lies at a path now, None for nothing git would track."""
+        place = self.place(path)
+        try:
+            mode = place.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                target = os.fsencode(place.readlink()).replace(os.sep.encode(), b"/")
+                blob = b"blob %d\0%b" % (len(target), target)
+                hashed = hashlib.new(self.algorithm, blob, usedforsecurity=False)
+                return b"%b %b" % (LINK, hashed.hexdigest().encode())
+            if stat.S_ISDIR(mode):
+                return self.commit(place / ".git") if os.path.lexists(place / ".git") else None
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:
+            return UNREADABLE
+        if not stat.S_ISREG(mode):
+            return None  # to open a pipe or a device could block
+        return TO_BE_HASHED if os.access(place, os.R_OK) else UNREADABLE
+
+    def commit(self, repository: Path) -> bytes:
+        where = f"--git-dir={repository}"
+        done = read(self.program, self.top, where, "rev-parse", "--verify", "-q", "HEAD")
+        return b"%b %b" % (COMMIT, b"unborn" if done.returncode else done.stdout.strip())
+
+    def changed(self) -> dict[bytes, bool]:
+        """Return the tracked files that were not just touched, and which keep their CRLF.
+
+        Automatic conversion spares a file whose blob has CRLF. hash-object reads no index and
+        would convert it; then staging would seem to change content.
+        """
+        listed = (it.split(b"\t", 1) for it in self.records("ls-files", "-m", "--eol"))
+        return {path: bool(KEEPS_CRLF.fullmatch(facts)) for facts, path in listed}
+
+    def hashed(self, paths: list[bytes], *options: str) -> dict[bytes, bytes]:
+        """Return the entries of files; that of one which vanishes meanwhile is empty."""
+        entries: dict[bytes, bytes] = {}
+        tries = 3
+        while paths:
+            command = ("hash-object", "--stdin-paths", *options)
+            done = read(self.program, self.top, *command, stdin=b"".join(map(_quoted, paths)))
+            ids = done.stdout.splitlines()
+            entries.update(zip(paths, (b"%b %b" % (FILE, it) for it in ids), strict=False))
+            paths = paths[len(ids) :]
+            if not (paths and done.returncode):
+                break
+            found = self.found(paths[0])  # git stopped at the first file it could not hash
+            if found != TO_BE_HASHED:
+                entries[paths.pop(0)] = found or b""
+            elif tries:
+                tries -= 1  # it may have been rewritten under git's hands
+            else:
+                _output(done)
+        return entries
+
+
+def _is_ours(path: bytes) -> bool:
+    return b"/.gsd/" in b"/" + path or VIEW.fullmatch(path) is not None
+
+
+def _quoted(path: bytes) -> bytes:
+    for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
+        path = path.replace(plain, escaped)
+    return b'"%b"\n' % path
+
+
+def _output(done: Done) -> bytes:
+    if done.returncode:
+        raise CheckFailed(f"git failed: {words(done)}", "see what 'git status' says there")
+    return done.stdout

@@ -1,0 +1,1 @@
+"""Read models: replay, timeline, the state machine beside the fold, past failures."""

@@ -1,0 +1,1 @@
+"""Install, check and remove the hook, the plugin and the status line."""

@@ -1,0 +1,163 @@
+"""VERIFICATION.md for people and agents, verification.json for scripts: what a round has found."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
+from gsd_fsm.core.loop.state import Loop, open_gaps
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.documents.files import Change, carry_out
+from gsd_fsm.phase.markdown import plain
+from gsd_fsm.verify.inside import Missing, Unreadable, read_inside
+from gsd_fsm.verify.strategy import STRATEGIES, escaped, iteration_of, strategy_of
+
+if TYPE_CHECKING:
+    from gsd_fsm.plans.plan import Plan
+    from gsd_fsm.verify.gaps import Result
+
+NAME, AGENTS, JSON = "VERIFICATION.md", "VERIFICATION.agent.md", "verification.json"
+MARKER = "<!-- written by gsd-fsm -->"
+_GAP = ("id", "kind", "file", "description", "evidence", "reopened", "round", "check")
+
+
+def facts_of(loop: Loop, results: list[Result], *, passed: bool) -> dict[str, Any]:
+    """What verification.json says."""
+    gaps = [loop.gaps[gap_id] for gap_id in open_gaps(loop)]
+    return {
+        "loop": loop.id,
+        "phase": loop.phase,
+        "round": loop.round,
+        "max_rounds": loop.limits.max_rounds,
+        "status": "passed" if passed else "gaps_found",
+        "checks": [result._asdict() for result in results],
+        "gaps": [
+            {**{name: getattr(gap, name) for name in _GAP}, "strategy": strategy_of(gap.kind)}
+            for gap in gaps
+        ],
+        "manual": manual_of(results),
+    }
+
+
+def manual_of(results: list[Result]) -> list[dict[str, Any]]:
+    """What only a person can check."""
+    return [
+        {"key": result.key, "task": result.task, "text": result.text}
+        for result in results
+        if result.passed is None
+    ]
+
+
+def markdown(facts: dict[str, Any], plan: Plan | None) -> str:
+    """The same for people: nothing in a foreign text can pass for a part of this document."""
+    phase = f"Phase {_cell(str(facts['phase']))} " if facts["phase"] is not None else ""
+    most = facts["max_rounds"]
+    lines = [MARKER, f"# {phase}Verification", ""]
+    lines += [f"**Status:** {facts['status']}", ""]
+    lines += [f"Round {facts['round']}{f' of {most}' if most else ''} of loop {facts['loop']}.", ""]
+    if facts["checks"]:
+        lines += ["## Checks", "", *_table(facts["checks"]), ""]
+    lines += ["## Gaps", "", *_gaps(facts), ""]
+    if facts["manual"]:
+        lines += ["## Manual checks", ""]
+        lines += [f"- [ ] {_cell(it['task'])}: {_cell(it['text'])}" for it in facts["manual"]] + [
+            ""
+        ]
+    if plan and plan.must_haves:
+        lines += ["## Must-haves", "", *(f"- {_cell(text)}" for text in plan.must_haves), ""]
+    return "\n".join(lines)
+
+
+def _table(checks: list[dict[str, Any]]) -> list[str]:
+    words = {True: "passed", False: "**missed**", None: "manual"}
+    lines = ["| Task | Kind | What | Result | Seconds |", "|---|---|---|---|---|"]
+    for check in checks:
+        task = check["task"] or check["key"].replace(":", " ").replace("ci", "CI", 1)
+        cells = (_cell(task), check["kind"], _cell(check["text"]), words[check["passed"]])
+        lines.append(f"| {' | '.join(cells)} | {check['seconds']:.1f} |")
+    return lines
+
+
+def _cell(text: str) -> str:
+    return plain(text).replace("|", "\\|")
+
+
+def _gaps(facts: dict[str, Any]) -> list[str]:
+    if not facts["gaps"]:
+        return ["None."]
+    iteration = iteration_of(facts["round"], facts["max_rounds"])
+    lines = ["<gaps>"]
+    for gap in facts["gaps"]:
+        kind = gap["kind"] if gap["kind"] in STRATEGIES else "other"  # it must be read again
+        lines.append(f'  <gap id="{gap["id"]}" type="{kind}" iteration="{iteration}">')
+        for name in ("file", "description", "evidence"):
+            text = escaped(display(gap[name] or "", lines=True))
+            lines += [f"    <{name}>{text}</{name}>"] if text else []
+        lines.append("  </gap>")
+    lines.append("</gaps>")
+    longest = max(map(len, re.findall("`+", "\n".join(lines))), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}xml", *lines, fence]
+
+
+def place_of(project: Path, plan: Plan | None, phase: int | str | None) -> Path:
+    """The real directory of the reports; UsageError if that is not in the project."""
+    from gsd_fsm.plans.find import artefacts
+
+    found = artefacts(project, plan.path if plan else project, phase)
+    real = Path(os.path.realpath(found))
+    if not real.is_relative_to(os.path.realpath(project)):
+        raise UsageError(f"{found} leads outside of the project, to {real}", "make it a directory")
+    return real
+
+
+def present(project: Path, directory: Path) -> bytes | None:
+    """VERIFICATION.md as it is; UsageError for what is no plain file within the project."""
+    try:
+        return _content(project, directory / NAME)
+    except Unreadable as error:
+        raise UsageError(str(error), "move it away and look at it") from error
+
+
+def _content(project: Path, path: Path) -> bytes | None:
+    try:
+        return read_inside(project, os.path.relpath(path, os.path.realpath(project)))
+    except Missing:
+        return None
+
+
+def is_ours(content: bytes) -> bool:
+    return content.removeprefix(b"\xef\xbb\xbf").startswith(MARKER.encode())
+
+
+def save(
+    project: Path, directory: Path, facts: dict[str, Any], plan: Plan | None, found: bytes | None
+) -> Path:
+    """Write both files; a VERIFICATION.md that an agent wrote is kept beside ours.
+
+    `found` is what it was when it was read: what was written there meanwhile is not overwritten.
+    """
+    import json
+
+    try:
+        if found is not None and not is_ours(found):
+            _replace(project, directory / AGENTS, found)
+        carry_out(Change(directory / NAME, found, markdown(facts, plan).encode()))
+        _replace(project, directory / JSON, (json.dumps(facts, indent=2) + "\n").encode())
+    except GsdError as error:
+        raise CannotWrite(
+            f"round {facts['round']} is recorded, but its report is not written: {error.message}",
+            f"{error.hint}; then look: gsd-fsm --loop {facts['loop']} status",
+        ) from error
+    return directory / NAME
+
+
+def _replace(project: Path, path: Path, content: bytes) -> None:
+    try:
+        before = _content(project, path)
+    except Unreadable as error:
+        raise CannotWrite(str(error), "move it away and look at it") from error
+    carry_out(Change(path, before, content))

@@ -1,0 +1,241 @@
+"""Each client is recognised by what it sends, and answered in its own dialect alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Here
+from tests.support.hook_agent import call, kinds
+
+S = "ses_1"
+STOP = {"hook_event_name": "Stop", "session_id": S}
+GOAL = ("goal", "Ship it", "--criterion", "c", "--mode", "yolo")
+CLAUDE = {
+    **STOP, "transcript_path": "/h/.claude/projects/-p/s.jsonl", "prompt_id": "p",
+    "permission_mode": "default", "effort": {"level": "medium"}, "stop_hook_active": False,
+    "last_assistant_message": "one", "background_tasks": [], "session_crons": [],
+}  # fmt: skip
+CODEX = {
+    **STOP, "turn_id": "t", "transcript_path": "/h/.codex/sessions/r.jsonl", "model": "m",
+    "permission_mode": "bypassPermissions", "stop_hook_active": False,
+    "last_assistant_message": "FAKE-TURN-1 done.",
+}  # fmt: skip
+GEMINI = {
+    "session_id": S, "transcript_path": "/h/.gemini/tmp/p/chats/s.jsonl",
+    "hook_event_name": "AfterAgent", "timestamp": "2026-11-15T23:09:51.847Z", "prompt": "say hi",
+    "prompt_response": "FAKE-TURN-1 done.", "stop_hook_active": False,
+}  # fmt: skip
+QWEN = {
+    **STOP, "transcript_path": "/h/.qwen/projects/-p/chats/s.jsonl", "permission_mode": "auto",
+    "timestamp": "2026-11-15T23:11:54.705Z", "prompt_id": "x########0", "stop_hook_active": False,
+    "last_assistant_message": "FAKE", "background_tasks": [], "crons": [],
+    "context_usage": 5e-05, "context_limit": 200000, "input_tokens": 10,
+}  # fmt: skip
+QWEN_OLD = {
+    **STOP, "transcript_path": "/h/.qwen/projects/-p/chats/s.jsonl", "stop_hook_active": True,
+    "timestamp": "2026-11-15T23:09:56.617Z", "last_assistant_message": "FAKE",
+}  # fmt: skip
+COPILOT = {
+    "sessionId": S, "timestamp": 1794784415308, "transcriptPath": "/h/.copilot/e.jsonl",
+    "stopReason": "end_turn", "stop_hook_active": False,
+}  # fmt: skip
+COPILOT_PASCAL = {
+    **STOP, "timestamp": "2026-11-15T23:15:05.799Z", "transcript_path": "/h/.copilot/e.jsonl",
+    "stop_reason": "end_turn", "stop_hook_active": False,
+}  # fmt: skip
+KIMI = {**STOP, "client_type": "kimi_code_cli", "stop_hook_active": False}
+OPENCODE = {"gsd_client": "opencode", "hook_event_name": "session.idle", "session_id": S}
+CURSOR = {
+    "conversation_id": S, "generation_id": "g", "model": "m", "hook_event_name": "stop",
+    "cursor_version": "1.7.2", "workspace_roots": ["ROOT"], "user_email": None,
+    "transcript_path": None, "status": "completed", "loop_count": 0,
+}  # fmt: skip
+DROID = {
+    **STOP, "transcript_path": "/h/s.jsonl", "permission_mode": "auto", "message_id": "m",
+    "stop_hook_active": False, "tool_execution_count": 12, "elapsed_time": 48211,
+}  # fmt: skip
+AUGGIE = {
+    "hook_event_name": "Stop", "conversation_id": S, "workspace_roots": ["ROOT"],
+    "agent_stop_cause": "end_turn",
+}  # fmt: skip
+VSCODE = {
+    "timestamp": "t", "sessionId": S, "hookEventName": "Stop", "transcript_path": "/h/s",
+    "stop_hook_active": False,
+}  # fmt: skip
+GOOSE = {"event": "Stop", "session_id": S, "last_assistant_message": "x"}
+DEVIN = {**STOP, "prompt_id": "p", "stop_hook_active": False}
+ANTIGRAVITY = {
+    "conversationId": S, "transcriptPath": "/h/s", "workspacePaths": ["ROOT"], "executionNum": 1,
+    "terminationReason": "model_stop", "fullyIdle": True,
+}  # fmt: skip
+
+PLAIN = {"decision": "block", "reason": "R"}
+NESTED = {"hookEventName": "Stop", "decision": "block", "reason": "R"}
+NOTICE = {"systemMessage": "N"}
+NEW = {"AI_AGENT": "claude-code_2-1-163_harness"}
+
+# client, stop, environment, block, notice
+STOPS: list[tuple[str, dict[str, Any], dict[str, str], Any, Any]] = [
+    ("claude", CLAUDE, {}, PLAIN, NOTICE),
+    ("claude", CLAUDE, {"AI_AGENT": "claude-code_2-1-162_harness"}, PLAIN, NOTICE),
+    ("claude", CLAUDE, {"AI_AGENT": "claude-code_1-9-999_harness"}, PLAIN, NOTICE),
+    ("claude", CLAUDE, {"AI_AGENT": "claude-code"}, PLAIN, NOTICE),
+    ("claude", CLAUDE, {"AI_AGENT": "claude-code_x-y-z_"}, PLAIN, NOTICE),
+    ("claude", CLAUDE, {"AI_AGENT": "other_9-9-999_harness"}, PLAIN, NOTICE),
+    ("claude", CLAUDE, NEW, "quiet", NOTICE),
+    ("claude", CLAUDE, {"AI_AGENT": "claude-code_2-1-325_harness"}, "quiet", NOTICE),
+    ("claude", CLAUDE, {"AI_AGENT": "claude-code_2-2-0_harness"}, "quiet", NOTICE),
+    ("claude", CLAUDE, {"AI_AGENT": "claude-code_3-0-0_harness"}, "quiet", NOTICE),
+    ("codex", CODEX, {"CODEX_MANAGED_BY_NPM": "1", **NEW}, PLAIN, NOTICE),
+    ("gemini", GEMINI, {"GEMINI_SESSION_ID": S, **NEW}, PLAIN, NOTICE),
+    ("qwen", QWEN, {"QWEN_PROJECT_DIR": "ROOT", "GEMINI_PROJECT_DIR": "ROOT"}, PLAIN, NOTICE),
+    ("qwen", QWEN_OLD, {"QWEN_PROJECT_DIR": "ROOT"}, PLAIN, NOTICE),
+    ("copilot", COPILOT, {"COPILOT_CLI": "1", **NEW}, PLAIN, NOTICE),
+    ("copilot", COPILOT_PASCAL, {"COPILOT_CLI": "1"}, PLAIN, NOTICE),
+    ("copilot", COPILOT_PASCAL, {}, PLAIN, NOTICE),
+    (
+        "kimi", KIMI, {},
+        {"hookSpecificOutput": {"hookEventName": "Stop", "permissionDecision": "deny",
+                                "permissionDecisionReason": "R"}},
+        None,
+    ),
+    ("opencode", OPENCODE, {}, PLAIN, None),
+    ("cursor", CURSOR, NEW, {"followup_message": "R"}, None),
+    ("droid", DROID, {}, PLAIN, NOTICE),
+    ("auggie", AUGGIE, {}, {"hookSpecificOutput": NESTED}, None),
+    ("vscode", VSCODE, {}, {**PLAIN, "hookSpecificOutput": NESTED}, None),
+    ("goose", GOOSE, {}, PLAIN, None),
+    ("devin", DEVIN, {"DEVIN_PROJECT_DIR": "ROOT"}, PLAIN, None),
+    ("antigravity", ANTIGRAVITY, {}, {"decision": "continue", "reason": "R"}, None),
+    ("", {**STOP, "stop_hook_active": False}, {}, PLAIN, NOTICE),
+]  # fmt: skip
+NAMES = [f"{case[0]}-{number}" for number, case in enumerate(STOPS)]
+
+
+def filled(value: Any, root: Path) -> Any:
+    """The value with ROOT as the project's directory."""
+    if isinstance(value, dict):
+        return {name: filled(item, root) for name, item in value.items()}
+    if isinstance(value, list):
+        return [filled(item, root) for item in value]
+    return str(root) if value == "ROOT" else value
+
+
+def shaped(value: Any, texts: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {name: shaped(item, texts) for name, item in value.items()}
+    return texts.get(value, value)
+
+
+@pytest.mark.parametrize("case", STOPS, ids=NAMES)
+def test_each_client_is_answered_in_its_own_dialect(here: Here, case: Any) -> None:
+    client, stop, env, block, notice = case
+    here.start(*GOAL, "--max-iterations", "1", env={"CLAUDE_CODE_SESSION_ID": S})
+    stop, env = filled(stop, here.root), filled(env, here.root)
+    answer = call(stop, env, cwd=here.root).answer
+    last = here.last()
+    assert last["type"] == "iteration"
+    assert last.get("client", "") == client
+    reason = last["data"]["reason"]
+    if block == "quiet":
+        block = {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "R"}}
+    assert answer == shaped(block, {"R": reason})
+    answer = call(stop, env, cwd=here.root).answer
+    assert kinds(here)[-1] == "pause iterations"
+    assert answer == shaped(notice, {"N": here.last()["data"]["said"]})
+    assert call(stop, env, cwd=here.root) == (None, "")
+
+
+@pytest.mark.parametrize(
+    "signal",
+    [
+        {**CURSOR, "status": "aborted"},
+        {**CURSOR, "status": "error"},
+        {**AUGGIE, "agent_stop_cause": "interrupted"},
+        {**ANTIGRAVITY, "fullyIdle": False},
+    ],
+    ids=["cursor aborted", "cursor error", "auggie", "antigravity"],
+)
+def test_a_turn_that_did_not_end_by_itself_is_not_continued(
+    here: Here, signal: dict[str, Any]
+) -> None:
+    here.start(*GOAL, env={"CLAUDE_CODE_SESSION_ID": S})
+    before = here.journal.read_bytes()
+    assert call(filled(signal, here.root), cwd=here.root) == (None, "")
+    assert here.journal.read_bytes() == before
+
+
+START = {"hook_event_name": "SessionStart", "session_id": S, "source": "startup"}
+IN_CLAUDE = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "C"}}
+CONTEXTS: list[tuple[str, dict[str, Any], dict[str, str], Any]] = [
+    ("claude", {**START, "transcript_path": "/h/.claude/projects/s.jsonl"}, NEW, IN_CLAUDE),
+    ("codex", {**START, "transcript_path": "/h/.codex/sessions/r.jsonl"}, {}, IN_CLAUDE),
+    ("gemini", {**START, "timestamp": "t"}, {"GEMINI_SESSION_ID": S}, IN_CLAUDE),
+    ("qwen", {**START, "transcript_path": "/h/.qwen/s.jsonl"}, {}, IN_CLAUDE),
+    (
+        "copilot", {**START, "source": "new", "initial_prompt": "hi"}, {"COPILOT_CLI": "1"},
+        {"additionalContext": "C"},
+    ),
+    (
+        "copilot", {"sessionId": S, "timestamp": 1, "source": "new", "initialPrompt": "hi"},
+        {"COPILOT_CLI": "1"}, {"additionalContext": "C"},
+    ),
+    ("kimi", {**START, "client_type": "kimi_code_cli"}, {}, None),
+    (
+        "cursor", {"hook_event_name": "sessionStart", "conversation_id": S, "generation_id": "g"},
+        {}, {"additional_context": "C"},
+    ),
+    (
+        "vscode", {"hookEventName": "SessionStart", "sessionId": S, "source": "new"}, {},
+        IN_CLAUDE,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("client", "signal", "env", "expected"),
+    CONTEXTS,
+    ids=[f"{case[0]}-{number}" for number, case in enumerate(CONTEXTS)],
+)
+def test_each_client_is_told_of_the_loop_in_its_own_dialect(
+    here: Here, client: str, signal: dict[str, Any], env: dict[str, str], expected: Any
+) -> None:
+    here.start(*GOAL, env={"CLAUDE_CODE_SESSION_ID": S})
+    answer = call(signal, env, cwd=here.root).answer
+    assert here.last().get("client", "") == client
+    inner = (answer or {}).get("hookSpecificOutput", answer or {})
+    text = inner.get("additionalContext") or inner.get("additional_context") or ""
+    assert answer == shaped(expected, {"C": text})
+    assert not expected or text.startswith("[LOOP RESUME]")
+
+
+def test_a_continuation_that_comes_back_as_a_prompt_is_no_human(here: Here) -> None:
+    here.start(*GOAL, env={"CLAUDE_CODE_SESSION_ID": S})
+    answer = call(GEMINI, cwd=here.root).answer
+    assert answer
+    before = here.journal.read_bytes()
+    again = {**GEMINI, "hook_event_name": "BeforeAgent", "prompt": answer["reason"]}
+    del again["prompt_response"]
+    assert call(again, cwd=here.root).answer is None
+    assert here.journal.read_bytes() == before
+    asked = call({**again, "prompt": "a human's word"}, cwd=here.root).answer
+    assert "session prompt" in kinds(here)
+    assert set(asked or {}) <= {"systemMessage"}
+
+
+def test_a_prompt_binds_in_each_dialect(here: Here) -> None:
+    for signal in (
+        {"hook_event_name": "UserPromptSubmit", "session_id": "a", "prompt": "x"},
+        {"hook_event_name": "BeforeAgent", "session_id": "b", "prompt": "x"},
+        {"hook_event_name": "UserPromptSubmit", "session_id": "c", "turn_id": "t", "prompt": "x"},
+        {"hook_event_name": "beforeSubmitPrompt", "conversation_id": "d", "generation_id": "g"},
+        {"hook_event_name": "UserPromptSubmit", "session_id": "e", "client_type": "kimi_code_cli"},
+        {"hookEventName": "UserPromptSubmit", "sessionId": "f", "prompt": "x"},
+    ):
+        here.start(*GOAL, "--fresh")
+        call(signal, cwd=here.root)
+        assert here.status()["owner"] == next(iter(v for v in signal.values() if len(v) == 1))
+        here.ok("cancel")

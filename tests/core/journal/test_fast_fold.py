@@ -1,0 +1,115 @@
+"""A reader that remembers what it has checked gives what a reader without memory gives."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsd_fsm.core.journal import fast_fold as reader_module
+from tests.support.chaos import run_random_story
+from tests.support.lines import HARMLESS, HOSTILE, READERS, closed, lines_of, verdict, verdicts
+from tests.support.story import Story, frozen
+
+NOTE = b'{"v":1,"seq":%d,"ts":"2026-11-15T23:00:0%d.000Z","loop":"lp-1","type":"note","by":"human",'
+
+
+def after_a_note(*bodies: bytes) -> list[bytes]:
+    """A goal loop with a note, so that the middle of a note is known, and these notes after it."""
+    lines = lines_of(Story("goal").events)
+    for seq, body in enumerate((b'"data":{"text":"t"}', *bodies), 3):
+        lines.append(closed(NOTE % (seq, seq) + body, lines[-1][-18:-2].decode()))
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_all_readers_make_the_same_world_of_a_random_journal(seed: int) -> None:
+    loops, events = run_random_story(Random(seed), 200)
+    assert set(verdicts(*lines_of(events)).values()) == {frozen(loops)}
+
+
+@pytest.mark.parametrize("member", [b'"seq":3', b'"ts":"2026-11-15T23:00:03.000Z"', b'"by":"cli"'])
+@pytest.mark.parametrize("place", ["middle", "end"])
+def test_a_member_given_twice_is_judged_alike_by_a_reader_that_remembers(
+    member: bytes, place: str
+) -> None:
+    lines = lines_of(Story("goal").events)
+    for seq in (3, 4, 5):
+        line = b'{"v":1,"seq":%d,"ts":"2026-11-15T23:00:0%d.000Z","loop":"lp-1",' % (seq, seq)
+        line += member + b"," if place == "middle" else b""
+        line += b'"type":"iteration","by":"hook","data":{}'
+        line += b"," + member if place == "end" else b""
+        lines.append(closed(line, lines[-1][-18:-2].decode()))
+    found = verdicts(*lines)
+    assert len(set(found.values())) == 1, found
+
+
+@pytest.mark.parametrize("what", HARMLESS)
+def test_harmless_data_in_a_known_form_is_taken_and_taken_again(what: str) -> None:
+    data = b'"data":{"text":"t","x":' + HARMLESS[what] + b"}"
+    found = verdicts(*after_a_note(data, data))
+    assert len(set(found.values())) == 1, found
+    assert all(type(loops) is str for loops in found.values()), found
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_data_in_a_known_form_is_refused(what: str) -> None:
+    data = b'"data":{"text":"t","x":' + HOSTILE[what] + b"}"
+    assert verdicts(*after_a_note(data)) == dict.fromkeys(READERS, 3)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'"data":[]',
+        b'"data":null',
+        b'"data":{"text":1}',
+        b'"data":{}',
+        b'"data":{"text":"t"},"by":"hook"',
+        b'"data":{"text":"t"},"seq":9',
+        b'"data":{"text":"t"},"x":1',
+        b'"data":{"text":"t"},"data":{"text":1}',
+        b'"data":{"text":"t"}}',
+        b'"data": {"text":"t"}',
+        b'"data":{"text":"t"} ',
+        b'"client":"c","data":{"text":"t"}',
+        b'"optional":1,"data":{"text":"t"}',
+        b'"loop":"lp-2","data":{"text":"t"}',
+    ],
+)
+def test_anything_else_in_a_known_form_is_judged_alike(body: bytes) -> None:
+    found = verdicts(*after_a_note(body, body, b'"data":{"text":"t"}'))
+    assert len(set(found.values())) == 1, found
+
+
+@pytest.mark.parametrize(("depth", "taken"), [(14, True), (15, False), (16, False)])
+def test_a_line_nested_to_the_limit_is_taken_and_one_deeper_is_not(depth: int, taken: bool) -> None:
+    data = b'"data":{"text":"t","x":' + b"[" * depth + b"]" * depth + b"}"
+    found = verdicts(*after_a_note(data))
+    assert len(set(found.values())) == 1, found
+    assert (3 not in found.values()) is taken
+
+
+PARTS = st.sampled_from(
+    [b'"data":', b'{"text":"t"}', b'{"text":1}', b'{"text":"t","x":', b"}", b",", b'"by":"hook"',
+     b'"seq":5', b'"ts":"2026-11-15T23:00:05.000Z"', b'"session":"s"', b'"x"', b"[1]", b" "]
+)  # fmt: skip
+BODIES = st.lists(PARTS, min_size=1, max_size=7).map(b"".join)
+
+
+@settings(max_examples=400)
+@given(st.lists(BODIES | st.just(b'"data":{"text":"t","x":[1]}'), min_size=1, max_size=3))
+def test_any_row_of_parts_is_judged_alike(bodies: list[bytes]) -> None:
+    found = verdicts(*after_a_note(*bodies))
+    assert len(set(found.values())) == 1, found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_reader_that_forgets_often_reads_the_same(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "_REMEMBERED", 2)
+    loops, events = run_random_story(Random(seed), 200)
+    assert verdict(reader_module.into_fold, *lines_of(events)) == frozen(loops)

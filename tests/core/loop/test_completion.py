@@ -1,0 +1,209 @@
+"""When a loop may complete: the rule of each kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.loop.completion import has_tree, missing, stale
+from tests.support.story import Story
+
+
+def proof(command: str = "make", exit_code: int = 0, **more: Any) -> dict[str, Any]:
+    return {"command": command, "exit_code": exit_code, **more}
+
+
+def not_done(story: Story, *words: str, **data: Any) -> None:
+    message = story.refused("complete", **data).message
+    for word in words:
+        assert word in message
+
+
+def test_an_execute_loop_completes_when_every_task_is_complete_or_skipped() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}])
+    not_done(story, "task T1 is pending", "task T2 is pending")
+    story.task("T1", "running")
+    not_done(story, "task T1 is running")
+    story.task("T1", "checkpoint")
+    not_done(story, "task T1 is checkpoint")
+    story.task("T1", "complete")
+    story.fail("T2")
+    not_done(story, "task T2 is failed")
+    story.task("T2", "skipped")
+    assert missing(story.loop) == []
+    assert story("complete").status == "completed"
+
+
+def test_an_execute_loop_without_a_task_has_done_nothing() -> None:
+    not_done(Story("execute"), "no task")
+
+
+def test_a_verify_loop_needs_a_pass_after_the_last_gap_was_closed() -> None:
+    story = Story("verify")
+    not_done(story, "verification")
+    story.gap("G1")
+    story("verified", passed=True)
+    not_done(story, "gap G1 is open")
+    story.gap("G1", "closed")
+    not_done(story, "verification")
+    story("verified", passed=False)
+    not_done(story, "verification")
+    story("verified", passed=True)
+    assert story.loop.round == 3
+    assert story("complete").status == "completed"
+
+
+@pytest.mark.parametrize("action", ["found", "reopened"])
+def test_a_pass_does_not_outlive_the_next_gap(action: str) -> None:
+    story = Story("verify")
+    story.gap("G1")
+    story.gap("G1", "closed")
+    story("verified", passed=True)
+    story.gap("G1" if action == "reopened" else "G2", action)
+    not_done(story, "is open", "verification")
+
+
+def test_a_failed_verification_takes_back_an_earlier_pass() -> None:
+    story = Story("verify")
+    story("verified", passed=True)
+    story("verified", passed=False)
+    not_done(story, "verification")
+
+
+def test_a_goal_loop_needs_every_criterion_and_the_exit_signal() -> None:
+    story = Story("goal", criteria=[{"name": "A"}, {"name": "B"}])
+    not_done(story, "criterion not met: A", "criterion not met: B", "exit signal")
+    assert "A, B" in story.refused("exit").message
+    story("criterion", criterion="A", met=True)
+    assert "unmet: B" in story.refused("exit").message
+    story("criterion", criterion="B", met=True)
+    not_done(story, "exit signal")
+    story("exit", reason="done")
+    assert story("complete").status == "completed"
+
+
+def test_an_unmet_criterion_takes_the_exit_signal_back() -> None:
+    story = Story("goal", criteria=[{"name": "A"}])
+    story("criterion", criterion="A", met=True)
+    story("exit")
+    story("criterion", criterion="A", met=False)
+    story("criterion", criterion="A", met=True)
+    not_done(story, "exit signal")
+
+
+def test_the_exit_signal_alone_is_enough_where_no_criterion_was_named() -> None:
+    story = Story("goal")
+    not_done(story, "exit signal")
+    story("exit")
+    assert story("complete").status == "completed"
+
+
+def scored(story: Story) -> None:
+    story("score", spec_score=80)
+
+
+def staged(story: Story) -> None:
+    story("stage", stage="intent")
+
+
+def begun(story: Story) -> None:
+    story("review", action="begun")
+    story("review", action="failed", blockers=1)
+
+
+@pytest.mark.parametrize("why", [scored, staged, begun, None])
+def test_a_goal_loop_that_was_scored_staged_or_asked_needs_the_thorough_review(why: Any) -> None:
+    story = Story("goal", **({} if why else {"review": True}))
+    if why:
+        why(story)
+    story("exit")
+    not_done(story, "thorough review")
+    story("review", action="light", wave=1)
+    not_done(story, "thorough review")
+    story("review", action="begun")
+    not_done(story, "thorough review")
+    story("review", action="passed")
+    assert story("complete").status == "completed"
+
+
+def test_a_second_review_that_fails_takes_the_first_pass_back() -> None:
+    story = Story("goal")
+    story("exit")
+    for verdict in ("passed", "failed"):
+        story("review", action="begun")
+        story("review", action=verdict)
+    not_done(story, "thorough review")
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        None,
+        proof(exit_code=1),
+        proof("true"),
+        proof("make "),
+    ],
+)
+def test_a_criterion_with_a_check_is_met_only_by_its_own_check(evidence: Any) -> None:
+    story = Story("goal", criteria=[{"name": "A", "check": "make"}])
+    more = {} if evidence is None else {"evidence": evidence}
+    refusal = story.refused("criterion", criterion="A", met=True, **more)
+    assert refusal.hint == "Run: gsd-fsm check"
+    story("criterion", criterion="A", met=True, evidence=proof())
+    assert story.loop.criteria["A"].met is True
+
+
+def test_a_failed_check_is_kept_as_evidence_and_not_met() -> None:
+    story = Story("goal", criteria=[{"name": "A", "check": "make"}])
+    story("criterion", criterion="A", met=False, evidence=proof(exit_code=2, tail="boom"))
+    criterion = story.loop.criteria["A"]
+    assert (criterion.met, (criterion.evidence or {})["tail"]) == (False, "boom")
+    assert (criterion.evidence or {})["seq"] == story.events[-1]["seq"]
+
+
+def test_a_criterion_nobody_named_is_refused_with_the_list() -> None:
+    story = Story("goal", criteria=[{"name": "A"}, {"name": "B"}])
+    assert "A, B" in story.refused("criterion", criterion="C", met=True).hint
+
+
+@pytest.mark.parametrize("kind", ["execute", "verify", "goal"])
+def test_evidence_of_other_content_is_stale_and_stale_is_not_met(kind: str) -> None:
+    story = Story(kind, criteria=[{"name": "A", "check": "make"}])
+    story("criterion", criterion="A", met=True, evidence=proof(tree="old"))
+    story("verified", passed=True)
+    story("exit")
+    story.task("T1", "skipped")
+    assert has_tree(story.loop)
+    for tree in ({"tree": "new"}, {"tree": None}, {}):
+        not_done(story, "stale: A", **tree)
+    assert stale(story.loop, "old") == []
+    assert story("complete", tree="old").status == "completed"
+
+
+def test_evidence_without_a_tree_cannot_be_stale() -> None:
+    story = Story("goal", criteria=[{"name": "A", "check": "make"}])
+    story("criterion", criterion="A", met=True, evidence=proof(tree=None))
+    story("exit")
+    assert not has_tree(story.loop)
+    assert story("complete", tree="any").status == "completed"
+
+
+def test_every_criterion_must_be_proven_by_the_same_content() -> None:
+    criteria = [{"name": "A", "check": "a"}, {"name": "B", "check": "b"}]
+    story = Story("goal", criteria=criteria)
+    story("criterion", criterion="A", met=True, evidence=proof("a", tree="1"))
+    story("criterion", criterion="B", met=True, evidence=proof("b", tree="2"))
+    story("exit")
+    not_done(story, "stale: A", tree="2")
+    not_done(story, "stale: B", tree="1")
+    story("criterion", criterion="A", met=True, evidence=proof("a", tree="2"))
+    assert story("complete", tree="2").status == "completed"
+
+
+@pytest.mark.parametrize("kind", ["execute", "verify"])
+def test_criteria_count_in_every_kind_of_loop(kind: str) -> None:
+    story = Story(kind, criteria=[{"name": "A"}])
+    story.task("T1", "skipped")
+    story("verified", passed=True)
+    not_done(story, "criterion not met: A")

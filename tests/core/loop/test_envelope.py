@@ -1,0 +1,194 @@
+"""Events: the closed set of types, and payloads that are checked to the last member."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.loop.envelope import EVENTS as TYPES
+from gsd_fsm.core.loop.envelope import check_event
+from gsd_fsm.core.loop.events.lifecycle import PAUSE_CODES
+from gsd_fsm.core.loop.schema import is_id
+from tests.support.story import PAYLOADS, Story
+
+# The contract's list, written down a second time.
+NAMES = [
+    "start",
+    "iteration",
+    "failure",
+    "gap",
+    "pause",
+    "complete",
+    "journal",
+    "session",
+    "task",
+    "criterion",
+    "verified",
+    "exit",
+    "review",
+    "stage",
+    "score",
+    "plan",
+    "mode",
+    "spend",
+    "note",
+    "issue",
+    "wait",
+    "answer",
+    "resume",
+    "cancel",
+    "stop",
+    "checkpoint",
+    "repair",
+]
+CODES = [
+    "iterations",
+    "rounds",
+    "stuck",
+    "idle",
+    "repeated",
+    "budget",
+    "minutes",
+    "retries",
+    "blocking",
+    "unknown",
+    "client",
+    "manual",
+    "oscillation",
+    "plan",
+]
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    2**53 + 1,
+    "",
+    "word",
+    "\ud800",
+    [],
+    [1],
+    ["a"],
+    {},
+    {"a": 1},
+]
+
+
+def event(kind: str, data: Any, **more: Any) -> dict[str, Any]:
+    return {**Story().event(kind), "data": data, **more}
+
+
+def accepts(kind: str, data: Any, **more: Any) -> bool:
+    """Whether this is an event; anything but a ValueError would be a bug."""
+    try:
+        check_event(event(kind, data, **more))
+    except ValueError:
+        return False
+    return True
+
+
+EXAMPLES = {
+    **{trigger: (trigger.split(".")[0], data) for trigger, data in PAYLOADS.items()},
+    "journal": ("journal", {"id": "j", "incompat": [], "compat": ["x"]}),
+    "repair": ("repair", {"bytes": 1, "aside": "f", "what": "torn tail"}),
+}
+
+
+def test_the_set_of_types_is_the_contracts() -> None:
+    assert set(TYPES) == set(NAMES)
+    assert set(PAUSE_CODES) == set(CODES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_type_is_accepted_with_its_members_and_refused_without_one(name: str) -> None:
+    kind, data = EXAMPLES[name]
+    assert accepts(kind, data)
+    for required in TYPES[kind].required:
+        assert not accepts(kind, {n: v for n, v in data.items() if n != required}), required
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_value_of_any_kind_in_any_member_is_accepted_or_refused_in_words(name: str) -> None:
+    kind, data = EXAMPLES[name]
+    for member in TYPES[kind].fields:
+        verdicts = [accepts(kind, {**data, member: value}) for value in ODD]
+        assert not all(verdicts), member
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_unknown_member_is_let_through_unless_readers_could_differ_on_it(name: str) -> None:
+    kind, data = EXAMPLES[name]
+    assert accepts(kind, {**data, "later": {"a": [1, "b", None, 0.5]}})
+    deep: Any = "x"
+    for _ in range(20):
+        deep = [deep]
+    for value in (2**53 + 1, -(2**53) - 1, 2**64, float("nan"), float("inf"), "\ud800", deep):
+        assert not accepts(kind, {**data, "later": value}), value
+        assert not accepts(kind, {**data, "later": {"in": [value]}}), value
+
+
+@pytest.mark.parametrize("member", ["ts", "loop", "type", "by", "data", "v"])
+def test_an_event_has_all_its_members_and_each_is_of_its_kind(member: str) -> None:
+    good = event("iteration", {})
+    check_event(good)
+    missing = {name: value for name, value in good.items() if name != member}
+    with pytest.raises(Exception) as error:
+        check_event(missing)
+    assert isinstance(error.value, ValueError) or type(error.value).__name__ == "Newer"
+    for value in (None, True, 7.5, "§", [], ["a"], {"a": 1}):
+        if (member, value) == ("data", {"a": 1}):
+            continue
+        with pytest.raises(Exception) as error:
+            check_event({**good, member: value})
+        assert isinstance(error.value, ValueError) or type(error.value).__name__ == "Newer"
+
+
+@pytest.mark.parametrize("what", [None, 1, "x", [], [["a"]]])
+def test_what_is_no_object_is_no_event(what: Any) -> None:
+    with pytest.raises(ValueError):
+        check_event(what)
+
+
+@pytest.mark.parametrize("name", ["a", "T1", "lp-k3v9", "a.b", "A_b-1", "0", "x" * 64])
+def test_ids_that_are_ids(name: str) -> None:
+    assert is_id(name)
+    assert is_id(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../x", "a/b", "a\\b", "a..b", ".a", "-a", "_a", "a b", "a\n", "é", "\0", "x" * 65, None, 1, ["a"]],
+)  # fmt: skip
+def test_ids_that_are_none(name: Any) -> None:
+    assert not is_id(name)
+    assert not is_id(name)
+
+
+def test_many_ids_do_not_change_the_verdict() -> None:
+    assert all(is_id(f"i{n}") for n in range(10_000))
+    assert not any(is_id(f"../{n}") for n in range(10_000))
+
+
+@pytest.mark.parametrize("kind", sorted(set(TYPES) - {"journal", "repair"}))
+def test_a_loop_is_named_by_every_event_of_a_loop(kind: str) -> None:
+    _, data = next(pair for pair in EXAMPLES.values() if pair[0] == kind)
+    for loop in (None, "", "../x", 7, ["lp-1"], {}):
+        assert not accepts(kind, data, loop=loop)
+
+
+@pytest.mark.parametrize("member", ["session", "client"])
+def test_session_and_client_are_names(member: str) -> None:
+    assert accepts("iteration", {}, **{member: "0b9f-1"})
+    for value in ("", " ", "a b", "a\x1b", "x" * 201, None, 1, [], {}):
+        assert not accepts("iteration", {}, **{member: value}), value
+
+
+def test_times_are_checked_even_within_a_known_minute() -> None:
+    odd = ("60.000Z", "7.0000Z", "07.12Z", "07.123z", "07,123Z", "-7.123Z", "0٣.123Z", "07.123ZZ")
+    for second in ("07.123Z", *odd):
+        ts = "2026-11-15T23:00:" + second
+        assert accepts("iteration", {}, ts=ts) == (second == "07.123Z")
+    assert not accepts("iteration", {}, ts="2026-02-30T23:00:07.123Z")
+    assert not accepts("iteration", {}, ts="2026-02-30T23:00:08.123Z")

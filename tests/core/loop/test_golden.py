@@ -1,0 +1,54 @@
+"""Golden journals: the bytes of version 1 replay to the same answer for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.loop.fold import Loops
+from tests.cli.conftest import Here, here
+from tests.support.golden import DIRECTORY, NAMES, RECORD, journal_bytes, stories, write_lines
+
+__all__ = ["here"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _record() -> None:
+    if RECORD:
+        for name, events in stories().items():
+            path = DIRECTORY / f"{name}.jsonl"
+            if not path.exists():  # what was written once is only ever read
+                path.write_bytes(write_lines(events))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_golden_journal_replays_to_the_recorded_bytes(name: str, here: Here) -> None:
+    here.gsd.mkdir()
+    here.journal.write_bytes(journal_bytes(name))
+    loops = Loops()
+    for line in journal_bytes(name).splitlines():
+        loops.apply(parse_json(line.decode("ascii")))
+    told = "".join(here.ok("replay", "--json", "--loop", loop).out for loop in loops.by_id)
+    expected = DIRECTORY / f"{name}.replay.json"
+    if RECORD:
+        expected.write_text(told, "utf-8")
+    assert told == expected.read_text("utf-8")
+    assert here.journal.read_bytes() == journal_bytes(name)
+    assert sorted(path.name for path in here.gsd.iterdir()) == ["journal.jsonl"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_todays_writer_writes_the_golden_bytes_again(name: str) -> None:
+    lines = journal_bytes(name).splitlines()
+    events = [parse_json(line.decode("ascii")) for line in lines]
+    assert write_lines(events) == journal_bytes(name)
+
+
+def test_the_golden_journals_are_those_named_here() -> None:
+    assert sorted(path.stem for path in DIRECTORY.glob("*.jsonl")) == sorted(NAMES)
+    seen = {
+        parse_json(line.decode("ascii"))["type"]
+        for name in NAMES
+        for line in journal_bytes(name).splitlines()
+    }
+    assert len(seen) == 27

@@ -1,0 +1,306 @@
+"""Failures: how often a task is tried again, and what each class of error does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.loop.events.lifecycle import used_up_tasks
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.text.questions import pending_question
+from tests.support.story import Story
+
+TASKS = [{"id": "T1"}, {"id": "T2"}]
+
+
+def execute(**more: object) -> Story:
+    return Story("execute", tasks=TASKS, **more)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 7])
+def test_a_limit_of_n_gives_n_retries_and_the_next_failure_pauses(most: int) -> None:
+    story = execute(limits={"max_retries": most})
+    for count in range(1, most + 1):
+        assert story.fail("T1").status == "retrying"
+        assert story.loop.tasks["T1"].retries == count
+        assert story.task("T1", "running").status == "running"
+    events = len(story.events)
+    assert story.fail("T1").status == "paused"
+    assert len(story.events) == events + 1
+    assert story.loop.pause_code == "retries"
+    assert str(most) in story.loop.pause_reason
+    assert story.loop.tasks["T1"].retries == most
+    assert story.loop.tasks["T1"].status == "failed"
+
+
+def test_the_default_is_three_retries() -> None:
+    story = execute()
+    assert [story.fail("T1").status for _ in range(4)] == ["retrying"] * 3 + ["paused"]
+
+
+def test_retries_are_counted_for_each_task_alone() -> None:
+    story = execute()
+    for _ in range(3):
+        story.fail("T1")
+        assert story.fail("T2").status == "retrying"
+    assert {name: task.retries for name, task in story.loop.tasks.items()} == {"T1": 3, "T2": 3}
+    assert story.fail("T2").status == "paused"
+
+
+def test_a_success_keeps_the_count_of_retries() -> None:
+    story = execute()
+    story.fail("T1")
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    assert story.loop.tasks["T1"].retries == 1
+
+
+def test_a_pending_task_may_fail_and_a_finished_one_may_not() -> None:
+    story = execute()
+    assert story.fail("T1").tasks["T1"].status == "failed"
+    story.task("T2", "skipped")
+    assert "skipped" in story.refused("failure", task="T2", error="e", class_="logic").message
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    assert "complete" in story.refused("failure", task="T1", error="e", class_="logic").message
+
+
+def test_a_task_the_loop_does_not_have_cannot_fail() -> None:
+    refusal = execute().refused("failure", task="T9", error="e", class_="logic")
+    assert "T9" in refusal.message
+    assert "T1, T2" in refusal.hint
+
+
+def test_a_loop_without_a_list_takes_the_tasks_as_they_come() -> None:
+    story = Story("execute")
+    story.fail("T7")
+    assert story.loop.tasks["T7"].retries == 1
+
+
+@pytest.mark.parametrize("class_", ["blocking", "unknown"])
+@pytest.mark.parametrize("task", ["T1", None])
+def test_blocking_and_unknown_errors_pause_at_once(class_: str, task: str | None) -> None:
+    story = execute()
+    assert story.fail(task, class_).status == "paused"
+    assert story.loop.pause_code == class_
+    assert story.loop.tasks["T1"].retries == 0
+
+
+def test_a_transient_error_is_retried_once() -> None:
+    story = execute()
+    assert story.fail("T1", "transient").status == "retrying"
+    assert story.fail("T1", "transient").status == "paused"
+    assert story.loop.pause_code == "retries"
+    assert "transient" in story.loop.pause_reason
+    assert story.loop.tasks["T1"].retries == 1
+
+
+def test_a_transient_error_of_the_loop_is_retried_once() -> None:
+    story = execute()
+    assert story.fail(None, "transient").status == "retrying"
+    assert story.fail(None, "transient").status == "paused"
+    assert story.loop.pause_code == "retries"
+
+
+@pytest.mark.parametrize("task", ["T1", None])
+def test_only_success_or_a_resume_allows_another_transient_error(task: str | None) -> None:
+    story = execute()
+    story.fail(task, "transient")
+    story.fail(task, "logic")
+    assert story.fail(task, "transient").status == "paused"
+    story("resume", add={"max_retries": 3})
+    assert story.fail(task, "transient").status == "retrying"
+
+
+def test_retries_that_are_used_up_are_not_called_transient() -> None:
+    story = execute()
+    story.fail("T1", "transient")
+    for _ in range(3):
+        story.fail("T1", "logic")
+    assert story.loop.pause_reason == "Task T1 failed after 3 retries"
+
+
+def test_success_resets_the_transient_count_of_the_loop() -> None:
+    story = execute()
+    story.fail(None, "transient")
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    assert story.fail(None, "transient").status == "retrying"
+
+
+def test_the_reason_of_a_first_transient_error_beyond_the_retries_speaks_of_retries() -> None:
+    story = execute(limits={"max_retries": 0})
+    story.fail("T1", "transient")
+    assert story.loop.pause_code == "retries"
+    assert "again" not in story.loop.pause_reason
+
+
+def test_with_auto_loop_off_every_failure_pauses_with_the_report() -> None:
+    story = execute(auto_loop=False)
+    assert story.fail("T1").status == "paused"
+    assert story.loop.pause_code == "manual"
+    assert story.loop.last_error == "it broke"
+    story("resume")
+    assert story.fail("T1", "blocking").pause_code == "blocking"
+
+
+def test_a_loop_recovers_when_its_last_failed_task_runs_again() -> None:
+    story = execute()
+    story.fail("T1")
+    story.fail("T2")
+    assert story.task("T1", "running").status == "retrying"
+    assert story.task("T2", "running").status == "running"
+
+
+def test_a_loop_with_open_gaps_recovers_into_fixing() -> None:
+    story = execute()
+    story.gap("G1")
+    story.fail("T1")
+    assert story.task("T1", "running").status == "fixing"
+
+
+def test_skipping_the_failed_task_recovers_the_loop_too() -> None:
+    story = execute()
+    story.fail("T1")
+    assert story.task("T1", "skipped").status == "running"
+
+
+def test_loop_keeps_its_last_three_different_errors() -> None:
+    story = execute(limits={"max_retries": 99})
+    for text in ("a", "b", "c", "b", "d"):
+        story.fail("T1", error=text)
+    assert [error.text for error in story.loop.errors] == ["c", "b", "d"]
+
+
+@pytest.mark.parametrize(("retries", "kept"), [(0, "cbd"), (2, "cbd"), (3, "acbd"), (99, "acbd")])
+def test_task_keeps_the_error_of_every_attempt(retries: int, kept: str) -> None:
+    story = execute(limits={"max_retries": 99})
+    story.loop.limits.max_retries = 99
+    for text in ("a", "b", "c", "b", "d"):
+        story.loop.limits.max_retries = 99 if text != "d" else retries
+        story.fail("T1", error=text)
+    assert "".join(error.text for error in story.loop.tasks["T1"].errors) == kept
+
+
+def test_errors_that_differ_only_beside_their_signature_are_the_same() -> None:
+    story = execute()
+    story.fail("T1", error="at 10:00", signature="at T")
+    story.fail("T1", error="at 10:01", signature="at T", analysis="why", fix="how")
+    assert len(story.loop.errors) == 1
+    assert story.loop.errors[0].text == "at 10:01"
+    assert (story.loop.errors[0].analysis, story.loop.errors[0].fix) == ("why", "how")
+
+
+def test_a_failed_task_that_succeeds_forgets_its_errors() -> None:
+    story = execute()
+    story.fail("T1")
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    assert story.loop.tasks["T1"].errors == []
+    assert story.loop.last_error == "it broke"
+
+
+def grant(story: Story, count: int, **words: Any) -> Loop:
+    """Resume with more retries, as the command does it."""
+    retried = used_up_tasks(story.loop)
+    return story(
+        "resume", add={"max_retries": count}, **({"retry": retried} if retried else {}), **words
+    )
+
+
+def attempts_until_pause(story: Story, task: str = "T1") -> list[int]:
+    """Let a task fail until the loop pauses; return the retry number of each attempt."""
+    numbers = []
+    while story.status != "paused":
+        story.task(task, "running")
+        numbers.append(story.loop.tasks[task].retries)
+        story.fail(task)
+    return numbers
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_added_retries_grant_as_many_attempts_with_new_numbers(most: int, count: int) -> None:
+    story = execute(limits={"max_retries": most})
+    assert attempts_until_pause(story) == list(range(most + 1))
+    grant(story, count)
+    assert attempts_until_pause(story) == list(range(most + 1, most + count + 1))
+
+
+def test_added_retry_is_granted_after_each_pause_again() -> None:
+    story = execute(limits={"max_retries": 1})
+    attempts_until_pause(story)
+    for number in (2, 3, 4):
+        grant(story, 1)
+        assert attempts_until_pause(story) == [number]
+
+
+def test_added_retry_keeps_a_retry_that_has_not_begun() -> None:
+    story = execute(limits={"max_retries": 1})
+    story.fail("T1")
+    story("pause", code="manual")
+    grant(story, 1)
+    assert attempts_until_pause(story) == [1, 2]
+
+
+def test_added_retries_add_up_before_the_attempt_begins() -> None:
+    story = execute(limits={"max_retries": 1})
+    attempts_until_pause(story)
+    grant(story, 1)
+    story("pause", code="manual")
+    grant(story, 1)
+    assert attempts_until_pause(story) == [2, 3]
+
+
+def test_added_retry_after_a_blocking_error_grants_one_attempt() -> None:
+    story = execute(limits={"max_retries": 1})
+    story.fail("T1")
+    story.fail("T1", "blocking")
+    grant(story, 1)
+    assert attempts_until_pause(story) == [2]
+
+
+def test_added_retry_counts_only_tasks_without_a_retry_left() -> None:
+    story = execute(limits={"max_retries": 1})
+    story.fail("T2")
+    attempts_until_pause(story)
+    grant(story, 1)
+    assert {name: task.retries for name, task in story.loop.tasks.items()} == {"T1": 2, "T2": 1}
+
+
+@pytest.mark.parametrize("by", ["human", "agent"])
+def test_interactive_loop_does_not_ask_to_retry_once_the_user_added_retries(by: str) -> None:
+    story = execute(mode="interactive", limits={"max_retries": 0})
+    story.fail("T1")
+    story("session", action="prompt", _by="hook", _session="s-1")
+    grant(story, 1, _by=by, _session="s-1")
+    assert pending_question(story.loop) is None
+    story.task("T1", "running")
+    story.fail("T1")
+    assert story.loop.pause_code == "retries"
+
+
+@pytest.mark.parametrize("by", ["human", "agent"])
+def test_interactive_loop_does_not_ask_to_retry_the_loop_once_the_user_added_retries(
+    by: str,
+) -> None:
+    story = execute(mode="interactive")
+    story.fail(None, "transient")
+    story.fail(None, "transient")
+    assert story.loop.pause_code == "retries"
+    story("session", action="prompt", _by="hook", _session="s-1")
+    grant(story, 1, _by=by, _session="s-1")
+    assert story.status == "retrying"
+    assert pending_question(story.loop) is None
+
+
+def test_interactive_loop_asks_again_after_the_next_failure() -> None:
+    story = execute(mode="interactive", limits={"max_retries": 0})
+    story.fail("T1")
+    grant(story, 2)
+    story.task("T1", "running")
+    story.fail("T1")
+    asked = pending_question(story.loop)
+    assert asked is not None
+    assert asked[1] == "Task T1 failed. Retry? (1/2 attempts used) [Y/n]"

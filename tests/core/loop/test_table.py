@@ -1,0 +1,183 @@
+"""The table of statuses: every row, every refusal, and the graph as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.loop.state import ACTIVE, FINAL, LIVE, STATUSES
+from gsd_fsm.core.loop.table import (
+    EVENTS,
+    OF_THE_JOURNAL,
+    TRIGGERS,
+    possible_triggers,
+    possible_verbs,
+    steps_of,
+)
+from gsd_fsm.history.machine import MachineLoops
+from tests.support.story import PAYLOADS, Story, brought_to, in_status
+
+ROWS = [
+    (trigger, source, dest, when)
+    for trigger in TRIGGERS
+    for source in STATUSES
+    for when, _, dest in steps_of(trigger, source)
+]
+
+# The contract, written down a second time: trigger -> source -> destination of the payload above.
+SAME_ACTIVE = {status: status for status in ACTIVE}
+SAME_LIVE = {status: status for status in LIVE}
+CONTRACT = {
+    "start": {"idle": "running"},
+    "iteration": SAME_ACTIVE,
+    "failure": dict.fromkeys(ACTIVE, "retrying"),
+    "task": SAME_ACTIVE,  # T1 stays failed, so a retrying loop stays so
+    "gap.found": dict.fromkeys(ACTIVE, "fixing"),
+    "gap.reopened": dict.fromkeys(ACTIVE, "fixing"),
+    "gap.closed": dict.fromkeys(ACTIVE, "running"),
+    "review.begun": {"running": "reviewing", "fixing": "reviewing"},
+    "review.passed": {"reviewing": "running"},
+    "review.failed": {"reviewing": "fixing"},
+    "wait": dict.fromkeys(ACTIVE, "waiting"),
+    "answer": {"waiting": "running"},
+    "resume": {**SAME_ACTIVE, "waiting": "running", "paused": "running"},
+    "pause": dict.fromkeys((*ACTIVE, "waiting"), "paused"),
+    "complete": dict.fromkeys(ACTIVE, "completed"),
+    "cancel": dict.fromkeys(LIVE, "cancelled"),
+    **dict.fromkeys(
+        (
+            "session", "criterion", "verified", "exit", "review.light", "stage", "score", "plan",
+            "mode", "spend", "note", "issue", "stop", "checkpoint",
+        ),
+        SAME_LIVE,
+    ),
+}  # fmt: skip
+
+
+def prepared(trigger: str, status: str) -> Story:
+    """A loop in this status in which only the status can stand against the trigger."""
+    if status == "idle":
+        return Story()
+    if trigger == "complete" or status == "completed":
+        story = Story("execute", tasks=[{"id": "T1"}])
+        story.task("T1", "skipped")
+        failing = None
+    else:
+        tasks = [{"id": "T1"}, {"id": "T2"}]
+        story = Story("goal", criteria=[{"name": "C"}], tasks=tasks)
+        failing = "T1"
+        if trigger in ("criterion", "exit"):
+            story("criterion", criterion="C", met=True)
+        if trigger == "gap.reopened":
+            story.gap("G0")
+            story.gap("G0", "closed")
+    if trigger == "gap.closed" or status == "fixing":
+        story.gap("G1")
+    if status != "fixing" and story.status == "fixing":
+        # A review that passes leaves the gap open and the loop running.
+        story("review", action="begun")
+        story("review", action="passed")
+    if status == "retrying":
+        story.fail(failing)
+    return brought_to(status, story)
+
+
+def test_the_contract_here_names_every_trigger_of_the_table() -> None:
+    assert set(CONTRACT) == set(TRIGGERS) == set(PAYLOADS)
+    assert {trigger: set(sources) for trigger, sources in CONTRACT.items()} == {
+        trigger: {source for name, source, *_ in ROWS if name == trigger} for trigger in TRIGGERS
+    }
+
+
+@pytest.mark.parametrize("trigger", CONTRACT)
+def test_a_trigger_moves_as_the_contract_says_or_is_refused(trigger: str) -> None:
+    kind = trigger.split(".", maxsplit=1)[0]
+    for status in (status for status in STATUSES if status != "idle"):
+        story = prepared(trigger, status)
+        target = CONTRACT[trigger].get(status)
+        if kind == "start":
+            assert "cannot run 'start'" in story.refused(kind, **PAYLOADS[trigger]).message
+        elif target is None:
+            refusal = story.refused(kind, **PAYLOADS[trigger])
+            assert status in refusal.message
+            for word in ["start --help"] if status in FINAL else possible_verbs(status):
+                assert word in refusal.hint
+        else:
+            assert story(kind, **PAYLOADS[trigger]).status == target, status
+
+
+def test_nothing_but_start_happens_to_a_loop_that_was_never_started() -> None:
+    for trigger in CONTRACT.keys() - {"start"}:
+        refusal = Story().refused(trigger.split(".", maxsplit=1)[0], **PAYLOADS[trigger])
+        assert "no such loop: lp-1" in refusal.message, trigger
+
+
+def test_a_start_makes_a_running_loop() -> None:
+    assert Story()("start", **PAYLOADS["start"]).status == "running"
+
+
+@pytest.mark.parametrize("status", FINAL)
+def test_final_is_final_whatever_is_appended(status: str) -> None:
+    story = in_status(status)
+    for trigger, payload in PAYLOADS.items():
+        story.refused(trigger.split(".")[0], **payload)
+        story.refused(trigger.split(".")[0], **payload, _by="agent", _session="s-1")
+    assert story.status == status
+
+
+def test_every_status_is_reached_from_idle() -> None:
+    assert reachable("idle") == set(STATUSES)
+
+
+@pytest.mark.parametrize("status", LIVE)
+def test_every_live_status_reaches_both_ends(status: str) -> None:
+    assert set(FINAL) <= reachable(status)
+
+
+@pytest.mark.parametrize("status", FINAL)
+def test_no_arrow_leaves_a_final_status(status: str) -> None:
+    assert reachable(status) == {status}
+    assert possible_triggers(status) == []
+
+
+def reachable(source: str) -> set[str]:
+    arrows = [(a, b) for _, a, b, _ in ROWS]
+    found = {source}
+    while True:
+        more = found | {b for a, b in arrows if a in found}
+        if more == found:
+            return found
+        found = more
+
+
+def test_every_event_type_has_a_trigger_and_every_trigger_a_type() -> None:
+    assert {trigger.split(".")[0] for trigger in TRIGGERS} == set(EVENTS) - set(OF_THE_JOURNAL)
+    for name in {trigger.split(".")[0] for trigger in TRIGGERS}:
+        actions = [trigger.action for trigger in EVENTS[name].triggers]
+        assert actions == [""] or (all(actions) and EVENTS[name].has_actions), name
+
+
+def test_the_last_arrow_of_every_trigger_and_source_always_holds() -> None:
+    for trigger in TRIGGERS:
+        for source in STATUSES:
+            conditions = [when for when, _, _ in steps_of(trigger, source)]
+            if conditions:
+                assert conditions[-1] is None or conditions[-1].__name__ == "came_from"
+                assert None not in conditions[:-1]
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_the_machine_knows_the_same_possibilities_as_the_table(status: str) -> None:
+    known = MachineLoops().machine.get_triggers(status)
+    assert sorted(known) == sorted(possible_triggers(status))
+
+
+def test_the_machine_has_no_way_around_the_table() -> None:
+    machine = MachineLoops().machine
+    assert set(machine.events) == set(TRIGGERS)
+    arrows = [
+        (name, t.source, t.dest)
+        for name, event in machine.events.items()
+        for found in event.transitions.values()
+        for t in found
+    ]
+    assert sorted(arrows) == sorted((name, a, b) for name, a, b, _ in ROWS)

@@ -1,0 +1,163 @@
+import ast
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsd_fsm.core.text import redact as module
+from gsd_fsm.core.text.redact import redact
+from tests.support.secrets_corpus import NAMED, SHAPES
+
+INNOCENT = (
+    (Path(__file__).parents[2] / "support" / "innocent_lines.txt").read_text("utf-8").splitlines()
+)
+MARK = re.compile(r"\[redacted:[\w.-]+:[0-9a-f]{8}\]")
+
+AROUND_SHAPES = {
+    "plain": "{}",
+    "in quotes": "value '{}' was sent",
+    "in json": '{{"log": "first\\n{}", "n": 1}}',
+    "at the end of a log line": "2026-01-02 03:04:05 ERROR refused {}\nnext line",
+    "in a url query": "https://example.org/cb?x=1&value={}&y=2",
+    "percent-encoded": "https://example.org/cb?next=%2Fa%3Fv%3D{}",
+    "behind a colour": "\x1b[31m{}\x1b[0m",
+}
+AROUND_NAMED = {
+    "plain": lambda text: text,
+    "in json": lambda text: json.dumps({"log": f"first\n{text}\nlast", "n": 1}),
+    "on a line of its own": lambda text: f"first line\n{text}\nlast line\n",
+    "indented": lambda text: f"stderr:\n    {text}\n",
+    "twice": lambda text: f"{text}\n{text}\n",
+}
+
+
+def parts_of(secret):
+    """Give the secret and, for a long one, its ends: a cut-off tail is a leak too."""
+    long = len(secret) >= 24
+    parts = {secret, secret[-8:], secret[len(secret) // 2 :][:12]} if long else {secret}
+    return {part for part in parts if "\n" not in part} or {secret[-8:]}
+
+
+def test_the_corpora_are_as_large_as_promised():
+    assert len(SHAPES) + len(NAMED) >= 120
+    assert len(set(INNOCENT)) >= 150
+
+
+def leaks(secret, texts):
+    """Give the surroundings in which a part survives, or a second run changes more."""
+    found = []
+    for around, text in texts.items():
+        cleaned = redact(text)
+        survives = any(part in cleaned for part in parts_of(secret))
+        if survives or not MARK.search(cleaned) or redact(cleaned) != cleaned:
+            found.append((around, cleaned))
+    return found
+
+
+def test_no_part_of_a_known_shape_survives_anywhere():
+    for name, secret in SHAPES:
+        texts = {where: text.format(secret) for where, text in AROUND_SHAPES.items()}
+        assert leaks(secret, texts) == [], name
+
+
+def test_no_part_of_a_named_secret_survives_anywhere():
+    for name, text, secret in NAMED:
+        texts = {where: around(text) for where, around in AROUND_NAMED.items()}
+        assert leaks(secret, texts) == [], name
+
+
+# The bound on false positives: of the listed lines of tool output, none is altered.
+def test_an_innocent_line_stays_as_it_is():
+    assert [line for line in INNOCENT if redact(line) != line] == []
+
+
+def test_innocent_lines_stay_as_they_are_in_one_text_and_in_json():
+    text = "\n".join(INNOCENT)
+    assert redact(text) == text
+    assert redact(json.dumps(INNOCENT)) == json.dumps(INNOCENT)
+
+
+def test_what_stands_around_a_secret_stays():
+    assert re.fullmatch(
+        r"https://me:\[redacted:url:\w{8}\]@example\.org/x",
+        redact("https://me:hunter2@example.org/x"),
+    )
+    assert re.fullmatch(
+        r"Set-Cookie: sid=\[redacted:cookie:\w{8}\]; Path=/", redact("Set-Cookie: sid=abc; Path=/")
+    )
+
+
+def test_a_mark_names_the_kind_and_the_digest_of_the_value():
+    digest = hashlib.sha256(b"swordfish").hexdigest()[:8]
+    assert redact("DB_PASSWORD=swordfish") == f"DB_PASSWORD=[redacted:assigned:{digest}]"
+    assert redact("password: 'swordfish'") == f"password: '[redacted:assigned:{digest}]'"
+
+
+def test_text_that_cannot_be_encoded_is_redacted_too():
+    assert "\ud800" not in redact("PASSWORD=abc\ud800def")
+
+
+def test_a_mark_made_by_another_version_stays():
+    for kind in ("password", "token", "api_key", "cookie", "authorization"):
+        mark = f"[redacted:{kind}:12345678]"
+        assert redact(f"x {mark} y") == f"x {mark} y"
+        assert redact(f"password={mark}") == f"password={mark}"
+
+
+FRAGMENTS = st.sampled_from(
+    [text for _, text, _ in NAMED]
+    + [secret for _, secret in SHAPES]
+    + ["password=", "token: ", '"', "'", "\\", "\\n", "\n", " ", "=", ":", ";", "&", "]", "[", "--"]
+    + ["[redacted:url:12345678]", "Cookie: a=", "://", "@", "eyJ", "%3D", "\x1b[0m", "value", ","]
+)
+
+
+@settings(max_examples=400)
+@given(st.lists(st.one_of(FRAGMENTS, st.text(max_size=8)), max_size=10))
+def test_redacting_twice_changes_nothing_more(pieces):
+    once = redact("".join(pieces))
+    assert redact(once) == once
+
+
+@pytest.mark.parametrize("text", ["secret=alpha ", "pwd: secret, ", "password: swordfish, "])
+def test_redact_hides_every_value_of_a_long_row_at_once(text):
+    cleaned = redact(text * 40)
+    assert len(MARK.findall(cleaned)) == 40
+    assert redact(cleaned) == cleaned
+
+
+def test_a_megabyte_is_redacted_in_the_end():
+    text = "a token of thanks\n" * 56_000 + "PASSWORD=swordfish"
+    assert redact(text).endswith("PASSWORD=[redacted:assigned:b9f195c5]")
+
+
+def test_importing_the_module_imports_neither_re_nor_hashlib():
+    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+    imported = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    assert [getattr(node, "module", None) for node in imported] == [
+        "__future__",
+        "gsd_fsm.core.codec",
+    ]
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path(module.__file__).parents[3])!r});"
+        "import gsd_fsm.core.text.redact;"
+        "print('hashlib' in sys.modules, 're' in sys.modules)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, check=True
+    )
+    assert shown.stdout.split() == [b"False", b"False"]
+
+
+def test_no_kind_could_be_taken_for_the_name_of_a_value():
+    for row in module.PATTERNS.strip().splitlines():
+        if not row.startswith(" "):
+            mark = f"[redacted:{row.split()[0]}:12345678]"
+            assert redact(mark) == mark
+            assert redact(f'"{mark}" {mark}={mark}') == f'"{mark}" {mark}={mark}'

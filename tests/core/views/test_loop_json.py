@@ -1,0 +1,137 @@
+"""What a goal loop shows in `.loop/`: exactly the members that other programs expect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsd_fsm.core.views.loop_json import LOOP_FILES, sheets, state, workflow_state
+from tests.support.story import Story
+
+VIEWS = list(LOOP_FILES)
+WORKFLOW_STATE = {
+    "version": 1,
+    "stage": "executing",
+    "task": "original user request",
+    "spec_score": 7,
+    "fit_score": 35,
+    "shape_chosen": "tool-review",
+    "started_at": "2026-02-05T10:00:00Z",
+    "last_updated": "2026-02-05T10:15:00Z",
+    "recall_surfaced": ["auth edge cases", "validation patterns"],
+    "reviews": {
+        "wave_1": {"score": 8, "issues": 2, "blockers": 0},
+        "wave_2": {"score": 7, "issues": 3, "blockers": 1},
+        "thorough": {"passed": False, "blockers_remaining": 1},
+    },
+}
+STATE = {
+    "spec": "original user request verbatim",
+    "criteria": ["tests pass", "lint clean", "no type errors"],
+    "criteriaStatus": {"tests pass": False, "lint clean": True, "no type errors": False},
+    "exit_signal": False,
+    "steps": ["step1", "step2", "step3"],
+    "completedSteps": ["step1"],
+    "remainingSteps": ["step2", "step3"],
+    "iteration": 2,
+    "status": "in_progress",
+    "circuitBreaker": {"stuckCount": 0, "lastUnmet": "tests pass"},
+}
+
+
+def goal(**start: Any) -> Story:
+    return Story("goal", **{"goal": "Be done", "views": VIEWS, **start})
+
+
+@pytest.fixture
+def taken_over() -> Story:
+    """A loop that another tool began, just taken over in one append."""
+    times = {"started": "2026-02-05T10:00:00.000Z", "updated": "2026-02-05T10:15:00.000Z"}
+    story = goal(goal="original user request", carried=times)
+    words: list[tuple[str, dict[str, Any]]] = [
+        *(("stage", {"stage": stage}) for stage in ("intent", "shape", "decompose", "executing")),
+        ("score", {"spec_score": 7, "fit_score": 35, "shape": "tool-review"}),
+        *(("note", {"kind": "recall", "text": t}) for t in WORKFLOW_STATE["recall_surfaced"]),  # type: ignore[attr-defined]
+        ("review", {"action": "begun"}),
+        ("review", {"action": "failed", "blockers": 1}),
+        ("review", {"action": "light", "wave": 2, "score": 7, "issues": 3, "blockers": 1}),
+        ("review", {"action": "light", "wave": 1, "score": 8, "issues": 2, "blockers": 0}),
+    ]
+    for kind, data in words:
+        story(kind, **data, _after=0)
+    return story
+
+
+def test_the_workflow_state_has_exactly_its_members_in_their_order(taken_over: Story) -> None:
+    shown = workflow_state(taken_over.loop)
+    assert json.dumps(shown) == json.dumps(WORKFLOW_STATE)
+
+
+def test_it_was_last_updated_by_the_last_event_once_there_is_one(taken_over: Story) -> None:
+    taken_over("note", text="on", _after=1234)
+    shown = workflow_state(taken_over.loop)
+    assert shown["started_at"] == "2026-02-05T10:00:00Z"
+    assert shown["last_updated"] == taken_over.loop.last_event == "2026-11-15T23:00:03.234Z"
+
+
+def test_what_is_not_known_is_null_and_a_loop_without_stages_executes() -> None:
+    shown = workflow_state(goal().loop)
+    assert [shown[name] for name in ("spec_score", "fit_score", "shape_chosen")] == [None] * 3
+    assert (shown["stage"], shown["recall_surfaced"], shown["reviews"]) == ("executing", [], {})
+    assert shown["started_at"] == shown["last_updated"] == "2026-11-15T23:00:02Z"
+
+
+def test_the_state_has_exactly_its_members_in_their_order() -> None:
+    criteria = [{"name": n, "met": m} for n, m in STATE["criteriaStatus"].items()]  # type: ignore[attr-defined]
+    steps = [{"id": f"S{n}", "title": f"step{n}", "step": True} for n in (1, 2, 3)]
+    steps[0]["status"] = "complete"
+    told = {"iteration": 2, "stuck": 0, "last_unmet": "tests pass"}
+    loop = goal(goal=STATE["spec"], criteria=criteria, tasks=steps, carried=told).loop
+    assert json.dumps(state(loop)) == json.dumps(STATE)
+
+
+def test_without_steps_the_tasks_are_the_steps_and_a_skipped_one_is_done() -> None:
+    story = goal(tasks=[{"id": "T1", "title": "one"}, {"id": "T2"}, {"id": "T3", "title": "three"}])
+    story.task("T1", "skipped")
+    story.task("T2", "running")
+    shown = state(story.loop)
+    assert shown["steps"] == ["one", "T2", "three"]
+    assert (shown["completedSteps"], shown["remainingSteps"]) == (["one"], ["T2", "three"])
+    assert shown["circuitBreaker"] == {"stuckCount": 0, "lastUnmet": ""}
+    story("task", task="T4", status="pending", title="four")
+    assert state(story.loop)["remainingSteps"] == ["T2", "three", "four"]
+
+
+@pytest.mark.parametrize("ending", ["completed", "cancelled"])
+def test_both_tell_how_it_ended(ending: str) -> None:
+    story = goal()
+    story("exit")
+    story("pause", code="manual")
+    assert state(story.loop)["status"] == "in_progress"
+    story("resume")
+    story("complete" if ending == "completed" else "cancel")
+    assert (state(story.loop)["status"], state(story.loop)["exit_signal"]) == (ending, True)
+    stage = "complete" if ending == "completed" else "executing"
+    assert workflow_state(story.loop)["stage"] == stage
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(texts, st.lists(texts, unique=True, max_size=3), st.sampled_from([8, 7.5, 0.1, 1e22]))
+def test_the_files_are_the_json_that_the_standard_library_writes(
+    text: str, names: list[str], score: float
+) -> None:
+    story = goal(goal=text, criteria=[{"name": name} for name in names])
+    story("note", kind="recall", text=text)
+    if score < 1 << 53:
+        story("review", action="light", wave=1, score=score)
+    shown = {sheet.name: sheet.data.decode() for sheet in sheets(story.loops)}
+    for name, value in (("workflow-state.json", workflow_state), ("state.json", state)):
+        wanted = json.dumps(value(story.loop), indent=2, ensure_ascii=False) + "\n"
+        assert shown[name] == wanted
+        assert json.loads(shown[name]) == value(story.loop)

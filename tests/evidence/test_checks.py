@@ -1,0 +1,203 @@
+"""A check command runs, ends or is ended, and takes its children along."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.evidence.checks import run_check
+from gsd_fsm.evidence.interruption import Interrupted, interruptible
+from tests.support import check_commands as check_rig
+from tests.support.check_commands import AGES, PARENT, ends, posix_only
+
+python, watch = check_rig.python, check_rig.watch  # fixtures
+
+
+@pytest.fixture
+def _typed_input():
+    """Put something to read on the standard input of this process."""
+    reader, writer = os.pipe()
+    os.write(writer, b"typed")
+    os.close(writer)
+    saved = os.dup(0)
+    os.dup2(reader, 0)
+    yield
+    os.dup2(saved, 0)
+    os.close(saved)
+    os.close(reader)
+
+
+def test_a_passing_command_is_reported_with_its_output(tmp_path):
+    outcome = run_check("echo hello", tmp_path, AGES)
+    assert (outcome.command, outcome.exit_code, outcome.tail) == ("echo hello", 0, "hello")
+    assert not outcome.timed_out
+    assert outcome.seconds > 0
+    assert len(outcome.digest) == 16
+
+
+def test_the_exit_code_and_both_streams_are_kept_in_order(python, tmp_path):
+    source = "for n, to in enumerate((1, 2, 1)): os.write(to, b'%d' % n)\nsys.exit(3)"
+    outcome = run_check(python(source), tmp_path, AGES)
+    assert (outcome.exit_code, outcome.tail) == (3, "012")
+
+
+def test_a_command_the_shell_does_not_know_fails_with_the_words_of_the_shell(tmp_path):
+    outcome = run_check("no-such-command-anywhere", tmp_path, AGES)
+    assert outcome.exit_code != 0
+    assert "no-such-command-anywhere" in outcome.tail
+
+
+@posix_only
+def test_death_by_a_signal_is_128_and_its_number(tmp_path):
+    assert run_check("kill -9 $$", tmp_path, AGES).exit_code == 128 + 9
+
+
+@pytest.mark.usefixtures("_typed_input")
+def test_the_command_runs_there_with_our_environment_and_no_input(python, tmp_path, monkeypatch):
+    monkeypatch.setenv("FROM_CALLER", "passed on")
+    monkeypatch.delenv("GSD_FSM_CHECK", raising=False)
+    source = (
+        "print(os.getcwd(), os.environ['FROM_CALLER'], os.environ['GSD_FSM_CHECK'],"
+        " repr(sys.stdin.read()), sep='|')"
+    )
+    tail = run_check(python(source), tmp_path, AGES).tail
+    assert tail == f"{os.path.realpath(tmp_path)}|passed on|1|''"
+    assert "GSD_FSM_CHECK" not in os.environ
+
+
+@pytest.mark.parametrize(("command", "folder"), [("echo", "missing"), ("echo \0", "")])
+def test_a_command_that_cannot_be_started_is_an_expected_failure(tmp_path, command, folder):
+    with pytest.raises(CheckFailed, match="cannot run the check"):
+        run_check(command, tmp_path / folder, AGES)
+
+
+def test_output_is_echoed_raw_while_the_command_still_runs(python, tmp_path):
+    # the command ends only after the echo of its first output has made a file
+    source = (
+        "import time\nos.write(1, b'\\x1b[1mready')\n"
+        "for _ in range(3000):\n"
+        "    if os.path.exists('seen'): os.write(1, b' seen'); break\n"
+        "    time.sleep(0.01)\n"
+    )
+    chunks = []
+
+    def echo(chunk):
+        chunks.append(chunk)
+        (tmp_path / "seen").touch()
+
+    outcome = run_check(python(source), tmp_path, AGES, echo)
+    assert b"".join(chunks) == b"\x1b[1mready seen"
+    assert outcome.tail == "ready seen"
+
+
+def run_into_the_time_limit(watch, command, folder):
+    """Run with a limit that leaves the watched process time enough to come up."""
+    for limit in (0.3, 1, 3, 9):
+        outcome = run_check(command, folder, limit)
+        if watch.has_greeted():
+            return outcome
+    return pytest.fail("the watched process never came up")
+
+
+@pytest.mark.parametrize("words", [(), pytest.param(("deaf",), marks=posix_only)])
+def test_a_time_limit_ends_the_command_even_if_deaf(watch, tmp_path, words):
+    outcome = run_into_the_time_limit(watch, watch.command(*words), tmp_path)
+    assert watch.is_dead()
+    assert (outcome.exit_code, outcome.timed_out) == (124, True)
+
+
+def test_a_time_limit_ends_the_children_too(watch, python, tmp_path):
+    source = "print('begun', flush=True)\n" + PARENT + "child.wait()"
+    command = python(source, "watched.py", str(watch.port))
+    outcome = run_into_the_time_limit(watch, command, tmp_path)
+    assert watch.is_dead()
+    assert (outcome.exit_code, outcome.tail) == (124, "begun")
+
+
+def test_a_silent_command_that_closed_its_output_is_still_waited_for(python, tmp_path):
+    source = "import time\nos.close(1); os.close(2); time.sleep(0.3); os._exit(5)"
+    assert run_check(python(source), tmp_path, AGES).exit_code == 5
+
+
+def test_a_child_left_behind_with_the_pipe_holds_up_nobody(watch, python, tmp_path):
+    source = PARENT + "print('done', flush=True)\nos._exit(4)"
+    outcome = run_check(python(source, "watched.py", str(watch.port)), tmp_path, AGES)
+    watch.greet()
+    assert watch.is_alive()
+    assert watch.can_go_on_writing()
+    assert (outcome.exit_code, outcome.tail, outcome.timed_out) == (4, "done", False)
+
+
+@posix_only
+def test_a_chattering_child_left_behind_holds_up_nobody(tmp_path):
+    outcome = run_check("yes & echo $! >pid", tmp_path, AGES)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert (outcome.exit_code, outcome.timed_out) == (0, False)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, BrokenPipeError])
+def test_whatever_the_echo_raises_ends_the_command_and_comes_through(
+    watch, python, tmp_path, error
+):
+    def echo(chunk):
+        watch.greet()
+        raise error
+
+    source = PARENT + "print('begun', flush=True)\nchild.wait()"
+    with pytest.raises(error):
+        run_check(python(source, "watched.py", str(watch.port)), tmp_path, AGES, echo)
+    assert watch.is_dead()
+
+
+@posix_only
+def test_ctrl_c_ends_the_command_and_comes_through(watch, tmp_path):
+    source = (
+        "import pathlib, sys; from gsd_fsm.evidence.checks import run_check\n"
+        "from gsd_fsm.evidence.interruption import Interrupted, interruptible\n"
+        "try:\n"
+        "    with interruptible() as it: run_check(sys.argv[1], pathlib.Path.cwd(), 30, None, it.poll)\n"
+        "except Interrupted: sys.exit(77)"
+    )
+    command = [sys.executable, "-c", source, watch.command()]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment) as process:
+        watch.greet()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(AGES) == 77
+    assert watch.is_dead()
+
+
+@posix_only
+def test_a_signal_while_the_command_starts_leaves_nothing_behind(tmp_path, monkeypatch):
+    class Slow(subprocess.Popen):
+        def __init__(self, *args, **how):
+            super().__init__(*args, **how)
+            started.append(self.pid)
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.1)
+
+    def run():
+        with interruptible() as interruption:
+            run_check("sleep 60", tmp_path, AGES, poll=interruption.poll)
+
+    started = []
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", Slow)
+        with pytest.raises(Interrupted):
+            run()
+    assert ends(started[0])
+
+
+def test_run_check_whose_poll_raises_at_once_starts_no_command(tmp_path):
+    def poll():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_check("echo > begun", tmp_path, AGES, poll=poll)
+    assert not (tmp_path / "begun").exists()

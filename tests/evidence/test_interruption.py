@@ -1,0 +1,135 @@
+"""A signal is remembered until a safe point, and then raised."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from gsd_fsm.evidence.interruption import Interrupted, Interruption, interruptible
+from tests.support.check_commands import AGES, posix_only
+
+pytestmark = posix_only
+NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def send(number: int) -> None:
+    os.kill(os.getpid(), number)
+
+
+def signal_that_ends(work: Callable[[Interruption], None]) -> int:
+    with pytest.raises(Interrupted) as caught, interruptible() as interruption:
+        work(interruption)
+    return caught.value.number
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_poll_after_a_signal_raises_its_number(number: signal.Signals) -> None:
+    reached = []
+
+    def work(interruption: Interruption) -> None:
+        interruption.poll()
+        send(number)
+        reached.append("the next safe point")
+        interruption.poll()
+        reached.append("the rest of the work")
+
+    assert signal_that_ends(work) == number
+    assert reached == ["the next safe point"]
+
+
+def test_interruptible_block_without_a_poll_raises_at_its_end() -> None:
+    reached = []
+
+    def work(_: Interruption) -> None:
+        send(signal.SIGTERM)
+        reached.append("the end of the work")
+
+    assert signal_that_ends(work) == signal.SIGTERM
+    assert reached
+
+
+def test_interruptible_block_raises_even_if_the_work_failed() -> None:
+    def work(_: Interruption) -> None:
+        send(signal.SIGTERM)
+        raise ValueError
+
+    assert signal_that_ends(work) == signal.SIGTERM
+
+
+def test_second_signal_does_not_replace_the_first() -> None:
+    def work(_: Interruption) -> None:
+        send(signal.SIGTERM)
+        send(signal.SIGINT)
+
+    assert signal_that_ends(work) == signal.SIGTERM
+
+
+def test_interruptible_block_restores_the_handlers() -> None:
+    before = [signal.getsignal(number) for number in NUMBERS]
+    with interruptible():
+        assert not set(before) & {signal.getsignal(number) for number in NUMBERS}
+    assert [signal.getsignal(number) for number in NUMBERS] == before
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_interruptible_block_leaves_an_ignored_signal_ignored(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with interruptible() as interruption:
+            send(number)
+            interruption.poll()
+    finally:
+        signal.signal(number, before)
+
+
+def test_run_blocking_ends_a_waiting_call_when_a_signal_comes() -> None:
+    reader, writer = os.pipe()
+    # The read would wait for ever if the signal did not end it.
+    rescue = threading.Timer(AGES, os.write, (writer, b"!"))
+    sender = threading.Timer(0.1, send, (signal.SIGTERM,))
+    reached = []
+
+    def read() -> None:
+        sender.start()
+        os.read(reader, 1)
+        reached.append("the end of the read")
+
+    rescue.start()
+    try:
+        number = signal_that_ends(lambda interruption: interruption.run_blocking(read))
+    finally:
+        rescue.cancel()
+        sender.join()
+        os.close(reader)
+        os.close(writer)
+    assert number == signal.SIGTERM
+    assert not reached
+
+
+def test_run_blocking_after_a_signal_does_not_begin_the_call() -> None:
+    called = []
+
+    def work(interruption: Interruption) -> None:
+        send(signal.SIGTERM)
+        interruption.run_blocking(lambda: called.append("the call"))
+
+    assert signal_that_ends(work) == signal.SIGTERM
+    assert not called
+
+
+def test_run_blocking_raises_for_the_first_signal_only() -> None:
+    reached = []
+
+    def call() -> None:
+        try:
+            send(signal.SIGTERM)
+        finally:
+            send(signal.SIGTERM)
+            reached.append("the end of the cleanup")
+
+    assert signal_that_ends(lambda it: it.run_blocking(call)) == signal.SIGTERM
+    assert reached

@@ -1,0 +1,153 @@
+"""Checkpoints: their tags, their order, and what going back to one undoes."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsd_fsm.core.loop.records import Task
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.git.checkpoints import (
+    TAG,
+    checkpoint_named,
+    checkpoint_tag,
+    checkpoints_of,
+    lost_without,
+    phase_part,
+    rollback_tag,
+    undone_by,
+)
+from tests.support.git_commands import commit
+from tests.support.records import build
+from tests.support.repositories import git
+
+
+def test_the_tags_of_a_phase():
+    assert checkpoint_tag(1, "pre") == "gsd/checkpoint/phase-1/pre"
+    assert checkpoint_tag("02", "T01") == "gsd/checkpoint/phase-2/T01"
+    assert checkpoint_tag("2.1", "post") == "gsd/checkpoint/phase-2.1/post"
+    told = rollback_tag("3", "2026-11-15T23:00:07.123Z")
+    assert told == "gsd/rollback/phase-3/20261115T230007.123Z"
+
+
+def is_ref(tag: str) -> bool:
+    command = ["git", "check-ref-format", f"refs/tags/{tag}"]
+    return subprocess.run(command, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["two words", "a/b", "..", ".hidden", "x.lock", "end.", "a..b", "@{0}", "ü", "", "*", "T" * 64],
+)
+def test_text_that_is_no_part_of_a_ref_is_made_one(text):
+    assert is_ref(checkpoint_tag(text, "pre"))
+    assert is_ref(checkpoint_tag(1, text))
+    assert TAG.fullmatch(checkpoint_tag(text, text))
+
+
+@settings(max_examples=25)
+@given(
+    st.text(st.characters(exclude_characters="\0"), max_size=80), st.sampled_from(["pre", "T01"])
+)
+def test_any_phase_has_a_tag_that_git_takes_and_that_names_it(phase, name):
+    tag = checkpoint_tag(phase, name)
+    assert is_ref(tag)
+    told = TAG.fullmatch(tag)
+    assert told
+    assert (told["phase"], told["name"]) == (phase_part(phase), name)
+
+
+@given(st.lists(st.text("aA.-/ ü", min_size=1, max_size=4).map(str.lower), unique=True, min_size=2))
+def test_different_texts_have_different_tags(names):
+    assert len({checkpoint_tag(1, name) for name in names}) == len(names)
+
+
+def test_checkpoints_are_listed_in_the_order_of_the_work(repo, repository, monkeypatch):
+    assert checkpoints_of(repository, "1") == []
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-11-15T23:00:00Z")
+    for name in ("pre", "T10", "T2", "post"):
+        commit(repo, name)
+        repository.tag(checkpoint_tag(1, name))
+    repository.tag(checkpoint_tag(11, "pre"))
+    assert [it.name for it in checkpoints_of(repository, "1")] == ["pre", "T10", "T2", "post"]
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-11-15T22:00:00Z")
+    commit(repo, "earlier")
+    repository.tag(checkpoint_tag(1, "T3"))
+    found = checkpoints_of(repository, "1")
+    assert [it.name for it in found] == ["T3", "pre", "T10", "T2", "post"]
+    assert found[0] == ("T3", "gsd/checkpoint/phase-1/T3", repository.head(), "earlier", True)
+
+
+def test_a_checkpoint_that_was_left_behind_is_known_as_such(repo, repository):
+    first = repository.head()
+    repository.tag(checkpoint_tag(1, "pre"))
+    commit(repo, "one")
+    repository.tag(checkpoint_tag(1, "T01"))
+    repository.reset_to(first)
+    assert [it.contained for it in checkpoints_of(repository, "1")] == [True, False]
+    git(repo, "checkout", "-q", "--orphan", "unborn")
+    assert [it.contained for it in checkpoints_of(repository, "1")] == [False, False]
+
+
+def test_a_checkpoint_is_found_by_its_whole_name_only(repository):
+    repository.tag(checkpoint_tag(1, "pre"))
+    repository.tag("gsd/rollback/phase-1/x")
+    repository.tag("release")
+    assert checkpoint_named(repository, "gsd/checkpoint/phase-1/pre").name == "pre"
+    assert checkpoint_named(repository, "gsd/rollback/phase-1/x").name == "x"
+    for name in ("release", "pre", "gsd/checkpoint/phase-1/*", "gsd/checkpoint/phase-1", "-d", ""):
+        assert checkpoint_named(repository, name) is None
+
+
+def a_loop(checkpoints: dict[str, str], **commits: str | None) -> Loop:
+    """A loop of phase 1 whose tasks are complete, with the commits that were told."""
+    tasks = {name: build(Task, status="complete", commit=sha) for name, sha in commits.items()}
+    recorded = {checkpoint_tag(1, name): sha for name, sha in checkpoints.items()}
+    return build(Loop, phase=1, tasks=tasks, checkpoints=recorded)
+
+
+@pytest.fixture
+def shas(repo, repository):
+    """Commits by the checkpoint that was set at each."""
+    found = {}
+    for name in ("pre", "T01", "T02", "T03"):
+        found[name] = commit(repo, name)
+        repository.tag(checkpoint_tag(1, name))
+    return found
+
+
+def undone(repository, loop, name):
+    target = checkpoint_named(repository, checkpoint_tag(1, name))
+    assert target is not None
+    return undone_by(repository, loop, target)
+
+
+def test_a_rollback_undoes_what_was_completed_after_its_checkpoint(repository, shas):
+    loop = a_loop(shas, T01=None, T02=shas["T02"], T03=None)
+    assert undone(repository, loop, "T03") == []
+    assert undone(repository, loop, "T01") == ["T02", "T03"]
+    assert undone(repository, loop, "pre") == ["T01", "T02", "T03"]
+    loop.tasks["T02"].status = "skipped"
+    loop.tasks["T03"].status = "running"
+    assert undone(repository, loop, "pre") == ["T01"]
+
+
+def test_tasks_without_a_checkpoint_are_undone_by_their_commits(repository, shas):
+    loop = a_loop({"T01": shas["T01"]}, T02=shas["T02"], T03=None, T04="no commit", T05=shas["pre"])
+    assert undone(repository, loop, "T01") == ["T02", "T04"]
+    assert lost_without(repository, loop, shas["T02"]) == ["T04"]
+
+
+def test_a_checkpoint_that_this_loop_never_recorded_is_compared_by_commits(repository, shas):
+    loop = a_loop({"T02": shas["T02"]}, T01=shas["T01"], T02=None)
+    assert undone(repository, loop, "T01") == ["T02"]
+    assert undone(repository, loop, "T03") == []
+
+
+def test_a_task_that_changed_nothing_is_undone_by_the_order_of_the_checkpoints(repository, shas):
+    loop = a_loop({"T01": shas["T01"], "T02": shas["T01"]}, T01=None, T02=None)
+    assert undone(repository, loop, "T01") == ["T02"]
+    assert lost_without(repository, loop, shas["T01"]) == []

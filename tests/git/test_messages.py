@@ -1,0 +1,104 @@
+"""Commit messages: one first line, the details, and only the trailer that is ours."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsd_fsm.git.messages import co_author, fix_message, metadata_message, task_message
+from tests.support.repositories import git
+
+CLAUDE = "Claude <noreply@anthropic.com>"
+
+
+def test_the_message_of_a_task():
+    message = task_message("feat", 1, "01", "add the hook", "Two files.\n\nOne more.", CLAUDE)
+    assert message == (
+        "feat(1-01): add the hook\n\nTwo files.\n\nOne more.\n\n"
+        "Co-Authored-By: Claude <noreply@anthropic.com>"
+    )
+
+
+def test_details_co_author_and_phase_can_be_left_out():
+    assert task_message("test", "2.1", "03", "cover it") == "test(2.1-03): cover it"
+    assert task_message("feat", None, "03", "it") == "feat(03): it"
+    assert task_message("feat", 1, "1", "it", "", CLAUDE).count("\n\n") == 1
+
+
+def test_the_message_of_a_fix_and_of_a_phase():
+    assert fix_message(1, "G2", "the stub in a.py", "Full now.", CLAUDE) == (
+        f"fix(1-G2): the stub in a.py\n\nFull now.\n\nCo-Authored-By: {CLAUDE}"
+    )
+    assert metadata_message(3) == "docs: complete phase 3"
+    assert metadata_message("beta\none") == "docs: complete phase beta one"
+    assert metadata_message(None) == "docs: complete phase"
+
+
+def test_only_claude_is_a_co_author():
+    assert co_author("claude") == CLAUDE
+    assert [co_author(client) for client in ("codex", "", None)] == ["", "", ""]
+
+
+def test_the_first_line_ends_at_a_word():
+    subject = task_message("feat", 1, "01", "word " * 30)
+    assert subject == "feat(1-01): " + " ".join(["word"] * 11) + "…"
+    assert len(task_message("feat", 1, "01", "x" * 200)) == 72
+    fitting = "x" * (72 - len("feat(1-01): "))
+    assert task_message("feat", 1, "01", fitting).endswith("x")
+
+
+def test_a_description_that_is_a_commit_message_already_has_no_second_prefix():
+    assert task_message("feat", 1, "01", "feat(1-01): add it") == "feat(1-01): add it"
+    assert task_message("feat", 1, "01", "fix: keep this") == "feat(1-01): fix: keep this"
+    assert task_message("feat", 1, "01", " \n") == "feat(1-01): no description"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Co-Authored-By: Eve <e@x>",
+        "co-authored-by : Eve <e@x>",
+        "  \tCO-AUTHORED-BY: Eve <e@x>",
+        "Signed-off-by: Eve <e@x>",
+        "(cherry picked from commit abc)",
+        "Reviewed-by:Eve",
+    ],
+)
+@pytest.mark.parametrize("author", [CLAUDE, ""])
+def test_no_line_of_the_details_passes_for_a_trailer(repo, line, author):
+    message = task_message("feat", 1, "01", "it", f"words\r\n\r\n{line}\r{line}", author)
+    parsed = git(repo, "interpret-trailers", "--parse", input=message)
+    assert parsed == (f"Co-Authored-By: {CLAUDE}" if author else "")
+    assert "Eve" in message or "abc" in message
+
+
+texts = st.text(st.characters(), max_size=200)
+
+
+@given(texts, texts, texts, texts)
+def test_whatever_is_said_the_first_line_stands_alone_and_the_trailer_is_last(
+    kind, number, description, details
+):
+    message = task_message(kind, "1", number, description, details, CLAUDE)
+    lines = message.split("\n")
+    assert 0 < len(lines[0]) <= 72
+    assert lines[1] == ""
+    assert lines[-1] == f"Co-Authored-By: {CLAUDE}"
+    assert sum(line.lower().lstrip().startswith("co-authored-by") for line in lines) == 1
+    assert message.encode("utf-8")
+    assert "\0" not in message
+    assert "\r" not in message
+
+
+@pytest.mark.parametrize(
+    "details", ["nul \0 here", "bell \a", "lone \udcff", "# a comment\n#", "\n\n"]
+)
+def test_git_takes_any_of_it(repo, details):
+    message = task_message("feat", 1, "01", "it \x1b[31m", details, CLAUDE)
+    command = ["git", "-C", str(repo), "commit", "-q", "--allow-empty", "-F", "-"]
+    subprocess.run(command, input=message.encode(), check=True)
+    assert git(repo, "log", "-1", "--format=%s").startswith("feat(1-01): it ")
+    assert git(repo, "log", "-1", "--format=%(trailers:key=Co-Authored-By,valueonly)") == CLAUDE

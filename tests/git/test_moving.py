@@ -1,0 +1,222 @@
+"""Switching branches, setting tags and going back: nothing that is not committed is ever lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.git.repo import Repository
+from tests.support.git_commands import commit, hook, status
+from tests.support.repositories import git, posix_only
+
+
+def test_a_branch_is_made_and_local_changes_come_along(repo, repository):
+    (repo / "kept.txt").write_text("edited")
+    repository.switch("gsd/v1", create=True)
+    assert repository.branch() == "gsd/v1"
+    assert status(repo) == [" M kept.txt"]
+
+
+def test_an_existing_branch_is_checked_out_also_beside_a_file_of_its_name(repo, repository):
+    base = repository.branch()
+    git(repo, "branch", "kept.txt")
+    repository.switch("kept.txt", create=False)
+    assert repository.branch() == "kept.txt"
+    repository.switch(base, create=False)
+    assert repository.branch() == base
+
+
+def test_a_branch_of_a_remote_is_followed(repo, tmp_path):
+    git(repo, "checkout", "-qb", "gsd/v1")
+    there = commit(repo, "there")
+    git(repo, "checkout", "-q", "-")
+    git(tmp_path, "clone", "-q", str(repo), "clone")
+    clone = Repository.around(tmp_path / "clone")
+    assert clone is not None
+    git(clone.top, "config", "checkout.guess", "false")
+    clone.switch("gsd/v1", create=not clone.has_branch("gsd/v1"))
+    assert (clone.branch(), clone.head()) == ("gsd/v1", there)
+
+
+def test_a_switch_that_would_lose_a_change_is_refused_in_the_words_of_git(repo, repository):
+    git(repo, "checkout", "-qb", "other")
+    commit(repo, "kept.txt", "other")
+    git(repo, "checkout", "-q", "-")
+    base = repository.branch()
+    (repo / "kept.txt").write_text("precious")
+    with pytest.raises(Refused, match=r"would be overwritten by checkout[\s\S]*kept\.txt"):
+        repository.switch("other", create=False)
+    assert repository.branch() == base
+    assert (repo / "kept.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["untracked", "ignored"])
+def test_a_switch_overwrites_no_file_that_git_does_not_know(repo, repository, listed):
+    git(repo, "checkout", "-qb", "other")
+    commit(repo, "secret.env", "theirs")
+    git(repo, "checkout", "-q", "-")
+    (repo / ".git" / "info").mkdir(exist_ok=True)
+    (repo / ".git" / "info" / "exclude").write_text("*.env\n" if listed else "")
+    (repo / "secret.env").write_text("precious")
+    with pytest.raises(Refused, match=r"secret\.env"):
+        repository.switch("other", create=False)
+    assert (repo / "secret.env").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["none", "-f", "--detach", "a b", "", "HEAD", "@{-1}"])
+def test_what_is_no_branch_cannot_be_switched_to(repo, repository, name):
+    with pytest.raises(Refused):
+        repository.switch(name, create=False)
+    git(repo, "tag", "v1")
+    with pytest.raises(Refused, match="no branch v1"):
+        repository.switch("v1", create=False)
+    assert repository.branch() is not None
+
+
+@pytest.mark.parametrize("name", ["-f", "a b", "", "HEAD", "a..b"])
+def test_what_git_would_not_call_a_branch_is_not_made(repository, name):
+    with pytest.raises(Refused, match="would not take"):
+        repository.switch(name, create=True)
+
+
+def test_a_branch_that_exists_is_not_made_again(repo, repository):
+    git(repo, "branch", "twice")
+    with pytest.raises(Refused, match="already exists"):
+        repository.switch("twice", create=True)
+
+
+def test_a_branch_can_be_made_before_the_first_commit(tmp_path):
+    git(tmp_path, "init", "-q", "--template=")
+    fresh = Repository.around(tmp_path)
+    assert fresh is not None
+    fresh.switch("gsd/v1", create=True)
+    assert fresh.branch() == "gsd/v1"
+
+
+@posix_only
+def test_a_refusing_hook_of_the_user_is_passed_on(repo, repository):
+    hook(repo, "post-checkout", "echo not today >&2; exit 1")
+    with pytest.raises(Refused, match="git refused: not today"):
+        repository.switch("gsd/v1", create=True)
+
+
+def test_a_tag_is_plain_moves_along_and_tells_its_commit(repo, repository):
+    for setting in ("tag.gpgSign", "tag.forceSignAnnotated"):
+        git(repo, "config", setting, "true")
+    git(repo, "config", "gpg.program", "false")
+    first = repository.tag("gsd/checkpoint/phase-1/pre")
+    assert first == repository.head()
+    assert git(repo, "cat-file", "-t", "gsd/checkpoint/phase-1/pre") == "commit"
+    second = commit(repo, "second")
+    assert repository.tag("gsd/checkpoint/phase-1/pre") == second
+    assert repository.tags("gsd/*/*/*") == {"gsd/checkpoint/phase-1/pre": second}
+    repository.untag("gsd/checkpoint/phase-1/pre")
+    assert repository.tags("gsd/*/*/*") == {}
+
+
+def test_before_the_first_commit_there_is_nothing_to_tag(tmp_path):
+    git(tmp_path, "init", "-q", "--template=")
+    fresh = Repository.around(tmp_path)
+    assert fresh is not None
+    assert fresh.tag("gsd/x") is None
+    assert fresh.tags("gsd/*") == {}
+
+
+def test_a_tag_that_cannot_be_set_is_refused_in_the_words_of_git(repo, repository):
+    git(repo, "tag", "gsd")
+    with pytest.raises(Refused, match="refs/tags/gsd"):
+        repository.tag("gsd/checkpoint/phase-1/pre")
+
+
+def test_going_back_moves_the_branch_and_the_files(repo, repository):
+    first, branch = repository.head(), repository.branch()
+    commit(repo, "second")
+    commit(repo, "kept.txt", "edited")
+    repository.reset_to(first)
+    assert (repository.head(), repository.branch()) == (first, branch)
+    assert not (repo / "second").exists()
+    assert (repo / "kept.txt").read_text() == "kept\n"
+    assert status(repo) == []
+
+
+def test_going_back_keeps_changes_elsewhere_and_refuses_to_lose_one(repo, repository):
+    first = repository.head()
+    second = commit(repo, "kept.txt", "second")
+    (repo / "sub" / "deep.txt").write_text("edited")
+    (repo / "untracked").write_text("precious")
+    repository.reset_to(first)
+    assert status(repo) == [" M sub/deep.txt", "?? untracked"]
+    git(repo, "merge", "-q", "--ff-only", second)
+    (repo / "kept.txt").write_text("precious")
+    with pytest.raises(Refused, match=r"kept\.txt"):
+        repository.reset_to(first)
+    assert repository.head() == second
+    assert (repo / "kept.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["untracked", "ignored"])
+@pytest.mark.parametrize("shape", ["file", "directory", "above"])
+def test_a_file_unknown_to_git_that_stands_in_the_way_is_never_lost(
+    repo, repository, listed, shape
+):
+    place = repo / "way"
+    if shape == "above":
+        place.mkdir()
+        commit(repo, "way/tracked")
+    else:
+        commit(repo, "way", "tracked")
+    back = repository.head()
+    git(repo, "rm", "-rq", "way")
+    (repo / ".gitignore").write_text("way\n*.log\n" if listed else "")
+    git(repo, "add", ".gitignore")
+    git(repo, "commit", "-qm", "without it")
+    head = repository.head()
+    precious = place / "x.log" if shape == "directory" else place
+    precious.parent.mkdir(exist_ok=True)
+    precious.write_text("precious")
+    with pytest.raises(Refused, match="way"):
+        repository.reset_to(back)
+    assert repository.head() == head
+    assert precious.read_text() == "precious"
+
+
+def test_a_detached_head_has_no_branch_to_go_back_with(repo, repository):
+    first = repository.head()
+    second = commit(repo, "second")
+    git(repo, "checkout", "-q", "--detach")
+    with pytest.raises(Refused, match="detached"):
+        repository.reset_to(first)
+    assert repository.head() == second
+
+
+def test_a_merge_under_way_is_not_forgotten_by_going_back(repo, repository):
+    first = repository.head()
+    git(repo, "checkout", "-qb", "theirs")
+    commit(repo, "theirs")
+    git(repo, "checkout", "-q", "-")
+    second = commit(repo, "second")
+    git(repo, "merge", "-q", "theirs", "--no-commit", "-s", "ours")
+    assert status(repo) == []
+    with pytest.raises(Refused, match="merge is in progress"):
+        repository.reset_to(first)
+    assert repository.head() == second
+    git(repo, "merge", "--abort")
+
+
+def test_going_back_in_one_work_tree_leaves_the_others_alone(repo, repository, tmp_path):
+    first = repository.head()
+    second = commit(repo, "second")
+    git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+    linked = Repository.around(tmp_path / "linked")
+    assert linked is not None
+    linked.reset_to(first)
+    assert (linked.head(), repository.head()) == (first, second)
+    assert (repo / "second").exists()
+
+
+def test_the_way_back_is_a_matter_of_paths(repo, repository):
+    first = repository.head()
+    commit(repo, "second")
+    git(repo, "mv", "kept.txt", "moved.txt")
+    git(repo, "commit", "-qm", "moved")
+    assert sorted(repository.changes_to(first)) == ["kept.txt", "moved.txt", "second"]

@@ -1,0 +1,171 @@
+"""Replay is a function: the same bytes give the same answer, however and wherever they are read."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.journal.journal import SMALL
+from gsd_fsm.core.journal.snapshot import loops_from_dict, loops_to_dict, pack
+from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.trust import register
+from tests.cli.conftest import Here, here
+from tests.conftest import Project
+from tests.support.chaos import run_random_story
+from tests.support.golden import DIRECTORY, NAMES, journal_bytes, write_lines
+from tests.support.story import NOW, Story, error_of
+
+__all__ = ["here"]
+
+ROOT = Path(__file__).parents[2]
+FOLD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.journal.fast_fold import into_fold
+from gsd_fsm.core.journal.snapshot import pack
+from gsd_fsm.core.journal.scan import Position, scan
+for path in sys.argv[2:]:
+    with open(path, "rb") as file:
+        data = file.read()
+    loops = Loops()
+    at = scan(lambda at, n: data[at:at + n], len(data), Position(), into_fold(loops))
+    print(at.sum, loops.seq, dumps([pack(loop) for loop in loops.by_id.values()]))
+"""
+
+
+def events_of(name: str) -> list[dict[str, object]]:
+    return [parse_json(line.decode("ascii")) for line in journal_bytes(name).splitlines()]
+
+
+def place(project: Project, data: bytes) -> None:
+    project.gsd.mkdir(mode=0o700)
+    project.journal.write_bytes(data)
+    project.journal.chmod(0o600)
+
+
+@pytest.mark.parametrize("name", ["execute", "goal"])
+def test_every_hash_seed_gives_the_same_bytes(name: str, project: Project) -> None:
+    place(project, journal_bytes(name))
+    found = {
+        project.ok("replay", "--json", "--events", env={"PYTHONHASHSEED": str(seed)}).out
+        for seed in range(5)
+    }
+    assert len(found) == 1
+
+
+@cache
+def interpreters() -> list[str]:
+    """Every Python from 3.8 on that can be found here: this one at least."""
+    found: dict[tuple[int, ...], str] = {}
+    siblings = sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin/python3")))
+    for candidate in (sys.executable, *siblings):
+        if version := version_of(candidate):
+            found.setdefault(version, candidate)
+    for minor in range(8, 15):
+        candidate = shutil.which(f"python3.{minor}")
+        if (3, minor) not in found and candidate and version_of(candidate):
+            found[3, minor] = candidate
+    return [found[version] for version in sorted(found) if version >= (3, 8)]
+
+
+def version_of(python: str) -> tuple[int, ...]:
+    """Its first two numbers; none if it does not start."""
+    asked = subprocess.run(
+        [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return tuple(map(int, asked.stdout.split())) if asked.returncode == 0 else ()
+
+
+def test_every_python_here_folds_the_golden_journals_alike() -> None:
+    pythons = interpreters()
+    assert pythons
+    journals = [str(DIRECTORY / f"{name}.jsonl") for name in NAMES]
+    said = {}
+    for python in pythons:
+        done = subprocess.run(
+            [python, "-I", "-S", "-B", "-c", FOLD, str(ROOT), *journals],
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, (python, done.stderr.decode())
+        said[python] = done.stdout
+    assert len(set(said.values())) == 1, said
+    for name in NAMES:
+        assert journal_bytes(name)[-19:-3] in said[pythons[0]]
+
+
+def through_a_snapshot(loops: Loops) -> Loops:
+    return loops_from_dict(parse_json(dumps(loops_to_dict(loops))), bytes(loops.ended))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fold_in_pieces_through_a_snapshot_is_the_whole_fold(name: str) -> None:
+    events = events_of(name)
+    whole = Loops()
+    for event in events:
+        whole.apply(event)
+    for cut in range(1, len(events), max(1, len(events) // 40)):
+        first = Loops()
+        for event in events[:cut]:
+            first.apply(event)
+        second = through_a_snapshot(first)
+        for event in events[cut:]:
+            second.apply(event)
+        for loop in second.by_id.values():
+            assert pack(loop) == pack(whole.by_id[loop.id])
+        assert (second.seq, second.ts, second.backwards) == (whole.seq, whole.ts, whole.backwards)
+        assert set(whole.by_id) == set(second.by_id)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_random_story_goes_on_from_its_snapshot_as_if_nothing_had_been(seed: int) -> None:
+    loops, _ = run_random_story(Random(seed), 80)
+    copy = through_a_snapshot(loops)
+    for name, loop in loops.by_id.items():
+        assert pack(copy.by_id[name]) == pack(loop)
+    assert list(copy.by_id) == list(loops.by_id)
+    story = Story(loops=None)
+    names = [*loops.by_id, *bytes(loops.ended).decode().split()]
+    for event in (story.event("cancel", _loop=name) for name in names):
+        answers = [error_of(each.apply, {**event, "seq": each.seq + 1}) for each in (loops, copy)]
+        assert answers[0] == answers[1]
+
+
+def test_status_is_the_same_with_and_without_a_snapshot(here: Here) -> None:
+    story = Story("goal", goal="long", criteria=[{"name": "A"}], limits={"max_iterations": 0})
+    for number in range(2500):
+        story("iteration", reason="x" * 20, _by="hook")
+        if number % 7 == 0:
+            story.gap(f"G{number}", description="d")
+            story.gap(f"G{number}", "closed")
+    data = write_lines(story.events)
+    assert len(data) > SMALL
+    place(here, data)
+    register("j-test", str(here.gsd), NOW)
+    snapshot = here.gsd / "snapshot.json"
+    here.ok("note", "this makes a snapshot")
+    assert snapshot.exists()
+    here.ok("note", "this comes after it")
+    commands = (("status", "--json"), ("next", "--json"), ("status",), ("why", "--json"))
+    cached = [here.ok(*command).out for command in commands]
+    kept = snapshot.read_bytes()
+    snapshot.unlink()
+    assert [here.ok(*command).out for command in commands] == cached
+    snapshot.write_bytes(kept.replace(b'"iteration":2500', b'"iteration":2501'))
+    assert snapshot.read_bytes() != kept
+    assert [here.ok(*command).out for command in commands] == cached
+    assert here.journal.stat().st_size > len(data)

@@ -1,0 +1,186 @@
+"""What decides about the hook besides itself is seen: switches, cap, disk and journal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.project import find_gsd
+from gsd_fsm.install.environment import Row, mount_of, surroundings
+from gsd_fsm.install.hook_entries import CAP
+from tests.cli.conftest import Here
+from tests.install.conftest import listing, program
+from tests.support.forge import chain, header, plant, start
+
+
+def around(here: Here, **documents: dict[str, object]) -> dict[str, list[Row]]:
+    """The rows by name."""
+    found: dict[str, list[Row]] = {}
+    for row in surroundings(str(here.root), documents):
+        found.setdefault(row.name, []).append(row)
+    return found
+
+
+def test_a_place_without_a_project_is_well(here: Here) -> None:
+    assert {row.state for rows in around(here, user={}).values() for row in rows} == {"ok"}
+
+
+def test_switches_are_told(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.start("goal", "g")
+    assert "switch" not in around(here, user={"disableAllHooks": False})
+    (here.gsd / "STOP").touch()
+    monkeypatch.setenv("GSD_FSM_DISABLE", "1")
+    rows = around(here, user={"disableAllHooks": True})["switch"]
+    assert [(row.where, row.state) for row in rows] == [
+        ("user", "failed"),
+        ("here", "note"),
+        ("here", "note"),
+    ]
+    assert rows[2].fix == f"rm {here.gsd / 'STOP'}"
+    assert all(row.off for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("30", "30 blocks in a row, from the environment"), ("x", "8 blocks"), ("", "8 blocks")],
+)
+def test_the_cap_may_come_from_the_environment(
+    here: Here, monkeypatch: pytest.MonkeyPatch, value: str, told: str
+) -> None:
+    monkeypatch.setenv(CAP, value)
+    assert told in around(here)["client's cap"][0].told
+    nearer = {"user": {"env": {CAP: "9"}}, "local": {"env": {CAP: 12}}}
+    assert around(here, **nearer)["client's cap"][0].told == "12 blocks in a row, from local"
+    assert "any number" in around(here, user={"env": {CAP: 0.0}})["client's cap"][0].told
+
+
+@pytest.mark.parametrize(
+    ("idle", "cap", "told"),
+    [
+        ("20", "12", "may idle 20, beyond the client's cap of 12"),
+        ("0", "12", "may idle for ever, beyond"),
+        ("12", "12", ""),
+        ("0", "0", ""),
+        ("0", "-1", ""),
+    ],
+)
+def test_a_loop_that_may_idle_longer_than_the_client_lets_it_is_told(
+    here: Here, idle: str, cap: str, told: str
+) -> None:
+    here.start("goal", "g", "--idle-limit", idle)
+    notes = around(here, user={"env": {CAP: cap}})["client's cap"][1:]
+    assert [told in row.told for row in notes] == ([True] if told else [])
+
+
+def test_a_journal_is_examined_but_not_touched(here: Here) -> None:
+    plant(here.root, chain([header(), start(goal="g")]))
+    (trust,) = around(here)["trust"]
+    assert "not trusted" in trust.told
+    assert trust.off
+    here.journal.write_bytes(here.journal.read_bytes().replace(b'"g"', b'"h"'))
+    before = listing(here.gsd)
+    (row,) = around(here)["journal"]
+    assert (row.state, row.fix) == ("failed", "gsd-fsm fsck --repair")
+    assert "corrupt at line 2" in row.told
+    assert listing(here.gsd) == before
+
+
+def test_what_is_no_journal_is_told(here: Here) -> None:
+    (here.gsd / "journal.jsonl").mkdir(parents=True)
+    assert around(here)["journal"][0].state == "failed"
+    (here.gsd / "journal.jsonl").rmdir()
+    assert around(here)["journal"][0].told == "no loop was started here yet"
+
+
+@pytest.mark.parametrize("gone", ["the journal", "all of it"])
+def test_a_journal_that_is_gone_is_missed(here: Here, gone: str) -> None:
+    here.start("goal", "g")
+    name = Journal(str(here.gsd)).read().journal_id
+    here.journal.unlink() if gone == "the journal" else shutil.rmtree(here.gsd)
+    (row,) = around(here)["journal" if gone == "the journal" else "project"]
+    assert (row.state, row.told) == ("note", f"the journal {name} that was here is gone")
+
+
+def test_a_command_that_no_agent_would_find_is_told(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (row,) = around(here)["gsd-fsm on PATH"]
+    assert row.state == "ok"
+    inside = program(tmp_path / "env" / "bin" / "gsd-fsm", "#!/bin/sh\n").parent
+    (inside.parent / "pyvenv.cfg").touch()
+    before = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{inside}:{before}")
+    assert around(here)["gsd-fsm on PATH"][0].state == "ok"
+    monkeypatch.setenv("PATH", str(inside))
+    (row,) = around(here)["gsd-fsm on PATH"]
+    assert (row.state, "only in a virtual environment" in row.told) == ("note", True)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (row,) = around(here)["gsd-fsm on PATH"]
+    assert "not on the PATH" in row.told
+    assert "pipx install" in row.fix
+
+
+def test_a_view_that_does_not_show_its_loop_is_told(here: Here) -> None:
+    here.gsd.mkdir()
+    (here.gsd / "config.toml").write_text('views = ["state", "progress"]\n')
+    loop = here.start("goal", "g")
+    assert "view" not in around(here)
+    shutil.rmtree(here.root / ".loop")
+    (here.root / ".loop").write_text("in the way")
+    here.ok("iterate")
+    rows = around(here)["view"]
+    assert [(row.state, row.told) for row in rows] == [
+        ("note", f".loop/{name} does not show loop {loop}")
+        for name in ("state.json", "PROGRESS.md")
+    ]
+    (here.root / ".loop").unlink()
+    here.ok("iterate")
+    assert "view" not in around(here)
+    (here.root / ".loop" / "state.json").unlink()
+    (here.root / ".loop" / "state.json").mkdir()
+    here.ok("iterate")
+    assert len(around(here)["view"]) == 1
+
+
+def test_a_disk_of_the_network_is_told(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.start("goal", "g")
+    assert "disk" not in around(here)
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"1 1 0:1 / {find_gsd(str(here.root))} rw - nfs4 host:/x rw\n")
+    monkeypatch.setattr("gsd_fsm.install.environment._MOUNTS", mounts)
+    assert "is on nfs4" in around(here)["disk"][0].told
+    mounts.unlink()
+    assert "disk" not in around(here)
+
+
+MOUNTS = [
+    "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",
+    r"30 22 0:40 / /mnt/my\040share rw - cifs //server/share rw",
+    "31 22 0:41 / /mnt/win rw - 9p C: rw",
+    "32 31 0:42 / /mnt/win/local rw - ext4 /dev/sdb rw",
+    "33 22 0:43 / /over rw - ext4 /dev/sdc rw",
+    "34 33 0:44 / /over rw - nfs4 host:/x rw",
+    "broken line",
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/home/me/.gsd", "ext4"),
+        ("/mnt/my share/p/.gsd", "cifs"),
+        ("/mnt/win/p/.gsd", "9p"),
+        ("/mnt/window/.gsd", "ext4"),
+        ("/mnt/win/local/.gsd", "ext4"),
+        ("/over/.gsd", "nfs4"),
+    ],
+)
+def test_the_mount_that_a_path_is_on_is_the_nearest(path: str, kind: str) -> None:
+    assert mount_of(path, MOUNTS) == kind
+    assert mount_of(path, []) == ""

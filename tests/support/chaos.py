@@ -1,0 +1,247 @@
+"""Random events, mostly legal, some absurd; the same for a seed on every machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.core.clock import to_iso
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.table import TRIGGERS, possible_triggers
+from tests.support.events import apply_new
+from tests.support.story import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+    from gsd_fsm.core.loop.state import Loop
+
+Event = dict[str, Any]
+TRIGGER_NAMES = tuple(TRIGGERS)
+POSSIBLE = {
+    status: tuple(possible_triggers(status)) for status in ("idle", "completed", "cancelled")
+}
+TASKS = ("T1", "T2", "T3", "T4")
+GAPS = ("G1", "G2", "G3")
+CRITERIA = ("A", "B", "C")
+ODD: tuple[Any, ...] = (
+    None, True, -1, 0, 1, 2.5, 2**53 + 1, float("inf"), "", "x", "../x", [], ["a"], {}, {"a": 1},
+)  # fmt: skip
+STEPS = (0, 1, 500, 1000, 1000, 1000, 60_000, 3_600_000, -1, -5000, -3_600_000)
+
+
+def _start(r: Random, loop: Loop | None) -> Event:
+    data: Event = {
+        "kind": r.choice(("execute", "verify", "goal")),
+        "mode": r.choice(("interactive", "yolo")),
+    }
+    limits: Event = {}
+    for name in ("max_iterations", "max_retries", "max_rounds", "stuck_limit", "idle_limit"):
+        if r.random() < 0.4:
+            limits[name] = r.randrange(4)
+    for name in ("budget_usd", "max_minutes"):
+        if r.random() < 0.2:
+            limits[name] = r.choice((0, 0.5, 5))
+    data["limits"] = limits
+    if r.random() < 0.6:
+        data["tasks"] = [
+            {"id": name, "wave": n // 2, "depends": ["T1"] if n == 2 else []}
+            for n, name in enumerate(TASKS[: r.randrange(5)])
+        ]
+    if r.random() < 0.6:
+        data["criteria"] = [{"name": "A"}, {"name": "B", "check": "make"}][: r.randrange(3)]
+    if r.random() < 0.1:
+        data["auto_loop"] = False
+    if r.random() < 0.1:
+        data["review"] = True
+    return data
+
+
+def _failure(r: Random, loop: Loop | None) -> Event:
+    data = {
+        "error": r.choice(("e1", "e2", "e3", "e4")),
+        "class": r.choice(
+            ("logic", "logic", "logic", "transient", "transient", "blocking", "unknown")
+        ),
+    }
+    if r.random() < 0.7:
+        data["task"] = r.choice(TASKS)
+    return data
+
+
+def _task(r: Random, loop: Loop | None) -> Event:
+    status = r.choice(
+        ("running", "running", "complete", "complete", "skipped", "checkpoint", "pending")
+    )
+    data = {"task": r.choice(TASKS), "status": status}
+    if r.random() < 0.2:
+        data["phase"] = r.choice(("red", "green", "refactor"))
+    if r.random() < 0.2:
+        data.update(locked={"a.py": r.choice((None, "d"))}, exit_code=r.randrange(3))
+    return data
+
+
+def _plan(r: Random, loop: Loop | None) -> Event:
+    if r.random() < 0.5:
+        data: Event = {"digest": "d", "changed": r.random() < 0.5}
+        if r.random() < 0.5:
+            data["criteria"] = [{"name": "A", "check": "make"}, {"name": "C"}][: r.randrange(3)]
+            data["joins"] = r.random() < 0.5
+        return data
+    tasks = [{"id": r.choice(TASKS), "wave": r.randrange(1, 4)} for _ in range(r.randrange(3))]
+    return {"count": r.randrange(6), "tasks": tasks, "sequential": [2]}
+
+
+def _checkpoint(r: Random, loop: Loop | None) -> Event:
+    data: Event = {"name": r.choice("cd"), "commit": "e"}
+    if r.random() < 0.5:
+        data["reset"] = r.sample(TASKS, r.randrange(len(TASKS)))
+    return data
+
+
+def _gap(r: Random, loop: Loop | None) -> Event:
+    return {"gap": r.choice(GAPS), "description": "d"}
+
+
+def _criterion(r: Random, loop: Loop | None) -> Event:
+    data: Event = {"criterion": r.choice(CRITERIA), "met": r.random() < 0.7}
+    if r.random() < 0.6:
+        data["evidence"] = {
+            "command": r.choice(("make", "other")),
+            "exit_code": r.choice((0, 0, 0, 1)),
+        }
+        if r.random() < 0.5:
+            data["evidence"]["tree"] = r.choice((None, "t1", "t2"))
+        if r.random() < 0.5:
+            data["evidence"]["likeness"] = r.choice(("l1", "l2"))
+    return data
+
+
+def _iteration(r: Random, loop: Loop | None) -> Event:
+    data: Event = {"activity": True} if r.random() < 0.3 else {}
+    if loop is not None and loop.notes and r.random() < 0.7:
+        data["delivered"] = list(loop.notes)[: r.randrange(3)]
+    return data
+
+
+def _resume(r: Random, loop: Loop | None) -> Event:
+    if r.random() < 0.5:
+        return {}
+    names = ("max_iterations", "max_retries", "max_rounds", "budget_usd", "max_minutes")
+    return {"add": {r.choice(names): r.randrange(1, 4) for _ in range(r.randrange(1, 3))}}
+
+
+def _wait(r: Random, loop: Loop | None) -> Event:
+    if r.random() < 0.6:
+        return {"for": "human", "question": "Which?"}
+    return {"for": "throttled", "until": to_iso(NOW)}
+
+
+def _pause(r: Random, loop: Loop | None) -> Event:
+    return {
+        "code": r.choice(
+            ("manual", "iterations", "rounds", "budget", "minutes", "retries", "stuck")
+        )
+    }
+
+
+def _session(r: Random, loop: Loop | None) -> Event:
+    return {"action": r.choice(("bind", "release", "start", "prompt", "prompt", "compact", "end"))}
+
+
+def _review(r: Random, loop: Loop | None) -> Event:
+    return {"blockers": r.randrange(2)} if r.random() < 0.3 else {}
+
+
+def _fixed(**data: Any) -> Callable[[Random, Loop | None], Event]:
+    return lambda r, loop: dict(data)
+
+
+MAKERS: dict[str, Callable[[Random, Loop | None], Event]] = {
+    "start": _start, "failure": _failure, "task": _task, "gap": _gap, "criterion": _criterion,
+    "iteration": _iteration, "resume": _resume, "wait": _wait, "pause": _pause, "session": _session,
+    "review": _review,
+    "verified": lambda r, loop: {"passed": r.random() < 0.6},
+    "stage": lambda r, loop: {"stage": r.choice(("intent", "shape", "decompose", "executing", "review"))},
+    "score": lambda r, loop: {"spec_score": r.randrange(100)},
+    "spend": lambda r, loop: {"usd": r.choice((0.1, 1, 2.5)), "tokens": 10},
+    "note": lambda r, loop: {"text": "n", "kind": r.choice(("steer", "recall"))},
+    "complete": lambda r, loop: {"tree": r.choice((None, "t1", "t2"))} if r.random() < 0.6 else {},
+    "mode": lambda r, loop: {"mode": r.choice(("interactive", "yolo"))},
+    "answer": _fixed(text="yes"), "cancel": _fixed(), "exit": _fixed(), "plan": _plan,
+    "issue": _fixed(text="i"), "stop": _fixed(code="background"), "checkpoint": _checkpoint,
+}  # fmt: skip
+# Ends are rare, or no story would last.
+RARE = {"cancel": 0.06, "complete": 0.5, "wait": 0.4, "pause": 0.4}
+
+
+def _trigger(r: Random, status: str) -> str:
+    if status not in POSSIBLE:
+        POSSIBLE[status] = tuple(possible_triggers(status))
+    legal = POSSIBLE[status]
+    trigger: str = r.choice(legal if legal and r.random() < 0.85 else TRIGGER_NAMES)
+    if r.random() > RARE.get(trigger, 1):
+        return "task" if status in ("running", "retrying", "fixing") else "note"
+    return trigger
+
+
+def random_event(r: Random, loops: Loops, now: int) -> Event:
+    """One event for this loops: usually one that it can take."""
+    if loops.seq == 0:
+        data: Event = {"id": "j-chaos"}
+        return _envelope(loops, now, "journal", None, "cli", data)
+    names = list(loops.by_id)
+    new = not names or r.random() < 0.05
+    name = f"lp-{r.randrange(6)}" if new else r.choice(names)
+    loop = loops.by_id.get(name)
+    trigger = _trigger(r, loop.status if loop is not None else "idle")
+    kind, _, action = trigger.partition(".")
+    data = MAKERS[kind](r, loop)
+    if action:
+        data["action"] = action
+    event = _envelope(loops, now, kind, name, r.choice(("agent", "human", "hook", "cli")), data)
+    if r.random() < 0.4:
+        del event["data"], event["sum"]
+        event.update(session=r.choice(("s-1", "s-2", "s-3")), data=data, sum="0" * 16)
+    if r.random() < 0.04:
+        _spoil(r, event)
+    return event
+
+
+def _envelope(loops: Loops, now: int, kind: str, *rest: Any) -> Event:
+    loop, by, data = rest
+    return {
+        "v": 1, "seq": loops.seq + 1, "ts": to_iso(now), "loop": loop, "type": kind, "by": by,
+        "data": data, "sum": "0" * 16,
+    }  # fmt: skip
+
+
+def _spoil(r: Random, event: Event) -> None:
+    where = r.randrange(4)
+    if where == 0:
+        event[r.choice(("v", "seq", "ts", "loop", "type", "by", "data", "session"))] = r.choice(ODD)
+    elif where == 1 and event["data"]:
+        del event["data"][r.choice(list(event["data"]))]
+    elif where == 2 and event["data"]:
+        event["data"][r.choice(list(event["data"]))] = r.choice(ODD)
+    else:
+        event["data"]["unknown"] = r.choice(ODD)
+
+
+def run_random_story(
+    r: Random, length: int, look: Callable[[Loops], None] | None = None
+) -> tuple[Loops, list[Event]]:
+    """A loops after some random events, and those it took."""
+    loops, taken, now = Loops(), [], NOW
+    for _ in range(length):
+        event = random_event(r, loops, now)
+        now = max(0, now + r.choice(STEPS))
+        try:
+            apply_new(loops, event)
+        except (GsdError, ValueError):
+            continue
+        taken.append(event)
+        if look is not None:
+            look(loops)
+    return loops, taken

@@ -1,0 +1,133 @@
+"""A project with the hook installed, and the real client in an environment made from nothing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import Project
+from tests.support.e2e.chat import Chat
+from tests.support.e2e.fake_model import OVER, PATIENCE, FakeModel, Held, bash, say
+from tests.support.e2e.screen import Screen
+from tests.support.repositories import git
+
+KEPT = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")  # one user: terminal, client and hook alike
+KEY = "dummy-not-a-key"
+# A loop that one command can finish, as a person starts it and as an agent does.
+GOAL = ("goal", "Ship it", "--mode", "yolo", "--criterion", "it is shipped")
+START = bash("gsd-fsm start " + shlex.join(GOAL))
+FINISH = bash("gsd-fsm criterion 1 met && gsd-fsm exit-signal")
+# What no user should see: an error where none is, a schema, the client's own limit.
+UGLY = ("Stop hook error", "output validation failed", "Expected schema", "consecutive times")
+
+
+class Rig(Project):
+    """What a user has: a project, a terminal (`ok`, `run`), and sessions of the client."""
+
+    def __init__(self, root: Path, claude: Path, scratch: Path, model: FakeModel) -> None:
+        super().__init__(root)
+        self.claude = claude
+        self.scratch = scratch
+        self.model = model
+        self.calm = True
+        self.sessions: list[Chat | Screen] = []
+        root.mkdir()
+        git(root, "init", "-q", "--template=")
+        self._put_command_on_path()
+
+    def _put_command_on_path(self) -> None:
+        launcher = self.scratch / "bin" / "gsd-fsm"
+        launcher.parent.mkdir()
+        launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gsd_fsm "$@"\n')
+        launcher.chmod(0o755)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The client's environment: nothing of ours but the home that the test has."""
+        return {
+            **{name: os.environ[name] for name in KEPT},
+            "PATH": f"{self.scratch / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            # Sockets are made here, and their paths must be short.
+            "TMPDIR": str(self.scratch),
+            "CLAUDE_CODE_TMPDIR": str(self.scratch),
+            "ANTHROPIC_BASE_URL": self.model.url,
+            "ANTHROPIC_API_KEY": KEY,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "IS_SANDBOX": "1",  # lets root skip the questions about permissions
+        }
+
+    def install(self, scope: str = "project") -> None:
+        """Put our hook into the settings, as a user would."""
+        self.ok("init", "--scope", scope, "--yes")
+
+    def start(self, *args: str) -> str:
+        """Start a loop in the terminal; the id of the loop."""
+        return str(self.ok("start", *args, "--json").json["loop"])
+
+    def chat(self, *args: str, before: tuple[str, ...] = (), **env: str) -> Chat:
+        """A headless session that lives until it is closed."""
+        session = Chat([str(self.claude), *args], self.root, {**self.env, **env}, before)
+        self.sessions.append(session)
+        return session
+
+    def held_after_a_block(self) -> tuple[Chat, str]:
+        """A session whose loop has been sent back once and waits for the model; and the loop."""
+        self.model.main.then(START, say("I stop."), held := Held(say("Nobody hears this.")))
+        chat = self.chat()
+        chat.tell("Ship it.")
+        held.until_wanted()
+        return chat, str(self.status()["loop"])
+
+    def screen(self, *args: str) -> Screen:
+        """An interactive session in a terminal of its own."""
+        session = Screen([str(self.claude), *args], self.root, self.env, self.scratch)
+        self.sessions.append(session)
+        return session
+
+    def until(self, condition: Callable[[], Any], what: str) -> None:
+        """Wait for something that no session tells of."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, f"no {what}"
+            time.sleep(0.05)
+
+    def sent_back(self, lane: str = "main") -> list[str]:
+        """What the model was told each time it wanted to stop and might not."""
+        heard = [request.heard for request in self.model.asked(lane)]
+        return [text for text in heard if "Continuing " in text]
+
+    def require_calm(self) -> None:
+        """No session showed an error of a hook, and the script was played to its end."""
+        shown = "\n".join(session.shown for session in self.sessions)
+        for ugly in (*UGLY, OVER) if self.calm else (OVER,):
+            assert ugly not in shown
+        assert self.model.unsaid() == []
+
+    def story(self, loop: str | None = None) -> list[str]:
+        """What the journal tells of a loop: the type of each event, and what it is about."""
+        return [told(event) for event in self.lines()[1:] if loop in (None, event["loop"])]
+
+
+# The part of an event's data that tells what it is about.
+ABOUT = {
+    "session": "action", "task": "status", "wait": "for", "pause": "code", "stop": "code",
+    "criterion": "met",
+}  # fmt: skip
+
+
+def told(event: dict[str, Any]) -> str:
+    """An event in one or two words."""
+    about = event["data"].get(ABOUT.get(event["type"], ""))
+    if isinstance(about, bool):
+        about = "met" if about else "unmet"
+    return f"{event['type']} {about}" if about else str(event["type"])

@@ -1,0 +1,130 @@
+"""Lines of every form, and every reader's word on them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from gsd_fsm.core.codec import dumps, encode_event
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.journal.fast_fold import into_fold
+from gsd_fsm.core.loop.envelope import load_event
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.history.replay import in_bulk, watching
+from tests.support.story import frozen
+
+# What a hostile hand could put where a member of `data` stands.
+HOSTILE: dict[str, bytes] = {
+    "NaN": b"NaN",
+    "Infinity": b"-Infinity",
+    "1e999": b"1e999",
+    "-1e999": b"-1e999",
+    "2^53+1": b"9007199254740993",
+    "2^64": b"18446744073709551616",
+    "-2^63-1": b"-9223372036854775809",
+    "5000 digits": b"1" * 5000,
+    "high surrogate": b'"\\ud800"',
+    "low surrogate": b'"\\udc00x"',
+    "swapped surrogates": b'"\\udc00\\ud800"',
+    "surrogate key": b'{"\\ud800":1}',
+    "17 deep": b"[" * 17 + b"]" * 17,
+    "200,000 deep": b"[" * 200_000 + b"]" * 200_000,
+    "200,000 open": b"[" * 200_000,
+    "leading zero": b"01",
+    "plus": b"+1",
+    "dot": b"1.",
+    "bare dot": b".5",
+    "hex": b"0x10",
+    "control": b'"\x01"',
+    "raw tab": b'"\t"',
+    "raw newline escape": b'"\\q"',
+    "short escape": b'"\\u12"',
+    "trailing comma": b"[1,]",
+    "single quotes": b"'a'",
+    "comment": b"1/*x*/",
+    "UTF-8": '"é"'.encode(),
+    "invalid UTF-8": b'"\xff"',
+    "encoded surrogate": b'"\xed\xa0\x80"',
+    "NUL": b"\0",
+    "vertical tab": b"\x0b1",
+    "nothing": b"",
+}
+HARMLESS: dict[str, bytes] = {
+    "-0": b"-0",
+    "-0.0": b"-0.0",
+    "1E5": b"1E5",
+    "tiny": b"1e-400",
+    "long fraction": b"0." + b"1" * 3000,
+    "duplicate keys": b'{"a":1,"b":2,"a":3}',
+    "escaped duplicate": b'{"a":1,"\\u0061":2}',
+    "blanks": b" [ 1 , 2 ] ",
+    "line end inside": b"[1,\r2]",
+    "surrogate pair": b'"\\ud83d\\ude00"',
+    "DEL": b'"\x7f"',
+    "solidus": b'"\\/"',
+    "2^53": b"9007199254740992",
+    "16 deep": b"[" * 14 + b"]" * 14,
+}
+PREFIX = b'{"v":1,"seq":1,"ts":"2026-11-15T23:00:00.000Z","loop":null,"type":"journal","by":"cli",'
+
+
+def closed(body: bytes, previous: str = "") -> bytes:
+    """The body of a line with the sum it needs."""
+    digest = hashlib.sha256(previous.encode() + body).hexdigest()[:16]
+    return body + b',"sum":"' + digest.encode() + b'"}'
+
+
+def in_data(value: bytes) -> bytes:
+    return closed(PREFIX + b'"data":{"id":"j","x":' + value + b"}")
+
+
+def in_envelope(value: bytes) -> bytes:
+    return closed(PREFIX + b'"x":' + value + b',"data":{"id":"j"}')
+
+
+def one_by_one(loops: Loops) -> Callable[[bytes], None]:
+    """The reader that the others must agree with: it remembers nothing."""
+    return lambda line: loops.fold(load_event(line))
+
+
+READERS: dict[str, Any] = {
+    "one_by_one": one_by_one,
+    "into_fold": into_fold,
+    "watching": watching(lambda event: None),
+    "in_bulk": in_bulk,
+}
+
+
+def verdict(reader: Any, *lines: bytes) -> Any:
+    """The loops after these lines, or the number of the one that was refused."""
+    loops = Loops()
+    take = reader(loops)
+    for number, line in enumerate(lines):
+        before = frozen(loops)
+        try:
+            take(line)
+        except (ValueError, Refused):
+            assert frozen(loops) == before
+            return number
+    loops.settle()
+    return frozen(loops)
+
+
+def verdicts(*lines: bytes) -> dict[str, Any]:
+    return {name: verdict(reader, *lines) for name, reader in READERS.items()}
+
+
+def decoded(loads: Any, line: bytes) -> str:
+    try:
+        return dumps(loads(line))
+    except ValueError:
+        return "refused"
+
+
+def lines_of(events: list[dict[str, Any]]) -> list[bytes]:
+    lines, previous = [], ""
+    for event in events:
+        line, previous = encode_event({n: v for n, v in event.items() if n != "sum"}, previous)
+        lines.append(line[:-1])
+    return lines

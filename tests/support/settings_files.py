@@ -1,0 +1,140 @@
+"""Files of settings for tests, and what load makes of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from gsd_fsm.config import settings
+from gsd_fsm.core.errors import UsageError
+
+DEFAULTS = {
+    "mode": "interactive",
+    "execute_max_retries": 3,
+    "verify_max_iterations": 20,
+    "tdd_max_attempts": 5,
+    "auto_loop": True,
+    "max_iterations": None,
+    "stuck_limit": 5,
+    "idle_limit": 3,
+    "budget_usd": None,
+    "max_minutes": None,
+    "check_timeout_seconds": 600,
+    "branching": "none",
+    "base_branch": "master",
+    "branch_prefix": "gsd/",
+    "ci_lint": None,
+    "ci_typecheck": None,
+    "ci_test": None,
+    "ci_build": None,
+    "ci_e2e": None,
+    "deploy_target": None,
+    "browser": False,
+    "base_url": None,
+    "mcps": (),
+    "commit": False,
+    "checkpoints": True,
+    "counsel": None,
+    "views": (),
+    "task_list": None,
+    "max_tokens": None,
+    "state_md": True,
+}
+
+
+@pytest.fixture(autouse=True)
+def user_path(tmp_path, monkeypatch):
+    """The user's file lies in a directory of the test, never in the real home."""
+
+    def user_config_dir(name, *, appauthor):
+        assert appauthor is False
+        return str(tmp_path / "user" / name)
+
+    monkeypatch.setattr(platformdirs, "user_config_dir", user_config_dir)
+    path = tmp_path / "user" / "gsd-fsm" / "config.toml"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def project_path(tmp_path):
+    path = tmp_path / "repository" / ".gsd" / "config.toml"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def foreign_path(project_path):
+    """The file of the planning tool, beside the directory of ours."""
+    path = project_path.parent.parent / ".opti-gsd" / "config.json"
+    path.parent.mkdir()
+    return path
+
+
+@pytest.fixture
+def markdown_path(project_path):
+    return project_path.with_name("config.md")
+
+
+@pytest.fixture
+def refusal(project_path):
+    """Write the project's file, and return what load says about it after the file's name."""
+
+    def refuse(content):
+        error = refused(project_path, content)
+        assert error.hint
+        assert error.message.startswith(f"{project_path}:"), error.message
+        return error.message[len(f"{project_path}:") :]
+
+    return refuse
+
+
+def written(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def values(project_dir, **options):
+    return {name: s.value for name, s in settings.load(project_dir, **options).items()}
+
+
+def values_of(path, content):
+    written(path, content)
+    return values(gsd_of(path))
+
+
+def gsd_of(path):
+    """The directory that load is given, for any file that it reads."""
+    return path.parent.with_name(".gsd") if path.parent.name == ".opti-gsd" else path.parent
+
+
+def refused(path, content):
+    written(path, content)
+    with pytest.raises(UsageError) as caught:
+        settings.load(gsd_of(path))
+    assert caught.value.exit_code == 2, caught.value
+    assert caught.value.hint
+    return caught.value
+
+
+def run_python(script, *arguments, timeout=60):
+    home = str(arguments[0])
+    environment = {
+        **os.environ,
+        "HOME": home,
+        "XDG_CONFIG_HOME": home,
+        "PYTHONPATH": str(Path(settings.__file__).parents[2]),
+    }
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )

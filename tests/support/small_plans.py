@@ -1,0 +1,72 @@
+"""Small plans, real files, and results that nobody had to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gsd_fsm.plans.load import load_plan
+from gsd_fsm.plans.plan import Plan
+from gsd_fsm.verify.gaps import Result
+from gsd_fsm.verify.probe import probe
+
+DOCUMENT = Path(__file__).parents[1] / "plans" / "loop-mechanism.md"
+# What the tasks of that document leave behind.
+DONE = {
+    "hooks/hooks.json": '{"hooks": {"Stop": [{"command": "bash hooks/stop-hook.sh"}]}}',
+    "hooks/stop-hook.sh": '#!/usr/bin/env bash\necho \'{"decision": "allow"}\'',
+    ".gsd/config.md": "loop:\n  execute_max_retries: 3\n  verify_max_iterations: 20\n",
+    "commands/execute.md": "Step 7a task_retries previous_attempt Loop State Reference",
+    "commands/verify.md": "Step 7a Gap-to-Task gaps_remaining Loop State Reference",
+    ".gsd/STATE.md": "loop:\n  task_retries: {}\n  history: []\n",
+    ".gsd/ROADMAP.md": "**Status:** PLANNED\n1. hooks/hooks.json\n",
+}
+
+
+def lay(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def task(number: str, checks: list[tuple[str, str]], *files: str) -> str:
+    """A task of a plan: its checks as (type, text), and its files."""
+    listed = "".join(f'<file action="create">{name}</file>\n' for name in files)
+    wanted = "".join(f'<check type="{kind}">{text}</check>\n' for kind, text in checks)
+    return (
+        f'<task id="{number}" wave="1">\n<files>\n{listed}</files>\n<action>Do it.</action>\n'
+        f"<verify>\n{wanted}</verify>\n<done>Done.</done>\n</task>\n"
+    )
+
+
+def document(*tasks: str) -> str:
+    return "---\nphase: 1\ntitle: Small\n---\n\n# Phase 1: Small\n\n## Wave 1\n\n" + "\n".join(
+        tasks
+    )
+
+
+def plan_of(root: Path, *tasks: str) -> Plan:
+    path = root / "plan.md"
+    path.write_text(document(*tasks))
+    return load_plan(path)
+
+
+def probed(plan: Plan | None, root: Path, ci: dict[str, str] | None = None) -> dict[str, Result]:
+    """The results by key, of a probe that tells nobody."""
+    results = probe(plan, root, ci or {}, 60, lambda _words: None, poll=lambda: None)
+    return {result.key: result for result in results}
+
+
+def result(key: str = "T01#1", *, passed: bool | None = False, **more: Any) -> Result:
+    """A result; a key that is not told otherwise makes it a file check of its task."""
+    is_ci = key.startswith("ci:")
+    base: dict[str, Any] = {
+        "task": None if is_ci else key.partition("#")[0],
+        "kind": "command" if is_ci else "file",
+        "text": "make test" if is_ci else "a.py exists",
+        "file": None if is_ci else "a.py",
+        "evidence": "" if passed else "missing file: a.py",
+        "seconds": 0.1,
+    }
+    return Result(key=key, passed=passed, **{**base, **more})

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsd_fsm.verify.probe import files_meant, read_claim
+
+ONE = ("hooks/hooks.json",)
+TWO = ("src/a.py", "src/b.py")
+THERE = {"README.md", "docs/guide.md"}
+
+
+def texts(text: str, files: tuple[str, ...] = ONE) -> tuple[str, ...]:
+    return read_claim("content", text, files).texts
+
+
+def meant(text: str, files: tuple[str, ...] = ONE, kind: str = "content") -> list[str]:
+    return files_meant(kind, read_claim(kind, text, files), files, THERE.__contains__)
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ('File contains "Stop" hook type', ("Stop",)),
+        ('Script contains shebang "#!/usr/bin/env bash"', ("#!/usr/bin/env bash",)),
+        ("File contains “Stop” and `matcher`", ("Stop", "matcher")),
+        ('File contains `"type": "command"` once', ('"type": "command"',)),
+        ("File says 'hello  you' in the user's words", ("hello  you",)),
+        ("It's the user's file", ()),
+        ("File says ('a'), 'b'.", ("a", "b")),
+        ('The default is "" or "x"', ("x",)),
+        ("Script reads loop state from STATE.md", ()),
+        ('One quote " only', ()),
+        ('Two\nlines: "a\nb"', ("a\nb",)),
+    ],
+)
+def test_what_is_quoted_must_be_there_literally(text: str, quoted: tuple[str, ...]) -> None:
+    assert texts(text) == quoted
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "found"),
+    [
+        ('config.md contains "loop:"', (".gsd/config.md", "b.md"), [".gsd/config.md"]),
+        ('It contains "x" (see src/b.py).', TWO, ["src/b.py"]),
+        ('README.md contains "x"', TWO, ["README.md"]),
+        ('The text in docs/guide.md has "x"', ONE, ["docs/guide.md"]),
+        ('File contains "README.md"', ONE, ["hooks/hooks.json"]),
+        ('Runs on Node.js with "fs"', ONE, ["hooks/hooks.json"]),
+        ('Nowhere.md contains "x"', ONE, ["Nowhere.md"]),
+        ('The file nowhere.md contains "x"', ONE, ["nowhere.md"]),
+        ('"x" stands in nowhere.md', ONE, ["nowhere.md"]),
+        ('Makefile has "test:"', ("lib/Makefile", "lib/x.py"), ["lib/Makefile"]),
+        ('Commands run with "x"', ("bin/run", "bin/other"), ["bin/run", "bin/other"]),
+        ('Both contain "x"', TWO, list(TWO)),
+        ('Something holds "x"', (), []),
+        ('../../etc/passwd contains "root"', ONE, ["../../etc/passwd"]),
+        ('/etc/passwd contains "root"', ONE, ["/etc/passwd"]),
+        ('It serves /api/users as "json"', ONE, ["hooks/hooks.json"]),
+        ('./src/a.py contains "x"', TWO, ["src/a.py"]),
+    ],
+)
+def test_the_file_is_the_named_one_else_that_of_the_task(
+    text: str, files: tuple[str, ...], found: list[str]
+) -> None:
+    assert meant(text, files) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "quoted"),
+    [
+        ('`a.py` contains "loop:"', ["src/a.py"], ("loop:",)),
+        ('The file "src/b.py" has `x`', ["src/b.py"], ("x",)),
+        ('"loop:" is in `b.py`', ["src/b.py"], ("loop:",)),
+        ('It names "a.py" and "b.py"', list(TWO), ("a.py", "b.py")),
+        ('It names "a.py"', list(TWO), ("a.py",)),
+    ],
+)
+def test_a_file_may_be_quoted_too(text: str, named: list[str], quoted: tuple[str, ...]) -> None:
+    assert (meant(text, TWO), texts(text, TWO)) == (named, quoted)
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ('File does not contain "TODO"', True),
+        ('File doesn\'t contain "TODO"', True),
+        ('The module must not import "os"', True),
+        ('No longer uses "eval"', True),
+        ('Contains no "TODO"', True),
+        ('Contains "a", but does not contain "b"', False),
+        ('Contains "does not contain"', False),
+        ('Is not empty and contains "x"', False),
+    ],
+)
+def test_a_denial_wants_the_text_absent(text: str, denied: bool) -> None:
+    assert read_claim("content", text, ONE).denied is denied
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("hooks.json exists", False),
+        ("hooks.json does not exist", True),
+        ("hooks.json doesn't exist", True),
+        ("hooks.json no longer exists", True),
+        ("hooks.json was removed", True),
+        ("hooks.json has been deleted", True),
+    ],
+)
+def test_a_file_may_have_to_be_gone(text: str, denied: bool) -> None:
+    claim = read_claim("file", text, ONE)
+    assert claim.denied is denied
+    assert meant(text, ONE, "file") == ["hooks/hooks.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("src/new.py exists", ["src/new.py"]),
+        ('"src/new.py" exists', ["src/new.py"]),
+        ("The entry point is src/main", ["src/main"]),
+        ("It is there", list(TWO)),
+    ],
+)
+def test_a_file_check_names_its_file_anywhere(text: str, found: list[str]) -> None:
+    assert meant(text, TWO, "file") == found
+
+
+@given(st.sampled_from(("file", "content")), st.text(), st.lists(st.text(max_size=8), max_size=3))
+def test_any_words_can_be_taken_apart(kind: str, text: str, files: list[str]) -> None:
+    claim = read_claim(kind, text, tuple(files))
+    assert "" not in claim.texts + claim.words
+    assert set(files_meant(kind, claim, tuple(files), lambda _path: False)) <= {
+        *files,
+        *claim.words,
+    }
+    if kind == "content":
+        assert all(quote in text.replace("\0", " ") for quote in claim.texts)

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.verify.gaps_text import MOST_GAPS, ReportedGap, read_gaps
+from gsd_fsm.verify.report import markdown
+from gsd_fsm.verify.strategy import STRATEGIES
+
+AGENTS = """\
+# Verification
+
+The `<gaps>` below were found. An unclosed <gaps> in a sentence means nothing.
+
+```xml
+<gaps>
+  <gap type="orphan" id="x-1">
+    <file>src/Menu.tsx</file>
+    <description>Never imported &amp; never used</description>
+    <evidence>grep found
+no match for &lt;Menu&gt;</evidence>
+  </gap>
+  <!-- <gap type="nonsense">not one</gap>
+  -->
+  <gap type="broken_link" from="a.md" to="b.md"/>
+</gaps>
+```
+
+<gaps phase="1"><gap type='missing-export' file="src/x.ts">No <b>export</b> of x</gap></gaps>
+<gaps></gaps>
+<gaps/>
+"""
+
+
+def test_gaps_are_read_as_agents_write_them() -> None:
+    assert read_gaps(AGENTS, "V.md") == [
+        ReportedGap(
+            *(7, "x-1", "orphan", "src/Menu.tsx", "Never imported & never used"),
+            "grep found\nno match for <Menu>",
+        ),
+        ReportedGap(15, "", "broken_link", "a.md", "a.md → b.md", ""),
+        ReportedGap(19, "", "missing_export", "src/x.ts", "No <b>export</b> of x", ""),
+    ]
+
+
+def test_windows_lines_a_byte_order_mark_and_cdata_do_not_matter() -> None:
+    text = "\ufeff<gaps>\r\n<gap><description><![CDATA[a < b]]></description></gap>\r\n</gaps>\r\n"
+    assert read_gaps(text, "V.md") == [ReportedGap(2, "", "other", "", "a < b", "")]
+
+
+def test_quotation_marks_and_angles_in_attributes_end_nothing() -> None:
+    text = """<gaps>\n<gap type="stub" file='a "b" > c.py'>d</gap></gaps>"""
+    assert read_gaps(text, "V.md")[0].file == 'a "b" > c.py'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n\n<gaps>\n<gap type='stub'>x</gap>", "V.md:3: <gaps> is not closed"),
+        ("<gaps>\n\n<gap type='stub'>x\n</gaps>", "V.md:3: a <gap> is not closed"),
+        ("<gaps>\n<gap>x\n<gap>y</gap>\n</gaps>", "V.md:2: a <gap> is not closed"),
+        ("<gaps>\n<gap type='stub>x</gap>\n</gaps>", "V.md:2: the tag of a <gap> is not closed"),
+        ("<gaps>\n<gap type='stub'> </gap>\n</gaps>", "V.md:2: a gap without a description"),
+        ("<gaps>\n<gap type='hole'>x</gap></gaps>", "V.md:2: 'hole' is not a kind of gap"),
+    ],
+)
+def test_what_cannot_be_a_gap_is_told_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_gaps(text, "V.md")
+
+
+def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(UsageError) as error:
+        read_gaps("<gaps><gap type='hole'>x</gap></gaps>", "V.md")
+    assert all(kind in error.value.hint for kind in STRATEGIES)
+
+
+def test_more_gaps_than_anybody_fixes_are_refused() -> None:
+    one = "<gap type='stub'>x</gap>"
+    assert len(read_gaps(f"<gaps>{one * MOST_GAPS}</gaps>", "V.md")) == MOST_GAPS
+    with pytest.raises(UsageError, match="more than 200 gaps"):
+        read_gaps(f"<gaps>{one * (MOST_GAPS + 1)}</gaps>", "V.md")
+
+
+def outcome(text: str) -> str:
+    """What is said of the text; "" if it was read."""
+    try:
+        found = read_gaps(text, "V.md")
+    except UsageError as error:
+        return error.message
+    assert all(gap.description for gap in found)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "part", ["<gaps></gaps>\n", "<gaps \n", "<gaps><!--\n", "<gaps><gap \n", "<gaps>", "<gaps>\n<"]
+)
+def test_a_hostile_text_costs_no_more_than_its_length(part: str) -> None:
+    assert outcome(part * (1_000_000 // len(part)))[:7] in ("", "V.md:1:")
+
+
+@given(st.text(alphabet=st.sampled_from("<>/\"'= \ngapstypefi-!&;`"), max_size=200))
+def test_any_text_is_read_or_refused_with_its_line(text: str) -> None:
+    for whole in (text, f"<gaps>{text}</gaps>", f"<gaps><gap type='stub'>{text}</gap></gaps>"):
+        assert outcome(whole)[:5] in ("", "V.md:")
+
+
+TEXTS = st.text(min_size=1, max_size=60).filter(lambda text: display(text, lines=True).strip())
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(STRATEGIES)), TEXTS, TEXTS, TEXTS), max_size=4))
+def test_what_we_write_is_what_we_read(rows: list[tuple[str, str, str, str]]) -> None:
+    gaps = [
+        {"id": f"G{number}", "kind": kind, "file": file, "description": what, "evidence": why}
+        for number, (kind, file, what, why) in enumerate(rows, 1)
+    ]
+    facts = {
+        "loop": "lp-1",
+        "phase": 1,
+        "round": 2,
+        "max_rounds": 20,
+        "status": "gaps_found",
+        "checks": [],
+        "gaps": gaps,
+        "manual": [{"task": "T01", "text": row[1]} for row in rows],
+    }
+    found = [gap._replace(line=0) for gap in read_gaps(markdown(facts, None), "V.md")]
+    assert found == [
+        ReportedGap(0, f"G{number}", kind, *(display(text, lines=True).strip() for text in texts))
+        for number, (kind, *texts) in enumerate(rows, 1)
+    ]

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.errors import CannotWrite, UsageError
+from gsd_fsm.plans.load import load_plan
+from gsd_fsm.verify.gaps_text import read_gaps
+from gsd_fsm.verify.report import MARKER, facts_of, is_ours, markdown, place_of, present, save
+from tests.support.small_plans import DOCUMENT, plan_of, result, task
+from tests.support.story import Story
+
+EVIL = "a | b\n```\n<gaps>\n## Heading\n</gap> [x](http://e) \x1b[31m *b* <!-- -->"
+
+
+def facts(**more: Any) -> dict[str, Any]:
+    story = Story("verify", phase=1, limits={"max_rounds": 20})
+    story.gap("G1", kind="stub", file="a.py", description="T01: a.py exists", check="T01#1",
+              evidence="missing file: a.py")  # fmt: skip
+    story("verified", passed=False)
+    results = [
+        result(),
+        result("T01#2", passed=None, text="Looks good", file=None),
+        result("ci:test", passed=True, evidence="exit code 0", seconds=12.34),
+    ]
+    return {**facts_of(story.loop, results, passed=False), **more}
+
+
+def test_the_json_has_everything_a_script_needs() -> None:
+    found = facts()
+    assert list(found) == [
+        *("loop", "phase", "round", "max_rounds", "status", "checks", "gaps", "manual"),
+    ]
+    assert (found["phase"], found["round"], found["status"]) == (1, 1, "gaps_found")
+    assert list(found["checks"][0]) == [
+        *("key", "task", "kind", "text", "passed", "file", "evidence", "seconds"),
+    ]
+    assert found["gaps"] == [
+        {
+            "id": "G1",
+            "kind": "stub",
+            "file": "a.py",
+            "description": "T01: a.py exists",
+            "evidence": "missing file: a.py",
+            "reopened": 0,
+            "round": 0,
+            "check": "T01#1",
+            "strategy": "Implement real functionality",
+        }
+    ]
+    assert found["manual"] == [{"key": "T01#2", "task": "T01", "text": "Looks good"}]
+
+
+def test_the_markdown_is_as_people_and_agents_expect_it() -> None:
+    text = markdown(facts(), load_plan(DOCUMENT))
+    assert text.startswith(f"{MARKER}\n# Phase 1 Verification\n\n**Status:** gaps_found\n")
+    assert "\nRound 1 of 20 of loop lp-1.\n" in text
+    assert "| T01 | file | a.py exists | **missed** | 0.1 |\n" in text
+    assert "| CI test | command | make test | passed | 12.3 |\n" in text
+    assert (
+        '```xml\n<gaps>\n  <gap id="G1" type="stub" iteration="1/20">\n    <file>a.py</file>\n'
+        "    <description>T01: a.py exists</description>\n"
+        "    <evidence>missing file: a.py</evidence>\n  </gap>\n</gaps>\n```\n"
+    ) in text
+    assert "\n## Manual checks\n\n- [ ] T01: Looks good\n" in text
+    assert "\n## Must-haves\n\n- Execute retries failed tasks automatically" in text
+    assert markdown(facts(), load_plan(DOCUMENT)) == text
+
+
+def test_without_gaps_phase_or_limit_it_says_so() -> None:
+    text = markdown(facts(gaps=[], phase=None, status="passed", max_rounds=0, manual=[]), None)
+    assert text.startswith(f"{MARKER}\n# Verification\n\n**Status:** passed\n\nRound 1 of loop")
+    assert "## Gaps\n\nNone.\n" in text
+    assert "Manual" not in text
+    assert "Must-haves" not in text
+
+
+def test_foreign_text_cannot_pass_for_a_part_of_the_document(tmp_path: Path) -> None:
+    found = facts(phase=EVIL)
+    found["checks"][0]["text"] = found["manual"][0]["text"] = EVIL
+    found["gaps"][0].update(description=EVIL, evidence=EVIL, file=EVIL)
+    plan = plan_of(tmp_path, task("01", [("file", "a")], "a"))._replace(must_haves=(EVIL,))
+    text = markdown(found, plan)
+    assert [gap.id for gap in read_gaps(text, "V.md")] == ["G1"]
+    assert "\x1b" not in text
+    lines = text.splitlines()
+    # Headings of theirs stand within our fence only, which theirs cannot end.
+    start, end = (number for number, line in enumerate(lines) if line.startswith("````"))
+    assert lines[start:end].count("## Heading") == 3
+    outside = lines[:start] + lines[end:]
+    assert [line for line in outside if line.startswith("##")] == [
+        *("## Checks", "## Gaps", "## Manual checks", "## Must-haves"),
+    ]
+    table = [line for line in lines if line.startswith("| ")]
+    assert {line.replace("\\|", "").count("|") for line in table} == {6}
+
+
+def test_a_kind_of_an_old_journal_is_written_as_one_that_can_be_read_again() -> None:
+    found = facts()
+    found["gaps"][0]["kind"] = "of-old"
+    assert read_gaps(markdown(found, None), "V.md")[0].kind == "other"
+
+
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / ".gsd" / "plans" / "phase-1").mkdir(parents=True)
+    return root
+
+
+def test_reports_stand_beside_their_plan_else_at_their_phase(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    inner = root / ".gsd" / "plans" / "phase-1"
+    assert place_of(root, plan_of(inner, task("01", [("file", "a")], "a")), None) == inner
+    assert place_of(root, plan_of(root, task("01", [("file", "a")], "a")), 1) == inner
+    assert place_of(root, None, 1) == inner
+    assert place_of(root, None, 2) == root / ".gsd" / "plans" / "phase-2"
+    assert place_of(root, None, None) == root / ".gsd" / "plans"
+
+
+def test_reports_are_not_led_out_of_the_project(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    (tmp_path / "away").mkdir()
+    (root / ".gsd" / "plans" / "phase-2").symlink_to(tmp_path / "away")
+    with pytest.raises(UsageError, match="leads outside"):
+        place_of(root, None, 2)
+    (root / ".gsd" / "plans" / "phase-1" / "VERIFICATION.md").symlink_to("/etc/passwd")
+    with pytest.raises(UsageError, match="leads outside"):
+        present(root, place_of(root, None, 1))
+
+
+def test_saving_replaces_ours_and_keeps_what_an_agent_wrote(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    place = place_of(root, None, 1)
+    assert present(root, place) is None
+    (place / "VERIFICATION.md").write_text("# Mine\n")
+    report = save(root, place, facts(), None, present(root, place))
+    assert report == place / "VERIFICATION.md"
+    assert is_ours(report.read_bytes())
+    assert (place / "VERIFICATION.agent.md").read_text() == "# Mine\n"
+    assert json.loads((place / "verification.json").read_text()) == facts()
+    save(root, place, facts(round=2), None, present(root, place))
+    assert "Round 2" in report.read_text()
+    assert (place / "VERIFICATION.agent.md").read_text() == "# Mine\n"
+    assert sorted(path.name for path in place.iterdir()) == [
+        *("VERIFICATION.agent.md", "VERIFICATION.md", "verification.json"),
+    ]
+
+
+def test_what_was_written_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    place = place_of(root, None, 1)
+    (place / "VERIFICATION.md").write_text("# New\n")
+    with pytest.raises(CannotWrite, match=r"round 1 is recorded, but .* changed in the meantime"):
+        save(root, place, facts(), None, None)
+    assert (place / "VERIFICATION.md").read_text() == "# New\n"
+
+
+@pytest.mark.parametrize("name", ["VERIFICATION.agent.md", "verification.json"])
+@pytest.mark.parametrize("what", ["directory", "pipe", "link", "tebibyte"])
+def test_what_is_no_plain_file_is_left_alone(tmp_path: Path, name: str, what: str) -> None:
+    root = project(tmp_path)
+    place = place_of(root, None, 1)
+    (place / "VERIFICATION.md").write_text("# Mine\n")
+    path = place / name
+    if what == "directory":
+        path.mkdir()
+    elif what == "pipe":
+        os.mkfifo(path)
+    elif what == "link":
+        path.symlink_to("/etc/passwd")
+    else:
+        path.touch()
+        os.truncate(path, 1 << 40)
+    before = path.lstat()
+    with pytest.raises(CannotWrite, match="round 1 is recorded"):
+        save(root, place, facts(), None, present(root, place))
+    assert path.lstat().st_ino == before.st_ino
