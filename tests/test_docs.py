@@ -291,16 +291,6 @@ def test_architecture_page_names_every_package_and_core_module() -> None:
         assert path.parent.name == "events" or path.stem in page, path
 
 
-def test_every_rule_of_planned_loops_names_its_source_and_a_test() -> None:
-    rows = rows_under("docs/loops.md", "rule | from | gsd-fsm | test")
-    assert len(rows) > 100
-    for rule, source, ours, test in rows:
-        assert rule, rule
-        assert ours, rule
-        assert source in {"plan", "command", "both", "neither"}, rule
-        assert "::test_" in test, rule
-
-
 @pytest.mark.parametrize("form", ["markdown", "json"])
 def test_the_plans_of_the_page_are_carried_out_and_proven(form: str, here: Here) -> None:
     (here.root / "plan").write_text(fenced("docs/loops.md", form)[0])

@@ -281,15 +281,3 @@ def carry_out(here: Here, line: str) -> None:
     assert answer.code == (4 if told.startswith("refused") else 0), (line, answer)
     for words in re.findall(r'"([^"]+)"', told):
         assert words in answer.out + answer.err, (line, answer)
-
-
-@pytest.mark.parametrize("design", ["stages", "criteria and an exit signal", "a mark"])
-def test_every_rule_of_a_design_has_an_answer_and_a_test(design: str) -> None:
-    section = PAGE.read_text("utf-8").partition(f"### The goal loop with {design}\n")[2]
-    rows = re.findall(r"^\| (.+) \|$", section.partition("\n### ")[0], re.MULTILINE)
-    cells = [re.split(r" (?<!\\)\| ", row) for row in rows if not row.startswith("rule |")]
-    assert len(cells) >= 40
-    for row in cells:
-        assert len(row) == 3, row
-        assert all(cell.strip() for cell in row), row
-        assert "::test_" in row[2], row
