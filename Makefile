@@ -1,31 +1,38 @@
-# Everything runs from here; `make` alone lists what there is.
+# `make` lists the targets.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
-# Without bytecode every worker and every command of a test would compile the same files anew.
+INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --editable
+# Without cached bytecode, every worker and every command in a test compiles the same files again.
 unexport PYTHONDONTWRITEBYTECODE
 
 help:
-	@echo "make demo     play a whole loop in a temporary project and show its replay"
-	@echo "make test     the tests (about two minutes)"
-	@echo "make check    lint, types, tests"
-	@echo "make lint     ruff"
-	@echo "make types    mypy, strict"
-	@echo "make torture  long fault campaigns (about half an hour; GSD_TORTURE=0.1 for a tenth)"
-	@echo "make bench    speed as ratios"
-	@echo "make hook     bundle gsd_fsm/core into the one file that agents run"
-	@echo "make profile  list in scripts/hot_path.txt what ordinary stops use, and bundle again"
-	@echo "make e2e      the real client against a scripted model (installs it once; needs npm)"
-	@echo "make test-windows  the core and the hook on a Windows Python under Wine (opt-in)"
-	@echo "make clean    remove what the targets above made"
+	@echo "make demo     run a whole loop in a temporary project and show its replay"
+	@echo "make test     run the tests (about two minutes)"
+	@echo "make check    run lint, types and tests"
+	@echo "make lint     run ruff"
+	@echo "make types    run mypy in strict mode"
+	@echo "make docs     generate the reference tables and the payload types"
+	@echo "make torture  run long fault campaigns (about half an hour; GSD_TORTURE=0.1 for a tenth)"
+	@echo "make bench    measure speed as ratios"
+	@echo "make hook     bundle gsd_fsm/core into the hook file"
+	@echo "make profile  record what ordinary stops use in scripts/hot_path.txt, then bundle"
+	@echo "make e2e      run the real client against a scripted model (installs it once; needs npm)"
+	@echo "make test-windows  run the tests of core and hook on Windows Python under Wine"
+	@echo "make clean    remove everything that these targets created"
 
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(INSTALL) .
 	@touch $@
 
-demo: $(READY)
+$(READY): $(INSTALLED)
+	$(INSTALL) '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED)
 	@$(RUN)/python scripts/demo.py
 
 test: $(READY)
@@ -48,6 +55,9 @@ torture: $(READY)
 bench: $(READY)
 	@$(RUN)/python scripts/bench.py
 
+docs: $(READY)
+	$(RUN)/python scripts/generate.py
+
 hook: $(READY)
 	$(RUN)/python scripts/build_hook.py
 
@@ -64,4 +74,4 @@ test-windows: $(READY)
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: help demo test lint types check torture bench hook profile e2e test-windows clean
+.PHONY: help demo test lint types check torture bench docs hook profile e2e test-windows clean
