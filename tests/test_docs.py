@@ -1,4 +1,4 @@
-"""The documents say what is: links lead somewhere, tables equal the code, the example runs."""
+"""The documents agree with the code: links, named tests, tables, examples and sessions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from gsd_fsm.cli import COMMANDS
 from gsd_fsm.config import settings
+from gsd_fsm.config.keys import VIEWS
 from gsd_fsm.core import errors
 from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE
 from gsd_fsm.core.journal.fast_fold import into_fold
@@ -27,8 +30,10 @@ from gsd_fsm.core.loop.state import ACTIVE, LIVE, STATUSES
 from gsd_fsm.core.loop.table import EVENTS, TRIGGERS
 from gsd_fsm.engine.status import CHECK_CODES
 from gsd_fsm.evidence import classify
+from gsd_fsm.history.graph import mermaid
 from scripts.generate import MEMBER_NOTES, generated
 from tests.cli.conftest import Here, here
+from tests.support.foreign_files import STATE
 
 __all__ = ["here"]
 
@@ -52,7 +57,7 @@ def fenced(name: str, language: str) -> list[str]:
 
 
 def rows_under(name: str, header: str) -> list[list[str]]:
-    """The cells of the tables that have this header."""
+    """Return the cells of the tables that have this header."""
     found = []
     for table in re.findall(
         rf"^\| {re.escape(header)} \|\n\|[-|]+\n((?:\|.*\n)+)", text_of(name), re.MULTILINE
@@ -69,7 +74,7 @@ def plain(cell: str) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page as a forge names them."""
+    """Return the headings of a page as anchors of a forge."""
     titles = HEADING.findall(FENCE.sub("", page.read_text("utf-8")))
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -81,7 +86,7 @@ def functions_of(path: Path) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names)
-def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+def test_link_leads_to_an_existing_file_and_heading(page: Path) -> None:
     for target in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
         if re.match(r"[a-z]+:", target):
             continue
@@ -94,7 +99,7 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names)
-def test_every_test_that_is_named_exists(page: Path) -> None:
+def test_named_test_exists(page: Path) -> None:
     for named in TEST.findall(page.read_text("utf-8")):
         path, _, function = named.partition("::")
         assert (ROOT / path).is_file(), named
@@ -114,14 +119,14 @@ def test_every_threat_of_the_security_page_names_a_test() -> None:
     assert all("::test_" in row[2] for row in rows_under("SECURITY.md", "threat | defence | test"))
 
 
-def test_every_bug_of_the_track_record_has_its_own_row_and_a_test() -> None:
-    header = "# | bug | what it would have cost | found by | reproduced by"
+def test_track_record_numbers_every_bug_and_names_its_test() -> None:
+    header = "# | bug | effect | found by | test"
     rows = rows_under("docs/track-record.md", header)
     assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
     assert all("::test_" in row[4] for row in rows)
 
 
-def test_the_worked_example_prints_what_the_page_says(tmp_path: Path) -> None:
+def test_journal_reader_example_prints_the_shown_output_and_detects_damage(tmp_path: Path) -> None:
     (lines,), (code,) = fenced("docs/journal.md", "jsonl"), fenced("docs/journal.md", "python")
     (tmp_path / "journal.jsonl").write_text(lines, "ascii")
     command = [sys.executable, "-I", "-W", "ignore", "-c", code]
@@ -136,7 +141,7 @@ def test_the_worked_example_prints_what_the_page_says(tmp_path: Path) -> None:
         assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode
 
 
-def test_the_worked_example_is_a_journal_that_folds() -> None:
+def test_journal_example_folds_to_a_completed_loop() -> None:
     (lines,) = fenced("docs/journal.md", "jsonl")
     data, loops = lines.encode("ascii"), Loops()
     end = scan(lambda at, size: data[at : at + size], len(data), Position(), into_fold(loops))
@@ -144,7 +149,7 @@ def test_the_worked_example_is_a_journal_that_folds() -> None:
     assert [loop.status for loop in loops.by_id.values()] == ["completed"]
 
 
-def test_api_example_prints_what_the_page_says(tmp_path: Path) -> None:
+def test_api_example_prints_the_shown_output(tmp_path: Path) -> None:
     (code,), (expected,) = fenced("docs/api.md", "python"), fenced("docs/api.md", "text")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
@@ -162,24 +167,24 @@ def test_generated_parts_are_up_to_date() -> None:
         assert path.read_text("utf-8") == text, path
 
 
-def test_member_notes_are_about_declared_members() -> None:
+def test_member_notes_belong_to_declared_members() -> None:
     for kind, notes in MEMBER_NOTES.items():
         assert notes.keys() <= EVENTS[kind].fields.keys(), kind
 
 
-def test_the_table_of_events_is_that_of_the_code() -> None:
+def test_event_table_equals_the_declarations() -> None:
     rows = rows_under("docs/journal.md", "type | field | required | value")
-    told = [(plain(kind), plain(field), needed) for kind, field, needed, _ in rows]
+    shown = [(plain(kind), plain(field), needed) for kind, field, needed, _ in rows]
     real = [
         (kind, field, "yes" if field in declared.required else "no")
         for kind, declared in EVENTS.items()
         for field in declared.fields
     ]
-    assert len(set(told)) == len(told)
-    assert set(told) == set(real)
+    assert len(set(shown)) == len(shown)
+    assert set(shown) == set(real)
 
 
-def test_the_words_a_field_may_hold_are_all_named() -> None:
+def test_event_table_names_every_allowed_word() -> None:
     rows = rows_under("docs/journal.md", "type | field | required | value")
     for kind, name, _, value in rows:
         field = EVENTS[plain(kind)].fields[plain(name)]
@@ -190,11 +195,11 @@ def test_the_words_a_field_may_hold_are_all_named() -> None:
             assert not field.words or named == set(field.words) - {"running"}, (kind, name)
 
 
-def test_the_table_of_objects_is_that_of_the_code() -> None:
+def test_object_table_equals_the_declarations() -> None:
     rows = rows_under("docs/journal.md", "object | field | required | value")
-    told = {(kind, plain(field), needed) for kind, field, needed, _ in rows}
+    shown = {(kind, plain(field), needed) for kind, field, needed, _ in rows}
     known = {"limits": LIMITS, "criterion": CRITERIA, "task": TASKS, "evidence": EVIDENCE}
-    assert told == {
+    assert shown == {
         (kind, name, "yes" if name in field.required else "no")
         for kind, field in known.items()
         for name in field.members or ()
@@ -204,48 +209,48 @@ def test_the_table_of_objects_is_that_of_the_code() -> None:
             assert f"default {getattr(Limits(), plain(field))}" in value
 
 
-def test_the_table_of_transitions_is_that_of_the_code() -> None:
+def test_transition_table_equals_the_declarations() -> None:
     sets = {"active": ACTIVE, "live": LIVE}
-    told = []
+    shown = []
     for trigger, sources, dest, condition, _, _ in rows_under(
         "docs/journal.md", "trigger | from | to | condition | command | rules"
     ):
         listed = [s for word in sources.split(", ") for s in sets.get(word, (word,))]
-        told.append((plain(trigger), tuple(listed), dest, plain(condition)))
+        shown.append((plain(trigger), tuple(listed), dest, plain(condition)))
     rows = [
         (name, arrow.sources, arrow.dest, arrow.when.__name__ if arrow.when else "")
         for name, trigger in TRIGGERS.items()
         for arrow in trigger.arrows
     ]
-    assert sorted(told) == sorted(rows)
+    assert sorted(shown) == sorted(rows)
     for *_, condition in rows:
         assert not condition or f"`{condition}`:" in text_of("docs/journal.md")
 
 
-def test_every_status_pause_code_and_exit_code_is_explained() -> None:
+def test_journal_page_explains_every_status_pause_code_and_exit_code() -> None:
     text = text_of("docs/journal.md")
     for status in STATUSES:
         assert f"`{status}`" in text
-    told = [
+    shown = [
         plain(row[0]) for row in rows_under("docs/journal.md", "code | the loop paused because")
     ]
-    assert sorted(told) == sorted(PAUSE_CODES)
+    assert sorted(shown) == sorted(PAUSE_CODES)
     classes = [c for c in vars(errors).values() if isinstance(c, type)]
     codes = {0, 130, *(c.exit_code for c in classes if issubclass(c, errors.GsdError))}
-    told = [plain(row[0]) for row in rows_under("docs/journal.md", "code | meaning")]
-    assert {int(code) for code in told} == codes | set(CHECK_CODES.values())
+    shown = [plain(row[0]) for row in rows_under("docs/journal.md", "code | meaning")]
+    assert {int(code) for code in shown} == codes | set(CHECK_CODES.values())
 
 
-def test_the_limits_are_those_of_the_code() -> None:
-    told = dict(rows_under("docs/journal.md", "what | limit"))
-    assert f"{MAX_LINE:,} bytes" in told["a line, newline included"]
+def test_line_limits_equal_the_code() -> None:
+    shown = dict(rows_under("docs/journal.md", "what | limit"))
+    assert f"{MAX_LINE:,} bytes" in shown["a line, newline included"]
     depth = "depth: objects and lists inside each other, the line itself included"
-    assert told[depth] == str(MAX_DEPTH)
+    assert shown[depth] == str(MAX_DEPTH)
 
 
-def test_limits_of_a_loop_are_those_of_the_code() -> None:
-    told = dict(rows_under("docs/journal.md", "what a loop may hold | at most"))
-    assert told == {
+def test_capacity_table_equals_the_code() -> None:
+    shown = dict(rows_under("docs/journal.md", "what a loop may hold | at most"))
+    assert shown == {
         "tasks": f"{capacity.MOST_TASKS:,}",
         "dependencies of one task": f"{capacity.MOST_DEPENDENCIES:,}",
         "dependencies of all its tasks": f"{capacity.MOST_DEPENDENCIES_IN_ALL:,}",
@@ -259,7 +264,7 @@ def test_limits_of_a_loop_are_those_of_the_code() -> None:
     }
 
 
-def test_the_published_patterns_are_those_that_decide() -> None:
+def test_published_failure_patterns_equal_the_code() -> None:
     rows = [
         f"{number}. {kind}: {what}\n   {regex}\n"
         for number, (kind, regex, what) in enumerate(classify.PATTERNS, 1)
@@ -269,9 +274,9 @@ def test_the_published_patterns_are_those_that_decide() -> None:
     assert classify._NAMES.pattern + "\n" in blocks
 
 
-def test_the_table_of_settings_is_that_of_the_code() -> None:
-    told = rows_under("docs/settings.md", "key | value | default | meaning")
-    assert [[cell.replace("`", "") for cell in row] for row in told] == [
+def test_settings_table_equals_the_keys() -> None:
+    shown = rows_under("docs/settings.md", "key | value | default | meaning")
+    assert [[cell.replace("`", "") for cell in row] for row in shown] == [
         [
             key.name,
             key.rule.words,
@@ -293,8 +298,8 @@ def test_architecture_page_names_every_package_and_core_module() -> None:
 
 
 @pytest.mark.parametrize("form", ["markdown", "json"])
-def test_the_plans_of_the_page_are_carried_out_and_proven(form: str, here: Here) -> None:
-    (here.root / "plan").write_text(fenced("docs/loops.md", form)[0])
+def test_guide_plan_is_executed_and_verified(form: str, here: Here) -> None:
+    (here.root / "plan").write_text(fenced("docs/guide.md", form)[0])
     here.ok("plan", "check", "--plan", "plan")
     here.ok("start", "execute", "--plan", "plan", "--mode", "yolo")
     (here.root / "hello.py").write_text('print("hello")\n')
@@ -305,3 +310,70 @@ def test_the_plans_of_the_page_are_carried_out_and_proven(form: str, here: Here)
     assert "## Phase 1 Complete!" in here.ok("complete").out
     here.ok("start", "verify", "--plan", "plan")
     assert len(here.ok("verify", "--json").json["checks"]) == 3
+
+
+def test_guide_commands_work_as_shown(here: Here) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=here.root, check=True)
+    here.gsd.mkdir()
+    (here.gsd / "config.toml").write_text(f"views = {json.dumps(VIEWS)}\n")
+    (here.root / "SHAPE.md").write_text(fenced("docs/guide.md", "markdown")[1])
+    (here.root / "auth.py").write_text("def validate(token): ...\n")
+    ends = []
+    for block in fenced("docs/guide.md", "sh"):
+        if "gsd-fsm import" in block:
+            (here.root / ".loop" / "state.json").write_text(json.dumps(STATE))
+        for line in block.splitlines():
+            run_line(here, line)
+        ends.append(here.status()["status"])
+    assert ends == ["cancelled", "completed", "cancelled", "running"]
+
+
+def run_line(here: Here, line: str) -> None:
+    """Run one command of the guide; its answer contains the texts quoted in the comment."""
+    program, *arguments = shlex.split(line, comments=True)
+    assert program == "gsd-fsm"
+    comment = line.partition("  # ")[2]
+    answer = here.run(*arguments)
+    assert answer.code == (4 if comment.startswith("refused") else 0), (line, answer)
+    for words in re.findall(r'"([^"]+)"', comment):
+        assert words in answer.out + answer.err, (line, answer)
+
+
+def test_guide_lists_every_command_once() -> None:
+    rows = rows_under("docs/guide.md", "command | what it does")
+    assert sorted(plain(row[0]) for row in rows) == sorted(COMMANDS)
+
+
+def test_guide_explains_every_exit_code() -> None:
+    classes = [c for c in vars(errors).values() if isinstance(c, type)]
+    codes = {0, 130, *(c.exit_code for c in classes if issubclass(c, errors.GsdError))}
+    shown = {int(row[0]) for row in rows_under("docs/guide.md", "exit code | meaning")}
+    assert shown == codes
+
+
+def test_readme_session_is_an_excerpt_of_the_demo() -> None:
+    demo = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "demo.py")], capture_output=True, check=True
+    )
+    for excerpt in fenced("README.md", "text"):
+        for part in excerpt.strip().split("\n\n"):
+            assert without_ids(part) in without_ids(demo.stdout.decode())
+
+
+def without_ids(text: str) -> str:
+    """Replace ids, heads and times, which differ from run to run."""
+    text = re.sub(r"\b(lp|j)-\w+", r"\1-ID", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+Z)?", "TIME", text)
+    return re.sub(r"head (\d+):[0-9a-f]{16}", r"head \1:SUM", text)
+
+
+def test_readme_diagram_equals_the_transition_table() -> None:
+    assert f"```mermaid\n{mermaid()}\n```" in text_of("README.md")
+
+
+@pytest.mark.parametrize(
+    ("page", "most"),
+    [("README.md", 8_000), ("docs/guide.md", 25_000), ("docs/guarantees.md", 16_000)],
+)
+def test_page_stays_short(page: str, most: int) -> None:
+    assert len(text_of(page).encode()) <= most

@@ -1,13 +1,10 @@
-"""How a goal loop is begun, shown, carried from session to session and left; and its page."""
+"""How a goal loop is begun, shown, carried from session to session and left."""
 
 from __future__ import annotations
 
 import json
-import re
 import shlex
-import subprocess
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,13 +13,9 @@ from freezegun import freeze_time
 from gsd_fsm.install import plugin
 from tests.cli.conftest import Here, here
 from tests.core.hook.conftest import agent
-from tests.support.foreign_files import STATE
 from tests.support.hook_agent import Agent, start
 
 __all__ = ["agent", "here"]
-
-PAGE = Path(__file__).parents[2] / "docs" / "loops.md"
-ALL_VIEWS = ("workflow-state", "state", "progress", "status-block", "report")
 
 
 def settle(here: Here, **settings: Any) -> None:
@@ -246,38 +239,3 @@ def test_a_pause_keeps_everything_and_names_the_command_that_goes_on(agent: Agen
         before[it] for it in ("tasks", "criteria")
     ]
     assert "Next: Start task S2 (two)." in agent.blocked()
-
-
-# the page
-
-
-def fenced(language: str) -> list[str]:
-    text = PAGE.read_text("utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
-def test_the_commands_of_the_page_work_as_they_are_shown(here: Here) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=here.root, check=True)
-    settle(here, views=list(ALL_VIEWS))
-    shape = next(text for text in fenced("markdown") if "## Must Not" in text)
-    (here.root / "SHAPE.md").write_text(shape)
-    (here.root / "auth.py").write_text("def validate(token): ...\n")
-    ends = []
-    for block in fenced("sh"):
-        if "gsd-fsm import" in block:
-            (here.root / ".loop" / "state.json").write_text(json.dumps(STATE))
-        for line in block.splitlines():
-            carry_out(here, line)
-        ends.append(here.status()["status"])
-    assert ends == ["completed", "cancelled", "running"]
-
-
-def carry_out(here: Here, line: str) -> None:
-    """One command, and what is quoted behind it of its answer."""
-    program, *arguments = shlex.split(line, comments=True)
-    assert program == "gsd-fsm"
-    told = line.partition("  # ")[2]
-    answer = here.run(*arguments)
-    assert answer.code == (4 if told.startswith("refused") else 0), (line, answer)
-    for words in re.findall(r'"([^"]+)"', told):
-        assert words in answer.out + answer.err, (line, answer)
