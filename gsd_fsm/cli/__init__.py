@@ -1,4 +1,30 @@
-"""The command line: parse, call the engine, print. A command is imported when it is used."""
+"""Parse a command, call the engine, print the result. A command's module is imported when it is used.
+
+| file | commands |
+|---|---|
+| `init.py` | `init`, `uninstall`, `doctor` |
+| `start.py` | `start`, `import` |
+| `plan.py` | `plan` |
+| `status.py` | `status`, `next`, `why` |
+| `statusline.py` | `statusline` |
+| `task.py` | `task`, `fail`, `iterate` |
+| `report.py` | `report` |
+| `tdd.py` | `tdd` |
+| `verify.py` | `verify`, `verified`, `gap` |
+| `check.py` | `check`, `criterion`, `exit-signal` |
+| `stage.py` | `stage`, `score`, `review` |
+| `note.py` | `note`, `spend` |
+| `recall.py` | `recall` |
+| `lifecycle.py` | `pause`, `resume`, `wait`, `answer`, `mode`, `cancel`, `complete` |
+| `rollback.py` | `rollback` |
+| `replay.py` | `replay`, `fsck` |
+| `trust.py` | `trust`, `ps` |
+| `simulate.py` | `simulate`, `hook` |
+| `graph.py` | `graph`, `schema` |
+| `config.py` | `config` |
+
+`call.py` has the options that all commands share, `output.py` prints.
+"""
 
 from __future__ import annotations
 
@@ -15,61 +41,53 @@ from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.evidence.interruption import Interrupted
 
-# command -> module, in the order in which `--help` lists them
-COMMANDS = {
-    "init": "setup",
-    "uninstall": "setup",
-    "doctor": "setup",
-    "start": "start",
-    "import": "start",
-    "plan": "plan",
-    "status": "status",
-    "statusline": "statusline",
-    "next": "status",
-    "why": "status",
-    "iterate": "tasks",
-    "task": "tasks",
-    "fail": "tasks",
-    "report": "tasks",
-    "tdd": "tdd",
-    "gap": "verify",
-    "verify": "verify",
-    "verified": "verify",
-    "criterion": "criteria",
-    "check": "criteria",
-    "exit-signal": "criteria",
-    "score": "goals",
-    "stage": "goals",
-    "review": "goals",
-    "spend": "tasks",
-    "note": "tasks",
-    "recall": "recall",
-    "mode": "lifecycle",
-    "wait": "lifecycle",
-    "answer": "lifecycle",
-    "pause": "lifecycle",
-    "resume": "lifecycle",
-    "cancel": "lifecycle",
-    "rollback": "rollback",
-    "complete": "lifecycle",
-    "replay": "journals",
-    "fsck": "journals",
-    "hook": "simulate",
-    "simulate": "simulate",
-    "graph": "reference",
-    "schema": "reference",
-    "config": "settings",
-    "ps": "journals",
-    "trust": "journals",
-}
+# heading -> command -> module, in the order of `--help`
+GROUPS = {
+    "Set up": {"init": "init", "doctor": "init", "uninstall": "init", "config": "config"},
+    "Start a loop": {"start": "start", "import": "start", "plan": "plan"},
+    "Follow a loop": {
+        "status": "status", "next": "status", "why": "status", "statusline": "statusline",
+        "recall": "recall", "ps": "trust",
+    },
+    "Record work": {
+        "iterate": "task", "task": "task", "report": "report", "fail": "task", "tdd": "tdd",
+        "note": "note", "spend": "note",
+    },
+    "Prove work": {
+        "check": "check", "criterion": "check", "exit-signal": "check", "verify": "verify",
+        "verified": "verify", "gap": "verify", "score": "stage", "stage": "stage",
+        "review": "stage",
+    },
+    "Pause, continue and end": {
+        "pause": "lifecycle", "resume": "lifecycle", "wait": "lifecycle", "answer": "lifecycle",
+        "mode": "lifecycle", "cancel": "lifecycle", "complete": "lifecycle", "rollback": "rollback",
+    },
+    "Audit": {"replay": "replay", "fsck": "replay", "trust": "trust", "graph": "graph",
+              "schema": "graph"},
+    "Try out": {"simulate": "simulate", "hook": "simulate"},
+}  # fmt: skip
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 SIGNALLED = 128  # the exit code for a signal is this and its number
 INTERRUPTED = "interrupted; what was acknowledged is kept"
 
 
-class Verbs(click.Group):
+class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands below the headings of their groups."""
+        width = max(map(len, COMMANDS))
+        for heading, group in GROUPS.items():
+            commands = {name: self.get_command(ctx, name) for name in group}
+            rows = [
+                (f"{name:<{width}}", command.get_short_help_str(formatter.width - width - 6))
+                for name, command in commands.items()
+                if command is not None
+            ]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -87,12 +105,12 @@ class Verbs(click.Group):
 
             near = get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean '{near[0]}'?" if near else ""
-            raise click.UsageError(f"There is no command '{display(args[0])}'.{hint}", ctx)
+            raise click.UsageError(f"unknown command '{display(args[0])}'.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
 
 @click.group(
-    cls=Verbs,
+    cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -157,27 +175,27 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as left:
         return left.exit_code
     except GsdError as error:
-        return _tell(error.message, error.hint, error.exit_code, as_json)
+        return _report(error.message, error.hint, error.exit_code, as_json)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "gsd-fsm"
-        return _tell(error.format_message(), f"{where} --help", 2, as_json)
+        return _report(error.format_message(), f"Run: {where} --help", 2, as_json)
     except Interrupted as interrupted:
         return _interrupted(interrupted.number, as_json)
     except (click.Abort, KeyboardInterrupt):
-        return _tell(INTERRUPTED, "", 130, as_json)
+        return _report(INTERRUPTED, "", 130, as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for the flush at exit
         return 0
     except OSError as error:
         cause = f"{error.filename or 'a file'}: {error.strerror or error}"
-        return _tell(cause, "Fix the cause, then retry.", 6, as_json)
+        return _report(cause, "Fix the cause, then retry.", 6, as_json)
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback for the user
         import traceback
 
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-        told = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
-        return _tell(told, "Please report it. The journal is safe.", 1, as_json)
+        message = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
+        return _report(message, "Please report it. The journal is safe.", 1, as_json)
     return 0
 
 
@@ -189,7 +207,7 @@ def _interrupted(number: int, as_json: bool) -> int:
     if number != signal.SIGINT:
         return code
     signal.signal(number, signal.SIG_DFL)  # a reader that has stalled could hold up the message
-    return _tell(INTERRUPTED, "", code, as_json)
+    return _report(INTERRUPTED, "", code, as_json)
 
 
 def _colour() -> bool | None:
@@ -198,7 +216,7 @@ def _colour() -> bool | None:
     return False if unwanted else None
 
 
-def _tell(message: str, hint: str, code: int, as_json: bool) -> int:
+def _report(message: str, hint: str, code: int, as_json: bool) -> int:
     with contextlib.suppress(OSError):  # it may be this very stream that failed
         if as_json:
             click.echo(dumps({"error": message, "hint": hint, "exit_code": code}))

@@ -1,4 +1,4 @@
-"""One call of a command: its context, its answer, and the options that all commands share."""
+"""The options that all commands share, and how a command answers."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def parse_time(text: str) -> str:
 
 
 class Call:
-    """One call of a command: its context, and how it answers."""
+    """Hold the context of one command, and print its answer."""
 
     def __init__(self, project: str | None, loop: str | None, json: bool) -> None:
         self.context: Context = CommandContext(project or ".", loop)
-        # The beginning of a command line for the same project.
+        # The start of a command line for the same project.
         self.command = "gsd-fsm"
         if project:
             from shlex import quote
@@ -86,7 +86,7 @@ class Call:
         say(dumps(facts) if self.json else display(words, lines=True))
 
 
-def verb(function: Callable[..., None]) -> Callable[..., None]:
+def command_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command `--json` and `--loop`, and a Call as its first argument."""
 
     @click.option("--loop", "loop_id", metavar="ID", default=None, help="Act on this loop.")

@@ -1,4 +1,4 @@
-"""gsd-fsm wait, answer, mode, pause, resume, cancel, complete: stop, continue and end a loop."""
+"""gsd-fsm pause, resume, wait, answer, mode, cancel, complete: halt, continue and end a loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, parse_time, verb
+from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, command_options, parse_time
 from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.lifecycle import MODES
@@ -22,7 +22,7 @@ from gsd_fsm.engine.branches import Switch
 if TYPE_CHECKING:
     from gsd_fsm.engine.complete import Completion
 
-# What `resume --add-CODE` adds, where the code alone does not say it.
+# Units of `resume --add-CODE` where the code is not the unit.
 _UNITS = {
     "iterations": "iterations to the limit",
     "rounds": "verification rounds",
@@ -37,11 +37,11 @@ _ADDED = {**{code: row[0] for code, row in COUNTED.items()}, "retries": "max_ret
 @click.command()
 @click.argument("question", required=False)
 @click.option(
-    "--until", metavar="TIME", help="Wait until this time (UTC), at which the client's limit ends."
+    "--until", metavar="TIME", help="Wait until this time (UTC), when the client's limit ends."
 )
-@verb
+@command_options
 def wait(call: Call, *, question: str | None, until: str | None) -> None:
-    """Wait for the user's answer, or until a throttled client may continue."""
+    """Wait for the user's answer, or for the client's limit to end."""
     text = keep(question, 4_000) if question else ""
     if until:
         proof = engine.wait_until(call.context, parse_time(until), text or None)
@@ -54,9 +54,9 @@ def wait(call: Call, *, question: str | None, until: str | None) -> None:
 
 @click.command()
 @click.option("--reason", metavar="TEXT", help="Reason for the pause.")
-@verb
+@command_options
 def pause(call: Call, *, reason: str | None) -> None:
-    """Pause a loop: the agent may stop, nothing is lost."""
+    """Pause a loop, so that the agent may stop."""
     call.print_receipt(
         engine.pause(call.context, keep(reason, 2_000) if reason else None), "Paused."
     )
@@ -64,9 +64,9 @@ def pause(call: Call, *, reason: str | None) -> None:
 
 @click.command()
 @click.option("--reason", metavar="TEXT", help="Reason for the cancellation.")
-@verb
+@command_options
 def cancel(call: Call, *, reason: str | None) -> None:
-    """End a loop for good; report what was done and what remains."""
+    """Cancel a loop; report what was done and what remains."""
     ended = engine.cancel(call.context, keep(reason, 2_000) if reason else None)
     report = "".join(
         f" {what.capitalize()} done: {', '.join(share.done) or 'none'}; "
@@ -81,20 +81,20 @@ def cancel(call: Call, *, reason: str | None) -> None:
 @click.command()
 @click.argument("text", required=False)
 @click.option("--file", "file", metavar="FILE|-", help="Read the answer from a file or stdin.")
-@verb
+@command_options
 def answer(call: Call, *, text: str | None, file: str | None) -> None:
-    """Answer the question that a loop is waiting for; it continues where it was."""
+    """Answer the question of a loop, so that it continues."""
     words = read_text(text, file, "the answer")
     if words is None:
-        raise UsageError("an answer needs its text", "Run: gsd-fsm answer TEXT")
+        raise UsageError("no answer given", "Run: gsd-fsm answer TEXT")
     _print(call, "Answered.", engine.answer(call.context, keep(words, 4_000)))
 
 
 @click.command()
 @click.argument("name", type=click.Choice(MODES))
-@verb
+@command_options
 def mode(call: Call, *, name: str) -> None:
-    """Choose whether the loop asks the user at decisions (interactive) or not (yolo)."""
+    """Choose whether the loop asks for decisions."""
     _print(call, f"Mode {name}.", engine.set_mode(call.context, name))
 
 
@@ -112,7 +112,7 @@ def switch_words(switch: Switch) -> str:
     if switch.problem:
         return f" {switch.problem[:1].upper()}{switch.problem[1:]}."
     if switch.branch is None:
-        return " There is no git work tree here any more."
+        return " The git work tree no longer exists."
     return f" Switched to {switch.branch}."
 
 
@@ -132,11 +132,11 @@ def _additions(function: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @_additions
-@verb
+@command_options
 def resume(call: Call, **more: float | None) -> None:
-    """Continue a loop, in this session; counters and history stay.
+    """Continue a loop in this session.
 
-    The whole journal is verified and replayed by the state machine first.
+    Counters and history stay. The whole journal is verified and replayed first.
     """
     add = {name: value for name, value in more.items() if value is not None}
     done = engine.resume(call.context, add)
@@ -144,7 +144,7 @@ def resume(call: Call, **more: float | None) -> None:
     words = f"Resumed.{_limit_words(done, add)}{_interruption_words(done)}"
     words += switch_words(done.switch) if done.switch else ""
     words += f" {loop.question}" if loop.status == "waiting" else ""
-    words += "" if loop.owner else " The next session that gets a prompt here will own it."
+    words += "" if loop.owner else " The first session that gets a prompt here will own it."
     call.print_receipt(done.receipt, words, **_facts(done))
 
 
@@ -168,7 +168,7 @@ def _limit_words(done: engine.Resumed, add: dict[str, float]) -> str:
         if limit in add and not getattr(limits, limit)
     ]
     if unlimited:
-        words += f" It has no limit of {', '.join(unlimited)}: nothing was added."
+        words += f" Nothing added: {', '.join(unlimited)} had no limit."
     return words
 
 
@@ -177,7 +177,7 @@ def _interruption_words(done: engine.Resumed) -> str:
     if done.verified_commits:
         words += f" Commits of {counted(done.verified_commits, 'task')} verified."
     if done.missing_commits:
-        words += f" Not on this branch any more: the commits of {', '.join(done.missing_commits)}."
+        words += f" No longer on this branch: the commits of {', '.join(done.missing_commits)}."
     for task in done.running:
         ref = f" ({task.ref})" if task.ref else ""
         words += f" Task {task.task}{ref} was running: report it, or run it again."
@@ -185,15 +185,14 @@ def _interruption_words(done: engine.Resumed) -> str:
 
 
 @click.command()
-@verb
+@command_options
 def complete(call: Call) -> None:
-    """Complete a loop; refused while its completion rule does not hold.
+    """Complete a loop, if its completion rule holds.
 
-    Each missing condition of a goal is named, and becomes a task.
-
-    Evidence counts only for the content it was taken from: after a change, check again.
-    A loop that executed a plan writes the summary of its phase, and marks it complete in the
-    roadmap and the state of the project. Run it again to finish an interrupted completion.
+    Each unmet condition of a goal is listed and becomes a task. Evidence is valid only for the
+    content it was taken from: after a change, check again. A loop that executed a plan writes the
+    summary of its phase and marks it complete in the roadmap and the project state. Run it again
+    to finish an interrupted completion.
     """
     from gsd_fsm.engine.complete import complete as complete_loop
     from gsd_fsm.engine.finish import ends_phase
@@ -212,5 +211,5 @@ def _words(done: Completion) -> str:
     if not done.already_completed:
         return "Completed."
     if not done.finished:
-        return "Already completed: nothing is missing."
+        return "Already completed."
     return f"Already completed. Finished {', '.join(done.finished)}."

@@ -1,4 +1,4 @@
-"""Print what a command says, and the output of the commands that it runs."""
+"""Print results, status panels, timelines and the output of checks."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ COLOURS = {
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a line; raise CannotWrite, which says that the events were recorded, if that fails."""
+    """Print a line; raise CannotWrite if that fails."""
     try:
         click.echo(text, err=err)
     except BrokenPipeError:
-        raise  # the reader has left
+        raise  # nobody reads the output
     except OSError as error:
         raise CannotWrite(
-            f"the answer could not be printed: {error.strerror}",
-            "The command may have been carried out. Look first: gsd-fsm status",
+            f"cannot print the result: {error.strerror}",
+            "The command may have succeeded. Run: gsd-fsm status",
         ) from error
 
 
@@ -50,9 +50,9 @@ def counted(number: int, thing: str) -> str:
 
 
 class Screen:
-    """Show the output of checks. When its reader has left, the checks continue.
+    """Show the output of checks; they continue even if nobody reads it.
 
-    A signal also ends a write that waits for a reader.
+    A signal also ends a write that blocks.
     """
 
     def __init__(self, stream: TextIO | None, interruption: Interruption) -> None:
@@ -86,7 +86,7 @@ def status_word(status: str) -> str:
 
 
 def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
-    """Return the lines that show a loop: its view for scripts, questions, notes and reviews."""
+    """Return the lines that show a loop."""
     from gsd_fsm.core.text.questions import review_words
 
     most = view["max_iterations"]
@@ -108,14 +108,14 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
         ("stage", _some(view["stage"])),
         ("score", _score(view)),
         ("spent", spent_words(loop)),
-        ("owner", display(view["owner"] or "no session yet")),
+        ("owner", display(view["owner"] or "none yet")),
         ("question", display(" ".join((loop.question or "").split()))),
         ("answer", display(" ".join((loop.answer or "").split()))),
     ]
     lines = [f"{name:<10} {text}" for name, text in rows if text]
     for name, entries in (
         ("must not", list(loop.must_not)),
-        ("learnt", loop.recalled),
+        ("lessons", loop.recalled),
         ("reviews", [f"{name}: {review_words(found)}" for name, found in loop.reviews.items()]),
         ("notes", [_first_line(note.text) for note in undelivered_notes(loop)]),
         ("criteria", _criteria(view)),
@@ -127,7 +127,7 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
         lines.append(f"{'last error':<10} {display(_first_line(view['last_error']))}")
     lines.append(f"{'since':<10} {view['started']}, last event {view['last_event']}")
     lines.append(f"{'head':<10} {view['head']}")
-    # A journal that is not trusted may be shown, but gives no advice.
+    # An untrusted journal is shown, but gives no advice.
     step = view["next"] if trusted else "This journal is not trusted here. Run: gsd-fsm trust"
     lines.append(f"{'next':<10} {display(step)}")
     return lines
@@ -186,6 +186,14 @@ def _gaps(view: dict[str, Any]) -> list[str]:
 def _first_line(text: str) -> str:
     first = text.strip().split("\n", 1)[0]
     return first if len(first) <= 120 else first[:119] + "…"
+
+
+def retry_words(loop: Loop, task_id: str) -> str:
+    """Return which retry follows the last failure of a task."""
+    task = loop.tasks[task_id]
+    if task.errors[-1].error_class == "transient":
+        return "It is retried once."
+    return f"Retry {task.retries} of {loop.limits.max_retries}."
 
 
 def timeline_line(event: dict[str, Any], source: str | None, dest: str | None, what: str) -> str:

@@ -1,4 +1,4 @@
-"""`plan`: look at a plan before, while and after a loop follows it."""
+"""gsd-fsm plan: show, validate and draw a plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.engine.plan import plan_to_show
@@ -18,11 +18,12 @@ from gsd_fsm.plans.view import mermaid_of, plan_lines, plan_view
 @click.argument("action", type=click.Choice(("show", "check", "graph")))
 @click.option("--phase", metavar="N", help="Use the plan of this phase.")
 @click.option("--plan", "file", metavar="FILE", help="Use this plan.")
-@verb
+@command_options
 def plan(call: Call, *, action: str, phase: str | None, file: str | None) -> None:
-    """Show a plan, check it, or draw its waves and dependencies as Mermaid.
+    """Show a plan, validate it, or draw its waves.
 
-    Without an option: the plan that the loop follows, else that of the current phase.
+    By default this is the plan that the loop follows, or that of the current phase. `graph` prints
+    a Mermaid diagram of waves and dependencies.
     """
     path = plan_to_show(call.context, phase, file)
     if action == "check":
@@ -56,5 +57,5 @@ def _check(call: Call, path: Path) -> None:
         "warnings": list(found.warnings),
     }
     work = f"{counted(len(found.tasks), 'task')} in {counted(len(found.waves), 'wave')}"
-    words = [f"{path}: ok, {work}, no problem found"]
+    words = [f"{path}: ok, {work}, no problems found"]
     call.answer(facts, "\n".join(words + [f"warning: {it}" for it in found.warnings]))

@@ -6,7 +6,7 @@ import shlex
 
 import click
 
-from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import counted
 from gsd_fsm.engine import lessons as engine
 from gsd_fsm.engine.lessons import Recalled, decide_lessons, is_number
@@ -36,7 +36,7 @@ class Numbers(click.Command):
     "--accept", multiple=True, metavar="N…|all", help="Keep these lessons in mind in this loop."
 )
 @click.option("--dismiss", multiple=True, metavar="N…|all", help="These do not matter here.")
-@verb
+@command_options
 def recall(
     call: Call, *, goal: str | None, accept: tuple[str, ...], dismiss: tuple[str, ...]
 ) -> None:

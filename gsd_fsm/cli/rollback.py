@@ -1,4 +1,4 @@
-"""gsd-fsm rollback: return to a checkpoint, in git and in the loop."""
+"""gsd-fsm rollback: go back to a checkpoint, in git and in the loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import counted
 from gsd_fsm.engine import rollback as engine
 from gsd_fsm.engine.rollback import SHOWN, Step
@@ -17,12 +17,13 @@ from gsd_fsm.engine.rollback import SHOWN, Step
 @click.argument("target", metavar="[TARGET]", required=False)
 @click.option("--phase", metavar="N", help="Phase of the checkpoint (default: that of the loop).")
 @click.option("--yes", is_flag=True, help="Roll back; without it, only show what would change.")
-@verb
+@command_options
 def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) -> None:
-    """Go back to a checkpoint: pre, post, a task (T01), or the whole name of its tag.
+    """Go back to a checkpoint, in git and in the loop.
 
-    Without TARGET the checkpoints are listed. Nothing is lost: the commits that are left keep a
-    tag, and uncommitted changes are a reason to refuse. Tasks that are undone are pending again.
+    TARGET is pre, post, a task (T01) or the full name of a tag. Without it the checkpoints are
+    listed. Nothing is lost: a tag keeps the commits that are undone, and uncommitted changes are
+    refused. Undone tasks become pending again.
     """
     if target is None:
         _list(call, phase)
@@ -37,11 +38,11 @@ def _list(call: Call, phase: str | None) -> None:
 
     known = engine.list_checkpoints(call.context, phase)
     width = max((len(it.name) for it in known.found), default=0)
-    title = f"Checkpoints of phase {known.phase}, the newest last:"
+    title = f"Checkpoints of phase {known.phase}, newest last:"
     lines = [title if known.found else engine.no_checkpoints(known.phase)]
     lines += [
         f"  {it.name:<{width}}  {it.commit[:7]}  {it.subject}"
-        + ("" if it.contained else "  (not part of what is checked out)")
+        + ("" if it.contained else "  (not in the current branch)")
         for it in known.found
     ]
     found = [it._asdict() for it in known.found]
@@ -68,7 +69,7 @@ def _roll_back(call: Call, target: str, phase: str | None) -> None:
     facts = _facts(step, done=True, left=done.left)
     words = _outcome(step, done.left)
     if done.receipt is None:
-        none = f"No live loop of phase {step.phase}: nothing was journalled."
+        none = f"No live loop of phase {step.phase}: nothing was recorded."
         call.answer(facts, f"{words} {none}")
         return
     again = f" Pending again: {', '.join(step.reset)}." if step.reset else ""
@@ -76,7 +77,7 @@ def _roll_back(call: Call, target: str, phase: str | None) -> None:
 
 
 def _nothing_to_do(call: Call, step: Step) -> None:
-    call.answer(_facts(step), f"Nothing to do: {step.target.name} is checked out.")
+    call.answer(_facts(step), f"Nothing to do: already at {step.target.name}.")
 
 
 def _facts(step: Step, *, done: bool = False, left: str | None = None) -> dict[str, Any]:
@@ -98,11 +99,11 @@ def _plan_lines(step: Step) -> list[str]:
     lines = []
     if step.leaves:
         lines.append(f"Branch {step.branch} would go back to {_place(step)}.")
-        lines.append(f"{counted(step.leaves, 'commit')} would be left, kept by a tag:")
+        lines.append(f"{counted(step.leaves, 'commit')} would be undone and kept by a tag:")
         lines += [f"  {subject}" for subject in step.subjects]
         lines += [f"  … and {step.leaves - SHOWN} more"] if step.leaves > SHOWN else []
     if step.reset:
-        lines.append(f"Tasks that would be pending again: {', '.join(step.reset)}.")
+        lines.append(f"Tasks that would become pending: {', '.join(step.reset)}.")
     return [*lines, "Nothing was changed yet."]
 
 
@@ -110,4 +111,4 @@ def _outcome(step: Step, left: str | None) -> str:
     if left is None:
         return f"Branch {step.branch} was already at {_place(step)}."
     commits = counted(step.leaves, "commit")
-    return f"Branch {step.branch} is back at {_place(step)}. {commits} left, kept as {left}."
+    return f"Branch {step.branch} is back at {_place(step)}. {commits} undone, kept as {left}."

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import counted, say, status_word
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import GsdError, UsageError
@@ -23,7 +23,7 @@ from gsd_fsm.engine.context import require_trust
     "--copy", "copied", is_flag=True, help="Run the script on a copy of this project's journal."
 )
 @click.option("--full", is_flag=True, help="Show every answer in full.")
-@verb
+@command_options
 def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
     """Run a script of stops, prompts and commands against the real decisions, without an agent.
 
@@ -113,7 +113,7 @@ def _name(event: dict[str, Any]) -> str:
 
 @click.command()
 @click.option("--path", "show_path", is_flag=True, help="Print where the hook file is.")
-@verb
+@command_options
 def hook(call: Call, *, show_path: bool) -> None:
     """Run the hook on stdin as a client would: one signal in, at most one JSON object out.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import COUNT, Amount, Call, verb
+from gsd_fsm.cli.call import COUNT, Amount, Call, command_options
 from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
@@ -87,11 +87,14 @@ from gsd_fsm.engine.start import start as start_loop
 )
 @click.option("--session-only", is_flag=True, help="Cancel the loop when its session ends.")
 @click.option("--fresh", is_flag=True, help="Cancel the conflicting live loop first.")
-@verb
+@command_options
 def start(
     call: Call, *, kind: str, goal: str | None, goal_file: str | None, **options: Any
 ) -> None:
-    """Start a loop: execute tasks, verify until no gap is left, or pursue a goal.
+    """Start a loop that executes, verifies or pursues a goal.
+
+    `execute` does the tasks of a plan, `verify` checks it until no gap is left, `goal` continues
+    until every criterion is met.
 
     Example: gsd-fsm start goal "All tests pass" --check tests="pytest -q"
     """
@@ -124,8 +127,8 @@ def owner_words(call: Call, loop: Loop) -> str:
     if loop.owner:
         return ""
     if not call.json and not is_hook_installed(call.context.directory):
-        return " The hook is not installed here: to let it hold an agent, run gsd-fsm init."
-    return " The next session that gets a prompt here will own it."
+        return " The hook is not installed here. To install it, run: gsd-fsm init."
+    return " The first session that gets a prompt here will own it."
 
 
 def _details(done: Started) -> str:
@@ -161,9 +164,9 @@ def _lesson_lines(lessons: list[str], loop: Loop) -> list[str]:
 @click.argument("file")
 @click.option("--dry-run", is_flag=True, help="Show the events and write nothing.")
 @click.option("--fresh", is_flag=True, help="Cancel the conflicting live loop first.")
-@verb
+@command_options
 def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
-    """Take over a live loop of another tool, with everything that it has counted.
+    """Take over a live loop from another tool, with its counters.
 
     FILE is the file of that tool: a STATE.md, a workflow-state.json or state.json of .loop, or a
     ralph-loop.local.md. The content decides which; the name does not matter.

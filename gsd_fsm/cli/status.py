@@ -1,4 +1,4 @@
-"""gsd-fsm status, why, next: show a loop, explain its decisions, say what to do; change nothing."""
+"""gsd-fsm status, why, next: show a loop, explain its decisions and name the next step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import panel, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.text.sanitize import display
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Exit 0 completed, 10 active, 11 waiting, 12 paused, 13 cancelled, 3 none.",
 )
-@verb
+@command_options
 def status(call: Call, *, check: bool) -> None:
-    """Show the selected loop, or else the one that ended last."""
+    """Show the loop, or the last one that ended."""
     from gsd_fsm.engine import status as engine
 
     found = engine.status(call.context)
@@ -39,9 +39,9 @@ def status(call: Call, *, check: bool) -> None:
 
 @click.command()
 @click.argument("seq", type=click.IntRange(1), required=False)
-@verb
+@command_options
 def why(call: Call, *, seq: int | None) -> None:
-    """Explain why the last stop, or that of event SEQ, was allowed or blocked."""
+    """Explain why the last stop, or that of event SEQ, was blocked."""
     from gsd_fsm.engine.explain import explain
 
     found = explain(call.context, seq)
@@ -55,9 +55,9 @@ def why(call: Call, *, seq: int | None) -> None:
 
 @click.command("next")
 @click.argument("task_id", metavar="[ID]", required=False)
-@verb
+@command_options
 def next_(call: Call, *, task_id: str | None) -> None:
-    """Say what to do now, and the command for it; change nothing.
+    """Show the next step and its command; change nothing.
 
     In a planned loop: the tasks that can start now. With the ID of a task or gap: its complete
     prompt, for the subagent that will do it. With --json: both.

@@ -1,4 +1,4 @@
-"""`statusline`: a loop in one line below the client's prompt, and what the session has cost so far."""
+"""gsd-fsm statusline: show a loop in one line below the prompt, and record the session's cost."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from gsd_fsm.engine.notes import append_spending
 _MAX_INPUT = 1 << 20
 _CHUNK = 1 << 16
 _MOST_USD = 1_000_000_000
-# An agent at work may hold the lock: what is not recorded now is recorded next time.
+# An active agent may hold the lock; the next call records the cost.
 _LOCK_SECONDS = 0.3
-# It runs several times a second: the snapshot helps from here on.
+# Use the snapshot for journals of this size on: this runs several times a second.
 _SMALL = 1 << 14
 _CENT = 0.01 - 1e-9
 _TENTH = 0.1 - 1e-9
@@ -40,20 +40,20 @@ _LONGEST_WORDS = 80
 
 
 @click.command()
-@click.option("--color", is_flag=True, help="Colour the status, as a client's terminal may want.")
-@click.option("--loop", "loop_id", metavar="ID", help="The loop that is meant.")
+@click.option("--color", is_flag=True, help="Colour the status.")
+@click.option("--loop", "loop_id", metavar="ID", help="Show this loop.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def statusline(context: click.Context, *, color: bool, loop_id: str | None, as_json: bool) -> None:
-    """One line about the loop of a session, for Claude Code's status line.
+    """Show the loop of a session in Claude Code's status line.
 
-    Reads what the client tells on stdin and records the session's cost where the loop has a budget.
-    Whatever is wrong, it exits with 0 and prints nothing. 'gsd-fsm init --status-line' installs it.
+    Reads the client's data from stdin and records the session's cost in the loop. On any error it
+    prints nothing and exits with 0. To install it, run: gsd-fsm init --status-line
     """
     facts: dict[str, Any] = {}
-    with contextlib.suppress(Exception):  # nobody reads errors here, and the client works on
+    with contextlib.suppress(Exception):  # nobody reads errors here, and the client must not fail
         outer = context.find_root().params
-        loop, session = _loop_of(_told(), outer["project"], loop_id or outer["loop_id"])
+        loop, session = _loop_of(_client_data(), outer["project"], loop_id or outer["loop_id"])
         if loop is not None:
             line = summary(loop, session, color=color)
             facts = {"loop": loop.id, "status": loop.status, "line": line}
@@ -62,8 +62,8 @@ def statusline(context: click.Context, *, color: bool, loop_id: str | None, as_j
             click.echo(dumps(facts) if as_json else facts["line"], color=color)
 
 
-def _told() -> dict[str, Any]:
-    """What the client says of its session; its end of the pipe may stay open."""
+def _client_data() -> dict[str, Any]:
+    """Return the client's data about its session; the client may keep the pipe open."""
     if sys.stdin is None or sys.stdin.isatty():
         return {}
     data, stdin = b"", cast("io.BufferedReader", sys.stdin.buffer)
@@ -82,7 +82,7 @@ def _told() -> dict[str, Any]:
 def _loop_of(
     told: dict[str, Any], project: str | None, wanted: str | None
 ) -> tuple[Loop | None, str]:
-    """The loop of the session, its cost recorded, else the only live one; and the session."""
+    """Return the session's loop after recording its cost, or the only live loop; and the session."""
     session = session_name(str(told.get("session_id") or ""))
     journals = list(_journals(told, project))
     for journal in journals:
@@ -97,7 +97,7 @@ def _loop_of(
 
 
 def _journals(told: dict[str, Any], project: str | None) -> Iterator[Journal]:
-    """The journals of this user that the session may be about, the likeliest first."""
+    """Yield the trusted journals that may belong to the session, the most likely first."""
     workspace = told.get("workspace")
     folders = workspace if isinstance(workspace, dict) else {}
     starts = [folders.get("project_dir"), folders.get("current_dir"), told.get("cwd")]
@@ -121,7 +121,7 @@ def _cost(told: dict[str, Any]) -> float | None:
 
 
 def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
-    """The loop after its session's cost was recorded, where that is worth an event."""
+    """Return the loop, after recording the session's cost if it changed enough."""
     trusted, meter = journal.loops.journal_id, str(loop.owner)
     total, transcript = _cost(told), str(told.get("transcript_path"))
     if total is None or not _is_news(loop, meter, total):
@@ -131,7 +131,7 @@ def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
         if loops.journal_id != trusted:
             raise CannotWrite("the journal was replaced")
 
-    with contextlib.suppress(GsdError):  # mostly the lock: it is recorded next time
+    with contextlib.suppress(GsdError):  # usually the lock; the next call records it
         with journal.transaction(Author("cli", meter, "claude"), require) as tx:
             current = tx.loops.by_id.get(loop.id)
             if current is None or current.owner != meter or not _is_news(current, meter, total):
@@ -148,13 +148,13 @@ def _is_news(loop: Loop, meter: str, total: float) -> bool:
     if loop.status not in LIVE or is_resting(loop):
         return False
     known = loop.meters.get(meter)
-    # Calls may overtake each other by a little; a figure that fell by half was begun anew.
+    # Calls may arrive out of order; a total that fell by half was reset.
     least = _CENT if loop.limits.budget_usd else _TENTH
     return known is None or total - known >= least or 0 < total < known / 2
 
 
 def summary(loop: Loop, session: str, *, color: bool) -> str:
-    """A loop in one line: how far it has come, what it has cost, how it stands, and whose it is."""
+    """Return a loop in one line: progress, cost, status and owner."""
     most = loop.limits.max_iterations
     parts = [f"gsd-fsm {loop.kind} ▸ {loop.iteration}{f'/{most}' if most else ''}"]
     if loop.criteria:

@@ -1,10 +1,10 @@
-"""`tdd`: red, green, refactor, by the exit code of the test command."""
+"""gsd-fsm tdd: red, green and refactor, decided by the exit code of the tests."""
 
 from __future__ import annotations
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Call, verb
+from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
 from gsd_fsm.cli.output import warn
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine.tdd import TddState, begin_cycle, run_tests
@@ -12,15 +12,16 @@ from gsd_fsm.engine.tdd import TddState, begin_cycle, run_tests
 
 @click.command()
 @click.argument("task_id", metavar="ID")
-@click.option("--run", "runs", is_flag=True, help="Run the test command; it decides the phase.")
+@click.option(
+    "--run", "runs", is_flag=True, help="Run the test command; its result decides the phase."
+)
 @click.option("--timeout", type=ONE_OR_MORE, metavar="SECONDS", help="Time limit of the command.")
-@verb
+@command_options
 def tdd(call: Call, *, task_id: str, runs: bool, timeout: int | None) -> None:
-    """Show which files a test-driven task may change now; with --run, run its tests.
+    """Show the TDD phase of a task, or run its tests.
 
-    Red must fail, green must pass, within tdd_max_attempts; a failed refactoring is undone and the
-    task is complete. A locked file that was changed fails the task. Exit code 7 if the phase did
-    not pass.
+    Red must fail; green must pass within tdd_max_attempts; a failed refactoring is undone, and the
+    task is complete. Changing a locked file fails the task. Exit code 7 if the phase did not pass.
     """
     if runs:
         state = run_tests(call.context, task_id, timeout=timeout, watch=call.screen)
@@ -58,7 +59,7 @@ def _next_run(state: TddState) -> str:
     attempt = f" (attempt {task.attempts} of {loop.limits.tdd_max_attempts})"
     return (
         f" {rules.phase.upper()}{attempt if rules.phase == 'green' else ''}: "
-        f"{rules.goal.rstrip('.')}. May change: {', '.join(rules.allowed) or 'no file is named'}. "
+        f"{rules.goal.rstrip('.')}. May change: {', '.join(rules.allowed) or 'no file'}. "
         f"Locked: {', '.join(rules.locked) or 'nothing'}. Done when {rules.success}: "
         f"gsd-fsm --loop {loop.id} tdd {task.id} --run."
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Call, verb
+from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
 from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
@@ -22,16 +22,18 @@ from gsd_fsm.verify.strategy import STRATEGIES, require_kind
 
 
 @click.command()
-@click.option("--phase", metavar="N", help="The phase that must be the loop's.")
-@click.option("--plan", "plan_name", metavar="FILE", help="The plan that must be the loop's.")
+@click.option("--phase", metavar="N", help="Refuse unless the loop verifies this phase.")
+@click.option(
+    "--plan", "plan_name", metavar="FILE", help="Refuse unless the loop follows this plan."
+)
 @click.option(
     "--gaps",
     "gaps_file",
     metavar="FILE|-",
-    help="Read reported <gaps> from here instead of VERIFICATION.md.",
+    help="Read reported <gaps> from a file or stdin instead of VERIFICATION.md.",
 )
 @click.option("--timeout", type=ONE_OR_MORE, metavar="SECONDS", help="Time limit of each command.")
-@verb
+@command_options
 def verify(
     call: Call,
     *,
@@ -40,11 +42,11 @@ def verify(
     gaps_file: str | None,
     timeout: int | None,
 ) -> None:
-    """Run the checks of the plan and the CI commands, several at once, and record one round.
+    """Run the checks of the plan and the CI commands as one round.
 
-    A miss opens a gap, a pass closes it; gaps that an agent wrote into VERIFICATION.md are opened
-    too. Without a gap the loop completes; else exit code 7. A run that a signal ends records
-    nothing.
+    A failed check opens a gap, a passed one closes it. Gaps that an agent wrote into
+    VERIFICATION.md are opened too. Without gaps the loop completes; otherwise exit code 7. A run
+    that is interrupted records nothing.
     """
     gaps = None
     if gaps_file is not None:
@@ -72,7 +74,7 @@ def _print(call: Call, done: Verification) -> None:
         if not this.passed:
             raise CheckFailed(_verdict(loop, this), _hint(loop, this, call.command))
         return
-    # A reader that has left must not hide that the round did not pass.
+    # The exit code must be right even if nobody reads the output.
     with contextlib.suppress(BrokenPipeError):
         call.print_receipt(
             done.receipt,
@@ -93,7 +95,7 @@ def _print(call: Call, done: Verification) -> None:
 
 
 def _summary(done: Verification) -> list[str]:
-    """Return a line for each miss, each other open gap and each manual check; then the totals."""
+    """Return a line for each failed check, other open gap and manual check, then the totals."""
     loop, this = done.receipt.loop, done.round
     lines = [*_missed(loop, this)]
     lines += [
@@ -134,7 +136,7 @@ def _verdict(loop: Loop, this: Round) -> str:
     words = f"verification found {counted(len(ids), 'open gap')}: {named(ids)}"
     unrecorded = sum(miss.key not in this.gap_of_check for miss in this.misses)
     if unrecorded:
-        words += f"; {unrecorded} more missed, which later rounds will report"
+        words += f"; {unrecorded} more failed checks will be reported by later rounds"
     if loop.status == "paused":
         words += (
             f"; loop {loop.id} is now paused ({loop.pause_code}): {one_line(loop.pause_reason)}"
@@ -157,11 +159,13 @@ def _hint(loop: Loop, this: Round, command: str) -> str:
 @click.command()
 @click.argument("action", type=click.Choice(("found", "close", "reopen")))
 @click.argument("gap_id", metavar="[ID]", required=False)
-@click.option("--kind", default="other", show_default=True, help=", ".join(STRATEGIES))
-@click.option("--file", "file", metavar="PATH", help="The file with the gap.")
+@click.option(
+    "--kind", default="other", show_default=True, help=f"Kind of gap: {', '.join(STRATEGIES)}."
+)
+@click.option("--file", "file", metavar="PATH", help="File with the gap.")
 @click.option("--description", metavar="TEXT", help="What is missing or wrong.")
 @click.option("--evidence", metavar="TEXT", help="Evidence for the gap.")
-@verb
+@command_options
 def gap(
     call: Call,
     *,
@@ -171,10 +175,10 @@ def gap(
     description: str | None,
     **details: str | None,
 ) -> None:
-    """Record a gap that was found, or close or reopen it by its id.
+    """Record, close or reopen a gap.
 
-    A gap keeps its id: the same kind, file and description found again is the same gap. A gap that
-    is reopened for the second time pauses the loop.
+    The same kind, file and description found again is the same gap and keeps its id. Reopening a
+    gap for the second time pauses the loop.
     """
     require_kind(kind)
     if action == "found":
@@ -182,7 +186,7 @@ def gap(
             call.context, description or "", kind=kind, gap_id=gap_id, **details
         )
     elif gap_id is None:
-        raise UsageError(f"gap {action} needs the id of a gap", "Run: gsd-fsm status")
+        raise UsageError("missing gap id", "Run: gsd-fsm status")
     else:
         act = engine.close_gap if action == "close" else engine.reopen_gap
         change = act(call.context, gap_id, description=description, **details)
@@ -194,12 +198,12 @@ def gap(
 
 @click.command()
 @click.argument("verdict", type=click.Choice(("pass", "fail")))
-@click.option("--report", metavar="TEXT", help="A summary of what was verified.")
-@verb
+@click.option("--report", metavar="TEXT", help="Summary of the verification.")
+@command_options
 def verified(call: Call, *, verdict: str, report: str | None) -> None:
-    """Record one verification round and its verdict.
+    """Record the verdict of a verification round.
 
-    The last round that the limit allows pauses the loop, unless it can complete.
+    If this was the last round that the limit allows, the loop pauses, unless it can complete.
     """
     receipt = engine.record_verdict(call.context, passed=verdict == "pass", report=report)
     call.print_receipt(receipt, f"Verification: {verdict}.")

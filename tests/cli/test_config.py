@@ -117,8 +117,8 @@ def test_no_file_of_an_untrusted_project_is_obeyed(here: Here) -> None:
     here.where = copy
     assert here.ok("config", "--json").json["trusted"] is False
     shown = here.ok("config").out
-    assert shown.count("(not obeyed: the journal is not trusted)") == 3
-    assert f"{copy / '.opti-gsd' / 'config.json'} (not obeyed" in shown
+    assert shown.count("(ignored: the journal is not trusted)") == 3
+    assert f"{copy / '.opti-gsd' / 'config.json'} (ignored" in shown
 
 
 def test_limits_of_a_foreign_file_are_frozen_into_start(here: Here) -> None:

@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-m", "gsd_fsm"]
 def test_an_unknown_command_suggests_the_near_one(here: Here) -> None:
     answer = here.refused(2, "strat")
     assert "Did you mean 'start'?" in answer.err
-    assert "no command 'xyzzy'" in here.refused(2, "xyzzy").err
+    assert "unknown command 'xyzzy'" in here.refused(2, "xyzzy").err
     assert here.run().code == 2
     assert "--help" in here.refused(2, "status", "--nope").err
     here.refused(2, "status", "extra")

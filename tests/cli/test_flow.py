@@ -178,5 +178,5 @@ def test_adding_to_what_is_unlimited_is_said_to_add_nothing(here: Here) -> None:
     here.start("goal", "g", "--max-iterations", "0")
     here.ok("pause")
     said = here.ok("resume", "--add-budget", "5", "--add-iterations", "3").out
-    assert "no limit of iterations, money: nothing was added" in said
+    assert "Nothing added: iterations, money had no limit" in said
     assert here.status()["budget_usd"] is None

@@ -21,7 +21,7 @@ def filled(here: Here) -> bytes:
 def test_a_sound_journal_is_told_so(here: Here) -> None:
     raw = filled(here)
     answer = here.ok("fsck")
-    assert "6 good events" in answer.out
+    assert "6 valid events" in answer.out
     assert "no damage" in answer.out
     report = here.ok("fsck", "--json").json
     head = f"6:{sums_of(raw)[-1]}"

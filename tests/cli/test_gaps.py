@@ -57,7 +57,7 @@ def test_a_new_gap_never_takes_the_id_of_another(here: Here) -> None:
 def test_wrong_gaps_are_refused_by_name(here: Here) -> None:
     here.start("verify")
     assert "--description" in here.refused(2, "gap", "found").err
-    assert "needs the id of a gap" in here.refused(2, "gap", "close").err
+    assert "missing gap id" in here.refused(2, "gap", "close").err
     here.refused(2, "gap", "lost")
     here.refused(2, "gap", "close", "../G1")
     answer = here.refused(2, "gap", "found", "--kind", "../k", "--description", "d")

@@ -139,7 +139,7 @@ def test_each_blocker_of_a_thorough_review_becomes_a_task_and_the_rest_is_kept(h
     findings = ("BLOCKER: tokens never expire", "Warning: slow", "SUGGESTION: rename it")
     named = [text for finding in findings for text in ("--finding", finding)]
     answer = here.ok("review", "failed", "--score", "6", *named)
-    assert "To be resolved: B1." in answer.out
+    assert "To resolve: B1." in answer.out
     assert tasks(here) == {"B1": ("tokens never expire", "pending")}
     assert here.status()["reviews"]["thorough"] == {
         "passed": False, "blockers_remaining": 1, "score": 6, "issues": 3,

@@ -144,7 +144,7 @@ def test_the_panel_shows_what_matters(here: Here) -> None:
     shown = here.ok("status").out
     for words in (
         *("The goal", "✓ 1 one", "· 2 t  [true]", "✗ T1 failed (retry 1)  First"),
-        *("· G1 stub a.py  empty", "interactive", "no session yet", "0 of 20"),
+        *("· G1 stub a.py  empty", "interactive", "none yet", "0 of 20"),
     ):
         assert words in shown
     assert "\nlast error first line\n" in shown

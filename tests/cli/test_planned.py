@@ -161,7 +161,7 @@ def test_resume_verifies_the_commits_of_what_was_done(repository: Here) -> None:
     assert repository.ok("resume", "--json").json["missing_commits"] == []
     git(repository.root, "reset", "-q", "--hard", "HEAD~1")
     assert repository.ok("resume", "--json").json["missing_commits"] == ["T01"]
-    assert "Not on this branch any more: the commits of T01" in repository.ok("resume").out
+    assert "No longer on this branch: the commits of T01" in repository.ok("resume").out
 
 
 def test_a_plan_edited_later_is_noticed_and_only_a_human_accepts_it(planned: Here) -> None:

@@ -23,7 +23,7 @@ def work(here: Here) -> Work:
 def test_without_a_target_the_checkpoints_are_listed_the_newest_last(work: Work) -> None:
     answer = work.here.ok("rollback")
     lines = answer.out.splitlines()
-    assert lines[0] == "Checkpoints of phase 1, the newest last:"
+    assert lines[0] == "Checkpoints of phase 1, newest last:"
     assert lines[1:] == [
         f"  pre  {work.shas['pre'][:7]}  code",
         f"  T01  {work.shas['T01'][:7]}  T01",
@@ -46,9 +46,9 @@ def test_at_first_it_is_only_told_what_would_be_done(work: Work) -> None:
     said = work.here.ok("rollback", "T01").out.splitlines()
     assert said == [
         f"Branch main would go back to T01 ({work.shas['T01'][:7]}).",
-        "1 commit would be left, kept by a tag:",
+        "1 commit would be undone and kept by a tag:",
         f"  {work.shas['T02'][:7]} T02",
-        "Tasks that would be pending again: T02.",
+        "Tasks that would become pending: T02.",
         "Nothing was changed yet.",
         "→ gsd-fsm rollback T01 --yes",
     ]
@@ -69,7 +69,7 @@ def test_of_many_commits_ten_are_named(work: Work) -> None:
     for number in range(12):
         commit(work.here.root, f"more-{number}")
     said = work.here.ok("rollback", "T02").out
-    assert "12 commits would be left" in said
+    assert "12 commits would be undone" in said
     assert "more-11\n" in said
     assert "more-1\n" not in said
     assert "  … and 2 more\n" in said
@@ -113,7 +113,7 @@ def test_with_yes_branch_files_and_tasks_go_back(work: Work, target: str) -> Non
 def test_what_was_undone_can_be_done_again_and_undone_again(work: Work) -> None:
     said = work.here.ok("rollback", "pre", "--yes").out
     (left,) = work.left()
-    assert f"is back at pre ({work.shas['pre'][:7]}). 2 commits left, kept as {left}." in said
+    assert f"is back at pre ({work.shas['pre'][:7]}). 2 commits undone, kept as {left}." in said
     assert "Pending again: T01, T02." in said
     assert set(work.tasks().values()) == {"pending"}
     work.finish("T02")
@@ -143,7 +143,7 @@ def test_a_checkpoint_that_is_checked_out_is_nothing_to_do(work: Work) -> None:
     (work.here.root / "dirty").write_text("")
     before = work.here.journal.read_bytes()
     said = work.here.ok("rollback", "T02", "--yes")
-    assert said.out == "Nothing to do: T02 is checked out.\n"
+    assert said.out == "Nothing to do: already at T02.\n"
     answer = work.here.ok("rollback", "T02", "--json")
     assert facts(answer, "leaves", "reset", "done", "left") == [0, [], False, None]
     assert work.here.journal.read_bytes() == before
@@ -157,7 +157,7 @@ def test_a_loop_that_has_ended_is_left_as_it_is(work: Work) -> None:
     assert "loop" not in answer.json
     assert work.head() == work.shas["T01"]
     assert work.here.journal.read_bytes() == before
-    assert "nothing was journalled" in work.here.ok("rollback", "pre", "--yes").out
+    assert "nothing was recorded" in work.here.ok("rollback", "pre", "--yes").out
 
 
 def test_tags_are_enough_where_the_journal_is_gone(work: Work) -> None:

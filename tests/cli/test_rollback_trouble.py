@@ -38,7 +38,7 @@ def test_a_detached_head_is_a_reason_to_refuse(work: Work) -> None:
 
 def test_a_checkpoint_that_is_not_behind_is_a_reason_to_refuse(work: Work) -> None:
     work.here.ok("rollback", "T01", "--yes")
-    assert "(not part of what is checked out)" in work.here.ok("rollback").out.splitlines()[-1]
+    assert "(not in the current branch)" in work.here.ok("rollback").out.splitlines()[-1]
     said = work.here.refused(4, "rollback", "T02", "--yes").err
     assert "T02" in said
     assert "is not part of branch main" in said

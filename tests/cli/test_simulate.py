@@ -103,7 +103,7 @@ stop Done.
     check = told["steps"][1]
     assert (check["exit_code"], check["events"]) == (7, ["criterion"])
     assert "ok\ufffd" in check["said"]
-    assert "1 of 1 check failed: tests" in check["said"]
+    assert "check failed: tests" in check["said"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
@@ -123,7 +123,7 @@ def test_a_rehearsal_that_is_interrupted_in_a_check_is_over(
 
 
 def test_a_bug_in_a_command_ends_the_rehearsal(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("gsd_fsm.cli.tasks.note")
+    monkeypatch.delattr("gsd_fsm.cli.note.note")
     path = here.root / "script.txt"
     path.write_text(GOAL + "note first\nstop Done.\n")
 
@@ -255,7 +255,7 @@ def test_a_wrong_command_is_told_with_its_line_and_its_own_hint(here: Here) -> N
     answer = here.refused(2, "simulate", str(path))
 
     assert answer.err == (
-        "gsd-fsm: line 3: There is no command 'stat'. Did you mean 'start'?\n  → gsd-fsm --help\n"
+        "gsd-fsm: line 3: unknown command 'stat'. Did you mean 'start'?\n  → Run: gsd-fsm --help\n"
     )
 
 

@@ -119,7 +119,7 @@ def test_the_settings_of_an_untrusted_project_are_not_obeyed(here: Here) -> None
     shown = here.ok("config", "--json").json
     assert shown["trusted"] is False
     assert {setting["source"] for setting in shown["settings"].values()} == {"default"}
-    assert "not obeyed" in here.ok("config").out
+    assert "ignored" in here.ok("config").out
     assert "not trusted" in here.refused(6, "start", "goal", "g").err
     here.ok("trust")
     assert "config.toml:2" in here.refused(2, "config").err

@@ -72,7 +72,7 @@ def test_an_answer_that_cannot_be_printed_does_not_ask_for_a_repetition(
     assert "try again" not in done.stderr
     if not command.startswith("bogus"):
         assert done.returncode == 6
-        assert "the answer could not be printed: No space left on device" in done.stderr
+        assert "cannot print the result: No space left on device" in done.stderr
         assert len(here.lines()) == (2 if command == "replay" else 3)
 
 

@@ -83,9 +83,7 @@ def test_complete_again_with_nothing_missing_says_so(phase: Phase) -> None:
 
     answer = phase.here.ok("complete")
 
-    assert answer.out == (
-        f"Already completed: nothing is missing. Loop {phase.loop} is completed.\n"
-    )
+    assert answer.out == (f"Already completed. Loop {phase.loop} is completed.\n")
     assert (phase.head(), phase.here.journal.read_bytes()) == before
 
 

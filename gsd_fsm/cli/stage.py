@@ -1,4 +1,4 @@
-"""gsd-fsm score, stage, review: lead a goal from intent to its last review."""
+"""gsd-fsm stage, score, review: take a goal from intent to its final review."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import click
 
-from gsd_fsm.cli.call import COUNT, Amount, Call, verb
+from gsd_fsm.cli.call import COUNT, Amount, Call, command_options
 from gsd_fsm.core.loop.events.goals import STAGES
 from gsd_fsm.engine import goals
 from gsd_fsm.engine.goals import DIMENSIONS, MOST_FAMILIARITY, MOST_POINTS
 
 _WORDS = {
-    "tool": "It goes on alone; you see it when it is complete.",
-    "tool-review": "It waits for you after each wave.",
-    "colleague": "It waits for you after each step.",
-    "blocked": "It does not begin before the goal is clearer.",
+    "tool": "It continues on its own until it is complete.",
+    "tool-review": "It waits for your review after each wave.",
+    "colleague": "It waits for your review after each step.",
+    "blocked": "It does not start until the goal is clearer.",
 }
 
 
@@ -34,15 +34,15 @@ def _dimensions(function: Callable[..., None]) -> Callable[..., None]:
     type=click.IntRange(0, MOST_FAMILIARITY),
     default=0,
     metavar="0-10",
-    help="How well known this kind of work is.",
+    help="How familiar this kind of work is.",
 )
-@verb
+@command_options
 def score(call: Call, *, familiarity: int, **points: int) -> None:
-    """Record how well the goal is understood, from 0 (open) to 2 (clear) in five respects.
+    """Record how clear the goal is, in five scores of 0 to 2.
 
-    Spec score: the sum; below 5 the goal stays in intent. Fit score: spec × 5, and 5 for each of
-    constraints, success and done that is clear, and familiarity. Shape: tool from 40, tool-review
-    from 30, colleague from 25, else blocked.
+    The spec score is the sum; below 5 the goal stays in intent. The fit score is spec × 5, plus 5
+    for each of constraints, success and done with 2 points, plus familiarity. Shape: tool from 40,
+    tool-review from 30, colleague from 25, otherwise blocked.
     """
     scored = goals.score(call.context, points, familiarity)
     found, loop = scored.score, scored.receipt.loop
@@ -60,9 +60,9 @@ def score(call: Call, *, familiarity: int, **points: int) -> None:
     metavar="FILE",
     help="Add the criteria, must-nots and verification of a SHAPE.md to the goal.",
 )
-@verb
+@command_options
 def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
-    """Enter a stage of a goal loop, by default the next one; no stage is skipped."""
+    """Enter a stage of a goal loop (default: the next one)."""
     entered = goals.enter_stage(call.context, name, shape_file)
     words = " ".join([f"Stage {entered.stage}.", *(entered.notes or [])])
     more = {} if entered.notes is None else {"notes": entered.notes}
@@ -71,19 +71,21 @@ def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
 
 @click.command()
 @click.argument("action", type=click.Choice(("begun", "passed", "failed", "light")))
-@click.option("--score", type=Amount(), metavar="N", help="The reviewers' score.")
-@click.option("--issues", type=COUNT, metavar="N", help="Findings of any severity.")
-@click.option("--blockers", type=COUNT, metavar="N", help="Findings that must be resolved.")
+@click.option("--score", type=Amount(), metavar="N", help="Score given by the reviewers.")
+@click.option("--issues", type=COUNT, metavar="N", help="Number of findings of any severity.")
+@click.option(
+    "--blockers", type=COUNT, metavar="N", help="Number of findings that must be resolved."
+)
 @click.option(
     "--finding",
     "findings",
     multiple=True,
     metavar="SEVERITY:TEXT",
-    help="A finding, BLOCKER, WARNING or SUGGESTION (repeatable).",
+    help="Finding; severity BLOCKER, WARNING or SUGGESTION (repeatable).",
 )
-@click.option("--wave", type=COUNT, metavar="N", help="The wave of a light review.")
-@click.option("--report", metavar="TEXT", help="The findings, in short.")
-@verb
+@click.option("--wave", type=COUNT, metavar="N", help="Wave of a light review.")
+@click.option("--report", metavar="TEXT", help="Summary of the findings.")
+@command_options
 def review(
     call: Call,
     *,
@@ -92,9 +94,10 @@ def review(
     report: str | None,
     **numbers: float | None,
 ) -> None:
-    """Record the thorough review (begun, then passed or failed), or a light one of a wave.
+    """Record a thorough review, or a light one of a wave.
 
-    A light review informs. A thorough one decides: each blocker that it leaves becomes a task.
+    A thorough review begins, then passes or fails; each of its blockers becomes a task. A light
+    review only informs.
     """
     done = goals.review(
         call.context,
@@ -103,6 +106,6 @@ def review(
         report=report,
         **numbers,
     )
-    tasks = f" To be resolved: {', '.join(done.tasks)}." if done.tasks else ""
+    tasks = f" To resolve: {', '.join(done.tasks)}." if done.tasks else ""
     more = {"tasks": done.tasks} if done.tasks else {}
     call.print_receipt(done.receipt, f"Review {action}.{tasks}", **more)

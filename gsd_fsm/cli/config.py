@@ -1,4 +1,4 @@
-"""`config`: every setting, its value and where it came from."""
+"""gsd-fsm config: show every setting, its value and its source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, verb
+from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.journal.journal import Journal
@@ -18,12 +18,12 @@ WIDEST = 40
 
 
 @click.command()
-@verb
+@command_options
 def config(call: Call) -> None:
-    """Show the settings and where each value came from.
+    """Show the settings and where each value comes from.
 
-    The project's .gsd/config.toml comes first, then its .opti-gsd/config.json and the loop section
-    of its .gsd/config.md, then the user's file, then the defaults.
+    The first file with a setting decides: the project's .gsd/config.toml, .opti-gsd/config.json,
+    the loop section of .gsd/config.md, the user's file. Otherwise the default applies.
     """
     gsd, trusted = _project(call)
     found = settings.load(Path(gsd) if gsd else None, trusted=trusted)
@@ -31,8 +31,8 @@ def config(call: Call) -> None:
     shown = {name: _shown(setting.value) for name, setting in found.items()}
     wide = max(map(len, shown.values()))
     lines = [f"{name:<24}{shown[name]:<{wide}}  {s.source}" for name, s in found.items()]
-    lines.append("\nfiles; the first that gives a setting decides about it:")
-    obeyed = "" if trusted else " (not obeyed: the journal is not trusted)"
+    lines.append("\nfiles (the first with a setting decides):")
+    obeyed = "" if trusted else " (ignored: the journal is not trusted)"
     if gsd:
         lines += [f"  {path}{obeyed}" for path in settings.project_files(Path(gsd))]
     lines.append(f"  {settings.user_file()}")
@@ -44,7 +44,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """The value in a column: short, and never empty."""
+    """Return the value for a column: short and never empty."""
     if value is None:
         return "not set"
     if isinstance(value, bool):
@@ -54,7 +54,7 @@ def _shown(value: Any) -> str:
 
 
 def _project(call: Call) -> tuple[str | None, bool]:
-    """The project's directory, and whether its files are obeyed: no journal yet, or a trusted one."""
+    """Return the project's directory, and whether its settings apply (no journal, or trusted)."""
     try:
         gsd = find_gsd(call.context.directory)
     except NotFound:
@@ -67,7 +67,7 @@ def _project(call: Call) -> tuple[str | None, bool]:
 
 
 def _new_project(call: Call) -> str | None:
-    """Where the first `start` would find settings of another tool; None where there are none."""
+    """Return where the first `start` would find settings of another tool, or None."""
     try:
         gsd = new_gsd(call.context.directory)
     except NotFound:

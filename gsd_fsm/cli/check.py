@@ -1,4 +1,4 @@
-"""gsd-fsm check, criterion, exit-signal: prove criteria, or declare the work done."""
+"""gsd-fsm check, criterion, exit-signal: prove criteria and declare the work done."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Call, verb
+from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
 from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine import criteria
@@ -16,25 +16,25 @@ from gsd_fsm.engine.criteria import run_checks
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--timeout", type=ONE_OR_MORE, metavar="SECONDS", help="Time limit of each command.")
-@verb
+@command_options
 def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
-    """Run the checks of a loop, all or the named ones, and record the evidence.
+    """Run the checks of a loop and record the evidence.
 
-    Exit code 7 if one fails. Output is shown while the command runs; its end is redacted and
-    recorded. A check that is ended by a signal records nothing.
+    Without NAME all checks run. Exit code 7 if one fails. The end of the output is redacted and
+    recorded. A check that is interrupted records nothing.
     """
     run = run_checks(call.context, names, timeout=timeout, watch=call.screen)
     loop, failed, count = run.receipt.loop, run.failed, counted(len(run.outcomes), "check")
     if failed and not call.json:
         raise CheckFailed(
-            f"{len(failed)} of {count} failed: {', '.join(failed)}",
+            f"{'check' if len(failed) == 1 else 'checks'} failed: {', '.join(failed)}",
             f"Fix the cause, then run: gsd-fsm --loop {loop.id} check",
         )
     checks = {
         name: {"exit_code": outcome.exit_code, "timed_out": outcome.timed_out}
         for name, outcome in run.outcomes.items()
     }
-    # A reader that has left must not hide that a check failed.
+    # The exit code must be right even if nobody reads the output.
     with contextlib.suppress(BrokenPipeError):
         call.print_receipt(run.receipt, f"{count} passed.", checks=checks, failed=failed)
     if failed:
@@ -44,11 +44,11 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
 @click.command()
 @click.argument("criterion_id", metavar="ID")
 @click.argument("verdict", type=click.Choice(("met", "unmet")))
-@verb
+@command_options
 def criterion(call: Call, *, criterion_id: str, verdict: str) -> None:
-    """Declare a criterion met or unmet; ID is its text, its name or its number.
+    """Declare a criterion met or unmet.
 
-    A criterion that has a check is met only by `gsd-fsm check`.
+    ID is its text, name or number. A criterion with a check is met only by `gsd-fsm check`.
     """
     receipt = criteria.declare_criterion(call.context, criterion_id, met=verdict == "met")
     call.print_receipt(receipt, f"Criterion {criterion_id} is {verdict}.")
@@ -56,7 +56,7 @@ def criterion(call: Call, *, criterion_id: str, verdict: str) -> None:
 
 @click.command("exit-signal")
 @click.option("--reason", metavar="TEXT", help="Why the work is done.")
-@verb
+@command_options
 def exit_signal(call: Call, *, reason: str | None) -> None:
-    """Say that the work is done; refused while a criterion is unmet."""
+    """Declare the work done; refused while a criterion is unmet."""
     call.print_receipt(criteria.give_exit_signal(call.context, reason), "Exit signal given.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gsd_fsm.cli.call import MANY, Call, verb
+from gsd_fsm.cli.call import MANY, Call, command_options
 from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
@@ -46,7 +46,7 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @click.option("--status-line", "line", is_flag=True, help="Show the loop below the prompt, too.")
 @click.option("--python", metavar="PATH", help="The interpreter that runs the hook.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
-@verb
+@command_options
 def init(
     call: Call,
     *,
@@ -160,7 +160,7 @@ def _notes(start: str, scope: str, path: Path, python: str) -> list[str]:
 @click.option("--scope", type=SCOPE, help="Which settings file.")
 @click.option("--all", "everywhere", is_flag=True, help="Every settings file on this machine.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
-@verb
+@command_options
 def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> None:
     """Take the hook out of the settings again; journals stay.
 
@@ -237,7 +237,7 @@ def _ask(
 
 @click.command()
 @click.option("--plugin", "directory", metavar="DIR", help="Examine this plugin directory too.")
-@verb
+@command_options
 def doctor(call: Call, *, directory: str | None) -> None:
     """Run the installed hook with hostile inputs, and tell what is wrong and how to mend it.
 
@@ -294,8 +294,8 @@ def summary(settings: Change) -> str:
     old, new = _document(settings.before), _document(settings.after)
     what = []
     if ours(old) != ours(new):
-        verb = "renews" if ours(old) else "adds"
-        what.append(f"{verb} one command for {counted(len(EVENTS), 'event')}")
+        command_options = "renews" if ours(old) else "adds"
+        what.append(f"{command_options} one command for {counted(len(EVENTS), 'event')}")
     if cap_in(old) != cap_in(new):
         what.append(f"raises the client's cap to {cap_in(new)}")
     if our_status_line(old) != our_status_line(new):
@@ -315,8 +315,8 @@ def _name(change: Change) -> list[str]:
     name = display(str(change.path))
     if change.after is None:
         return [f"removes {name}"]
-    verb = "writes" if change.before is None else "replaces"
-    return [f"{verb} {name} ({counted(len(change.after), 'byte')})"]
+    command_options = "writes" if change.before is None else "replaces"
+    return [f"{command_options} {name} ({counted(len(change.after), 'byte')})"]
 
 
 def _diff(change: Change) -> list[str]:

@@ -1,4 +1,4 @@
-"""gsd-fsm replay, fsck, ps, trust: read, repair, list and trust journals."""
+"""gsd-fsm replay, fsck: replay a journal, verify and repair it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, parse_time, verb
+from gsd_fsm.cli.call import Call, command_options, parse_time
 from gsd_fsm.cli.output import counted, say, status_word, timeline_line
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
@@ -18,74 +18,11 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.trust import register
 from gsd_fsm.engine.effects import unfinished
-from gsd_fsm.engine.journals import LiveLoop, Problem, inspect_journal, live_loops, trust_journal
 from gsd_fsm.engine.status import status_view
 from gsd_fsm.history.replay import Replay, examine, last_seq, sums_only
 from gsd_fsm.history.timeline import what_changed
 
 Event = dict[str, Any]
-
-
-@click.command()
-@verb
-def ps(call: Call) -> None:
-    """List the live loops of all projects on this machine."""
-    found = list(live_loops())
-    rows = [_row(it) for it in found if isinstance(it, LiveLoop)]
-    problems = [it._asdict() for it in found if isinstance(it, Problem)]
-    lines = [
-        f"{row['loop']:<12}{row['kind']:<9}{row['status']:<11}iteration {row['iteration']:<5}"
-        f"{row['last_event']}  {display(row['project'])}"
-        for row in rows
-    ] or ["No live loops."]
-    lines += [display(f"! {problem['project']}: {problem['error']}") for problem in problems]
-    call.answer({"loops": rows, "problems": problems}, "\n".join(lines))
-
-
-def _row(found: LiveLoop) -> dict[str, Any]:
-    loop = found.loop
-    return {
-        "project": found.project,
-        "loop": loop.id,
-        "kind": loop.kind,
-        "status": loop.status,
-        "iteration": loop.iteration,
-        "owner": loop.owner,
-        "goal": loop.goal,
-        "last_event": loop.last_event,
-    }
-
-
-@click.command()
-@verb
-def trust(call: Call) -> None:
-    """Show what the journal here would tell an agent and run, then trust it from now on."""
-    foreign = inspect_journal(call.context)
-    shown: list[dict[str, Any]] = []
-    for loop in foreign.loops:
-        checks = {name: c.check for name, c in loop.criteria.items() if c.check}
-        row: dict[str, Any] = {"loop": loop.id, "status": loop.status, "goal": loop.goal}
-        row["checks"] = checks
-        if loop.is_planned:
-            row.update(plan=loop.plan.file, commands=foreign.plan_commands[loop.id])
-        shown.append(row)
-    if not call.json:
-        for line in (line for row in shown for line in _lines(row)):
-            say(display(line))  # before anything is trusted
-    trust_journal(foreign)
-    state = "was already trusted" if foreign.is_trusted else "is now trusted"
-    facts = {"journal": foreign.journal_id, "path": foreign.path, "already": foreign.is_trusted}
-    words = f"Journal {foreign.journal_id} in {foreign.path} {state}."
-    call.answer({**facts, "loops": shown}, display(words))
-
-
-def _lines(row: dict[str, Any]) -> list[str]:
-    lines = [f"{row['loop']} ({row['status']}): {row['goal'] or 'no goal text'}"]
-    lines += [f"    check {name}: {command}" for name, command in row["checks"].items()]
-    if "plan" in row:
-        lines.append(f"    plan {row['plan']}")
-        lines += [f"    verify runs: {command}" for command in row["commands"]]
-    return lines
 
 
 class _Lines:
@@ -108,7 +45,7 @@ class _Lines:
 
     def flush(self, loops: Loops) -> None:
         if self._pending is None or self._pending[0]["seq"] > loops.seq:
-            return  # nothing, or what the fold has refused
+            return  # nothing, or refused by the fold
         event, source = self._pending
         self._pending = None
         self.shown += 1
@@ -129,17 +66,17 @@ class _Lines:
 @click.command()
 @click.option("--at", "at", type=click.IntRange(1), metavar="SEQ", help="Stop after this event.")
 @click.option("--until", metavar="TIME", help="Stop before the first event after this time (UTC).")
-@click.option("--events", is_flag=True, help="One JSON line for each event.")
+@click.option("--events", is_flag=True, help="Print one JSON line per event.")
 @click.option(
     "--strict",
     is_flag=True,
-    help="List events that the rules would refuse; step the machine beyond 100,000 events too.",
+    help="List events that today's rules would refuse; use the machine beyond 100,000 events too.",
 )
-@verb
+@command_options
 def replay(call: Call, *, at: int | None, until: str | None, events: bool, strict: bool) -> None:
-    """Replay the journal: verify every line, fold every event, show the timeline.
+    """Verify and replay the journal, and show the timeline.
 
-    Never writes. An illegal transition or damage is refused with its line (exit code 5).
+    Changes nothing. Damage and illegal transitions are reported with their line (exit code 5).
     """
     found = Replay(call.context.journal())
     limit = parse_time(until) if until else None
@@ -200,7 +137,7 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
     )
     if found.journal.at.torn:
         say(
-            f"{found.journal.at.torn} torn bytes at the end; the next append saves and cuts them",
+            f"{found.journal.at.torn} torn bytes at the end; the next append saves and removes them",
             err=True,
         )
     if loops.backwards:
@@ -219,11 +156,12 @@ def _say_findings(found: Replay, *, err: bool = False) -> None:
     help="Save the damaged file and continue from the valid lines before the damage.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before repairing.")
-@verb
+@command_options
 def fsck(call: Call, *, repair: bool, yes: bool) -> None:
-    """Verify every line of the journal; print line and byte of damage.
+    """Verify every line of the journal, and repair damage.
 
-    Exit code 0 without damage, 5 with damage. A repair keeps the damaged file.
+    Damage is printed with line and byte. Exit code 0 without damage, 5 with damage. A repair keeps
+    the damaged file.
     """
     journal = call.context.journal()
     newer = None
@@ -250,7 +188,7 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
 def _words(report: dict[str, Any], journal: Journal) -> list[str]:
     lines = [
         display(
-            f"{journal.journal_path()}: {counted(report['events'], 'good event')}, "
+            f"{journal.journal_path()}: {counted(report['events'], 'valid event')}, "
             f"head {report['head']}"
         )
     ]
@@ -260,11 +198,11 @@ def _words(report: dict[str, Any], journal: Journal) -> list[str]:
     ]
     if report["torn"]:
         lines.append(
-            f"{report['torn']} torn bytes at the end, of an append that was interrupted; no acknowledged event is lost"
+            f"{report['torn']} torn bytes at the end, from an interrupted append; no recorded event is lost"
         )
     if report["damage"]:
         lines.append(
-            "→ 'gsd-fsm fsck --repair' saves the damaged file and continues from the valid events"
+            "  → Save the damaged file and continue from the valid events: gsd-fsm fsck --repair"
         )
     elif journal.loops.backwards:
         lines.append(f"the clock went back {journal.loops.backwards} times; order is by seq")
@@ -277,9 +215,9 @@ def _repair(journal: Journal, report: dict[str, Any], yes: bool) -> None:
     if not yes:
         for line in _words(report, journal):
             say(line, err=True)
-        good = counted(report["events"], "good event")
+        valid = counted(report["events"], "valid event")
         try:
-            agreed = click.confirm(f"Save the damaged file and continue from {good}?", err=True)
+            agreed = click.confirm(f"Save the damaged file and continue from {valid}?", err=True)
         except click.Abort:
             say("", err=True)  # ends the line of the question
             raise UsageError(
@@ -295,4 +233,4 @@ def _repair(journal: Journal, report: dict[str, Any], yes: bool) -> None:
     if not kept:
         register(fresh, journal.path, now_ms())
     if aside:
-        say(f"the damaged journal is kept as .gsd/{aside}", err=True)
+        say(f"saved the damaged journal as .gsd/{aside}", err=True)

@@ -1,0 +1,87 @@
+"""gsd-fsm report: record the output of a subagent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.output import retry_words, say, warn
+from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.documents.journal_text import read_text
+
+if TYPE_CHECKING:
+    from gsd_fsm.engine.report import Reported
+
+
+@click.command()
+@click.argument("task_id", metavar="ID")
+@click.option(
+    "--file",
+    "file",
+    metavar="FILE|-",
+    default="-",
+    help="Read the output from a file (default: stdin).",
+)
+@click.option("--commit", metavar="SHA", help="Commit with the result, if you made one.")
+@command_options
+def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
+    """Record the output of the subagent of a task or gap.
+
+    The output must contain exactly one verdict: TASK COMPLETE, TASK FAILED: reason, or CHECKPOINT:
+    decision. It may also contain lines NEW ISSUE: [severity] text.
+    """
+    from gsd_fsm.engine.report import report_task
+
+    output = read_text(None, file, "the output") or ""
+    reported = report_task(call.context, task_id, output, commit)
+    for warning in reported.warnings:
+        warn(warning)
+    facts = {"task": reported.task, "verdict": reported.result.verdict}
+    call.print_receipt(
+        reported.receipt, _words(reported), **facts, commit=reported.commit, tag=reported.tag
+    )
+    if not call.json and not reported.repeated:
+        _print_context(call, reported)
+
+
+def _words(reported: Reported) -> str:
+    loop, name, verdict = reported.receipt.loop, reported.task, reported.result.verdict
+    if reported.repeated:
+        return f"Task {name} was already complete."
+    what = f"Gap {name}" if name in loop.gaps else f"Task {name}"
+    if verdict == "failed":
+        task = loop.tasks[name]
+        words = f"{what} failed ({task.errors[-1].error_class})."
+        if loop.status == "retrying":
+            words += f" {retry_words(loop, name)}"
+    elif verdict == "checkpoint":
+        words = f"{what} needs a decision."
+    else:
+        words = f"{what} is {'closed' if name in loop.gaps else 'complete'}."
+        if reported.commit:
+            words += f" Commit {reported.commit[:12]}."
+    if loop.status == "paused":
+        words += f" {(loop.pause_reason or '').rstrip('.')}."
+    elif loop.status == "waiting":
+        words += f" {' '.join((loop.question or '').split())}"
+    return words
+
+
+def _print_context(call: Call, reported: Reported) -> None:
+    """Print the whole context if a human is needed, else the next step."""
+    loop, verdict = reported.receipt.loop, reported.result.verdict
+    if verdict == "checkpoint" and loop.status == "waiting":
+        from gsd_fsm.subagents.failure_report import checkpoint_report
+
+        say(checkpoint_report(loop, reported.task, reported.result))
+    elif verdict == "failed" and loop.status == "paused":
+        from gsd_fsm.subagents.failure_report import failure_report
+
+        say(failure_report(loop, reported.task))
+    else:
+        words, command = next_step(loop)
+        say(display(f"Next: {words}"))
+        say(display(f"Run: {command.replace('gsd-fsm', call.command, 1)}"))

@@ -1,0 +1,76 @@
+"""gsd-fsm trust, ps: trust a journal, and list the live loops of all trusted ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.output import say
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.engine.journals import LiveLoop, Problem, inspect_journal, live_loops, trust_journal
+
+Event = dict[str, Any]
+
+
+@click.command()
+@command_options
+def ps(call: Call) -> None:
+    """List the live loops of all projects on this machine."""
+    found = list(live_loops())
+    rows = [_row(it) for it in found if isinstance(it, LiveLoop)]
+    problems = [it._asdict() for it in found if isinstance(it, Problem)]
+    lines = [
+        f"{row['loop']:<12}{row['kind']:<9}{row['status']:<11}iteration {row['iteration']:<5}"
+        f"{row['last_event']}  {display(row['project'])}"
+        for row in rows
+    ] or ["No live loops."]
+    lines += [display(f"! {problem['project']}: {problem['error']}") for problem in problems]
+    call.answer({"loops": rows, "problems": problems}, "\n".join(lines))
+
+
+def _row(found: LiveLoop) -> dict[str, Any]:
+    loop = found.loop
+    return {
+        "project": found.project,
+        "loop": loop.id,
+        "kind": loop.kind,
+        "status": loop.status,
+        "iteration": loop.iteration,
+        "owner": loop.owner,
+        "goal": loop.goal,
+        "last_event": loop.last_event,
+    }
+
+
+@click.command()
+@command_options
+def trust(call: Call) -> None:
+    """Trust the journal here, after showing its goals and commands."""
+    foreign = inspect_journal(call.context)
+    shown: list[dict[str, Any]] = []
+    for loop in foreign.loops:
+        checks = {name: c.check for name, c in loop.criteria.items() if c.check}
+        row: dict[str, Any] = {"loop": loop.id, "status": loop.status, "goal": loop.goal}
+        row["checks"] = checks
+        if loop.is_planned:
+            row.update(plan=loop.plan.file, commands=foreign.plan_commands[loop.id])
+        shown.append(row)
+    if not call.json:
+        for line in (line for row in shown for line in _lines(row)):
+            say(display(line))  # before anything is trusted
+    trust_journal(foreign)
+    state = "was already trusted" if foreign.is_trusted else "is now trusted"
+    facts = {"journal": foreign.journal_id, "path": foreign.path, "already": foreign.is_trusted}
+    words = f"Journal {foreign.journal_id} in {foreign.path} {state}."
+    call.answer({**facts, "loops": shown}, display(words))
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    lines = [f"{row['loop']} ({row['status']}): {row['goal'] or 'no goal text'}"]
+    lines += [f"    check {name}: {command}" for name, command in row["checks"].items()]
+    if "plan" in row:
+        lines.append(f"    plan {row['plan']}")
+        lines += [f"    verify runs: {command}" for command in row["commands"]]
+    return lines
