@@ -17,7 +17,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd
 from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.files import Change, carry_out
+from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.documents.json_text import root
 from gsd_fsm.install import installer, plugin
 from gsd_fsm.install.environment import REACH, Row, out_of_reach
@@ -117,7 +117,7 @@ def _write_plugin(call: Call, directory: Path, python: Interpreter, yes: bool) -
     changes = plugin.plan(directory, python.path)
     changed = _ask(call, changes, yes, in_full=False)
     for change in changes:
-        carry_out(change)
+        write_change(change)
     installer.warm(python.path, directory / "hooks")
     state = "Wrote" if changed else "Nothing to change in"
     use = f"claude --plugin-dir {shlex.quote(str(directory))}"

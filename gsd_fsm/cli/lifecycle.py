@@ -15,7 +15,7 @@ from gsd_fsm.core.loop.limits import COUNTED
 from gsd_fsm.core.loop.records import LIMITS
 from gsd_fsm.core.loop.schema import AMOUNT
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.journal_text import keep, read_text
+from gsd_fsm.documents.journal_text import read_option, redact_and_truncate
 from gsd_fsm.engine import lifecycle as engine
 from gsd_fsm.engine.branches import Switch
 
@@ -42,7 +42,7 @@ _ADDED = {**{code: row[0] for code, row in COUNTED.items()}, "retries": "max_ret
 @command_options
 def wait(call: Call, *, question: str | None, until: str | None) -> None:
     """Wait for the user's answer, or for the client's limit to end."""
-    text = keep(question, 4_000) if question else ""
+    text = redact_and_truncate(question, 4_000) if question else ""
     if until:
         proof = engine.wait_until(call.context, parse_time(until), text or None)
     elif text.strip():
@@ -58,7 +58,8 @@ def wait(call: Call, *, question: str | None, until: str | None) -> None:
 def pause(call: Call, *, reason: str | None) -> None:
     """Pause a loop, so that the agent may stop."""
     call.print_receipt(
-        engine.pause(call.context, keep(reason, 2_000) if reason else None), "Paused."
+        engine.pause(call.context, redact_and_truncate(reason, 2_000) if reason else None),
+        "Paused.",
     )
 
 
@@ -67,7 +68,7 @@ def pause(call: Call, *, reason: str | None) -> None:
 @command_options
 def cancel(call: Call, *, reason: str | None) -> None:
     """Cancel a loop; report what was done and what remains."""
-    ended = engine.cancel(call.context, keep(reason, 2_000) if reason else None)
+    ended = engine.cancel(call.context, redact_and_truncate(reason, 2_000) if reason else None)
     report = "".join(
         f" {what.capitalize()} done: {', '.join(share.done) or 'none'}; "
         f"remaining: {', '.join(share.remaining) or 'none'}."
@@ -84,10 +85,10 @@ def cancel(call: Call, *, reason: str | None) -> None:
 @command_options
 def answer(call: Call, *, text: str | None, file: str | None) -> None:
     """Answer the question of a loop, so that it continues."""
-    words = read_text(text, file, "the answer")
+    words = read_option(text, file, "the answer")
     if words is None:
         raise UsageError("no answer given", "Run: gsd-fsm answer TEXT")
-    _print(call, "Answered.", engine.answer(call.context, keep(words, 4_000)))
+    _print(call, "Answered.", engine.answer(call.context, redact_and_truncate(words, 4_000)))
 
 
 @click.command()

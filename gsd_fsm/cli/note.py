@@ -8,7 +8,7 @@ from gsd_fsm.cli.call import COUNT, Amount, Call, command_options
 from gsd_fsm.cli.output import spent_words
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.documents.journal_text import keep, read_text
+from gsd_fsm.documents.journal_text import read_option, redact_and_truncate
 
 
 @click.command()
@@ -25,7 +25,9 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
         raise UsageError("no amount given", "Run: gsd-fsm spend USD [--tokens N]")
     from gsd_fsm.engine.notes import spend as spend_budget
 
-    proof = spend_budget(call.context, usd, tokens, keep(what, 1_000) if what else None)
+    proof = spend_budget(
+        call.context, usd, tokens, redact_and_truncate(what, 1_000) if what else None
+    )
     loop = proof.loop
     more = f" To continue: {next_step(loop)[1]}." if loop.status == "paused" else ""
     call.print_receipt(proof, f"{spent_words(loop) or 'Nothing'} spent.{more}")
@@ -37,9 +39,9 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
 @command_options
 def note(call: Call, *, text: str | None, file: str | None) -> None:
     """Leave a note for the agent; the next block delivers it."""
-    words = read_text(text, file, "the note") or ""
+    words = read_option(text, file, "the note") or ""
     if not words.strip():
         raise UsageError("no note given", "Run: gsd-fsm note TEXT")
     from gsd_fsm.engine.notes import leave_note
 
-    call.print_receipt(leave_note(call.context, keep(words, 4_000)), "Noted.")
+    call.print_receipt(leave_note(call.context, redact_and_truncate(words, 4_000)), "Noted.")

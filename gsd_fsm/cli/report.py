@@ -10,7 +10,7 @@ from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import retry_words, say, warn
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.journal_text import read_text
+from gsd_fsm.documents.journal_text import read_option
 
 if TYPE_CHECKING:
     from gsd_fsm.engine.report import Reported
@@ -35,7 +35,7 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
     """
     from gsd_fsm.engine.report import report_task
 
-    output = read_text(None, file, "the output") or ""
+    output = read_option(None, file, "the output") or ""
     reported = report_task(call.context, task_id, output, commit)
     for warning in reported.warnings:
         warn(warning)

@@ -13,7 +13,7 @@ from gsd_fsm.cli.output import counted, say, status_word
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.journal_text import read_text
+from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.context import require_trust
 
 
@@ -34,7 +34,7 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
     from gsd_fsm.cli import run
     from gsd_fsm.engine.simulation import Outcome, read_script, rehearsal
 
-    steps = read_script(read_text(None, file, "the script") or "")
+    steps = read_script(read_option(None, file, "the script") or "")
     journal = _trusted(call) if copied else None
     rows: list[dict[str, Any]] = []
     blocks = 0

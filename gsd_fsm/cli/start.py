@@ -14,7 +14,7 @@ from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.journal_text import read_text
+from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.start import Started, StartRequest, is_hook_installed
 from gsd_fsm.engine.start import start as start_loop
 
@@ -98,7 +98,7 @@ def start(
 
     Example: gsd-fsm start goal "All tests pass" --check tests="pytest -q"
     """
-    text = read_text(goal, goal_file, "the goal")
+    text = read_option(goal, goal_file, "the goal")
     done = start_loop(call.context, StartRequest(kind, text, **options))
     loop = done.receipt.loop
     if loop.status == "paused":

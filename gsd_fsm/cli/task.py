@@ -9,7 +9,7 @@ from gsd_fsm.cli.output import retry_words, warn
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.documents.journal_text import read_text
+from gsd_fsm.documents.journal_text import read_option
 
 
 @click.command()
@@ -91,7 +91,7 @@ def fail(
     A logic error is retried while retries are left, a transient error once. Blocking and unknown
     errors pause the loop.
     """
-    _fail(call, task_id, read_text(error, error_file, "the error") or "", **why)
+    _fail(call, task_id, read_option(error, error_file, "the error") or "", **why)
 
 
 def _fail(call: Call, task_id: str | None, error: str, **why: str | None) -> None:

@@ -13,7 +13,7 @@ from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.quoting import one_line
-from gsd_fsm.documents.journal_text import read_text
+from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine import verify as engine
 from gsd_fsm.engine.verify import GapsText, Round, Verification, named
 from gsd_fsm.verify.gaps import tally
@@ -50,7 +50,7 @@ def verify(
     """
     gaps = None
     if gaps_file is not None:
-        gaps = GapsText(read_text(None, gaps_file, "the gaps") or "", gaps_file)
+        gaps = GapsText(read_option(None, gaps_file, "the gaps") or "", gaps_file)
     try:
         done = engine.verify(
             call.context,

@@ -1,22 +1,84 @@
-"""A JSON text edited in place: whatever is not touched keeps its bytes."""
+"""Read JSON strictly, and edit a JSON text in place: bytes outside of the edit stay as they are."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.errors import UsageError
+from gsd_fsm.documents.front_matter import shown_key
+from gsd_fsm.documents.read import Malformed, Object
 
+MAX_DEPTH = 100
 _SPACE = re.compile(r"[ \t\r\n]*")
 _CLOSING = {"{": "}", "[": "]"}
-# A path leads from the root to a value: keys of objects and places in lists.
+# An unclosed string is a token too: that keeps the scan linear, and the parser refuses it anyway.
+_TOKEN = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*(?:"(?P<key>\s*:)?)?|[{}\[\]]|-?Infinity|NaN', re.DOTALL
+)
+# A path leads from the root to a value: keys of objects and indices of lists.
 Path = Sequence[str | int]
 
 
-class NotJson(UsageError):
-    """The text is not one JSON value; the message names line and column."""
+class NotJson(Malformed):
+    """The text is not one JSON value, or not the value that is expected."""
+
+
+def read_object(text: str, file: object, hint: str = "") -> Object:
+    """Return the JSON object that the text is, or raise NotJson with file and line.
+
+    Refuse duplicate keys, deep nesting and NaN. Integers of more than 19 digits become floats.
+    """
+    shapes = iter(list(_shapes(text, file, hint)))
+
+    def build(members: list[tuple[str, Any]]) -> Object:
+        line, key_lines = next(shapes)
+        found = Object(line)
+        for (key, value), key_line in zip(members, key_lines, strict=True):
+            if key in found:
+                raise NotJson(file, key_line, f"duplicate key: {shown_key(key)}", hint)
+            found[key] = value
+            found.lines[key] = key_line
+        return found
+
+    try:
+        value = json.loads(text, object_pairs_hook=build, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        problem = f"not valid JSON: {error.msg}"
+        raise NotJson(file, error.lineno, problem, hint, error.colno) from error
+    if not isinstance(value, Object):
+        raise NotJson(file, 1, "not a JSON object", hint)
+    return value
+
+
+def _shapes(text: str, file: object, hint: str) -> Iterator[tuple[int, list[int]]]:
+    """Yield the lines of each object and of its keys, in the order in which the objects end."""
+    line, counted = 1, 0
+    opened: list[tuple[int, list[int]]] = []
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        sign = token[0][0]
+        if sign == '"' and not token["key"]:
+            continue
+        line += text.count("\n", counted, token.start())
+        counted = token.start()
+        if sign in "NI-":
+            raise NotJson(file, line, f"not valid JSON: {token[0]} is not a JSON value", hint)
+        if sign == '"' and opened:
+            opened[-1][1].append(line)
+        depth += (sign in "{[") - (sign in "}]")
+        if depth > MAX_DEPTH:
+            raise NotJson(file, line, f"nested more than {MAX_DEPTH} levels deep", hint)
+        if sign == "{":
+            opened.append((line, []))
+        elif sign == "}" and opened:
+            yield opened.pop()
+
+
+def _integer(digits: str) -> float:
+    # Python refuses to convert the longest ones.
+    return int(digits) if len(digits) < 20 else float(digits)
 
 
 class Part(NamedTuple):
@@ -29,40 +91,40 @@ class Part(NamedTuple):
     value: Any
 
 
-def _no_number(name: str) -> Any:
-    raise NotJson(f"{name} is not a JSON value")
+def _refuse_constant(name: str) -> Any:
+    raise NotJson("", 1, f"{name} is not a JSON value")
 
 
-# As float a number may have any length; nobody here counts with one.
-_DECODER = json.JSONDecoder(parse_int=float, parse_constant=_no_number)
+_DECODER = json.JSONDecoder(parse_int=float, parse_constant=_refuse_constant)
 
 
 def root(text: str) -> Part:
-    """The whole text as one value; NotJson if it is none."""
+    """Return the whole text as one value; raise NotJson, with line and column, if it is not one."""
     start = _skip(text, 0)
     value, end = _decode(text, start)
     rest = _skip(text, end)
     if rest != len(text):
-        raise NotJson(f"{place(text, rest)}: something follows the end")
+        raise not_json(text, rest, "text after the end of the value")
     return Part(start, start, end, None, value)
+
+
+def not_json(text: str, at: int, problem: str) -> NotJson:
+    """Return an error about this position of the text."""
+    column = at - text.rfind("\n", 0, at)
+    return NotJson("", text.count("\n", 0, at) + 1, problem, column=column)
 
 
 def _decode(text: str, at: int) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
-        raise NotJson(f"{place(text, error.pos)}: {error.msg}") from error
+        raise not_json(text, error.pos, error.msg) from error
     except RecursionError as error:
-        raise NotJson("it is nested too deeply") from error
-
-
-def place(text: str, at: int) -> str:
-    line = text.count("\n", 0, at) + 1
-    return f"line {line}, column {at - text.rfind(chr(10), 0, at)}"
+        raise not_json(text, at, "nested too deeply") from error
 
 
 def find(text: str, path: Path) -> Part | None:
-    """What stands at the end of the path; of a key given twice the last, as every reader has it."""
+    """Return the part at this path, None if there is none; of duplicate keys the last counts."""
     found = root(text)
     for step in path:
         if not isinstance(found.value, dict if isinstance(step, str) else list):
@@ -75,7 +137,7 @@ def find(text: str, path: Path) -> Part | None:
 
 
 def put(text: str, path: Path, value: Any) -> str:
-    """The text with this value there; what is missing on the way is made, behind what there is."""
+    """Return the text with this value at the path; create missing objects on the way."""
     old = find(text, path)
     if old is not None:
         in_lines = "\n" in text[old.value_at : old.end]
@@ -88,7 +150,7 @@ def put(text: str, path: Path, value: Any) -> str:
 
 
 def copy(text: str, path: Path, source: str) -> str:
-    """The text with the source's value there, letter by letter, if both have one."""
+    """Return the text with the value that `source` has at the path, byte by byte, if both have one."""
     wanted, old = find(source, path), find(text, path)
     if wanted is None or old is None:
         return text
@@ -96,7 +158,7 @@ def copy(text: str, path: Path, source: str) -> str:
 
 
 def append(text: str, path: Path, value: Any) -> str:
-    """The text with this value at the end of the list there."""
+    """Return the text with this value added to the list at the path."""
     around = find(text, path)
     if around is None:
         return put(text, path, [value])
@@ -104,7 +166,7 @@ def append(text: str, path: Path, value: Any) -> str:
 
 
 def drop(text: str, path: Path) -> str:
-    """The text without what stands there."""
+    """Return the text without the part at this path."""
     around, gone = find(text, path[:-1]), find(text, path)
     if around is None or gone is None:
         return text
@@ -140,7 +202,7 @@ def _parts(text: str, around: Part) -> list[Part]:
 
 
 def _lead(text: str, at: int) -> str:
-    """The white space before this place."""
+    """Return the white space before this position."""
     start = at
     while start and text[start - 1] in " \t\r\n":
         start -= 1
@@ -148,13 +210,13 @@ def _lead(text: str, at: int) -> str:
 
 
 def _indent_at(text: str, at: int) -> str:
-    """How far the line with this place is indented."""
+    """Return the indent of the line with this position."""
     line = text.rfind("\n", 0, at) + 1
     return text[line : _skip(text, line)] if text[line : line + 1] in " \t" else ""
 
 
 class _Style:
-    """How this text is laid out."""
+    """The layout of a text: line ends and indent."""
 
     def __init__(self, text: str) -> None:
         self.newline = "\r\n" if "\r\n" in text else "\n"
@@ -172,7 +234,7 @@ class _Style:
 
 
 def _add(text: str, around: Part, key: str | None, value: Any) -> str:
-    """The text with one more part at the end of this object or list."""
+    """Return the text with one more part at the end of this object or list."""
     style, parts = _Style(text), _parts(text, around)
     lead = _lead(text, parts[-1].start) if parts else ""
     in_lines = "\n" in lead if parts else style.in_lines

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gsd_fsm.core.codec import digest_of, quote, sha256
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.read import bytes_of
+from gsd_fsm.documents.read import read_bytes
 from gsd_fsm.documents.shape_command import Reading, Unreadable, joined, plain, read
 from gsd_fsm.documents.shape_text import MUST_NOT, VERIFICATION, Document, Entry
 
@@ -45,7 +45,7 @@ class Shape(NamedTuple):
 
 def read_shape(path: Path) -> Shape:
     """The shape in this file; UsageError, with its line where it has one, for what is none."""
-    content = bytes_of(path, MOST_BYTES, HINT)
+    content = read_bytes(path, MOST_BYTES, HINT)
     try:
         document = Document(_text(content))
         if len(document.entries) > MOST_ENTRIES:

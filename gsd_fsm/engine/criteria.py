@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop
 from gsd_fsm.core.text.sanitize import clean
-from gsd_fsm.documents.journal_text import keep
+from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, receipt
 from gsd_fsm.evidence.interruption import Watch, in_silence
 
@@ -75,7 +75,7 @@ def declare_criterion(context: Context, name: str, *, met: bool) -> Receipt:
 
 def give_exit_signal(context: Context, reason: str | None = None) -> Receipt:
     """Record that the work is done; refused while a criterion is unmet."""
-    return context.append("exit", {"reason": keep(reason)} if reason else {})
+    return context.append("exit", {"reason": redact_and_truncate(reason)} if reason else {})
 
 
 def find_criterion(loop: Loop, wanted: str) -> str:

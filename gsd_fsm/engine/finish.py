@@ -81,10 +81,10 @@ class Ending:
 
     def write(self) -> None:
         """Write and commit the documents."""
-        from gsd_fsm.documents.files import carry_out
+        from gsd_fsm.documents.files import write_change
 
         for change in self.changes():
-            carry_out(change)
+            write_change(change)
         paths = self.to_commit()
         if self.repository is not None and paths:
             self.repository.commit(paths, self._message)

@@ -10,7 +10,7 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.events.goals import STAGES
 from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
-from gsd_fsm.documents.journal_text import keep, whole
+from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 from gsd_fsm.engine.context import Context, Receipt, receipt
 from gsd_fsm.engine.plan import append_question
 from gsd_fsm.engine.work_specs import kept_checks, shape_specs
@@ -72,7 +72,7 @@ def parse_finding(text: str) -> Finding:
             f"not SEVERITY:TEXT: --finding {text!r}",
             "For example: --finding 'BLOCKER: tokens never expire'",
         )
-    return Finding(severity, whole(words, "a finding", 500))
+    return Finding(severity, redact_or_reject(words, "a finding", 500))
 
 
 def review(
@@ -98,7 +98,7 @@ def review(
         data["blockers"] = max(data.get("blockers", 0), len(named))
         data["issues"] = max(data.get("issues", 0), len(findings), data["blockers"])
     if report:
-        data["report"] = keep(report)
+        data["report"] = redact_and_truncate(report)
     with context.transaction() as tx:
         loop = context.loop(tx.loops)
         tx.append(loop, "review", data)

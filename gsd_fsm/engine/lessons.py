@@ -11,7 +11,7 @@ from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.quoting import one_line
-from gsd_fsm.documents.journal_text import keep
+from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, receipt
 from gsd_fsm.history.failures import Failure, failures
 
@@ -140,7 +140,7 @@ def _decided(loop: Loop | None) -> set[str]:
 
 def _text(lesson: Lesson) -> str:
     """Return the lesson as the journal keeps it."""
-    return keep(lesson.text, 2_000)
+    return redact_and_truncate(lesson.text, 2_000)
 
 
 def _chosen(numbered: dict[int, Lesson], given: list[str], decided: set[str]) -> list[int]:

@@ -16,7 +16,7 @@ from gsd_fsm.core.loop.limits import LimitReached
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_tasks
 from gsd_fsm.core.loop.waves import busy_tasks, can_start, current_wave, is_undecided, ready_tasks
 from gsd_fsm.core.text.questions import pending_question
-from gsd_fsm.documents.journal_text import whole
+from gsd_fsm.documents.journal_text import redact_or_reject
 from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
 
 if TYPE_CHECKING:
@@ -35,7 +35,11 @@ _ASKS_BY_SHAPE = {"colleague": "step", "tool-review": "wave"}
 def phase_of(text: str | None) -> Phase:
     if text is None:
         return None
-    return int(text) if text.isdecimal() and len(text) < 16 else whole(text, "the phase", 100)
+    return (
+        int(text)
+        if text.isdecimal() and len(text) < 16
+        else redact_or_reject(text, "the phase", 100)
+    )
 
 
 def plan_to_follow(
@@ -180,7 +184,7 @@ def frozen(plan: Plan, project: Path) -> dict[str, Any]:
         "file": real if inside.startswith("..") else inside.replace(os.sep, "/"),
         "digest": plan.digest,
         "format": plan.format,
-        "title": whole(plan.title or "untitled", "the title of the plan", 500),
+        "title": redact_or_reject(plan.title or "untitled", "the title of the plan", 500),
         "tasks": len(plan.tasks),
         "waves": len(plan.waves),
         "sequential": [wave.number for wave in plan.waves if wave.sequential],
@@ -204,7 +208,7 @@ def portions(plan: Plan) -> list[list[dict[str, Any]]]:
 def _spec(task: PlanTask) -> dict[str, Any]:
     spec: dict[str, Any] = {"id": task.id, "wave": task.wave}
     if task.title:
-        spec["title"] = whole(task.title[:200], "a title", 500)
+        spec["title"] = redact_or_reject(task.title[:200], "a title", 500)
     if task.depends:
         spec["depends"] = list(task.depends)
     if task.test_required == "true":

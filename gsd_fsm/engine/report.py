@@ -9,7 +9,7 @@ from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_KEPT, Loop, open_gaps, open_tasks
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.journal_text import keep, whole
+from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 from gsd_fsm.engine.checkpoints import (
     Tagged,
     commits_since_start,
@@ -117,7 +117,7 @@ def _resolved(context: Context, given: str) -> str:
     """Return the full name of this commit; without git, the text as it is."""
     repository = context.repository_or_none()
     if repository is None:
-        return whole(given, "the commit", 100)
+        return redact_or_reject(given, "the commit", 100)
     found = repository.resolved(given)
     if found is None:
         raise UsageError(f"not a commit: {display(given)[:80]}", "Run: git log")
@@ -141,14 +141,16 @@ def _known(loop: Loop, given: str) -> str:
 def _redacted(result: Result) -> Result:
     """Return the result as it may enter the journal, a commit and the screen: without secrets."""
     texts: dict[str, Any] = {
-        name: keep(text) for name, text in result._asdict().items() if isinstance(text, str)
+        name: redact_and_truncate(text)
+        for name, text in result._asdict().items()
+        if isinstance(text, str)
     }
     return result._replace(
         **texts,
         issues=_redacted_issues(list(dict.fromkeys(result.issues))),
-        files=tuple(keep(path, 1_000) for path in result.files),
-        fixes=tuple(keep(text, 1_000) for text in result.fixes[:MAX_FIXES]),
-        options=tuple(keep(text) for text in result.options),
+        files=tuple(redact_and_truncate(path, 1_000) for path in result.files),
+        fixes=tuple(redact_and_truncate(text, 1_000) for text in result.fixes[:MAX_FIXES]),
+        options=tuple(redact_and_truncate(text) for text in result.options),
     )
 
 
@@ -158,7 +160,12 @@ def _redacted_issues(issues: list[Issue]) -> tuple[Issue, ...]:
         left = len(issues) - MAX_KEPT + 1
         more = f"{left} more issues were reported and are not kept"
         issues = [*issues[:-left], issues[0]._replace(text=more)]
-    return tuple(it._replace(severity=keep(it.severity, 100), text=keep(it.text)) for it in issues)
+    return tuple(
+        it._replace(
+            severity=redact_and_truncate(it.severity, 100), text=redact_and_truncate(it.text)
+        )
+        for it in issues
+    )
 
 
 def _is_done(loop: Loop, name: str) -> bool:
@@ -213,9 +220,9 @@ def _failure(name: str, result: Result) -> dict[str, Any]:
 
 
 def _checkpoint(name: str, result: Result) -> dict[str, Any]:
-    question = keep("\n".join((result.reason, *result.options)), 4_000)
+    question = redact_and_truncate("\n".join((result.reason, *result.options)), 4_000)
     if result.recommendation:
-        question += f"\nRecommendation: {keep(result.recommendation, 1_000)}"
+        question += f"\nRecommendation: {redact_and_truncate(result.recommendation, 1_000)}"
     return {"task": name, "status": "checkpoint", "question": question}
 
 
@@ -224,7 +231,7 @@ def _completion(name: str, result: Result, commit: str | None) -> dict[str, Any]
     if commit:
         done["commit"] = commit
     if result.details:
-        done["summary"] = keep(result.details, 2_000)
+        done["summary"] = redact_and_truncate(result.details, 2_000)
     if result.fixes:
         done["fixes"] = list(result.fixes)
     return done
@@ -283,7 +290,7 @@ def _work(context: Context, loop: Loop, name: str, result: Result) -> _Work | No
         task = None  # the plan was changed: the files of the task are no longer certain
     if task is None:
         return None
-    title = result.commit_message or keep(task.title, 500)
+    title = result.commit_message or redact_and_truncate(task.title, 500)
     message = task_message(task.commit_type, loop.phase, task.number, title, brief, trailer)
     return _Work([*(file.path for file in task.files), *task.test_files], message)
 

@@ -22,7 +22,7 @@ from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.trust import is_registered, register
 from gsd_fsm.core.views.state_md import shows_other_loop
 from gsd_fsm.core.views.write import STATE_PATH
-from gsd_fsm.documents.journal_text import whole
+from gsd_fsm.documents.journal_text import redact_or_reject
 from gsd_fsm.engine.branches import NeededSwitch, needed_switch
 from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt
 from gsd_fsm.engine.effects import carry_out
@@ -253,7 +253,7 @@ def described(request: StartRequest) -> dict[str, Any]:
         raise UsageError("a goal loop needs a goal", 'Run: gsd-fsm start goal "All tests pass"')
     data: dict[str, Any] = {"kind": kind}
     if goal:
-        data["goal"] = whole(goal, "the goal")
+        data["goal"] = redact_or_reject(goal, "the goal")
     criteria = criterion_specs(request.criteria, request.checks)
     if criteria:
         data["criteria"] = criteria
@@ -264,7 +264,9 @@ def described(request: StartRequest) -> dict[str, Any]:
     if phase is not None:
         data["phase"] = phase
     if request.must_not:
-        data["must_not"] = [whole(text, "a must-not", 2_000) for text in request.must_not]
+        data["must_not"] = [
+            redact_or_reject(text, "a must-not", 2_000) for text in request.must_not
+        ]
     if request.session_only:
         data["session_only"] = True
     return data
@@ -297,7 +299,7 @@ def frozen_goal_settings(settings: Mapping[str, Any], task_list: str | None) -> 
         frozen["views"] = list(settings["views"])
     mirrored = task_list or settings["task_list"]
     if mirrored:
-        frozen["task_list"] = whole(mirrored, "the name of a task list", 200)
+        frozen["task_list"] = redact_or_reject(mirrored, "the name of a task list", 200)
     return frozen
 
 

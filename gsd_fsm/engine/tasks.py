@@ -12,7 +12,7 @@ from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
-from gsd_fsm.documents.journal_text import keep, whole
+from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 from gsd_fsm.engine.checkpoints import finish_task
 from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt, require_id
 from gsd_fsm.engine.plan import (
@@ -88,7 +88,9 @@ def record_task(
     details = {"title": title, "commit": commit, "ref": ref, "phase": phase, "question": question}
     data: dict[str, Any] = {"task": task_id, "status": status}
     data.update(
-        (name, whole(text, name, MAX_DETAIL)) for name, text in details.items() if text is not None
+        (name, redact_or_reject(text, name, MAX_DETAIL))
+        for name, text in details.items()
+        if text is not None
     )
     if depends:
         data["depends"] = list(depends)
@@ -153,12 +155,12 @@ def failure_data(
     from gsd_fsm.evidence.fingerprint import likeness
 
     data: dict[str, Any] = {} if task_id is None else {"task": task_id}
-    data["error"] = keep(error)
+    data["error"] = redact_and_truncate(error)
     data["class"] = error_class or classify(data["error"])
-    data["signature"] = likeness(data["error"] if alike is None else keep(alike))
+    data["signature"] = likeness(data["error"] if alike is None else redact_and_truncate(alike))
     for name, text in (("analysis", analysis), ("fix", fix)):
         if text:
-            data[name] = keep(text, 3_000)
+            data[name] = redact_and_truncate(text, 3_000)
     return data
 
 

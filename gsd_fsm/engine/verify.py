@@ -14,7 +14,7 @@ from gsd_fsm.core.loop.limits import LimitReached, oscillation, used_up_limit
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.quoting import one_line
-from gsd_fsm.documents.journal_text import keep
+from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, receipt, require_id
 from gsd_fsm.engine.plan import (
     append_pause,
@@ -237,7 +237,7 @@ def append_round(
             this.closed.append(gap_id)
             tx.append(loop, "gap", {"action": "closed", "gap": gap_id}, by="cli")
     for miss in this.misses:
-        data = {**gap_of(miss), "evidence": keep(miss.evidence, MAX_EVIDENCE)}
+        data = {**gap_of(miss), "evidence": redact_and_truncate(miss.evidence, MAX_EVIDENCE)}
         gap_id = _append_opening(tx, loop, this, known.get(miss.key), data, by="cli")
         if gap_id is not None:
             this.gap_of_check[miss.key] = gap_id
@@ -288,11 +288,11 @@ def _append_end(tx: Transaction, loop: Loop, passed: bool) -> str:
 
 
 def _data_of(gap: ReportedGap) -> dict[str, Any]:
-    data = {"kind": gap.kind, "description": keep(gap.description, MAX_DESCRIPTION)}
+    data = {"kind": gap.kind, "description": redact_and_truncate(gap.description, MAX_DESCRIPTION)}
     if gap.file:
-        data["file"] = keep(gap.file, MAX_DESCRIPTION)
+        data["file"] = redact_and_truncate(gap.file, MAX_DESCRIPTION)
     if gap.evidence:
-        data["evidence"] = keep(gap.evidence, MAX_EVIDENCE)
+        data["evidence"] = redact_and_truncate(gap.evidence, MAX_EVIDENCE)
     return data
 
 
@@ -378,7 +378,7 @@ def _texts(description: str | None, file: str | None, evidence: str | None) -> d
         ("description", description, MAX_DESCRIPTION),
         ("evidence", evidence, MAX_EVIDENCE),
     )
-    return {name: keep(text, most) for name, text, most in given if text}
+    return {name: redact_and_truncate(text, most) for name, text, most in given if text}
 
 
 def record_verdict(context: Context, *, passed: bool, report: str | None = None) -> Receipt:
@@ -388,7 +388,9 @@ def record_verdict(context: Context, *, passed: bool, report: str | None = None)
         if passed and loop.is_planned:
             require_human(loop, context.author, "declare the plan verified in")
         tx.append(
-            loop, "verified", {"passed": passed, **({"report": keep(report)} if report else {})}
+            loop,
+            "verified",
+            {"passed": passed, **({"report": redact_and_truncate(report)} if report else {})},
         )
         limit = used_up_rounds(loop, tx.now)
         if limit is not None and loop.is_active:

@@ -9,7 +9,7 @@ from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import refuse_cycle
 from gsd_fsm.core.loop.schema import duplicates, is_id
 from gsd_fsm.core.text.sanitize import clean
-from gsd_fsm.documents.journal_text import whole
+from gsd_fsm.documents.journal_text import redact_or_reject
 from gsd_fsm.engine.context import ID_RULE
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ LONGEST_CHECK = 8_000
 
 def criterion_specs(criteria: Collection[str], checks: Collection[str]) -> list[Spec]:
     """Return the criteria; those of `checks` are written NAME=CMD."""
-    specs: list[Spec] = [{"name": whole(text, "a criterion", 2_000)} for text in criteria]
+    specs: list[Spec] = [
+        {"name": redact_or_reject(text, "a criterion", 2_000)} for text in criteria
+    ]
     for check in checks:
         name, equals, command = check.partition("=")
         if not equals or not name.strip() or not command.strip():
@@ -41,10 +43,12 @@ def task_specs(
         task_id, _, title = text.partition(":")
         if not is_id(task_id):
             raise UsageError(f"--task {text!r}: {task_id!r} is not an id", ID_RULE)
-        named = {"title": whole(title, "a title", 500)} if title.strip() else {}
+        named = {"title": redact_or_reject(title, "a title", 500)} if title.strip() else {}
         specs.append({"id": task_id, **named})
     for number, step in enumerate(steps, 1):
-        specs.append({"id": f"S{number}", "title": whole(step, "a step", 500), "step": True})
+        specs.append(
+            {"id": f"S{number}", "title": redact_or_reject(step, "a step", 500), "step": True}
+        )
     _refuse_duplicates("task", [spec["id"] for spec in specs])
     _add_dependencies(specs, blocked_by)
     return specs
@@ -79,7 +83,7 @@ def _check(name: str, command: str) -> Spec:
             f"the command of check {name!r} is not plain text of at most {LONGEST_CHECK} characters",
             "Put it into a script and name the script.",
         )
-    return {"name": whole(name, "a check's name", 200), "check": command.strip()}
+    return {"name": redact_or_reject(name, "a check's name", 200), "check": command.strip()}
 
 
 def _refuse_duplicates(what: str, names: list[str]) -> None:
@@ -101,8 +105,10 @@ def shape_specs(directory: Path, name: str) -> tuple[Spec, list[str]]:
     _refuse_duplicates("criterion", [spec["name"] for spec in criteria])
     specs: Spec = {"criteria": criteria}
     if shape.must_not:
-        specs["must_not"] = [whole(text, "a must-not", 2_000) for text in shape.must_not]
-    specs.update({"file": whole(name, "the name of the file", 1_000), "digest": shape.digest})
+        specs["must_not"] = [redact_or_reject(text, "a must-not", 2_000) for text in shape.must_not]
+    specs.update(
+        {"file": redact_or_reject(name, "the name of the file", 1_000), "digest": shape.digest}
+    )
     checks = [f"{spec['name']} ({spec['check']})" for spec in criteria if "check" in spec]
     checked = f", checked: {', '.join(checks)}" if checks else ""
     many = "criterion" if len(criteria) == 1 else "criteria"

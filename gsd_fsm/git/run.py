@@ -87,12 +87,12 @@ def act(
 
 def words(done: Done) -> str:
     """What git, or a hook of the user, says about a failure: plain, without secrets, not too long."""
-    from gsd_fsm.documents.journal_text import keep
+    from gsd_fsm.documents.journal_text import redact_and_truncate
     from gsd_fsm.evidence.checks import ESCAPES
 
     said = (done.stderr.strip() or done.stdout.strip())[-16 * MOST_WORDS :]
     plain = ESCAPES.sub("", said.decode("utf-8", "replace").replace("\r\n", "\n")).strip()
-    return keep(plain, MOST_WORDS) or f"exit code {done.returncode}"
+    return redact_and_truncate(plain, MOST_WORDS) or f"exit code {done.returncode}"
 
 
 def _environment() -> dict[str, str]:

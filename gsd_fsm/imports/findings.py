@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.sanitize import clean, display
-from gsd_fsm.documents.journal_text import keep, whole
+from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 
 _SHOWN = 20
 _LONGEST = 60
@@ -40,7 +40,7 @@ class Findings:
     def whole(self, member: str, text: str, longest: int) -> str:
         """A text that must be carried as it is."""
         try:
-            kept = whole(text, "it", longest)
+            kept = redact_or_reject(text, "it", longest)
         except UsageError as error:
             self.wrong(member, error.message)
             return ""
@@ -50,7 +50,7 @@ class Findings:
 
     def kept(self, member: str, text: str, longest: int) -> str:
         """A text that may be shortened."""
-        kept = keep(text, longest)
+        kept = redact_and_truncate(text, longest)
         if kept != clean(text):
             self.note(f"{member}: shortened, or without what looked like a secret.")
         return kept

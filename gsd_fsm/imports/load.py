@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gsd_fsm.core.errors import NotFound, UsageError
-from gsd_fsm.documents.read import bytes_of
+from gsd_fsm.documents.read import read_bytes
 from gsd_fsm.imports import from_ralph, from_state, from_workflow_state
 from gsd_fsm.imports.findings import Findings, OldLoop
 from gsd_fsm.imports.plain import HINT, object_in, split
@@ -24,7 +24,7 @@ def load_loop(path: Path, file: str) -> OldLoop:
     """
     if not path.exists():
         raise NotFound(f"there is no file {file}", "name the file in which the other tool keeps it")
-    return read_loop(bytes_of(path, MOST_BYTES, _KNOWN), file)
+    return read_loop(read_bytes(path, MOST_BYTES, _KNOWN), file)
 
 
 def read_loop(content: bytes, file: str) -> OldLoop:

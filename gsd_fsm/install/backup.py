@@ -11,7 +11,7 @@ from typing import NamedTuple
 import platformdirs
 
 from gsd_fsm.core.codec import digest_of
-from gsd_fsm.documents.files import Change, carry_out, content_of
+from gsd_fsm.documents.files import Change, current_content, write_change
 
 
 class Record(NamedTuple):
@@ -54,7 +54,9 @@ def remember(record: Record) -> None:
     if record.original is not None:
         facts["original"] = base64.b64encode(record.original).decode("ascii")
     path = _file_of(record.settings)
-    carry_out(Change(path, content_of(path), json.dumps(facts).encode("ascii"), private=True))
+    write_change(
+        Change(path, current_content(path), json.dumps(facts).encode("ascii"), private=True)
+    )
 
 
 def forget(settings: Path) -> None:
@@ -66,7 +68,7 @@ def _file_of(settings: Path) -> Path:
 
 
 def _read(path: Path) -> Record | None:
-    content = content_of(path)
+    content = current_content(path)
     try:
         facts = json.loads(content or b"")
         facts["settings"] = Path(facts["settings"])

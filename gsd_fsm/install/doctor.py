@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import GsdError, NotFound, UsageError
-from gsd_fsm.documents.files import content_of
+from gsd_fsm.documents.files import current_content
 from gsd_fsm.documents.json_text import NotJson
 from gsd_fsm.install.backup import recall
 from gsd_fsm.install.environment import Row, surroundings
@@ -70,7 +70,7 @@ def _sources(start: str, plugin: Path | None) -> Iterator[Source]:
 def _plugin(directory: Path, may_run: Callable[[dict[str, Any]], bool]) -> Source:
     # The client replaces this inside each argument before it starts the hook.
     root = json.dumps(str(directory))[1:-1].encode()
-    content = (content_of(directory / HOOKS) or b"").replace(ROOT.encode(), root)
+    content = (current_content(directory / HOOKS) or b"").replace(ROOT.encode(), root)
     try:
         document, problem = require_shape(content.decode("utf-8", "replace")), ""
     except NotJson as error:
@@ -84,7 +84,7 @@ def _is_packaged(directory: Path, hook: dict[str, Any]) -> bool:
     hooks = directory / "hooks"
     current = entry(str(hook.get("command")), str(hooks), "plugin")
     same = {**hook, "timeout": TIMEOUT} == current
-    return same and content_of(hooks / f"{MODULE}.py") == content_of(packaged_hook())
+    return same and current_content(hooks / f"{MODULE}.py") == current_content(packaged_hook())
 
 
 def _enabled_plugins(documents: list[Any]) -> list[Path]:
@@ -147,7 +147,7 @@ def _status_line(source: Source) -> Iterator[Row]:
     if not line:
         yield Row(source.where, "status line", "ok", "of another program: not run")
         return
-    ours = record is not None and record.describes(content_of(source.path))
+    ours = record is not None and record.describes(current_content(source.path))
     if not (ours or line.startswith(status_line())):
         told = "not installed by you, or changed since: not run"
         yield Row(source.where, "status line", "failed", told, fix)
@@ -182,11 +182,11 @@ def _interpreter(source: Source, python: str, directory: Path) -> Iterator[Row]:
 
 
 def _hook_file(source: Source, path: Path) -> Iterator[Row]:
-    content = content_of(path)
+    content = current_content(path)
     if content is None:
         yield Row(source.where, "hook file", "failed", f"{path} is missing", source.fix)
         return
-    same = content == content_of(packaged_hook())
+    same = content == current_content(packaged_hook())
     told = str(path) if same else f"{path} is of another version of gsd-fsm"
     yield Row(source.where, "hook file", _state(same), told, source.fix)
 

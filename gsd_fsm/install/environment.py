@@ -21,7 +21,7 @@ from gsd_fsm.core.system import join
 from gsd_fsm.core.trust import is_registered, state_directory
 from gsd_fsm.core.views.loop_json import sheets
 from gsd_fsm.core.views.write import LOOP_NAME
-from gsd_fsm.documents.files import content_of
+from gsd_fsm.documents.files import current_content
 from gsd_fsm.history.replay import examine
 from gsd_fsm.install.hook_entries import DEFAULT_CAP, cap_in
 from gsd_fsm.install.interpreter import in_venv
@@ -180,7 +180,7 @@ def _views(project: Path, loops: Loops) -> Iterator[Row]:
         name = f"{LOOP_NAME}/{sheet.name}"
         shown = None
         with contextlib.suppress(GsdError):
-            shown = content_of(project / name)
+            shown = current_content(project / name)
         if sheet.due and shown != sheet.data:
             fix = f"make {name} a file that you may write, or remove it; the next event shows it"
             yield Row("here", "view", "note", f"{name} does not show loop {sheet.loop}", fix)

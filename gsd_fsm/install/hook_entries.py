@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.hook.clients import CAP, block_cap
-from gsd_fsm.documents.json_text import NotJson, append, copy, drop, find, place, put, root
+from gsd_fsm.documents.json_text import append, copy, drop, find, not_json, put, root
 from gsd_fsm.install.interpreter import SWITCHES
 
 EVENTS = (
@@ -103,7 +103,7 @@ def _require(text: str, path: tuple[str, ...], value: Any, shape: type) -> None:
     if part is not None:
         wanted = "an object" if shape is dict else "a list"
         name = ".".join(path) or "the file"
-        raise NotJson(f"{place(text, part.value_at)}: {name} must be {wanted}")
+        raise not_json(text, part.value_at, f"{name} must be {wanted}")
 
 
 def with_us(text: str, hook: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
 from gsd_fsm.core.paths import home
 from gsd_fsm.core.project import new_gsd
 from gsd_fsm.core.syscalls import explain
-from gsd_fsm.documents.files import Change, carry_out, content_of, target_of
+from gsd_fsm.documents.files import Change, current_content, follow_link, write_change
 from gsd_fsm.documents.json_text import NotJson, root
 from gsd_fsm.install.backup import (
     Record,
@@ -102,8 +102,8 @@ def survey(start: str) -> list[Place]:
 
 def _look(scope: str, path: Path) -> Place:
     try:
-        real = target_of(path)
-        content = content_of(real)
+        real = follow_link(path)
+        content = current_content(real)
         document = {} if content is None else root(_text(real, content)).value
     except GsdError as error:
         return Place(scope, path, {}, error.message)
@@ -137,10 +137,10 @@ def _bytes(text: str, like: bytes | None) -> bytes:
 
 
 def hook_change() -> Change:
-    source = content_of(packaged_hook())
+    source = current_content(packaged_hook())
     if source is None:
         raise CannotWrite(f"{packaged_hook()} is missing", "install gsd-fsm again")
-    return Change(installed_hook(), content_of(installed_hook()), source, private=True)
+    return Change(installed_hook(), current_content(installed_hook()), source, private=True)
 
 
 def is_from_init(scope: str, path: Path, hook: dict[str, Any]) -> bool:
@@ -149,7 +149,7 @@ def is_from_init(scope: str, path: Path, hook: dict[str, Any]) -> bool:
     if known is None:
         return False
     same = {**hook, "timeout": TIMEOUT} == _hook(scope, known.python)
-    return same or known.describes(content_of(path))
+    return same or known.describes(current_content(path))
 
 
 def _hook(scope: str, python: str) -> dict[str, Any]:
@@ -160,8 +160,8 @@ def plan_install(
     scope: str, start: str, python: Interpreter, cap: str | None, *, line: bool = False
 ) -> tuple[Change, Record]:
     """The change of the settings, with a status line if there shall be one, and what to remember."""
-    path = target_of(settings_path(scope, start))
-    before = content_of(path)
+    path = follow_link(settings_path(scope, start))
+    before = current_content(path)
     text = "{}\n" if before is None else _text(path, before)
     known = recall(path)
     if before is None:
@@ -189,12 +189,12 @@ def install(hook: Change, settings: Change, record: Record) -> None:
     if hook.before != hook.after:
         # Bytecode is told apart by time and size only.
         shutil.rmtree(hook.path.parent / "__pycache__", ignore_errors=True)
-        carry_out(hook)
+        write_change(hook)
     warm(record.python, hook.path.parent)
     if settings.before != settings.after:
         _require_status_line(settings, hook.path.parent)
         remember(record)
-        carry_out(settings)
+        write_change(settings)
 
 
 def warm(python: str, directory: Path) -> None:
@@ -243,7 +243,7 @@ def _without(text: str, known: Record | None) -> str:
 
 def plan_removal(path: Path) -> Change:
     """The settings as they were, or without what is ours where somebody else has written since."""
-    before, known = content_of(path), recall(path)
+    before, known = current_content(path), recall(path)
     if before is None or (known is not None and known.describes(before)):
         after = known.original if known is not None and before is not None else None
         return Change(path, before, after)
@@ -255,7 +255,7 @@ def plan_removal(path: Path) -> Change:
 def remove(change: Change) -> None:
     known = recall(change.path)
     if change.before != change.after:
-        carry_out(change)
+        write_change(change)
     if change.after is None and known is not None and known.made_directory:
         with contextlib.suppress(OSError):  # somebody else has put something there
             change.path.parent.rmdir()

@@ -8,7 +8,7 @@ from typing import Any
 
 import gsd_fsm
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.documents.files import Change, content_of
+from gsd_fsm.documents.files import Change, current_content
 from gsd_fsm.install.hook_entries import EVENTS, entry, items_of
 from gsd_fsm.install.installer import packaged_hook
 
@@ -60,7 +60,7 @@ def plan(directory: Path, python: str) -> list[Change]:
     changes = []
     for name, content in contents(python).items():
         path = directory / name
-        before = content_of(path)
+        before = current_content(path)
         if before != content:
             changes.append(Change(path, before, content))
     return changes
@@ -84,7 +84,7 @@ def enabled(documents: list[Any]) -> set[str]:
 def read_json(path: Path) -> Any:
     """What the file says, None if there is none or it is no JSON."""
     try:
-        return json.loads(content_of(path) or b"")
+        return json.loads(current_content(path) or b"")
     except ValueError:
         return None
 

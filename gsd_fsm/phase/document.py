@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, UsageError
 from gsd_fsm.core.syscalls import explain
-from gsd_fsm.documents.files import Change, content_of, target_of
+from gsd_fsm.documents.files import Change, current_content, follow_link
 
 MOST_BYTES = 4 << 20
 _BOM = "\ufeff"
@@ -37,7 +37,7 @@ def read(project: Path, path: Path) -> Document:
 
     UsageError for what is no text, too large, or led out of the project by a link.
     """
-    real = target_of(path)
+    real = follow_link(path)
     if not real.is_relative_to(os.path.realpath(project)):
         raise UsageError(f"{path} leads out of the project, to {real}", "put a plain file there")
     try:
@@ -49,7 +49,7 @@ def read(project: Path, path: Path) -> Document:
         raise CannotWrite(what, "give yourself the right to read it") from error
     if size > MOST_BYTES:
         raise UsageError(f"{path} is larger than {MOST_BYTES >> 20} MiB", "move it away")
-    content = content_of(real)
+    content = current_content(real)
     if content is not None and b"\0" in content:
         at = content.index(b"\0")
         raise UsageError(f"{path} is not a text: byte {at} is NUL", "save it as UTF-8")

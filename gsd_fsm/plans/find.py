@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gsd_fsm.core.errors import NotFound, UsageError
-from gsd_fsm.documents.read import bytes_of
+from gsd_fsm.documents.read import read_bytes
 from gsd_fsm.plans.plan import is_phase
 from gsd_fsm.plans.values import phase_of
 
@@ -80,7 +80,7 @@ def project_state(project: Path) -> dict[str, Any]:
             f"Project State Missing: {path} not found",
             'write it, for example {"phase": 1}, or name the plan: gsd-fsm start execute --plan FILE',
         )
-    content = bytes_of(path, MOST_BYTES, "mend the file")
+    content = read_bytes(path, MOST_BYTES, "mend the file")
     try:
         found = json.loads(content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
@@ -105,7 +105,7 @@ def current_phase(project: Path) -> Phase | None:
     path = project / OWN / "STATE.md"
     if not os.path.lexists(path):
         return None
-    text = bytes_of(path, MOST_BYTES, "mend the file").decode("utf-8-sig", "replace")
+    text = read_bytes(path, MOST_BYTES, "mend the file").decode("utf-8-sig", "replace")
     return phase_of(_phase_in(text.replace("\r\n", "\n").split("\n")))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.documents.read import bytes_of
+from gsd_fsm.documents.read import read_bytes
 from gsd_fsm.plans.plan import Plan, PlanDraft, PlanTask, Problem, TaskDraft, Wave, task_name
 from gsd_fsm.plans.validate import problems_of, warnings_of
 from gsd_fsm.plans.values import title_of
@@ -35,7 +35,7 @@ def load_plan(path: Path, only: Collection[str] | None = None) -> Plan:
     `only` names the tasks that are wanted of a plan that is known to hold together: of a long one,
     the others need not be read.
     """
-    content = bytes_of(path, MOST_BYTES, "a plan is a text for one phase, named with --plan FILE")
+    content = read_bytes(path, MOST_BYTES, "a plan is a text for one phase, named with --plan FILE")
     return read_plan(path, content, only)
 
 

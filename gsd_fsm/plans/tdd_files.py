@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.trust import real_path, state_directory
-from gsd_fsm.documents.files import Change, carry_out, content_of
+from gsd_fsm.documents.files import Change, current_content, write_change
 from gsd_fsm.plans.plan import PlanTask
 
 GOALS = {
@@ -86,7 +86,9 @@ class Copies:
 
         # In one step: a copy of half of the files would delete the other half when restored.
         kept = json.dumps({path: _copy(project / path) for path in paths})
-        carry_out(Change(self.path, content_of(self.path), kept.encode("ascii"), private=True))
+        write_change(
+            Change(self.path, current_content(self.path), kept.encode("ascii"), private=True)
+        )
 
     def restore(self, project: Path) -> list[str] | None:
         """Restore every file; return those that differed, None if there is no copy."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.core.loop.records import Gap
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.documents.journal_text import keep
+from gsd_fsm.documents.journal_text import redact_and_truncate
 
 MAX_DESCRIPTION = 4_000
 MAX_EVIDENCE = 4_000
@@ -17,10 +17,12 @@ def gap_of(result: Result) -> dict[str, Any]:
     what = result.task or f"CI {result.key.partition(':')[2]}"
     data = {
         "kind": "ci_failure" if result.kind == "command" else "stub",
-        "description": keep(f"{what}: {result.text}", MAX_DESCRIPTION),
+        "description": redact_and_truncate(f"{what}: {result.text}", MAX_DESCRIPTION),
         "check": result.key,
     }
-    return {**data, "file": keep(result.file, MAX_DESCRIPTION)} if result.file else data
+    return (
+        {**data, "file": redact_and_truncate(result.file, MAX_DESCRIPTION)} if result.file else data
+    )
 
 
 def identity(data: dict[str, Any]) -> tuple[Any, ...]:

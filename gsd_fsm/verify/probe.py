@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.text.quoting import one_line
-from gsd_fsm.documents.journal_text import keep
+from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.interruption import Poll
 from gsd_fsm.verify.gaps import Result
@@ -141,8 +141,8 @@ def _look(job: Job, project: Path, _poll: Poll) -> Result:
 def _result(job: Job, finding: Finding, seconds: float) -> Result:
     passed, file, evidence = finding
     task = job.task.id if job.task else None
-    shown = keep(evidence, MAX_EVIDENCE)
-    text = keep(job.text, MAX_TEXT)
+    shown = redact_and_truncate(evidence, MAX_EVIDENCE)
+    text = redact_and_truncate(job.text, MAX_TEXT)
     return Result(job.key, task, job.kind, text, passed, file, shown, round(seconds, 3))
 
 

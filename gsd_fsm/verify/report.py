@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
 from gsd_fsm.core.loop.state import Loop, open_gaps
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.files import Change, carry_out
+from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.phase.markdown import plain
 from gsd_fsm.verify.inside import Missing, Unreadable, read_inside
 from gsd_fsm.verify.strategy import STRATEGIES, escaped, iteration_of, strategy_of
@@ -145,7 +145,7 @@ def save(
     try:
         if found is not None and not is_ours(found):
             _replace(project, directory / AGENTS, found)
-        carry_out(Change(directory / NAME, found, markdown(facts, plan).encode()))
+        write_change(Change(directory / NAME, found, markdown(facts, plan).encode()))
         _replace(project, directory / JSON, (json.dumps(facts, indent=2) + "\n").encode())
     except GsdError as error:
         raise CannotWrite(
@@ -160,4 +160,4 @@ def _replace(project: Path, path: Path, content: bytes) -> None:
         before = _content(project, path)
     except Unreadable as error:
         raise CannotWrite(str(error), "move it away and look at it") from error
-    carry_out(Change(path, before, content))
+    write_change(Change(path, before, content))

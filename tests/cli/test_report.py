@@ -227,7 +227,7 @@ def test_a_report_may_lie_in_a_file(planned: Here, tmp_path: Path) -> None:
     planned.ok("report", "T01", "--file", str(path))
     assert planned.status()["tasks"][0]["status"] == "complete"
     answer = planned.refused(2, "report", "T02", "--file", str(tmp_path))
-    assert "is not a file" in answer.err
+    assert "not a regular file" in answer.err
 
 
 def test_secrets_in_a_report_reach_neither_journal_nor_screen(planned: Here) -> None:

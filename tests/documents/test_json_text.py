@@ -63,7 +63,7 @@ def test_of_a_key_given_twice_the_last_is_meant_and_the_first_stays() -> None:
         ('{\n  // why\n  "a": 1}', "line 2, column 3"),
         ("", "line 1, column 1"),
         ('{"a": NaN}', "NaN is not a JSON value"),
-        ("{} {}", "line 1, column 4: something follows"),
+        ("{} {}", "line 1, column 4: text after the end"),
         ('{"a": "tab\there"}', "line 1, column 11"),
         ("[" * 100_000, "nested too deeply"),
     ],

@@ -118,9 +118,9 @@ def test_what_is_no_plain_file_is_refused_at_once(here: Here) -> None:
     (here.root / "big").write_bytes(b" " * (MOST_BYTES + 1))
     (here.root / "loop").symlink_to("loop")
     (here.root / "device").symlink_to("/dev/zero")
-    assert "not a file" in here.refused(2, "import", "pipe").err
-    assert "not a file" in here.refused(2, "import", "directory").err
-    assert "not a file" in here.refused(2, "import", "device").err
+    assert "not a regular file" in here.refused(2, "import", "pipe").err
+    assert "not a regular file" in here.refused(2, "import", "directory").err
+    assert "not a regular file" in here.refused(2, "import", "device").err
     assert "larger than 1 MiB" in here.refused(2, "import", "big").err
     here.refused(3, "import", "loop")
     here.refused(3, "import", "nowhere/state.json")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.documents.files import carry_out
+from gsd_fsm.documents.files import write_change
 from gsd_fsm.install import installer
 from gsd_fsm.install.backup import data_directory, forget, remember
 from gsd_fsm.install.hook_entries import CAP, EVENTS, ours
@@ -256,7 +256,7 @@ def test_any_settings_survive_init_and_uninstall(
         assert b"\xed" in raw  # half a character outside of JSON's escapes
         return
     remember(record)
-    carry_out(change)
+    write_change(change)
     written = json.loads(path.read_bytes())
     assert sorted(found.event for found in ours(written)) == sorted(EVENTS)
     again, _ = installer.plan_install("project", str(tmp_path), PYTHON, cap)
@@ -264,7 +264,7 @@ def test_any_settings_survive_init_and_uninstall(
     installer.remove(installer.plan_removal(path))
     assert path.read_bytes() == raw
     # The same without the memory of it: nothing but ours is taken out.
-    carry_out(change)
+    write_change(change)
     forget(path)
     left = json.loads(installer.plan_removal(path).after or b"")
     assert without_empties(left, cap) == without_empties(document, cap)

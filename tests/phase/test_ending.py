@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
-from gsd_fsm.documents.files import carry_out
+from gsd_fsm.documents.files import write_change
 from gsd_fsm.phase.ending import ending_notes, metadata_paths
 from tests.support.finished_phase import Phase
 
@@ -38,7 +38,7 @@ def test_computing_changes_nothing(full: Phase) -> None:
 @pytest.mark.parametrize("done", [0, 1, 2, 3])
 def test_what_a_kill_left_undone_is_done_by_the_next_try(full: Phase, done: int) -> None:
     for change in full.changes()[:done]:
-        carry_out(change)
+        write_change(change)
     assert full.end() == ["summary.md", "state.json", "roadmap.md"][done:]
     assert full.changes() == []
     assert [path.name for path in metadata_paths(full.root, full.plan, 1)] == [
@@ -50,7 +50,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(full: Phase) -> None:
     changes = full.changes()
     full.roadmap.write_text("## Phase 1: mine\n")
     with pytest.raises(CannotWrite, match="changed in the meantime"):
-        carry_out(changes[2])
+        write_change(changes[2])
     assert full.roadmap.read_text() == "## Phase 1: mine\n"
 
 

@@ -183,8 +183,8 @@ def test_a_plan_is_looked_at_before_there_is_anything_of_ours(here: Here) -> Non
     [
         (("--phase", "1", "--plan", "x"), 2, "--phase and --plan exclude each other"),
         (("--phase", "../x"), 2, "is not a phase"),
-        (("--plan", "nowhere.md"), 2, "No such file"),
-        (("--plan", "."), 2, "not a file"),
+        (("--plan", "nowhere.md"), 2, "missing file"),
+        (("--plan", "."), 2, "not a regular file"),
         ((), 2, "no plan is named"),
     ],
 )

@@ -138,7 +138,7 @@ def test_what_stands_in_the_place_of_a_state_is_refused_at_once(tmp_path: Path, 
     path = tmp_path / name
     path.parent.mkdir()
     os.mkfifo(path)
-    with pytest.raises(UsageError, match="not a file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         current_phase(tmp_path)
     path.unlink()
     path.write_bytes(b"\xff" * (5 << 20))

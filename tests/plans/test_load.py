@@ -178,7 +178,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path: Path) 
 def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, tmp_path / "missing", Path("/dev/zero")):
-        with pytest.raises(UsageError, match="cannot be read"):
+        with pytest.raises(UsageError, match=r"regular file|missing file"):
             load_plan(path)
     (tmp_path / "huge").write_bytes(b"x" * (5 << 20))
     with pytest.raises(UsageError, match="larger than 4 MiB"):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.documents.files import Change, carry_out
+from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.phase.ending import plan_ending
 from gsd_fsm.plans.plan import Plan, PlanTask
 from tests.support.story import MINUTE, Story
@@ -66,7 +66,7 @@ class Phase:
         """End the phase; the names of the files that changed."""
         changes = self.changes()
         for change in changes:
-            carry_out(change)
+            write_change(change)
         return [change.path.name for change in changes]
 
     def everything(self) -> dict[str, bytes]:
