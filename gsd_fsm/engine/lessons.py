@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.history.failures import Failure, failures
+from gsd_fsm.history.failures import Failure, read_failures
 
 ALL = "all"
 _ERROR = 120
 _ENDED = 150
 _LINE = 300
-# A line that names an error tells more than one that only says that something failed.
-_TELLING = (
+# The first pattern that matches a line selects it: a named error, a failure, any word.
+_INFORMATIVE = (
     re.compile(r"\b[A-Za-z_][\w.]*(?:Error|Exception)\b|^E\s+\S|\bpanicked at\b|\berror\[\w+\]"),
     re.compile(
         r"\b(?:error|fatal|fail(?:s|ed|ure)?|panic|cannot|denied|undefined)\b", re.IGNORECASE
     ),
     re.compile(r"\w"),
 )
-# The head of a trace, a program's ruler, and the place where a long text was cut.
-_MUTE = re.compile(r"Traceback \(|[=_*─]{3}|…\[|\W*$")
+# Lines without information: the head of a trace, a ruler, the place where a text was truncated.
+_NOISE = re.compile(r"Traceback \(|[=_*─]{3}|…\[|\W*$")
 _MARK = re.compile(r"^E\s+")
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -42,7 +42,7 @@ _STOP = frozenset((
     "via", "was", "well", "were", "what", "when", "where", "which", "while", "who", "why",
     "will", "with", "without", "would", "you", "your",
 ))  # fmt: skip
-# Words of every project: they count, but a lesson that shares nothing else is none.
+# Words of every project. A lesson must share another word with the goal to be related.
 _COMMON = frozenset((
     "add", "app", "assert", "assertion", "attribute", "build", "change", "check", "code",
     "complete", "create", "error", "exception", "expected", "fail", "failed", "failure",
@@ -114,7 +114,7 @@ def _lessons(
     journal, loops = context.read_trusted()
     loop = _loop(context, loops, needs_loop)
     wanted = goal if goal is not None else _goal(loop)
-    found = lessons(Path(journal.journal_path()), wanted, before=loop.id if loop else None)
+    found = lessons(journal.path, wanted, except_loop=loop.id if loop else None)
     return loop, dict(enumerate(found, 1))
 
 
@@ -160,7 +160,7 @@ def _chosen(numbered: dict[int, Lesson], given: list[str], decided: set[str]) ->
 
 
 class Lesson(NamedTuple):
-    """Something that went wrong before; `text` says it all in one line of at most 300 characters."""
+    """A past failure and how it ended; `text` is both, in at most 300 characters."""
 
     loop: str
     goal: str
@@ -170,31 +170,26 @@ class Lesson(NamedTuple):
     text: str
 
 
-def lessons(
-    journal_path: Path, goal: str, most: int = 3, before: str | None = None
-) -> list[Lesson]:
-    """The lessons of this journal file that bear on the goal, best first; none of loop `before`.
-
-    A file that is not there, or is no plain file, teaches nothing.
-    """
+def lessons(gsd: str, goal: str, most: int = 3, except_loop: str | None = None) -> list[Lesson]:
+    """Return the lessons of this project that are related to the goal, best first."""
     wanted = words_in(goal)
     if not wanted:
         return []
-    known, dismissed = failures(journal_path, before)
-    common = _common({failure.past.goal for alike in known for failure in alike})
+    known = read_failures(Journal(gsd), except_loop)
+    common = _common({failure.goal for alike in known.alike.values() for failure in alike})
     found = []
-    for alike in known:
+    for alike in known.alike.values():
         shared = wanted & _words(alike)
         if shared - common:
-            last = max(alike, key=lambda failure: (failure.mended, failure.seq))
+            last = max(alike, key=lambda failure: (failure.fixed, failure.seq))
             found.append((len(shared), last))
-    found.sort(key=lambda scored: (-scored[0], not scored[1].mended, -scored[1].seq))
-    told = {lesson.text: lesson for lesson in (_lesson(*scored) for scored in reversed(found))}
-    return [lesson for lesson in reversed(told.values()) if lesson.text not in dismissed][:most]
+    found.sort(key=lambda scored: (-scored[0], not scored[1].fixed, -scored[1].seq))
+    unique = {lesson.text: lesson for lesson in (_lesson(*scored) for scored in reversed(found))}
+    return [it for it in reversed(unique.values()) if it.text not in known.dismissed][:most]
 
 
 def words_in(text: str) -> set[str]:
-    """The words a text can be known by: in lower case, in the singular, without those of every text."""
+    """Return the significant words of a text, in lower case and singular."""
     found = _WORD.findall(_CAMEL.sub(" ", text).lower())
     return {_singular(word) for word in found if word not in _STOP}
 
@@ -213,23 +208,23 @@ def _words(alike: list[Failure]) -> set[str]:
     found: set[str] = set()
     for failure in alike:
         files = [part for part in failure.error.split() if "." in part.strip(".,:;!?()'\"")]
-        about = [failure.past.goal, failure.about, telling(failure.error), *files]
+        about = [failure.goal, failure.about, informative_line(failure.error), *files]
         found |= words_in("\n".join(about))
     return found
 
 
 def _common(goals: set[str]) -> set[str]:
-    """Words that tell nothing: those of every project, and those of most goals of this one."""
+    """Return words without meaning here: of every project, and of most goals of this one."""
     counts = Counter(word for goal in goals for word in words_in(goal))
     many = max(3, len(goals) // 2)
     return {word for word, count in counts.items() if count > many} | _COMMON
 
 
-def telling(error: str) -> str:
-    """The first line of an error that says what it is."""
+def informative_line(error: str) -> str:
+    """Return the line of an error text that says most about it."""
     lines = [line.strip()[:_LINE] for line in error.splitlines()]
-    lines = [line for line in lines if not _MUTE.match(line)]
-    for pattern in _TELLING:
+    lines = [line for line in lines if not _NOISE.match(line)]
+    for pattern in _INFORMATIVE:
         for line in lines:
             if pattern.search(line):
                 return _MARK.sub("", line)
@@ -237,10 +232,10 @@ def telling(error: str) -> str:
 
 
 def _lesson(score: int, failure: Failure) -> Lesson:
-    loop, goal = failure.past.loop, failure.past.goal
-    error, ended = one_line(telling(failure.error), _ERROR), one_line(failure.ended, _ENDED)
-    how = f"ended by {ended}" if failure.mended else f"not mended: {ended}"
+    error = one_line(informative_line(failure.error), _ERROR)
+    ended = one_line(failure.ended, _ENDED)
+    how = f"ended by {ended}" if failure.fixed else f"not fixed: {ended}"
     if ended == "never":
-        how = "never mended"
-    text = f'"{error}" (loop {loop}): {how}'
-    return Lesson(loop, goal, error, ended, score, one_line(text, _LINE))
+        how = "never fixed"
+    text = f'"{error}" (loop {failure.loop}): {how}'
+    return Lesson(failure.loop, failure.goal, error, ended, score, one_line(text, _LINE))

@@ -48,6 +48,7 @@ _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
 # The views that are files in which other tools keep a loop of theirs.
 _VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "state"}
 _OTHER_TOOLS = (*_VIEWS, ".claude/ralph-loop.local.md")
+LONG_JOURNAL = 16 << 20
 
 
 class Started(NamedTuple):
@@ -201,9 +202,11 @@ def _lessons(place: Place, loop: Loop) -> list[str]:
     """Return what earlier loops of this project learned about such a goal."""
     if not place.has_journal or loop.kind != "goal":
         return []
+    if os.path.getsize(os.path.join(place.gsd, JOURNAL_NAME)) > LONG_JOURNAL:
+        return []  # reading it takes about a second; `gsd-fsm recall` does it on request
     from gsd_fsm.engine.lessons import lessons
 
-    found = lessons(Path(place.gsd, JOURNAL_NAME), loop.goal or "", before=loop.id)
+    found = lessons(place.gsd, loop.goal or "", except_loop=loop.id)
     return [lesson.text for lesson in found]
 
 

@@ -169,3 +169,11 @@ def test_a_journal_of_somebody_else_does_not_talk(learnt: Here) -> None:
     answer = learnt.run("--project", "../clone", "recall", "--json")
     assert (answer.code, "date" in answer.out) == (6, False)
     assert "not trusted" in answer.json["error"]
+
+
+def test_start_reads_no_lessons_from_a_long_journal(
+    learnt: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsd_fsm.engine.start.LONG_JOURNAL", learnt.journal.stat().st_size - 1)
+    assert learnt.ok("start", "goal", GOAL, "--json").json["recall"] == []
+    assert len(listed(learnt)) == 3
