@@ -280,7 +280,7 @@ def test_settings_table_equals_the_keys() -> None:
         [
             key.name,
             key.rule.words,
-            "absent" if key.default is None else json.dumps(key.default),
+            "not set" if key.default is None else json.dumps(key.default),
             key.description,
         ]
         for key in settings.KEYS

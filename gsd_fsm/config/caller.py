@@ -8,7 +8,7 @@ from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.core.names import session_name
 from gsd_fsm.core.system import getenv
 
-# client, variables it sets in the shells it opens, variable with its session's id
+# client, variables it sets in the shells it opens, variable with the id of its session
 CLIENTS = (
     ("claude", ("CLAUDECODE",), "CLAUDE_CODE_SESSION_ID"),
     ("gemini", ("GEMINI_CLI",), "GEMINI_SESSION_ID"),
@@ -25,12 +25,15 @@ _HOMES = (
     "HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA",
     "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME",
 )  # fmt: skip
-_OUTER = ("CLAUDE_PID", "CLAUDE_CONFIG_DIR", "GSD_FSM_DISABLE")
+_DROPPED = {
+    *(name for _, markers, session in CLIENTS for name in (*markers, session)),
+    *("CLAUDE_PID", "CLAUDE_CONFIG_DIR", "GSD_FSM_DISABLE"),
+}
 
 
 def caller() -> Author:
     """Return the caller of this process; treat an empty session id as none."""
-    # A marked client first: a session id that another one left behind must not hide an agent.
+    # Markers come first: a session id left over from another client must not hide an agent.
     for client, markers, variable in CLIENTS:
         if any(getenv(marker) for marker in markers):
             return Author("agent", session_name(getenv(variable)) or None, client)
@@ -43,11 +46,10 @@ def caller() -> Author:
 
 
 def scratch_environment(folder: str | os.PathLike[str]) -> dict[str, str]:
-    """Return the environment without marks of agents, and with every home below `folder`."""
-    agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
+    """Return the environment without traces of an agent, and with every home below `folder`."""
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name not in agents.union(_OUTER) and not name.endswith("_PROJECT_DIR")
+        if name not in _DROPPED and not name.endswith("_PROJECT_DIR")
     }
     return {**kept, **dict.fromkeys(_HOMES, os.path.join(folder, "home"))}

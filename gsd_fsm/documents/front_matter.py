@@ -61,6 +61,20 @@ def split_front_matter(text: str, file: object = "", hint: str = "") -> FrontMat
     return FrontMatter(front, "\n".join(lines[within.stop + 1 :]), within.stop + 2)
 
 
+def block_lines(
+    lines: Sequence[str], opening: re.Pattern[str], more: str = " \t#}"
+) -> range | None:
+    """Return the indices of the first line that matches and of the lines of its block.
+
+    A block goes on with blank lines and lines that begin with one of the characters of `more`.
+    """
+    start = next((at for at, line in enumerate(lines) if opening.match(line)), None)
+    if start is None:
+        return None
+    ends = (at for at in range(start + 1, len(lines)) if lines[at] and lines[at][0] not in more)
+    return range(start, next(ends, len(lines)))
+
+
 def scalar_value(text: str) -> Any:
     """Return an integer, true, false or null as Python has it, anything else as text.
 

@@ -1,4 +1,4 @@
-"""An environment of its own: nothing of an agent, nothing of the user's."""
+"""The environment for commands that must not see the agent or the user's files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_no_agent_and_no_home_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_environment_has_no_agent_and_only_homes_in_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
-    outer = {"CLAUDE_PROJECT_DIR", "CLAUDE_PID", "CLAUDE_CONFIG_DIR", "GSD_FSM_DISABLE"}
-    for name in agents | outer | {"KEPT"}:
+    dropped = agents | {"CLAUDE_PROJECT_DIR", "CLAUDE_PID", "CLAUDE_CONFIG_DIR", "GSD_FSM_DISABLE"}
+    for name in dropped | {"KEPT"}:
         monkeypatch.setenv(name, "1")
     found = scratch_environment(tmp_path)
-    assert not (agents | outer) & set(found)
+    assert not dropped & set(found)
     assert found["KEPT"] == "1"
     homes = ["HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA"]
     for name in [*homes, "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"]:

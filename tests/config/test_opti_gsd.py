@@ -1,4 +1,4 @@
-"""The file of the planning tool: what is taken of it, what is ignored, what is refused."""
+"""The settings in the planning tool's config.json, and in the loop section of config.md."""
 
 from __future__ import annotations
 
@@ -12,59 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.config import opti_gsd as foreign_settings
 from gsd_fsm.config import settings
+from gsd_fsm.config.opti_gsd import LOOP, MEMBERS
 from gsd_fsm.core.errors import UsageError
-from tests.support import settings_files as settings_rig
-from tests.support.settings_files import DEFAULTS, refused, values, values_of, written
+from tests.support import settings_files
+from tests.support.settings_files import DEFAULTS, gsd_of, refused, values, values_of, written
 
 # Fixtures
-user_path = settings_rig.user_path
-project_path = settings_rig.project_path
-foreign_path = settings_rig.foreign_path
-markdown_path = settings_rig.markdown_path
+user_path = settings_files.user_path
+project_path = settings_files.project_path
+foreign_path = settings_files.foreign_path
+markdown_path = settings_files.markdown_path
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
-WHOLE = {
-    "project": {"app_type": "web", "mode": 7},
-    "git": {"branching": "milestone", "prefix": "work/", "base": "main", "commits": 5},
-    "mode": "yolo",
-    "budgets": {"executor": 50},
-    "ci": {
-        "package_manager": "npm",
-        "lint": "npm run lint",
-        "typecheck": "tsc --noEmit",
-        "test": "npm test",
-        "build": "npm run build",
-        "e2e": None,
-    },
-    "urls": {"local": "http://localhost:3000", "api": None},
-    "deploy": {"target": "vercel", "production_branch": "main"},
-    "browser": {"enabled": True},
-    "mcps": ["github", "context7"],
-    "loop": {"tdd_max_attempts": 7, "execute_max_retries": 2, "auto_loop": False, "active": 1},
-}
-MEANT = {
-    "branching": "milestone",
-    "branch_prefix": "work/",
-    "base_branch": "main",
-    "mode": "yolo",
-    "ci_lint": "npm run lint",
-    "ci_typecheck": "tsc --noEmit",
-    "ci_test": "npm test",
-    "ci_build": "npm run build",
-    "base_url": "http://localhost:3000",
-    "deploy_target": "vercel",
-    "browser": True,
-    "mcps": ("github", "context7"),
-    "tdd_max_attempts": 7,
-    "execute_max_retries": 2,
-    "auto_loop": False,
-}
-# Two good values for each setting that can stand in the file, as the file writes them.
+# Two good values for each setting, as config.json writes them.
 SAMPLES = {
-    **dict.fromkeys(foreign_settings.LOOP, (1, 2)),
-    **{name: ("one", "two") for name in foreign_settings.MEMBERS if name.startswith("ci_")},
+    **dict.fromkeys(LOOP, (1, 2)),
+    **{name: ("one", "two") for name in MEMBERS if name.startswith("ci_")},
     "auto_loop": (True, False),
     "mode": ("interactive", "yolo"),
     "branching": ("none", "milestone"),
@@ -75,191 +39,335 @@ SAMPLES = {
     "base_url": ("one", "two"),
     "mcps": (["one"], ["two"]),
 }
-SPELLED = [(name, m) for name, members in foreign_settings.MEMBERS.items() for m in members]
+SPELLED = [(name, member) for name, members in MEMBERS.items() for member in members]
 
 
 def put(document, member, value):
-    """The document with this value at the dotted member."""
+    """Return the document with this value at the dotted member."""
     section, _, inner = member.rpartition(".")
     if not section:
         return {**document, inner: value}
     return {**document, section: {**document.get(section, {}), inner: value}}
 
 
-def taken(path, document):
-    """What the file changes, each setting with the file as its source."""
-    written(path, json.dumps(document))
-    loaded = settings.load(settings_rig.gsd_of(path))
+def taken(path, content):
+    """Return the settings that a file with this content changes."""
+    written(path, content if isinstance(content, str) else json.dumps(content))
+    loaded = settings.load(gsd_of(path))
     assert {s.source for s in loaded.values()} <= {"default", str(path)}
     return {name: s.value for name, s in loaded.items() if s.source == str(path)}
 
 
-def test_a_whole_file_is_understood_and_what_is_not_ours_is_ignored(foreign_path):
-    assert taken(foreign_path, WHOLE) == MEANT
+def refusal_of(path, content):
+    """Return the error message after the name of the file."""
+    message = refused(path, content if isinstance(content, str) else json.dumps(content)).message
+    assert message.startswith(f"{path}:"), message
+    assert message.isprintable()
+    assert len(message) - len(str(path)) < 200
+    return message[len(f"{path}:") :]
 
 
-def test_a_file_that_says_nothing_of_ours_changes_nothing(foreign_path):
+# config.json
+
+
+def test_json_takes_every_known_member_and_ignores_others(foreign_path):
+    document = {
+        "project": {"app_type": "web", "mode": 7},
+        "git": {"branching": "milestone", "prefix": "work/", "base": "main", "commits": 5},
+        "mode": "yolo",
+        "budgets": {"executor": 50},
+        "ci": {
+            "package_manager": "npm",
+            "lint": "npm run lint",
+            "typecheck": "tsc --noEmit",
+            "test": "npm test",
+            "build": "npm run build",
+            "e2e": None,
+        },
+        "urls": {"local": "http://localhost:3000", "api": None},
+        "deploy": {"target": "vercel", "production_branch": "main"},
+        "browser": {"enabled": True},
+        "mcps": ["github", "context7"],
+        "loop": {"tdd_max_attempts": 7, "execute_max_retries": 2, "auto_loop": False, "active": 1},
+        "": 9e999,
+    }
+    assert taken(foreign_path, json.dumps(document).replace("Infinity", "9" * 120_000)) == {
+        "branching": "milestone",
+        "branch_prefix": "work/",
+        "base_branch": "main",
+        "mode": "yolo",
+        "ci_lint": "npm run lint",
+        "ci_typecheck": "tsc --noEmit",
+        "ci_test": "npm test",
+        "ci_build": "npm run build",
+        "base_url": "http://localhost:3000",
+        "deploy_target": "vercel",
+        "browser": True,
+        "mcps": ("github", "context7"),
+        "tdd_max_attempts": 7,
+        "execute_max_retries": 2,
+        "auto_loop": False,
+    }
+
+
+def test_json_without_known_members_changes_nothing(foreign_path):
     strange = {"": 1, "modes": 2, "ci_test": "no", "stuck_limit": "x", "project": {"ci": 5}}
     for document in ({}, strange, {"ci": {}, "loop": None, "git": {"x": 1}, "mcps": None}):
         assert taken(foreign_path, document) == {}
 
 
-def test_every_spelling_is_taken_whatever_its_case_and_dashes(foreign_path):
+def test_json_takes_every_spelling_in_any_case_and_rejects_bad_values(foreign_path):
     for name, member in SPELLED:
         value = True if member == "branching.enabled" else SAMPLES[name][1]
-        meant = tuple(value) if isinstance(value, list) else value
-        meant = "milestone" if name == "branching" else meant
+        expected = tuple(value) if isinstance(value, list) else value
+        expected = "milestone" if name == "branching" else expected
         camel = re.sub("_(.)", lambda found: found[1].upper(), member)
         for spelling in (member, camel, member.replace("_", "-"), member.upper()):
-            assert taken(foreign_path, put({}, spelling, value)) == {name: meant}
-            assert taken(foreign_path, put({}, spelling, None)) == {}
+            assert taken(foreign_path, put({}, spelling, value)) == {name: expected}
+        assert taken(foreign_path, put({}, member, None)) == {}
+        document = json.dumps(put({"first": 1}, member, 0.5), indent=1)
+        message = refusal_of(foreign_path, document)
+        assert message.startswith(f"{3 + member.count('.')}: {member} must be ")
+        assert message.endswith(", not 0.5")
 
 
-def test_a_bad_value_is_refused_with_its_member_and_line_in_every_spelling(foreign_path):
-    for _, member in SPELLED:
-        document = put({"first": 1}, member, 0.5)
-        error = refused(foreign_path, json.dumps(document, indent=1))
-        line = 3 + member.count(".")
-        assert error.message.startswith(f"{foreign_path}:{line}: {member} must be ")
-        assert error.message.endswith(", not 0.5")
-
-
-@pytest.mark.parametrize("name", foreign_settings.MEMBERS)
-def test_the_first_spelling_that_stands_there_counts(foreign_path, name):
-    members = foreign_settings.MEMBERS[name]
-    for first, second in itertools.combinations(members, 2):
+@pytest.mark.parametrize("name", MEMBERS)
+def test_json_takes_the_first_spelling_that_is_given(foreign_path, name):
+    for first, second in itertools.combinations(MEMBERS[name], 2):
         if first.startswith(f"{second}.") or second.startswith(f"{first}."):
             continue  # no file has both: one is the section of the other
         one, two = SAMPLES[name]
         one, two = (False, True) if "branching.enabled" in (first, second) else (one, two)
         expected = taken(foreign_path, put({}, first, one))
-        document = put(put({}, second, two), first, one)
-        assert taken(foreign_path, document) == expected
+        assert taken(foreign_path, put(put({}, second, two), first, one)) == expected
         assert taken(foreign_path, put(put({}, first, None), second, two)) != expected
 
 
-def test_a_bad_value_is_no_better_beside_a_good_one(foreign_path):
-    error = refused(foreign_path, '{"base": 5, "base_branch": "main"}')
-    assert error.message.startswith(f"{foreign_path}:1: base must be a branch name ")
-
-
-# Words of the other tool
-
-
-@pytest.mark.parametrize("word", ["phase", "", "none", "MILESTONES", "trunk"])
-def test_another_way_of_branching_is_none_of_ours(foreign_path, word):
-    assert taken(foreign_path, {"branching": word}) == {"branching": "none"}
-    assert taken(foreign_path, {"git": {"branching": word}}) == {"branching": "none"}
-
-
-@pytest.mark.parametrize("word", ["milestone", "Milestone", True, {"enabled": True}])
-def test_a_branch_for_each_milestone_can_be_said_in_several_ways(foreign_path, word):
-    assert taken(foreign_path, {"branching": word}) == {"branching": "milestone"}
-
-
-@pytest.mark.parametrize("word", [False, {"enabled": False, "pattern": "gsd/v{milestone}"}])
-def test_branching_can_be_switched_off(foreign_path, word):
-    assert taken(foreign_path, {"branching": word}) == {"branching": "none"}
-
-
-@pytest.mark.parametrize("branching", [5, ["milestone"], {"enabled": "yes"}, {"enabled": 1}])
-def test_branching_that_is_neither_word_nor_switch_is_refused(foreign_path, branching):
-    error = refused(foreign_path, json.dumps({"branching": branching}))
-    assert '"none" or "milestone"' in error.message
-
-
-@pytest.mark.parametrize("nothing", [None, "", " ", "none", "None"])
-@pytest.mark.parametrize("member", ["ci.test", "ci.e2e", "deploy.target", "base_url", "urls.local"])
-def test_no_command_target_or_address_can_be_said_in_several_ways(foreign_path, member, nothing):
-    assert taken(foreign_path, put({}, member, nothing)) == {}
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        *(({"branching": word}, {"branching": "none"}) for word in ("phase", "", "MILESTONES")),
+        *(({"branching": word}, {"branching": "milestone"}) for word in ("Milestone", True)),
+        ({"git": {"branching": "trunk"}}, {"branching": "none"}),
+        ({"branching": False}, {"branching": "none"}),
+        ({"branching": {"enabled": True}}, {"branching": "milestone"}),
+        ({"branching": {"enabled": False, "pattern": "x"}}, {"branching": "none"}),
+        *((put({}, member, nothing), {})
+          for member in ("ci.test", "ci.e2e", "deploy.target", "base_url", "urls.local")
+          for nothing in ("", " ", "None")),
+        ({"mcps": []}, {"mcps": ()}),
+        ({"mcps": [{"name": "github", "url": 5}, "browser"]}, {"mcps": ("github", "browser")}),
+        ({"mcps": {"a": "DOCKER", "b": False, "c": None, "d": {"enabled": False},
+                   "e": {"enabled": True}, "f": {}}}, {"mcps": ("a", "e", "f")}),
+    ],
+)  # fmt: skip
+def test_json_values_are_translated(foreign_path, document, expected):
+    assert taken(foreign_path, document) == expected
 
 
 @pytest.mark.parametrize(
-    ("mcps", "meant"),
+    ("document", "message"),
     [
-        ([], ()),
-        (["github", "browser"], ("github", "browser")),
-        ([{"name": "github", "url": 5}, "browser"], ("github", "browser")),
-        ({"github": "DOCKER", "browser": {}}, ("github", "browser")),
-        ({"a": True, "b": False, "c": None, "d": {"enabled": False}, "e": {"enabled": True}}, "ae"),
+        *(({"branching": value}, '1: branching must be "none" or ') for value in (5, ["milestone"])),
+        *(({"branching": {"enabled": value}}, '1: branching.enabled must be "none" or ')
+          for value in ("yes", 1)),
+        *(({"mcps": value}, "1: mcps must be a list of ")
+          for value in ("github", 1, True, [1], [{}], [{"name": 1}], [[]], {"": 1})),
+        *(({section: value}, f"1: {section} must be an object")
+          for section in ("ci", "loop", "git", "urls", "deployment") for value in ("x", True, [])),
+        *((put({}, member, "--upload-pack=x"), f"1: {member} must be ")
+          for member in ("base", "prefix", "git.base", "git.prefix")),
+        ({"base": 5, "base_branch": "main"}, "1: base must be a branch name "),
+        ({"mode": "x" * 200_000}, "1: mode must be "),
+        ('{"loop":\n{"tdd-max-attempts": ' + "9" * 120_000 + "}}", "2: loop.tdd-max-attempts must "),
+        ('{"mode": "yolo",\n\n"mode": "yolo"}', "3: duplicate key: mode"),
+        ("", "1:1: not valid JSON: "),
+        ('{"mode": "yolo"\n  "ci": {}}', "2:3: not valid JSON: "),
+        ('{"mode": "yolo"}\n// comment', "2:1: not valid JSON: "),
+        ('{"mode":\nNaN}', "2"),
+        ('{"a":' * 40_000, "1"),
+        ("[]", "1: not a JSON object"),
     ],
-)
-def test_servers_may_be_a_list_or_an_object(foreign_path, mcps, meant):
-    assert taken(foreign_path, {"mcps": mcps}) == {"mcps": tuple(meant)}
+)  # fmt: skip
+def test_json_mistake_is_reported_with_member_and_line(foreign_path, document, message):
+    assert refusal_of(foreign_path, document).startswith(message)
 
-
-@pytest.mark.parametrize("mcps", ["github", 1, True, [1], [{}], [{"name": 1}], [[]], {"": 1}])
-def test_servers_that_are_no_names_are_refused(foreign_path, mcps):
-    error = refused(foreign_path, json.dumps({"mcps": mcps}))
-    assert error.message.startswith(f"{foreign_path}:1: mcps must be a list of ")
-
-
-@pytest.mark.parametrize("section", ["ci", "loop", "git", "urls", "deployment"])
-@pytest.mark.parametrize("value", ["npm test", 5, True, ["a"], []])
-def test_a_section_is_an_object(foreign_path, section, value):
-    error = refused(foreign_path, json.dumps({"mode": "yolo", section: value}, indent=1))
-    assert error.message == f"{foreign_path}:3: {section} must be an object"
-
-
-@pytest.mark.parametrize("name", ["--upload-pack=x", "a b", "a..b", "a~1", "a\nb", "", "\ud800"])
-def test_a_branch_that_could_be_misunderstood_is_refused_here_too(foreign_path, name):
-    for member in ("base", "prefix", "git.base", "git.prefix"):
-        if name or member.endswith("base"):
-            error = refused(foreign_path, json.dumps(put({}, member, name)))
-            assert error.message.startswith(f"{foreign_path}:1: {member} must be ")
-
-
-def test_the_last_of_a_member_given_twice_counts_as_for_every_reader(foreign_path):
-    content = '{"mode": 5,\n"mode": "yolo"}'
-    assert values_of(foreign_path, content) == {**DEFAULTS, "mode": "yolo"}
-    error = refused(foreign_path, '{"mode": "yolo",\n\n"mode": 5}')
-    assert error.message.startswith(f"{foreign_path}:3: mode must be ")
-
-
-# Any file at all
 
 NAMES = st.sampled_from([*sorted({part for _, m in SPELLED for part in m.split(".")}), "x"])
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
 INNER = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(NAMES, SCALARS, max_size=3)
+OBJECTS = st.dictionaries(NAMES, INNER, max_size=5).map(json.dumps)
 
 
-@given(st.dictionaries(NAMES, INNER, max_size=5))
-def test_any_object_is_either_taken_or_refused_by_name(document):
-    load_or_refuse(json.dumps(document, indent=1).encode())
+@given(st.binary(max_size=200) | OBJECTS.map(str.encode))
+def test_any_json_is_loaded_or_rejected_with_a_line(content):
+    load_or_reject(".opti-gsd/config.json", content)
 
 
-@given(st.binary(max_size=200) | st.text('{}[]":,\\ \nmodeciNa1.-', max_size=60).map(str.encode))
-def test_any_bytes_are_either_taken_or_refused_by_name(content):
-    load_or_refuse(content)
-
-
-def load_or_refuse(content):
+def load_or_reject(name, content):
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / ".opti-gsd" / "config.json"
+        path = Path(directory) / name
         path.parent.mkdir()
         written(path, content)
         try:
             loaded = values(Path(directory) / ".gsd")
         except UsageError as error:
             line, _, _ = error.message.removeprefix(f"{path}:").partition(":")
-            assert 1 <= int(line) <= content.count(b"\n") + 1
+            assert 1 <= int(line) <= content.count(b"\n") + content.count(b"\r") + 1
             return
-        assert isinstance(json.loads(content.decode("utf-8-sig")), dict)
-        for key in settings.KEYS:
-            assert loaded[key.name] is None or key.rule.accepts(loaded[key.name])
+    for key in settings.KEYS:
+        assert loaded[key.name] is None or key.rule.accepts(loaded[key.name])
+
+
+# config.md
+
+SECTION = """loop:
+  execute_max_retries: 2      # Max retries per failed task
+  verify_max_iterations: 9
+  tdd_max_attempts: 7
+
+  auto_loop: false
+"""
+IN_SECTION = {
+    "execute_max_retries": 2,
+    "verify_max_iterations": 9,
+    "tdd_max_attempts": 7,
+    "auto_loop": False,
+}
+FLOW = "execute_max_retries: 2, verify_max_iterations: 9,\n tdd_max_attempts: 7, auto_loop: no"
+OTHER = "loop:\n  execute_max_retries: 99\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        SECTION,
+        f"# Settings\n\nSome words.\n\n{SECTION}\n# Next\n\n    code\n",
+        f"---\nmode: yolo\n\n# Loop Settings\n{SECTION}---\n\n{OTHER}",
+        f"---\n{SECTION}# comment\nmodels:\n  default: x\n---\n# Text\n",
+        f"---\nmode: yolo\nci:\n  test: npm\nbroken: [\n---\n# Text\n\n{SECTION}",
+        f"---\nmode: yolo\n...\n{SECTION}",
+        f"--- \n{SECTION}",
+        f"Text\n\n```yaml\nother: 1\n{SECTION}after: 2\n```\n\n{OTHER}",
+        f"   ```yml\n{SECTION}   ```\n{OTHER}",
+        f"~~~ YAML\n{SECTION}~~~\n{OTHER}",
+        f"```\n{SECTION}```\n{OTHER}",
+        f"```yaml\n{SECTION}",
+        f"````markdown\n```yaml\n{OTHER}```\n````\n{SECTION}",
+        f"```bash\n{OTHER}```\n{SECTION}",
+        f"<!-- {OTHER}-->\n{SECTION}",
+        f"<!--\n{OTHER}\n-->\n{SECTION}{OTHER}",
+        f"Write `<!--` before a comment.\n\n{SECTION}",
+        f"```yaml\n# {OTHER}#  x\n```\n{SECTION}",
+        f" {OTHER}\nsub{OTHER}\n{SECTION}",
+        f"loops:\n  execute_max_retries: 99\nloop:x\n{SECTION}",
+        f"loop: see below\n\n{SECTION}",
+        SECTION.replace("loop:", "loop:   # all about it", 1),
+        "\ufeff---\r\n" + SECTION.replace("\n", "\r\n") + "---\r\n",
+        f"---\nloop: {{{FLOW}\n}}\n---\n",
+        f"```yaml\nloop: {{{FLOW}}}\n```\n",
+        SECTION.replace("  tdd", "# A comment at the margin\n\n  tdd").join(["---\n", "---\n"]),
+        f"{SECTION}  mode: 5\n  other: [1, {{a: b}}]\n  text: |\n    auto_loop: 9\n  5: 6\n",
+    ],
+)
+def test_markdown_takes_the_first_loop_section_outside_of_comments_and_code(markdown_path, content):
+    assert taken(markdown_path, content) == IN_SECTION
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "\n", "# Nothing\n", "mode: yolo\n", "---\n", "---\n---\n", "\ufeff", "loop"),
+        *("loop:", "loop: \n\nText\n", "loop:\nexecute_max_retries: 9\n", "loop: # nothing\n"),
+        *("---\nloop: null\n---\n", "---\nloop: ~\n---\n", "loop:\n  # only this\n"),
+        *(f"<!-- {OTHER}", f"```bash\n{OTHER}", f" {OTHER}", f"- {OTHER}", f"> {OTHER}"),
+        *("loop: the way we work\n", "loop:\n# Heading\n    code\n", "---\nloop: {}\n---\n"),
+        "loop:\n  auto_loop:\n  tdd_max_attempts: null\n  execute_max_retries: ~\n",
+        *(trap * (200_000 // len(trap)) for trap in ("`", "```\n", "<!--", "---\n", "loop:\n")),
+    ],
+)
+def test_markdown_without_loop_section_changes_nothing(markdown_path, content):
+    assert taken(markdown_path, content) == {}
+
+
+@pytest.mark.parametrize(("word", "expected"), [("yes", True), ("off", False), ("True", True)])
+def test_markdown_switch_accepts_the_words_of_yaml(markdown_path, word, expected):
+    assert taken(markdown_path, f"loop:\n  auto_loop: {word}\n") == {"auto_loop": expected}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("three", "'3'", "-1", "1.0", "true", "[3]", "[]", "{a: 1}", "1000000001", ".nan", "3 4"),
+        *("2001-02-31", "1:30.5", "=", "|\n    3", "9" * 5_000, "\n    - 3", '"\\x1b[2J"'),
+    ],
+)
+def test_markdown_value_that_is_invalid_is_reported_with_its_line(markdown_path, value):
+    content = f"# Text\n\nloop:\n  auto_loop: on\n  execute_max_retries: {value}\n"
+    words = "5: loop.execute_max_retries must be a whole number from 0 to 1000000000, not "
+    assert refusal_of(markdown_path, content).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        *((f"---\nloop:\n  {name}: often\n---\n", f"3: loop.{name} must be ") for name in LOOP),
+        ("loop:\n  tdd_max_attempts: 0\n", "2: loop.tdd_max_attempts must be "),
+        ("loop:\n  auto_loop: on\n  'auto_loop': on\n", "3: duplicate key: auto_loop"),
+        ("---\n\nloop: [1]\n---\n", "3: loop must be a mapping"),
+        ("```yaml\nloop: yes\n```", "2: loop must be a mapping"),
+        ("loop:\n  - execute_max_retries\n", "1: loop must be a mapping"),
+        ("\nloop:\n  a: 1\n   b: 2", "4: not valid YAML: "),
+        ("\nloop:\n\ta: 1", "3: not valid YAML: "),
+        ("\nloop:\n  a: 'open", "3: not valid YAML: "),
+        ("\nloop:\n  a: 1\n  b: \x1b", "4: not valid YAML: "),
+        ("\nloop:\n  a: &x 1\n  auto_loop: *x", "4: YAML aliases are not supported"),
+        ("\nloop:\n  a: !!python/object/apply:os.system [x]", "3: YAML tags are not supported"),
+        *(("\nloop:\n  a: " + opening * 4_000, "3: nested ") for opening in ("[", "{a: ")),
+        ("\nloop:\n  #" + "x" * 16 * 1024, "2: the loop section is larger than 16 KiB"),
+    ],
+)
+def test_markdown_mistake_is_reported_with_its_line(markdown_path, content, message):
+    assert refusal_of(markdown_path, content).startswith(message)
+
+
+FRAGMENTS = (
+    *(
+        "loop:",
+        "loop: ",
+        "\n",
+        "\n  ",
+        "\n\n",
+        "\r\n",
+        "\r",
+        "\t",
+        " ",
+        "  auto_loop: no\n",
+        "\x85",
+    ),
+    *("```", "```yaml\n", "~~~\n", "---\n", "<!--", "-->", "#", "`", "\ufeff", "\x00", "\u2028"),
+    *("{", "}", "[", "]", ":", ": ", "- ", "? ", "&a ", "*a", "!", "|", ">", "'", '"', "%", ","),
+    *("execute_max_retries: ", "auto_loop: ", "true", "1", "1:30", "2001-02-31", "~", "=", "<<: "),
+)
+TEXTS = st.lists(st.sampled_from(FRAGMENTS), max_size=20).map("".join)
+
+
+@given(TEXTS.map(str.encode) | TEXTS.map(lambda text: f"loop:{text}".encode()))
+def test_any_markdown_is_loaded_or_rejected_with_a_line(content):
+    load_or_reject(".gsd/config.md", content)
 
 
 # The page
 
 
-def test_the_page_tells_every_spelling():
+def test_page_lists_every_spelling():
     table = PAGE.read_text("utf-8").partition("| setting | members |\n|---|---|\n")[2]
     rows = [line.split("|")[1:3] for line in table.partition("\n\n")[0].splitlines()]
-    told = {cells[0].strip(" `"): tuple(re.findall("`([^`]+)`", cells[1])) for cells in rows}
-    assert told == foreign_settings.MEMBERS
+    found = {cells[0].strip(" `"): tuple(re.findall("`([^`]+)`", cells[1])) for cells in rows}
+    assert found == MEMBERS
 
 
-def test_the_examples_of_the_page_are_good_files(project_path, foreign_path, markdown_path):
+def test_examples_of_the_page_are_valid_files(project_path, foreign_path, markdown_path):
     for path, language in ((project_path, "toml"), (foreign_path, "json"), (markdown_path, "yaml")):
         (example,) = re.findall(
             rf"^```{language}\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL

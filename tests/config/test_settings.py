@@ -1,195 +1,151 @@
-"""Where settings come from, which values they take, and what loading them costs."""
+"""Which file decides about a setting, how files are read, and how mistakes are reported."""
 
 from __future__ import annotations
 
+import itertools
+import os
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import UsageError
-from tests.support import settings_files as settings_rig
+from tests.support import settings_files
 from tests.support.settings_files import DEFAULTS, refused, run_python, values, values_of, written
 
-# Fixtures
-user_path = settings_rig.user_path
-project_path = settings_rig.project_path
-refusal = settings_rig.refusal
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
-WHOLE_FROM_ZERO = (
-    "execute_max_retries",
-    "verify_max_iterations",
-    "max_iterations",
-    "stuck_limit",
-    "idle_limit",
-)
-WHOLE_FROM_ONE = ("tdd_max_attempts", "check_timeout_seconds")
-AMOUNTS = ("budget_usd", "max_minutes")
+# Fixtures
+user_path = settings_files.user_path
+project_path = settings_files.project_path
+foreign_path = settings_files.foreign_path
+markdown_path = settings_files.markdown_path
+refusal = settings_files.refusal
+
+# In order of precedence, each with another value for the same setting.
+CONTENTS = {
+    "project": "tdd_max_attempts = 11\n",
+    "foreign": '{"loop": {"tdd_max_attempts": 12}}\n',
+    "markdown": "loop:\n  tdd_max_attempts: 13\n",
+    "user": "tdd_max_attempts = 14\n",
+}
+VALUES = {"project": 11, "foreign": 12, "markdown": 13, "user": 14}
+
+
+@pytest.fixture
+def paths(project_path, foreign_path, markdown_path, user_path):
+    return {
+        "project": project_path,
+        "foreign": foreign_path,
+        "markdown": markdown_path,
+        "user": user_path,
+    }
 
 
 # Sources
 
 
-def test_without_any_file_every_setting_has_its_default():
+def test_load_without_files_returns_defaults_in_the_order_of_the_table():
     loaded = settings.load(None)
-    assert {name: s.value for name, s in loaded.items()} == DEFAULTS
-    assert list(loaded) == list(DEFAULTS)
+    assert [(name, s.value) for name, s in loaded.items()] == list(DEFAULTS.items())
     assert all(s.name == name and s.source == "default" for name, s in loaded.items())
-    assert type(loaded["auto_loop"].value) is bool
 
 
-def test_the_project_wins_over_the_user_who_wins_over_the_defaults(user_path, project_path):
-    written(user_path, "stuck_limit = 7\nidle_limit = 8\n")
-    written(project_path, 'idle_limit = 9\nmode = "yolo"\n')
-    loaded = settings.load(project_path.parent)
-    assert loaded["stuck_limit"] == ("stuck_limit", 7, str(user_path))
-    assert loaded["idle_limit"] == ("idle_limit", 9, str(project_path))
-    assert loaded["mode"] == ("mode", "yolo", str(project_path))
-    assert loaded["auto_loop"] == ("auto_loop", True, "default")
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_load_takes_a_setting_from_the_file_of_highest_precedence(paths, count):
+    gsd = paths["project"].parent
+    for names in itertools.combinations(CONTENTS, count):
+        for name in names:
+            written(paths[name], CONTENTS[name])
+        decided = settings.load(gsd)["tdd_max_attempts"]
+        assert decided == ("tdd_max_attempts", VALUES[names[0]], str(paths[names[0]]))
+        for name in names:
+            paths[name].unlink()
+    assert values(gsd) == DEFAULTS
 
 
-def test_settings_come_in_the_order_of_the_table_whatever_the_files_say(project_path):
-    written(project_path, "max_minutes = 1\nstuck_limit = 1\n")
-    assert list(settings.load(project_path.parent)) == list(DEFAULTS)
+def test_load_merges_the_settings_of_all_files(paths):
+    written(paths["user"], "stuck_limit = 7\nauto_loop = true\nci_test = 'make'\nci_e2e = 'e2e'\n")
+    written(paths["markdown"], "loop:\n  auto_loop: no\n  execute_max_retries: 8\n")
+    written(
+        paths["foreign"],
+        '{"ci": {"test": "npm test", "e2e": null}, "mcps": [], "prefix": "",'
+        ' "loop": {"execute_max_retries": 9}}',
+    )
+    written(paths["project"], "idle_limit = 2\n")
+    loaded = settings.load(paths["project"].parent)
+    assert list(loaded) == list(DEFAULTS)
+    assert {s.name: (s.value, s.source) for s in loaded.values() if s.source != "default"} == {
+        "execute_max_retries": (9, str(paths["foreign"])),
+        "auto_loop": (False, str(paths["markdown"])),
+        "stuck_limit": (7, str(paths["user"])),
+        "idle_limit": (2, str(paths["project"])),
+        "ci_test": ("npm test", str(paths["foreign"])),
+        "ci_e2e": ("e2e", str(paths["user"])),
+        "branch_prefix": ("", str(paths["foreign"])),
+        "mcps": ((), str(paths["foreign"])),
+    }
 
 
-def test_without_a_project_only_the_user_is_asked(user_path):
-    written(user_path, "budget_usd = 2.5")
-    assert values(None)["budget_usd"] == 2.5
-
-
-def test_an_untrusted_project_is_ignored_even_if_its_file_is_broken(user_path, project_path):
-    written(user_path, "stuck_limit = 7")
-    written(project_path, b"\xff")
-    assert values(project_path.parent, trusted=False) == {**DEFAULTS, "stuck_limit": 7}
-
-
-def test_an_untrusted_project_does_not_excuse_a_broken_user_file(user_path, project_path):
-    written(user_path, "\nstuck = 7")
+@pytest.mark.parametrize("name", CONTENTS)
+def test_load_rejects_a_broken_file_even_if_another_one_decides(paths, name):
+    for each, content in CONTENTS.items():
+        broken = content.replace("tdd_max_attempts", "auto_loop")
+        written(paths[each], broken if each == name else content)
     with pytest.raises(UsageError) as caught:
-        settings.load(project_path.parent, trusted=False)
-    assert caught.value.message.startswith(f"{user_path}:2: unknown key 'stuck'")
+        settings.load(paths["project"].parent)
+    assert caught.value.message.startswith(f"{paths[name]}:")
 
 
-def test_the_user_file_is_where_platformdirs_says(user_path):
-    assert settings.user_file() == user_path
+def test_load_opens_no_file_of_an_untrusted_project(paths):
+    written(paths["user"], CONTENTS["user"])
+    for name in ("project", "foreign", "markdown"):
+        paths[name].mkdir()  # an error once it is opened
+    loaded = values(paths["project"].parent, trusted=False)
+    assert loaded == {**DEFAULTS, "tdd_max_attempts": 14}
+    for name in ("markdown", "foreign", "project"):
+        with pytest.raises(UsageError) as caught:
+            settings.load(paths["project"].parent)
+        assert caught.value.message == f"{paths[name]}: not a regular file"
+        paths[name].rmdir()
 
 
-def test_the_table_of_keys_describes_every_default_in_one_sentence():
-    assert {key.name: key.default for key in settings.KEYS} == DEFAULTS
-    for key in settings.KEYS:
-        assert key.default is None or key.rule.accepts(key.default)
-        assert not key.rule.accepts(None)
-        assert key.description[0].isupper()
-        assert key.description.endswith(".")
-        assert key.description.count(".") == 1
+def test_load_without_project_reads_only_the_user_file(paths, monkeypatch):
+    for name, content in CONTENTS.items():
+        written(paths[name], content)
+    monkeypatch.chdir(paths["project"].parent.parent)
+    assert values(None) == {**DEFAULTS, "tdd_max_attempts": 14}
 
 
-# Values
-
-
-@pytest.mark.parametrize("name", WHOLE_FROM_ZERO + WHOLE_FROM_ONE)
-def test_a_whole_number_is_taken(project_path, name):
-    taken = values_of(project_path, f"{name} = 1")[name]
-    assert taken == 1
-    assert type(taken) is int
-
-
-@pytest.mark.parametrize("name", WHOLE_FROM_ZERO + AMOUNTS)
-def test_zero_is_taken_where_it_has_a_meaning(project_path, name):
-    assert values_of(project_path, f"{name} = 0")[name] == 0
-
-
-@pytest.mark.parametrize("name", AMOUNTS)
-@pytest.mark.parametrize("number", ["2", "0.25", "1e3"])
-def test_an_amount_may_have_decimals(project_path, name, number):
-    assert values_of(project_path, f"{name} = {number}")[name] == float(number)
-
-
-def test_a_switch_can_be_off(project_path):
-    assert values_of(project_path, "auto_loop = false")["auto_loop"] is False
-
-
-@pytest.mark.parametrize("name", WHOLE_FROM_ZERO)
-def test_a_count_refuses_what_is_no_whole_number_from_zero(refusal, name):
-    for value in ("-1", "true", "false", "1.0", '"1"', "[1]", "1000000001", "nan"):
-        message = refusal(f"\n{name} = {value}")
-        assert message.startswith(f"2: {name} must be a whole number from 0 ")
-
-
-@pytest.mark.parametrize("name", WHOLE_FROM_ONE)
-@pytest.mark.parametrize("value", ["0", "-1", "true", "1.0"])
-def test_a_positive_count_refuses_zero(refusal, name, value):
-    assert refusal(f"\n{name} = {value}").startswith(f"2: {name} must be a whole number from 1 ")
-
-
-@pytest.mark.parametrize("name", AMOUNTS)
-def test_an_amount_refuses_what_is_no_finite_number_from_zero(refusal, name):
-    for value in ("nan", "inf", "-inf", "1e999", "-0.01", "-1", "true", '"5"'):
-        assert refusal(f"\n{name} = {value}").startswith(f"2: {name} must be a number from 0 ")
-
-
-@pytest.mark.parametrize("value", ["1", "0", '"true"', "[]"])
-def test_a_switch_refuses_what_is_neither_true_nor_false(refusal, value):
-    assert refusal(f"auto_loop = {value}").startswith("1: auto_loop must be true or false, not ")
-
-
-@pytest.mark.parametrize("value", ['"fast"', '"YOLO"', '""', "true", "1", "[[]]", "1979-05-27"])
-def test_a_mode_refuses_any_other_word(refusal, value):
-    message = refusal(f"mode = {value}")
-    assert message.startswith('1: mode must be "interactive" or "yolo", not ')
-
-
-def test_a_refused_value_is_shown_as_it_would_be_written(project_path):
-    error = refused(project_path, "execute_max_retries = true")
-    assert error.message.endswith(
-        "1: execute_max_retries must be a whole number from 0 to 1000000000, not true"
+@pytest.mark.skipif(sys.platform != "linux", reason="XDG directories are for Linux")
+def test_user_file_follows_xdg_config_home_on_linux(tmp_path):
+    (tmp_path / "gsd-fsm").mkdir()
+    written(tmp_path / "gsd-fsm" / "config.toml", "idle_limit = 9")
+    done = run_python(
+        "from gsd_fsm.config import settings\nprint(*settings.load(None)['idle_limit'])", tmp_path
     )
-    assert error.hint == "Retries of one failed task before the loop pauses."
-
-
-def test_a_number_too_long_to_be_shown_is_refused_with_its_line(refusal):
-    for digits in ("9" * 5000, "0x" + "f" * 50_000):
-        assert refusal(f"\nbudget_usd = {digits}").startswith("2: ")
-
-
-def test_a_value_nested_too_deeply_is_refused_with_its_line(refusal):
-    assert refusal("\nmode = " + "[" * 20_000 + "]" * 20_000).startswith("2: ")
-
-
-def test_a_long_name_or_value_does_not_flood_the_message(refusal):
-    assert len(refusal("k" * 60_000 + " = 1")) < 200
-    assert len(refusal('mode = "' + "k" * 60_000 + '"')) < 200
-
-
-# Start-up
-
-
-def test_without_files_neither_a_parser_nor_anything_for_mistakes_is_imported(tmp_path):
-    script = (
-        "import sys\nfrom gsd_fsm.config import settings\n"
-        "assert 'platformdirs' not in sys.modules\n"
-        "settings.load(None)\nprint(*sys.modules)"
-    )
-    done = run_python(script, tmp_path)
-    assert done.returncode == 0, done.stderr
-    loaded = set(done.stdout.split())
-    assert "platformdirs" in loaded
-    assert loaded.isdisjoint({"tomllib", "tomli", "difflib", "json", "yaml"})
-    assert "gsd_fsm.config.opti_gsd" not in loaded
+    assert done.stdout.split() == ["idle_limit", "9", str(tmp_path / "gsd-fsm" / "config.toml")]
 
 
 @pytest.mark.parametrize(
     ("file", "content", "imported"),
     [
-        (".gsd/config.toml", "idle_limit = 9", "tomllib"),
-        (".opti-gsd/config.json", "{}", "json"),
-        (".gsd/config.md", "loop:\n  auto_loop: no", "yaml"),
-        (".gsd/config.md", "# No such section", ""),
+        ("other", "", set()),
+        (".gsd/config.toml", "idle_limit = 9", {"tomllib"}),
+        (".opti-gsd/config.json", "{}", {"json"}),
+        (".gsd/config.md", "loop:\n  auto_loop: no", {"yaml"}),
+        (".gsd/config.md", "# No such section", set()),
     ],
 )
-def test_a_parser_is_imported_for_its_own_file_only(tmp_path, file, content, imported):
-    (tmp_path / file).parent.mkdir()
+def test_load_imports_a_parser_only_for_its_own_file(tmp_path, file, content, imported):
+    (tmp_path / file).parent.mkdir(exist_ok=True)
     written(tmp_path / file, content)
     script = (
         "import sys, pathlib\nfrom gsd_fsm.config import settings\n"
@@ -198,14 +154,148 @@ def test_a_parser_is_imported_for_its_own_file_only(tmp_path, file, content, imp
     done = run_python(script, tmp_path)
     assert done.returncode == 0, done.stderr
     loaded = {name.replace("tomli", "tomllib") for name in done.stdout.split()}
-    assert loaded & {"tomllib", "json", "yaml"} == {imported} - {""}
+    assert loaded & {"tomllib", "json", "yaml", "difflib"} == imported
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="XDG directories are for Linux")
-def test_on_linux_the_user_file_follows_xdg_config_home(tmp_path):
-    (tmp_path / "gsd-fsm").mkdir()
-    written(tmp_path / "gsd-fsm" / "config.toml", "idle_limit = 9")
-    done = run_python(
-        "from gsd_fsm.config import settings\nprint(*settings.load(None)['idle_limit'])", tmp_path
+# Files
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_load_follows_a_link_and_rejects_a_broken_one(paths, tmp_path, name):
+    path, gsd = paths[name], paths["project"].parent
+    path.symlink_to("nowhere")
+    with pytest.raises(UsageError) as caught:
+        settings.load(gsd)
+    assert caught.value.message.startswith(f"{path}: cannot be read: ")
+    path.unlink()
+    path.symlink_to(written(tmp_path / "shared", CONTENTS[name]))
+    assert settings.load(gsd)["tdd_max_attempts"][1:] == (VALUES[name], str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "kib"), [("project", 64), ("foreign", 256), ("markdown", 256), ("user", 64)]
+)
+def test_load_rejects_a_file_above_its_limit(paths, name, kib):
+    start = b"{}" if name == "foreign" else b""
+    fitting = start + b" " * (kib * 1024 - len(start))
+    written(paths[name], fitting)
+    assert values(paths["project"].parent) == DEFAULTS
+    written(paths[name], fitting + b" ")
+    with pytest.raises(UsageError) as caught:
+        settings.load(paths["project"].parent)
+    assert caught.value.message == f"{paths[name]}: larger than {kib} KiB"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("name", CONTENTS)
+def test_load_rejects_a_named_pipe_without_waiting(paths, name):
+    os.mkfifo(paths[name])
+    with pytest.raises(UsageError) as caught:
+        settings.load(paths["project"].parent)
+    assert caught.value.message == f"{paths[name]}: not a regular file"
+
+
+def test_load_ignores_a_missing_directory_and_a_file_in_its_place(tmp_path, project_path):
+    assert values(tmp_path / "missing") == DEFAULTS
+    assert values(written(tmp_path / "file", "mode = 'yolo'")) == DEFAULTS
+    written(project_path.parent.with_name(".opti-gsd"), "{")
+    assert values(project_path.parent) == DEFAULTS
+
+
+@pytest.mark.parametrize("content", ["", "\n", "\r\n", "# nothing", "\ufeff", " "])
+def test_toml_without_settings_changes_nothing(project_path, content):
+    assert values_of(project_path, content) == DEFAULTS
+
+
+def test_toml_accepts_a_byte_order_mark_and_crlf(project_path):
+    content = b'\xef\xbb\xbfmode = "yolo"\r\n"idle_limit" = 9\r\nmcps = [\r\n"a", # b\r\n]'
+    expected = {**DEFAULTS, "mode": "yolo", "idle_limit": 9, "mcps": ("a",)}
+    assert values_of(project_path, content) == expected
+
+
+# Mistakes
+
+
+def test_unknown_key_is_reported_with_line_and_suggestion(project_path):
+    error = refused(project_path, "auto_loop = true\n\nexecute_max_retry = 3\n")
+    assert error.message == (
+        f"{project_path}:3: unknown key 'execute_max_retry' (did you mean 'execute_max_retries'?)"
     )
-    assert done.stdout.split() == ["idle_limit", "9", str(tmp_path / "gsd-fsm" / "config.toml")]
+    assert all(name in error.hint for name in DEFAULTS)
+
+
+def test_invalid_value_is_reported_with_line_and_description(project_path):
+    error = refused(project_path, "\nexecute_max_retries = true")
+    assert error.message == (
+        f"{project_path}:2: execute_max_retries must be a whole number from 0 to 1000000000, not true"
+    )
+    assert error.hint == "Retries of a failed task before the loop pauses."
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("AUTO_LOOP = true", "1: unknown key 'AUTO_LOOP' (did you mean 'auto_loop'?)"),
+        ("zzz = 1", "1: unknown key 'zzz'"),
+        ('"\\u001b[2J" = 1', " unknown key '\\x1b[2J'"),
+        ("\n[loop]\nmode = 1", "2: unknown table 'loop'"),
+        ("\nloop.mode = 1", "2: unknown table 'loop'"),
+        ("\nloop = {mode = 1}", "2: unknown table 'loop'"),
+        ("\n[mode]", '2: mode must be "interactive" or "yolo", not {}'),
+        ("# stuck_limit\n 'stuck_limit' = -1", "2: stuck_limit must be a whole number "),
+        ("stuck_limit_ = 1", "1: unknown key 'stuck_limit_' (did you mean 'stuck_limit'?)"),
+        ("idle_limit = 1\nstuck_limit = '''\n1'''", "2: stuck_limit must be a whole number "),
+        ("mode = 1979-05-27", '1: mode must be "interactive" or "yolo", not "1979-05-27"'),
+        ("k" * 60_000 + " = 1", "1: unknown key 'kkkk"),
+        ("auto_loop = true\nmode\n", "2: not valid TOML: "),
+        ("auto_loop = true\nmode = yolo\nidle_limit = 1", "2: not valid TOML: "),
+        ('mode = """\n\\q"""\n', "2: not valid TOML: "),
+        ("mode = 'yolo'\nmode = 'yolo'", "2: not valid TOML: "),
+        ("\nmode = [\n1,\n", "4: not valid TOML: "),
+        (b"# fine\n# \xe9t\xe9\n", "2: not valid UTF-8"),
+        ("mode = 'yolo'".encode("utf-16"), "1: not valid UTF-8"),
+        ("\nmode = 'a\x00b'", "2: not a text file (NUL byte)"),
+        ("\nbudget_usd = " + "9" * 5_000, " too many digits or brackets"),
+        ("\nmode = " + "[" * 20_000 + "]" * 20_000, " too many digits or brackets"),
+    ],
+)
+def test_mistake_in_toml_is_reported_on_one_short_line(refusal, content, message):
+    found = refusal(content)
+    assert found.startswith(message)
+    assert len(found) < 200
+    assert found.isprintable()
+
+
+# Any file at all
+
+FRAGMENTS = (
+    *DEFAULTS,
+    *("=", " = ", "\n", "\r\n", "\r", ".", ",", "#", "\\", " ", "[", "]", "[[", "]]", "{", "}"),
+    *("'", '"', "'''", '"""', "'yolo'", '"""yolo"""', "'''\nyolo'''", "1", "0", "true", "nan"),
+    *("mode = 'yolo'\n", "idle_limit = 1\n", "auto_loop = false # [\n", "x", "é"),
+)
+TEXTS = st.lists(st.sampled_from(FRAGMENTS), max_size=24).map("".join)
+
+
+@given(st.binary(max_size=300) | TEXTS.map(str.encode))
+def test_toml_is_loaded_exactly_if_it_has_only_valid_settings(content):
+    rules = {key.name: key.rule for key in settings.KEYS}
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        expected = tomllib.loads(text)
+    except ValueError:
+        expected = None
+    if expected is not None and not all(
+        name in rules and rules[name].accepts(value) for name, value in expected.items()
+    ):
+        expected = None
+    with tempfile.TemporaryDirectory() as directory:
+        path = written(Path(directory) / "config.toml", content)
+        if expected is None:
+            with pytest.raises(UsageError) as caught:
+                settings.load(path.parent)
+            assert caught.value.message.startswith(f"{path}:")
+            return
+        loaded = settings.load(path.parent)
+        found = {name: s.value for name, s in loaded.items() if s.source == str(path)}
+    assert {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()} == expected

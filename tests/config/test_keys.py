@@ -1,0 +1,133 @@
+"""The values that each setting accepts."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsd_fsm.config.keys import KEY_NAMED, KEYS, is_branch
+from tests.support.settings_files import DEFAULTS
+
+COUNTS = ("execute_max_retries", "verify_max_iterations", "max_iterations", "stuck_limit",
+          "idle_limit", "max_tokens")  # fmt: skip
+POSITIVE = ("tdd_max_attempts", "check_timeout_seconds")
+AMOUNTS = ("budget_usd", "max_minutes")
+SWITCHES = ("auto_loop", "browser", "commit", "checkpoints", "state_md")
+COMMANDS = ("ci_lint", "ci_typecheck", "ci_test", "ci_build", "ci_e2e")
+TEXTS = ("deploy_target", "base_url", "counsel", "task_list")
+GOOD: dict[tuple[str, ...], tuple[Any, ...]] = {
+    COUNTS: (0, 1, 1_000_000_000),
+    POSITIVE: (1, 1_000_000_000),
+    AMOUNTS: (0, 2, 0.25, 1e9),
+    SWITCHES: (True, False),
+    COMMANDS: (' npm run "a b" -- --fix\t&& echo é > $HOME ', "x" * 8_000),
+    TEXTS: ("http://é.example/?a=1", "x" * 2_000),
+    ("mode",): ("interactive", "yolo"),
+    ("branching",): ("none", "milestone"),
+    ("branch_prefix",): ("gsd/", "", "gsd", "a/b/", "a.", "x" * 199),
+    ("mcps",): ([], ["postgres", "github"], ["x" * 200] * 100),
+    ("views",): ([], ["state", "report"]),
+}
+NOT_LINES = ("", " ", "\t", 1, True, [], "a\nb", "a\rb", "a\0b", "a\x1b[2Jb", "a\u2028b",
+             "a\u202eb", "a\x85b")  # fmt: skip
+BAD: dict[tuple[str, ...], tuple[Any, ...]] = {
+    COUNTS: (-1, True, False, 1.0, "1", [1], 1_000_000_001, float("nan")),
+    POSITIVE: (0, -1, True, 1.0),
+    AMOUNTS: (float("nan"), float("inf"), float("-inf"), -0.01, -1, True, "5"),
+    SWITCHES: (1, 0, "true", [], ""),
+    COMMANDS: (*NOT_LINES, ["npm", "test"], "x" * 8_001),
+    TEXTS: (*NOT_LINES, "a\tb", "x" * 2_001),
+    ("mode",): ("fast", "YOLO", "", True, 1, [[]]),
+    ("branching",): ("phase", "Milestone", "", True, 1, [], {}),
+    ("branch_prefix",): ("-", "--", " ", "/", "a//", "a b/", "..", "a..", ".", "a/.", "a.lock/", "a~",
+                         "x" * 200, 1),
+    ("mcps",): ("github", 1, {}, [1], [""], [" "], [["a"]], ["a", True], ["a\nb"], ["x" * 201],
+                ["x"] * 101),
+    ("views",): ("state", ["other"], [1]),
+}  # fmt: skip
+BAD_BRANCHES = (
+    *("", " ", "-", "-x", "--force", "a b", "a\tb", "a\nb", "a\x7fb", "a\x1b[2Jb"),
+    *("..", "a..b", ".", ".a", "a/.b", "a.", "a.lock", "a.lock/b", "/a", "a/", "a//b", "/"),
+    *("a~", "a^", "a:b", "a?", "a*", "a[b", "a\\b", "a@{b"),
+)
+# git reads these as something else, or nobody can see what they say
+MISLEADING = ("@", "@{-1}", "HEAD", "a\0b", "a\u00a0b", "a\u200bb", "a\u202eb", "x" * 201)
+
+
+def pairs(table: dict[tuple[str, ...], tuple[Any, ...]]) -> list[tuple[str, Any]]:
+    return [(name, value) for names, values in table.items() for name in names for value in values]
+
+
+def test_keys_have_the_documented_defaults_and_one_sentence_each() -> None:
+    assert {key.name: key.default for key in KEYS} == DEFAULTS
+    for key in KEYS:
+        assert key.default is None or key.rule.accepts(key.default)
+        assert not key.rule.accepts(None)
+        assert key.description[0].isupper()
+        assert key.description.endswith(".")
+        assert key.description.count(".") - key.description.count(".md") == 1
+
+
+def test_every_key_has_good_and_bad_sample_values() -> None:
+    for table in (GOOD, BAD):
+        assert {name for name, _ in pairs(table)} | {"base_branch"} == set(DEFAULTS)
+
+
+def test_rule_accepts_valid_values() -> None:
+    assert [it for it in pairs(GOOD) if not KEY_NAMED[it[0]].rule.accepts(it[1])] == []
+
+
+def test_rule_rejects_invalid_values() -> None:
+    assert [it for it in pairs(BAD) if KEY_NAMED[it[0]].rule.accepts(it[1])] == []
+
+
+# branch names
+
+
+def git_accepts(name: str) -> bool:
+    command = ["git", "check-ref-format", "--branch", name]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["master", "main", "origin/main", "gsd/v1.0.0", "é", "a@b", "x-"])
+def test_branch_name_accepts_what_git_accepts(name: str) -> None:
+    assert is_branch(name)
+    assert git_accepts(name)
+
+
+@pytest.mark.parametrize("name", BAD_BRANCHES + MISLEADING)
+def test_branch_name_rejects_what_git_rejects_or_misreads(name: str) -> None:
+    assert not is_branch(name)
+    assert name in MISLEADING or not git_accepts(name)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from([*"ax1-_./@{}~^:?*[\\ é", ".lock"]), max_size=8).map("".join))
+def test_branch_name_that_is_accepted_is_valid_for_git(name: str) -> None:
+    assert not is_branch(name) or git_accepts(name)
+
+
+# any value at all
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+@given(ANY)
+def test_no_rule_or_refusal_raises_on_any_value(value: Any) -> None:
+    for key in KEYS:
+        assert type(key.rule.accepts(value)) is bool
+        error = key.refusal("FILE:1", key.name, value)
+        assert error.message.startswith(f"FILE:1: {key.name} must be {key.rule.words}, not ")
+
+
+def test_refusal_of_a_huge_value_is_short() -> None:
+    for value in (10**5_000, "k" * 60_000):
+        assert len(KEY_NAMED["mode"].refusal("FILE", "mode", value).message) < 200
