@@ -7,7 +7,7 @@ import click
 from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.engine.reference import event_schema
+from gsd_fsm.history.event_schema import event_schema
 from gsd_fsm.history.graph import mermaid
 
 

@@ -17,7 +17,7 @@ from gsd_fsm.core.loop.schema import AMOUNT
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option, redact_and_truncate
 from gsd_fsm.engine import lifecycle as engine
-from gsd_fsm.engine.branches import Switch
+from gsd_fsm.engine.planned.branches import Switch
 
 if TYPE_CHECKING:
     from gsd_fsm.engine.complete import Completion
@@ -196,7 +196,7 @@ def complete(call: Call) -> None:
     to finish an interrupted completion.
     """
     from gsd_fsm.engine.complete import complete as complete_loop
-    from gsd_fsm.engine.finish import ends_phase
+    from gsd_fsm.engine.planned.phase_end import ends_phase
 
     done = complete_loop(call.context)
     is_phase = ends_phase(done.receipt.loop)

@@ -13,7 +13,7 @@ from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
 
 if TYPE_CHECKING:
-    from gsd_fsm.engine.report import Reported
+    from gsd_fsm.engine.planned.report import Reported
 
 
 @click.command()
@@ -33,7 +33,7 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
     The output must contain exactly one verdict: TASK COMPLETE, TASK FAILED: reason, or CHECKPOINT:
     decision. It may also contain lines NEW ISSUE: [severity] text.
     """
-    from gsd_fsm.engine.report import report_task
+    from gsd_fsm.engine.planned.report import report_task
 
     output = read_option(None, file, "the output") or ""
     reported = report_task(call.context, task_id, output, commit)

@@ -9,8 +9,8 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import counted
-from gsd_fsm.engine import rollback as engine
-from gsd_fsm.engine.rollback import SHOWN, Step
+from gsd_fsm.engine.planned import rollback as engine
+from gsd_fsm.engine.planned.rollback import SHOWN, Step
 
 
 @click.command()

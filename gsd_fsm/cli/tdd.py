@@ -7,7 +7,7 @@ import click
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
 from gsd_fsm.cli.output import warn
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.engine.tdd import TddState, begin_cycle, run_tests
+from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
 
 
 @click.command()

@@ -14,8 +14,8 @@ from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.documents.journal_text import read_option
-from gsd_fsm.engine import verify as engine
-from gsd_fsm.engine.verify import GapsText, Round, Verification, named
+from gsd_fsm.engine.planned import verify as engine
+from gsd_fsm.engine.planned.verify import GapsText, Round, Verification, named
 from gsd_fsm.verify.gaps import tally
 from gsd_fsm.verify.report import manual_of
 from gsd_fsm.verify.strategy import STRATEGIES, require_kind

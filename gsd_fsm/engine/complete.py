@@ -16,7 +16,13 @@ from gsd_fsm.core.text.notices import closing_report
 from gsd_fsm.core.usage.client_list import list_changes
 from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt, require_trust
 from gsd_fsm.engine.effects import carry_out
-from gsd_fsm.engine.finish import Ending, branch_of, ends_phase, last_checkpoint, last_tag
+from gsd_fsm.engine.planned.phase_end import (
+    Ending,
+    branch_of,
+    ends_phase,
+    last_checkpoint,
+    last_tag,
+)
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 
 

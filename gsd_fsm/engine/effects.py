@@ -99,7 +99,7 @@ def require_rolled_back(context: Context, loop: Loop) -> None:
     """Finish a recorded rollback; raise Refused if that fails: commits would be made on top of it."""
     if loop.rollback is None:
         return
-    from gsd_fsm.engine.rollback import rollback_effects
+    from gsd_fsm.engine.planned.rollback import rollback_effects
 
     for effect in rollback_effects(context, loop):
         try:
@@ -134,24 +134,24 @@ def unfinished(context: Context, loops: Loops, *, superseded: bool = False) -> l
 def _probes(loop: Loop) -> Iterator[Probe]:
     """Return the probes that the state of this loop calls for; each looks at git and files."""
     if loop.rollback is not None and loop.is_live:
-        from gsd_fsm.engine.rollback import rollback_effects
+        from gsd_fsm.engine.planned.rollback import rollback_effects
 
         yield rollback_effects
     if not loop.is_planned:
         return
-    from gsd_fsm.engine.checkpoints import checkpoint_effects, tasks_without_checkpoint
-    from gsd_fsm.engine.plan import is_new, lacks_tasks, plan_effects
+    from gsd_fsm.engine.planned.checkpoints import checkpoint_effects, tasks_without_checkpoint
+    from gsd_fsm.engine.planned.plan import is_new, lacks_tasks, plan_effects
 
     if lacks_tasks(loop):
         yield plan_effects
     if is_new(loop):
-        from gsd_fsm.engine.branches import start_effects
+        from gsd_fsm.engine.planned.branches import start_effects
 
         yield start_effects
     if tasks_without_checkpoint(loop):
         yield checkpoint_effects
     if loop.status == "completed" and loop.kind == "execute":
-        from gsd_fsm.engine.finish import ending_effects
+        from gsd_fsm.engine.planned.phase_end import ending_effects
 
         yield ending_effects
 

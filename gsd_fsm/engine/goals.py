@@ -12,7 +12,7 @@ from gsd_fsm.core.loop.events.goals import STAGES
 from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.plan import append_question
+from gsd_fsm.engine.planned.plan import append_question
 from gsd_fsm.engine.work_specs import kept_checks, shape_specs
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 

@@ -13,7 +13,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.trust import is_registered, register, state_directory
 from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.plan import plan_path
+from gsd_fsm.engine.planned.plan import plan_path
 
 
 class LiveLoop(NamedTuple):

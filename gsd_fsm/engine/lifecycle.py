@@ -13,10 +13,10 @@ from gsd_fsm.core.loop.state import Loop, open_gaps, open_work, unmet
 from gsd_fsm.core.loop.waves import running_tasks
 from gsd_fsm.core.text.questions import may_decline
 from gsd_fsm.core.usage.transcript import is_resting
-from gsd_fsm.engine.branches import Switch, branch_effects, take_branch
-from gsd_fsm.engine.checkpoints import set_first_checkpoint, task_effects
 from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt, require_trust
-from gsd_fsm.engine.plan import (
+from gsd_fsm.engine.planned.branches import Switch, branch_effects, take_branch
+from gsd_fsm.engine.planned.checkpoints import set_first_checkpoint, task_effects
+from gsd_fsm.engine.planned.plan import (
     accept_plan_change,
     append_question,
     require_human,

@@ -13,7 +13,7 @@ from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.engine.context import Context, head_of
 from gsd_fsm.engine.effects import unfinished
-from gsd_fsm.engine.plan import frozen_plan, has_changed
+from gsd_fsm.engine.planned.plan import frozen_plan, has_changed
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan, PlanTask

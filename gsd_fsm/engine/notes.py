@@ -9,7 +9,7 @@ from gsd_fsm.core.loop.completion import latest_tree, missing
 from gsd_fsm.core.loop.limits import BUDGET, used_up_limit
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Receipt, receipt
-from gsd_fsm.engine.plan import append_pause
+from gsd_fsm.engine.planned.plan import append_pause
 
 
 def leave_note(context: Context, text: str) -> Receipt:

@@ -23,10 +23,10 @@ from gsd_fsm.core.trust import is_registered, register
 from gsd_fsm.core.views.state_md import shows_other_loop
 from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.documents.journal_text import redact_or_reject
-from gsd_fsm.engine.branches import NeededSwitch, needed_switch
 from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt
 from gsd_fsm.engine.effects import carry_out
-from gsd_fsm.engine.plan import (
+from gsd_fsm.engine.planned.branches import NeededSwitch, needed_switch
+from gsd_fsm.engine.planned.plan import (
     append_question,
     append_wait,
     frozen,

@@ -13,9 +13,9 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
-from gsd_fsm.engine.checkpoints import finish_task
 from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt, require_id
-from gsd_fsm.engine.plan import (
+from gsd_fsm.engine.planned.checkpoints import finish_task
+from gsd_fsm.engine.planned.plan import (
     append_consequences,
     append_pause,
     append_wait,

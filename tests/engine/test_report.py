@@ -9,9 +9,9 @@ import pytest
 from gsd_fsm.core.errors import CannotWrite, Refused
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.transaction import Author
-from gsd_fsm.engine.checkpoints import task_effects
 from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.report import report_task
+from gsd_fsm.engine.planned.checkpoints import task_effects
+from gsd_fsm.engine.planned.report import report_task
 from gsd_fsm.engine.tasks import record_task
 from gsd_fsm.plans.tdd_files import Copies, tasks_with_copies
 from tests.cli.conftest import Here, here
@@ -191,7 +191,7 @@ def test_task_effects_drop_tdd_copies_of_tasks_that_are_not_in_progress(
     loop = loop_of(context)
     Copies(context.gsd, loop.id, "T01").save(here.root, ("01.py",))
     with monkeypatch.context() as patch:
-        patch.setattr("gsd_fsm.engine.checkpoints.drop_copies", lambda *_: None)
+        patch.setattr("gsd_fsm.engine.planned.checkpoints.drop_copies", lambda *_: None)
         record_task(context, "T01", status)
     assert tasks_with_copies(context.gsd, loop.id) == ["T01"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.rollback import roll_back
+from gsd_fsm.engine.planned.rollback import roll_back
 from tests.support.faults import wired
 from tests.support.git_commands import commit
 from tests.support.phases import Impatient, Phase, held_lock

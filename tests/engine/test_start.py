@@ -96,7 +96,7 @@ def kill_before(monkeypatch: pytest.MonkeyPatch, root: Path, function: str) -> N
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"gsd_fsm.engine.{function}", kill)
+        patch.setattr(f"gsd_fsm.engine.planned.{function}", kill)
         with pytest.raises(Killed):
             start(Context(root), EXECUTE)
 
@@ -291,7 +291,7 @@ def test_start_effects_accept_a_plan_that_changed_on_the_branch_meanwhile(
 def test_start_killed_between_its_events_gets_the_other_tasks_of_its_plan_later(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsd_fsm.engine.plan.MOST_BYTES", 50)  # one task in each event
+    monkeypatch.setattr("gsd_fsm.engine.planned.plan.MOST_BYTES", 50)  # one task in each event
     start(Context(root), EXECUTE)
     journal = root / ".gsd/journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)

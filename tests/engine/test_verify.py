@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.engine.verify import (
+from gsd_fsm.engine.planned.verify import (
     GapsText,
     Round,
     append_round,

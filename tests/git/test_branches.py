@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.engine.branches import NoMilestone, branch_switch
+from gsd_fsm.engine.planned.branches import NoMilestone, branch_switch
 from tests.support.repositories import git
 
 

@@ -14,7 +14,7 @@ from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.envelope import check_event
 from gsd_fsm.core.loop.schema import Field
 from gsd_fsm.core.loop.table import EVENTS, TRIGGERS
-from gsd_fsm.engine.reference import event_schema
+from gsd_fsm.history.event_schema import event_schema
 from tests.support.chaos import ODD, run_random_story
 from tests.support.golden import NAMES, journal_bytes
 from tests.support.story import PAYLOADS, Story

@@ -11,7 +11,7 @@ from gsd_fsm.core.clock import ms_of, now_ms, to_iso
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect
-from gsd_fsm.engine.plan import frozen_plan, has_changed, plan_path
+from gsd_fsm.engine.planned.plan import frozen_plan, has_changed, plan_path
 
 if TYPE_CHECKING:
     from gsd_fsm.documents.files import Change

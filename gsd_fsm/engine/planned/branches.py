@@ -13,9 +13,9 @@ from gsd_fsm.core.loop.events.waits import may_decide
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.views.state_md import with_loop
 from gsd_fsm.core.views.write import STATE_NAME
-from gsd_fsm.engine.checkpoints import set_first_checkpoint
 from gsd_fsm.engine.context import Context, Effect, NotDue, Receipt, receipt
-from gsd_fsm.engine.plan import (
+from gsd_fsm.engine.planned.checkpoints import set_first_checkpoint
+from gsd_fsm.engine.planned.plan import (
     accept_plan_change,
     append_plan_change,
     append_question,

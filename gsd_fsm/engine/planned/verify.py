@@ -16,7 +16,7 @@ from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.quoting import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, receipt, require_id
-from gsd_fsm.engine.plan import (
+from gsd_fsm.engine.planned.plan import (
     append_pause,
     append_plan_change,
     append_question,

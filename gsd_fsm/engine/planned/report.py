@@ -10,15 +10,15 @@ from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_KEPT, Loop, open_gaps, open_tasks
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
-from gsd_fsm.engine.checkpoints import (
+from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt
+from gsd_fsm.engine.effects import require_rolled_back
+from gsd_fsm.engine.planned.checkpoints import (
     Tagged,
     commits_since_start,
     finish_task,
     set_missing_checkpoints,
 )
-from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt
-from gsd_fsm.engine.effects import require_rolled_back
-from gsd_fsm.engine.plan import (
+from gsd_fsm.engine.planned.plan import (
     append_consequences,
     frozen_plan,
     require_turn,

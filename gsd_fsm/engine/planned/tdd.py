@@ -10,10 +10,10 @@ from gsd_fsm.core.journal.transaction import Transaction
 from gsd_fsm.core.loop.fold import not_possible
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.engine.checkpoints import drop_copies, finish_task
 from gsd_fsm.engine.context import Context, Receipt, head_of, receipt
-from gsd_fsm.engine.plan import append_consequences, frozen_plan, require_turn
-from gsd_fsm.engine.report import commit_work
+from gsd_fsm.engine.planned.checkpoints import drop_copies, finish_task
+from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
+from gsd_fsm.engine.planned.report import commit_work
 from gsd_fsm.engine.tasks import failure_data
 from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.interruption import Watch, in_silence

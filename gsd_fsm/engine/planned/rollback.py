@@ -15,7 +15,7 @@ from gsd_fsm.core.paths import GSD
 from gsd_fsm.core.project import IGNORED
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.context import Context, Effect, Receipt, one_at_a_time, receipt
-from gsd_fsm.engine.plan import require_human
+from gsd_fsm.engine.planned.plan import require_human
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.records import Rollback
