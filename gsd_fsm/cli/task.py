@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import retry_words, warn
+from gsd_fsm.cli.output import retry_words, say, warn
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
 from gsd_fsm.core.loop.state import Loop
@@ -105,6 +105,10 @@ def _fail(call: Call, task_id: str | None, error: str, **why: str | None) -> Non
     elif task_id:
         words += f" {retry_words(loop, task_id)}"
     call.print_receipt(failure.receipt, words + _asked(loop))
+    if task_id and loop.status == "paused" and not call.json:
+        from gsd_fsm.subagents.failure_report import failure_report
+
+        say(failure_report(loop, task_id))
 
 
 def _asked(loop: Loop) -> str:

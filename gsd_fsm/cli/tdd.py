@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
-from gsd_fsm.cli.output import warn
+from gsd_fsm.cli.output import say, warn
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
+from gsd_fsm.subagents.failure_report import failure_report
 
 
 @click.command()
@@ -30,6 +31,9 @@ def tdd(call: Call, *, task_id: str, runs: bool, timeout: int | None) -> None:
     for warning in state.warnings:
         warn(warning)
     _print_state(call, state)
+    loop = state.receipt.loop
+    if state.task.status == "failed" and loop.status == "paused" and not call.json:
+        say(failure_report(loop, state.task.id))
     if not state.passed:
         raise click.exceptions.Exit(CheckFailed.exit_code)
 

@@ -93,6 +93,7 @@ def test_rounds_are_limited_and_can_be_added(here: Here) -> None:
     here.gsd.joinpath("config.toml").write_text("verify_max_iterations = 1\n")
     here.start("verify")
     here.ok("verified", "fail")
+    assert (here.status()["round"], here.status()["iteration"]) == (1, 0)
     assert here.run("iterate").code == 4
     assert here.status()["pause_code"] == "rounds"
     assert "--add-rounds" in here.refused(4, "resume").err
@@ -108,7 +109,9 @@ def test_without_auto_loop_a_gap_and_a_failure_pause(here: Here) -> None:
     status = here.status()
     assert (status["status"], status["pause_code"]) == ("paused", "manual")
     here.start("execute", "--task", "T1", "--fresh")
-    here.ok("fail", "T1", "--error", "AssertionError")
+    shown = here.ok("fail", "T1", "--error", "AssertionError").out
+    assert "## Task T1 Failed" in shown
+    assert "AssertionError" in shown
     status = here.status()
     assert (status["status"], status["pause_code"]) == ("paused", "manual")
 

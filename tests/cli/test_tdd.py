@@ -164,16 +164,25 @@ def test_a_new_attempt_with_other_tests_begins_anew(tests_first: Here) -> None:
     passes(here, 0)
 
 
-def test_spent_retries_pause(here: Here) -> None:
+def test_tdd_attempts_and_retries_are_counted_apart_until_both_are_used_up(here: Here) -> None:
     write_plan(here, PLAN)
     (here.root / "test_a.py").write_text("a test\n")
-    (here.gsd / "config.toml").write_text(SETTINGS + "tdd_max_attempts = 1\n")
+    (here.gsd / "config.toml").write_text(SETTINGS + "tdd_max_attempts = 2\n")
     here.ok(*YOLO, "--max-retries", "1")
     passes(here, 1)
-    for _ in range(2):
-        fails(here, 1)
+    counts = []
+    for code in (3, 4, 5):
+        fails(here, code)
+        counts.append((state(here)["attempts"], state(here)["retries"]))
+    assert counts == [(2, 0), (2, 1), (2, 1)]
+    outcome(here, 6)
+    shown = here.run("tdd", "T01", "--run").out
     status = here.status()
     assert (status["pause_code"], status["status"]) == ("retries", "paused")
+    assert "## Task T01 Failed" in shown
+    assert "### Error 1 of 2 (" in shown
+    assert "the tests still fail after 2 attempts\n\n4" in shown
+    assert "the tests still fail after 2 attempts\n\n6" in shown
     assert "is paused" in here.refused(4, "tdd", "T01").err
 
 

@@ -114,6 +114,30 @@ def test_failures_are_retried_up_to_the_limit_and_then_pause(here: Here) -> None
     here.ok("task", "T1", "running")
 
 
+@pytest.mark.parametrize("last", [["fail", "T1", "--error", "way 4"], ["task", "T1", "failed"]])
+def test_fail_with_default_retries_used_up_prints_every_error(here: Here, last: list[str]) -> None:
+    loop = here.start("execute", "--task", "T1:First")
+    for number in (1, 2, 3):
+        answer = here.ok("fail", "T1", "--error", f"way {number}", "--analysis", f"why {number}")
+        assert f"Retry {number} of 3." in answer.out
+        assert "## Task" not in answer.out
+    shown = here.ok(*last).out
+    assert "Task T1 failed after 3 retries" in shown
+    assert "## Task T1 Failed" in shown
+    for number in (1, 2, 3):
+        assert f"### Error {number} of 4 (" in shown
+        assert f"```\nway {number}\n```\n- Analysis: why {number}\n" in shown
+    assert "### Error 4 of 4 (" in shown
+    assert f"gsd-fsm --loop {loop} resume --add-retries 1" in shown
+    assert here.run("fail", "T1", "--error", "way 5").code == 4
+
+
+def test_fail_with_json_prints_one_object_without_report(here: Here) -> None:
+    here.start("execute", "--task", "T1", "--max-retries", "0")
+    answer = here.ok("fail", "T1", "--error", "boom", "--json")
+    assert answer.json["status"] == "paused"
+
+
 def test_the_class_of_a_failure_decides(here: Here) -> None:
     for text, given, kind, then in (
         ("permission denied", [], "blocking", "paused"),
