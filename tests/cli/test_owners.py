@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import re
+
+import pytest
+
 from tests.cli.conftest import A, B, Here
+from tests.support.foreign_files import RALPH
 
 
 def test_start_in_a_session_owns_at_once(here: Here) -> None:
@@ -18,6 +23,27 @@ def test_a_session_owns_at_most_one_live_loop(here: Here) -> None:
     assert here.ok("--loop", first, "status", "--json").json["status"] == "cancelled"
     assert here.ok("--loop", second, "status", "--json").json["owner"] == "session-a"
     assert here.lines()[-2]["data"] == {"reason": "start --fresh"}
+
+
+@pytest.mark.parametrize("session", [A, {}], ids=["own", "unowned"])
+@pytest.mark.parametrize("move", [[], ["pause"], ["wait", "Which one?"]])
+@pytest.mark.parametrize("command", [["start", "goal", "two"], ["import", "ralph.md"]])
+def test_start_and_import_offer_status_resume_and_fresh_and_each_of_them_works(
+    here: Here, command: list[str], move: list[str], session: dict[str, str]
+) -> None:
+    (here.root / "ralph.md").write_text(RALPH)
+    first = here.start("goal", "one", env=session)
+    if move:
+        here.ok(*move, env=session)
+    refusal = here.refused(4, *command, env=session).err
+    offered = re.findall(r"gsd-fsm (--loop \S+ (?:status|resume))\b", refusal)
+    assert offered == [f"--loop {first} status", f"--loop {first} resume"]
+    for words in offered:
+        here.ok(*words.split(), env=session)
+    assert here.status()["status"] == "running"
+    assert f"'{command[0]} … --fresh' cancels it" in refusal
+    here.ok(*command, "--fresh", env=session)
+    assert here.run("--loop", first, "status", "--check").code == 13
 
 
 def test_fresh_cancels_only_the_loop_in_the_way(here: Here) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import AGENT, Here, git
-from tests.plans.test_load import LOOP_MECHANISM, task
+from tests.plans.test_load import task
 
 YOLO = ("start", "execute", "--phase", "1", "--mode", "yolo")
 SEQUENTIAL = "## Wave 2 (Sequential)\n"
@@ -199,17 +199,6 @@ def test_a_thousand_tasks_in_fifty_waves_are_journalled_and_offered(here: Here) 
     assert ready(here) == [f"T{n:04d}" for n in range(20)]
     types = [event["type"] for event in here.lines()]
     assert types.count("plan") >= 1
-
-
-def test_the_loop_mechanism_itself_can_be_executed(here: Here) -> None:
-    here.ok("start", "execute", "--plan", str(LOOP_MECHANISM), "--mode", "yolo")
-    assert ready(here) == ["T01", "T02", "T03"]
-    done(here, "T01", "T02", "T03")
-    assert ready(here) == ["T04"]
-    done(here, "T04", "T05", "T06", "T07")
-    answer = here.ok("complete").out
-    assert "Phase 1 Complete!" in answer
-    assert (here.gsd / "plans" / "phase-1" / "summary.md").is_file()
 
 
 def test_an_unknown_task_or_one_that_is_done_has_no_prompt(planned: Here) -> None:

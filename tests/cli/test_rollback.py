@@ -9,6 +9,7 @@ import pytest
 from tests.cli.conftest import B, Here
 from tests.support import repositories as git_rig
 from tests.support.git_commands import commit
+from tests.support.phases import Phase
 from tests.support.repositories import git
 from tests.support.rollbacks import Work, facts
 
@@ -18,6 +19,11 @@ _isolated_git = git_rig._isolated_git  # a fixture
 @pytest.fixture
 def work(here: Here) -> Work:
     return Work(here)
+
+
+@pytest.fixture
+def phase(here: Here) -> Phase:
+    return Phase(here)
 
 
 def test_without_a_target_the_checkpoints_are_listed_the_newest_last(work: Work) -> None:
@@ -123,6 +129,30 @@ def test_what_was_undone_can_be_done_again_and_undone_again(work: Work) -> None:
     assert work.tasks()["T02"] == "complete"
     assert work.head() != again
     assert len(work.left()) == 2
+
+
+def test_rollback_pre_returns_to_before_the_phase_and_loses_nothing(phase: Phase) -> None:
+    pre, last = phase.tags()["gsd/checkpoint/phase-1/pre"], phase.head()
+    before = phase.here.journal.read_bytes()
+    told = phase.here.ok("rollback", "pre").out
+    assert "Branch main would go back to pre" in told
+    assert "→ gsd-fsm rollback pre --yes" in told
+    assert (phase.head(), phase.here.journal.read_bytes()) == (last, before)
+    assert phase.tasks() == {"T01": "complete", "T02": "complete"}
+
+    phase.here.ok("rollback", "pre", "--yes")
+
+    assert (phase.head(), phase.git("branch", "--show-current")) == (pre, "main")
+    assert phase.subjects() == ["first"]
+    assert not list(phase.root.glob("0*.py"))
+    assert phase.tasks() == {"T01": "pending", "T02": "pending"}
+    assert phase.here.status()["status"] == "running"
+    assert phase.here.journal.read_bytes().startswith(before)
+    (event,) = phase.rollbacks()
+    assert (event["name"], event["commit"]) == ("gsd/checkpoint/phase-1/pre", pre)
+    assert phase.git("rev-parse", event["left"]) == last
+    phase.git("merge", "-q", "--ff-only", event["left"])
+    assert (phase.root / "02.py").read_text() == "02"
 
 
 def test_the_way_back_from_a_rollback_is_the_tag_it_left(work: Work) -> None:

@@ -146,6 +146,24 @@ def test_at_the_limit_of_rounds_what_remains_is_reported(here: Here) -> None:
     assert here.last()["data"]["code"] == "rounds"
 
 
+def test_verify_without_a_setting_pauses_after_20_failed_rounds(here: Here) -> None:
+    loop = begin(here, FILE)
+    for number in range(1, 20):
+        found = gaps_found(here)
+        assert (found["round"], found["max_rounds"], found["status"]) == (number, 20, "fixing")
+    answer = here.run("verify")
+    assert answer.code == 7
+    assert "Round 20 of 20: 2 missed" in answer.out
+    assert "20 of 20 verification rounds are used; gaps left: G1, G2" in answer.err
+    status = here.status()
+    assert (status["status"], status["pause_code"], status["round"]) == ("paused", "rounds", 20)
+    assert f"gsd-fsm --loop {loop} resume --add-rounds" in here.refused(4, "resume").err
+    here.refused(4, "verify")
+    here.ok("resume", "--add-rounds", "1")
+    lay(here.root, {"a.txt": "yes"})
+    assert here.ok("verify", "--json").json["status"] == "completed"
+
+
 def test_an_interactive_loop_asks_before_the_gaps_are_fixed(here: Here) -> None:
     loop = begin(here, FILE, mode="interactive")
     answer = here.run("verify")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +18,15 @@ from gsd_fsm.core.journal.transaction import Author
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from tests.cli.conftest import Here
+from tests.support.faults import in_child, outcome
 from tests.support.git_commands import hook
 from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock
 
 DOCS = "docs: complete phase 1"
 AFTER = '"type":"complete"'
+# Audit events before each step of a command that changes something; git may change something.
+STEPS = {"os.rename", "subprocess.Popen"}
+NEXT_COMMANDS = (["complete"], ["start", "goal", "another"], ["note", "hello"])
 
 
 def test_complete_writes_documents_commits_them_and_tags_last_task(phase: Phase) -> None:
@@ -177,3 +186,54 @@ def test_complete_names_only_commits_on_the_branch(phase: Phase) -> None:
 
     assert gone[:7] not in phase.summary.read_text() + report
     assert phase.git("rev-parse", "HEAD~1")[:7] in phase.summary.read_text()
+
+
+def killed_at_step(phase: Phase, number: int) -> bool:
+    """Run `complete`, killed before step `number`; return False if it has fewer steps."""
+
+    def child() -> None:
+        steps = itertools.count()
+
+        def kill_at(event: str, _: Any) -> None:
+            if event in STEPS and next(steps) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(kill_at)
+        phase.here.run("complete")
+
+    code = outcome(in_child(child))
+    phase.wait_for_git()
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
+
+
+def test_complete_killed_at_any_step_is_finished_by_next_command(
+    phase: Phase, tmp_path: Path
+) -> None:
+    last = phase.head()
+    # The state directory of the user remembers the head of the journal.
+    places = [phase.root, Path(os.environ["HOME"])]
+    for place in places:
+        shutil.copytree(place, tmp_path / "before" / place.name)
+
+    killed_after_event = 0
+    for number in itertools.count():
+        if not killed_at_step(phase, number):
+            break
+        is_completed = phase.here.status()["status"] == "completed"
+        killed_after_event += is_completed
+        command = NEXT_COMMANDS[number % 3] if is_completed else ["complete"]
+
+        answer = phase.here.run(*command)
+
+        assert answer.code == (3 if command[0] == "note" else 0), (number, answer)
+        assert phase.documents() == (True, TICKED), number
+        assert phase.subjects()[:2] == [DOCS, phase.git("log", "-1", "--format=%s", last)], number
+        assert phase.tags()[POST] == last, number
+        kinds = [event["type"] for event in phase.here.lines()]
+        assert kinds.count("complete") == 1, number
+        assert phase.here.ok("--loop", phase.loop, "status").err == "", number
+        for place in places:
+            shutil.rmtree(place)
+            shutil.copytree(tmp_path / "before" / place.name, place)
+    assert killed_after_event > len(NEXT_COMMANDS)

@@ -12,12 +12,12 @@ from tests.support.planned import PLAN
 COMPLETE, CHECKPOINT, FAILED = "TASK COMPLETE", "CHECKPOINT: Which one?", "TASK FAILED: no idea"
 
 
-def begin(agent: Agent, kind: str) -> None:
-    """Start an interactive loop with the plan, in the session of the agent."""
+def begin(agent: Agent, kind: str, mode: str = "interactive") -> None:
+    """Start a loop with the plan, in the session of the agent."""
     path = agent.here.root / ".gsd" / "plans" / "phase-1" / "plan.md"
     path.parent.mkdir(parents=True)
     path.write_text(PLAN)
-    agent.here.start(kind, "--phase", "1", "--mode", "interactive", env=agent.shell)
+    agent.here.start(kind, "--phase", "1", "--mode", mode, env=agent.shell)
 
 
 def run_tasks(agent: Agent, *names: str) -> None:
@@ -69,6 +69,17 @@ def test_stop_while_a_parallel_task_runs_is_blocked_and_asked_after_its_report(
     answer = report(agent, "T02", COMPLETE)
     assert (answer["verdict"], answer["status"]) == ("complete", "waiting")
     assert question in agent.allowed()
+
+
+def test_checkpoint_in_yolo_mode_waits_for_a_parallel_task(agent: Agent) -> None:
+    begin(agent, "execute", "yolo")
+    run_tasks(agent, "T01", "T02")
+    assert report(agent, "T01", CHECKPOINT)["status"] == "running"
+
+    agent.blocked()
+
+    assert report(agent, "T02", COMPLETE)["status"] == "waiting"
+    assert "Task T01 needs a decision: Which one?" in agent.allowed()
 
 
 @pytest.mark.parametrize(
