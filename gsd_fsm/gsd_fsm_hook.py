@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "28569ce00ea48c7a"  # digest of the parts
+IDENTITY = "8e28378b7c2b0169"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_news", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_signal_inside_fence", "_hook_signal_short", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_criteria_criterion_text", "_loop_events_criteria_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_take_details", "_loop_schema_is_counts", "_loop_schema_is_digests", "_loop_schema_is_ids", "_loop_schema_is_object", "_loop_schema_is_phase", "_loop_schema_is_time", "_loop_schema_unacceptable", "_loop_waves_in_order", "_text_block_text_block", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_paused", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "change_plan", "clarify_key", "complain", "complete", "completes_by_command", "context_answer", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "loop_retry_key", "missing", "not_possible", "notice_answer", "pause", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "stopped_by", "take_answer", "unowned_loop", "wait", "way_out", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_news", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_signal_inside_fence", "_hook_signal_short", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_criteria_criterion_text", "_loop_events_criteria_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_take_details", "_loop_schema_is_counts", "_loop_schema_is_digests", "_loop_schema_is_ids", "_loop_schema_is_object", "_loop_schema_is_phase", "_loop_schema_is_time", "_loop_schema_unacceptable", "_text_block_text_block", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_paused", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "change_plan", "clarify_key", "complain", "complete", "completes_by_command", "context_answer", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "loop_retry_key", "missing", "not_possible", "notice_answer", "pause", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "way_out", "with_reason")
 # # ── clock
 # from time import time
 # _clock_DAY_MS = 86_400_000
@@ -1671,7 +1671,7 @@ if __name__ == "__main__":
 #     tasks = {name: task for name, task in due if task.condition is None}
 #     if not any(task.depends for task in tasks.values()):
 #         return
-#     waves = _loop_waves_in_order({name: task.depends for name, task in tasks.items()})
+#     waves = start_order({name: task.depends for name, task in tasks.items()})
 #     last = max(waves.values(), default=0) + 1
 #     for name, task in tasks.items():
 #         task.wave = waves.get(name, last)
@@ -4329,9 +4329,19 @@ if __name__ == "__main__":
 #     return None
 # # ── loop.waves, rarely
 # def find_cycle(depends):
-#     left = set(depends) - set(_loop_waves_in_order(depends))
-#     return [task_id for task_id in depends if task_id in left]
-# def _loop_waves_in_order(depends):
+#     left = set(depends) - set(start_order(depends))
+#     if not left:
+#         return []
+#     task_id = next(name for name in depends if name in left)
+#     path = {}
+#     while task_id not in path:
+#         path[task_id] = None
+#         task_id = next(name for name in depends[task_id] if name in left)
+#     cycle = list(path)[list(path).index(task_id) :]
+#     members = set(cycle)
+#     first = cycle.index(next(name for name in depends if name in members))
+#     return cycle[first:] + cycle[:first]
+# def start_order(depends):
 #     waiting = {}
 #     dependents = {}
 #     for task_id, names in depends.items():
@@ -4368,7 +4378,7 @@ if __name__ == "__main__":
 #             task_id: [name for name in dict.fromkeys(names) if name not in known[task_id]]
 #             for task_id, names in named.items()
 #         }
-#         free = _loop_waves_in_order({name: (*names, *new.get(name, ())) for name, names in known.items()})
+#         free = start_order({name: (*names, *new.get(name, ())) for name, names in known.items()})
 #         for task_id, names in new.items():
 #             if names and task_id not in free:
 #                 new[task_id] = self._without_cycles(task_id, names)
@@ -4535,7 +4545,8 @@ if __name__ == "__main__":
 # def refuse_cycle(depends):
 #     cycle = find_cycle(depends)
 #     if cycle:
-#         raise Refused("dependency cycle: %s" % ", ".join(cycle[:20]), BREAK_CYCLE)
+#         shown = [*cycle[:20], *(["…"] if len(cycle) > 20 else []), cycle[0]]
+#         raise Refused("dependency cycle: %s" % " → ".join(shown), BREAK_CYCLE)
 # def require_clear_goal(loop, event, loops):
 #     if event["data"]["status"] == "running" and loop.is_unclear:
 #         raise Refused(

@@ -50,7 +50,7 @@ def test_a_task_can_be_added_and_can_be_blocked_later(here: Here) -> None:
 
 def test_circles_are_refused_wherever_they_close(here: Here) -> None:
     circle = ("--task", "A", "--task", "B", "--blocked-by", "A=B", "--blocked-by", "B=A")
-    assert "dependency cycle: A, B" in here.refused(4, "start", "goal", "g", *circle).err
+    assert "dependency cycle: A → B → A" in here.refused(4, "start", "goal", "g", *circle).err
     here.start("goal", "g", "--task", "A", "--task", "B", "--blocked-by", "B=A")
     assert "dependency cycle" in here.refused(4, "task", "A", "pending", "--blocked-by", "B").err
     here.refused(4, "task", "A", "pending", "--blocked-by", "A")

@@ -14,13 +14,23 @@ if TYPE_CHECKING:
 
 
 def find_cycle(depends: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the tasks that can never start because they wait for each other, in their order."""
-    left = set(depends) - set(_in_order(depends))
-    return [task_id for task_id in depends if task_id in left]
+    """Return a dependency cycle, each task before one that it depends on; [] if there is none."""
+    left = set(depends) - set(start_order(depends))
+    if not left:
+        return []
+    task_id = next(name for name in depends if name in left)
+    path: dict[str, None] = {}
+    while task_id not in path:
+        path[task_id] = None
+        task_id = next(name for name in depends[task_id] if name in left)
+    cycle = list(path)[list(path).index(task_id) :]
+    members = set(cycle)
+    first = cycle.index(next(name for name in depends if name in members))
+    return cycle[first:] + cycle[:first]
 
 
-def _in_order(depends: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """Return each task that can start once others are done, with its wave."""
+def start_order(depends: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """Return each task that can start once others are done, with its wave, in that order."""
     waiting: dict[str, int] = {}
     dependents: dict[str, list[str]] = {}
     for task_id, names in depends.items():
@@ -61,7 +71,7 @@ def lay_waves(loop: Loop) -> None:
     tasks = {name: task for name, task in due if task.condition is None}
     if not any(task.depends for task in tasks.values()):
         return
-    waves = _in_order({name: task.depends for name, task in tasks.items()})
+    waves = start_order({name: task.depends for name, task in tasks.items()})
     last = max(waves.values(), default=0) + 1
     for name, task in tasks.items():
         task.wave = waves.get(name, last)  # only journals of other writers have cycles
@@ -108,7 +118,7 @@ class Dependencies:
             for task_id, names in named.items()
         }
         # Tasks that can start once others are done are in no cycle, and wait for none.
-        free = _in_order({name: (*names, *new.get(name, ())) for name, names in known.items()})
+        free = start_order({name: (*names, *new.get(name, ())) for name, names in known.items()})
         for task_id, names in new.items():
             if names and task_id not in free:
                 new[task_id] = self._without_cycles(task_id, names)

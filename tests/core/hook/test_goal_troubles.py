@@ -89,7 +89,7 @@ def test_a_loop_that_nobody_ends_comes_to_a_pause_by_itself(agent: Agent) -> Non
 def test_tasks_that_wait_for_each_other_are_refused_before_they_can_hang(agent: Agent) -> None:
     start(agent, *GOAL, "--task", "A", "--task", "B", "--blocked-by", "B=A")
     answer = agent.here.refused(4, "task", "A", "pending", "--blocked-by", "B", env=agent.shell)
-    assert "dependency cycle: A, B" in answer.err
+    assert "dependency cycle: A → B → A" in answer.err
 
 
 def test_the_same_error_three_times_pauses(agent: Agent) -> None:

@@ -170,7 +170,8 @@ def require_no_cycle(loop: Loop, event: Event[TaskData], loops: Loops) -> None:
 def refuse_cycle(depends: Mapping[str, Iterable[str]]) -> None:
     cycle = find_cycle(depends)
     if cycle:
-        raise Refused("dependency cycle: %s" % ", ".join(cycle[:20]), BREAK_CYCLE)
+        shown = [*cycle[:20], *(["…"] if len(cycle) > 20 else []), cycle[0]]
+        raise Refused("dependency cycle: %s" % " → ".join(shown), BREAK_CYCLE)
 
 
 def require_clear_goal(loop: Loop, event: Event[TaskData], loops: Loops) -> None:
