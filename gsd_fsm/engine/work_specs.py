@@ -96,8 +96,8 @@ def _refuse_duplicates(what: str, names: list[str]) -> None:
 
 
 def shape_specs(directory: Path, name: str) -> tuple[Spec, list[str]]:
-    """Return criteria, must-nots, file and digest of a SHAPE.md, and notes for the user."""
-    from gsd_fsm.documents.shape_file import read_shape
+    """Return criteria, must-nots, file and digest of a SHAPE.md, and a note for the user."""
+    from gsd_fsm.documents.shape import read_shape
 
     shape = read_shape(directory / name)
     criteria = criterion_specs(shape.criteria, ())
@@ -112,8 +112,7 @@ def shape_specs(directory: Path, name: str) -> tuple[Spec, list[str]]:
     checks = [f"{spec['name']} ({spec['check']})" for spec in criteria if "check" in spec]
     checked = f", checked: {', '.join(checks)}" if checks else ""
     many = "criterion" if len(criteria) == 1 else "criteria"
-    notes = [f"{name}: {len(criteria)} {many}{checked}", *shape.notes]
-    return specs, [note.rstrip(".") + "." for note in notes]
+    return specs, [f"{name}: {len(criteria)} {many}{checked}."]
 
 
 def add_shape(data: Spec, directory: Path, name: str) -> list[str]:
