@@ -297,19 +297,25 @@ def test_architecture_page_names_every_package_and_core_module() -> None:
         assert path.parent.name == "events" or path.stem in page, path
 
 
-@pytest.mark.parametrize("form", ["markdown", "json"])
-def test_guide_plan_is_executed_and_verified(form: str, here: Here) -> None:
-    (here.root / "plan").write_text(fenced("docs/guide.md", form)[0])
-    here.ok("plan", "check", "--plan", "plan")
-    here.ok("start", "execute", "--plan", "plan", "--mode", "yolo")
+@pytest.mark.parametrize("form", ["md", "json"])
+def test_guide_plan_is_executed_and_verified_as_shown(form: str, here: Here) -> None:
+    plan = fenced("docs/guide.md", {"md": "markdown", "json": "json"}[form])[0]
+    folder = here.gsd / "plans" / "phase-1"
+    folder.mkdir(parents=True)
+    (folder / f"plan.{form}").write_text(plan)
+    here.ok("plan", "check", "--phase", "1")
+    here.ok("start", "execute", "--phase", "1", "--mode", "yolo")
+    sessions = without_ids("".join(fenced("docs/guide.md", "console")))
+    assert "$ gsd-fsm next\n" + without_ids(here.ok("next").out) in sessions
     (here.root / "hello.py").write_text('print("hello")\n')
     (here.root / "README").write_text("python3 hello.py\n")
     for number in ("01", "02"):
         assert [it["id"] for it in here.ok("next", "--json").json["tasks"]] == [f"T{number}"]
         here.ok("report", number, stdin=b"TASK COMPLETE\n")
     assert "## Phase 1 Complete!" in here.ok("complete").out
-    here.ok("start", "verify", "--plan", "plan")
-    assert len(here.ok("verify", "--json").json["checks"]) == 3
+    here.ok("start", "verify", "--phase", "1", "--mode", "yolo")
+    verified = here.ok("verify").out.replace(str(here.root), "/home/me/greeting")
+    assert "$ gsd-fsm verify\n" + without_ids(verified) in sessions
 
 
 def test_guide_commands_work_as_shown(here: Here) -> None:
