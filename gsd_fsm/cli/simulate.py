@@ -4,80 +4,80 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import counted, say, status_word
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import GsdError, UsageError
+from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.context import require_trust
 
+if TYPE_CHECKING:
+    from gsd_fsm.engine.simulation import Outcome
+
+SIGNALLED = 128
+
 
 @click.command()
 @click.argument("file", metavar="FILE|-")
-@click.option(
-    "--copy", "copied", is_flag=True, help="Run the script on a copy of this project's journal."
-)
+@click.option("--copy", "copied", is_flag=True, help="Use a copy of this project's journal.")
 @click.option("--full", is_flag=True, help="Show every answer in full.")
 @command_options
 def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
-    """Run a script of stops, prompts and commands against the real decisions, without an agent.
+    """Run a script of stops, prompts and commands, without an agent.
 
-    It runs in a scratch project, or on a copy of the journal; nothing of yours is changed.
+    The decisions are real; the project is temporary, with --copy a copy of this one's journal.
     One step per line: a command (start goal "…"), 'prompt TEXT', 'stop TEXT', 'stop --tool TEXT',
-    'stop --background shell:ID TEXT', 'failure rate_limit', 'session resume', 'x10 stop TEXT'.
+    'stop --background shell:ID TEXT', 'failure rate_limit', 'session resume', 'FILE <- TEXT',
+    'git init'. 'x10 STEP' repeats a step; 'COMMAND => 4' expects an exit code; {1} is the id of the
+    first loop.
     """
     from gsd_fsm.cli import run
-    from gsd_fsm.engine.simulation import Outcome, read_script, rehearsal
+    from gsd_fsm.engine.simulation import read_script, simulation
 
     steps = read_script(read_option(None, file, "the script") or "")
     journal = _trusted(call) if copied else None
     rows: list[dict[str, Any]] = []
-    blocks = 0
-
-    def show(outcome: Outcome) -> None:
-        step = outcome.step
-        kinds = [_name(event) for event in outcome.events]
-        rows.append(
-            {
-                "line": step.line,
-                "step": f"{step.verb} {step.words}".rstrip(),
-                "decision": _decision(outcome),
-                "events": kinds,
-                "status": outcome.status,
-                "exit_code": outcome.exit_code,
-                "said": outcome.said,
-            }
-        )
-        if call.json:
-            return
-        said = outcome.said if full else outcome.said.split("\n", 1)[0]
-        say(f"{step.line:>4}  {display(rows[-1]['step'][:60])}")
-        verdict = " · ".join(filter(None, (_decision(outcome), ", ".join(kinds))))
-        say(f"      → {display(verdict) or 'nothing'} · {status_word(outcome.status or 'no loop')}")
-        if said:
-            say("        " + display(said, lines=True).replace("\n", "\n        "))
-
-    with rehearsal(run, journal) as stage:
-        for outcome in stage.play(steps):
-            show(outcome)
-            blocks += outcome.blocks
-            _insist(outcome)
-    stops = [row for row in rows if row["step"].startswith("stop")]
+    with simulation(run, journal) as running:
+        for outcome in running.play(steps):
+            rows.append(_row(outcome))
+            if not call.json:
+                _print_row(rows[-1], full)
+            _require_expected(outcome)
+    stops = [row["decision"] for row in rows if row["decision"]]
+    blocks, status = stops.count("block"), rows[-1]["status"]
     if call.json:
-        say(
-            dumps(
-                {"steps": rows, "stops": len(stops), "blocks": blocks, "status": rows[-1]["status"]}
-            )
-        )
-        return
-    say(
-        f"{counted(len(stops), 'stop')}, {blocks} blocked; the loop is {status_word(rows[-1]['status'])}"
-    )
+        say(dumps({"steps": rows, "stops": len(stops), "blocks": blocks, "status": status}))
+    else:
+        say(f"{counted(len(stops), 'stop')}, {blocks} blocked; the loop is {status_word(status)}")
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    step = outcome.step
+    written = f"{step.arguments[0]} " if step.verb == "<-" else ""
+    is_stop = step.verb == "stop"
+    return {
+        "line": step.line,
+        "step": f"{written}{step.verb} {step.text}".rstrip(),
+        "decision": ("block" if outcome.blocks else "allow") if is_stop else "",
+        "events": [_name(event) for event in outcome.events],
+        "status": outcome.status,
+        "exit_code": outcome.exit_code,
+        "said": outcome.output,
+    }
+
+
+def _print_row(row: dict[str, Any], full: bool) -> None:
+    say(f"{row['line']:>4}  {display(row['step'][:60])}")
+    changes = " · ".join(filter(None, (row["decision"], ", ".join(row["events"]))))
+    say(f"      → {display(changes) or 'nothing'} · {status_word(row['status'] or 'no loop')}")
+    output = row["said"] if full else row["said"].split("\n", 1)[0]
+    if output:
+        say("        " + display(output, lines=True).replace("\n", "\n        "))
 
 
 def _trusted(call: Call) -> Path:
@@ -87,22 +87,22 @@ def _trusted(call: Call) -> Path:
     return Path(journal.journal_path())
 
 
-def _insist(outcome: Any) -> None:
-    """End the run at a usage error, a bug or a signal; a refusal is an outcome like others."""
-    if outcome.exit_code > 128:
-        raise click.exceptions.Exit(outcome.exit_code)
-    if outcome.exit_code not in (GsdError.exit_code, UsageError.exit_code):
+def _require_expected(outcome: Outcome) -> None:
+    """Raise unless the exit code is the expected one; by default anything but a mistake or bug."""
+    code, expected, line = outcome.exit_code, outcome.step.expected, outcome.step.line
+    if expected is not None:
+        if code != expected:
+            raise CheckFailed(
+                f"line {line}: expected exit code {expected}, got {code}", "Run with --full."
+            )
         return
-    told = f"\n{outcome.said}".rpartition("\ngsd-fsm: ")[2]
-    message, _, hint = told.partition("\n  → ")
-    kind = UsageError if outcome.exit_code == UsageError.exit_code else GsdError
-    raise kind(f"line {outcome.step.line}: {message}", hint or "Fix the script.")
-
-
-def _decision(outcome: Any) -> str:
-    if outcome.step.verb != "stop":
-        return ""
-    return "block" if outcome.blocks else "allow"
+    if code > SIGNALLED:
+        raise click.exceptions.Exit(code)
+    if code in (GsdError.exit_code, UsageError.exit_code):
+        error = f"\n{outcome.output}".rpartition("\ngsd-fsm: ")[2]
+        message, _, hint = error.partition("\n  → ")
+        kind = UsageError if code == UsageError.exit_code else GsdError
+        raise kind(f"line {line}: {message}", hint or "Fix the script.")
 
 
 def _name(event: dict[str, Any]) -> str:
@@ -112,12 +112,13 @@ def _name(event: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.option("--path", "show_path", is_flag=True, help="Print where the hook file is.")
+@click.option("--path", "show_path", is_flag=True, help="Print the path of the hook file.")
 @command_options
 def hook(call: Call, *, show_path: bool) -> None:
-    """Run the hook on stdin as a client would: one signal in, at most one JSON object out.
+    """Run the hook on stdin, as a client does.
 
-    Always exits with 0; failures are reported on stderr and in .gsd/hook.log.
+    One signal in, at most one JSON object out. Always exits with 0; failures are reported on stderr
+    and in .gsd/hook.log.
     """
     from gsd_fsm.core.hook.main import main
     from gsd_fsm.install.installer import packaged_hook

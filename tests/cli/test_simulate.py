@@ -10,7 +10,7 @@ import pytest
 
 from gsd_fsm.cli import run
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.engine.simulation import read_script, rehearsal
+from gsd_fsm.engine.simulation import read_script, simulation
 from tests.cli.conftest import Here
 from tests.conftest import Project
 
@@ -25,7 +25,7 @@ def simulate(here: Here, script: str, *options: str) -> dict[str, object]:
     return dict(here.ok("simulate", str(path), *options, "--json").json)
 
 
-def test_a_rehearsal_tells_each_decision_with_its_events(here: Here) -> None:
+def test_simulate_tells_each_decision_with_its_events(here: Here) -> None:
     told = simulate(here, GOAL + "stop Done.\ncriterion tests met\nstop <loop-complete>\n")
 
     assert [(row["decision"], row["events"]) for row in told["steps"]] == [
@@ -71,7 +71,7 @@ stop Back again.
         ("compact", ["session compact", "session start"], "[LOOP RESUME]", "block"),
         ("resume", ["session end", "session start"], "[LOOP RESUME]", "block"),
         ("fork", ["session end"], "forked from", "allow"),
-        ("startup", ["session end"], "belongs to session rehearsal.", "allow"),
+        ("startup", ["session end"], "belongs to session simulation.", "allow"),
     ],
 )
 def test_a_session_changes_as_in_the_client(
@@ -88,7 +88,7 @@ def test_a_session_changes_as_in_the_client(
 def test_a_client_that_was_left_does_not_hand_its_loop_on(here: Here) -> None:
     told = simulate(here, GOAL + "session startup\nsession clear\nstop Mine?\n")
 
-    assert "belongs to session rehearsal." in told["steps"][3]["said"]
+    assert "belongs to session simulation." in told["steps"][3]["said"]
     assert told["steps"][4]["decision"] == "allow"
 
 
@@ -108,7 +108,7 @@ stop Done.
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
-def test_a_rehearsal_that_is_interrupted_in_a_check_is_over(
+def test_simulate_that_is_interrupted_in_a_check_is_over(
     project: Project, name: str, code: int
 ) -> None:
     path = project.root / "script.txt"
@@ -122,7 +122,7 @@ def test_a_rehearsal_that_is_interrupted_in_a_check_is_over(
     assert "note later" not in answer.out
 
 
-def test_a_bug_in_a_command_ends_the_rehearsal(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_a_command_ends_simulate(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("gsd_fsm.cli.note.note")
     path = here.root / "script.txt"
     path.write_text(GOAL + "note first\nstop Done.\n")
@@ -204,7 +204,7 @@ def test_a_step_costs_no_more_when_many_went_before_it(monkeypatch: pytest.Monke
         "start goal g --mode yolo --max-iterations 0 --stuck-limit 0\n"
         "prompt Begin.\nx400 stop --tool Still at it.\n"
     )
-    with rehearsal(run) as stage:
+    with simulation(run) as stage:
         after = [len(folded) for _ in stage.play(steps)]
 
     assert after[400] - after[272] <= 1.1 * (after[272] - after[144])
@@ -213,7 +213,7 @@ def test_a_step_costs_no_more_when_many_went_before_it(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        ("", "no step"),
+        ("", "no steps"),
         ("x5\n", "line 1"),
         ("\nstop --never x\n", "line 2"),
         ("session nowhere\n", "line 1"),
@@ -235,6 +235,9 @@ def test_a_step_costs_no_more_when_many_went_before_it(monkeypatch: pytest.Monke
                 "--version",
                 'in""it --yes',
                 "x2 trust",
+                "--loop x init --yes",
+                "HOME=/tmp status",
+                "../x <- y",
             )
         ),
     ],
@@ -268,3 +271,24 @@ def test_people_see_each_step_with_what_came_of_it(here: Here) -> None:
     assert "block · iteration continue · running" in said
     assert "Continuing goal loop iteration 1/6" in said
     assert "1 stop, 1 blocked" in said
+
+
+@pytest.mark.parametrize(("expected", "code"), [(4, 0), (0, 7), (5, 7)])
+def test_simulate_compares_exit_code_of_command(here: Here, expected: int, code: int) -> None:
+    path = here.root / "script.txt"
+    path.write_text(f"start goal g --criterion c\ncomplete => {expected}\n")
+    answer = here.run("simulate", str(path))
+    assert answer.code == code
+    assert ("line 2: expected exit code" in answer.err) is (code != 0)
+
+
+def test_simulate_runs_command_as_agent_on_numbered_loop(here: Here) -> None:
+    path = here.root / "script.txt"
+    path.write_text(
+        "CLAUDECODE=1 start goal g\nCLAUDECODE=1 pause\nCLAUDECODE=1 cancel => 4\n"
+        "--loop {1} cancel\nnotes.md <- text\n"
+    )
+    steps = here.ok("simulate", "--json", str(path)).json["steps"]
+    statuses = [step["status"] for step in steps]
+    assert statuses == ["running", "paused", "paused", "cancelled", "cancelled"]
+    assert steps[-1]["step"] == "notes.md <- text"
