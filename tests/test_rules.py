@@ -50,6 +50,11 @@ def test_rule_names_tests_that_exist() -> None:
     assert not wrong, "no such test:\n" + "\n".join(wrong)
 
 
+def test_rule_is_proven_without_a_real_client() -> None:
+    wrong = [row["rule"] for row in RULES if all("/e2e/" in node for node in row["test"])]
+    assert not wrong, "proven by e2e tests only:\n" + "\n".join(wrong)
+
+
 def test_rule_names_known_sections_of_seed_documents() -> None:
     wrong = [
         f"{row['rule']} -> {seed}" for row in RULES for seed in row["seed"] if seed not in SECTIONS

@@ -48,6 +48,16 @@ def test_without_a_milestone_nothing_is_made(milestone: Here) -> None:
     assert git(milestone.root, "tag") == ""
 
 
+def test_start_without_a_base_branch_setting_takes_master_for_it(milestone: Here) -> None:
+    (milestone.gsd / "config.toml").write_text('branching = "milestone"\n')
+    git(milestone.root, "checkout", "-q", "-b", "master")
+    asked = milestone.ok(*INTERACTIVE).out
+    assert "You're on master but milestone m1 exists. Switch to gsd/m1? [Y/n]" in asked
+    milestone.ok("cancel")
+    git(milestone.root, "checkout", "-q", "main")
+    assert START in milestone.ok(*INTERACTIVE).out
+
+
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_yes_switches_and_then_the_start_is_asked(milestone: Here, exists: bool) -> None:
     if exists:

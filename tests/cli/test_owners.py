@@ -47,10 +47,15 @@ def test_start_and_import_offer_status_resume_and_fresh_and_each_of_them_works(
 
 
 def test_fresh_cancels_only_the_loop_in_the_way(here: Here) -> None:
+    here.gsd.mkdir()
+    (here.gsd / "config.toml").write_text('views = ["state"]\n')
     other = here.start("goal", "one", env=B)
     free = here.start("goal", "nobody's")
     here.start("goal", "two", env=A)
+    before, files = here.journal.read_bytes(), set(here.root.rglob("*"))
     here.start("goal", "three", "--fresh", env=A)
+    assert here.journal.read_bytes().startswith(before)
+    assert files <= set(here.root.rglob("*"))
     assert here.ok("--loop", other, "status", "--json").json["status"] == "running"
     assert here.ok("--loop", free, "status", "--json").json["status"] == "running"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,10 @@ def test_what_must_be_there_first_is_told_with_our_commands(here: Here) -> None:
     assert "Phase Not Planned: No plan found for phase 2" in missing
     assert "gsd-fsm start execute --plan FILE" in missing
     assert not here.gsd.exists()
+    (here.root / ".opti-gsd" / "state.json").unlink()
+    (here.root / ".opti-gsd").rmdir()
+    (here.root / "mine.md").write_text(PLAN)
+    here.ok("start", "execute", "--plan", "mine.md", "--mode", "yolo")
 
 
 def test_a_broken_plan_starts_nothing(here: Here) -> None:
@@ -111,6 +116,16 @@ def test_a_wave_is_offered_as_a_whole_and_a_sequential_one_task_by_task(planned:
     done(planned, "T03")
     assert ready(planned) == ["T04"]
     assert planned.status()["wave"] == 2
+
+
+def test_start_reports_a_roadmap_that_does_not_name_the_phase(here: Here) -> None:
+    write_plan(here)
+    (here.gsd / "ROADMAP.md").write_text("## Phase 2: Others\n")
+    answer = here.ok(*YOLO)
+    assert "has no heading for phase 1" in answer.out + answer.err
+    (here.gsd / "ROADMAP.md").write_text("## Phase 1: Parts\n")
+    answer = here.ok(*YOLO, "--fresh")
+    assert "heading" not in answer.out + answer.err
 
 
 def test_next_is_idempotent_changes_nothing_and_names_what_a_spawn_needs(planned: Here) -> None:
@@ -138,13 +153,18 @@ def test_each_attempt_has_a_prompt_of_its_own(planned: Here) -> None:
     for error in ("one", "two", "three"):
         assert error in prompts[3]
     assert "3 of 3" in prompts[3]
+    other = planned.ok("next", "T02").out
+    assert "<previous_attempt>" not in other
+    assert "because of" not in other
 
 
 def test_background_work_is_tracked_and_listed_after_an_interruption(planned: Here) -> None:
     planned.ok("task", "T01", "running", "--ref", "bg-1")
     planned.ok("task", "T02", "running", "--ref", "bg-2")
     assert planned.status()["background_tasks"][0]["task_id"] == "bg-1"
+    assert re.search(r"T01 running.*\n.*T02 running", planned.ok("status").out)
     done(planned, "T02")
+    assert [task["task_num"] for task in planned.status()["background_tasks"]] == ["T01"]
     answer = planned.ok("resume", "--json").json
     assert answer["running"] == [{"task": "T01", "ref": "bg-1", "phase": None}]
     assert "Task T01 (bg-1) was running" in planned.ok("resume").out

@@ -218,6 +218,9 @@ def test_a_cancelled_goal_tells_what_is_done_and_what_remains_to_people_and_scri
         here.ok("task", "S1", "running")
         here.ok("task", "S1", "complete")
         answer = here.ok("cancel", *arguments)
+        if not arguments:
+            for words in ("S1", "S2", "a", "b"):
+                assert words in answer.out
     told = answer.json
     assert (told["status"], told["tasks"]) == ("cancelled", {"done": ["S1"], "remaining": ["S2"]})
     assert told["criteria"] == {"done": ["a"], "remaining": ["b"]}

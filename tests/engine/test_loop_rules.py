@@ -55,6 +55,8 @@ def test_before_the_first_wave_a_human_is_asked_and_only_then_the_checkpoint_is_
     assert ready(repository) == tags(repository.root) == []
     repository.ok("answer", "y")
     assert tags(repository.root) == ["pre"]
+    assert repository.last()["type"] == "checkpoint"
+    assert repository.last()["data"]["name"] == f"{TAGS}pre"
     assert ready(repository) == ["T01", "T02"]
 
 
@@ -108,6 +110,7 @@ def test_the_view_follows_a_failing_task_into_its_pause_and_is_cleared_at_the_en
     for number in range(4):
         out = here.run("report", "T01", stdin=f"TASK FAILED: error {number}".encode()).out
         view = section(here)
+        assert (view["type"], view["phase"], view["iteration"]) == ("execute", 1, 0)
         assert view["task_retries"]["T01"] == min(number + 1, 3)  # type: ignore[index]
         assert view["last_error"] == f"error {number}"
         assert (view["active"], view["paused"]) == (number < 3, number == 3)
@@ -201,6 +204,9 @@ def test_the_end_of_a_phase_reaches_summary_state_roadmap_and_git(repository: He
     (foreign / "state.json").write_text('{"phases_complete": [], "phases_pending": [1, 2]}')
     (foreign / "roadmap.md").write_text("### Phase 1: Parts\n- [ ] Complete\n")
     settle(repository, "commit = true\n")
+    remote = repository.root.with_name("remote.git")
+    git(repository.root, "init", "-q", "--bare", str(remote))
+    git(repository.root, "remote", "add", "origin", str(remote))
     repository.ok(*YOLO)
     say(repository, "T01", "TASK COMPLETE\nAUTO-FIX: a typo\nNEW ISSUE: [high] it is slow\n")
     done(repository, "T02", "T03", "T04")
@@ -216,6 +222,7 @@ def test_the_end_of_a_phase_reaches_summary_state_roadmap_and_git(repository: He
     assert (state["phases_complete"], state["phases_pending"]) == ([1], [2])
     assert "- [x] Complete" in (foreign / "roadmap.md").read_text()
     assert git(repository.root, "log", "-1", "--format=%s") == "docs: complete phase 1"
+    assert git(remote, "for-each-ref") == ""  # a push is offered, never made
     assert git(repository.root, "show", "--format=", "--name-only").split("\n") == [
         ".opti-gsd/plans/phase-1/summary.md", ".opti-gsd/roadmap.md", ".opti-gsd/state.json",
     ]  # fmt: skip
@@ -281,7 +288,9 @@ def test_the_hook_leaves_the_end_of_a_phase_to_its_command(here: Here, tmp_path:
     write_plan(here)
     agent = Agent(here, tmp_path / "client")
     loop = here.start(*YOLO[1:], env=agent.shell)
-    done(here, "T01", "T02", "T03", "T04")
+    done(here, "T01", "T02", "T03")
+    assert "task T04 is pending" in here.refused(4, "complete", env=agent.shell).err
+    done(here, "T04")
     assert f"Run: gsd-fsm --loop {loop} complete" in agent.blocked()
     here.ok("complete", env=agent.shell)
     assert (here.gsd / "plans" / "phase-1" / "summary.md").is_file()

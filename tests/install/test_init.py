@@ -13,7 +13,7 @@ import pytest
 
 from gsd_fsm.documents.json_text import root
 from gsd_fsm.install import installer
-from gsd_fsm.install.hook_entries import CAP, CODE, EVENTS, TIMEOUT
+from gsd_fsm.install.hook_entries import CAP, CODE, EVENTS
 from tests.cli.conftest import Here, git
 from tests.install.conftest import SETTINGS, Client, listing
 
@@ -33,8 +33,10 @@ def test_a_new_file_names_the_copy_of_the_hook_and_a_real_interpreter(
             "type": "command",
             "command": answer["python"],
             "args": ["-I", "-S", "-c", CODE, str(client.hook.parent), "settings-local"],
-            "timeout": TIMEOUT,
+            "timeout": 10,
         }
+    assert len(client.hooks()) == 9
+    assert not client.hook.is_relative_to(here.root)
     python = Path(answer["python"])
     assert python.is_absolute()
     assert not (python.parents[1] / "pyvenv.cfg").exists()

@@ -32,6 +32,7 @@ def test_it_has_a_manifest_hooks_commands_and_a_licence(plugin: Path) -> None:
     assert manifest["author"] == {"name": "gsd-fsm"}
     hooks = json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"]
     assert set(hooks) == set(EVENTS)
+    assert "Stop" in hooks
     assert (plugin / "hooks" / "gsd_fsm_hook.py").read_bytes() == packaged_hook().read_bytes()
     assert {path.stem for path in (plugin / "commands").iterdir()} == set(VERBS)
     assert [path.stem for path in (plugin / "agents").iterdir()] == ["executor"]

@@ -35,8 +35,11 @@ def test_pending_tasks_of_the_list_keep_the_loop_going_until_they_are_done(agent
     put("2", "in_progress", blockedBy=["1"])
     put("3", "pending", blockedBy=["2"])
     agent.here.ok("exit-signal", env=agent.shell)
+    folder = put("3", "pending", blockedBy=["2"]).parent
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
     text = agent.blocked()
     assert "task 2 is running; task 3 is pending" in text
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     # What was done before anybody here knew of it holds nothing up.
     assert tasks(agent) == {"2": ("subject 2", "running"), "3": ("subject 3", "pending")}
     assert [task["wave"] for task in agent.here.status()["tasks"]] == [1, 2]

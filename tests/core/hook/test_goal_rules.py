@@ -97,13 +97,15 @@ def test_a_loop_that_has_ended_holds_nobody(agent: Agent, end: str) -> None:
 
 
 def test_the_breaker_pauses_with_its_reason_instead_of_letting_go_in_silence(agent: Agent) -> None:
-    start(agent, *GOAL)
+    loop = start(agent, *GOAL)
     for count in range(5):
         assert status(agent, "stuck") == (count,)
         agent.uses_a_tool()
         agent.blocked()
     agent.uses_a_tool()
-    assert "5 iterations changed no criterion" in agent.allowed()
+    notice = agent.allowed()
+    assert "5 iterations changed no criterion" in notice
+    assert f"gsd-fsm --loop {loop} resume" in notice
     assert status(agent, "status", "pause_code") == ("paused", "stuck")
     assert status(agent, "last_unmet") == ("tests pass",)
 
@@ -155,9 +157,10 @@ def test_the_exit_signal_is_withdrawn_with_the_criterion_it_rested_on(agent: Age
 
 
 def test_otherwise_the_stop_is_blocked_and_every_unmet_criterion_is_named(agent: Agent) -> None:
-    start(agent, *GOAL)
+    loop = start(agent, *GOAL)
     text = agent.blocked()
     assert "criterion not met: tests pass; criterion not met: lint clean" in text
+    assert f"Run: gsd-fsm --loop {loop} criterion 1 met" in text
 
 
 # a mark in the last message decides
@@ -211,7 +214,10 @@ def test_a_logic_error_is_to_be_fixed_and_counts_until_the_retries_are_used(agen
     start(agent, "goal", "g", "--step", "build")
     for retry in range(1, 4):
         fail(agent, "logic", f"test {retry} fails")
-        assert f"retry {retry} of 3" in agent.blocked()
+        text = agent.blocked()
+        assert f"retry {retry} of 3" in text
+        assert "Do not repeat what failed" in text
+        assert all(f"test {number} fails" in text for number in range(1, retry + 1))
     fail(agent, "logic", "test 4 fails")
     agent.allowed()
     assert status(agent, "status", "pause_code") == ("paused", "retries")

@@ -101,9 +101,11 @@ def test_the_same_error_three_times_pauses(agent: Agent) -> None:
 
 
 def test_done_work_without_the_mark_is_told_the_one_command_that_is_left(agent: Agent) -> None:
-    start(agent, *GOAL)
+    loop = start(agent, *GOAL)
     agent.here.ok("criterion", "1", "met", env=agent.shell)
-    assert "Every criterion is met; say that you are done." in agent.blocked()
+    text = agent.blocked()
+    assert "Every criterion is met; say that you are done." in text
+    assert f"Run: gsd-fsm --loop {loop} exit-signal" in text
 
 
 # the breaker triggers unexpectedly
@@ -179,7 +181,9 @@ def test_a_loop_with_stages_is_announced_with_its_scores_and_reviews(agent: Agen
 
 def test_a_session_that_does_not_own_the_loop_is_told_how_to_go_on_with_it(agent: Agent) -> None:
     loop = start(agent, *GOAL)
-    assert f"gsd-fsm --loop {loop} resume" in agent.other("s-2").starts()
+    other = agent.other("s-2")
+    assert f"gsd-fsm --loop {loop} resume" in other.starts()
+    assert other.stop() is None
 
 
 # JSON validation failed

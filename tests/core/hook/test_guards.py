@@ -55,22 +55,23 @@ def test_unlimited_iterations_are_numbered(agent: Agent) -> None:
     assert "iteration 1 (" in agent.blocked()
 
 
-def test_rounds(agent: Agent) -> None:
-    start(agent, "verify", "--idle-limit", "0", "--stuck-limit", "0")
+def test_rounds_used_up_pause_the_loop_at_the_default_of_20(agent: Agent) -> None:
+    loop = start(agent, "verify", "--idle-limit", "0", "--stuck-limit", "0")
     agent.blocked()
     for _ in range(20):
+        assert agent.here.status()["status"] == "running"
         agent.here.ok("verified", "fail", env=agent.shell)
-        if agent.here.status()["status"] == "paused":
-            break
-    if agent.here.status()["status"] != "paused":
-        assert "20 of 20 verification rounds" in pauses_with(agent, "rounds")
     assert agent.here.status()["pause_code"] == "rounds"
+    notice = agent.allowed()
+    assert "20 of 20 verification rounds are used" in notice
+    assert f"gsd-fsm --loop {loop} resume --add-rounds 10" in notice
 
 
 def test_stuck(agent: Agent) -> None:
-    start(agent, *GOAL, "--stuck-limit", "2", "--idle-limit", "0")
-    assert blocks(agent, 5) == 2
-    assert agent.here.status()["pause_code"] == "stuck"
+    loop = start(agent, *GOAL, "--stuck-limit", "2", "--idle-limit", "0")
+    for _ in range(2):
+        agent.blocked()
+    assert f"gsd-fsm --loop {loop} resume" in pauses_with(agent, "stuck")
     agent.here.ok("resume", env=agent.shell)
     assert blocks(agent, 5) == 2
 
@@ -84,13 +85,14 @@ def test_progress_just_before_the_stop_is_not_stuck(agent: Agent) -> None:
 
 
 def test_repeated(agent: Agent) -> None:
-    start(agent, *CALM, "--idle-limit", "0")
+    loop = start(agent, *CALM, "--idle-limit", "0")
     for _ in range(3):
+        assert agent.here.status()["status"] != "paused"
         agent.here.ok("fail", "--error", "boom", "--class", "logic", env=agent.shell)
-    if agent.here.status()["status"] == "paused":
-        assert agent.here.status()["pause_code"] == "repeated"
-    else:
-        assert "the same error came 3 times" in pauses_with(agent, "repeated")
+    assert agent.here.status()["pause_code"] == "repeated"
+    notice = agent.allowed()
+    assert "the same error occurred 3 times: boom" in notice
+    assert f"gsd-fsm --loop {loop} resume" in notice
 
 
 def test_budget(agent: Agent) -> None:
@@ -99,14 +101,14 @@ def test_budget(agent: Agent) -> None:
     assert agent.here.status()["pause_code"] == "budget"
     notice = agent.allowed()
     assert "1.50 of 1.00 USD" in notice
-    assert "--add-budget" in notice
+    assert "resume --add-budget" in notice
 
 
 def test_minutes_count_active_time_only(agent: Agent) -> None:
     start(agent, *CALM, "--max-minutes", "0.001")
     time.sleep(0.1)
     notice = pauses_with(agent, "minutes")
-    assert "--add-minutes" in notice
+    assert "resume --add-minutes" in notice
 
 
 @pytest.mark.parametrize("code", ["retries", "blocking", "unknown"])

@@ -108,6 +108,7 @@ def test_the_background_tasks_and_the_wave_can_be_derived(execute: Loop) -> None
     view = status_view(execute, "8:0")
     running = [{"task_id": "abc123", "task_num": "T01", "status": "running"}]
     assert (view["background_tasks"], view["wave"]) == (running, 1)
+    assert (view["last_error"], view["started"]) == ("Type error in auth.ts", TS.format(2))
 
 
 def test_the_workflow_state_can_be_derived(goal: Loop) -> None:
@@ -138,17 +139,17 @@ def test_the_workflow_state_can_be_derived(goal: Loop) -> None:
 
 
 def test_the_state_with_criteria_and_circuit_breaker_can_be_derived(goal: Loop) -> None:
-    steps = {task.title: task.status for task in goal.tasks.values() if task.step}
+    view = status_view(goal, "8:0")
     assert {
-        "spec": goal.goal,
-        "criteria": list(goal.criteria),
-        "criteriaStatus": {name: item.met for name, item in goal.criteria.items()},
-        "exit_signal": goal.exit_signal,
-        "steps": list(steps),
-        "completedSteps": [name for name, status in steps.items() if status == "complete"],
-        "remainingSteps": [name for name, status in steps.items() if status != "complete"],
-        "iteration": goal.iteration,
-        "circuitBreaker": {"stuckCount": goal.stuck, "lastUnmet": goal.last_unmet},
+        "spec": view["goal"],
+        "criteria": [criterion["name"] for criterion in view["criteria"]],
+        "criteriaStatus": {item["name"]: item["met"] for item in view["criteria"]},
+        "exit_signal": view["exit_signal"],
+        "steps": [step["step"] for step in view["steps"]],
+        "completedSteps": [it["step"] for it in view["steps"] if it["status"] == "complete"],
+        "remainingSteps": [it["step"] for it in view["steps"] if it["status"] != "complete"],
+        "iteration": view["iteration"],
+        "circuitBreaker": {"stuckCount": view["stuck"], "lastUnmet": view["last_unmet"]},
     } == {
         "spec": "Add validation to auth",
         "criteria": ["tests pass", "lint clean"],
@@ -164,12 +165,14 @@ def test_the_state_with_criteria_and_circuit_breaker_can_be_derived(goal: Loop) 
 
 
 def test_the_task_metadata_can_be_derived(goal: Loop) -> None:
+    view = status_view(goal, "8:0")
     assert {
-        "cost": goal.spent_usd,
-        "budget": goal.limits.budget_usd,
-        "maxIterations": goal.limits.max_iterations,
-        "shape": goal.shape,
-        "lastCheckpoint": goal.last_iteration,
+        "cost": view["spent_usd"],
+        "budget": view["budget_usd"],
+        "maxIterations": view["max_iterations"],
+        "shape": view["shape"],
+        "startedAt": view["started"],
+        "lastCheckpoint": view["last_iteration"],
         "errors": [error.text for error in goal.errors],
         "mustNot": list(goal.must_not),
     } == {
@@ -177,6 +180,7 @@ def test_the_task_metadata_can_be_derived(goal: Loop) -> None:
         "budget": 25,
         "maxIterations": 10,
         "shape": "tool-review",
+        "startedAt": TS.format(2),
         "lastCheckpoint": TS.format(9),
         "errors": ["lint failed"],
         "mustNot": ["change the API"],
