@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "8e28378b7c2b0169"  # digest of the parts
+IDENTITY = "3da3a55cc07383d3"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -108,7 +108,7 @@ def parse_json(text):
 
 
 # ── system
-"""The operating system, without the cost of importing `os`."""
+"""The operating system, without the cost of importing `os`: environment, paths, the nearest `.gsd`."""
 
 
 if sys.platform == "win32":
@@ -120,7 +120,9 @@ else:
 
     system = posix
 
+
 WINDOWS = sys.platform == "win32"
+GSD = ".gsd"
 # Nothing is buffered when it is called: finalizing the interpreter would only cost time.
 leave = vars(system)["_exit"]  # missing in some type stubs
 
@@ -139,13 +141,6 @@ def join(directory, name):
     return directory.rstrip("/" if not WINDOWS else "/\\") + ("\\" if WINDOWS else "/") + name
 
 
-# ── paths
-"""Locate the project that a directory belongs to: the nearest `.gsd` at or above it."""
-
-
-GSD = ".gsd"
-
-
 def exists(path):
     try:
         system.lstat(path)
@@ -154,7 +149,7 @@ def exists(path):
     return True
 
 
-def _paths_file_id(path):
+def _system_file_id(path):
     try:
         info = system.stat(path)
     except OSError:
@@ -188,11 +183,12 @@ def parent_of(path):
 
 def walk_up(start):
     """Yield the directories from `start` up to the git root; stop before HOME and the root."""
-    forbidden = _paths_file_id(home()) if home() else None
+    forbidden = home()
+    forbidden_id = _system_file_id(forbidden) if forbidden else None
     path = start
     while True:
         above = parent_of(path)
-        if above == path or path in ("", "/") or _paths_file_id(path) == forbidden:
+        if above == path or path in ("", "/") or _system_file_id(path) == forbidden_id:
             return
         yield path
         if exists(join(path, ".git")):
@@ -348,7 +344,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_news", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_signal_inside_fence", "_hook_signal_short", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_criteria_criterion_text", "_loop_events_criteria_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_take_details", "_loop_schema_is_counts", "_loop_schema_is_digests", "_loop_schema_is_ids", "_loop_schema_is_object", "_loop_schema_is_phase", "_loop_schema_is_time", "_loop_schema_unacceptable", "_text_block_text_block", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_paused", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "change_plan", "clarify_key", "complain", "complete", "completes_by_command", "context_answer", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "loop_retry_key", "missing", "not_possible", "notice_answer", "pause", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "way_out", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_news", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_signal_inside_fence", "_hook_signal_short", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_take_details", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_block", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_paused", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "change_plan", "clarify_key", "complain", "complete", "completes_by_command", "context_answer", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "loop_retry_key", "missing", "not_possible", "notice_answer", "pause", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "with_reason")
 # # ── clock
 # from time import time
 # _clock_DAY_MS = 86_400_000
@@ -480,6 +476,10 @@ if __name__ == "__main__":
 #         self.line = line
 #         self.offset = offset
 # # ── syscalls
+# if sys.platform == "win32":
+#     import msvcrt
+# else:
+#     import fcntl
 # _syscalls_NOFOLLOW = getattr(system, "O_NOFOLLOW", 0)
 # _syscalls_NONBLOCK = getattr(system, "O_NONBLOCK", 0)
 # _syscalls_BINARY = getattr(system, "O_BINARY", 0) | getattr(system, "O_NOINHERIT", 0)
@@ -487,30 +487,34 @@ if __name__ == "__main__":
 # WRITE = system.O_RDWR | system.O_APPEND | _syscalls_NOFOLLOW | _syscalls_NONBLOCK | _syscalls_BINARY
 # CREATE = system.O_CREAT
 # EXCLUSIVE = system.O_EXCL
-# _syscalls_LATER = "free the cause, then try again"
+# LOCK_NAME = "journal.lock"
+# _syscalls_NEXT = 0.0002
+# _syscalls_OTHERS = 0.005
+# _syscalls_READER = 0.001
+# _syscalls_SLICE = 0.005
 # _syscalls_S_IFMT, _syscalls_S_IFREG, _syscalls_S_IFDIR = 0o170000, 0o100000, 0o040000
 # MAX_SIZE = 1 << 36
+# _syscalls_PIECE = 1 << 20
 # def open_directory(path):
 #     try:
 #         if sys.platform == "win32":
 #             info = system.lstat(path)
-#             is_link = info.st_reparse_tag != 0
-#             if info.st_mode & _syscalls_S_IFMT != _syscalls_S_IFDIR or is_link:
-#                 raise CannotWrite("%s is not a plain directory" % path)
+#             if info.st_mode & _syscalls_S_IFMT != _syscalls_S_IFDIR or info.st_reparse_tag != 0:
+#                 raise CannotWrite("%s is not a directory" % path, "Rename or remove it.")
 #             return path
 #         fd = system.open(path, system.O_RDONLY | system.O_DIRECTORY | _syscalls_NOFOLLOW)
 #     except FileNotFoundError:
-#         raise NotFound("%s does not exist" % path, "gsd-fsm start --help") from None
+#         raise NotFound("%s does not exist" % path, "Run: gsd-fsm start --help") from None
 #     except OSError as error:
 #         raise CannotWrite(
 #             "%s cannot be used: %s" % (path, explain(error)),
-#             way_out(error, "it must be a real directory of yours, not a link"),
+#             _syscalls_hint(error, "It must be a directory of yours, not a link to one."),
 #         ) from error
-#     if not _syscalls_is_ours(_syscalls_look_at(fd, path).st_uid):
+#     if not _syscalls_is_ours(_syscalls_info_of(fd, path)):
 #         close_directory(fd)
-#         raise CannotWrite("%s belongs to another user" % path, "only its owner can work there")
+#         raise CannotWrite("%s belongs to another user" % path, "Only its owner can use it.")
 #     return fd
-# def _syscalls_look_at(fd, name):
+# def _syscalls_info_of(fd, name):
 #     try:
 #         return system.fstat(fd)
 #     except OSError as error:
@@ -521,8 +525,8 @@ if __name__ == "__main__":
 #         system.close(fd)
 #     except OSError:
 #         pass
-# def _syscalls_is_ours(uid):
-#     return sys.platform == "win32" or uid == system.geteuid()
+# def _syscalls_is_ours(info):
+#     return bool(sys.platform == "win32" or info.st_uid == system.geteuid())
 # def close_directory(directory):
 #     if isinstance(directory, int):
 #         close(directory)
@@ -538,13 +542,13 @@ if __name__ == "__main__":
 #     except OSError as error:
 #         raise CannotWrite(
 #             ".gsd/%s cannot be opened: %s" % (name, explain(error)),
-#             way_out(error, "it must be a plain file of yours, not a link, pipe or device"),
+#             _syscalls_hint(error, "It must be a regular file of yours, not a link, pipe or device."),
 #         ) from error
-#     info = _syscalls_look_at(fd, ".gsd/%s" % name)
+#     info = _syscalls_info_of(fd, ".gsd/%s" % name)
 #     wrong = ""
 #     if not is_regular(info):
-#         wrong = "is not a plain file"
-#     elif not _syscalls_is_ours(info.st_uid):
+#         wrong = "is not a regular file"
+#     elif not _syscalls_is_ours(info):
 #         wrong = "belongs to another user"
 #     elif info.st_nlink > 1:
 #         wrong = "has a second name (hard link)"
@@ -552,7 +556,7 @@ if __name__ == "__main__":
 #         wrong = "is larger than 64 GiB"
 #     if wrong:
 #         close(fd)
-#         raise CannotWrite(".gsd/%s %s" % (name, wrong), "move it away and look at it")
+#         raise CannotWrite(".gsd/%s %s" % (name, wrong), "Rename or remove it.")
 #     return fd
 # def is_regular(info):
 #     return bool(info.st_mode & _syscalls_S_IFMT == _syscalls_S_IFREG)
@@ -560,14 +564,8 @@ if __name__ == "__main__":
 #     if isinstance(directory, int):
 #         return system.stat(name, dir_fd=directory, follow_symlinks=False)
 #     return system.lstat(join(directory, name))
-# def identity(directory, name):
-#     info = look_up(directory, name)
-#     return info.st_dev, info.st_ino
 # def file_id(fd):
 #     info = system.fstat(fd) if isinstance(fd, int) else system.lstat(fd)
-#     return info.st_dev, info.st_ino
-# def path_id(path, directory):
-#     info = system.stat(path, follow_symlinks=not isinstance(directory, int))
 #     return info.st_dev, info.st_ino
 # def read_at(fd, offset, size):
 #     parts = []
@@ -585,7 +583,6 @@ if __name__ == "__main__":
 #     return parts[0] if len(parts) == 1 else b"".join(parts)
 # def sync(fd):
 #     if sys.platform == "darwin":
-#         import fcntl
 #         from errno import EINVAL, ENOTSUP, ENOTTY
 #         try:
 #             fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
@@ -595,6 +592,125 @@ if __name__ == "__main__":
 #         else:
 #             return
 #     system.fsync(fd)
+# def try_lock(fd, byte=0, shared=False):
+#     try:
+#         if sys.platform == "win32":
+#             system.lseek(fd, byte, 0)
+#             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+#         else:
+#             fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+#     except (BlockingIOError, PermissionError):
+#         return False
+#     return True
+# def unlock(fd, byte=0):
+#     try:
+#         if sys.platform == "win32":
+#             system.lseek(fd, byte, 0)
+#             msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+#         else:
+#             fcntl.flock(fd, fcntl.LOCK_UN)
+#     except OSError:
+#         pass
+# class LockedDir:
+#     __slots__ = ("_lock", "_process", "_seen", "_slice_ends", "directory", "path")
+#     def __init__(self, path):
+#         self.path = path
+#         self.directory = ""
+#         self._lock = None
+#         self._process = 0
+#         self._seen = (None, None)
+#         self._slice_ends = 0.0
+#     def acquire(self, seconds):
+#         began = monotonic()
+#         for _ in range(2):
+#             if self._lock is None or self._process != system.getpid():
+#                 self.close()
+#                 self._open()
+#             try:
+#                 if not self._wait(began, seconds):
+#                     raise CannotWrite(
+#                         ".gsd/%s is held by another process" % LOCK_NAME,
+#                         "Wait for that process or end it, then retry.",
+#                     )
+#                 if self._identities() == self._seen:
+#                     return self.directory
+#             except FileNotFoundError:
+#                 pass
+#             except OSError as error:
+#                 raise CannotWrite(
+#                     "this file system cannot lock .gsd/%s: %s" % (LOCK_NAME, explain(error)),
+#                     "Use a local disk.",
+#                 ) from error
+#             self.close()
+#         raise CannotWrite(
+#             "%s was replaced twice while waiting for its lock" % self.path,
+#             "Find the process that replaces it.",
+#         )
+#     def _wait(self, began, seconds):
+#         lock = self._lock
+#         if began < self._slice_ends and try_lock(lock):
+#             return True
+#         turn = (self.directory, 0) if isinstance(self.directory, int) else (lock, 1)
+#         has_turn = False
+#         try:
+#             while True:
+#                 waited = monotonic() - began
+#                 has_turn = has_turn or _syscalls_try_turn(*turn)
+#                 if (has_turn or waited >= seconds / 2) and try_lock(lock):
+#                     self._slice_ends = monotonic() + _syscalls_SLICE
+#                     return True
+#                 if waited >= seconds:
+#                     return False
+#                 sleep(min(_syscalls_NEXT if has_turn else _syscalls_OTHERS, seconds - waited))
+#         finally:
+#             unlock(*turn)
+#     def _open(self):
+#         self.directory = open_directory(self.path)
+#         try:
+#             self._lock = open_regular(self.directory, LOCK_NAME, WRITE | CREATE)
+#             self._process = system.getpid()
+#             self._seen = (file_id(self._lock), file_id(self.directory))
+#         except BaseException:
+#             self.close()
+#             raise
+#     def _identities(self):
+#         lock = look_up(self.directory, LOCK_NAME)
+#         place = system.stat(self.path, follow_symlinks=not isinstance(self.directory, int))
+#         return (lock.st_dev, lock.st_ino), (place.st_dev, place.st_ino)
+#     def release(self):
+#         if self._lock is not None:
+#             unlock(self._lock)
+#     def close(self):
+#         if self._lock is not None:
+#             if self._process == system.getpid():
+#                 self.release()
+#             close(self._lock)
+#             self._lock = None
+#         close_directory(self.directory)
+#         self.directory = ""
+# def _syscalls_try_turn(fd, byte):
+#     try:
+#         return try_lock(fd, byte)
+#     except OSError:
+#         return True
+# def wait_for_writer(directory, seconds):
+#     deadline = monotonic() + seconds
+#     try:
+#         fd = open_regular(directory, LOCK_NAME, READ)
+#     except FileNotFoundError:
+#         return True
+#     try:
+#         while not try_lock(fd, shared=True):
+#             if monotonic() >= deadline:
+#                 return False
+#             sleep(_syscalls_READER)
+#     except OSError:
+#         return False
+#     else:
+#         return True
+#     finally:
+#         unlock(fd)
+#         close(fd)
 # # ── hook.activity
 # _hook_activity_TOOL_CALLS = (
 #     b'"type":"tool_use"', b'"type":"function_call"', b'"type":"custom_tool_call"',
@@ -768,7 +884,25 @@ if __name__ == "__main__":
 #     if quiet:
 #         return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": text}}
 #     return {"decision": "block", "reason": text}
-# # ── names
+# # ── loop.schema
+# VERSION = 1
+# BY = ("agent", "human", "hook", "cli")
+# MEMBERS = frozenset(
+#     ("v", "seq", "ts", "loop", "type", "by", "session", "client", "optional", "data", "sum")
+# )
+# OF_THE_JOURNAL = ("journal", "repair")
+# SAME = "same"
+# BACK = "back"
+# _loop_schema_ID_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+# _loop_schema_ID_REST = _loop_schema_ID_FIRST | frozenset("._-")
+# def is_id(text):
+#     return (
+#         type(text) is str
+#         and 0 < len(text) <= 64
+#         and text[0] in _loop_schema_ID_FIRST
+#         and _loop_schema_ID_REST.issuperset(text)
+#         and ".." not in text
+#     )
 # def is_session(text):
 #     return (
 #         type(text) is str
@@ -780,6 +914,173 @@ if __name__ == "__main__":
 # def session_name(text):
 #     text = text.strip()
 #     return text if not text or is_session(text) else "x-" + digest_of(text)
+# class Field:
+#     __slots__ = ("accepts", "kind", "members", "required", "words")
+#     def __init__(
+#         self,
+#         kind,
+#         accepts,
+#         words=(),
+#         members=None,
+#         required=(),
+#     ):
+#         self.kind = kind
+#         self.accepts = accepts
+#         self.words = words
+#         self.members = members
+#         self.required = required
+# def _loop_schema_is_count(value):
+#     return type(value) is int and 0 <= value <= MAX_INT
+# def _loop_schema_is_text_or_null(value):
+#     return value is None or type(value) is str
+# def one_of(*words):
+#     return Field("one of " + ", ".join(words), lambda it: type(it) is str and it in words, words)
+# def record(kind, members, required=()):
+#     return Field(kind, lambda it: _loop_schema_fits(it, members, required), (), members, required)
+# def records(kind, members, required=()):
+#     def accepts(value):
+#         return type(value) is list and all(_loop_schema_fits(item, members, required) for item in value)
+#     return Field(kind, accepts, (), members, required)
+# def _loop_schema_fits(value, members, required):
+#     if type(value) is not dict or not all(name in value for name in required):
+#         return False
+#     for name, item in value.items():
+#         field = members.get(name)
+#         if field is None:
+#             check_value(item)
+#         elif type(item) is not field and not (type(field) is Field and field.accepts(item)):
+#             return False
+#     return True
+# ID = Field("id", is_id)
+# COUNT = Field("count", _loop_schema_is_count)
+# AMOUNT = Field("amount", lambda it: type(it) in (int, float) and 0 <= it <= MAX_INT)
+# TIME = Field("time", _loop_schema_is_time)
+# TEXT_OR_NULL = Field("text or null", _loop_schema_is_text_or_null)
+# TEXTS = Field("texts", lambda it: type(it) is list and all(type(text) is str for text in it))
+# IDS = Field("ids", lambda it: type(it) is list and all(map(is_id, it)))
+# COUNTS = Field("counts", lambda it: type(it) is list and all(map(_loop_schema_is_count, it)))
+# DIGESTS = Field("digests", lambda it: type(it) is dict and all(map(_loop_schema_is_text_or_null, it.values())))
+# OBJECT = Field("object", _loop_schema_is_object)
+# PHASE = Field("phase", lambda it: type(it) is str or _loop_schema_is_count(it))
+# class Arrow:
+#     __slots__ = ("apply", "dest", "sources", "when")
+#     def __init__(
+#         self, sources, dest, apply, when=None
+#     ):
+#         self.sources = sources
+#         self.dest = dest
+#         self.apply = apply
+#         self.when = when
+# class Trigger:
+#     __slots__ = ("action", "arrows", "rules", "verb")
+#     def __init__(
+#         self,
+#         action="",
+#         *,
+#         arrows,
+#         rules=(),
+#         verb="",
+#     ):
+#         self.action = action
+#         self.arrows = arrows
+#         self.rules = rules
+#         self.verb = verb
+# class EventType:
+#     __slots__ = ("fields", "name", "required", "text", "triggers")
+#     def __init__(
+#         self,
+#         name,
+#         *triggers,
+#         required=None,
+#         optional=None,
+#         text="",
+#     ):
+#         self.name = name
+#         self.triggers = triggers
+#         self.required = tuple(required or ())
+#         self.fields = {**(required or {}), **(optional or {})}
+#         self.text = text
+#     @property
+#     def has_actions(self):
+#         return len(self.triggers) > 1
+#     def trigger_name(self, trigger):
+#         return "%s.%s" % (self.name, trigger.action) if trigger.action else self.name
+#     def check(self, data):
+#         for name in self.required:
+#             if name not in data:
+#                 raise ValueError("%s without %s" % (self.name, name))
+#         for name, value in data.items():
+#             field = self.fields.get(name)
+#             if field is None:
+#                 check_value(value)
+#             elif type(value) is not field and not (type(field) is Field and field.accepts(value)):
+#                 wanted = field.kind if type(field) is Field else field.__name__
+#                 raise ValueError("%s.%s: expected %s, got %.40r" % (self.name, name, wanted, value))
+# class StatusTable:
+#     __slots__ = ("_sources", "rows")
+#     def __init__(self, *rows):
+#         self.rows = rows
+#         self._sources = {(trigger, dest): sources for trigger, sources, dest in rows}
+#     def allows(self, trigger, source, dest):
+#         return source in self._sources.get((trigger, dest), ())
+#     def following(self, source, *triggers):
+#         return [
+#             dest
+#             for trigger, sources, dest in self.rows
+#             if trigger in triggers and source in sources
+#         ]
+# _loop_schema_minute = [""]
+# def check_time(ts):
+#     if type(ts) is str and ts[:17] == _loop_schema_minute[0]:
+#         rest = ts[17:]
+#         digits = rest[:2] + rest[3:6]
+#         signs = rest[2:3] + rest[6:]
+#         if digits.isdecimal() and digits < "6" and signs == ".Z" and ts.isascii():
+#             return
+#     try:
+#         to_ms(ts)
+#     except (TypeError, ValueError):
+#         raise ValueError("ts is not a time") from None
+#     _loop_schema_minute[0] = ts[:17]
+# def check_event(event, types):
+#     if type(event) is not dict:
+#         raise ValueError("not a JSON object")
+#     version = event.get("v", VERSION)
+#     if version != VERSION or type(version) is not int:
+#         raise Newer("an event has version %.20r" % (version,))
+#     try:
+#         seq, loop, kind = event["seq"], event["loop"], event["type"]
+#         by, data = event["by"], event["data"]
+#         check_time(event["ts"])
+#     except KeyError as missing:
+#         raise ValueError("no member %s" % missing) from None
+#     if "v" not in event:
+#         raise ValueError("no member 'v'")
+#     if type(seq) is not int:
+#         raise ValueError("seq is not a number")
+#     if type(by) is not str or by not in BY:
+#         raise ValueError("by is not one of %s" % ", ".join(BY))
+#     if type(data) is not dict:
+#         raise ValueError("data is not an object")
+#     declared = types.get(kind) if type(kind) is str else None
+#     if declared is None and (event.get("optional") is not True or not is_id(kind)):
+#         raise ValueError("unknown event type %.40r" % (kind,))
+#     if not is_id(loop) and (loop is not None or (declared and kind not in OF_THE_JOURNAL)):
+#         raise ValueError("loop is not an id")
+#     if len(event) > 7:
+#         _loop_schema_check_members(event)
+#     if declared is None:
+#         check_value(event)
+#     else:
+#         declared.check(data)
+# def _loop_schema_check_members(event):
+#     unknown = [name for name in event if name not in MEMBERS]
+#     if unknown:
+#         raise ValueError("unknown member %.40r" % unknown[0])
+#     if not (is_session(event.get("session", "-")) and is_session(event.get("client", "-"))):
+#         raise ValueError("session or client is not a name")
+#     if type(event.get("optional", False)) is not bool:
+#         raise ValueError("optional is not a flag")
 # # ── hook.signal
 # _hook_signal_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId")
 # _hook_signal_TRANSCRIPT = ("transcript_path", "transcriptPath")
@@ -849,331 +1150,160 @@ if __name__ == "__main__":
 #     else:
 #         return False
 #     return opened >= 0 and not _hook_signal_inside_fence(text[:opened])
-# # ── loop.schema
-# SAME = "same"
-# BACK = "back"
-# _loop_schema_ID_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-# _loop_schema_ID_REST = _loop_schema_ID_FIRST | frozenset("._-")
-# _loop_schema_known_ids = {}
-# class Field:
-#     __slots__ = ("accepts", "kind", "members", "required", "words")
-#     def __init__(
-#         self,
-#         kind,
-#         accepts,
-#         words=(),
-#         members=None,
-#         required=(),
-#     ):
-#         self.kind = kind
-#         self.accepts = accepts
-#         self.words = words
-#         self.members = members
-#         self.required = required
-# def is_id(text):
-#     if type(text) is not str:
-#         return False
-#     if text in _loop_schema_known_ids:
-#         return True
-#     if not (
-#         0 < len(text) <= 64
-#         and text[0] in _loop_schema_ID_FIRST
-#         and _loop_schema_ID_REST.issuperset(text)
-#         and ".." not in text
-#     ):
-#         return False
-#     if len(_loop_schema_known_ids) > 4096:
-#         _loop_schema_known_ids.clear()
-#     _loop_schema_known_ids[text] = None
-#     return True
-# def _loop_schema_is_count(value):
-#     return type(value) is int and 0 <= value <= MAX_INT
-# def _loop_schema_is_amount(value):
-#     return type(value) in (int, float) and 0 <= value <= MAX_INT
-# def _loop_schema_is_text_or_null(value):
-#     return value is None or type(value) is str
-# def _loop_schema_is_texts(value):
-#     return type(value) is list and all(type(item) is str for item in value)
-# def one_of(*words):
-#     return Field("one of " + ", ".join(words), lambda it: type(it) is str and it in words, words)
-# def record(kind, members, required=()):
-#     return Field(kind, lambda it: _loop_schema_fits(it, members, required), (), members, required)
-# def records(kind, members, required=()):
-#     return Field(
-#         kind,
-#         lambda it: type(it) is list and all(_loop_schema_fits(item, members, required) for item in it),
-#         (),
-#         members,
-#         required,
-#     )
-# def _loop_schema_fits(value, members, required):
-#     if type(value) is not dict or not all(name in value for name in required):
-#         return False
-#     for name, item in value.items():
-#         field = members.get(name)
-#         if field is None:
-#             check_value(item)
-#         elif not accepts(field, item):
-#             return False
-#     return True
-# def accepts(field, value):
-#     return field.accepts(value) if type(field) is Field else type(value) is field
-# ID = Field("id", is_id)
-# COUNT = Field("count", _loop_schema_is_count)
-# AMOUNT = Field("amount", _loop_schema_is_amount)
-# TIME = Field("time", _loop_schema_is_time)
-# TEXTS = Field("texts", _loop_schema_is_texts)
-# IDS = Field("ids", _loop_schema_is_ids)
-# COUNTS = Field("counts", _loop_schema_is_counts)
-# DIGESTS = Field("digests", _loop_schema_is_digests)
-# OBJECT = Field("object", _loop_schema_is_object)
-# PHASE = Field("phase", _loop_schema_is_phase)
-# TEXT_OR_NULL = Field("text or null", _loop_schema_is_text_or_null)
-# class Arrow:
-#     __slots__ = ("apply", "dest", "sources", "when")
-#     def __init__(
-#         self, sources, dest, apply, when=None
-#     ):
-#         self.sources = sources
-#         self.dest = dest
-#         self.apply = apply
-#         self.when = when
-# class Trigger:
-#     __slots__ = ("action", "arrows", "rules", "verb")
-#     def __init__(
-#         self,
-#         action="",
-#         *,
-#         arrows,
-#         rules=(),
-#         verb="",
-#     ):
-#         self.action = action
-#         self.arrows = arrows
-#         self.rules = rules
-#         self.verb = verb
-# class EventType:
-#     __slots__ = ("fields", "name", "required", "text", "triggers")
-#     def __init__(
-#         self,
-#         name,
-#         *triggers,
-#         required=None,
-#         optional=None,
-#         text="",
-#     ):
-#         self.name = name
-#         self.triggers = triggers
-#         self.required = tuple(required or ())
-#         self.fields = {**(required or {}), **(optional or {})}
-#         self.text = text
-#     @property
-#     def has_actions(self):
-#         return len(self.triggers) > 1
-#     def trigger_name(self, trigger):
-#         return "%s.%s" % (self.name, trigger.action) if trigger.action else self.name
-# class StatusTable:
-#     __slots__ = ("_sources", "rows")
-#     def __init__(self, *rows):
-#         self.rows = rows
-#         self._sources = {(trigger, dest): sources for trigger, sources, dest in rows}
-#     def allows(self, trigger, source, dest):
-#         return source in self._sources.get((trigger, dest), ())
-#     def following(self, source, *triggers):
-#         return [
-#             dest
-#             for trigger, sources, dest in self.rows
-#             if trigger in triggers and source in sources
-#         ]
-# def check_fields(declared, data):
-#     for name in declared.required:
-#         if name not in data:
-#             raise ValueError("%s without %s" % (declared.name, name))
-#     fields = declared.fields
-#     for name, value in data.items():
-#         field = fields.get(name)
-#         if field is None:
-#             check_value(value)
-#         elif type(value) is not field and not (type(field) is Field and field.accepts(value)):
-#             raise _loop_schema_unacceptable(declared, name, field, value)
 # # ── loop.records
 # DONE = ("complete", "skipped")
+# _loop_records_PLANNED = ("title", "wave", "step", "mirrored", "named", "condition")
 # class Record:
-#     __slots__ = ()
+#     fields = {}
+#     _collections = []
+#     def __init_subclass__(cls):
+#         own = vars(cls).items()
+#         cls.fields = {
+#             name: value
+#             for name, value in own
+#             if name[0] != "_" and not hasattr(value, "__get__")
+#         }
+#         cls._collections = [it for it in cls.fields.items() if type(it[1]) in (dict, list)]
+#     def __init__(self, **values):
+#         known = self.__dict__
+#         for name, value in self._collections:
+#             known[name] = value.copy()
+#         known.update(values)
 #     def __eq__(self, other):
 #         return type(other) is type(self) and all(
-#             getattr(self, name) == getattr(other, name) for name in self.__slots__
+#             getattr(self, name) == getattr(other, name) for name in self.fields
 #         )
 #     __hash__ = None
 #     def __repr__(self):
-#         values = ", ".join("%s=%r" % (name, getattr(self, name)) for name in self.__slots__)
+#         values = ", ".join("%s=%r" % (name, getattr(self, name)) for name in self.fields)
 #         return "%s(%s)" % (type(self).__name__, values)
-# LIMITS = record(
-#     "limits",
-#     {
-#         "max_iterations": COUNT,
-#         "max_retries": COUNT,
-#         "max_rounds": COUNT,
-#         "tdd_max_attempts": COUNT,
-#         "stuck_limit": COUNT,
-#         "idle_limit": COUNT,
-#         "budget_usd": AMOUNT,
-#         "max_minutes": AMOUNT,
-#         "max_tokens": COUNT,
-#     },
-# )
 # class Limits(Record):
-#     __slots__ = (
-#         "budget_usd", "idle_limit", "max_iterations", "max_minutes", "max_retries", "max_rounds",
-#         "max_tokens", "stuck_limit", "tdd_max_attempts",
-#     )
-#     def __init__(
-#         self,
-#         max_iterations=20,
-#         max_retries=3,
-#         max_rounds=20,
-#         tdd_max_attempts=5,
-#         stuck_limit=5,
-#         idle_limit=3,
-#         budget_usd=None,
-#         max_minutes=None,
-#         max_tokens=None,
-#     ):
-#         self.max_iterations = max_iterations
-#         self.max_retries = max_retries
-#         self.max_rounds = max_rounds
-#         self.tdd_max_attempts = tdd_max_attempts
-#         self.stuck_limit = stuck_limit
-#         self.idle_limit = idle_limit
-#         self.budget_usd = budget_usd
-#         self.max_minutes = max_minutes
-#         self.max_tokens = max_tokens
+#     max_iterations = 20
+#     max_retries = 3
+#     max_rounds = 20
+#     tdd_max_attempts = 5
+#     stuck_limit = 5
+#     idle_limit = 3
+#     budget_usd = None
+#     max_minutes = None
+#     max_tokens = None
 #     @classmethod
 #     def given(cls, values):
-#         return cls(**{name: values[name] for name in cls.__slots__ if name in values})
+#         return cls(**{name: values[name] for name in cls.fields if name in values})
 #     def plus(self, add):
-#         raised = Limits(**{name: getattr(self, name) for name in self.__slots__})
-#         for name in self.__slots__:
-#             now = getattr(self, name)
-#             if name in add and (now or name == "max_retries"):
-#                 setattr(raised, name, now + add[name])
-#         return raised
+#         now = {name: getattr(self, name) for name in self.fields}
+#         for name, value in now.items():
+#             if name in add and (value or name == "max_retries"):
+#                 now[name] = value + add[name]
+#         return Limits(**now)
+# _loop_records_AMOUNTS = ("budget_usd", "max_minutes")
+# LIMITS = record("limits", {name: AMOUNT if name in _loop_records_AMOUNTS else COUNT for name in Limits.fields})
 # class FrozenPlan(Record):
-#     __slots__ = ("changed", "digest", "file", "sequential", "task_count", "title", "wave_count")
-#     def __init__(self):
-#         self.file = ""
-#         self.digest = ""
-#         self.title = ""
-#         self.task_count = None
-#         self.wave_count = 0
-#         self.sequential = []
-#         self.changed = False
+#     file = ""
+#     digest = ""
+#     title = ""
+#     task_count = None
+#     wave_count = 0
+#     sequential = []
+#     changed = False
 #     def update(self, data):
-#         self.file = data.get("file", self.file)
-#         self.digest = data.get("digest", self.digest)
-#         self.title = data.get("title", self.title)
+#         for name in ("file", "digest", "title", "sequential", "changed"):
+#             if name in data:
+#                 setattr(self, name, data[name])
 #         self.wave_count = data.get("waves", self.wave_count)
-#         self.sequential = data.get("sequential", self.sequential)
-#         self.changed = data.get("changed", self.changed)
 # class Failure(Record):
-#     __slots__ = ("analysis", "attempts", "error_class", "fix", "seq", "signature", "text")
-#     def __init__(self, seq=0, data=None):
-#         self.seq = seq
-#         self.text = ""
-#         self.error_class = ""
-#         self.signature = ""
-#         self.analysis = None
-#         self.fix = None
-#         self.attempts = 0
-#         if data is not None:
-#             self.text = data["error"]
-#             self.error_class = data["class"]
-#             self.signature = data.get("signature", data["error"])
-#             self.analysis = data.get("analysis")
-#             self.fix = data.get("fix")
+#     seq = 0
+#     text = ""
+#     error_class = ""
+#     signature = ""
+#     analysis = None
+#     fix = None
+#     attempts = 0
+#     @classmethod
+#     def of(cls, seq, data):
+#         return cls(
+#             seq=seq,
+#             text=data["error"],
+#             error_class=data["class"],
+#             signature=data.get("signature", data["error"]),
+#             analysis=data.get("analysis"),
+#             fix=data.get("fix"),
+#         )
 # class Task(Record):
-#     __slots__ = (
-#         "answer", "asked", "attempts", "commit", "condition", "depends", "errors", "exit_code",
-#         "fixes", "id", "list", "locked", "mirrored", "named", "phase", "proven", "question", "ref",
-#         "retries", "retry_refused", "status", "step", "summary", "title", "transient", "wave",
-#     )
-#     def __init__(self, task_id="", spec=None):
-#         self.id = task_id
-#         self.title = ""
-#         self.wave = None
-#         self.depends = {}
-#         self.step = False
-#         self.mirrored = False
-#         self.list = None
-#         self.named = False
-#         self.condition = None
-#         if spec:
-#             self.title = spec.get("title", "")
-#             self.wave = spec.get("wave")
-#             self.depends = dict.fromkeys(spec.get("depends", ()))
-#             self.step = spec.get("step", False)
-#             self.mirrored = spec.get("mirrored", False)
-#             self.list = spec.get("list")
-#             self.named = spec.get("named", False)
-#             self.condition = spec.get("condition")
-#         self.status = "pending"
-#         self.retries = 0
-#         self.retry_refused = False
-#         self.transient = 0
-#         self.errors = []
-#         self.phase = None
-#         self.attempts = 0
-#         self.locked = None
-#         self.proven = None
-#         self.exit_code = None
-#         self.question = None
-#         self.asked = 0
-#         self.answer = None
-#         self.ref = None
-#         self.commit = None
-#         self.summary = None
-#         self.fixes = []
+#     id = ""
+#     title = ""
+#     wave = None
+#     depends = {}
+#     step = False
+#     mirrored = False
+#     list_name = None
+#     named = False
+#     condition = None
+#     status = "pending"
+#     retries = 0
+#     retry_refused = False
+#     transient = 0
+#     errors = []
+#     phase = None
+#     attempts = 0
+#     locked = None
+#     proven = None
+#     exit_code = None
+#     question = None
+#     asked = 0
+#     answer = None
+#     ref = None
+#     commit = None
+#     summary = None
+#     fixes = []
+#     @classmethod
+#     def of(cls, task_id, spec):
+#         known = {name: spec[name] for name in _loop_records_PLANNED if name in spec}
+#         depends = dict.fromkeys(spec.get("depends", ()))
+#         return cls(id=task_id, depends=depends, list_name=spec.get("list"), **known)
+#     def blank(self):
+#         known = {name: getattr(self, name) for name in _loop_records_PLANNED}
+#         return Task(id=self.id, depends=dict(self.depends), list_name=self.list_name, **known)
 #     @property
 #     def is_done(self):
 #         return self.status in DONE
 #     @property
 #     def is_work(self):
 #         return self.condition is None or self.condition == "blocker"
-#     def blank(self):
-#         blank = Task(self.id)
-#         for name in ("title", "wave", "step", "mirrored", "list", "named", "condition"):
-#             setattr(blank, name, getattr(self, name))
-#         blank.depends = dict(self.depends)
-#         return blank
 # class Gap(Record):
-#     __slots__ = (
-#         "check", "description", "evidence", "file", "id", "is_open", "kind",
-#         "reopened", "reopened_since_resume", "round",
-#     )
-#     def __init__(self, data=None, found_in_round=0):
-#         found = data or {"gap": "", "action": "found"}
-#         self.id = found["gap"]
-#         self.kind = found.get("kind", "other")
-#         self.file = found.get("file")
-#         self.description = found.get("description", "")
-#         self.evidence = found.get("evidence")
-#         self.check = found.get("check")
-#         self.round = found_in_round
-#         self.is_open = False
-#         self.reopened = 0
-#         self.reopened_since_resume = 0
+#     id = ""
+#     kind = "other"
+#     file = None
+#     description = ""
+#     evidence = None
+#     check = None
+#     round = 0
+#     is_open = False
+#     reopened = 0
+#     reopened_since_resume = 0
+#     @classmethod
+#     def of(cls, data, found_in_round):
+#         return cls(
+#             id=data["gap"],
+#             kind=data.get("kind", "other"),
+#             file=data.get("file"),
+#             description=data.get("description", ""),
+#             evidence=data.get("evidence"),
+#             check=data.get("check"),
+#             round=found_in_round,
+#         )
 #     @property
 #     def status(self):
 #         return "open" if self.is_open else "closed"
 # class Criterion(Record):
-#     __slots__ = ("check", "evidence", "met", "name", "stale")
-#     def __init__(self, spec=None):
-#         given = spec or {"name": ""}
-#         self.name = given["name"]
-#         self.check = given.get("check")
-#         self.met = given.get("met", False)
-#         self.stale = False
-#         self.evidence = None
+#     name = ""
+#     check = None
+#     met = False
+#     stale = False
+#     evidence = None
+#     @classmethod
+#     def of(cls, spec):
+#         return cls(name=spec["name"], check=spec.get("check"), met=spec.get("met", False))
 #     @property
 #     def tree(self):
 #         return self.evidence.get("tree") if self.evidence else None
@@ -1183,26 +1313,20 @@ if __name__ == "__main__":
 #     @property
 #     def progress(self):
 #         proof = self.evidence
-#         return "%s %s" % (
-#             self.met,
-#             "%s:%s" % (proof["exit_code"], proof.get("likeness")) if proof else "",
-#         )
+#         shown = "%s:%s" % (proof["exit_code"], proof.get("likeness")) if proof else ""
+#         return "%s %s" % (self.met, shown)
 # class HookAnswer(Record):
-#     __slots__ = ("blocks", "copy", "notified", "seq", "signal", "text", "ts")
-#     def __init__(self):
-#         self.seq = 0
-#         self.ts = ""
-#         self.blocks = False
-#         self.copy = ""
-#         self.signal = ""
-#         self.text = ""
-#         self.notified = 0
+#     seq = 0
+#     ts = ""
+#     blocks = False
+#     copy = ""
+#     signal = ""
+#     text = ""
+#     notified = 0
 # class AllowedStop(Record):
-#     __slots__ = ("code", "reason", "seq")
-#     def __init__(self, seq=0, code="", reason=""):
-#         self.seq = seq
-#         self.code = code
-#         self.reason = reason
+#     seq = 0
+#     code = ""
+#     reason = ""
 # # ── loop.completion
 # _loop_completion_WORDS = {
 #     "criterion": "criterion not met: %s",
@@ -1268,9 +1392,9 @@ if __name__ == "__main__":
 # def _loop_completion_is_stale(criterion, tree):
 #     return criterion.met and criterion.tree not in (None, tree)
 # def latest_tree(loop):
-#     if not loop.proven:
+#     if not loop.proven_criteria:
 #         return None
-#     return loop.criteria[next(reversed(loop.proven))].tree
+#     return loop.criteria[next(reversed(loop.proven_criteria))].tree
 # # ── loop.state
 # ACTIVE = ("running", "retrying", "fixing", "reviewing")
 # LIVE = (*ACTIVE, "waiting", "paused")
@@ -1280,131 +1404,119 @@ if __name__ == "__main__":
 # MAX_KEPT = 50
 # LEAST_SPEC = 5
 # TASK_LIST = "CLAUDE_CODE_TASK_LIST_ID"
+# INDEXES = frozenset((
+#     "awaited", "criterion_tasks", "dependency_count", "erring", "failed", "gate_tasks",
+#     "open_gap_count", "proven_by_tree", "proven_criteria", "refused_retries", "refuted",
+#     "returned_gaps", "transient_tasks",
+# ))
 # class Loop(Record):
-#     __slots__ = (
-#         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
-#         "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch", "changed",
-#         "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
-#         "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring", "errors",
-#         "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score", "gaps",
-#         "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id", "idle",
-#         "imported", "issues", "iteration", "kind", "last_answer", "last_error", "last_event",
-#         "last_iteration", "last_seq", "last_signal", "last_stop", "limits", "meters",
-#         "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets", "open_gap_count",
-#         "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid", "plan", "priced_usd",
-#         "progressed", "prompted_elsewhere", "proven", "proven_by_tree", "question", "recalled",
-#         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-#         "review_outdated", "reviews", "rollback", "round", "scored", "session_only", "shape",
-#         "spec", "spec_score", "spent_tokens", "spent_usd", "stage", "stalled", "started", "status",
-#         "task_list", "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until",
-#         "verified", "viewed", "views", "wait_for", "waves_due",
-#     )
+#     id = ""
+#     status = "idle"
+#     kind = ""
+#     mode = "interactive"
+#     goal = None
+#     phase = None
+#     plan = FrozenPlan()
+#     branch = None
+#     must_not = {}
+#     auto_loop = True
+#     limits = Limits()
+#     counsel = None
+#     task_list = None
+#     session_only = False
+#     review_needed = False
+#     imported = {}
+#     views = []
+#     viewed = {}
+#     started = None
+#     first_ts = ""
+#     last_event = ""
+#     last_seq = 0
+#     history = []
+#     active_ms = 0
+#     active_since = None
+#     owner = None
+#     owned_since = ""
+#     client = None
+#     pid = None
+#     human_spoke = True
+#     prompted_elsewhere = []
+#     before_wait = "running"
+#     before_pause = "running"
+#     pause_code = None
+#     pause_reason = None
+#     wait_for = None
+#     until = None
+#     question = None
+#     asked = None
+#     answered = []
+#     answer = None
+#     transcript = None
+#     commit = None
+#     background = []
+#     last_answer = None
+#     last_signal = None
+#     last_stop = None
+#     unconfirmed = 0
+#     delivered_notes = []
+#     delivered_answer = None
+#     iteration = 0
+#     last_iteration = None
+#     round = 0
+#     idle = 0
+#     stalled = 0
+#     progressed = False
+#     changed = {}
+#     milestones = {}
+#     spent_usd = 0
+#     spent_tokens = 0
+#     meters = {}
+#     priced_usd = {}
+#     meters_to_reset = {}
+#     offsets = {}
+#     tasks = {}
+#     accepts_tasks = True
+#     errors = []
+#     last_error = None
+#     repeated_errors = 0
+#     transient = 0
+#     issues = []
+#     checkpoints = {}
+#     rollback = None
+#     waves_due = 0
+#     gaps = {}
+#     verified = False
+#     criteria = {}
+#     exit_signal = False
+#     reviews = {}
+#     review_outdated = False
+#     failed_verifications = 0
+#     advice_given = 0
+#     stage = None
+#     spec = {}
+#     spec_score = None
+#     fit_score = None
+#     shape = None
+#     scored = 0
+#     human_spoke_since_score = False
+#     notes = {}
+#     recalled = []
+#     dismissed = []
+#     dependency_count = 0
+#     awaited = {}
+#     failed = {}
+#     erring = {}
+#     refused_retries = {}
+#     transient_tasks = {}
+#     criterion_tasks = {}
+#     gate_tasks = {}
+#     open_gap_count = 0
+#     returned_gaps = {}
+#     refuted = {}
+#     proven_criteria = {}
+#     proven_by_tree = {}
 #     def __init__(self, loop_id=""):
-#         self.id = loop_id
-#         self.status = "idle"
-#         self.kind = ""
-#         self.mode = "interactive"
-#         self.goal = None
-#         self.phase = None
-#         self.plan = FrozenPlan()
-#         self.branch = None
-#         self.must_not = {}
-#         self.auto_loop = True
-#         self.limits = Limits()
-#         self.counsel = None
-#         self.task_list = None
-#         self.session_only = False
-#         self.review_needed = False
-#         self.imported = {}
-#         self.views = []
-#         self.viewed = {}
-#         self.started = None
-#         self.first_ts = ""
-#         self.last_event = ""
-#         self.last_seq = 0
-#         self.history = []
-#         self.active_ms = 0
-#         self.active_since = None
-#         self.owner = None
-#         self.owned_since = ""
-#         self.client = None
-#         self.pid = None
-#         self.human_spoke = True
-#         self.prompted_elsewhere = []
-#         self.before_wait = "running"
-#         self.before_pause = "running"
-#         self.pause_code = None
-#         self.pause_reason = None
-#         self.wait_for = None
-#         self.until = None
-#         self.question = None
-#         self.asked = None
-#         self.answered = []
-#         self.answer = None
-#         self.transcript = None
-#         self.commit = None
-#         self.background = []
-#         self.last_answer = None
-#         self.last_signal = None
-#         self.last_stop = None
-#         self.unconfirmed = 0
-#         self.delivered_notes = []
-#         self.delivered_answer = None
-#         self.iteration = 0
-#         self.last_iteration = None
-#         self.round = 0
-#         self.idle = 0
-#         self.stalled = 0
-#         self.progressed = False
-#         self.changed = {}
-#         self.milestones = {}
-#         self.spent_usd = 0
-#         self.spent_tokens = 0
-#         self.meters = {}
-#         self.priced_usd = {}
-#         self.meters_to_reset = {}
-#         self.offsets = {}
-#         self.tasks = {}
-#         self.accepts_tasks = True
-#         self.errors = []
-#         self.last_error = None
-#         self.repeated_errors = 0
-#         self.transient = 0
-#         self.issues = []
-#         self.checkpoints = {}
-#         self.rollback = None
-#         self.waves_due = 0
-#         self.gaps = {}
-#         self.verified = False
-#         self.criteria = {}
-#         self.exit_signal = False
-#         self.reviews = {}
-#         self.review_outdated = False
-#         self.failed_verifications = 0
-#         self.advice_given = 0
-#         self.stage = None
-#         self.spec = {}
-#         self.spec_score = None
-#         self.fit_score = None
-#         self.shape = None
-#         self.scored = 0
-#         self.human_spoke_since_score = False
-#         self.notes = {}
-#         self.recalled = []
-#         self.dismissed = []
-#         self.dependency_count = 0
-#         self.awaited = {}
-#         self.failed = {}
-#         self.erring = {}
-#         self.refused_retries = {}
-#         self.transient_tasks = {}
-#         self.criterion_tasks = {}
-#         self.gate_tasks = {}
-#         self.open_gap_count = 0
-#         self.returned_gaps = {}
-#         self.refuted = {}
-#         self.proven = {}
-#         self.proven_by_tree = {}
+#         super().__init__(id=loop_id, plan=FrozenPlan())
 #     @property
 #     def is_live(self):
 #         return self.status in LIVE
@@ -1443,25 +1555,21 @@ if __name__ == "__main__":
 #     def task(self, task_id):
 #         task = self.tasks.get(task_id)
 #         if task is None and not self.accepts_tasks:
-#             raise Refused(
-#                 "loop %s has no task %s" % (self.id, task_id), "Its tasks: %s" % listed(self.tasks)
-#             )
+#             raise self._lacks("task %s" % task_id, "tasks", self.tasks)
 #         return task
 #     def gap(self, gap_id):
 #         gap = self.gaps.get(gap_id)
 #         if gap is None:
-#             raise Refused(
-#                 "loop %s has no gap %s" % (self.id, gap_id), "Its gaps: %s" % listed(self.gaps)
-#             )
+#             raise self._lacks("gap %s" % gap_id, "gaps", self.gaps)
 #         return gap
 #     def criterion(self, name):
 #         criterion = self.criteria.get(name)
 #         if criterion is None:
-#             raise Refused(
-#                 "loop %s has no criterion %r" % (self.id, name),
-#                 "Its criteria: %s" % listed(self.criteria),
-#             )
+#             raise self._lacks("criterion %r" % name, "criteria", self.criteria)
 #         return criterion
+#     def _lacks(self, what, plural, names):
+#         hint = "Its %s: %s" % (plural, listed(names))
+#         return Refused("loop %s has no %s" % (self.id, what), hint)
 #     def put_task(self, task):
 #         known = self.tasks.get(task.id)
 #         if known is not None:
@@ -1499,18 +1607,18 @@ if __name__ == "__main__":
 #     def index_trees(self):
 #         proven = [c for c in self.criteria.values() if c.met and c.tree]
 #         proven.sort(key=lambda c: (c.evidence or {})["seq"])
-#         self.proven = {}
+#         self.proven_criteria = {}
 #         self.proven_by_tree = {}
 #         for criterion in proven:
 #             self.add_proof(criterion)
 #     def add_proof(self, criterion):
 #         if criterion.met and criterion.tree:
-#             self.proven[criterion.name] = None
+#             self.proven_criteria[criterion.name] = None
 #             self.proven_by_tree.setdefault(criterion.tree, {})[criterion.name] = None
 #     def drop_proof(self, criterion):
 #         self.refuted.pop(criterion.name, None)
-#         if criterion.name in self.proven:
-#             del self.proven[criterion.name]
+#         if criterion.name in self.proven_criteria:
+#             del self.proven_criteria[criterion.name]
 #             tree = criterion.tree or ""
 #             del self.proven_by_tree[tree][criterion.name]
 #             if not self.proven_by_tree[tree]:
@@ -1661,10 +1769,18 @@ if __name__ == "__main__":
 #     if capped:
 #         reason += "; the client would end the turn itself after %d" % cap
 #     return LimitReached("idle", reason, _loop_limits_RESUME % loop.id)
+# MOST_TASKS = 25_000
+# MOST_DEPENDENCIES = 1_000
+# MOST_DEPENDENCIES_IN_ALL = 100_000
+# MOST_CRITERIA = 1_000
+# MOST_MUST_NOTS = 1_000
+# MOST_GAPS = 10_000
+# MOST_NOTES = 1_000
+# MOST_REVIEWS = 25_000
+# MOST_CHECKPOINTS = 10_000
+# MOST_LIVE_LOOPS = 1_000
+# _loop_limits_SPLIT = "Start another loop for the rest."
 # # ── loop.waves
-# def lay_due_waves(loop):
-#     if loop.waves_due:
-#         lay_waves(loop)
 # def lay_waves(loop):
 #     due = list(loop.tasks.items())[: loop.waves_due]
 #     loop.waves_due = 0
@@ -1676,7 +1792,8 @@ if __name__ == "__main__":
 #     for name, task in tasks.items():
 #         task.wave = waves.get(name, last)
 # def current_wave(loop):
-#     lay_due_waves(loop)
+#     if loop.waves_due:
+#         lay_waves(loop)
 #     first = None
 #     last = None
 #     for task in loop.tasks.values():
@@ -1706,18 +1823,67 @@ if __name__ == "__main__":
 #         if task is None or not (task.status == "running" or is_undecided(loop, task)):
 #             free.append(gap_id)
 #     return free
-# # ── loop.capacity
-# MOST_TASKS = 25_000
-# MOST_DEPENDENCIES = 1_000
-# MOST_DEPENDENCIES_IN_ALL = 100_000
-# MOST_CRITERIA = 1_000
-# MOST_MUST_NOTS = 1_000
-# MOST_GAPS = 10_000
-# MOST_NOTES = 1_000
-# MOST_REVIEWS = 25_000
-# MOST_CHECKPOINTS = 10_000
-# MOST_LIVE_LOOPS = 1_000
-# _loop_capacity_SPLIT = "Start another loop for the rest."
+# # ── loop.events.gaps
+# GAP_TABLE = StatusTable(
+#     ("gap.found", ("new", "open"), "open"),
+#     ("gap.reopened", ("closed",), "open"),
+#     ("gap.closed", ("open",), "closed"),
+# )
+# def stops_at_gaps(loop, event):
+#     return not loop.auto_loop
+# def record_gap(loop, event):
+#     data = event["data"]
+#     gap_id = data["gap"]
+#     gap = loop.gaps.get(gap_id) if data["action"] == "found" else loop.gap(gap_id)
+#     loop.record_progress("gap:" + gap_id)
+#     if gap is None:
+#         gap = loop.gaps[gap_id] = Gap.of(data, loop.round)
+#     else:
+#         gap.evidence = data.get("evidence", gap.evidence)
+#     is_open = data["action"] != "closed"
+#     loop.open_gap_count += is_open - gap.is_open
+#     gap.is_open = is_open
+#     loop.verified = False
+# GAP = EventType(
+#     "gap",
+#     Trigger(
+#         "found",
+#         verb="gap found",
+#         rules=(require_gap_move, require_room_for_gap),
+#         arrows=(
+#             Arrow(ACTIVE, "paused", record_gap_and_pause, when=stops_at_gaps),
+#             Arrow(ACTIVE, "fixing", record_gap),
+#         ),
+#     ),
+#     Trigger(
+#         "reopened",
+#         verb="gap reopen",
+#         rules=(require_gap_move,),
+#         arrows=(
+#             Arrow(ACTIVE, "paused", reopen_gap_and_pause, when=stops_at_gaps),
+#             Arrow(ACTIVE, "fixing", reopen_gap),
+#         ),
+#     ),
+#     Trigger(
+#         "closed",
+#         verb="gap close",
+#         rules=(require_gap_move,),
+#         arrows=(
+#             Arrow(ACTIVE, "fixing", record_gap, when=leaves_gaps),
+#             Arrow(ACTIVE, "running", record_gap),
+#         ),
+#     ),
+#     required={"action": one_of("found", "closed", "reopened"), "gap": ID},
+#     optional={"kind": ID, "file": str, "description": str, "evidence": str, "check": str},
+#     text="{gap} {action}[ {description}]",
+# )
+# VERIFIED = EventType(
+#     "verified",
+#     Trigger(verb="verified", arrows=(Arrow(LIVE, SAME, record_round),)),
+#     required={"passed": bool},
+#     optional={"report": str},
+#     text="{passed}[ {report}]",
+# )
 # # ── loop.events.tasks
 # ERROR_CLASSES = ("transient", "logic", "blocking", "unknown")
 # TDD_PHASES = ("red", "green", "refactor")
@@ -1743,7 +1909,7 @@ if __name__ == "__main__":
 #     status = data["status"]
 #     task = loop.tasks.get(data["task"]) if status == "pending" else loop.task(data["task"])
 #     if task is None:
-#         task = Task(data["task"], data)
+#         task = Task.of(data["task"], data)
 #         loop.put_task(task)
 #     elif "depends" in data and status == "pending":
 #         if loop.waves_due and "wave" in data:
@@ -1853,7 +2019,7 @@ if __name__ == "__main__":
 #     data = event["data"]
 #     if "task" in data:
 #         loop.task(data["task"])
-#     error = Failure(event["seq"], data)
+#     error = Failure.of(event["seq"], data)
 #     transient = data["class"] == "transient"
 #     loop.last_error = data["error"]
 #     loop.failed_verifications += not transient
@@ -1869,7 +2035,7 @@ if __name__ == "__main__":
 # def _loop_events_tasks_record_task_failure(loop, task_id, error, transient):
 #     task = loop.tasks.get(task_id)
 #     if task is None:
-#         task = Task(task_id)
+#         task = Task(id=task_id)
 #         loop.put_task(task)
 #     loop.set_task_status(task, "failed")
 #     if transient:
@@ -1902,7 +2068,7 @@ if __name__ == "__main__":
 #     optional={"task": ID, "analysis": str, "fix": str, "signature": str},
 #     text=lambda data: "%s (%s): %s" % (data.get("task", "loop"), data["class"], data["error"]),
 # )
-# # ── loop.events.criteria
+# # ── loop.events.goals
 # EVIDENCE = record(
 #     "evidence",
 #     {
@@ -1938,8 +2104,8 @@ if __name__ == "__main__":
 #         loop.failed_verifications += "evidence" in data
 #     else:
 #         clear_failed_verifications(loop)
-#     settle_gate_tasks(loop, _loop_events_criteria_changed_conditions(loop, criterion.name, before))
-# def _loop_events_criteria_changed_conditions(loop, name, tree_before):
+#     settle_gate_tasks(loop, _loop_events_goals_changed_conditions(loop, criterion.name, before))
+# def _loop_events_goals_changed_conditions(loop, name, tree_before):
 #     tree = latest_tree(loop)
 #     names = [name]
 #     if tree is not None and tree != tree_before:
@@ -1969,7 +2135,7 @@ if __name__ == "__main__":
 #     ),
 #     required={"criterion": str, "met": bool},
 #     optional={"stale": bool, "evidence": EVIDENCE},
-#     text=_loop_events_criteria_criterion_text,
+#     text=_loop_events_goals_criterion_text,
 # )
 # EXIT = EventType(
 #     "exit",
@@ -2013,70 +2179,8 @@ if __name__ == "__main__":
 #         "blockers": COUNT,
 #         "report": str,
 #     },
-#     text=_loop_events_criteria_review_text,
+#     text=_loop_events_goals_review_text,
 # )
-# # ── loop.events.gaps
-# GAP_TABLE = StatusTable(
-#     ("gap.found", ("new", "open"), "open"),
-#     ("gap.reopened", ("closed",), "open"),
-#     ("gap.closed", ("open",), "closed"),
-# )
-# def stops_at_gaps(loop, event):
-#     return not loop.auto_loop
-# def record_gap(loop, event):
-#     data = event["data"]
-#     gap_id = data["gap"]
-#     gap = loop.gaps.get(gap_id) if data["action"] == "found" else loop.gap(gap_id)
-#     loop.record_progress("gap:" + gap_id)
-#     if gap is None:
-#         gap = loop.gaps[gap_id] = Gap(data, loop.round)
-#     else:
-#         gap.evidence = data.get("evidence", gap.evidence)
-#     is_open = data["action"] != "closed"
-#     loop.open_gap_count += is_open - gap.is_open
-#     gap.is_open = is_open
-#     loop.verified = False
-# GAP = EventType(
-#     "gap",
-#     Trigger(
-#         "found",
-#         verb="gap found",
-#         rules=(require_gap_move, require_room_for_gap),
-#         arrows=(
-#             Arrow(ACTIVE, "paused", record_gap_and_pause, when=stops_at_gaps),
-#             Arrow(ACTIVE, "fixing", record_gap),
-#         ),
-#     ),
-#     Trigger(
-#         "reopened",
-#         verb="gap reopen",
-#         rules=(require_gap_move,),
-#         arrows=(
-#             Arrow(ACTIVE, "paused", reopen_gap_and_pause, when=stops_at_gaps),
-#             Arrow(ACTIVE, "fixing", reopen_gap),
-#         ),
-#     ),
-#     Trigger(
-#         "closed",
-#         verb="gap close",
-#         rules=(require_gap_move,),
-#         arrows=(
-#             Arrow(ACTIVE, "fixing", record_gap, when=leaves_gaps),
-#             Arrow(ACTIVE, "running", record_gap),
-#         ),
-#     ),
-#     required={"action": one_of("found", "closed", "reopened"), "gap": ID},
-#     optional={"kind": ID, "file": str, "description": str, "evidence": str, "check": str},
-#     text="{gap} {action}[ {description}]",
-# )
-# VERIFIED = EventType(
-#     "verified",
-#     Trigger(verb="verified", arrows=(Arrow(LIVE, SAME, record_round),)),
-#     required={"passed": bool},
-#     optional={"report": str},
-#     text="{passed}[ {report}]",
-# )
-# # ── loop.events.goals
 # STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
 # STAGE_TABLE = StatusTable(
 #     *(
@@ -2107,24 +2211,6 @@ if __name__ == "__main__":
 #     text=_loop_events_goals_score_text,
 # )
 # # ── loop.events.sessions
-# def read_transcript(loop, event):
-#     if "transcript" in event["data"]:
-#         loop.transcript = (event.get("session"), event["data"]["transcript"])
-# SESSION = EventType(
-#     "session",
-#     Trigger(rules=(require_binding,), arrows=(Arrow(LIVE, SAME, record_session),)),
-#     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
-#     optional={
-#         "source": str,
-#         "reason": str,
-#         "pid": COUNT,
-#         "transcript": COUNT,
-#         "signal": str,
-#         "copy": str,
-#     },
-#     text="{action}[ {source}][ {reason}]",
-# )
-# # ── loop.events.waits
 # STOP_FIELDS = {"signal": str, "copy": str, "active": bool}
 # ALLOW = {**STOP_FIELDS, "said": str}
 # def clear_human_prompt(loop):
@@ -2146,6 +2232,23 @@ if __name__ == "__main__":
 #     ),
 #     required={"text": str},
 #     text="{text}",
+# )
+# def read_transcript(loop, event):
+#     if "transcript" in event["data"]:
+#         loop.transcript = (event.get("session"), event["data"]["transcript"])
+# SESSION = EventType(
+#     "session",
+#     Trigger(rules=(require_binding,), arrows=(Arrow(LIVE, SAME, record_session),)),
+#     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
+#     optional={
+#         "source": str,
+#         "reason": str,
+#         "pid": COUNT,
+#         "transcript": COUNT,
+#         "signal": str,
+#         "copy": str,
+#     },
+#     text="{action}[ {source}][ {reason}]",
 # )
 # # ── loop.events.lifecycle
 # KINDS = ("execute", "verify", "goal")
@@ -2206,10 +2309,10 @@ if __name__ == "__main__":
 #     if "plan" in data:
 #         loop.plan.update(data["plan"])
 #         loop.plan.task_count = data["plan"].get("tasks")
-#     loop.criteria = {spec["name"]: Criterion(spec) for spec in data.get("criteria", ())}
+#     loop.criteria = {spec["name"]: Criterion.of(spec) for spec in data.get("criteria", ())}
 #     specs = data.get("tasks", [])
 #     for spec in specs:
-#         loop.put_task(Task(spec["id"], spec))
+#         loop.put_task(Task.of(spec["id"], spec))
 #     if "carried" in data:
 #         _loop_events_lifecycle_continue_imported(loop, data)
 #     if loop.kind == "goal" and not any("wave" in spec for spec in specs):
@@ -2269,15 +2372,19 @@ if __name__ == "__main__":
 #         ]
 # def record_answer(loop, event):
 #     data = event["data"]
-#     answer = HookAnswer()
-#     answer.seq, answer.ts = event["seq"], event["ts"]
-#     answer.blocks = event["type"] == "iteration"
-#     answer.signal, answer.copy = data["signal"], data.get("copy", "")
-#     answer.text = data.get("reason" if answer.blocks else "said", "")
+#     blocks = event["type"] == "iteration"
+#     text = data.get("reason" if blocks else "said", "")
 #     before = loop.last_answer
-#     answer.notified = event["seq"] if answer.text else before.notified if before else 0
-#     loop.last_answer = answer
-#     loop.unconfirmed = event["seq"] if answer.blocks else 0
+#     loop.last_answer = HookAnswer(
+#         seq=event["seq"],
+#         ts=event["ts"],
+#         blocks=blocks,
+#         signal=data["signal"],
+#         copy=data.get("copy", ""),
+#         text=text,
+#         notified=event["seq"] if text else before.notified if before else 0,
+#     )
+#     loop.unconfirmed = event["seq"] if blocks else 0
 # ITERATION = EventType(
 #     "iteration",
 #     Trigger(verb="iterate", arrows=(Arrow(ACTIVE, SAME, count_iteration),)),
@@ -2402,7 +2509,8 @@ if __name__ == "__main__":
 #     optional={"commit": str, "task": ID, "left": str, "head": str, "branch": str, "reset": IDS},
 #     text="{name}[ {commit}][ {task}][ {left}]",
 # )
-# # ── loop.table
+# # ── loop.fold
+# FOLD_VERSION = 10
 # JOURNAL = EventType(
 #     "journal",
 #     required={"id": ID},
@@ -2415,7 +2523,6 @@ if __name__ == "__main__":
 #     optional={"aside": str, "what": str},
 #     text="{bytes}[ {aside}][ {what}]",
 # )
-# OF_THE_JOURNAL = ("journal", "repair")
 # EVENTS = {
 #     declared.name: declared
 #     for declared in (
@@ -2424,37 +2531,177 @@ if __name__ == "__main__":
 #         NOTE, ISSUE, STOP, CHECKPOINT,
 #     )
 # }
-# WITH_ACTIONS = frozenset(name for name, declared in EVENTS.items() if declared.has_actions)
+# _loop_fold_OF_LOOPS = frozenset(EVENTS) - frozenset(OF_THE_JOURNAL)
+# _loop_fold_ALIVE = frozenset(("agent", "human"))
+# _loop_fold_WITH_ACTIONS = frozenset(name for name, declared in EVENTS.items() if declared.has_actions)
 # TRIGGERS = {
 #     declared.trigger_name(trigger): trigger
 #     for declared in EVENTS.values()
 #     for trigger in declared.triggers
 # }
 # RETURNS = {"waiting": ACTIVE, "paused": (*ACTIVE, "waiting")}
-# STEPS = {}
+# _loop_fold_steps = {}
 # def trigger_of(event):
 #     kind = event["type"]
-#     return "%s.%s" % (kind, event["data"]["action"]) if kind in WITH_ACTIONS else kind
+#     return "%s.%s" % (kind, event["data"]["action"]) if kind in _loop_fold_WITH_ACTIONS else kind
 # def steps_of(trigger, source):
-#     steps = STEPS.get((trigger, source))
+#     steps = _loop_fold_steps.get((trigger, source))
 #     if steps is None:
-#         steps = STEPS[trigger, source] = tuple(
+#         steps = _loop_fold_steps[trigger, source] = tuple(
 #             step
 #             for arrow in TRIGGERS[trigger].arrows
 #             if source in arrow.sources
-#             for step in _loop_table_steps(arrow, source)
+#             for step in _loop_fold_steps_along(arrow, source)
 #         )
 #     return steps
-# def _loop_table_steps(arrow, source):
+# def _loop_fold_steps_along(arrow, source):
 #     if arrow.dest == BACK:
-#         return [(CAME_FROM[origin], arrow.apply, origin) for origin in RETURNS[source]]
+#         return [(_loop_fold_came_from(origin), arrow.apply, origin) for origin in RETURNS[source]]
 #     dest = source if arrow.dest == SAME else arrow.dest
 #     return [(arrow.when, arrow.apply, dest)]
-# def _loop_table_came_from(origin):
-#     def came_from(loop, _event):
-#         return (loop.before_wait if loop.status == "waiting" else loop.before_pause) == origin
-#     return came_from
-# CAME_FROM = {origin: _loop_table_came_from(origin) for origin in (*ACTIVE, "waiting")}
+# class Loops:
+#     def __init__(self, keep=None):
+#         self.keep = keep
+#         self.journal_id = ""
+#         self.seq = 0
+#         self.ts = ""
+#         self.backwards = 0
+#         self.repairs = 0
+#         self.by_id = {}
+#         self._last_ended = ""
+#         self._ended = {}
+#         self._ended_before = b""
+#     def apply(self, event):
+#         check_event(event, EVENTS)
+#         self.fold(event)
+#         self.settle(event["loop"])
+#     def check_rules(self, event):
+#         kind = event["type"]
+#         if kind not in _loop_fold_OF_LOOPS:
+#             return
+#         loop = self.by_id.get(event["loop"] or "")
+#         if loop is None:
+#             loop = self._new_loop(event["loop"] or "", kind)
+#         trigger = trigger_of(event)
+#         for when, _, _ in steps_of(trigger, loop.status):
+#             if when is None or when(loop, event):
+#                 break
+#         else:
+#             raise not_possible(loop, trigger)
+#         for rule in TRIGGERS[trigger].rules:
+#             rule(loop, event, self)
+#     def fold(self, event):
+#         seq = self.seq + 1
+#         if event["seq"] != seq:
+#             raise ValueError("seq %d is due" % seq)
+#         kind = event["type"]
+#         ts = event["ts"]
+#         if kind in _loop_fold_OF_LOOPS and seq > 1:
+#             loop = self.by_id.get(event["loop"] or "")
+#             if loop is None:
+#                 loop = self._new_loop(event["loop"] or "", kind)
+#             source = loop.status
+#             self._step(loop, event)
+#             if source == "idle":
+#                 self.by_id[loop.id] = loop
+#             if loop.status != source or ts < loop.last_event:
+#                 self._account(loop, ts, source)
+#             loop.last_event = ts
+#             loop.last_seq = seq
+#             if event["by"] in _loop_fold_ALIVE:
+#                 loop.idle = 0
+#             elif "signal" in event["data"] and kind != "session":
+#                 record_answer(loop, event)
+#         else:
+#             self._fold_own(kind, event)
+#         if ts < self.ts:
+#             self.backwards += 1
+#         self.ts = ts
+#         self.seq = seq
+#     def settle(self, loop_id=None):
+#         loops = self.by_id.values() if loop_id is None else (self.by_id.get(loop_id),)
+#         for loop in loops:
+#             if loop is not None and loop.waves_due:
+#                 lay_waves(loop)
+#     def restore(self, by_id, ended_ids):
+#         self.by_id = by_id
+#         self._ended_before = ended_ids
+#         ended = [loop for loop in by_id.values() if loop.status in FINAL]
+#         for loop in sorted(ended, key=lambda loop: loop.last_seq):
+#             self._hold_last_ended(loop.id)
+#     def live(self):
+#         return [loop for loop in self.by_id.values() if loop.status in LIVE]
+#     def last_ended(self):
+#         return self.by_id.get(self._last_ended)
+#     def _step(self, loop, event):
+#         trigger = event["type"]
+#         if trigger in _loop_fold_WITH_ACTIONS:
+#             trigger = trigger_of(event)
+#         source = loop.status
+#         steps = _loop_fold_steps.get((trigger, source))
+#         if steps is None:
+#             steps = steps_of(trigger, source)
+#         for when, apply, dest in steps:
+#             if when is None or when(loop, event):
+#                 apply(loop, event)
+#                 if dest != source:
+#                     change_status(loop, event, dest)
+#                 return
+#         raise not_possible(loop, trigger)
+#     def _fold_own(self, kind, event):
+#         if (kind == "journal") is not (self.seq == 0):
+#             raise ValueError("a journal event must be the first, and only the first")
+#         if kind == "journal":
+#             unknown = event["data"].get("incompat", ())
+#             if unknown:
+#                 raise Newer("the journal needs %s" % ", ".join(unknown))
+#             self.journal_id = event["data"]["id"]
+#         elif kind == "repair":
+#             self.repairs += 1
+#     def _new_loop(self, loop_id, kind):
+#         if self.has_dropped(loop_id):
+#             if kind == "start":
+#                 raise Refused("loop %s already exists" % loop_id)
+#             raise Refused("loop %s has ended" % loop_id, "It is final. Run: gsd-fsm start --help")
+#         if kind != "start":
+#             raise Refused("no such loop: %s" % loop_id, "Run: gsd-fsm ps")
+#         return Loop(loop_id)
+#     def _account(self, loop, ts, source):
+#         if loop.active_since is not None:
+#             if ts < loop.last_event:
+#                 loop.active_ms += ms_of(loop.last_event) - ms_of(loop.active_since)
+#                 loop.active_since = ts
+#             if loop.status not in ACTIVE:
+#                 loop.active_ms += ms_of(ts) - ms_of(loop.active_since)
+#                 loop.active_since = None
+#         elif loop.status in ACTIVE:
+#             loop.active_since = ts
+#         if loop.status in FINAL and loop.status != source:
+#             self._hold_last_ended(loop.id)
+#     def _hold_last_ended(self, loop_id):
+#         before, self._last_ended = self._last_ended, loop_id
+#         if before and before != self.keep:
+#             del self.by_id[before]
+#             self._ended[before] = None
+#     def has_dropped(self, loop_id):
+#         if self._ended_before:
+#             self._ended = dict.fromkeys([*self._ended_before.decode("ascii").split(), *self._ended])
+#             self._ended_before = b""
+#         return loop_id in self._ended
+#     def ended_ids(self):
+#         new = " ".join(self._ended).encode("ascii")
+#         return b" ".join(filter(None, (self._ended_before, new)))
+# def change_status(loop, event, dest):
+#     source = loop.status
+#     if dest == "paused":
+#         loop.before_pause = source
+#         clear_human_prompt(loop)
+#     loop.status = dest
+#     data = event["data"]
+#     about = data.get("task") or data.get("gap") or loop.pause_code or ""
+#     loop.history.append([event["seq"], event["ts"], source, dest, event["type"], about])
+#     if len(loop.history) > MAX_HISTORY:
+#         del loop.history[0]
 # # ── text.stages
 # _text_stages_SCORE = "score --outcome N --scope N --constraints N --success N --done N"
 # def stage_step(loop, run):
@@ -3037,263 +3284,16 @@ if __name__ == "__main__":
 #         and last.copy != signal.copy
 #         and abs(now - ms_of(last.ts)) <= _hook_decide_TOGETHER_MS
 #     )
-# # ── loop.envelope
-# VERSION = 1
-# BY = ("agent", "human", "hook", "cli")
-# MEMBERS = frozenset(
-#     ("v", "seq", "ts", "loop", "type", "by", "session", "client", "optional", "data", "sum")
-# )
-# _loop_envelope_known_by = frozenset(BY)
-# _loop_envelope_minute = [""]
-# def check_time(ts):
-#     if type(ts) is str and ts[:17] == _loop_envelope_minute[0]:
-#         rest = ts[17:]
-#         digits = rest[:2] + rest[3:6]
-#         signs = rest[2:3] + rest[6:]
-#         if digits.isdecimal() and digits < "6" and signs == ".Z" and ts.isascii():
-#             return
-#     try:
-#         to_ms(ts)
-#     except (TypeError, ValueError):
-#         raise ValueError("ts is not a time") from None
-#     _loop_envelope_minute[0] = ts[:17]
-# def check_event(event):
-#     if type(event) is not dict:
-#         raise ValueError("not a JSON object")
-#     version = event.get("v", VERSION)
-#     if version != VERSION or type(version) is not int:
-#         raise Newer("an event has version %.20r" % (version,))
-#     try:
-#         seq, loop, kind = event["seq"], event["loop"], event["type"]
-#         by, data = event["by"], event["data"]
-#         check_time(event["ts"])
-#     except KeyError as missing:
-#         raise ValueError("no member %s" % missing) from None
-#     if "v" not in event:
-#         raise ValueError("no member 'v'")
-#     if type(seq) is not int:
-#         raise ValueError("seq is not a number")
-#     if type(by) is not str or by not in _loop_envelope_known_by:
-#         raise ValueError("by is none of %s" % ", ".join(BY))
-#     if type(data) is not dict:
-#         raise ValueError("data is not an object")
-#     if type(kind) is not str or kind not in EVENTS:
-#         if event.get("optional") is not True or not is_id(kind):
-#             raise ValueError("unknown event type %.40r" % (kind,))
-#         if loop is not None and not is_id(loop):
-#             raise ValueError("loop is not an id")
-#         _loop_envelope_check_members(event)
-#         check_value(event)
-#         return
-#     if not is_id(loop) and (loop is not None or kind not in OF_THE_JOURNAL):
-#         raise ValueError("loop is not an id")
-#     if len(event) > 7:
-#         _loop_envelope_check_members(event)
-#     check_payload(kind, data)
-# def check_payload(kind, data):
-#     check_fields(EVENTS[kind], data)
-# def _loop_envelope_check_members(event):
-#     unknown = [name for name in event if name not in MEMBERS]
-#     if unknown:
-#         raise ValueError("unknown member %.40r" % unknown[0])
-#     if not (is_session(event.get("session", "-")) and is_session(event.get("client", "-"))):
-#         raise ValueError("session or client is not a name")
-#     if type(event.get("optional", False)) is not bool:
-#         raise ValueError("optional is not a flag")
-# def load_event(line, loads=decode_line):
-#     event = loads(line)
-#     check_event(event)
-#     return event
-# # ── journal.fast_fold
-# _journal_fast_fold_HEAD = b'{"v":1,"seq":%d,"ts":"'
-# _journal_fast_fold_TIME = 24
-# _journal_fast_fold_DATA = b',"data":'
-# _journal_fast_fold_OF_THE_LINE = frozenset(("v", "seq", "ts", "data", "sum"))
-# _journal_fast_fold_REMEMBERED = 4096
-# _journal_fast_fold_SHORT = 512
-# def _journal_fast_fold_middle_of(event):
-#     members = {name: value for name, value in event.items() if name not in _journal_fast_fold_OF_THE_LINE}
-#     return dumps({"ts": "", **members})[len('{"ts":"') : -1].encode("ascii")
-# def into_fold(loops, loads=decode_line):
-#     middles = {}
-#     checked = {}
-#     fold = loops.fold
-#     second = b""
-#     def take_whole(line, middle):
-#         event = load_event(line, loads)
-#         fold(event)
-#         if event["type"] in EVENTS and _journal_fast_fold_middle_of(event) == middle:
-#             if len(middles) >= _journal_fast_fold_REMEMBERED:
-#                 middles.clear()
-#             middles[middle] = (event, checked.setdefault(event["type"], {}))
-#     def learn(kind, raw, known):
-#         try:
-#             data = loads(raw[len(_journal_fast_fold_DATA) :])
-#             if type(data) is not dict or raw.count(b"{") + raw.count(b"[") >= MAX_DEPTH:
-#                 return None
-#             check_payload(kind, data)
-#         except ValueError:
-#             return None
-#         if len(raw) <= _journal_fast_fold_SHORT:
-#             if len(known) >= _journal_fast_fold_REMEMBERED:
-#                 known.clear()
-#             known[raw] = data
-#         return data
-#     def take(line):
-#         nonlocal second
-#         seq = loops.seq + 1
-#         head = _journal_fast_fold_HEAD % seq
-#         start = len(head) + _journal_fast_fold_TIME
-#         split = line.find(_journal_fast_fold_DATA, start)
-#         middle = middles.get(line[start:split])
-#         if middle is None or not line.startswith(head):
-#             return take_whole(line, line[start:split])
-#         event, known = middle
-#         raw = line[split:-SUM_TAIL]
-#         data = known.get(raw)
-#         if data is None:
-#             data = learn(event["type"], raw, known)
-#             if data is None:
-#                 return take_whole(line, line[start:split])
-#         time = line[start - _journal_fast_fold_TIME : start]
-#         ts = time.decode()
-#         if time[:20] != second or not time[20:23].isdigit() or time[23:] != b"Z":
-#             check_time(ts)
-#             second = time[:20]
-#         event["seq"] = seq
-#         event["ts"] = ts
-#         event["data"] = data
-#         fold(event)
-#         return None
-#     return take
-# # ── journal.lock
-# if sys.platform == "win32":
-#     import msvcrt
-# else:
-#     import fcntl
-# LOCK_NAME = "journal.lock"
-# _journal_lock_NEXT = 0.0002
-# _journal_lock_OTHERS = 0.005
-# _journal_lock_READER = 0.001
-# _journal_lock_SLICE = 0.005
-# def try_lock(fd, byte=0, shared=False):
-#     try:
-#         if sys.platform == "win32":
-#             system.lseek(fd, byte, 0)
-#             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-#         else:
-#             fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-#     except (BlockingIOError, PermissionError):
-#         return False
-#     return True
-# def _journal_lock_try_turn(fd, byte):
-#     try:
-#         return try_lock(fd, byte)
-#     except OSError:
-#         return True
-# class Hold:
-#     __slots__ = ("_lock", "_process", "_seen", "_slice_ends", "directory", "path")
-#     def __init__(self, path):
-#         self.path = path
-#         self.directory = ""
-#         self._lock = None
-#         self._process = 0
-#         self._seen = (None, None)
-#         self._slice_ends = 0.0
-#     def acquire(self, seconds):
-#         began = monotonic()
-#         for _ in range(2):
-#             if self._lock is None or self._process != system.getpid():
-#                 self.close()
-#                 self._open()
-#             try:
-#                 if not self._wait(began, seconds):
-#                     raise CannotWrite(
-#                         ".gsd/%s is held by another process" % LOCK_NAME,
-#                         "wait for it or end it, then try again",
-#                     )
-#                 if self._identities() == self._seen:
-#                     return self.directory
-#             except FileNotFoundError:
-#                 pass
-#             except OSError as error:
-#                 raise CannotWrite(
-#                     "this file system cannot lock .gsd/%s: %s" % (LOCK_NAME, explain(error)),
-#                     "use a local disk",
-#                 ) from error
-#             self.close()
-#         raise CannotWrite("%s keeps being replaced" % self.path, "find out who moves it")
-#     def _wait(self, began, seconds):
-#         lock = self._lock
-#         if began < self._slice_ends and try_lock(lock):
-#             return True
-#         turn = (self.directory, 0) if isinstance(self.directory, int) else (lock, 1)
-#         has_turn = False
-#         try:
-#             while True:
-#                 waited = monotonic() - began
-#                 has_turn = has_turn or _journal_lock_try_turn(*turn)
-#                 if (has_turn or waited >= seconds / 2) and try_lock(lock):
-#                     self._slice_ends = monotonic() + _journal_lock_SLICE
-#                     return True
-#                 if waited >= seconds:
-#                     return False
-#                 sleep(min(_journal_lock_NEXT if has_turn else _journal_lock_OTHERS, seconds - waited))
-#         finally:
-#             unlock(*turn)
-#     def _open(self):
-#         self.directory = open_directory(self.path)
-#         try:
-#             self._lock = open_regular(self.directory, LOCK_NAME, WRITE | CREATE)
-#             self._process = system.getpid()
-#             self._seen = (file_id(self._lock), file_id(self.directory))
-#         except BaseException:
-#             self.close()
-#             raise
-#     def _identities(self):
-#         return identity(self.directory, LOCK_NAME), path_id(self.path, self.directory)
-#     def release(self):
-#         if self._lock is not None:
-#             unlock(self._lock)
-#     def close(self):
-#         if self._lock is not None:
-#             if self._process == system.getpid():
-#                 self.release()
-#             close(self._lock)
-#             self._lock = None
-#         close_directory(self.directory)
-#         self.directory = ""
-# def wait_for_writer(directory, seconds):
-#     deadline = monotonic() + seconds
-#     try:
-#         fd = open_regular(directory, LOCK_NAME, READ)
-#     except FileNotFoundError:
-#         return True
-#     try:
-#         while not try_lock(fd, shared=True):
-#             if monotonic() >= deadline:
-#                 return False
-#             sleep(_journal_lock_READER)
-#     except OSError:
-#         return False
-#     else:
-#         return True
-#     finally:
-#         unlock(fd)
-#         close(fd)
-# def unlock(fd, byte=0):
-#     try:
-#         if sys.platform == "win32":
-#             system.lseek(fd, byte, 0)
-#             msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
-#         else:
-#             fcntl.flock(fd, fcntl.LOCK_UN)
-#     except OSError:
-#         pass
 # # ── journal.scan
 # CHUNK = 1 << 16
 # SECTOR = 512
-# class Position:
+# _journal_scan_HEAD = b'{"v":1,"seq":%d,"ts":"'
+# _journal_scan_TIME = 24
+# _journal_scan_DATA = b',"data":'
+# _journal_scan_OF_THE_LINE = frozenset(("v", "seq", "ts", "data", "sum"))
+# _journal_scan_REMEMBERED = 4096
+# _journal_scan_SHORT = 512
+# class Cursor:
 #     __slots__ = ("line", "offset", "sum", "torn", "unended")
 #     def __init__(self, offset=0, line=0, sum_=""):
 #         self.offset = offset
@@ -3336,7 +3336,7 @@ if __name__ == "__main__":
 #             if len(rest) > MAX_LINE:
 #                 lines, good = [rest], 0
 #                 raise ValueError("longer than %d bytes" % MAX_LINE)
-#         end = Position(offset, number, previous.decode("ascii"))
+#         end = Cursor(offset, number, previous.decode("ascii"))
 #         lines, good = [rest], 0
 #         if rest:
 #             _journal_scan_finish(end, rest, take)
@@ -3344,7 +3344,7 @@ if __name__ == "__main__":
 #         number += good
 #         offset += sum(map(len, lines[:good])) + good
 #         bad = lines[good] + b"\n"
-#         end = Position(offset, number, previous.decode("ascii"))
+#         end = Cursor(offset, number, previous.decode("ascii"))
 #         is_last = offset + len(bad) == size
 #         if is_last and _journal_scan_lost_sector(bad, offset) and not frame_ok(bad[:-1], end.sum):
 #             end.torn = len(bad)
@@ -3352,7 +3352,256 @@ if __name__ == "__main__":
 #         message = error.message if isinstance(error, Refused) else str(error)
 #         raise Corrupt(message, number + 1, offset) from error
 #     return end
-# # ── journal.transaction
+# def load_event(line, loads=decode_line):
+#     event = loads(line)
+#     check_event(event, EVENTS)
+#     return event
+# def _journal_scan_middle_of(event):
+#     members = {name: value for name, value in event.items() if name not in _journal_scan_OF_THE_LINE}
+#     return dumps({"ts": "", **members})[len('{"ts":"') : -1].encode("ascii")
+# def into_fold(loops, loads=decode_line):
+#     middles = {}
+#     checked = {}
+#     fold = loops.fold
+#     second = b""
+#     def take_whole(line, middle):
+#         event = load_event(line, loads)
+#         fold(event)
+#         if event["type"] in EVENTS and _journal_scan_middle_of(event) == middle:
+#             if len(middles) >= _journal_scan_REMEMBERED:
+#                 middles.clear()
+#             middles[middle] = (event, checked.setdefault(event["type"], {}))
+#     def learn(declared, raw, known):
+#         try:
+#             data = loads(raw[len(_journal_scan_DATA) :])
+#             if type(data) is not dict or raw.count(b"{") + raw.count(b"[") >= MAX_DEPTH:
+#                 return None
+#             declared.check(data)
+#         except ValueError:
+#             return None
+#         if len(raw) <= _journal_scan_SHORT:
+#             if len(known) >= _journal_scan_REMEMBERED:
+#                 known.clear()
+#             known[raw] = data
+#         return data
+#     def take(line):
+#         nonlocal second
+#         seq = loops.seq + 1
+#         head = _journal_scan_HEAD % seq
+#         start = len(head) + _journal_scan_TIME
+#         split = line.find(_journal_scan_DATA, start)
+#         middle = middles.get(line[start:split])
+#         if middle is None or not line.startswith(head):
+#             return take_whole(line, line[start:split])
+#         event, known = middle
+#         raw = line[split:-SUM_TAIL]
+#         data = known.get(raw)
+#         if data is None:
+#             data = learn(EVENTS[event["type"]], raw, known)
+#             if data is None:
+#                 return take_whole(line, line[start:split])
+#         time = line[start - _journal_scan_TIME : start]
+#         ts = time.decode()
+#         if time[:20] != second or not time[20:23].isdigit() or time[23:] != b"Z":
+#             check_time(ts)
+#             second = time[:20]
+#         event["seq"] = seq
+#         event["ts"] = ts
+#         event["data"] = data
+#         fold(event)
+#         return None
+#     return take
+# # ── journal.journal
+# JOURNAL_NAME = "journal.jsonl"
+# SMALL = 1 << 18
+# SNAPSHOT_EVERY = 32
+# SNAPSHOT_RARELY = 1024
+# class Journal:
+#     def __init__(
+#         self,
+#         path,
+#         lock_seconds=10.0,
+#         now=now_ms,
+#         keep=None,
+#         small=None,
+#     ):
+#         self.path = path
+#         self.keep = keep
+#         self.small = SMALL if small is None else small
+#         self.lock_seconds = lock_seconds
+#         self.now = now
+#         self.forget()
+#         self._snapshot_at = -SNAPSHOT_RARELY
+#         self._folded = self._first = 0
+#         self._locked = LockedDir(path)
+#         self._fd = None
+#         self._file = None
+#     def read(
+#         self, reader=None, sha=sha256, into=None
+#     ):
+#         def read_whole(_directory, fd, size):
+#             self.loops, self.at = into or Loops(self.keep), Cursor()
+#             self._catch_up(fd, size, reader, sha)
+#         return self._read(read_whole)
+#     def read_cached(self):
+#         return self._read(self._prepare)
+#     def _read(self, fold):
+#         directory = open_directory(self.path)
+#         try:
+#             settled = wait_for_writer(directory, 0.2)
+#             try:
+#                 fd = open_regular(directory, JOURNAL_NAME, READ)
+#             except FileNotFoundError:
+#                 raise self._missing() from None
+#             try:
+#                 self._notice(file_id(fd))
+#                 fold(directory, fd, system.fstat(fd).st_size)
+#             except BrokenPipeError:
+#                 raise
+#             except OSError as error:
+#                 raise CannotWrite("%s: %s" % (self.journal_path(), explain(error))) from error
+#             finally:
+#                 close(fd)
+#         finally:
+#             close_directory(directory)
+#         if not settled:
+#             self.at.torn = 0
+#         return self.loops
+#     def _missing(self):
+#         return NotFound("%s has no journal" % self.path, "Run: gsd-fsm start --help")
+#     def _notice(self, file):
+#         if self._file != file:
+#             if self._fd is not None:
+#                 close(self._fd)
+#             self._fd, self._file = None, file
+#             self.forget()
+#     def _prepare(self, directory, fd, size):
+#         mark = b',"sum":"%s"}\n' % self.at.sum.encode("ascii")
+#         known = self.at.sum and size >= self.at.offset
+#         if not known or read_at(fd, self.at.offset - len(mark), len(mark)) != mark:
+#             self.forget()
+#             if size > self.small:
+#                 self._load_snapshot(directory, fd, size)
+#         before = self.loops.seq
+#         self.at.torn = 0
+#         if self.at.offset < size:
+#             self._catch_up(fd, size)
+#         return self.loops.seq - before
+#     def _load_snapshot(self, directory, fd, size):
+#         found = load_snapshot(directory, fd, size)
+#         if found is not None:
+#             self.loops, self.at = found
+#     def _catch_up(
+#         self, fd, size, reader=None, sha=sha256
+#     ):
+#         take = (reader or into_fold)(self.loops)
+#         known, self.at = self.at, Cursor()
+#         try:
+#             self.at = scan(lambda at, n: read_at(fd, at, n), size, known, take, sha)
+#             self.loops.settle()
+#         except Corrupt as damage:
+#             raise Corrupt(damage.what, damage.line, damage.offset, self.journal_path()) from damage
+#     def journal_path(self):
+#         return join(self.path, JOURNAL_NAME)
+#     def transaction(
+#         self, author, require=None
+#     ):
+#         return Transaction(self, author, require)
+#     def dry_run(self, author, empty=False):
+#         return Transaction(self, author, dry_run=True, empty=empty)
+#     def forget(self):
+#         self.loops, self.at = Loops(self.keep), Cursor()
+#     def close(self):
+#         self.forget()
+#         self._close_files()
+#     def __del__(self):
+#         self._close_files()
+#     def _close_files(self):
+#         if self._fd is not None:
+#             close(self._fd)
+#         self._fd = self._file = None
+#         self._locked.close()
+#     def begin(self, tx):
+#         try:
+#             directory = self._locked.acquire(self.lock_seconds)
+#             fd, size = self._open(directory)
+#             self._folded = self._prepare(directory, fd, size)
+#             tx.prepare()
+#             self._first = self.loops.seq
+#             self._repair_tail(directory, fd, tx)
+#         except BaseException as error:
+#             self._give_up(error)
+#             raise
+#     def commit(self, tx):
+#         try:
+#             directory, fd = self._locked.directory, self._fd
+#             if fd is None:
+#                 raise CannotWrite("the journal was closed within a transaction")
+#             self._write_lines(fd, tx)
+#             self.loops.settle()
+#             self._save_snapshot(directory, fd)
+#             self._write_views(directory)
+#             self._locked.release()
+#         except BaseException as error:
+#             self._give_up(error)
+#             raise
+#     def _give_up(self, error):
+#         self.close()
+#         if isinstance(error, OSError):
+#             raise stopped_by(error, self.path) from error
+#     def _open(self, directory):
+#         try:
+#             info = look_up(directory, JOURNAL_NAME)
+#             self._notice((info.st_dev, info.st_ino))
+#             if self._fd is None:
+#                 self._fd = open_regular(directory, JOURNAL_NAME, WRITE)
+#                 if self._file != file_id(self._fd):
+#                     raise CannotWrite("%s was replaced" % self.journal_path(), "Retry.")
+#         except FileNotFoundError:
+#             raise self._missing() from None
+#         return self._fd, info.st_size
+#     def _save_snapshot(self, directory, fd):
+#         seq = self.loops.seq
+#         due = self._first // SNAPSHOT_EVERY != seq // SNAPSHOT_EVERY
+#         if (due or self._folded > SNAPSHOT_RARELY) and seq - self._snapshot_at >= SNAPSHOT_RARELY:
+#             save_snapshot(directory, fd, self.loops, self.at)
+#             self._snapshot_at = seq
+#     def _write_views(self, directory):
+#         project(directory, self.loops)
+#     def _write_lines(self, fd, tx):
+#         start = self.at.offset
+#         for line, line_sum in tx.take_lines():
+#             self._write(fd, line, start)
+#             self.at = Cursor(self.at.offset + len(line), self.at.line + 1, line_sum)
+#     def _write(self, fd, data, start):
+#         try:
+#             written = system.write(fd, data)
+#             if written != len(data):
+#                 raise CannotWrite(
+#                     "%s: only %d of %d bytes could be written"
+#                     % (self.journal_path(), written, len(data)),
+#                     "Free disk space, then retry.",
+#                 )
+#             sync(fd)
+#         except BaseException:
+#             system.ftruncate(fd, start)
+#             raise
+#     def _repair_tail(self, directory, fd, tx):
+#         if self.at.unended is not None:
+#             system.ftruncate(fd, self.at.unended)
+#             self.at = Cursor(self.at.unended, self.at.line, self.at.sum)
+#             self._write(fd, b"\n", self.at.offset)
+#             self.at.offset += 1
+#         if self.at.torn:
+#             end = self.at.offset + self.at.torn
+#             saved = quarantine(directory, fd, self.at.offset, end, tx.now)
+#             system.ftruncate(fd, self.at.offset)
+#             sync(fd)
+#             cut = {"bytes": self.at.torn, "aside": saved, "what": "torn tail"}
+#             self.at.torn = 0
+#             if self.loops.seq:
+#                 tx.record_repair(cut)
+#                 self._write_lines(fd, tx)
 # class Author:
 #     __slots__ = ("by", "client", "session")
 #     def __init__(self, by, session=None, client=None):
@@ -3374,30 +3623,25 @@ if __name__ == "__main__":
 #         self._dry_run = dry_run
 #         self._empty = empty
 #         self._lines = []
-#         self._sum = ""
-#         self._ts = ""
+#         self._sum = self._ts = ""
+#         self.path = journal.path
+#         self.loops = journal.loops
 #         self.now = 0
 #         self.seq = 0
 #         self.events = []
 #     def __enter__(self):
-#         if self._dry_run:
-#             if not self._empty:
-#                 self._journal.read_cached()
-#             self._begin()
-#         else:
+#         if not self._dry_run:
 #             self._journal.begin(self)
+#             return self
+#         if not self._empty:
+#             self._journal.read_cached()
+#         self.prepare()
 #         return self
 #     def __exit__(self, error, *_):
 #         if error is None and not self._dry_run:
 #             self._journal.commit(self)
 #         else:
 #             self._journal.close()
-#     @property
-#     def loops(self):
-#         return self._journal.loops
-#     @property
-#     def path(self):
-#         return self._journal.path
 #     @property
 #     def head(self):
 #         return "%d:%s" % (self.seq, self._sum)
@@ -3417,9 +3661,9 @@ if __name__ == "__main__":
 #         by="",
 #     ):
 #         loops = self.loops
-#         event = stamp(loops, self._ts, loop_id, kind, data, author, by)
+#         event = new_event(loops, self._ts, loop_id, kind, data, author, by)
 #         try:
-#             check_event(event)
+#             check_event(event, EVENTS)
 #             loops.check_rules(event)
 #             line, line_sum = encode_event(event, self._sum)
 #         except ValueError as problem:
@@ -3427,25 +3671,22 @@ if __name__ == "__main__":
 #         loops.fold(event)
 #         self.seq = loops.seq
 #         self._sum = event["sum"] = line_sum
-#         self._lines.append(line)
+#         self._lines.append((line, line_sum))
 #         self.events.append(event)
 #     def prepare(self):
+#         self.loops = self._journal.loops
 #         if self._require is not None:
 #             self._require(self.loops)
-#         self._begin()
-#     def record_repair(self, data):
-#         self._append(None, "repair", data, Author("cli"))
-#     def take_lines(self):
-#         events = self.events[len(self.events) - len(self._lines) :]
-#         lines = [(line, event["sum"]) for line, event in zip(self._lines, events)]
-#         self._lines = []
-#         return lines
-#     def _begin(self):
 #         self.seq = self.loops.seq
 #         self._sum = self._journal.at.sum
 #         self.now = self._journal.now()
 #         self._ts = to_iso(self.now)
-# def stamp(
+#     def record_repair(self, data):
+#         self._append(None, "repair", data, Author("cli"))
+#     def take_lines(self):
+#         lines, self._lines = self._lines, []
+#         return lines
+# def new_event(
 #     loops,
 #     ts,
 #     loop_id,
@@ -3468,354 +3709,11 @@ if __name__ == "__main__":
 #         event["client"] = author.client
 #     event["data"] = data
 #     return event
-# # ── loop.ended_ids
-# class EndedIds:
-#     __slots__ = ("_names", "_text")
-#     def __init__(self, text=b""):
-#         self._text = text
-#         self._names = {}
-#     def __contains__(self, name):
-#         if self._text:
-#             self._names = {**dict.fromkeys(self._text.decode("ascii").split()), **self._names}
-#             self._text = b""
-#         return name in self._names
-#     def __bytes__(self):
-#         new = " ".join(self._names).encode("ascii")
-#         return b" ".join(filter(None, (self._text, new)))
-#     def add(self, name):
-#         self._names[name] = None
-# # ── loop.fold
-# FOLD_VERSION = 9
-# _loop_fold_OF_LOOPS = frozenset(EVENTS) - {"journal", "repair"}
-# _loop_fold_ALIVE = frozenset(("agent", "human"))
-# class Loops:
-#     def __init__(self, keep=None):
-#         self.keep = keep
-#         self.journal_id = ""
-#         self.seq = 0
-#         self.ts = ""
-#         self.backwards = 0
-#         self.repairs = 0
-#         self.by_id = {}
-#         self.ended = EndedIds()
-#         self._last_ended = ""
-#     def apply(self, event):
-#         check_event(event)
-#         self.fold(event)
-#         self.settle(event["loop"])
-#     def check_rules(self, event):
-#         kind = event["type"]
-#         if kind not in _loop_fold_OF_LOOPS:
-#             return
-#         loop = self.by_id.get(event["loop"] or "")
-#         if loop is None:
-#             loop = self._new_loop(event["loop"] or "", kind)
-#         trigger = trigger_of(event)
-#         for when, _, _ in steps_of(trigger, loop.status):
-#             if when is None or when(loop, event):
-#                 break
-#         else:
-#             raise not_possible(loop, trigger)
-#         for rule in TRIGGERS[trigger].rules:
-#             rule(loop, event, self)
-#     def fold(self, event):
-#         seq = self.seq + 1
-#         if event["seq"] != seq:
-#             raise ValueError("seq %d is due" % seq)
-#         kind = event["type"]
-#         ts = event["ts"]
-#         if kind in _loop_fold_OF_LOOPS and seq > 1:
-#             loop = self.by_id.get(event["loop"] or "")
-#             if loop is None:
-#                 loop = self._new_loop(event["loop"] or "", kind)
-#             source = loop.status
-#             self._step(loop, event)
-#             if source == "idle":
-#                 self.by_id[loop.id] = loop
-#             if loop.status != source or ts < loop.last_event:
-#                 self._account(loop, ts, source)
-#             loop.last_event = ts
-#             loop.last_seq = seq
-#             if event["by"] in _loop_fold_ALIVE:
-#                 loop.idle = 0
-#             elif "signal" in event["data"] and kind != "session":
-#                 record_answer(loop, event)
-#         else:
-#             self._fold_own(kind, event)
-#         if ts < self.ts:
-#             self.backwards += 1
-#         self.ts = ts
-#         self.seq = seq
-#     def settle(self, loop_id=None):
-#         loops = self.by_id.values() if loop_id is None else (self.by_id.get(loop_id),)
-#         for loop in loops:
-#             if loop is not None:
-#                 lay_due_waves(loop)
-#     def restore(self, by_id):
-#         self.by_id = by_id
-#         ended = [loop for loop in by_id.values() if loop.status in FINAL]
-#         for loop in sorted(ended, key=lambda loop: loop.last_seq):
-#             self._hold_last_ended(loop.id)
-#     def live(self):
-#         return [loop for loop in self.by_id.values() if loop.status in LIVE]
-#     def last_ended(self):
-#         return self.by_id.get(self._last_ended)
-#     def _step(self, loop, event):
-#         trigger = event["type"]
-#         if trigger in WITH_ACTIONS:
-#             trigger = trigger_of(event)
-#         source = loop.status
-#         steps = STEPS.get((trigger, source))
-#         if steps is None:
-#             steps = steps_of(trigger, source)
-#         for when, apply, dest in steps:
-#             if when is None or when(loop, event):
-#                 apply(loop, event)
-#                 if dest != source:
-#                     change_status(loop, event, dest)
-#                 return
-#         raise not_possible(loop, trigger)
-#     def _fold_own(self, kind, event):
-#         if (kind == "journal") is not (self.seq == 0):
-#             raise ValueError("a journal event must be the first, and only the first")
-#         if kind == "journal":
-#             unknown = event["data"].get("incompat", ())
-#             if unknown:
-#                 raise Newer("the journal needs %s" % ", ".join(unknown))
-#             self.journal_id = event["data"]["id"]
-#         elif kind == "repair":
-#             self.repairs += 1
-#     def _new_loop(self, loop_id, kind):
-#         if loop_id in self.ended:
-#             if kind == "start":
-#                 raise Refused("loop %s already exists" % loop_id)
-#             raise Refused("loop %s has ended" % loop_id, "It is final. Run: gsd-fsm start --help")
-#         if kind != "start":
-#             raise Refused("no such loop: %s" % loop_id, "Run: gsd-fsm ps")
-#         return Loop(loop_id)
-#     def _account(self, loop, ts, source):
-#         if loop.active_since is not None:
-#             if ts < loop.last_event:
-#                 loop.active_ms += ms_of(loop.last_event) - ms_of(loop.active_since)
-#                 loop.active_since = ts
-#             if loop.status not in ACTIVE:
-#                 loop.active_ms += ms_of(ts) - ms_of(loop.active_since)
-#                 loop.active_since = None
-#         elif loop.status in ACTIVE:
-#             loop.active_since = ts
-#         if loop.status in FINAL and loop.status != source:
-#             self._hold_last_ended(loop.id)
-#     def _hold_last_ended(self, loop_id):
-#         before, self._last_ended = self._last_ended, loop_id
-#         if before and before != self.keep:
-#             del self.by_id[before]
-#             self.ended.add(before)
-# def change_status(loop, event, dest):
-#     source = loop.status
-#     if dest == "paused":
-#         loop.before_pause = source
-#         clear_human_prompt(loop)
-#     loop.status = dest
-#     data = event["data"]
-#     about = data.get("task") or data.get("gap") or loop.pause_code or ""
-#     loop.history.append([event["seq"], event["ts"], source, dest, event["type"], about])
-#     if len(loop.history) > MAX_HISTORY:
-#         del loop.history[0]
-# # ── journal.journal
-# JOURNAL_NAME = "journal.jsonl"
-# SMALL = 1 << 18
-# SNAPSHOT_EVERY = 32
-# SNAPSHOT_RARELY = 1024
-# class Journal:
-#     def __init__(
-#         self,
-#         path,
-#         lock_seconds=10.0,
-#         now=now_ms,
-#         keep=None,
-#         small=None,
-#     ):
-#         self.path = path
-#         self.keep = keep
-#         self.small = SMALL if small is None else small
-#         self.lock_seconds = lock_seconds
-#         self.now = now
-#         self.loops, self.at = Loops(keep), Position()
-#         self._snapshot_at = -SNAPSHOT_RARELY
-#         self._folded = self._first = 0
-#         self._hold = Hold(path)
-#         self._fd = None
-#         self._file = None
-#     def read(
-#         self, reader=None, sha=sha256, into=None
-#     ):
-#         return self._read(lambda directory, fd, size: self._read_whole(fd, size, reader, sha, into))
-#     def read_cached(self):
-#         return self._read(self._prepare)
-#     def _read(self, fold):
-#         directory = open_directory(self.path)
-#         try:
-#             settled = wait_for_writer(directory, 0.2)
-#             try:
-#                 fd = open_regular(directory, JOURNAL_NAME, READ)
-#             except FileNotFoundError:
-#                 raise NotFound("%s has no journal" % self.path, "gsd-fsm start --help") from None
-#             try:
-#                 self._notice(file_id(fd))
-#                 fold(directory, fd, system.fstat(fd).st_size)
-#             except BrokenPipeError:
-#                 raise
-#             except OSError as error:
-#                 raise CannotWrite("%s: %s" % (self.journal_path(), explain(error))) from error
-#             finally:
-#                 close(fd)
-#         finally:
-#             close_directory(directory)
-#         if not settled:
-#             self.at.torn = 0
-#         return self.loops
-#     def _read_whole(
-#         self, fd, size, reader, sha, into
-#     ):
-#         self.loops, self.at = into or Loops(self.keep), Position()
-#         self._catch_up(fd, size, reader, sha)
-#     def _notice(self, file):
-#         if self._file != file:
-#             if self._fd is not None:
-#                 close(self._fd)
-#             self._fd, self._file = None, file
-#             self.forget()
-#     def _catch_up(
-#         self, fd, size, reader=None, sha=sha256
-#     ):
-#         take = (reader or into_fold)(self.loops)
-#         known, self.at = self.at, Position()
-#         try:
-#             self.at = scan(lambda at, n: read_at(fd, at, n), size, known, take, sha)
-#             self.loops.settle()
-#         except Corrupt as damage:
-#             raise Corrupt(damage.what, damage.line, damage.offset, self.journal_path()) from damage
-#     def journal_path(self):
-#         return join(self.path, JOURNAL_NAME)
-#     def transaction(
-#         self, author, require=None
-#     ):
-#         return Transaction(self, author, require)
-#     def dry_run(self, author, empty=False):
-#         return Transaction(self, author, dry_run=True, empty=empty)
-#     def forget(self):
-#         self.loops, self.at = Loops(self.keep), Position()
-#     def close(self):
-#         self.forget()
-#         self._close_files()
-#     def __del__(self):
-#         self._close_files()
-#     def _close_files(self):
-#         if self._fd is not None:
-#             close(self._fd)
-#         self._fd = self._file = None
-#         self._hold.close()
-#     def begin(self, tx):
-#         try:
-#             directory = self._hold.acquire(self.lock_seconds)
-#             fd, size = self._open(directory)
-#             self._folded = self._prepare(directory, fd, size)
-#             tx.prepare()
-#             self._first = self.loops.seq
-#             self._repair_tail(directory, fd, tx)
-#         except OSError as error:
-#             self.close()
-#             raise stopped_by(error, self.path) from error
-#         except BaseException:
-#             self.close()
-#             raise
-#     def commit(self, tx):
-#         try:
-#             directory, fd = self._hold.directory, self._fd
-#             if fd is None:
-#                 raise CannotWrite("the journal was closed within a transaction")
-#             self._write_lines(fd, tx)
-#             self.loops.settle()
-#             self._save_snapshot(directory, fd)
-#             self._write_views(directory)
-#             self._hold.release()
-#         except OSError as error:
-#             self.close()
-#             raise stopped_by(error, self.path) from error
-#         except BaseException:
-#             self.close()
-#             raise
-#     def _save_snapshot(self, directory, fd):
-#         seq = self.loops.seq
-#         due = self._first // SNAPSHOT_EVERY != seq // SNAPSHOT_EVERY
-#         if (due or self._folded > SNAPSHOT_RARELY) and seq - self._snapshot_at >= SNAPSHOT_RARELY:
-#             save_snapshot(directory, fd, self.loops, self.at)
-#             self._snapshot_at = seq
-#     def _write_views(self, directory):
-#         project(directory, self.loops)
-#     def _load_snapshot(self, directory, fd, size):
-#         found = load_snapshot(directory, fd, size)
-#         if found is not None:
-#             self.loops, self.at = found
-#     def _open(self, directory):
-#         try:
-#             info = look_up(directory, JOURNAL_NAME)
-#             self._notice((info.st_dev, info.st_ino))
-#             if self._fd is None:
-#                 self._fd = open_regular(directory, JOURNAL_NAME, WRITE)
-#                 if self._file != file_id(self._fd):
-#                     raise CannotWrite("%s was replaced" % self.journal_path(), "Retry.")
-#         except FileNotFoundError:
-#             raise NotFound("%s has no journal" % self.path, "gsd-fsm start --help") from None
-#         return self._fd, info.st_size
-#     def _prepare(self, directory, fd, size):
-#         mark = b',"sum":"%s"}\n' % self.at.sum.encode("ascii")
-#         known = self.at.sum and size >= self.at.offset
-#         if not known or read_at(fd, self.at.offset - len(mark), len(mark)) != mark:
-#             self.forget()
-#             if size > self.small:
-#                 self._load_snapshot(directory, fd, size)
-#         before = self.loops.seq
-#         self.at.torn = 0
-#         if self.at.offset < size:
-#             self._catch_up(fd, size)
-#         return self.loops.seq - before
-#     def _write_lines(self, fd, tx):
-#         start = self.at.offset
-#         for line, line_sum in tx.take_lines():
-#             self._write(fd, line, start)
-#             self.at = Position(self.at.offset + len(line), self.at.line + 1, line_sum)
-#     def _write(self, fd, data, start):
-#         try:
-#             written = system.write(fd, data)
-#             if written != len(data):
-#                 raise CannotWrite(
-#                     "%s: only %d of %d bytes could be written"
-#                     % (self.journal_path(), written, len(data)),
-#                     "Free disk space, then retry.",
-#                 )
-#             sync(fd)
-#         except BaseException:
-#             system.ftruncate(fd, start)
-#             raise
-#     def _repair_tail(self, directory, fd, tx):
-#         if self.at.unended is not None:
-#             system.ftruncate(fd, self.at.unended)
-#             self.at = Position(self.at.unended, self.at.line, self.at.sum)
-#             self._write(fd, b"\n", self.at.offset)
-#             self.at.offset += 1
-#         if self.at.torn:
-#             load("rare")
-#             end = self.at.offset + self.at.torn
-#             aside = set_aside(directory, fd, self.at.offset, end, tx.now)
-#             system.ftruncate(fd, self.at.offset)
-#             sync(fd)
-#             cut = {"bytes": self.at.torn, "aside": aside, "what": "torn tail"}
-#             self.at.torn = 0
-#             if self.loops.seq:
-#                 tx.record_repair(cut)
-#                 self._write_lines(fd, tx)
-# # ── trust
+# # ── project
+# IGNORED = (
+#     "journal.jsonl", "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
+#     "snapshot.json.new", "hook.log", "STOP",
+# )
 # def state_directory():
 #     if sys.platform == "win32":
 #         base = getenv("LOCALAPPDATA") or join(home(), "AppData\\Local")
@@ -3843,16 +3741,16 @@ if __name__ == "__main__":
 #     finally:
 #         if before:
 #             system.chdir(before)
-# def _trust_journals():
+# def _project_journals():
 #     return join(state_directory(), "journals")
-# def _trust_entry(journal_id, gsd):
-#     return join(_trust_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
+# def _project_entry(journal_id, gsd):
+#     return join(_project_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
 # def is_registered(journal_id, gsd):
-#     return bool(journal_id) and exists(_trust_entry(journal_id, real_path(gsd)))
+#     return bool(journal_id) and exists(_project_entry(journal_id, real_path(gsd)))
 # def is_known_place(gsd):
 #     try:
 #         suffix = "-" + digest_of(real_path(gsd))
-#         return any(name.endswith(suffix) for name in system.listdir(_trust_journals()))
+#         return any(name.endswith(suffix) for name in system.listdir(_project_journals()))
 #     except OSError:
 #         return False
 # # ── hook.respond
@@ -3965,68 +3863,53 @@ if __name__ == "__main__":
 # SNAPSHOT_NAME = "snapshot.json"
 # MAX_SNAPSHOT = 1 << 28
 # _journal_snapshot_SEAL = 36
-# _journal_snapshot_BY_MEMBER = {
-#     "tasks": (Task, "id"),
-#     "gaps": (Gap, "id"),
-#     "criteria": (Criterion, "name"),
-#     "notes": (Note, "seq"),
-# }
-# _journal_snapshot_BY_NAME = {"reviews": Review}
-# _journal_snapshot_IN_LISTS = {
-#     "errors": Failure,
-#     "delivered_notes": Note,
-#     "issues": Issue,
-# }
-# _journal_snapshot_SINGLE = {
+# _journal_snapshot_RECORDS = {
 #     "limits": Limits,
 #     "plan": FrozenPlan,
 #     "rollback": Rollback,
 #     "last_answer": HookAnswer,
 #     "last_signal": SeenSignal,
 #     "last_stop": AllowedStop,
+#     "errors": Failure,
+#     "delivered_notes": Note,
+#     "issues": Issue,
+#     "tasks": Task,
+#     "gaps": Gap,
+#     "criteria": Criterion,
+#     "notes": Note,
+#     "reviews": Review,
 # }
-# _journal_snapshot_INDEXES = frozenset((
-#     "awaited", "criterion_tasks", "dependency_count", "erring", "failed", "gate_tasks", "open_gap_count",
-#     "proven", "proven_by_tree", "refused_retries", "refuted", "returned_gaps", "transient_tasks",
-# ))
-# _journal_snapshot_new = {}
+# _journal_snapshot_KEYS = {"tasks": "id", "gaps": "id", "criteria": "name", "notes": "seq"}
+# _journal_snapshot_OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")
 # def unpack(packed):
-#     loop = _journal_snapshot_unpack_record(Loop, packed)
-#     for name, (kind, member) in _journal_snapshot_BY_MEMBER.items():
-#         if name in packed:
-#             held = {item[member]: _journal_snapshot_unpack_record(kind, item) for item in packed[name]}
-#             setattr(loop, name, held)
-#     for item in packed.get("tasks", ()):
-#         if "depends" in item:
-#             loop.tasks[item["id"]].depends = dict.fromkeys(item["depends"])
-#         if "errors" in item:
-#             errors = [_journal_snapshot_unpack_record(Failure, error) for error in item["errors"]]
-#             loop.tasks[item["id"]].errors = errors
-#     for name, kind in _journal_snapshot_BY_NAME.items():
-#         if name in packed:
-#             held = {key: _journal_snapshot_unpack_record(kind, item) for key, item in packed[name].items()}
-#             setattr(loop, name, held)
-#     for name, kind in _journal_snapshot_IN_LISTS.items():
-#         if name in packed:
-#             setattr(loop, name, [_journal_snapshot_unpack_record(kind, item) for item in packed[name]])
-#     for name, kind in _journal_snapshot_SINGLE.items():
-#         if name in packed:
-#             setattr(loop, name, _journal_snapshot_unpack_record(kind, packed[name]))
+#     loop = _journal_snapshot_fill(Loop(), packed)
 #     loop.offsets = {name: (at, last) for name, (at, last) in loop.offsets.items()}
 #     loop.transcript = tuple(loop.transcript) if loop.transcript else None
 #     loop.index()
 #     return loop
-# def _journal_snapshot_unpack_record(kind, packed):
-#     record = kind()
+# def _journal_snapshot_fill(record, packed):
+#     values = record.__dict__
+#     values.update(packed)
 #     for name, value in packed.items():
-#         setattr(record, name, value)
+#         if name == "depends":
+#             values[name] = dict.fromkeys(value)
+#         elif name in _journal_snapshot_RECORDS and type(value) in (list, dict):
+#             values[name] = _journal_snapshot_unpacked(name, value)
 #     return record
-# def loops_from_dict(data, ended):
+# def _journal_snapshot_unpacked(name, value):
+#     kind = _journal_snapshot_RECORDS[name]
+#     if name in _journal_snapshot_KEYS:
+#         return {item[_journal_snapshot_KEYS[name]]: _journal_snapshot_fill(kind(), item) for item in value}
+#     if isinstance(value, list):
+#         return [_journal_snapshot_fill(kind(), item) for item in value]
+#     if name == "reviews":
+#         return {key: _journal_snapshot_fill(kind(), item) for key, item in value.items()}
+#     return _journal_snapshot_fill(kind(), value)
+# def loops_from_dict(data, ended_ids):
 #     loops = Loops()
-#     for name in ("journal_id", "seq", "ts", "backwards", "repairs"):
+#     for name in _journal_snapshot_OF_LOOPS:
 #         setattr(loops, name, data[name])
-#     loops.ended = EndedIds(ended)
-#     loops.restore({packed["id"]: unpack(packed) for packed in data["loops"]})
+#     loops.restore({packed["id"]: unpack(packed) for packed in data["loops"]}, ended_ids)
 #     return loops
 # def _journal_snapshot_number(fd):
 #     try:
@@ -4048,7 +3931,7 @@ if __name__ == "__main__":
 #         close(fd)
 #     if data[:_journal_snapshot_SEAL] != _journal_snapshot_seal_of(memoryview(data)[_journal_snapshot_SEAL:]):
 #         return None
-#     head, _, ended = data.partition(b"\n")
+#     head, _, ended_ids = data.partition(b"\n")
 #     try:
 #         found = parse_json(head[_journal_snapshot_SEAL:-1].decode("ascii"))
 #         offset = found["offset"]
@@ -4059,7 +3942,8 @@ if __name__ == "__main__":
 #             return None
 #         if read_at(journal, offset - len(mark), len(mark)) != mark.encode("ascii"):
 #             return None
-#         return loops_from_dict(found["loops"], ended), Position(offset, found["line"], found["sum"])
+#         loops = loops_from_dict(found["loops"], ended_ids)
+#         return loops, Cursor(offset, found["line"], found["sum"])
 #     except (ValueError, KeyError, TypeError, OSError):
 #         return None
 # # ── views.write
@@ -4119,13 +4003,15 @@ if __name__ == "__main__":
 # # ── syscalls, rarely
 # def explain(error):
 #     return error.strerror or type(error).__name__
-# def way_out(error, otherwise):
+# def _syscalls_hint(error, otherwise="Fix the cause, then retry."):
 #     if isinstance(error, PermissionError):
-#         return "give yourself the right to read and write it"
+#         return "Check its permissions: you must be able to read and write it."
 #     from errno import ENOSPC, EROFS
-#     return _syscalls_LATER if error.errno in (ENOSPC, EROFS) else otherwise
+#     if error.errno == ENOSPC:
+#         return "Free disk space, then retry."
+#     return "Make the file system writable, then retry." if error.errno == EROFS else otherwise
 # def stopped_by(error, what):
-#     return CannotWrite("%s: %s" % (what, explain(error)), way_out(error, _syscalls_LATER))
+#     return CannotWrite("%s: %s" % (what, explain(error)), _syscalls_hint(error))
 # def rename_in(directory, old, new):
 #     if isinstance(directory, int):
 #         system.replace(old, new, src_dir_fd=directory, dst_dir_fd=directory)
@@ -4136,6 +4022,12 @@ if __name__ == "__main__":
 #         system.unlink(name, dir_fd=directory)
 #     else:
 #         system.unlink(join(directory, name))
+# def copy_bytes(source, target, start, end):
+#     while start < end:
+#         view = memoryview(read_at(source, start, min(_syscalls_PIECE, end - start)))
+#         start += len(view) or end
+#         while view:
+#             view = view[system.write(target, view) :]
 # def sync_directory(directory):
 #     if isinstance(directory, int):
 #         system.fsync(directory)
@@ -4159,9 +4051,20 @@ if __name__ == "__main__":
 #     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 # def notice_answer(client, text):
 #     return {"systemMessage": text} if client in _hook_clients_WITH_NOTICES else {}
-# # ── names, rarely
-# def kept_name(name, loop_id):
-#     return "%s.before-%s" % (name, loop_id)
+# # ── loop.schema, rarely
+# def duplicates(names):
+#     seen = set()
+#     return sorted({name for name in names if name in seen or seen.add(name)})
+# def _loop_schema_is_time(value):
+#     try:
+#         return type(value) is str and to_ms(value) >= 0
+#     except (ValueError, IndexError):
+#         return False
+# def _loop_schema_is_object(value):
+#     if type(value) is not dict:
+#         return False
+#     check_value(value)
+#     return True
 # # ── hook.signal, rarely
 # def _hook_signal_short(name):
 #     return session_name(name if len(name) <= 40 else digest_of(name))
@@ -4180,78 +4083,36 @@ if __name__ == "__main__":
 #         elif len(marks) >= 3 and (sign != "`" or "`" not in start[len(marks) :]):
 #             fence = marks
 #     return bool(fence)
-# # ── loop.schema, rarely
-# def _loop_schema_is_time(value):
-#     try:
-#         return type(value) is str and to_ms(value) >= 0
-#     except (ValueError, IndexError):
-#         return False
-# def _loop_schema_is_ids(value):
-#     return type(value) is list and all(map(is_id, value))
-# def _loop_schema_is_counts(value):
-#     return type(value) is list and all(map(_loop_schema_is_count, value))
-# def _loop_schema_is_digests(value):
-#     return type(value) is dict and all(map(_loop_schema_is_text_or_null, value.values()))
-# def _loop_schema_is_object(value):
-#     if type(value) is not dict:
-#         return False
-#     check_value(value)
-#     return True
-# def _loop_schema_is_phase(value):
-#     return type(value) is str or _loop_schema_is_count(value)
-# def _loop_schema_unacceptable(declared, name, field, value):
-#     wanted = field.kind if isinstance(field, Field) else field.__name__
-#     return ValueError("%s.%s: expected %s, got %.40r" % (declared.name, name, wanted, value))
-# def duplicates(names):
-#     seen = set()
-#     repeated = set()
-#     for name in names:
-#         if name in seen:
-#             repeated.add(name)
-#         seen.add(name)
-#     return sorted(repeated)
 # # ── loop.records, rarely
-# class Rollback(Record):
-#     __slots__ = ("branch", "head", "left")
-#     def __init__(self, left="", head="", branch=""):
-#         self.left = left
-#         self.head = head
-#         self.branch = branch
 # class Review(Record):
-#     __slots__ = ("blockers", "blockers_remaining", "issues", "passed", "score")
-#     def __init__(self):
-#         self.score = None
-#         self.issues = None
-#         self.blockers = None
-#         self.passed = None
-#         self.blockers_remaining = None
+#     passed = None
+#     blockers_remaining = None
+#     score = None
+#     issues = None
+#     blockers = None
 #     def facts(self):
-#         light = {"score": self.score, "issues": self.issues, "blockers": self.blockers}
-#         known = {name: value for name, value in light.items() if value is not None}
+#         figures = {name: getattr(self, name) for name in ("score", "issues", "blockers")}
+#         known = {name: value for name, value in figures.items() if value is not None}
 #         if self.passed is None:
 #             return known
 #         return {"passed": self.passed, "blockers_remaining": self.blockers_remaining, **known}
+# class Rollback(Record):
+#     left = ""
+#     head = ""
+#     branch = ""
 # class Note(Record):
-#     __slots__ = ("by", "seq", "text")
-#     def __init__(self, seq=0, text="", by=""):
-#         self.seq = seq
-#         self.text = text
-#         self.by = by
+#     seq = 0
+#     text = ""
+#     by = ""
 # class Issue(Record):
-#     __slots__ = ("seq", "severity", "task", "text")
-#     def __init__(
-#         self, seq=0, text="", severity=None, task=None
-#     ):
-#         self.seq = seq
-#         self.text = text
-#         self.severity = severity
-#         self.task = task
+#     seq = 0
+#     text = ""
+#     severity = None
+#     task = None
 # class SeenSignal(Record):
-#     __slots__ = ("copy", "signal", "ts")
-#     def __init__(self, ts="", signal="", copy=""):
-#         self.ts = ts
-#         self.signal = signal
-#         self.copy = copy
+#     ts = ""
+#     signal = ""
+#     copy = ""
 # # ── loop.completion, rarely
 # def missing(loop, tree=None):
 #     return [words for _, words in conditions(loop, tree)]
@@ -4298,10 +4159,12 @@ if __name__ == "__main__":
 #     known = list(names)
 #     more = ["and %d more" % (len(known) - 20)] if len(known) > 20 else []
 #     return ", ".join([*known[:20], *more]) or "none"
+# def kept_name(name, loop_id):
+#     return "%s.before-%s" % (name, loop_id)
 # def open_tasks(loop):
 #     return [task_id for task_id, task in loop.tasks.items() if task.status not in DONE]
 # def is_in_reach(loop, task):
-#     return task.mirrored and (task.named or task.list in (None, loop.owner))
+#     return task.mirrored and (task.named or task.list_name in (None, loop.owner))
 # # ── loop.limits, rarely
 # class LimitReached:
 #     __slots__ = ("code", "reason", "remedy")
@@ -4327,6 +4190,65 @@ if __name__ == "__main__":
 #                 _loop_limits_RESUME % loop.id + " --add-retries 1",
 #             )
 #     return None
+# def _loop_limits_require(loop, what, count, most, hint=_loop_limits_SPLIT):
+#     if count > most:
+#         raise Refused("loop %s may have at most %s %s" % (loop.id, _loop_limits_digits(most), what), hint)
+# def _loop_limits_digits(number):
+#     return "{:,}".format(number)
+# def require_room_for_loop(loop, event, loops):
+#     if len(loops.live()) >= MOST_LIVE_LOOPS:
+#         raise Refused(
+#             "the journal already has %s live loops" % _loop_limits_digits(MOST_LIVE_LOOPS),
+#             "Cancel those that are no longer needed: gsd-fsm --loop ID cancel",
+#         )
+# def require_room_for_plan(loop, event, loops):
+#     data = event["data"]
+#     new_tasks, dependencies = 0, loop.dependency_count
+#     for spec in data.get("tasks", ()):
+#         task = loop.tasks.get(spec["id"])
+#         new_tasks += task is None
+#         if task is None or task.status == "pending":
+#             count = len(spec.get("depends", ()))
+#             _loop_limits_require_dependencies(loop, spec["id"], count)
+#             dependencies += count - (len(task.depends) if task is not None else 0)
+#     _loop_limits_require(loop, "tasks", len(loop.tasks) + new_tasks, MOST_TASKS)
+#     _loop_limits_require(loop, "dependencies in all", dependencies, MOST_DEPENDENCIES_IN_ALL)
+#     names = {spec["name"] for spec in data.get("criteria", ())}
+#     _loop_limits_require(loop, "criteria", len(names.union(loop.criteria)), MOST_CRITERIA)
+#     must_nots = len(loop.must_not.keys() | data.get("must_not", ()))
+#     _loop_limits_require(loop, "must-nots", must_nots, MOST_MUST_NOTS)
+# def require_room_for_task(loop, event, loops):
+#     data = event["data"]
+#     task = loop.tasks.get(data["task"])
+#     if task is None:
+#         _loop_limits_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
+#     if "depends" in data:
+#         known = task.depends if task is not None else {}
+#         count = len(known.keys() | data["depends"])
+#         _loop_limits_require_dependencies(loop, data["task"], count)
+#         total = loop.dependency_count + count - len(known)
+#         _loop_limits_require(loop, "dependencies in all", total, MOST_DEPENDENCIES_IN_ALL)
+# def require_room_for_failed_task(loop, event, loops):
+#     if "task" in event["data"] and event["data"]["task"] not in loop.tasks:
+#         _loop_limits_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
+# def _loop_limits_require_dependencies(loop, task_id, count):
+#     what = "dependencies of one task, and task %s has more" % task_id
+#     hint = "Remove some of its dependencies."
+#     _loop_limits_require(loop, what, count, MOST_DEPENDENCIES, hint)
+# def require_room_for_gap(loop, event, loops):
+#     if event["data"]["gap"] not in loop.gaps:
+#         hint = "Fix the recorded gaps, then verify in another loop."
+#         _loop_limits_require(loop, "gaps", len(loop.gaps) + 1, MOST_GAPS, hint)
+# def require_room_for_note(loop, event, loops):
+#     if event["data"].get("kind") != "recall":
+#         hint = "Wait until the agent has read some of them: each block delivers the oldest."
+#         _loop_limits_require(loop, "undelivered notes", len(loop.notes) + 1, MOST_NOTES, hint)
+# def require_room_for_review(loop, event, loops):
+#     if "wave_%d" % event["data"].get("wave", 0) not in loop.reviews:
+#         _loop_limits_require(loop, "reviews", len(loop.reviews) + 1, MOST_REVIEWS)
+# def require_room_for_checkpoint(loop, event, loops):
+#     if event["data"]["name"] not in loop.checkpoints:
+#         _loop_limits_require(loop, "checkpoints", len(loop.checkpoints) + 1, MOST_CHECKPOINTS)
 # # ── loop.waves, rarely
 # def find_cycle(depends):
 #     left = set(depends) - set(start_order(depends))
@@ -4442,66 +4364,42 @@ if __name__ == "__main__":
 #     if wave in loop.plan.sequential:
 #         return [] if busy else ready[:1]
 #     return ready
-# # ── loop.capacity, rarely
-# def _loop_capacity_require(loop, what, count, most, hint=_loop_capacity_SPLIT):
-#     if count > most:
-#         raise Refused("loop %s may have at most %s %s" % (loop.id, _loop_capacity_digits(most), what), hint)
-# def _loop_capacity_digits(number):
-#     return "{:,}".format(number)
-# def require_room_for_loop(loop, event, loops):
-#     if len(loops.live()) >= MOST_LIVE_LOOPS:
-#         raise Refused(
-#             "the journal already has %s live loops" % _loop_capacity_digits(MOST_LIVE_LOOPS),
-#             "Cancel those that are no longer needed: gsd-fsm --loop ID cancel",
-#         )
-# def require_room_for_plan(loop, event, loops):
+# # ── loop.events.gaps, rarely
+# def leaves_gaps(loop, event):
+#     gap = loop.gaps.get(event["data"]["gap"])
+#     return loop.open_gap_count > (gap is not None and gap.is_open)
+# def reopen_gap(loop, event):
+#     gap = loop.gap(event["data"]["gap"])
+#     record_gap(loop, event)
+#     gap.reopened += 1
+#     gap.reopened_since_resume += 1
+#     loop.returned_gaps[gap.id] = None
+#     fix = loop.tasks.get(gap.id)
+#     if fix is not None and fix.is_done and loop.kind == "verify" and loop.is_planned:
+#         loop.put_task(Task(id=gap.id))
+# def record_gap_and_pause(loop, event):
+#     record_gap(loop, event)
+#     _loop_events_gaps_pause_at_gap(loop, event)
+# def reopen_gap_and_pause(loop, event):
+#     reopen_gap(loop, event)
+#     _loop_events_gaps_pause_at_gap(loop, event)
+# def _loop_events_gaps_pause_at_gap(loop, event):
+#     loop.pause_code = "manual"
+#     loop.pause_reason = "Gap %s was found and auto_loop is off" % event["data"]["gap"]
+# def require_gap_move(loop, event, loops):
 #     data = event["data"]
-#     new_tasks, dependencies = 0, loop.dependency_count
-#     for spec in data.get("tasks", ()):
-#         task = loop.tasks.get(spec["id"])
-#         new_tasks += task is None
-#         if task is None or task.status == "pending":
-#             count = len(spec.get("depends", ()))
-#             _loop_capacity_require_dependencies(loop, spec["id"], count)
-#             dependencies += count - (len(task.depends) if task is not None else 0)
-#     _loop_capacity_require(loop, "tasks", len(loop.tasks) + new_tasks, MOST_TASKS)
-#     _loop_capacity_require(loop, "dependencies in all", dependencies, MOST_DEPENDENCIES_IN_ALL)
-#     names = {spec["name"] for spec in data.get("criteria", ())}
-#     _loop_capacity_require(loop, "criteria", len(names.union(loop.criteria)), MOST_CRITERIA)
-#     must_nots = len(loop.must_not.keys() | data.get("must_not", ()))
-#     _loop_capacity_require(loop, "must-nots", must_nots, MOST_MUST_NOTS)
-# def require_room_for_task(loop, event, loops):
-#     data = event["data"]
-#     task = loop.tasks.get(data["task"])
-#     if task is None:
-#         _loop_capacity_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
-#     if "depends" in data:
-#         known = task.depends if task is not None else {}
-#         count = len(known.keys() | data["depends"])
-#         _loop_capacity_require_dependencies(loop, data["task"], count)
-#         total = loop.dependency_count + count - len(known)
-#         _loop_capacity_require(loop, "dependencies in all", total, MOST_DEPENDENCIES_IN_ALL)
-# def require_room_for_failed_task(loop, event, loops):
-#     if "task" in event["data"] and event["data"]["task"] not in loop.tasks:
-#         _loop_capacity_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
-# def _loop_capacity_require_dependencies(loop, task_id, count):
-#     what = "dependencies of one task, and task %s has more" % task_id
-#     hint = "Remove some of its dependencies."
-#     _loop_capacity_require(loop, what, count, MOST_DEPENDENCIES, hint)
-# def require_room_for_gap(loop, event, loops):
-#     if event["data"]["gap"] not in loop.gaps:
-#         hint = "Fix the recorded gaps, then verify in another loop."
-#         _loop_capacity_require(loop, "gaps", len(loop.gaps) + 1, MOST_GAPS, hint)
-# def require_room_for_note(loop, event, loops):
-#     if event["data"].get("kind") != "recall":
-#         hint = "Wait until the agent has read some of them: each block delivers the oldest."
-#         _loop_capacity_require(loop, "undelivered notes", len(loop.notes) + 1, MOST_NOTES, hint)
-# def require_room_for_review(loop, event, loops):
-#     if "wave_%d" % event["data"].get("wave", 0) not in loop.reviews:
-#         _loop_capacity_require(loop, "reviews", len(loop.reviews) + 1, MOST_REVIEWS)
-# def require_room_for_checkpoint(loop, event, loops):
-#     if event["data"]["name"] not in loop.checkpoints:
-#         _loop_capacity_require(loop, "checkpoints", len(loop.checkpoints) + 1, MOST_CHECKPOINTS)
+#     gap = loop.gaps.get(data["gap"]) if data["action"] == "found" else loop.gap(data["gap"])
+#     status = "new" if gap is None else gap.status
+#     wanted = "closed" if data["action"] == "closed" else "open"
+#     if GAP_TABLE.allows("gap." + data["action"], status, wanted):
+#         return
+#     if data["action"] == "found":
+#         raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])
+#     raise Refused("gap %s is already %s" % (data["gap"], status), "Run: gsd-fsm status")
+# def record_round(loop, event):
+#     loop.round += 1
+#     loop.verified = event["data"]["passed"]
+#     loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
 # # ── loop.events.tasks, rarely
 # def _loop_events_tasks_take_details(task, data):
 #     task.ref = data.get("ref", task.ref)
@@ -4589,7 +4487,7 @@ if __name__ == "__main__":
 #             "task %s is %s and can no longer fail" % (task.id, task.status),
 #             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
 #         )
-# # ── loop.events.criteria, rarely
+# # ── loop.events.goals, rarely
 # def require_passing_check(loop, event, loops):
 #     data = event["data"]
 #     criterion = loop.criterion(data["criterion"])
@@ -4601,7 +4499,7 @@ if __name__ == "__main__":
 #             "criterion %r has a check and is met only when that passes" % criterion.name,
 #             "Run: gsd-fsm check",
 #         )
-# def _loop_events_criteria_criterion_text(data):
+# def _loop_events_goals_criterion_text(data):
 #     proof = data.get("evidence")
 #     shown = ", exit code %s" % proof["exit_code"] if proof else ""
 #     state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
@@ -4619,12 +4517,10 @@ if __name__ == "__main__":
 #         )
 # def record_light_review(loop, event):
 #     data = event["data"]
-#     review = Review()
-#     review.score = data.get("score")
-#     review.issues = data.get("issues")
-#     review.blockers = data.get("blockers")
 #     name = "wave_%d" % data.get("wave", 0)
-#     loop.reviews[name] = review
+#     loop.reviews[name] = Review(
+#         score=data.get("score"), issues=data.get("issues"), blockers=data.get("blockers")
+#     )
 #     loop.reach(name)
 # def record_review(loop, event):
 #     data = event["data"]
@@ -4632,62 +4528,27 @@ if __name__ == "__main__":
 #     loop.reach("review " + action)
 #     loop.review_outdated = False
 #     loop.review_needed = True
-#     review = loop.reviews["thorough"] = Review()
-#     review.passed = action == "passed"
-#     review.blockers_remaining = data.get("blockers", 0 if review.passed else None)
-#     review.score = data.get("score")
-#     review.issues = data.get("issues")
-#     if action == "failed":
-#         loop.failed_verifications += 1
-#     elif review.passed:
+#     passed = action == "passed"
+#     loop.reviews["thorough"] = Review(
+#         passed=passed,
+#         blockers_remaining=data.get("blockers", 0 if passed else None),
+#         score=data.get("score"),
+#         issues=data.get("issues"),
+#     )
+#     if passed:
 #         clear_failed_verifications(loop)
+#     elif action == "failed":
+#         loop.failed_verifications += 1
 #     settle_gate_tasks(loop)
 # def require_no_blockers(loop, event, loops):
 #     if event["data"].get("blockers"):
 #         raise Refused("a review with blockers has not passed", "Run: gsd-fsm review failed")
-# def _loop_events_criteria_review_text(data):
+# def _loop_events_goals_review_text(data):
 #     found = [
 #         "%s %s" % (name, data[name]) for name in ("score", "issues", "blockers") if name in data
 #     ]
 #     wave = " wave %d" % data["wave"] if "wave" in data else ""
 #     return ("%s%s %s %s" % (data["action"], wave, ", ".join(found), data.get("report", ""))).strip()
-# # ── loop.events.gaps, rarely
-# def leaves_gaps(loop, event):
-#     gap = loop.gaps.get(event["data"]["gap"])
-#     return loop.open_gap_count > (gap is not None and gap.is_open)
-# def reopen_gap(loop, event):
-#     gap = loop.gap(event["data"]["gap"])
-#     record_gap(loop, event)
-#     gap.reopened += 1
-#     gap.reopened_since_resume += 1
-#     loop.returned_gaps[gap.id] = None
-#     fix = loop.tasks.get(gap.id)
-#     if fix is not None and fix.is_done and loop.kind == "verify" and loop.is_planned:
-#         loop.put_task(Task(gap.id))
-# def record_gap_and_pause(loop, event):
-#     record_gap(loop, event)
-#     _loop_events_gaps_pause_at_gap(loop, event)
-# def reopen_gap_and_pause(loop, event):
-#     reopen_gap(loop, event)
-#     _loop_events_gaps_pause_at_gap(loop, event)
-# def _loop_events_gaps_pause_at_gap(loop, event):
-#     loop.pause_code = "manual"
-#     loop.pause_reason = "Gap %s was found and auto_loop is off" % event["data"]["gap"]
-# def require_gap_move(loop, event, loops):
-#     data = event["data"]
-#     gap = loop.gaps.get(data["gap"]) if data["action"] == "found" else loop.gap(data["gap"])
-#     status = "new" if gap is None else gap.status
-#     wanted = "closed" if data["action"] == "closed" else "open"
-#     if GAP_TABLE.allows("gap." + data["action"], status, wanted):
-#         return
-#     if data["action"] == "found":
-#         raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])
-#     raise Refused("gap %s is already %s" % (data["gap"], status), "Run: gsd-fsm status")
-# def record_round(loop, event):
-#     loop.round += 1
-#     loop.verified = event["data"]["passed"]
-#     loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
-# # ── loop.events.goals, rarely
 # def clarify_key(loop):
 #     return "clarify:%d" % loop.scored
 # def enter_stage(loop, event):
@@ -4732,53 +4593,6 @@ if __name__ == "__main__":
 #         return " ".join(str(v) for v in data.values() if not isinstance(v, (dict, list)))
 #     return "spec %s/10, fit %s: %s" % (data.get("spec_score"), data.get("fit_score"), data["shape"])
 # # ── loop.events.sessions, rarely
-# def record_session(loop, event):
-#     data = event["data"]
-#     action = data["action"]
-#     ended = action == "end" and data.get("reason") != "clear"
-#     loop.pid = None if ended else data.get("pid", loop.pid)
-#     if "signal" in data:
-#         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
-#     read_transcript(loop, event)
-#     if action == "bind":
-#         become_owner(loop, event)
-#         loop.client = event.get("client")
-#     elif action == "release":
-#         loop.owner = None
-#     elif action == "prompt":
-#         _loop_events_sessions_record_prompt(loop, event.get("session"))
-# def _loop_events_sessions_record_prompt(loop, session):
-#     if loop.owner and session not in (None, loop.owner):
-#         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
-#     else:
-#         loop.human_spoke = loop.human_spoke_since_score = True
-#         loop.idle = 0
-# def become_owner(loop, event, restart_meter=False):
-#     session = event.get("session")
-#     if session != loop.owner or restart_meter:
-#         loop.owner, loop.owned_since = session, event["ts"]
-#     if restart_meter and session in loop.meters:
-#         loop.meters_to_reset[session] = None
-# def require_free_session(loop, event, loops):
-#     _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
-# def require_binding(loop, event, loops):
-#     action = event["data"]["action"]
-#     if action == "bind":
-#         if not event.get("session"):
-#             raise ValueError("session.bind without session")
-#         _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
-#     elif action == "release":
-#         _loop_events_sessions_require_no_other(loop, None, loops)
-# def _loop_events_sessions_require_no_other(loop, session, loops):
-#     for other in loops.live():
-#         if other.owner == session and other.id != loop.id:
-#             whose = "already belongs to this session" if session else "has no session yet"
-#             raise Refused(
-#                 "live loop %s (%s) %s" % (other.id, other.status, whose),
-#                 "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
-#                 "'start … --fresh' cancels it" % (other.id, other.id),
-#             )
-# # ── loop.events.waits, rarely
 # def wait(loop, event):
 #     data = event["data"]
 #     loop.before_wait = loop.status
@@ -4826,6 +4640,54 @@ if __name__ == "__main__":
 #     loop.wait_for = loop.question = loop.until = loop.asked = None
 # def remember_answered(loop, keys):
 #     loop.answered = [*loop.answered, *keys][-MAX_KEPT:]
+# def record_session(loop, event):
+#     data = event["data"]
+#     action = data["action"]
+#     ended = action == "end" and data.get("reason") != "clear"
+#     loop.pid = None if ended else data.get("pid", loop.pid)
+#     if "signal" in data:
+#         loop.last_signal = SeenSignal(
+#             ts=event["ts"], signal=data["signal"], copy=data.get("copy", "")
+#         )
+#     read_transcript(loop, event)
+#     if action == "bind":
+#         become_owner(loop, event)
+#         loop.client = event.get("client")
+#     elif action == "release":
+#         loop.owner = None
+#     elif action == "prompt":
+#         _loop_events_sessions_record_prompt(loop, event.get("session"))
+# def _loop_events_sessions_record_prompt(loop, session):
+#     if loop.owner and session not in (None, loop.owner):
+#         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
+#     else:
+#         loop.human_spoke = loop.human_spoke_since_score = True
+#         loop.idle = 0
+# def become_owner(loop, event, restart_meter=False):
+#     session = event.get("session")
+#     if session != loop.owner or restart_meter:
+#         loop.owner, loop.owned_since = session, event["ts"]
+#     if restart_meter and session in loop.meters:
+#         loop.meters_to_reset[session] = None
+# def require_free_session(loop, event, loops):
+#     _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
+# def require_binding(loop, event, loops):
+#     action = event["data"]["action"]
+#     if action == "bind":
+#         if not event.get("session"):
+#             raise ValueError("session.bind without session")
+#         _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
+#     elif action == "release":
+#         _loop_events_sessions_require_no_other(loop, None, loops)
+# def _loop_events_sessions_require_no_other(loop, session, loops):
+#     for other in loops.live():
+#         if other.owner == session and other.id != loop.id:
+#             whose = "already belongs to this session" if session else "has no session yet"
+#             raise Refused(
+#                 "live loop %s (%s) %s" % (other.id, other.status, whose),
+#                 "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
+#                 "'start … --fresh' cancels it" % (other.id, other.id),
+#             )
 # # ── loop.events.lifecycle, rarely
 # def _loop_events_lifecycle_continue_imported(loop, data):
 #     facts = loop.imported = data["carried"]
@@ -4935,7 +4797,7 @@ if __name__ == "__main__":
 #     require_human(loop, event, "cancel")
 # def record_stop(loop, event):
 #     data = event["data"]
-#     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
+#     loop.last_stop = AllowedStop(seq=event["seq"], code=data["code"], reason=data.get("reason", ""))
 #     loop.background = data.get("background", loop.background)
 #     if loop.unconfirmed and data["code"] == "client":
 #         loop.notes.update({note.seq: note for note in loop.delivered_notes})
@@ -4952,7 +4814,7 @@ if __name__ == "__main__":
 #     for task_spec in data.get("tasks", ()):
 #         task = loop.tasks.get(task_spec["id"])
 #         if task is None or task.status == "pending":
-#             loop.put_task(Task(task_spec["id"], task_spec))
+#             loop.put_task(Task.of(task_spec["id"], task_spec))
 #     for spec in data.get("criteria", ()):
 #         known = loop.criteria.get(spec["name"])
 #         joins = data.get("joins") and known is not None and known.check is None and "check" in spec
@@ -4960,7 +4822,7 @@ if __name__ == "__main__":
 #             loop.record_progress("criterion:" + spec["name"])
 #             if known is not None:
 #                 loop.drop_proof(known)
-#             loop.criteria[spec["name"]] = Criterion(spec)
+#             loop.criteria[spec["name"]] = Criterion.of(spec)
 #             loop.exit_signal = False
 #     loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
 #     if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
@@ -5001,10 +4863,16 @@ if __name__ == "__main__":
 #         kept.append(data["text"])
 #         del kept[:-MAX_KEPT]
 #     else:
-#         loop.notes[event["seq"]] = Note(event["seq"], data["text"], event["by"])
+#         loop.notes[event["seq"]] = Note(seq=event["seq"], text=data["text"], by=event["by"])
 # def keep_issue(loop, event):
 #     data = event["data"]
-#     loop.issues.append(Issue(event["seq"], data["text"], data.get("severity"), data.get("task")))
+#     issue = Issue(
+#         seq=event["seq"],
+#         text=data["text"],
+#         severity=data.get("severity"),
+#         task=data.get("task"),
+#     )
+#     loop.issues.append(issue)
 #     del loop.issues[:-MAX_KEPT]
 # def record_checkpoint(loop, event):
 #     data = event["data"]
@@ -5012,16 +4880,37 @@ if __name__ == "__main__":
 #     loop.checkpoints[data["name"]] = data.get("commit")
 #     loop.rollback = None
 #     if "left" in data and "head" in data:
-#         loop.rollback = Rollback(data["left"], data["head"], data.get("branch", ""))
+#         loop.rollback = Rollback(
+#             left=data["left"], head=data["head"], branch=data.get("branch", "")
+#         )
 #     for task_id in data.get("reset", ()):
 #         if task_id in loop.tasks:
 #             loop.put_task(loop.tasks[task_id].blank())
-# # ── loop.table, rarely
+# # ── loop.fold, rarely
+# def _loop_fold_came_from(origin):
+#     def came_from(loop, _event):
+#         return (loop.before_wait if loop.status == "waiting" else loop.before_pause) == origin
+#     return came_from
 # def possible_triggers(status):
 #     return [trigger for trigger in TRIGGERS if steps_of(trigger, status)]
 # def possible_verbs(status):
 #     verbs = [TRIGGERS[trigger].verb for trigger in possible_triggers(status)]
 #     return [verb for verb in verbs if verb]
+# class NotPossible(Refused):
+#     """The transition table has no row for this event in the status of the loop."""
+# def not_possible(loop, trigger):
+#     verbs = possible_verbs(loop.status)
+#     return NotPossible(
+#         "cannot run '%s': loop %s is %s"
+#         % (TRIGGERS[trigger].verb or trigger, loop.id, loop.status),
+#         "Possible now: %s" % ", ".join(verbs) if verbs else "Run: gsd-fsm start --help",
+#     )
+# def findings_of(loops, event):
+#     try:
+#         loops.check_rules(event)
+#     except (GsdError, ValueError) as refusal:
+#         return str(refusal)
+#     return ""
 # # ── text.next_step, rarely
 # def _text_next_step_paused(loop, run):
 #     words = "Paused (%s): %s." % (loop.pause_code, _text_next_step_flat(loop.pause_reason).rstrip("."))
@@ -5112,37 +5001,78 @@ if __name__ == "__main__":
 #     if frame_ok(rest[:-1], end.sum):
 #         raise ValueError("its newline was changed")
 #     end.torn = len(rest)
-# # ── loop.fold, rarely
-# class NotPossible(Refused):
-#     """The transition table has no row for this event in the status of the loop."""
-# def not_possible(loop, trigger):
-#     verbs = possible_verbs(loop.status)
-#     return NotPossible(
-#         "cannot run '%s': loop %s is %s"
-#         % (TRIGGERS[trigger].verb or trigger, loop.id, loop.status),
-#         "Possible now: %s" % ", ".join(verbs) if verbs else "Run: gsd-fsm start --help",
-#     )
-# def findings_of(loops, event):
-#     try:
-#         loops.check_rules(event)
-#     except (GsdError, ValueError) as refusal:
-#         return str(refusal)
-#     return ""
 # # ── journal.journal, rarely
 # def create_journal(path, journal_id, now, lock_seconds=10.0):
-#     hold = Hold(path)
+#     locked = LockedDir(path)
 #     try:
-#         directory = hold.acquire(lock_seconds)
+#         directory = locked.acquire(lock_seconds)
 #         close(open_regular(directory, JOURNAL_NAME, WRITE | CREATE))
 #         sync_directory(directory)
 #     except OSError as error:
 #         raise stopped_by(error, path) from error
 #     finally:
-#         hold.close()
+#         locked.close()
 #     with Journal(path, lock_seconds, lambda: now).transaction(Author("cli")) as tx:
 #         if not tx.loops.seq:
 #             tx.append(None, "journal", {"id": journal_id, "incompat": [], "compat": []})
-# # ── trust, rarely
+# def quarantine(directory, fd, start, end, now):
+#     stamp = to_iso(now).translate({ord(mark): None for mark in "-:."})
+#     base = "journal.broken-%s-%d" % (stamp, system.getpid())
+#     for count in range(1000):
+#         name = "%s-%d" % (base, count) if count else base
+#         try:
+#             copy = open_in(directory, name, WRITE | CREATE | EXCLUSIVE)
+#         except FileExistsError:
+#             continue
+#         try:
+#             copy_bytes(fd, copy, start, end)
+#             sync(copy)
+#         finally:
+#             close(copy)
+#         sync_directory(directory)
+#         return name
+#     raise CannotWrite("too many files named %s-*" % base, "Move some of them elsewhere.")
+# # ── project, rarely
+# def find_gsd(start):
+#     found = nearest_gsd(start)
+#     if not found:
+#         raise NotFound("no gsd-fsm project at or above %s" % start, "Run: gsd-fsm start --help")
+#     return found
+# def new_gsd(start):
+#     above = list(walk_up(start))
+#     if not above:
+#         raise NotFound(
+#             "%s cannot be a project: it is your home or the root directory" % start,
+#             "Change to a project directory, or add: --project DIR",
+#         )
+#     top = above[-1] if exists(join(above[-1], ".git")) else start
+#     return join(top, GSD)
+# def make_gsd(path):
+#     try:
+#         try:
+#             system.mkdir(path, 0o700)
+#         except FileExistsError:
+#             pass
+#         else:
+#             sync_parent(path)
+#         directory = open_directory(path)
+#         try:
+#             fd = open_regular(directory, ".gitignore", WRITE | CREATE)
+#             try:
+#                 _project_ignore_our_files(fd)
+#             finally:
+#                 system.close(fd)
+#         finally:
+#             close_directory(directory)
+#     except OSError as error:
+#         raise stopped_by(error, "%s cannot be created" % path) from error
+# def _project_ignore_our_files(fd):
+#     kept = read_at(fd, 0, 1 << 20)
+#     lines = kept.decode("utf-8", "replace").splitlines()
+#     new = [name for name in IGNORED if name not in lines]
+#     if new:
+#         glue = "\n" if kept and not kept.endswith(b"\n") else ""
+#         system.write(fd, (glue + "\n".join(new) + "\n").encode("ascii"))
 # def make_directories(path):
 #     if not exists(path):
 #         make_directories(parent_of(path))
@@ -5152,7 +5082,7 @@ if __name__ == "__main__":
 #             pass
 # def register(journal_id, gsd, now):
 #     real = real_path(gsd)
-#     entry = _trust_entry(journal_id, real)
+#     entry = _project_entry(journal_id, real)
 #     try:
 #         make_directories(parent_of(entry))
 #         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
@@ -5163,8 +5093,8 @@ if __name__ == "__main__":
 #         sync_parent(entry)
 #     except OSError as error:
 #         raise CannotWrite(
-#             "the journal cannot be registered in %s: %s" % (state_directory(), explain(error)),
-#             "make that directory writable",
+#             "cannot register the journal in %s: %s" % (state_directory(), explain(error)),
+#             "Make that directory writable.",
 #         ) from error
 # # ── hook.respond, rarely
 # def _hook_respond_may_repeat(tx, seq, copy):
@@ -5241,37 +5171,25 @@ if __name__ == "__main__":
 #         pass
 # # ── journal.snapshot, rarely
 # def pack(record):
-#     kind = type(record)
-#     if kind not in _journal_snapshot_new:
-#         new = kind()
-#         names = [name for name in kind.__slots__ if name not in _journal_snapshot_INDEXES]
-#         _journal_snapshot_new[kind] = [(name, getattr(new, name)) for name in names]
-#     return {
-#         name: _journal_snapshot_packed(name, value)
-#         for name, default in _journal_snapshot_new[kind]
-#         if (value := getattr(record, name)) != default
-#     }
+#     packed = {}
+#     for name, first in record.fields.items():
+#         value = getattr(record, name)
+#         if value != first and name not in INDEXES:
+#             packed[name] = value if type(value) in (str, int, bool) else _journal_snapshot_packed(name, value)
+#     return packed
 # def _journal_snapshot_packed(name, value):
-#     if type(value) in (str, int, bool):
+#     if name == "depends":
+#         return list(value)
+#     if name not in _journal_snapshot_RECORDS:
 #         return value
-#     if name in _journal_snapshot_BY_MEMBER:
-#         return [pack(item) for item in value.values()]
-#     if name in _journal_snapshot_BY_NAME:
-#         return {key: pack(item) for key, item in value.items()}
-#     if name in _journal_snapshot_IN_LISTS:
-#         return [pack(item) for item in value]
-#     if name in _journal_snapshot_SINGLE:
+#     if isinstance(value, Record):
 #         return pack(value)
-#     return list(value) if name == "depends" else value
+#     if isinstance(value, list) or name in _journal_snapshot_KEYS:
+#         return [pack(item) for item in (value if isinstance(value, list) else value.values())]
+#     return {key: pack(item) for key, item in value.items()}
 # def loops_to_dict(loops):
-#     return {
-#         "journal_id": loops.journal_id,
-#         "seq": loops.seq,
-#         "ts": loops.ts,
-#         "backwards": loops.backwards,
-#         "repairs": loops.repairs,
-#         "loops": [pack(loop) for loop in loops.by_id.values()],
-#     }
+#     known = {name: getattr(loops, name) for name in _journal_snapshot_OF_LOOPS}
+#     return {**known, "loops": [pack(loop) for loop in loops.by_id.values()]}
 # def save_snapshot(directory, journal, loops, at):
 #     body = dumps(
 #         {
@@ -5283,29 +5201,25 @@ if __name__ == "__main__":
 #             "loops": loops_to_dict(loops),
 #         }
 #     )
-#     rest = b"%s}\n%s" % (body.encode("ascii"), bytes(loops.ended))
+#     rest = b"%s}\n%s" % (body.encode("ascii"), loops.ended_ids())
 #     data = _journal_snapshot_seal_of(rest) + rest
 #     temporary = SNAPSHOT_NAME + ".new"
-#     try:
-#         unlink_in(directory, temporary)
-#     except OSError:
-#         pass
+#     _journal_snapshot_drop(directory, temporary)
 #     try:
 #         fd = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE)
-#     except OSError:
-#         return
-#     try:
 #         try:
 #             whole = system.write(fd, data) == len(data)
 #         finally:
 #             close(fd)
 #         if whole:
 #             rename_in(directory, temporary, SNAPSHOT_NAME)
-#             return
 #     except OSError:
-#         pass
+#         whole = False
+#     if not whole:
+#         _journal_snapshot_drop(directory, temporary)
+# def _journal_snapshot_drop(directory, name):
 #     try:
-#         unlink_in(directory, temporary)
+#         unlink_in(directory, name)
 #     except OSError:
 #         pass
 # # ── views.write, rarely
@@ -5741,31 +5655,6 @@ if __name__ == "__main__":
 #     return "\n" + report(loop)
 # def background_notice(loop, reason):
 #     return "gsd-fsm: loop %s: %s." % (loop.id, reason)
-# # ── journal.quarantine
-# _journal_quarantine_PIECE = 1 << 20
-# def set_aside(directory, fd, start, end, now):
-#     stamp = to_iso(now).translate({ord(mark): None for mark in "-:."})
-#     base = "journal.broken-%s-%d" % (stamp, system.getpid())
-#     for count in range(1000):
-#         name = "%s-%d" % (base, count) if count else base
-#         try:
-#             copy = open_in(directory, name, WRITE | CREATE | EXCLUSIVE)
-#         except FileExistsError:
-#             continue
-#         try:
-#             copy_bytes(fd, copy, start, end)
-#             sync(copy)
-#         finally:
-#             close(copy)
-#         sync_directory(directory)
-#         return name
-#     raise CannotWrite("no name is left to set the broken bytes aside")
-# def copy_bytes(source, target, start, end):
-#     while start < end:
-#         view = memoryview(read_at(source, start, min(_journal_quarantine_PIECE, end - start)))
-#         start += len(view) or end
-#         while view:
-#             view = view[system.write(target, view) :]
 # # ── hook.duplicate_calls
 # _hook_duplicate_calls_KEPT = 16
 # _hook_duplicate_calls_MEMORY = 1 << 14
@@ -6171,7 +6060,7 @@ if __name__ == "__main__":
 #     return found if found and done else task_id
 # def _usage_task_mirror_is_of(task, whose):
 #     known = None if whose is None else whose.name
-#     return bool(task.mirrored and task.list in (None, known))
+#     return bool(task.mirrored and task.list_name in (None, known))
 # def _usage_task_mirror_number_of(task_id):
 #     return task_id.split("-")[1] if task_id.startswith("client-") else task_id
 # def _usage_task_mirror_harmless(subject):

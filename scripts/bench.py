@@ -19,9 +19,8 @@ from bench_hook import bench_hook
 from bench_plans import bench_plans
 from synthetic import events, write_journal
 
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
-from gsd_fsm.core.loop.envelope import load_event
+from gsd_fsm.core.journal.journal import Author, Journal
+from gsd_fsm.core.journal.scan import load_event
 from gsd_fsm.history.machine import MachineLoops
 from gsd_fsm.history.replay import Replay, examine, fast_loads, in_bulk
 

@@ -16,10 +16,8 @@ from synthetic import ended_loops, write_journal
 from synthetic import events as some_events
 
 import gsd_fsm
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
-from gsd_fsm.core.project import make_gsd
-from gsd_fsm.core.trust import register
+from gsd_fsm.core.journal.journal import Author, Journal
+from gsd_fsm.core.project import make_gsd, register
 from gsd_fsm.install.hook_entries import CODE
 from gsd_fsm.install.interpreter import choose
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.loop.events.gaps import GAP_TABLE
 from gsd_fsm.core.loop.events.goals import STAGE_TABLE
 from gsd_fsm.core.loop.events.tasks import TASK_TABLE
+from gsd_fsm.core.loop.fold import EVENTS, TRIGGERS
 from gsd_fsm.core.loop.records import Limits
 from gsd_fsm.core.loop.schema import EventType, Field
 from gsd_fsm.core.loop.state import ACTIVE, LIVE
-from gsd_fsm.core.loop.table import EVENTS, TRIGGERS
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.schema import Kind, Rule

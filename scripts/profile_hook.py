@@ -19,8 +19,7 @@ from build_hook import HOT_PATH, PACKAGE
 from synthetic import events, write_journal
 
 from gsd_fsm.config.caller import scratch_environment
-from gsd_fsm.core.project import make_gsd
-from gsd_fsm.core.trust import register
+from gsd_fsm.core.project import make_gsd, register
 
 SESSION = "profile"
 EXECUTE = "start execute --mode yolo --task T1 --task T2"
@@ -42,6 +41,9 @@ def note(frame, event, _):
     is_function = frame.f_code.co_flags & 1  # not the body of a class
     if event == "call" and is_function and module.startswith("{PACKAGE}"):
         names.add((module, frame.f_code.co_qualname.partition(".")[0]))
+        if frame.f_code.co_name == "__init__":  # that of a base class, perhaps
+            made = type(frame.f_locals["self"])
+            names.add((made.__module__, made.__qualname__))
 sys.setprofile(note)
 from gsd_fsm.core.hook import main
 def leave(_):

@@ -16,8 +16,7 @@ import pytest
 
 from gsd_fsm.config.caller import CLIENTS
 from gsd_fsm.core.journal.journal import Journal, create_journal
-from gsd_fsm.core.project import make_gsd
-from gsd_fsm.core.trust import register
+from gsd_fsm.core.project import make_gsd, register
 from gsd_fsm.evidence.interruption import SIGNALS
 from tests.support.events import draft
 

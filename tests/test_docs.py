@@ -19,15 +19,13 @@ from gsd_fsm.config import settings
 from gsd_fsm.config.keys import VIEWS
 from gsd_fsm.core import errors
 from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE
-from gsd_fsm.core.journal.fast_fold import into_fold
-from gsd_fsm.core.journal.scan import Position, scan
-from gsd_fsm.core.loop import capacity
-from gsd_fsm.core.loop.events.criteria import EVIDENCE
+from gsd_fsm.core.journal.scan import Cursor, into_fold, scan
+from gsd_fsm.core.loop import limits as capacity
+from gsd_fsm.core.loop.events.goals import EVIDENCE
 from gsd_fsm.core.loop.events.lifecycle import CRITERIA, PAUSE_CODES, TASKS
-from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.fold import EVENTS, TRIGGERS, Loops
 from gsd_fsm.core.loop.records import LIMITS, Limits
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, STATUSES
-from gsd_fsm.core.loop.table import EVENTS, TRIGGERS
 from gsd_fsm.engine.status import CHECK_CODES
 from gsd_fsm.evidence import classify
 from gsd_fsm.history.graph import mermaid
@@ -144,7 +142,7 @@ def test_journal_reader_example_prints_the_shown_output_and_detects_damage(tmp_p
 def test_journal_example_folds_to_a_completed_loop() -> None:
     (lines,) = fenced("docs/journal.md", "jsonl")
     data, loops = lines.encode("ascii"), Loops()
-    end = scan(lambda at, size: data[at : at + size], len(data), Position(), into_fold(loops))
+    end = scan(lambda at, size: data[at : at + size], len(data), Cursor(), into_fold(loops))
     assert (end.line, end.torn) == (6, 0)
     assert [loop.status for loop in loops.by_id.values()] == ["completed"]
 

@@ -11,8 +11,7 @@ from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.project import find_gsd, new_gsd
-from gsd_fsm.core.trust import is_registered
+from gsd_fsm.core.project import find_gsd, is_registered, new_gsd
 
 WIDEST = 40
 

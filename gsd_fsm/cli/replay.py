@@ -15,8 +15,8 @@ from gsd_fsm.core.errors import Corrupt, GsdError, Newer, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.project import register
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.core.trust import register
 from gsd_fsm.engine.effects import unfinished
 from gsd_fsm.engine.status import status_view
 from gsd_fsm.history.replay import Replay, examine, last_seq, sums_only

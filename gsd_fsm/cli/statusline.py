@@ -14,16 +14,14 @@ import click
 from gsd_fsm.cli.output import COLOURS, counted
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.schema import session_name
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, open_gaps, open_tasks, unmet
 from gsd_fsm.core.loop.waves import current_wave
-from gsd_fsm.core.names import session_name
-from gsd_fsm.core.project import find_gsd
+from gsd_fsm.core.project import find_gsd, is_registered
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.core.trust import is_registered
 from gsd_fsm.core.usage.transcript import is_resting, is_younger, unpaid
 from gsd_fsm.engine.notes import append_spending
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gsd_fsm.core.journal.transaction import Author
-from gsd_fsm.core.names import session_name
+from gsd_fsm.core.journal.journal import Author
+from gsd_fsm.core.loop.schema import session_name
 from gsd_fsm.core.system import getenv
 
 # client, variables it sets in the shells it opens, variable with the id of its session

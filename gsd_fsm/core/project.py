@@ -1,24 +1,34 @@
-"""Find, place and create the `.gsd` of a project."""
+"""Find and create the `.gsd` of a project; record which journals this user trusts."""
 
 from __future__ import annotations
 
-from gsd_fsm.core.errors import NotFound
-from gsd_fsm.core.paths import GSD, exists, nearest_gsd, walk_up
+import sys
+
+from gsd_fsm.core.clock import to_iso
+from gsd_fsm.core.codec import digest_of, dumps
+from gsd_fsm.core.errors import CannotWrite, NotFound
 from gsd_fsm.core.syscalls import (
     CREATE,
     WRITE,
     close_directory,
+    explain,
     open_directory,
     open_regular,
     read_at,
     stopped_by,
     sync_parent,
 )
-from gsd_fsm.core.system import join, system
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gsd_fsm.core.syscalls import Directory
+from gsd_fsm.core.system import (
+    GSD,
+    exists,
+    getenv,
+    home,
+    join,
+    nearest_gsd,
+    parent_of,
+    system,
+    walk_up,
+)
 
 IGNORED = (
     "journal.jsonl", "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
@@ -27,10 +37,10 @@ IGNORED = (
 
 
 def find_gsd(start: str) -> str:
-    """Return the nearest `.gsd` at or above `start`; NotFound if there is none."""
+    """Return the nearest `.gsd` at or above `start`; raise NotFound if there is none."""
     found = nearest_gsd(start)
     if not found:
-        raise NotFound("there is no gsd-fsm project at or above %s" % start, "gsd-fsm start --help")
+        raise NotFound("no gsd-fsm project at or above %s" % start, "Run: gsd-fsm start --help")
     return found
 
 
@@ -39,8 +49,8 @@ def new_gsd(start: str) -> str:
     above = list(walk_up(start))
     if not above:
         raise NotFound(
-            "%s is no place for a project: it is your home or the root directory" % start,
-            "change into a project, or name it with --project DIR",
+            "%s cannot be a project: it is your home or the root directory" % start,
+            "Change to a project directory, or add: --project DIR",
         )
     top = above[-1] if exists(join(above[-1], ".git")) else start
     return join(top, GSD)
@@ -57,21 +67,107 @@ def make_gsd(path: str) -> None:
             sync_parent(path)
         directory = open_directory(path)
         try:
-            _ignore_our_files(directory)
+            fd = open_regular(directory, ".gitignore", WRITE | CREATE)
+            try:
+                _ignore_our_files(fd)
+            finally:
+                system.close(fd)
         finally:
             close_directory(directory)
     except OSError as error:
-        raise stopped_by(error, "%s cannot be made" % path) from error
+        raise stopped_by(error, "%s cannot be created" % path) from error
 
 
-def _ignore_our_files(directory: Directory) -> None:
-    fd = open_regular(directory, ".gitignore", WRITE | CREATE)
+def _ignore_our_files(fd: int) -> None:
+    kept = read_at(fd, 0, 1 << 20)
+    lines = kept.decode("utf-8", "replace").splitlines()
+    new = [name for name in IGNORED if name not in lines]
+    if new:
+        glue = "\n" if kept and not kept.endswith(b"\n") else ""
+        system.write(fd, (glue + "\n".join(new) + "\n").encode("ascii"))
+
+
+# trust
+
+
+def state_directory() -> str:
+    """Return the state directory of this program, the only place where trust is recorded."""
+    if sys.platform == "win32":
+        base = getenv("LOCALAPPDATA") or join(home(), "AppData\\Local")
+    elif sys.platform == "darwin":
+        base = join(home(), "Library/Application Support")
+    else:
+        base = getenv("XDG_STATE_HOME").strip()
+        if not base.startswith("/"):
+            base = join(home(), ".local/state")
+    return join(base, "gsd-fsm")
+
+
+def real_path(path: str) -> str:
+    """Return the path without links, spelled as the system spells it."""
+    if sys.platform == "win32":
+        final = str(vars(system)["_getfinalpathname"](path))  # as os.path.realpath
+        return final.replace("\\\\?\\UNC\\", "\\\\", 1).replace("\\\\?\\", "", 1)
+    loaded = sys.modules.get("os")
+    if loaded is not None:
+        return str(loaded.path.realpath(path))
     try:
-        kept = read_at(fd, 0, 1 << 20)
-        lines = kept.decode("utf-8", "replace").splitlines()
-        new = [name for name in IGNORED if name not in lines]
-        if new:
-            glue = "\n" if kept and not kept.endswith(b"\n") else ""
-            system.write(fd, (glue + "\n".join(new) + "\n").encode("ascii"))
+        before = system.getcwd()
+    except OSError:
+        before = ""  # it was deleted: there is nothing to return to
+    system.chdir(path)
+    try:
+        return system.getcwd()
     finally:
-        system.close(fd)
+        if before:
+            system.chdir(before)
+
+
+def make_directories(path: str) -> None:
+    if not exists(path):
+        make_directories(parent_of(path))
+        try:
+            system.mkdir(path, 0o700)
+        except FileExistsError:
+            pass  # created by another process meanwhile
+
+
+def _journals() -> str:
+    return join(state_directory(), "journals")
+
+
+def _entry(journal_id: str, gsd: str) -> str:
+    return join(_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
+
+
+def is_registered(journal_id: str, gsd: str) -> bool:
+    """Return whether this user has started or trusted this journal at this place."""
+    return bool(journal_id) and exists(_entry(journal_id, real_path(gsd)))
+
+
+def is_known_place(gsd: str) -> bool:
+    """Return whether this user has started or trusted any journal at this place."""
+    try:
+        suffix = "-" + digest_of(real_path(gsd))
+        return any(name.endswith(suffix) for name in system.listdir(_journals()))
+    except OSError:
+        return False
+
+
+def register(journal_id: str, gsd: str, now: int) -> None:
+    """Record that this user trusts this journal at this place."""
+    real = real_path(gsd)
+    entry = _entry(journal_id, real)
+    try:
+        make_directories(parent_of(entry))
+        text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
+        with open(entry, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            system.fsync(file.fileno())
+        sync_parent(entry)
+    except OSError as error:
+        raise CannotWrite(
+            "cannot register the journal in %s: %s" % (state_directory(), explain(error)),
+            "Make that directory writable.",
+        ) from error

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Transaction
-from gsd_fsm.core.loop.capacity import MOST_TASKS
+from gsd_fsm.core.journal.journal import Journal, Transaction
 from gsd_fsm.core.loop.completion import conditions, has_tree, stale
 from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.limits import MOST_TASKS
 from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.notices import closing_report
 from gsd_fsm.core.usage.client_list import list_changes

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 
 from gsd_fsm.config.caller import caller
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.journal.journal import Author, Journal, Transaction
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.project import find_gsd, new_gsd
-from gsd_fsm.core.trust import is_registered
+from gsd_fsm.core.project import find_gsd, is_registered, new_gsd
 from gsd_fsm.engine.work_lock import WorkLock
 
 if TYPE_CHECKING:
@@ -130,7 +128,7 @@ class Context:
         """Return journal and state; the whole journal is read if an old loop is named."""
         journal = self.journal()
         loops = journal.read_cached()
-        if self.loop_id in loops.ended:
+        if self.loop_id and loops.has_dropped(self.loop_id):
             loops = journal.read()
         return journal, loops
 
@@ -160,7 +158,7 @@ class Context:
         if self.loop_id is None:
             return None
         found = loops.by_id.get(self.loop_id)
-        if found is None and self.loop_id in loops.ended:
+        if found is None and loops.has_dropped(self.loop_id):
             raise Refused(f"loop {self.loop_id} has ended", "Run: gsd-fsm start --help")
         if found is None:
             known = ", ".join(loop.id for loop in loops.by_id.values()) or "none"

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from gsd_fsm.core.errors import GsdError, Refused
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.journal.journal import Journal, Transaction
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.trust import is_registered
+from gsd_fsm.core.project import is_registered
 from gsd_fsm.engine.context import Context, Effect, NotDue, Receipt, require_trust
 
 Probe = Callable[[Context, Loop], Iterable[Effect]]

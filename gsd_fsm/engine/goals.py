@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.events.goals import STAGES
 from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.journal.journal import Author, Transaction
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.sanitize import clean, display

@@ -11,7 +11,7 @@ from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.trust import is_registered, register, state_directory
+from gsd_fsm.core.project import is_registered, register, state_directory
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.plan import plan_path
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.journal.journal import Journal, Transaction
 from gsd_fsm.core.loop.events.lifecycle import used_up_tasks
-from gsd_fsm.core.loop.events.waits import is_no
+from gsd_fsm.core.loop.events.sessions import is_no
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_work, unmet
 from gsd_fsm.core.loop.waves import running_tasks
 from gsd_fsm.core.text.questions import may_decline

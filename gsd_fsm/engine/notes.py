@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.completion import latest_tree, missing
 from gsd_fsm.core.loop.limits import BUDGET, used_up_limit
 from gsd_fsm.core.loop.state import Loop

@@ -36,14 +36,11 @@ from typing import Any, NamedTuple
 from gsd_fsm.config.caller import CLIENTS, scratch_environment
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.hook.main import reply
-from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal
-from gsd_fsm.core.journal.scan import Position, scan
-from gsd_fsm.core.journal.transaction import Author
-from gsd_fsm.core.loop.envelope import load_event
+from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal
+from gsd_fsm.core.journal.scan import Cursor, load_event, scan
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.paths import home
-from gsd_fsm.core.project import make_gsd
-from gsd_fsm.core.trust import register
+from gsd_fsm.core.project import make_gsd, register
+from gsd_fsm.core.system import home
 
 SESSION = "simulation"
 MOST_STEPS = 10_000
@@ -165,7 +162,7 @@ class Simulation:
         self.gsd = self.project / ".gsd"
         self.loops = Loops()
         self.started: list[str] = []
-        self._at = Position()
+        self._at = Cursor()
         self._session = SESSION
         self._sessions = 1
         self._process = _FIRST_PROCESS

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
-from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal, create_journal
-from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal, Transaction, create_journal
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.records import LIMITS
-from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.names import kept_name
-from gsd_fsm.core.project import make_gsd
-from gsd_fsm.core.trust import is_registered, register
+from gsd_fsm.core.loop.state import Loop, kept_name
+from gsd_fsm.core.project import is_registered, make_gsd, register
 from gsd_fsm.core.views.state_md import shows_other_loop
 from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.documents.journal_text import redact_or_reject

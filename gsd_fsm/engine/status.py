@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from gsd_fsm.core.loop.records import Criterion, Gap, Task
 from gsd_fsm.core.loop.state import ACTIVE, Loop, open_gaps
 from gsd_fsm.core.loop.waves import current_wave
+from gsd_fsm.core.project import is_registered
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.trust import is_registered
 from gsd_fsm.core.views.state_md import history_line
 from gsd_fsm.engine.context import Context, head_of
 from gsd_fsm.engine.effects import unfinished

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author
 from gsd_fsm.core.loop.limits import reached_limit, repeated_error
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
@@ -216,4 +216,4 @@ def _is_listed(loop: Loop, task: Task) -> bool:
     from gsd_fsm.core.usage.client_list import list_of
 
     now = list_of(loop, loop.owner or "")
-    return now is not None and task.list in (None, now.name)
+    return now is not None and task.list_name in (None, now.name)

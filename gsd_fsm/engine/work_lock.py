@@ -13,8 +13,8 @@ from time import monotonic, sleep
 
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import CannotWrite
-from gsd_fsm.core.journal.lock import try_lock, unlock
-from gsd_fsm.core.trust import make_directories, real_path, state_directory
+from gsd_fsm.core.project import make_directories, real_path, state_directory
+from gsd_fsm.core.syscalls import try_lock, unlock
 
 # Long enough for the git hooks of a commit.
 PATIENCE = 60.0

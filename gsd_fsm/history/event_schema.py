@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gsd_fsm.core.loop.envelope import VERSION
-from gsd_fsm.core.loop.schema import EventType, Field
-from gsd_fsm.core.loop.table import EVENTS, OF_THE_JOURNAL
+from gsd_fsm.core.loop.fold import EVENTS
+from gsd_fsm.core.loop.schema import OF_THE_JOURNAL, VERSION, EventType, Field
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.schema import Kind

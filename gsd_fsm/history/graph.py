@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.loop.fold import TRIGGERS
 from gsd_fsm.core.loop.schema import BACK, SAME
 from gsd_fsm.core.loop.state import ACTIVE, FINAL
-from gsd_fsm.core.loop.table import TRIGGERS
 
 Edges = dict[tuple[str, str], list[str]]
 

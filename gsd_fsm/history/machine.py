@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from transitions import EventData, Machine, MachineError
 
 from gsd_fsm.core.errors import GsdError, Refused
-from gsd_fsm.core.loop.fold import Loops, NotPossible
+from gsd_fsm.core.loop.fold import TRIGGERS, Loops, NotPossible, steps_of, trigger_of
 from gsd_fsm.core.loop.state import FINAL, STATUSES, Loop
-from gsd_fsm.core.loop.table import TRIGGERS, steps_of, trigger_of
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.payloads import Event

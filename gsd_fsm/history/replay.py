@@ -12,10 +12,8 @@ import orjson
 
 from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE, SUM_TAIL, check_value
 from gsd_fsm.core.errors import Corrupt
-from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.scan import frame_ok
-from gsd_fsm.core.loop.envelope import load_event
+from gsd_fsm.core.journal.scan import frame_ok, into_fold, load_event
 from gsd_fsm.core.loop.fold import Loops, findings_of
 
 Event = Any

@@ -7,9 +7,9 @@ from typing import Any
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.loop.completion import latest_tree, missing
+from gsd_fsm.core.loop.fold import EVENTS
 from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.loop.table import EVENTS
 
 Event = dict[str, Any]
 # Events in which a stop was decided, or a loop came to stand still.

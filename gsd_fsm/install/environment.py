@@ -15,10 +15,8 @@ from gsd_fsm.core.errors import GsdError, NotFound
 from gsd_fsm.core.hook.clients import CAP, block_cap
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.paths import GSD
-from gsd_fsm.core.project import find_gsd, new_gsd
-from gsd_fsm.core.system import join
-from gsd_fsm.core.trust import is_registered, state_directory
+from gsd_fsm.core.project import find_gsd, is_registered, new_gsd, state_directory
+from gsd_fsm.core.system import GSD, join
 from gsd_fsm.core.views.loop_json import sheets
 from gsd_fsm.core.views.write import LOOP_NAME
 from gsd_fsm.documents.files import current_content

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import gsd_fsm
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
-from gsd_fsm.core.paths import home
 from gsd_fsm.core.project import new_gsd
 from gsd_fsm.core.syscalls import explain
+from gsd_fsm.core.system import home
 from gsd_fsm.documents.files import Change, current_content, follow_link, write_change
 from gsd_fsm.documents.json_text import NotJson, root
 from gsd_fsm.install.backup import (

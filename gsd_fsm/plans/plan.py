@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.loop.capacity import MOST_TASKS
+from gsd_fsm.core.loop.limits import MOST_TASKS
 
 
 class Check(NamedTuple):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gsd_fsm.core.codec import digest_of
-from gsd_fsm.core.trust import real_path, state_directory
+from gsd_fsm.core.project import real_path, state_directory
 from gsd_fsm.documents.files import Change, current_content, write_change
 from gsd_fsm.plans.plan import PlanTask
 

@@ -6,11 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePosixPath, PureWindowsPath
 
-from gsd_fsm.core.loop.capacity import (
-    MOST_DEPENDENCIES,
-    MOST_DEPENDENCIES_IN_ALL,
-    MOST_TASKS,
-)
+from gsd_fsm.core.loop.limits import MOST_DEPENDENCIES, MOST_DEPENDENCIES_IN_ALL, MOST_TASKS
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.plans.plan import PlanDraft, Problem, TaskDraft, is_phase, task_name
 

@@ -91,7 +91,7 @@ def test_a_held_lock_exits_6_and_works_again_when_it_is_free(
 ) -> None:
     here.start("goal", "g")
     clock = iter(range(0, 10_000, 5))
-    monkeypatch.setattr("gsd_fsm.core.journal.lock.monotonic", lambda: next(clock))
+    monkeypatch.setattr("gsd_fsm.core.syscalls.monotonic", lambda: next(clock))
     with (here.gsd / "journal.lock").open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         answer = here.refused(6, "note", "n")

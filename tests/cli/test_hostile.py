@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.core.trust import register
+from gsd_fsm.core.project import register
 from tests.conftest import Project
 from tests.support.forge import body, chain, header, plant, start
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsd_fsm.core.loop.table import steps_of
+from gsd_fsm.core.loop.fold import steps_of
 from gsd_fsm.history import machine, replay
 from tests.support.forge import body, chain, header, plant, start, sums_of
 

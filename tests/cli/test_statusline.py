@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.journal.lock import Hold
-from gsd_fsm.core.trust import state_directory
+from gsd_fsm.core.project import state_directory
+from gsd_fsm.core.syscalls import LockedDir
 from tests.cli.conftest import A, B, Here
 from tests.conftest import Answer
 
@@ -240,7 +240,7 @@ def test_what_is_done_is_not_paused(here: Here) -> None:
 
 def test_while_the_lock_is_held_it_only_prints(here: Here) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
-    hold = Hold(str(here.gsd))
+    hold = LockedDir(str(here.gsd))
     hold.acquire(1)
     try:
         assert shown(here, told(here, 1)).endswith("running")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.codec import MAX_LINE, check_value, decode_line, dumps, encode_event
 from gsd_fsm.core.errors import Corrupt
-from gsd_fsm.core.journal.fast_fold import into_fold
-from gsd_fsm.core.journal.scan import Position, scan
+from gsd_fsm.core.journal.scan import Cursor, into_fold, scan
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.history.replay import fast_loads
 from tests.support.lines import (
@@ -60,7 +59,7 @@ def test_a_journal_with_a_hostile_line_is_corrupt_at_that_line(what: str) -> Non
     data = in_data(HOSTILE[what]) + b"\n"
     for reader in READERS.values():
         with pytest.raises(Corrupt) as damage:
-            scan(lambda at, n: data[at : at + n], len(data), Position(), reader(Loops()))
+            scan(lambda at, n: data[at : at + n], len(data), Cursor(), reader(Loops()))
         assert damage.value.line == 1
 
 
@@ -89,7 +88,7 @@ def test_all_readers_refuse_what_is_not_one_compact_object(line: bytes) -> None:
 def test_ten_megabytes_are_no_line() -> None:
     data = in_data(b'"' + b"x" * 10_000_000 + b'"') + b"\n"
     with pytest.raises(Corrupt, match="longer than"):
-        scan(lambda at, n: data[at : at + n], len(data), Position(), into_fold(Loops()))
+        scan(lambda at, n: data[at : at + n], len(data), Cursor(), into_fold(Loops()))
 
 
 @given(st.dictionaries(SAFE, VALUES, max_size=5))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.core import paths as places
-from gsd_fsm.core.paths import parent_of
+from gsd_fsm.core import system as places
+from gsd_fsm.core.system import parent_of
 
 
 @pytest.mark.parametrize(

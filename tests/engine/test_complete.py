@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite, NotFound, UsageError
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from tests.cli.conftest import Here

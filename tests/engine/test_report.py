@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite, Refused
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.checkpoints import task_effects
 from gsd_fsm.engine.planned.report import report_task

@@ -7,8 +7,8 @@ import pytest
 
 from gsd_fsm.core.errors import CannotWrite, NotFound
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.lock import Hold
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.syscalls import LockedDir
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import Outcome, carry_out
 from gsd_fsm.engine.start import StartRequest, start
@@ -123,7 +123,7 @@ def test_start_with_lock_held_changes_neither_git_nor_files(
     write(root / ".gsd/STATE.md", STATE_MD)
     before = files(root)
     monkeypatch.setattr(Journal.__init__, "__defaults__", (0.1, *Journal.__init__.__defaults__[1:]))
-    other = Hold(str(root / ".gsd"))
+    other = LockedDir(str(root / ".gsd"))
     other.acquire(1)
 
     with pytest.raises(CannotWrite, match="held by another process"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.core.journal import lock
+from gsd_fsm.core import syscalls as lock
 
 
 @pytest.fixture(autouse=True)

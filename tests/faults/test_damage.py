@@ -10,7 +10,7 @@ import pytest
 
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.scan import Position
+from gsd_fsm.core.journal.scan import Cursor
 from tests.conftest import Project
 from tests.support.faults import (
     judge,
@@ -29,7 +29,7 @@ def _changed(data: bytes, offset: int, value: int) -> bytes:
 
 
 def _assert_reported(
-    data: bytes, offset: int, value: int, line: int, at: Position | None = None
+    data: bytes, offset: int, value: int, line: int, at: Cursor | None = None
 ) -> None:
     verdict = judge(_changed(data, offset, value), at)
     if offset == len(data) - 1 and value == 0:

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.journal import lock
+from gsd_fsm.core import syscalls as lock
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.lock import Hold
+from gsd_fsm.core.syscalls import LockedDir
 from tests.conftest import Project
 from tests.support.events import append, draft
 from tests.support.faults import in_child, judge, long_journal, outcome, say, torture, wired
@@ -37,14 +37,14 @@ def test_writer_that_releases_the_lock_gets_it_back_after_the_waiting_one(
 ) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
-    busy, waits, order = Hold(str(gsd)), threading.Event(), []
+    busy, waits, order = LockedDir(str(gsd)), threading.Event(), []
 
     def pause(seconds: float) -> None:
         waits.set()
         time.sleep(seconds)
 
     def wait() -> None:
-        waiting = Hold(str(gsd))
+        waiting = LockedDir(str(gsd))
         waiting.acquire(10)
         order.append("waiting")
         waiting.close()
@@ -70,10 +70,10 @@ def test_writer_that_releases_the_lock_gets_it_back_after_the_waiting_one(
 def test_busy_writer_takes_the_lock_without_its_turn_for_its_slice_only(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
-    busy = Hold(str(gsd))
+    busy = LockedDir(str(gsd))
 
     def wait() -> None:
-        waiting = Hold(str(gsd))
+        waiting = LockedDir(str(gsd))
         waiting.acquire(60)
         waiting.close()
 
@@ -89,7 +89,7 @@ def test_busy_writer_takes_the_lock_without_its_turn_for_its_slice_only(tmp_path
 def test_lock_is_free_for_others_while_a_waiting_process_is_stopped(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
-    held = Hold(str(gsd))
+    held = LockedDir(str(gsd))
     held.acquire(1)
     reader, writer = os.pipe()
 
@@ -99,7 +99,7 @@ def test_lock_is_free_for_others_while_a_waiting_process_is_stopped(tmp_path: Pa
 
     def wait() -> None:
         lock.sleep = pause
-        Hold(str(gsd)).acquire(600)
+        LockedDir(str(gsd)).acquire(600)
 
     waiting = in_child(wait)
     os.close(writer)

@@ -14,7 +14,7 @@ import pytest
 
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.lock import Hold
+from gsd_fsm.core.syscalls import LockedDir
 from tests.conftest import Project
 from tests.support.faults import in_child, judge, long_bytes, long_journal, outcome, say, torture
 
@@ -25,7 +25,7 @@ def stopped_holder(gsd: Path) -> Iterator[int]:
     reader, writer = os.pipe()
 
     def hold() -> None:
-        held = Hold(str(gsd))
+        held = LockedDir(str(gsd))
         held.acquire(10)
         os.write(writer, b"!")
         time.sleep(600)
@@ -79,7 +79,7 @@ def test_the_command_line_gives_up_with_exit_6_and_names_the_lock(project: Proje
 
 def _while_waiting(gsd: Path, meanwhile: Callable[[], None]) -> list[object]:
     """Append in a thread that has to wait for the lock; do something; let it go on."""
-    held = Hold(str(gsd))
+    held = LockedDir(str(gsd))
     held.acquire(10)
     result: list[object] = []
 
@@ -201,9 +201,9 @@ def test_a_journal_that_is_dropped_leaves_no_file_open(tmp_path: Path) -> None:
 def test_a_forked_child_leaves_the_lock_with_its_parent(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
-    held = Hold(str(gsd))
+    held = LockedDir(str(gsd))
     held.acquire(1)
     assert outcome(in_child(held.close)) == 0
     with pytest.raises(CannotWrite, match="held by another process"):
-        Hold(str(gsd)).acquire(0.05)
+        LockedDir(str(gsd)).acquire(0.05)
     held.close()

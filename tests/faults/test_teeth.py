@@ -12,9 +12,9 @@ from gsd_fsm.cli import run
 from gsd_fsm.core.codec import digest_of, encode_event
 from gsd_fsm.core.errors import CannotWrite, Corrupt, Refused
 from gsd_fsm.core.journal import journal as journal_module
-from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.lock import Hold
+from gsd_fsm.core.journal.scan import into_fold
+from gsd_fsm.core.syscalls import LockedDir
 from gsd_fsm.history.replay import in_bulk
 from tests.conftest import new_journal, start_draft
 from tests.support.events import append, draft
@@ -73,7 +73,7 @@ def test_who_waited_for_a_replaced_lock_file_waits_for_the_holder_of_the_new_one
     before = long_bytes(gsd, 3)
     assert append(journal) == []  # it keeps the lock file open
     (gsd / "journal.lock").unlink()
-    holder = Hold(str(gsd))
+    holder = LockedDir(str(gsd))
     holder.acquire(1)
     with pytest.raises(CannotWrite, match="held by another process"):
         say(journal, "two at once")

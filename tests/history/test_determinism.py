@@ -16,7 +16,7 @@ from gsd_fsm.core.journal.journal import SMALL
 from gsd_fsm.core.journal.snapshot import loops_from_dict, loops_to_dict, pack
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.trust import register
+from gsd_fsm.core.project import register
 from tests.cli.conftest import Here, here
 from tests.conftest import Project
 from tests.support.chaos import run_random_story
@@ -31,14 +31,14 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.journal.fast_fold import into_fold
+from gsd_fsm.core.journal.scan import into_fold
 from gsd_fsm.core.journal.snapshot import pack
-from gsd_fsm.core.journal.scan import Position, scan
+from gsd_fsm.core.journal.scan import Cursor, scan
 for path in sys.argv[2:]:
     with open(path, "rb") as file:
         data = file.read()
     loops = Loops()
-    at = scan(lambda at, n: data[at:at + n], len(data), Position(), into_fold(loops))
+    at = scan(lambda at, n: data[at:at + n], len(data), Cursor(), into_fold(loops))
     print(at.sum, loops.seq, dumps([pack(loop) for loop in loops.by_id.values()]))
 """
 

@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gsd_fsm.core.journal.snapshot import pack
-from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.fold import TRIGGERS, Loops
 from gsd_fsm.core.loop.state import STATUSES
-from gsd_fsm.core.loop.table import TRIGGERS
 from gsd_fsm.history.machine import MachineLoops, build_machine
 from tests.support.chaos import STEPS, random_event
 from tests.support.story import NOW, error_of, frozen

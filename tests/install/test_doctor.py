@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.trust import state_directory
+from gsd_fsm.core.project import state_directory
 from tests.cli.conftest import Here
 from tests.install.conftest import Client, listing
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.loop.capacity import MOST_DEPENDENCIES, MOST_TASKS
+from gsd_fsm.core.loop.limits import MOST_DEPENDENCIES, MOST_TASKS
 from gsd_fsm.plans.validate import in_order
 from tests.plans.test_load import broken, loaded, task
 

@@ -62,12 +62,12 @@ def test_hook_file_leaves_out_only_modules_that_the_hook_never_imports() -> None
     core = ROOT / "gsd_fsm" / "core"
     files = [path.relative_to(core).with_suffix("") for path in core.rglob("[!_]*.py")]
     bundled = {name for part in parts().values() for name in part}
-    assert {".".join(file.parts) for file in files} - bundled == {"journal.repair", "project"}
+    assert {".".join(file.parts) for file in files} - bundled == {"journal.repair"}
 
 
 def test_entry_of_the_hook_stays_small() -> None:
     assert {*parts()["entry"]} == {
-        "json_reader", "system", "paths", "hook.main",
+        "json_reader", "system", "hook.main",
     }  # fmt: skip
     entry = HOOK.read_text("utf-8").partition("\n# begin engine\n")[0]
     assert len([*filter(None, entry.splitlines())]) < 300  # compiled at every start of a script

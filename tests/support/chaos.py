@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.errors import GsdError
-from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.loop.table import TRIGGERS, possible_triggers
+from gsd_fsm.core.loop.fold import TRIGGERS, Loops, possible_triggers
 from tests.support.events import apply_new
 from tests.support.story import NOW
 

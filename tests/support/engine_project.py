@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
 from tests.conftest import new_journal, start_draft

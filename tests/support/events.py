@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gsd_fsm.core.journal.transaction import Author
-from gsd_fsm.core.loop.envelope import check_event
+from gsd_fsm.core.journal.journal import Author
+from gsd_fsm.core.loop.fold import EVENTS
+from gsd_fsm.core.loop.schema import check_event
 
 if TYPE_CHECKING:
     from gsd_fsm.core.journal.journal import Journal
@@ -21,7 +22,7 @@ def draft(
 
 def apply_new(loops: Loops, event: Any) -> None:
     """Fold an event as a transaction does: payload, table and rules are checked first."""
-    check_event(event)
+    check_event(event, EVENTS)
     loops.check_rules(event)
     loops.apply(event)
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gsd_fsm.core
+from gsd_fsm.core import syscalls as lock
 from gsd_fsm.core.errors import Corrupt
-from gsd_fsm.core.journal import lock
-from gsd_fsm.core.journal.fast_fold import into_fold
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.scan import Position, scan
+from gsd_fsm.core.journal.scan import Cursor, into_fold, scan
 from gsd_fsm.core.loop.fold import Loops
 from tests.conftest import new_journal, start_draft
 from tests.support.events import append, draft
@@ -86,12 +85,12 @@ def sums(data: bytes) -> list[str]:
     return [line[-18:-2].decode("ascii", "replace") for line in data.split(b"\n")[:-1]]
 
 
-def positions(data: bytes) -> list[Position]:
+def positions(data: bytes) -> list[Cursor]:
     """Where a scan stands before the first line, after it, after the second …"""
-    found, offset = [Position()], 0
+    found, offset = [Cursor()], 0
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         offset += len(line) + 1
-        found.append(Position(offset, number, line[-18:-2].decode()))
+        found.append(Cursor(offset, number, line[-18:-2].decode()))
     return found
 
 
@@ -104,11 +103,11 @@ class Verdict(NamedTuple):
     damaged: int  # the line, 0 for none
 
 
-def judge(data: bytes, at: Position | None = None) -> Verdict:
+def judge(data: bytes, at: Cursor | None = None) -> Verdict:
     """Scan and fold; from a position on only scan, for what is before it is known to be good."""
     loops = Loops()
     take = into_fold(loops) if at is None else lambda _line: None
-    begin = at or Position()
+    begin = at or Cursor()
     try:
         end = scan(lambda offset, size: data[offset : offset + size], len(data), begin, take)
     except Corrupt as damage:

@@ -15,7 +15,7 @@ class Ledger:
 
     def __init__(self, start: dict[str, Any], cap: int) -> None:
         given = Limits.given(start["limits"])
-        self.limits: dict[str, Any] = {name: getattr(given, name) for name in Limits.__slots__}
+        self.limits: dict[str, Any] = {name: getattr(given, name) for name in Limits.fields}
         self.kind = start["kind"]
         self.cap = cap
         self.blocks = self.rounds = self.idle = self.stuck = self.repeats = 0

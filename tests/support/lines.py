@@ -8,8 +8,7 @@ from typing import Any
 
 from gsd_fsm.core.codec import dumps, encode_event
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.journal.fast_fold import into_fold
-from gsd_fsm.core.loop.envelope import load_event
+from gsd_fsm.core.journal.scan import into_fold, load_event
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.history.replay import in_bulk, watching
 from tests.support.story import frozen

@@ -8,7 +8,7 @@ from typing import Any
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.codec import encode_event
-from gsd_fsm.core.loop.capacity import (
+from gsd_fsm.core.loop.limits import (
     MOST_CRITERIA,
     MOST_DEPENDENCIES_IN_ALL,
     MOST_GAPS,

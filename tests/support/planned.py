@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.engine.context import Context
 from tests.support.repositories import git
 

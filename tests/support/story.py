@@ -22,7 +22,7 @@ MINUTE = 60 * SECOND
 
 def frozen(loops: Loops) -> str:
     """Everything that these loops know, as text that is equal only if all of it is equal."""
-    return dumps(loops_to_dict(loops)) + bytes(loops.ended).decode()
+    return dumps(loops_to_dict(loops)) + loops.ended_ids().decode()
 
 
 class Story:

@@ -16,7 +16,7 @@ from tests.support.hook_project import UNLIMITED, HookProject, blocks, run_hook
 WRITER = """
 import sys
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author
 gsd, name, times = sys.argv[1:]
 for number in range(int(times)):
     with Journal(gsd, 60.0).transaction(Author("agent")) as tx:
@@ -25,7 +25,7 @@ for number in range(int(times)):
 BUSY = """
 import os, sys
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author
 gsd, enough = sys.argv[1:]
 journal = Journal(gsd)
 print("writing", flush=True)
@@ -35,8 +35,8 @@ while not os.path.exists(enough):
 """
 HOLDER = """
 import sys
-from gsd_fsm.core.journal.lock import Hold
-hold = Hold(sys.argv[1])
+from gsd_fsm.core.syscalls import LockedDir
+hold = LockedDir(sys.argv[1])
 hold.acquire(10)
 print("held", flush=True)
 sys.stdin.read()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.paths import exists, parent_of
 from gsd_fsm.core.syscalls import READ, close, is_regular, read_at
-from gsd_fsm.core.system import join, system
+from gsd_fsm.core.system import exists, join, parent_of, system
 
 # How transcripts write a tool call. A quote inside a JSON text is escaped, so none can be feigned.
 _TOOL_CALLS = (

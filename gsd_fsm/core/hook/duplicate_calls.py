@@ -7,6 +7,7 @@ its name in the user's state directory. It is no part of the journal, and may va
 from __future__ import annotations
 
 from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.project import make_directories, state_directory
 from gsd_fsm.core.syscalls import (
     CREATE,
     WRITE,
@@ -17,7 +18,6 @@ from gsd_fsm.core.syscalls import (
     read_at,
 )
 from gsd_fsm.core.system import join, system
-from gsd_fsm.core.trust import make_directories, state_directory
 
 _KEPT = 16
 _MEMORY = 1 << 14

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.project import is_known_place
 from gsd_fsm.core.syscalls import (
     CREATE,
     WRITE,
@@ -15,7 +16,6 @@ from gsd_fsm.core.syscalls import (
 )
 from gsd_fsm.core.system import system
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.core.trust import is_known_place
 
 LOG_NAME = "hook.log"
 _MAX_LOG = 1 << 18

@@ -10,8 +10,7 @@ from _thread import start_new_thread
 from time import monotonic, sleep
 
 from gsd_fsm.core.json_reader import parse_json
-from gsd_fsm.core.paths import nearest_gsd
-from gsd_fsm.core.system import getenv, leave, system
+from gsd_fsm.core.system import getenv, leave, nearest_gsd, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,13 +16,11 @@ from gsd_fsm.core.hook.decide import (
     loop_for_stop,
 )
 from gsd_fsm.core.hook.signal import TELLS_OF_THE_CLIENT, claims_completion
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
-from gsd_fsm.core.paths import exists
-from gsd_fsm.core.system import getenv, join, system
-from gsd_fsm.core.trust import is_known_place, is_registered
+from gsd_fsm.core.project import is_known_place, is_registered
+from gsd_fsm.core.system import exists, getenv, join, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
     from gsd_fsm.core.hook.decide import Decision
     from gsd_fsm.core.hook.signal import Signal
-    from gsd_fsm.core.journal.transaction import Transaction
+    from gsd_fsm.core.journal.journal import Transaction
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.state import Loop
 

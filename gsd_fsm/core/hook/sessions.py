@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsd_fsm.core.hook.signal import Signal
-    from gsd_fsm.core.journal.transaction import Transaction
+    from gsd_fsm.core.journal.journal import Transaction
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.state import Loop
 

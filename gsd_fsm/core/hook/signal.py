@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.hook.clients import CAP, block_cap, client_of, ended_its_turn, event_of, is_quiet
-from gsd_fsm.core.names import session_name
+from gsd_fsm.core.loop.schema import session_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

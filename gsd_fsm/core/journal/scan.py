@@ -1,24 +1,42 @@
-"""Reading a journal's bytes: verify every line, tell torn from corrupt, stop at damage.
+"""Read the lines of a journal: verify each, distinguish torn from corrupt, stop at damage, and fold.
 
 After the last good line there may be an unfinished tail (torn): an append that never returned.
 Everything else that is not a good line is corrupt.
+
+A line as we write it is a head with the seq, a time, a middle (who does what to which loop), data
+and a sum. Middles recur, and mostly data too: `into_fold` parses and checks each once, by itself,
+and remembers it. A line of any other form is parsed whole. Either way the fold gets what
+`load_event` returns; a test compares them.
 """
 
 from __future__ import annotations
 
-from gsd_fsm.core.codec import MAX_LINE, SUM_TAIL, sha256
+from gsd_fsm.core.codec import MAX_DEPTH, MAX_LINE, SUM_TAIL, decode_line, dumps, sha256
 from gsd_fsm.core.errors import Corrupt, Refused
+from gsd_fsm.core.loop.fold import EVENTS
+from gsd_fsm.core.loop.schema import check_event, check_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
+    from gsd_fsm.core.loop.fold import Loops
+    from gsd_fsm.core.loop.payloads import Event
+    from gsd_fsm.core.loop.schema import EventType
+
 CHUNK = 1 << 16
 SECTOR = 512
 
+_HEAD = b'{"v":1,"seq":%d,"ts":"'
+_TIME = 24
+_DATA = b',"data":'
+_OF_THE_LINE = frozenset(("v", "seq", "ts", "data", "sum"))
+_REMEMBERED = 4096
+_SHORT = 512
 
-class Position:
-    """Where a scan stands: after so many good bytes, lines and events, with this sum."""
+
+class Cursor:
+    """How far a journal was read: so many good bytes and lines, and the sum of the last line."""
 
     __slots__ = ("line", "offset", "sum", "torn", "unended")
 
@@ -32,13 +50,13 @@ class Position:
 
 
 def frame_ok(line: bytes, previous: str) -> bool:
-    """Whether this line, without its newline, carries the right sum."""
+    """Return whether this line, without its newline, carries the right sum."""
     digest = sha256(previous.encode("ascii") + line[:-SUM_TAIL]).hexdigest()[:16]
     return bool(line[-SUM_TAIL:] == b',"sum":"' + digest.encode("ascii") + b'"}')
 
 
 def _lost_sector(line: bytes, offset: int) -> bool:
-    """Whether a disk sector of this line was never written: all NUL from edge to edge."""
+    """Return whether a disk sector of this line was never written: all NUL from edge to edge."""
     end = offset + len(line)
     start = offset
     while start < end:
@@ -54,14 +72,14 @@ def _lost_sector(line: bytes, offset: int) -> bool:
 def scan(
     read: Callable[[int, int], bytes],
     size: int,
-    at: Position,
+    at: Cursor,
     take: Callable[[bytes], None],
     sha: Any = sha256,
-) -> Position:
-    """Let `take` have every line with a right sum, up to `size`; the position behind the last.
+) -> Cursor:
+    """Call `take` with every line whose sum is right, up to `size`; return the cursor after the last.
 
     Raises Corrupt at the first line that is damaged or that `take` refuses; a torn tail is only
-    noted in the position.
+    noted in the cursor.
     """
     offset, number, previous = at.offset, at.line, at.sum.encode("ascii")
     reached = offset
@@ -91,7 +109,7 @@ def scan(
             if len(rest) > MAX_LINE:
                 lines, good = [rest], 0
                 raise ValueError("longer than %d bytes" % MAX_LINE)
-        end = Position(offset, number, previous.decode("ascii"))
+        end = Cursor(offset, number, previous.decode("ascii"))
         lines, good = [rest], 0
         if rest:
             _finish(end, rest, take)
@@ -99,7 +117,7 @@ def scan(
         number += good
         offset += sum(map(len, lines[:good])) + good
         bad = lines[good] + b"\n"
-        end = Position(offset, number, previous.decode("ascii"))
+        end = Cursor(offset, number, previous.decode("ascii"))
         is_last = offset + len(bad) == size
         if is_last and _lost_sector(bad, offset) and not frame_ok(bad[:-1], end.sum):
             end.torn = len(bad)
@@ -121,7 +139,7 @@ def _what_is_wrong(line: bytes) -> str:
     return "its sum does not match: the line was changed, or lines before it are missing or moved"
 
 
-def _finish(end: Position, rest: bytes, take: Callable[[bytes], None]) -> None:
+def _finish(end: Cursor, rest: bytes, take: Callable[[bytes], None]) -> None:
     """Judge the bytes after the last newline."""
     whole = rest.rstrip(b"\0")
     if whole and frame_ok(whole, end.sum):
@@ -136,3 +154,81 @@ def _finish(end: Position, rest: bytes, take: Callable[[bytes], None]) -> None:
     if frame_ok(rest[:-1], end.sum):
         raise ValueError("its newline was changed")
     end.torn = len(rest)
+
+
+# lines into the fold
+
+
+def load_event(line: bytes, loads: Callable[[bytes], Any] = decode_line) -> Any:
+    """Return the event of a line whose sum is right; raise ValueError if it is not an event."""
+    event = loads(line)
+    check_event(event, EVENTS)
+    return event
+
+
+def _middle_of(event: dict[str, Any]) -> bytes:
+    """Return the bytes between the time and the data of this event, as we write them."""
+    members = {name: value for name, value in event.items() if name not in _OF_THE_LINE}
+    return dumps({"ts": "", **members})[len('{"ts":"') : -1].encode("ascii")
+
+
+def into_fold(loops: Loops, loads: Callable[[bytes], Any] = decode_line) -> Callable[[bytes], None]:
+    """Return a function that takes each line of a journal, in order, and folds it into `loops`."""
+    # The middle of a line -> its event, and the data already checked for that type of event. The
+    # fold keeps no event and changes no data, so one object serves all lines with the same bytes.
+    middles: dict[bytes, tuple[Event[Any], dict[bytes, Any]]] = {}
+    checked: dict[str, dict[bytes, Any]] = {}
+    fold = loops.fold
+    second = b""
+
+    def take_whole(line: bytes, middle: bytes) -> None:
+        event = load_event(line, loads)
+        fold(event)
+        if event["type"] in EVENTS and _middle_of(event) == middle:
+            if len(middles) >= _REMEMBERED:
+                middles.clear()
+            middles[middle] = (event, checked.setdefault(event["type"], {}))
+
+    def learn(declared: EventType, raw: bytes, known: dict[bytes, Any]) -> Any:
+        """Return the data of these bytes, None if only the whole line shows what is wrong."""
+        try:
+            data = loads(raw[len(_DATA) :])
+            if type(data) is not dict or raw.count(b"{") + raw.count(b"[") >= MAX_DEPTH:
+                return None
+            declared.check(data)
+        except ValueError:
+            return None
+        if len(raw) <= _SHORT:
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            known[raw] = data
+        return data
+
+    def take(line: bytes) -> None:
+        nonlocal second
+        seq = loops.seq + 1
+        head = _HEAD % seq
+        start = len(head) + _TIME
+        split = line.find(_DATA, start)
+        middle = middles.get(line[start:split])
+        if middle is None or not line.startswith(head):
+            return take_whole(line, line[start:split])
+        event, known = middle
+        raw = line[split:-SUM_TAIL]
+        data = known.get(raw)
+        if data is None:
+            data = learn(EVENTS[event["type"]], raw, known)
+            if data is None:
+                return take_whole(line, line[start:split])
+        time = line[start - _TIME : start]
+        ts = time.decode()
+        if time[:20] != second or not time[20:23].isdigit() or time[23:] != b"Z":
+            check_time(ts)
+            second = time[:20]
+        event["seq"] = seq
+        event["ts"] = ts
+        event["data"] = data
+        fold(event)
+        return None
+
+    return take

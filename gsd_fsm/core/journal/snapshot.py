@@ -1,16 +1,15 @@
-"""A cache of the fold, so that a long journal costs no more than a short one.
+"""Cache the fold, so that a long journal costs no more than a short one.
 
-It is believed only if its own digest is right, its fold is this fold, and the journal's line that
-ends at its offset carries its sum. It may vanish at any moment.
+A snapshot is used only if its own digest is right, its fold is this fold, and the journal's line
+that ends at its offset carries its sum. It may vanish at any moment.
 """
 
 from __future__ import annotations
 
 from gsd_fsm.core.codec import dumps, sha256
 from gsd_fsm.core.errors import GsdError
-from gsd_fsm.core.journal.scan import Position
+from gsd_fsm.core.journal.scan import Cursor
 from gsd_fsm.core.json_reader import parse_json
-from gsd_fsm.core.loop.ended_ids import EndedIds
 from gsd_fsm.core.loop.fold import FOLD_VERSION, Loops
 from gsd_fsm.core.loop.records import (
     AllowedStop,
@@ -28,7 +27,7 @@ from gsd_fsm.core.loop.records import (
     SeenSignal,
     Task,
 )
-from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.loop.state import INDEXES, Loop
 from gsd_fsm.core.syscalls import (
     CREATE,
     EXCLUSIVE,
@@ -53,125 +52,95 @@ SNAPSHOT_NAME = "snapshot.json"
 # Larger than any loop within its limits makes it; what is larger is read from the journal.
 MAX_SNAPSHOT = 1 << 28
 _SEAL = 36
-# The fields of a loop that hold records, by how they hold them: under a member of each record,
-# under another name, in a list, or one.
-_BY_MEMBER: dict[str, tuple[type[Record], str]] = {
-    "tasks": (Task, "id"),
-    "gaps": (Gap, "id"),
-    "criteria": (Criterion, "name"),
-    "notes": (Note, "seq"),
-}
-_BY_NAME: dict[str, type[Record]] = {"reviews": Review}
-_IN_LISTS: dict[str, type[Record]] = {
-    "errors": Failure,
-    "delivered_notes": Note,
-    "issues": Issue,
-}
-_SINGLE: dict[str, type[Record]] = {
+# The fields that hold records: one, a list, or a dictionary by a member of each or by another name.
+_RECORDS: dict[str, type[Record]] = {
     "limits": Limits,
     "plan": FrozenPlan,
     "rollback": Rollback,
     "last_answer": HookAnswer,
     "last_signal": SeenSignal,
     "last_stop": AllowedStop,
+    "errors": Failure,
+    "delivered_notes": Note,
+    "issues": Issue,
+    "tasks": Task,
+    "gaps": Gap,
+    "criteria": Criterion,
+    "notes": Note,
+    "reviews": Review,
 }
-# Derived from the others when a loop is loaded.
-_INDEXES = frozenset((
-    "awaited", "criterion_tasks", "dependency_count", "erring", "failed", "gate_tasks", "open_gap_count",
-    "proven", "proven_by_tree", "refused_retries", "refuted", "returned_gaps", "transient_tasks",
-))  # fmt: skip
-
-
-# The values of a new record of each kind, by slot.
-_new: dict[type[Record], list[tuple[str, Any]]] = {}
+_KEYS = {"tasks": "id", "gaps": "id", "criteria": "name", "notes": "seq"}
+_OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")
 
 
 def pack(record: Record) -> dict[str, Any]:
     """Return the values of a record that differ from those of a new one, as JSON can hold them."""
-    kind = type(record)
-    if kind not in _new:
-        new = kind()
-        names = [name for name in kind.__slots__ if name not in _INDEXES]
-        _new[kind] = [(name, getattr(new, name)) for name in names]
-    return {
-        name: _packed(name, value)
-        for name, default in _new[kind]
-        if (value := getattr(record, name)) != default
-    }
+    packed = {}
+    for name, first in record.fields.items():
+        value = getattr(record, name)
+        if value != first and name not in INDEXES:
+            packed[name] = value if type(value) in (str, int, bool) else _packed(name, value)
+    return packed
 
 
 def _packed(name: str, value: Any) -> Any:
-    if type(value) in (str, int, bool):
+    if name == "depends":
+        return list(value)
+    if name not in _RECORDS:
         return value
-    if name in _BY_MEMBER:
-        return [pack(item) for item in value.values()]
-    if name in _BY_NAME:
-        return {key: pack(item) for key, item in value.items()}
-    if name in _IN_LISTS:
-        return [pack(item) for item in value]
-    if name in _SINGLE:
+    if isinstance(value, Record):
         return pack(value)
-    return list(value) if name == "depends" else value
+    if isinstance(value, list) or name in _KEYS:
+        return [pack(item) for item in (value if isinstance(value, list) else value.values())]
+    return {key: pack(item) for key, item in value.items()}
 
 
 def unpack(packed: dict[str, Any]) -> Loop:
     """Return the loop that was packed, with its indexes."""
-    loop: Loop = _unpack_record(Loop, packed)
-    for name, (kind, member) in _BY_MEMBER.items():
-        if name in packed:
-            held = {item[member]: _unpack_record(kind, item) for item in packed[name]}
-            setattr(loop, name, held)
-    for item in packed.get("tasks", ()):
-        if "depends" in item:
-            loop.tasks[item["id"]].depends = dict.fromkeys(item["depends"])
-        if "errors" in item:
-            errors = [_unpack_record(Failure, error) for error in item["errors"]]
-            loop.tasks[item["id"]].errors = errors
-    for name, kind in _BY_NAME.items():
-        if name in packed:
-            held = {key: _unpack_record(kind, item) for key, item in packed[name].items()}
-            setattr(loop, name, held)
-    for name, kind in _IN_LISTS.items():
-        if name in packed:
-            setattr(loop, name, [_unpack_record(kind, item) for item in packed[name]])
-    for name, kind in _SINGLE.items():
-        if name in packed:
-            setattr(loop, name, _unpack_record(kind, packed[name]))
+    loop: Loop = _fill(Loop(), packed)
     loop.offsets = {name: (at, last) for name, (at, last) in loop.offsets.items()}
     loop.transcript = tuple(loop.transcript) if loop.transcript else None  # type: ignore[assignment]
     loop.index()
     return loop
 
 
-def _unpack_record(kind: type[Record], packed: dict[str, Any]) -> Any:
-    record = kind()
+def _fill(record: Record, packed: dict[str, Any]) -> Any:
+    values = record.__dict__
+    values.update(packed)
     for name, value in packed.items():
-        setattr(record, name, value)
+        if name == "depends":
+            values[name] = dict.fromkeys(value)
+        elif name in _RECORDS and type(value) in (list, dict):  # a review counts its issues
+            values[name] = _unpacked(name, value)
     return record
 
 
+def _unpacked(name: str, value: Any) -> Any:
+    kind = _RECORDS[name]
+    if name in _KEYS:
+        return {item[_KEYS[name]]: _fill(kind(), item) for item in value}
+    if isinstance(value, list):
+        return [_fill(kind(), item) for item in value]
+    if name == "reviews":
+        return {key: _fill(kind(), item) for key, item in value.items()}
+    return _fill(kind(), value)
+
+
 def loops_to_dict(loops: Loops) -> dict[str, Any]:
-    return {
-        "journal_id": loops.journal_id,
-        "seq": loops.seq,
-        "ts": loops.ts,
-        "backwards": loops.backwards,
-        "repairs": loops.repairs,
-        "loops": [pack(loop) for loop in loops.by_id.values()],
-    }
+    known = {name: getattr(loops, name) for name in _OF_LOOPS}
+    return {**known, "loops": [pack(loop) for loop in loops.by_id.values()]}
 
 
-def loops_from_dict(data: dict[str, Any], ended: bytes) -> Loops:
+def loops_from_dict(data: dict[str, Any], ended_ids: bytes) -> Loops:
     loops = Loops()
-    for name in ("journal_id", "seq", "ts", "backwards", "repairs"):
+    for name in _OF_LOOPS:
         setattr(loops, name, data[name])
-    loops.ended = EndedIds(ended)
-    loops.restore({packed["id"]: unpack(packed) for packed in data["loops"]})
+    loops.restore({packed["id"]: unpack(packed) for packed in data["loops"]}, ended_ids)
     return loops
 
 
 def _number(fd: int) -> int:
-    """Which file this is: a snapshot that came with a copied or cloned project is not believed."""
+    """Return which file this is: a snapshot that came with a copied project is not used."""
     try:
         return int(system.fstat(fd).st_ino)
     except OSError:
@@ -179,12 +148,12 @@ def _number(fd: int) -> int:
 
 
 def _seal_of(rest: bytes | memoryview) -> bytes:
-    """How a snapshot begins whose rest is this."""
+    """Return the beginning of a snapshot whose rest is this."""
     return b'{"digest":"%s","body":' % sha256(rest).hexdigest()[:16].encode("ascii")
 
 
-def save_snapshot(directory: Directory, journal: int, loops: Loops, at: Position) -> None:
-    """Best effort: a snapshot that cannot be written is only missing."""
+def save_snapshot(directory: Directory, journal: int, loops: Loops, at: Cursor) -> None:
+    """Write the snapshot. Best effort: one that cannot be written is only missing."""
     body = dumps(
         {
             "fold": FOLD_VERSION,
@@ -195,36 +164,34 @@ def save_snapshot(directory: Directory, journal: int, loops: Loops, at: Position
             "loops": loops_to_dict(loops),
         }
     )
-    # Behind the first line stand the names that hardly anybody asks for: they are not parsed.
-    rest = b"%s}\n%s" % (body.encode("ascii"), bytes(loops.ended))
+    # Below the first line are the ids that hardly anybody asks for: they are not parsed.
+    rest = b"%s}\n%s" % (body.encode("ascii"), loops.ended_ids())
     data = _seal_of(rest) + rest
     temporary = SNAPSHOT_NAME + ".new"
-    try:
-        unlink_in(directory, temporary)
-    except OSError:
-        pass
+    _drop(directory, temporary)
     try:
         fd = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE)
-    except OSError:
-        return
-    try:
         try:
             whole = system.write(fd, data) == len(data)
         finally:
             close(fd)
         if whole:
             rename_in(directory, temporary, SNAPSHOT_NAME)
-            return
     except OSError:
-        pass
+        whole = False
+    if not whole:
+        _drop(directory, temporary)
+
+
+def _drop(directory: Directory, name: str) -> None:
     try:
-        unlink_in(directory, temporary)
+        unlink_in(directory, name)
     except OSError:
         pass
 
 
-def load_snapshot(directory: Directory, journal: int, size: int) -> tuple[Loops, Position] | None:
-    """The cached loops and where it stands in the journal, or None when it is not to be trusted."""
+def load_snapshot(directory: Directory, journal: int, size: int) -> tuple[Loops, Cursor] | None:
+    """Return the cached loops and how far they go, or None if the snapshot cannot be used."""
     try:
         fd = open_regular(directory, SNAPSHOT_NAME, READ)
     except (OSError, GsdError):
@@ -237,7 +204,7 @@ def load_snapshot(directory: Directory, journal: int, size: int) -> tuple[Loops,
         close(fd)
     if data[:_SEAL] != _seal_of(memoryview(data)[_SEAL:]):
         return None
-    head, _, ended = data.partition(b"\n")
+    head, _, ended_ids = data.partition(b"\n")
     try:
         found = parse_json(head[_SEAL:-1].decode("ascii"))
         offset = found["offset"]
@@ -248,6 +215,7 @@ def load_snapshot(directory: Directory, journal: int, size: int) -> tuple[Loops,
             return None
         if read_at(journal, offset - len(mark), len(mark)) != mark.encode("ascii"):
             return None
-        return loops_from_dict(found["loops"], ended), Position(offset, found["line"], found["sum"])
+        loops = loops_from_dict(found["loops"], ended_ids)
+        return loops, Cursor(offset, found["line"], found["sum"])
     except (ValueError, KeyError, TypeError, OSError):
         return None

@@ -163,6 +163,6 @@ def latest_tree(loop: Loop) -> str | None:
 
     Only `complete` takes the content again; until then the latest evidence counts as fresh.
     """
-    if not loop.proven:
+    if not loop.proven_criteria:
         return None
-    return loop.criteria[next(reversed(loop.proven))].tree
+    return loop.criteria[next(reversed(loop.proven_criteria))].tree

@@ -1,4 +1,4 @@
-"""Derive the state of all loops from the events of a journal, in order.
+"""List every event type, derive the transition table, and fold events into the state of all loops.
 
 The fold knows the schema, the transition table and which ids exist. It has no rules: those were
 checked when an event was appended.
@@ -8,33 +8,133 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import GsdError, Newer, Refused
-from gsd_fsm.core.loop.ended_ids import EndedIds
-from gsd_fsm.core.loop.envelope import check_event
-from gsd_fsm.core.loop.events.lifecycle import record_answer
-from gsd_fsm.core.loop.events.waits import clear_human_prompt
-from gsd_fsm.core.loop.state import ACTIVE, FINAL, LIVE, MAX_HISTORY, Loop
-from gsd_fsm.core.loop.table import (
-    EVENTS,
-    STEPS,
-    TRIGGERS,
-    WITH_ACTIONS,
-    possible_verbs,
-    steps_of,
-    trigger_of,
+from gsd_fsm.core.loop.events.gaps import GAP, VERIFIED
+from gsd_fsm.core.loop.events.goals import CRITERION, EXIT, REVIEW, SCORE, STAGE
+from gsd_fsm.core.loop.events.lifecycle import (
+    CANCEL,
+    COMPLETE,
+    ITERATION,
+    PAUSE,
+    RESUME,
+    START,
+    STOP,
+    record_answer,
 )
-from gsd_fsm.core.loop.waves import lay_due_waves
+from gsd_fsm.core.loop.events.notes import CHECKPOINT, ISSUE, MODE, NOTE, PLAN, SPEND
+from gsd_fsm.core.loop.events.sessions import ANSWER, SESSION, WAIT, clear_human_prompt
+from gsd_fsm.core.loop.events.tasks import FAILURE, TASK
+from gsd_fsm.core.loop.schema import (
+    BACK,
+    COUNT,
+    ID,
+    OF_THE_JOURNAL,
+    SAME,
+    TEXTS,
+    EventType,
+    check_event,
+)
+from gsd_fsm.core.loop.state import ACTIVE, FINAL, LIVE, MAX_HISTORY, Loop
+from gsd_fsm.core.loop.waves import lay_waves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
     from gsd_fsm.core.loop.payloads import Event
+    from gsd_fsm.core.loop.schema import Apply, Arrow, Trigger, When
     from gsd_fsm.core.loop.state import Status
 
+    Step = tuple[Optional[When], Apply, Status]
+
 # What this code makes of events; a snapshot of another fold is not used.
-FOLD_VERSION = 9
-_OF_LOOPS = frozenset(EVENTS) - {"journal", "repair"}
+FOLD_VERSION = 10
+
+JOURNAL = EventType(
+    "journal",
+    required={"id": ID},
+    optional={"incompat": TEXTS, "compat": TEXTS},
+    text="{id}",
+)
+REPAIR = EventType(
+    "repair",
+    required={"bytes": COUNT},
+    optional={"aside": str, "what": str},
+    text="{bytes}[ {aside}][ {what}]",
+)
+EVENTS: dict[str, EventType] = {
+    declared.name: declared
+    for declared in (
+        JOURNAL, REPAIR, START, ITERATION, FAILURE, TASK, GAP, REVIEW, WAIT, ANSWER, RESUME, PAUSE,
+        COMPLETE, CANCEL, SESSION, CRITERION, VERIFIED, EXIT, STAGE, SCORE, PLAN, MODE, SPEND,
+        NOTE, ISSUE, STOP, CHECKPOINT,
+    )
+}  # fmt: skip
+_OF_LOOPS = frozenset(EVENTS) - frozenset(OF_THE_JOURNAL)
 _ALIVE = frozenset(("agent", "human"))
+# Types with several triggers: the `action` in the payload selects one.
+_WITH_ACTIONS = frozenset(name for name, declared in EVENTS.items() if declared.has_actions)
+# trigger -> its declaration, for its rules and its command
+TRIGGERS: dict[str, Trigger] = {
+    declared.trigger_name(trigger): trigger
+    for declared in EVENTS.values()
+    for trigger in declared.triggers
+}
+# Where a loop may return to, by the status it returns from.
+RETURNS: dict[Status, tuple[Status, ...]] = {"waiting": ACTIVE, "paused": (*ACTIVE, "waiting")}
+
+
+# the transition table
+
+
+# (trigger, status) -> the steps to try, in order. Filled as they are met: most processes meet few.
+_steps: dict[tuple[str, Status], tuple[Step, ...]] = {}
+
+
+def trigger_of(event: Event[Any]) -> str:
+    """Return the row of the table that this event is about."""
+    kind = event["type"]
+    return "%s.%s" % (kind, event["data"]["action"]) if kind in _WITH_ACTIONS else kind
+
+
+def steps_of(trigger: str, source: Status) -> tuple[Step, ...]:
+    """Return the steps of a trigger from this status; none if the table does not allow it."""
+    steps = _steps.get((trigger, source))
+    if steps is None:
+        steps = _steps[trigger, source] = tuple(
+            step
+            for arrow in TRIGGERS[trigger].arrows
+            if source in arrow.sources
+            for step in _steps_along(arrow, source)
+        )
+    return steps
+
+
+def _steps_along(arrow: Arrow, source: Status) -> list[Step]:
+    if arrow.dest == BACK:
+        return [(_came_from(origin), arrow.apply, origin) for origin in RETURNS[source]]
+    dest = source if arrow.dest == SAME else arrow.dest
+    return [(arrow.when, arrow.apply, dest)]
+
+
+def _came_from(origin: Status) -> When:
+    def came_from(loop: Loop, _event: Event[Any]) -> bool:
+        return (loop.before_wait if loop.status == "waiting" else loop.before_pause) == origin
+
+    return came_from
+
+
+def possible_triggers(status: Status) -> list[str]:
+    """Return the triggers that the table allows in this status, in its order."""
+    return [trigger for trigger in TRIGGERS if steps_of(trigger, status)]
+
+
+def possible_verbs(status: Status) -> list[str]:
+    """Return the commands that the table allows in this status."""
+    verbs = [TRIGGERS[trigger].verb for trigger in possible_triggers(status)]
+    return [verb for verb in verbs if verb]
+
+
+# the fold
 
 
 class Loops:
@@ -52,12 +152,15 @@ class Loops:
         self.backwards = 0
         self.repairs = 0
         self.by_id: dict[str, Loop] = {}
-        self.ended = EndedIds()
         self._last_ended = ""
+        # The ids of ended loops that are no longer held. Those of a snapshot stay one text until
+        # somebody asks: there may be thousands, and a stop needs none of them.
+        self._ended: dict[str, None] = {}
+        self._ended_before = b""
 
     def apply(self, event: Event[Any]) -> None:
         """Fold an event of a journal: check its payload, but no rules."""
-        check_event(event)
+        check_event(event, EVENTS)
         self.fold(event)
         self.settle(event["loop"])
 
@@ -119,12 +222,13 @@ class Loops:
         """
         loops = self.by_id.values() if loop_id is None else (self.by_id.get(loop_id),)
         for loop in loops:
-            if loop is not None:
-                lay_due_waves(loop)
+            if loop is not None and loop.waves_due:
+                lay_waves(loop)
 
-    def restore(self, by_id: dict[str, Loop]) -> None:
-        """Take over the loops of a snapshot."""
+    def restore(self, by_id: dict[str, Loop], ended_ids: bytes) -> None:
+        """Take over the loops of a snapshot, and the ids of those that are no longer held."""
         self.by_id = by_id
+        self._ended_before = ended_ids
         ended = [loop for loop in by_id.values() if loop.status in FINAL]
         for loop in sorted(ended, key=lambda loop: loop.last_seq):
             self._hold_last_ended(loop.id)
@@ -138,10 +242,10 @@ class Loops:
 
     def _step(self, loop: Loop, event: Event[Any]) -> None:
         trigger = event["type"]  # trigger_of(), inlined: a long journal comes here a million times
-        if trigger in WITH_ACTIONS:
+        if trigger in _WITH_ACTIONS:
             trigger = trigger_of(event)
         source = loop.status
-        steps = STEPS.get((trigger, source))
+        steps = _steps.get((trigger, source))
         if steps is None:
             steps = steps_of(trigger, source)
         for when, apply, dest in steps:
@@ -166,7 +270,7 @@ class Loops:
 
     def _new_loop(self, loop_id: str, kind: str) -> Loop:
         """Return an idle loop for a `start`; raise Refused for any other event."""
-        if loop_id in self.ended:
+        if self.has_dropped(loop_id):
             if kind == "start":
                 raise Refused("loop %s already exists" % loop_id)
             raise Refused("loop %s has ended" % loop_id, "It is final. Run: gsd-fsm start --help")
@@ -194,7 +298,19 @@ class Loops:
         before, self._last_ended = self._last_ended, loop_id
         if before and before != self.keep:
             del self.by_id[before]
-            self.ended.add(before)
+            self._ended[before] = None
+
+    def has_dropped(self, loop_id: str) -> bool:
+        """Return whether this loop has ended and is no longer held."""
+        if self._ended_before:
+            self._ended = dict.fromkeys([*self._ended_before.decode("ascii").split(), *self._ended])
+            self._ended_before = b""
+        return loop_id in self._ended
+
+    def ended_ids(self) -> bytes:
+        """Return the ids of ended loops that are no longer held, in the order in which they ended."""
+        new = " ".join(self._ended).encode("ascii")
+        return b" ".join(filter(None, (self._ended_before, new)))
 
 
 def change_status(loop: Loop, event: Event[Any], dest: Status) -> None:

@@ -1,14 +1,16 @@
-"""Declare event types: what an event carries, requires and changes.
+"""Declare event types, and check events against their declarations.
 
-Each event type is declared once, beside the code that applies it (`events/`); `table.py` lists
-them all and derives what the fold needs. Timeline texts, the JSON Schema, payload types and
-reference tables are derived outside of core, so that the hook does not pay for them.
+Each event type is declared once, beside the code that applies it (`events/`): what it carries,
+requires and changes. `fold.py` lists them all and derives the transition table. Timeline texts, the
+JSON Schema, payload types and reference tables are derived outside of core, so that the hook does
+not pay for them.
 """
 
 from __future__ import annotations
 
 from gsd_fsm.core.clock import to_ms
-from gsd_fsm.core.codec import MAX_INT, check_value
+from gsd_fsm.core.codec import MAX_INT, check_value, digest_of
+from gsd_fsm.core.errors import Newer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +29,58 @@ if TYPE_CHECKING:
     Fields = Mapping[str, Kind]
     Target = Union[Status, Literal["same", "back"]]
 
+VERSION = 1
+BY = ("agent", "human", "hook", "cli")
+MEMBERS = frozenset(
+    ("v", "seq", "ts", "loop", "type", "by", "session", "client", "optional", "data", "sum")
+)
+# Events about the journal itself, outside of every loop.
+OF_THE_JOURNAL = ("journal", "repair")
 SAME: Literal["same"] = "same"  # keep the status
 BACK: Literal["back"] = "back"  # return to the status from before the wait or the pause
 
 _ID_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _ID_REST = _ID_FIRST | frozenset("._-")
-_known_ids: dict[str, None] = {}
+
+
+# names
+
+
+def is_id(text: Any) -> bool:
+    """Return whether this is 1 to 64 of A-Z a-z 0-9 . _ - and cannot be mistaken for a path."""
+    return (
+        type(text) is str
+        and 0 < len(text) <= 64
+        and text[0] in _ID_FIRST
+        and _ID_REST.issuperset(text)
+        and ".." not in text
+    )
+
+
+def is_session(text: Any) -> bool:
+    """Return whether this can name a session or client: short printable ASCII without blanks."""
+    return (
+        type(text) is str
+        and 0 < len(text) <= 200
+        and text.isascii()
+        and text.isprintable()
+        and " " not in text
+    )
+
+
+def session_name(text: str) -> str:
+    """Return the text as the name of a session, by its digest if it cannot be one; "" for none."""
+    text = text.strip()
+    return text if not text or is_session(text) else "x-" + digest_of(text)
+
+
+def duplicates(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once, sorted."""
+    seen: set[str] = set()
+    return sorted({name for name in names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]
+
+
+# members of a payload
 
 
 class Field:
@@ -59,31 +107,8 @@ class Field:
         self.required = required
 
 
-def is_id(text: Any) -> bool:
-    """Return whether this is 1 to 64 of A-Z a-z 0-9 . _ - and cannot be mistaken for a path."""
-    if type(text) is not str:
-        return False
-    if text in _known_ids:
-        return True
-    if not (
-        0 < len(text) <= 64
-        and text[0] in _ID_FIRST
-        and _ID_REST.issuperset(text)
-        and ".." not in text
-    ):
-        return False
-    if len(_known_ids) > 4096:
-        _known_ids.clear()
-    _known_ids[text] = None
-    return True
-
-
 def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value <= MAX_INT
-
-
-def _is_amount(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= MAX_INT
 
 
 def _is_time(value: Any) -> bool:
@@ -97,31 +122,11 @@ def _is_text_or_null(value: Any) -> bool:
     return value is None or type(value) is str
 
 
-def _is_texts(value: Any) -> bool:
-    return type(value) is list and all(type(item) is str for item in value)
-
-
-def _is_ids(value: Any) -> bool:
-    return type(value) is list and all(map(is_id, value))
-
-
-def _is_counts(value: Any) -> bool:
-    return type(value) is list and all(map(_is_count, value))
-
-
-def _is_digests(value: Any) -> bool:
-    return type(value) is dict and all(map(_is_text_or_null, value.values()))
-
-
 def _is_object(value: Any) -> bool:
     if type(value) is not dict:
         return False
     check_value(value)
     return True
-
-
-def _is_phase(value: Any) -> bool:
-    return type(value) is str or _is_count(value)
 
 
 def one_of(*words: str) -> Field:
@@ -135,13 +140,11 @@ def record(kind: str, members: Fields, required: tuple[str, ...] = ()) -> Field:
 
 def records(kind: str, members: Fields, required: tuple[str, ...] = ()) -> Field:
     """Return a field that holds a list of such objects."""
-    return Field(
-        kind,
-        lambda it: type(it) is list and all(_fits(item, members, required) for item in it),
-        (),
-        members,
-        required,
-    )
+
+    def accepts(value: Any) -> bool:
+        return type(value) is list and all(_fits(item, members, required) for item in value)
+
+    return Field(kind, accepts, (), members, required)
 
 
 def _fits(value: Any, members: Fields, required: tuple[str, ...]) -> bool:
@@ -150,28 +153,26 @@ def _fits(value: Any, members: Fields, required: tuple[str, ...]) -> bool:
     for name, item in value.items():
         field = members.get(name)
         if field is None:
-            check_value(item)
-        elif not accepts(field, item):
+            check_value(item)  # a member of a later version
+        elif type(item) is not field and not (type(field) is Field and field.accepts(item)):
             return False
     return True
 
 
-def accepts(field: Kind, value: Any) -> bool:
-    """Return whether a member of this kind may have this value."""
-    return field.accepts(value) if type(field) is Field else type(value) is field
-
-
 ID = Field("id", is_id)
 COUNT = Field("count", _is_count)
-AMOUNT = Field("amount", _is_amount)
+AMOUNT = Field("amount", lambda it: type(it) in (int, float) and 0 <= it <= MAX_INT)
 TIME = Field("time", _is_time)
-TEXTS = Field("texts", _is_texts)
-IDS = Field("ids", _is_ids)
-COUNTS = Field("counts", _is_counts)
-DIGESTS = Field("digests", _is_digests)
-OBJECT = Field("object", _is_object)
-PHASE = Field("phase", _is_phase)
 TEXT_OR_NULL = Field("text or null", _is_text_or_null)
+TEXTS = Field("texts", lambda it: type(it) is list and all(type(text) is str for text in it))
+IDS = Field("ids", lambda it: type(it) is list and all(map(is_id, it)))
+COUNTS = Field("counts", lambda it: type(it) is list and all(map(_is_count, it)))
+DIGESTS = Field("digests", lambda it: type(it) is dict and all(map(_is_text_or_null, it.values())))
+OBJECT = Field("object", _is_object)
+PHASE = Field("phase", lambda it: type(it) is str or _is_count(it))
+
+
+# declarations
 
 
 class Arrow:
@@ -243,6 +244,19 @@ class EventType:
     def trigger_name(self, trigger: Trigger) -> str:
         return "%s.%s" % (self.name, trigger.action) if trigger.action else self.name
 
+    def check(self, data: dict[str, Any]) -> None:
+        """Raise ValueError unless an event of this type may carry `data`."""
+        for name in self.required:
+            if name not in data:
+                raise ValueError("%s without %s" % (self.name, name))
+        for name, value in data.items():
+            field = self.fields.get(name)
+            if field is None:
+                check_value(value)  # a member of a later version
+            elif type(value) is not field and not (type(field) is Field and field.accepts(value)):
+                wanted = field.kind if type(field) is Field else field.__name__  # type: ignore[union-attr]
+                raise ValueError("%s.%s: expected %s, got %.40r" % (self.name, name, wanted, value))
+
 
 class StatusTable:
     """The transitions of a part of a loop: rows of trigger, statuses before, and status after.
@@ -268,31 +282,68 @@ class StatusTable:
         ]
 
 
-def check_fields(declared: EventType, data: dict[str, Any]) -> None:
-    """Raise ValueError unless an event of this type may carry `data`."""
-    for name in declared.required:
-        if name not in data:
-            raise ValueError("%s without %s" % (declared.name, name))
-    fields = declared.fields
-    for name, value in data.items():
-        field = fields.get(name)
-        if field is None:
-            check_value(value)  # a member of a later version
-        elif type(value) is not field and not (type(field) is Field and field.accepts(value)):
-            raise _unacceptable(declared, name, field, value)
+# events
 
 
-def _unacceptable(declared: EventType, name: str, field: Any, value: Any) -> ValueError:
-    wanted = field.kind if isinstance(field, Field) else field.__name__
-    return ValueError("%s.%s: expected %s, got %.40r" % (declared.name, name, wanted, value))
+_minute = [""]
 
 
-def duplicates(names: Iterable[str]) -> list[str]:
-    """Return the names that occur more than once, sorted."""
-    seen: set[str] = set()
-    repeated = set()
-    for name in names:
-        if name in seen:
-            repeated.add(name)
-        seen.add(name)
-    return sorted(repeated)
+def check_time(ts: Any) -> None:
+    """Raise ValueError unless this is a time as the journal writes it."""
+    # Most lines share their minute with the line before: only a new one is parsed.
+    if type(ts) is str and ts[:17] == _minute[0]:
+        rest = ts[17:]
+        digits = rest[:2] + rest[3:6]
+        signs = rest[2:3] + rest[6:]
+        if digits.isdecimal() and digits < "6" and signs == ".Z" and ts.isascii():
+            return
+    try:
+        to_ms(ts)
+    except (TypeError, ValueError):
+        raise ValueError("ts is not a time") from None
+    _minute[0] = ts[:17]
+
+
+def check_event(event: Any, types: Mapping[str, EventType]) -> None:
+    """Raise ValueError unless the fold can apply this event; Newer if it is of a later version."""
+    if type(event) is not dict:
+        raise ValueError("not a JSON object")
+    # The version first: what a later one changed must not pass for damage.
+    version = event.get("v", VERSION)
+    if version != VERSION or type(version) is not int:
+        raise Newer("an event has version %.20r" % (version,))
+    try:
+        seq, loop, kind = event["seq"], event["loop"], event["type"]
+        by, data = event["by"], event["data"]
+        check_time(event["ts"])
+    except KeyError as missing:
+        raise ValueError("no member %s" % missing) from None
+    if "v" not in event:
+        raise ValueError("no member 'v'")
+    if type(seq) is not int:
+        raise ValueError("seq is not a number")
+    if type(by) is not str or by not in BY:
+        raise ValueError("by is not one of %s" % ", ".join(BY))
+    if type(data) is not dict:
+        raise ValueError("data is not an object")
+    declared = types.get(kind) if type(kind) is str else None
+    if declared is None and (event.get("optional") is not True or not is_id(kind)):
+        raise ValueError("unknown event type %.40r" % (kind,))
+    if not is_id(loop) and (loop is not None or (declared and kind not in OF_THE_JOURNAL)):
+        raise ValueError("loop is not an id")
+    if len(event) > 7:
+        _check_members(event)
+    if declared is None:
+        check_value(event)
+    else:
+        declared.check(data)
+
+
+def _check_members(event: dict[str, Any]) -> None:
+    unknown = [name for name in event if name not in MEMBERS]
+    if unknown:
+        raise ValueError("unknown member %.40r" % unknown[0])
+    if not (is_session(event.get("session", "-")) and is_session(event.get("client", "-"))):
+        raise ValueError("session or client is not a name")
+    if type(event.get("optional", False)) is not bool:
+        raise ValueError("optional is not a flag")

@@ -54,12 +54,6 @@ def start_order(depends: Mapping[str, Iterable[str]]) -> dict[str, int]:
     return waves
 
 
-def lay_due_waves(loop: Loop) -> None:
-    """Lay the waves if tasks were added since; call it before a wave is read."""
-    if loop.waves_due:
-        lay_waves(loop)
-
-
 def lay_waves(loop: Loop) -> None:
     """Give each due task the wave after those that it depends on, if any depends on another.
 
@@ -79,7 +73,8 @@ def lay_waves(loop: Loop) -> None:
 
 def current_wave(loop: Loop) -> int | None:
     """Return the first wave with an open task, else the last wave; None without waves."""
-    lay_due_waves(loop)
+    if loop.waves_due:
+        lay_waves(loop)
     first: int | None = None
     last: int | None = None
     for task in loop.tasks.values():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.loop.completion import is_complete, latest_tree, stale
+from gsd_fsm.core.loop.fold import steps_of
 from gsd_fsm.core.loop.limits import used_up_limit, used_up_retries
 from gsd_fsm.core.loop.records import DONE
 from gsd_fsm.core.loop.state import FINAL, failed_tasks, is_in_reach, unmet
-from gsd_fsm.core.loop.table import steps_of
 from gsd_fsm.core.loop.waves import can_start, current_wave, ready_gaps, ready_tasks
 from gsd_fsm.core.text.stages import stage_step
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.state import TASK_LIST
-from gsd_fsm.core.paths import home
 from gsd_fsm.core.syscalls import (
     READ,
     close,
@@ -16,7 +15,7 @@ from gsd_fsm.core.syscalls import (
     open_in,
     read_at,
 )
-from gsd_fsm.core.system import join, system
+from gsd_fsm.core.system import home, join, system
 from gsd_fsm.core.usage.task_mirror import STATUS_OF, ClientTask, is_number
 
 TYPE_CHECKING = False

@@ -175,7 +175,7 @@ def _id_of(loop: Loop, number: str, subject: str, whose: TaskList | None, done: 
 def _is_of(task: Task, whose: TaskList | None) -> bool:
     """Whether a task is of this list; which one it was of may not be known."""
     known = None if whose is None else whose.name
-    return bool(task.mirrored and task.list in (None, known))
+    return bool(task.mirrored and task.list_name in (None, known))
 
 
 def _number_of(task_id: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.json_reader import parse_json
-from gsd_fsm.core.names import session_name
+from gsd_fsm.core.loop.schema import session_name
 from gsd_fsm.core.syscalls import READ, close, is_regular, read_at
 from gsd_fsm.core.system import system
 

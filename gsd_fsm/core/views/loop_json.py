@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.codec import dumps, quote
-from gsd_fsm.core.loop.state import FINAL, LIVE, open_tasks
-from gsd_fsm.core.names import kept_name
+from gsd_fsm.core.loop.state import FINAL, LIVE, kept_name, open_tasks
 from gsd_fsm.core.text.progress import progress
 
 TYPE_CHECKING = False

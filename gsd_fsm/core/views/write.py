@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gsd_fsm.core.names import kept_name
-from gsd_fsm.core.paths import parent_of
+from gsd_fsm.core.loop.state import kept_name
 from gsd_fsm.core.syscalls import (
     CREATE,
     EXCLUSIVE,
@@ -23,7 +22,7 @@ from gsd_fsm.core.syscalls import (
     sync,
     unlink_in,
 )
-from gsd_fsm.core.system import join, system
+from gsd_fsm.core.system import join, parent_of, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

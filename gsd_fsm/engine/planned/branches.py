@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, Refused, UsageError
-from gsd_fsm.core.loop.events.waits import may_decide
+from gsd_fsm.core.loop.events.sessions import may_decide
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.views.state_md import with_loop
 from gsd_fsm.core.views.write import STATE_NAME

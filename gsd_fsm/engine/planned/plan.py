@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.codec import dumps, sha256
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
-from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.journal.journal import Author, Transaction
 from gsd_fsm.core.loop.completion import latest_tree, missing
-from gsd_fsm.core.loop.events.waits import may_decide
+from gsd_fsm.core.loop.events.sessions import may_decide
 from gsd_fsm.core.loop.limits import LimitReached
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_tasks
 from gsd_fsm.core.loop.waves import busy_tasks, can_start, current_wave, is_undecided, ready_tasks

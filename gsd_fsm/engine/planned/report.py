@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
-from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_KEPT, Loop, open_gaps, open_tasks
 from gsd_fsm.core.text.sanitize import display

@@ -11,8 +11,8 @@ from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.paths import GSD
 from gsd_fsm.core.project import IGNORED
+from gsd_fsm.core.system import GSD
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.context import Context, Effect, Receipt, one_at_a_time, receipt
 from gsd_fsm.engine.planned.plan import require_human

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
-from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.fold import not_possible
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
-from gsd_fsm.core.journal.transaction import Transaction
+from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.completion import completes_by_command, latest_tree, missing
 from gsd_fsm.core.loop.limits import LimitReached, oscillation, used_up_limit
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps

@@ -9,8 +9,8 @@ import pytest
 
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal
 from gsd_fsm.core.journal.snapshot import SNAPSHOT_NAME, save_snapshot
+from gsd_fsm.core.project import register
 from gsd_fsm.core.syscalls import READ, close, close_directory, open_directory, open_regular
-from gsd_fsm.core.trust import register
 from tests.support.hook_project import blocks, run_hook, said, signal_of
 from tests.support.long_journals import (
     SESSION,

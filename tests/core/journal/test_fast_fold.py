@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsd_fsm.core.journal import fast_fold as reader_module
+from gsd_fsm.core.journal import scan as reader_module
 from tests.support.chaos import run_random_story
 from tests.support.lines import HARMLESS, HOSTILE, READERS, closed, lines_of, verdict, verdicts
 from tests.support.story import Story, frozen

@@ -8,8 +8,7 @@ import pytest
 
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal import journal as journal_module
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.transaction import Author
+from gsd_fsm.core.journal.journal import Author, Journal
 
 USER = Author("human")
 

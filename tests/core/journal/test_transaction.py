@@ -9,11 +9,10 @@ import pytest
 
 from gsd_fsm.core.codec import MAX_LINE
 from gsd_fsm.core.errors import CannotWrite, GsdError, Refused, UsageError
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.lock import Hold
-from gsd_fsm.core.journal.transaction import Author, Transaction
+from gsd_fsm.core.journal.journal import Author, Journal, Transaction
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.syscalls import LockedDir
 from tests.conftest import new_journal
 from tests.support.golden import NAMES, journal_bytes
 from tests.support.prefixes import require_legal_prefixes
@@ -195,7 +194,7 @@ def test_transaction_that_raises_writes_nothing_and_forgets(
 def test_transaction_that_raises_releases_the_lock(started: Journal) -> None:
     with pytest.raises(Refused), started.transaction(USER):
         raise Refused("no")
-    hold = Hold(started.path)
+    hold = LockedDir(started.path)
     hold.acquire(0.0)
     hold.close()
 
@@ -237,7 +236,7 @@ def test_dry_run_folds_like_a_transaction(started: Journal) -> None:
 def test_dry_run_writes_nothing_and_takes_no_lock(started: Journal) -> None:
     before = bytes_of(started)
     names = sorted(path.name for path in Path(started.path).iterdir())
-    holder = Hold(started.path)
+    holder = LockedDir(started.path)
     holder.acquire(1.0)
     try:
         with started.dry_run(USER) as tx:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.loop import capacity
+from gsd_fsm.core.loop import limits as capacity
 from tests.support.story import Story
 
 

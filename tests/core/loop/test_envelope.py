@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.loop.envelope import EVENTS as TYPES
-from gsd_fsm.core.loop.envelope import check_event
 from gsd_fsm.core.loop.events.lifecycle import PAUSE_CODES
-from gsd_fsm.core.loop.schema import is_id
+from gsd_fsm.core.loop.fold import EVENTS
+from gsd_fsm.core.loop.schema import check_event, is_id
 from tests.support.story import PAYLOADS, Story
 
 # The contract's list, written down a second time.
@@ -83,7 +82,7 @@ def event(kind: str, data: Any, **more: Any) -> dict[str, Any]:
 def accepts(kind: str, data: Any, **more: Any) -> bool:
     """Whether this is an event; anything but a ValueError would be a bug."""
     try:
-        check_event(event(kind, data, **more))
+        check_event(event(kind, data, **more), EVENTS)
     except ValueError:
         return False
     return True
@@ -97,7 +96,7 @@ EXAMPLES = {
 
 
 def test_the_set_of_types_is_the_contracts() -> None:
-    assert set(TYPES) == set(NAMES)
+    assert set(EVENTS) == set(NAMES)
     assert set(PAUSE_CODES) == set(CODES)
 
 
@@ -105,14 +104,14 @@ def test_the_set_of_types_is_the_contracts() -> None:
 def test_every_type_is_accepted_with_its_members_and_refused_without_one(name: str) -> None:
     kind, data = EXAMPLES[name]
     assert accepts(kind, data)
-    for required in TYPES[kind].required:
+    for required in EVENTS[kind].required:
         assert not accepts(kind, {n: v for n, v in data.items() if n != required}), required
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_value_of_any_kind_in_any_member_is_accepted_or_refused_in_words(name: str) -> None:
     kind, data = EXAMPLES[name]
-    for member in TYPES[kind].fields:
+    for member in EVENTS[kind].fields:
         verdicts = [accepts(kind, {**data, member: value}) for value in ODD]
         assert not all(verdicts), member
 
@@ -132,23 +131,23 @@ def test_an_unknown_member_is_let_through_unless_readers_could_differ_on_it(name
 @pytest.mark.parametrize("member", ["ts", "loop", "type", "by", "data", "v"])
 def test_an_event_has_all_its_members_and_each_is_of_its_kind(member: str) -> None:
     good = event("iteration", {})
-    check_event(good)
+    check_event(good, EVENTS)
     missing = {name: value for name, value in good.items() if name != member}
     with pytest.raises(Exception) as error:
-        check_event(missing)
+        check_event(missing, EVENTS)
     assert isinstance(error.value, ValueError) or type(error.value).__name__ == "Newer"
     for value in (None, True, 7.5, "§", [], ["a"], {"a": 1}):
         if (member, value) == ("data", {"a": 1}):
             continue
         with pytest.raises(Exception) as error:
-            check_event({**good, member: value})
+            check_event({**good, member: value}, EVENTS)
         assert isinstance(error.value, ValueError) or type(error.value).__name__ == "Newer"
 
 
 @pytest.mark.parametrize("what", [None, 1, "x", [], [["a"]]])
 def test_what_is_no_object_is_no_event(what: Any) -> None:
     with pytest.raises(ValueError):
-        check_event(what)
+        check_event(what, EVENTS)
 
 
 @pytest.mark.parametrize("name", ["a", "T1", "lp-k3v9", "a.b", "A_b-1", "0", "x" * 64])
@@ -171,7 +170,7 @@ def test_many_ids_do_not_change_the_verdict() -> None:
     assert not any(is_id(f"../{n}") for n in range(10_000))
 
 
-@pytest.mark.parametrize("kind", sorted(set(TYPES) - {"journal", "repair"}))
+@pytest.mark.parametrize("kind", sorted(set(EVENTS) - {"journal", "repair"}))
 def test_a_loop_is_named_by_every_event_of_a_loop(kind: str) -> None:
     _, data = next(pair for pair in EXAMPLES.values() if pair[0] == kind)
     for loop in (None, "", "../x", 7, ["lp-1"], {}):

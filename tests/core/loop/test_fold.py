@@ -10,11 +10,10 @@ import pytest
 
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop import capacity
-from gsd_fsm.core.loop.fold import Loops, findings_of
+from gsd_fsm.core.loop import limits as capacity
+from gsd_fsm.core.loop.fold import TRIGGERS, Loops, findings_of, trigger_of
 from gsd_fsm.core.loop.records import Gap, Note, Review, Task
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, undelivered_notes
-from gsd_fsm.core.loop.table import TRIGGERS, trigger_of
 from gsd_fsm.engine.status import status_view
 from tests.support.chaos import run_random_story
 from tests.support.story import PAYLOADS, Story, in_status
@@ -423,7 +422,7 @@ REFUSED_BY_RULE: dict[str, tuple[Story, str, dict[str, Any]]] = {
         {"task": "T1", "status": "pending", "depends": list(_named(capacity.MOST_DEPENDENCIES + 1))},
     ),
     "require_room_for_failed_task": (
-        _holding(tasks=_named(capacity.MOST_TASKS, Task("T1"))), "failure",
+        _holding(tasks=_named(capacity.MOST_TASKS, Task(id="T1"))), "failure",
         {"task": "new", "error": "e", "class": "logic"},
     ),
     "require_room_for_gap": (
@@ -482,3 +481,18 @@ def test_fold_refuses_an_unknown_task_gap_or_criterion() -> None:
     story.refused("task", task="T9", status="running")
     story.refused("gap", gap="G9", action="closed")
     story.refused("criterion", criterion="C", met=True)
+
+
+def test_loops_know_dropped_ids_of_a_snapshot_and_new_ones() -> None:
+    for known in (b"", b"lp-a", b"lp-a lp-b lp-c"):
+        story = Story()
+        story.loops.restore({}, known)
+        for name in ("lp-a", "lp-b", "lp-c")[len(known.split()) :]:
+            story("start", kind="goal", mode="yolo", limits={}, _loop=name)
+            story("cancel", _loop=name)
+        story("start", kind="goal", mode="yolo", limits={}, _loop="lp-z")
+        story("cancel", _loop="lp-z")
+        assert story.loops.ended_ids() == b"lp-a lp-b lp-c"
+        assert all(story.loops.has_dropped(name) for name in ("lp-a", "lp-b", "lp-c"))
+        assert not any(story.loops.has_dropped(name) for name in ("", "lp-d", "lp-a lp-b", "lp-z"))
+        assert story.loops.ended_ids() == b"lp-a lp-b lp-c"

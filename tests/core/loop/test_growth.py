@@ -54,7 +54,7 @@ class Grown:
 
     def decide_stop(self) -> None:
         """Decide one stop as the hook does, from the snapshot, and append the decision."""
-        decide, author = self.module("core.hook.decide"), self.module("core.journal.transaction")
+        decide, author = self.module("core.hook.decide"), self.module("core.journal.journal")
         payload = {"hook_event_name": "Stop", "session_id": SESSION}
         signal = self.module("core.hook.signal").Signal(payload, "", "", lambda _: "")
         with self.open().transaction(author.Author("hook", SESSION)) as tx:
@@ -92,7 +92,7 @@ class Grown:
 
     def add_task(self) -> None:
         """Let a new task depend on all others, as far as today's rules allow it."""
-        author, errors = self.module("core.journal.transaction"), self.module("core.errors")
+        author, errors = self.module("core.journal.journal"), self.module("core.errors")
         data = {"task": "new", "status": "pending", "depends": list(self.loop.tasks)}
         with contextlib.suppress(errors.Refused), self.open().dry_run(author.Author("cli")) as tx:
             tx.append(tx.loops.by_id["lp"], "task", data)
@@ -155,7 +155,7 @@ def test_appending_tasks_costs_at_most_n_log_n(
 
     def append(count: int) -> None:
         grown = Grown(counted, tmp_path / str(count) / ".gsd", "criteria", 1)
-        author = counted.module("core.journal.transaction").Author("cli")
+        author = counted.module("core.journal.journal").Author("cli")
         with grown.open().dry_run(author) as tx:
             loop = tx.loops.by_id["lp"]
             for number in range(count):

@@ -11,9 +11,8 @@ from jsonschema import Draft202012Validator
 
 from gsd_fsm.core.errors import Newer
 from gsd_fsm.core.json_reader import parse_json
-from gsd_fsm.core.loop.envelope import check_event
-from gsd_fsm.core.loop.schema import Field
-from gsd_fsm.core.loop.table import EVENTS, TRIGGERS
+from gsd_fsm.core.loop.fold import EVENTS, TRIGGERS
+from gsd_fsm.core.loop.schema import Field, check_event
 from gsd_fsm.history.event_schema import event_schema
 from tests.support.chaos import ODD, run_random_story
 from tests.support.golden import NAMES, journal_bytes
@@ -29,7 +28,7 @@ def golden_events(name: str) -> list[Event]:
 
 def is_event(event: Event) -> bool:
     try:
-        check_event(event)
+        check_event(event, EVENTS)
     except (ValueError, Newer):
         return False
     return True

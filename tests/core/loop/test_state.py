@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.errors import GsdError
-from gsd_fsm.core.journal.snapshot import _INDEXES, pack, unpack
+from gsd_fsm.core.journal.snapshot import pack, unpack
 from gsd_fsm.core.loop.completion import conditions, is_missing, latest_tree, stale
 from gsd_fsm.core.loop.events.gaps import GAP_TABLE
 from gsd_fsm.core.loop.events.goals import STAGE_TABLE
 from gsd_fsm.core.loop.events.tasks import TASK_TABLE
-from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.loop.table import trigger_of
+from gsd_fsm.core.loop.fold import Loops, trigger_of
+from gsd_fsm.core.loop.state import INDEXES, Loop
 from tests.support.chaos import STEPS, random_event
 from tests.support.events import apply_new
 from tests.support.story import NOW, Story
@@ -138,9 +137,9 @@ def test_status_of_tasks_gaps_and_stages_changes_only_as_their_tables_say() -> N
 def require_rebuilt_indexes(loop: Loop) -> None:
     """Compare the indexes with those that a snapshot would rebuild."""
     rebuilt = unpack(pack(loop))
-    for name in _INDEXES:
+    for name in INDEXES:
         assert getattr(loop, name) == getattr(rebuilt, name), name
-    assert list(loop.proven) == list(rebuilt.proven)
+    assert list(loop.proven_criteria) == list(rebuilt.proven_criteria)
 
 
 def require_agreement(loop: Loop) -> None:
@@ -172,11 +171,11 @@ def test_indexes_after_seeded_stories_equal_rebuilt_ones_and_all_are_used(accept
 
     def look(loop: Loop) -> None:
         require_rebuilt_indexes(loop)
-        used.update(name for name in _INDEXES if getattr(loop, name))
+        used.update(name for name in INDEXES if getattr(loop, name))
 
     for seed in range(60):
         run_gated_story(Random(seed), 120, accept, look)
-    assert set(used) == set(_INDEXES)
+    assert set(used) == set(INDEXES)
 
 
 @settings(max_examples=60)
@@ -222,8 +221,8 @@ def test_index_of_an_older_proof_keeps_its_place() -> None:
         proof = {"command": "make", "exit_code": 0, "tree": f"t{name}"}
         story("criterion", criterion=name, met=True, evidence=proof)
     story("criterion", criterion="A", met=False, stale=True)
-    assert list(story.loop.proven) == ["B"]
+    assert list(story.loop.proven_criteria) == ["B"]
     story.obeys_rules = False  # an event without evidence, as other writers may append it
     story("criterion", criterion="A", met=True)
-    assert list(story.loop.proven) == ["A", "B"]
+    assert list(story.loop.proven_criteria) == ["A", "B"]
     assert latest_tree(story.loop) == "tB"

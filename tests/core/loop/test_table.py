@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gsd_fsm.core.loop.fold import EVENTS, TRIGGERS, possible_triggers, possible_verbs, steps_of
+from gsd_fsm.core.loop.schema import OF_THE_JOURNAL
 from gsd_fsm.core.loop.state import ACTIVE, FINAL, LIVE, STATUSES
-from gsd_fsm.core.loop.table import (
-    EVENTS,
-    OF_THE_JOURNAL,
-    TRIGGERS,
-    possible_triggers,
-    possible_verbs,
-    steps_of,
-)
 from gsd_fsm.history.machine import MachineLoops
 from tests.support.story import PAYLOADS, Story, brought_to, in_status
 

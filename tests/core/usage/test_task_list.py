@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.paths import home
+from gsd_fsm.core.system import home
 from gsd_fsm.core.usage.task_list import list_directory, read_tasks
 
 LOOP, LIST = "lp-1", "my-list"

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.capacity import require_room_for_loop, require_room_for_plan
 from gsd_fsm.core.loop.completion import first_missing
-from gsd_fsm.core.loop.events.sessions import become_owner, read_transcript, require_free_session
-from gsd_fsm.core.loop.events.tasks import refuse_cycle
-from gsd_fsm.core.loop.events.waits import (
+from gsd_fsm.core.loop.events.sessions import (
     ALLOW,
     STOP_FIELDS,
+    become_owner,
     clear_human_prompt,
+    read_transcript,
     remember_answered,
+    require_free_session,
     require_human,
     stop_waiting,
     with_reason,
 )
-from gsd_fsm.core.loop.limits import LIMIT_CODES, used_up_limit, used_up_retries
+from gsd_fsm.core.loop.events.tasks import refuse_cycle
+from gsd_fsm.core.loop.limits import (
+    LIMIT_CODES,
+    require_room_for_loop,
+    require_room_for_plan,
+    used_up_limit,
+    used_up_retries,
+)
 from gsd_fsm.core.loop.records import LIMITS, AllowedStop, Criterion, HookAnswer, Limits, Task
 from gsd_fsm.core.loop.schema import (
     AMOUNT,
@@ -123,10 +130,10 @@ def begin(loop: Loop, event: Event[StartData]) -> None:
     if "plan" in data:
         loop.plan.update(data["plan"])
         loop.plan.task_count = data["plan"].get("tasks")
-    loop.criteria = {spec["name"]: Criterion(spec) for spec in data.get("criteria", ())}
+    loop.criteria = {spec["name"]: Criterion.of(spec) for spec in data.get("criteria", ())}
     specs = data.get("tasks", [])
     for spec in specs:
-        loop.put_task(Task(spec["id"], spec))
+        loop.put_task(Task.of(spec["id"], spec))
     if "carried" in data:
         _continue_imported(loop, data)
     if loop.kind == "goal" and not any("wave" in spec for spec in specs):
@@ -241,15 +248,19 @@ def count_iteration(loop: Loop, event: Event[IterationData]) -> None:
 def record_answer(loop: Loop, event: Event[Any]) -> None:
     """Remember what the hook answered to a stop, and to which one."""
     data = event["data"]
-    answer = HookAnswer()
-    answer.seq, answer.ts = event["seq"], event["ts"]
-    answer.blocks = event["type"] == "iteration"
-    answer.signal, answer.copy = data["signal"], data.get("copy", "")
-    answer.text = data.get("reason" if answer.blocks else "said", "")
+    blocks = event["type"] == "iteration"
+    text = data.get("reason" if blocks else "said", "")
     before = loop.last_answer
-    answer.notified = event["seq"] if answer.text else before.notified if before else 0
-    loop.last_answer = answer
-    loop.unconfirmed = event["seq"] if answer.blocks else 0
+    loop.last_answer = HookAnswer(
+        seq=event["seq"],
+        ts=event["ts"],
+        blocks=blocks,
+        signal=data["signal"],
+        copy=data.get("copy", ""),
+        text=text,
+        notified=event["seq"] if text else before.notified if before else 0,
+    )
+    loop.unconfirmed = event["seq"] if blocks else 0
 
 
 ITERATION = EventType(
@@ -430,7 +441,7 @@ CANCEL = EventType(
 def record_stop(loop: Loop, event: Event[StopData]) -> None:
     """Record an allowed stop; if the client dropped a block, deliver its notes again."""
     data = event["data"]
-    loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
+    loop.last_stop = AllowedStop(seq=event["seq"], code=data["code"], reason=data.get("reason", ""))
     loop.background = data.get("background", loop.background)
     if loop.unconfirmed and data["code"] == "client":
         loop.notes.update({note.seq: note for note in loop.delivered_notes})

@@ -1,19 +1,128 @@
-"""Sessions: which one owns a loop, and what the hook learned from their signals."""
+"""Who decides: the session that owns a loop, what a loop asks, and what the user answers."""
 
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.records import SeenSignal
-from gsd_fsm.core.loop.schema import COUNT, SAME, Arrow, EventType, Trigger, one_of
-from gsd_fsm.core.loop.state import LIVE, MAX_KEPT
+from gsd_fsm.core.loop.schema import BACK, COUNT, SAME, TIME, Arrow, EventType, Trigger, one_of
+from gsd_fsm.core.loop.state import ACTIVE, LIVE, MAX_KEPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gsd_fsm.core.loop.fold import Loops
-    from gsd_fsm.core.loop.payloads import Event, SessionData
+    from gsd_fsm.core.loop.payloads import AnswerData, Event, SessionData, WaitData
     from gsd_fsm.core.loop.state import Loop
+
+# What the hook adds to the event in which it decides a stop: which call it was, which of its
+# copies was called, and whether the client is already continuing because of a block.
+STOP_FIELDS = {"signal": str, "copy": str, "active": bool}
+# An allowed stop may notify the user; the text of a block is its `reason`.
+ALLOW = {**STOP_FIELDS, "said": str}
+
+
+def clear_human_prompt(loop: Loop) -> None:
+    """Clear the record of human prompts."""
+    loop.human_spoke = False
+    loop.prompted_elsewhere = []
+
+
+def wait(loop: Loop, event: Event[WaitData]) -> None:
+    data = event["data"]
+    loop.before_wait = loop.status
+    loop.wait_for = data["for"]
+    loop.question = data.get("question", data.get("reason"))
+    loop.until = data.get("until")
+    loop.asked = data.get("about")
+    loop.answer = None
+    clear_human_prompt(loop)
+    if event["by"] == "hook":
+        loop.unconfirmed = 0
+
+
+WAIT = EventType(
+    "wait",
+    Trigger(verb="wait", arrows=(Arrow(ACTIVE, "waiting", wait),)),
+    required={"for": one_of("human", "throttled")},
+    optional={"question": str, "until": TIME, "reason": str, "about": str, **ALLOW},
+    text=lambda data: with_reason(data["for"], data.get("question") or data.get("reason")),
+)
+
+
+def with_reason(what: str, text: str | None) -> str:
+    """Return a timeline text with the reason, if there is one."""
+    return "%s: %s" % (what, text) if text else what
+
+
+def may_decide(loop: Loop, by: str, session: str | None) -> bool:
+    """Return whether this caller may decide for the user: agents only after a human prompt.
+
+    A prompt counts until the next iteration, wait or pause.
+    """
+    return by != "agent" or loop.human_spoke or session in loop.prompted_elsewhere
+
+
+def require_human(loop: Loop, event: Event[Any], what: str) -> None:
+    """Refuse an agent to do `what` to this loop unless the user sent a message."""
+    if not may_decide(loop, event["by"], event.get("session")):
+        raise Refused(
+            "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
+            "Ask the user.",
+        )
+
+
+def require_human_answer(loop: Loop, event: Event[Any], loops: Loops) -> None:
+    """Refuse an agent that answers before the user sent a message."""
+    require_human(loop, event, "answer for")
+
+
+def is_no(text: str) -> bool:
+    """Return whether the first word of an answer is n, no or nope."""
+    word = ""
+    for char in text:
+        if char.isalnum() or char == "_":
+            word += char
+        elif word:
+            break
+    return word.lower() in ("n", "no", "nope")
+
+
+def take_answer(loop: Loop, event: Event[AnswerData]) -> None:
+    loop.answer = event["data"]["text"]
+    about, _, named = (loop.asked or "").partition(":")
+    if about == "checkpoint":
+        task = loop.tasks.get(named.partition(":")[0])
+        if task is not None:
+            task.answer = loop.answer
+    elif about == "branch":
+        loop.branch = None if is_no(loop.answer) else named
+    stop_waiting(loop)
+
+
+def stop_waiting(loop: Loop) -> None:
+    if loop.asked:
+        remember_answered(loop, [loop.asked])
+    loop.wait_for = loop.question = loop.until = loop.asked = None
+
+
+def remember_answered(loop: Loop, keys: list[str]) -> None:
+    loop.answered = [*loop.answered, *keys][-MAX_KEPT:]
+
+
+ANSWER = EventType(
+    "answer",
+    Trigger(
+        verb="answer",
+        rules=(require_human_answer,),
+        arrows=(Arrow(("waiting",), BACK, take_answer),),
+    ),
+    required={"text": str},
+    text="{text}",
+)
+
+
+# session
 
 
 def record_session(loop: Loop, event: Event[SessionData]) -> None:
@@ -22,7 +131,9 @@ def record_session(loop: Loop, event: Event[SessionData]) -> None:
     ended = action == "end" and data.get("reason") != "clear"
     loop.pid = None if ended else data.get("pid", loop.pid)
     if "signal" in data:
-        loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
+        loop.last_signal = SeenSignal(
+            ts=event["ts"], signal=data["signal"], copy=data.get("copy", "")
+        )
     read_transcript(loop, event)
     if action == "bind":
         become_owner(loop, event)

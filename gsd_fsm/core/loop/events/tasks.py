@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.capacity import require_room_for_failed_task, require_room_for_task
+from gsd_fsm.core.loop.limits import require_room_for_failed_task, require_room_for_task
 from gsd_fsm.core.loop.records import DONE, Failure, Task
 from gsd_fsm.core.loop.schema import (
     COUNT,
@@ -61,7 +61,7 @@ def record_task(loop: Loop, event: Event[TaskData]) -> None:
     status = data["status"]
     task = loop.tasks.get(data["task"]) if status == "pending" else loop.task(data["task"])
     if task is None:
-        task = Task(data["task"], data)
+        task = Task.of(data["task"], data)
         loop.put_task(task)
     elif "depends" in data and status == "pending":
         if loop.waves_due and "wave" in data:
@@ -286,7 +286,7 @@ def _record_failure(loop: Loop, event: Event[FailureData]) -> Task | None:
     data = event["data"]
     if "task" in data:
         loop.task(data["task"])
-    error = Failure(event["seq"], data)
+    error = Failure.of(event["seq"], data)
     transient = data["class"] == "transient"
     loop.last_error = data["error"]
     loop.failed_verifications += not transient  # a transient error needs no other approach
@@ -304,7 +304,7 @@ def _record_failure(loop: Loop, event: Event[FailureData]) -> Task | None:
 def _record_task_failure(loop: Loop, task_id: str, error: Failure, transient: bool) -> Task:
     task = loop.tasks.get(task_id)
     if task is None:
-        task = Task(task_id)
+        task = Task(id=task_id)
         loop.put_task(task)
     loop.set_task_status(task, "failed")
     if transient:
