@@ -88,7 +88,7 @@ class Grown:
         self.module("core.text.questions").pending_question(self.loop)
         self.module("core.loop.limits").used_up_retries(self.loop, self.loop.limits)
         with contextlib.suppress(self.module("core.errors").Refused):
-            self.module("engine.plan").require_turn(self.loop, "T1")
+            self.module("engine.planned.plan").require_turn(self.loop, "T1")
 
     def add_task(self) -> None:
         """Let a new task depend on all others, as far as today's rules allow it."""
