@@ -1,4 +1,4 @@
-"""`recall`: what earlier loops have to teach this one, accepted or dismissed by whoever knows."""
+"""gsd-fsm recall: show lessons of earlier loops, and accept or dismiss them."""
 
 from __future__ import annotations
 
@@ -15,35 +15,33 @@ _DECISIONS = ("--accept", "--dismiss")
 
 
 class Numbers(click.Command):
-    """A command whose decisions take every number that follows them: `--accept 1 3`."""
+    """A command whose options take all numbers that follow: `--accept 1 3`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        told: list[str] = []
+        expanded: list[str] = []
         option = ""
         for arg in args:
-            if option and told[-1] != option and is_number(arg):
-                told += [option, arg]
+            if option and expanded[-1] != option and is_number(arg):
+                expanded += [option, arg]
             else:
                 name = arg.partition("=")[0]
                 option = name if name in _DECISIONS else option if is_number(arg) else ""
-                told.append(arg)
-        return super().parse_args(ctx, told)
+                expanded.append(arg)
+        return super().parse_args(ctx, expanded)
 
 
 @click.command(cls=Numbers)
 @click.argument("goal", required=False)
-@click.option(
-    "--accept", multiple=True, metavar="N…|all", help="Keep these lessons in mind in this loop."
-)
-@click.option("--dismiss", multiple=True, metavar="N…|all", help="These do not matter here.")
+@click.option("--accept", multiple=True, metavar="N…|all", help="Show these lessons to the agent.")
+@click.option("--dismiss", multiple=True, metavar="N…|all", help="Do not show these lessons again.")
 @command_options
 def recall(
     call: Call, *, goal: str | None, accept: tuple[str, ...], dismiss: tuple[str, ...]
 ) -> None:
-    """Show what went wrong in earlier loops and what ended it, for the goal of the loop or GOAL.
+    """Show lessons of earlier loops that are related to the goal.
 
-    Without an option nothing is recorded. An accepted lesson is told to the agent; one that is
-    accepted or dismissed is not shown again, and the others keep their numbers.
+    A lesson is a failure and how it ended. GOAL defaults to the goal of the loop. Accepted lessons
+    are shown to the agent. Decided lessons are not shown again; the others keep their numbers.
 
     Example: gsd-fsm recall --accept 1 3 --dismiss 2
     """

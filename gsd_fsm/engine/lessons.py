@@ -89,7 +89,7 @@ def decide_lessons(
     both = sorted({*accepted} & {*dismissed})
     if both:
         named = ", ".join(map(str, both))
-        raise UsageError(f"lesson {named} is both accepted and dismissed", "Choose one of the two.")
+        raise UsageError(f"lesson {named} is both accepted and dismissed", "Choose one of them.")
     with context.transaction() as tx:
         loop = tx.loops.by_id[loop.id] if loop else context.loop(tx.loops)
         for number in sorted([*accepted, *dismissed]):
@@ -130,7 +130,7 @@ def _loop(context: Context, loops: Loops, needed: bool) -> Loop | None:
 def _goal(loop: Loop | None) -> str:
     goal = "" if loop is None else loop.goal or loop.plan.title
     if not goal:
-        raise UsageError("this loop has no goal", "Name the goal: gsd-fsm recall GOAL")
+        raise UsageError("this loop has no goal", "Run: gsd-fsm recall GOAL")
     return goal
 
 
@@ -139,12 +139,12 @@ def _decided(loop: Loop | None) -> set[str]:
 
 
 def _text(lesson: Lesson) -> str:
-    """Return the lesson as the journal keeps it."""
+    """Return the lesson as it is stored in the journal."""
     return redact_and_truncate(lesson.text, 2_000)
 
 
 def _chosen(numbered: dict[int, Lesson], given: list[str], decided: set[str]) -> list[int]:
-    """Return the selected numbers; raise unless each is of a lesson that is not decided yet."""
+    """Return the selected numbers; raise if a lesson is unknown or already decided."""
     chosen: list[int] = []
     for part in ",".join(given).split(",") if given else ():
         if part.strip() == ALL:
@@ -152,7 +152,7 @@ def _chosen(numbered: dict[int, Lesson], given: list[str], decided: set[str]) ->
             continue
         number = int(part) if is_number(part.strip()) else 0
         if number not in numbered:
-            raise UsageError(f"there is no lesson {part.strip()}", "Run: gsd-fsm recall")
+            raise UsageError(f"lesson {part.strip()} does not exist", "Run: gsd-fsm recall")
         if _text(numbered[number]) in decided:
             raise Refused(f"lesson {number} is already decided", "Run: gsd-fsm recall")
         chosen.append(number)

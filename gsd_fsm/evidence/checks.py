@@ -1,4 +1,4 @@
-"""Run one check command, and keep of its output what evidence needs."""
+"""Run a check command and turn its output into evidence."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 KEPT_BYTES = 64 * 1024
 TAIL_CHARACTERS = 2000
 CHUNK_BYTES, WAITING_CHUNKS = 16 * 1024, 16
-TIMED_OUT = 124  # as timeout(1) says it
-STOP_SECONDS = 2.0  # from the polite signal to the deadly one
-LINGER_SECONDS = 0.5  # for output after the command has ended, while a child holds the pipe
-SLICE_SECONDS = 0.1  # a signal is noticed between two waits
+TIMED_OUT = 124  # the exit code of timeout(1)
+STOP_SECONDS = 2.0  # from SIGTERM to SIGKILL
+LINGER_SECONDS = 0.5  # to wait for output while a child keeps the pipe open
+SLICE_SECONDS = 0.1  # how long a signal may go unnoticed
 
 ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*(?:[@-~]|\Z)"  # colours, cursor
-    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # titles, links: never beyond the line
+    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # titles and links, within one line
     r"|\x1b[ -/]*[0-~]"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
@@ -43,7 +43,7 @@ FIRST_LINE = re.compile(rb"[^\r\n]*[\r\n]")
 
 
 class Outcome(NamedTuple):
-    """What a check command did; text in it is free of escapes and secrets."""
+    """The result of a check command; its texts have no escapes and no secrets."""
 
     command: str
     exit_code: int
@@ -72,8 +72,8 @@ def run_check(
     begun = time.monotonic()
     run = _Run(_started(command, cwd), echo, poll)
     try:
-        # A thread, for Windows cannot wait for a pipe with a time limit; a daemon, for a child
-        # that outlives the command may hold the pipe for ever.
+        # A thread, since Windows cannot wait for a pipe with a timeout; a daemon, since a child
+        # that outlives the command may keep the pipe open.
         threading.Thread(target=run.read, daemon=True).start()
         run.follow(begun + timeout)
         timed_out = run.process.poll() is None
@@ -106,12 +106,12 @@ def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
     except (OSError, ValueError) as error:
-        hint = "a check runs through the shell, in the directory of the project"
+        hint = "Checks run in the shell, in the project directory."
         raise CheckFailed(f"cannot run the check {command!r}: {error}", hint) from error
 
 
 class _Run:
-    """A started command, its output on the way to us, and the means to end both."""
+    """A running command: read its output, wait for it, end it."""
 
     def __init__(self, process: subprocess.Popen[bytes], echo: Echo, poll: Poll | None) -> None:
         self.process = process
@@ -131,7 +131,7 @@ class _Run:
         self.chunks.put(b"")
 
     def follow(self, deadline: float) -> None:
-        """Take output until the command has ended, or the deadline is reached."""
+        """Read output until the command has ended or the deadline is reached."""
         ended = False
         while (left := deadline - time.monotonic()) > 0:
             if self.poll:
@@ -157,7 +157,7 @@ class _Run:
             self.echo(chunk)
 
     def stop(self) -> None:
-        """End the command and all of its group: politely, then for sure."""
+        """End the command and its process group, first with SIGTERM, then with SIGKILL."""
         try:
             signal_group(self.process, deadly=False)
             self.follow(time.monotonic() + STOP_SECONDS)
@@ -166,14 +166,14 @@ class _Run:
             self.follow(time.monotonic() + STOP_SECONDS)
 
     def abandon(self) -> None:
-        """Let the reader run dry on its own; it may be waiting for room in the queue."""
+        """Stop reading; unblock the reader if the queue is full."""
         self.abandoned = True
         while not self.chunks.empty():
             self._take(self.chunks.get())
 
 
 class _Kept:
-    """The last of the output, and a trace of all that came before it."""
+    """The end of the output, and a digest of everything before it."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -190,12 +190,12 @@ class _Kept:
         del self.last[:size]
 
     def evidence(self) -> tuple[str, str, str]:
-        """Return tail, digest and likeness, all three of text that was redacted first."""
+        """Return tail, digest and likeness of the redacted text."""
         from gsd_fsm.core.text.redact import redact
         from gsd_fsm.documents.journal_text import MARGIN
         from gsd_fsm.evidence.fingerprint import likeness
 
-        # No pattern recognises half a secret, so drop what is beside the cut.
+        # No pattern recognises half a secret, so drop the text next to the cut.
         margin = MARGIN if self.total > KEPT_BYTES else 0
         if margin and (first := FIRST_LINE.match(self.last)):
             self._drop(first.end())
@@ -209,7 +209,7 @@ class _Kept:
 
 def signal_group(process: subprocess.Popen[bytes], *, deadly: bool) -> None:
     if sys.platform == "win32":
-        # Only the whole tree at once: children of a dead parent cannot be found any more.
+        # End the whole tree at once: children of a dead parent cannot be found.
         taskkill = os.environ.get("SYSTEMROOT", "C:\\Windows") + "\\System32\\taskkill.exe"
         command = [taskkill, "/T", "/F", "/PID", str(process.pid)]
         subprocess.run(command, capture_output=True, check=False)

@@ -1,16 +1,16 @@
-"""What kind of failure an error text tells of, by patterns that everyone can read."""
+"""Classify an error text as transient, blocking or logic, by a table of patterns."""
 
 from __future__ import annotations
 
 import re
 
-# (class, regex, what it recognises). The first row that matches decides, so the order is a rule:
-#   1. the verdict of a test or its own time limit is logic, whatever words the test is about;
-#   2. money, licences and full disks block even when the server says 429;
-#   3. what may pass by itself is transient even when it is answered with 403 or ends in a missing
-#      package: the network comes before what could not be fetched through it;
-#   4. what a human has to provide blocks;
-#   5. anything else is logic.
+# (class, regex, description). The first match decides, so the order matters:
+#   1. failed assertions and test timeouts are logic, whatever the test is about;
+#   2. money, licences and full disks are blocking, even with status 429;
+#   3. errors that may go away are transient, even with status 403 or a missing package: the
+#      network comes before packages that could not be fetched;
+#   4. anything that the user has to provide is blocking;
+#   5. everything else is logic.
 # A local module, a relative path and a dotted submodule are code, not a missing dependency.
 PATTERNS = (
     (
@@ -211,7 +211,7 @@ _COMPILED = tuple(
     (kind, re.compile(regex, re.IGNORECASE | re.MULTILINE)) for kind, regex, _ in PATTERNS
 )
 
-# Titles, quoted source, test ids and file names are about something; they do not report it.
+# Remove titles, quoted source, test ids and file names: their words are not the error.
 _NAMES = re.compile(
     r"^[ \t]*(?:[✓✔✕✗✘×●√]|(?:not )?ok \d+ -|\d+\) |--- (?:FAIL|PASS):|test \S+ \.\.\. ).*$"
     r"|^>\s.*$|(?<=, in )\S+\n\s+.*$"
@@ -222,6 +222,6 @@ _NAMES = re.compile(
 
 
 def classify(error: str) -> str:
-    """Say "transient", "blocking" or "logic": the class of the first pattern that matches."""
+    """Return the class of the first pattern that matches: "transient", "blocking" or "logic"."""
     reported = _NAMES.sub(" ", error)
     return next((kind for kind, pattern in _COMPILED if pattern.search(reported)), "logic")

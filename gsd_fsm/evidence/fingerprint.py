@@ -1,4 +1,4 @@
-"""Whether an output is the same as last time, once what changes by itself is set aside."""
+"""Compare outputs without times, addresses, temporary paths and the like."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _ZONE = r"(?: ?(?:Z|[A-Z]{3,4}|[+-]\d{2}:?\d{2})(?![\w:]))?"
 _SPELLED = rf"{_WEEKDAY}\b(?:{_MONTH} {{1,2}}\d{{1,2}}|\d{{1,2}} {_MONTH}),?(?: \d{{4}})? {_CLOCK}"
 _ISO = r"\b\d{4}([-/])\d{2}\1\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
 
-# What is set aside, in this order: (what stands for it, regex). Each asks for its context, because
-# a bare number may be the very thing that differs: a count, a line, a port of another machine.
+# (placeholder, regex), applied in this order. Each pattern needs context, because a bare number may
+# be the difference that matters: a count, a line, a port of another machine.
 PATTERNS = (
     ("uuid", r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])"),
     ("address", r"\b0x[0-9A-Fa-f]{6,16}\b"),
@@ -44,24 +44,24 @@ _RULER = re.compile(r"([=\-─_ ])\1{2,}")
 
 
 def _last_drawing(line: str) -> str:
-    """Return what a terminal shows of a line that was drawn again and again."""
+    """Return the last text that a terminal shows of a redrawn line."""
     drawings = [_ESCAPE.sub("", drawing).rstrip() for drawing in _REDRAW.split(line)]
     return next((drawing for drawing in reversed(drawings) if drawing), "")
 
 
-def _set_aside(line: str) -> str:
+def _without_volatile(line: str) -> str:
     for stand_in, pattern in _COMPILED:
         line = pattern.sub(f"<{stand_in}>", line)
-    # A ruler around a duration is as long as the duration leaves room for.
+    # The length of a ruler around a duration depends on the duration.
     return _RULER.sub(r"\1\1\1", line) if "<duration>" in line or "<time>" in line else line
 
 
 def likeness(text: str) -> str:
-    """Give 16 hex digits, equal for outputs that differ only in what changes by itself.
+    """Return 16 hex digits that are equal for outputs that differ only in volatile parts.
 
-    That is: times, dates, durations, addresses, process ids, local ports, names of temporary
-    directories, UUIDs, colours and redrawn progress. Any other difference gives other digits.
+    These are times, dates, durations, addresses, process ids, local ports, temporary directories,
+    UUIDs, colours and redrawn progress.
     """
-    lines = [_set_aside(_last_drawing(line)) for line in text.split("\n")]
+    lines = [_without_volatile(_last_drawing(line)) for line in text.split("\n")]
     remaining = "\n".join(lines).rstrip("\n")
     return sha256(remaining.encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,16 +1,16 @@
-"""Describe the tasks for blockers of a review and for unmet completion conditions."""
+"""Describe tasks for review blockers and for unmet completion conditions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any
 
-# More tasks without a title of their own would not help.
+# More untitled tasks would not help.
 MOST_UNNAMED = 20
 
 
 def gate_task(taken: Collection[str], prefix: str, title: str, condition: str) -> dict[str, Any]:
-    """Return the data of a new task with the first free number after this prefix."""
+    """Return the data of a new task, numbered after this prefix."""
     number = 1
     while f"{prefix}{number}" in taken:
         number += 1
@@ -19,7 +19,7 @@ def gate_task(taken: Collection[str], prefix: str, title: str, condition: str) -
 
 
 def blocker_titles(named: list[str], counted: int, known: list[str]) -> list[str]:
-    """Return a title for each new blocker; reviewers may have named fewer than they counted."""
+    """Return a title for each new blocker, also for those counted but not named."""
     new = [title for title in named if title not in known]
     unnamed = max(0, min(counted, MOST_UNNAMED) - len(new) - len(known))
     return new + [f"Resolve a blocker of the thorough review ({counted} in all)"] * unnamed

@@ -47,7 +47,7 @@ class Interruption:
             raise Interrupted(self._number)
 
     def run_blocking(self, call: Callable[[], None]) -> None:
-        """Run a call that may wait for ever, such as a write to a full pipe; a signal ends it.
+        """Run a call that may block forever, such as a write to a full pipe; a signal ends it.
 
         Only here does the handler raise, and only once: anywhere else the exception could leave a
         command behind.
@@ -71,8 +71,8 @@ def interruptible() -> Iterator[Interruption]:
 
     interruption = Interruption()
     numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
-    heeded = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, interruption.receive) for number in heeded}
+    handled = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, interruption.receive) for number in handled}
     try:
         yield interruption
     finally:
@@ -94,7 +94,7 @@ class Output(Protocol):
         """Raise to end the commands; called several times a second."""
 
 
-# Opens an output for the time in which commands run.
+# Opens an output while commands run.
 Watch = Callable[[], AbstractContextManager[Output]]
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: tags in git that a loop can go back to, and what going back undoes."""
+"""Name and find the git tags of checkpoints, and the tasks that a rollback undoes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gsd_fsm.phase.name import key_of
 FIRST, LAST = "pre", "post"
 TAG = re.compile("gsd/(?:checkpoint|rollback)/phase-(?P<phase>[^/]+)/(?P<name>[^/]+)")
 _NOT_IN_A_REF = re.compile(r"[^A-Za-z0-9._-]+|^\.|\.(?=\.|$)|\.lock$")
-_LONGEST = 64  # as ids have it
+_LONGEST = 64  # the limit of ids
 
 
 class Checkpoint(NamedTuple):
-    """A tag that a loop has set, and whether its commit is part of what is checked out."""
+    """A tag set by a loop; `contained` if its commit is in HEAD."""
 
     name: str
     tag: str
@@ -27,22 +27,22 @@ class Checkpoint(NamedTuple):
 
 
 def checkpoint_tag(phase: int | str, name: str) -> str:
-    """The tag of a checkpoint: `pre`, `post`, or the id of the task it was set after."""
+    """Return the tag of a checkpoint: `pre`, `post`, or the id of a task."""
     return f"gsd/checkpoint/phase-{phase_part(phase)}/{ref_part(name)}"
 
 
 def rollback_tag(part: str, moment: str) -> str:
-    """The tag of what a rollback leaves, with its moment as the journal writes it."""
+    """Return the tag that keeps the commits undone by a rollback at this time."""
     return f"gsd/rollback/phase-{part}/{moment.replace('-', '').replace(':', '')}"
 
 
 def phase_part(phase: int | str) -> str:
-    """How tags name a phase: all names of one phase give the same."""
+    """Return the name of a phase in tags, the same for all spellings."""
     return ref_part(key_of(phase) or str(phase))
 
 
 def ref_part(text: str) -> str:
-    """The text if git takes it as part of a ref, else something like it that no other text has."""
+    """Return the text if it is valid in a ref, else a similar unique one."""
     safe = _NOT_IN_A_REF.sub("-", text)
     if safe == text and 0 < len(text) <= _LONGEST:
         return text
@@ -51,12 +51,12 @@ def ref_part(text: str) -> str:
 
 
 def checkpoints_of(repository: Repository, part: str) -> list[Checkpoint]:
-    """All checkpoints of the phase that tags name so, the newest last."""
+    """Return the checkpoints of this phase, newest last."""
     return _newest_last(repository, f"gsd/checkpoint/phase-{part}/*")
 
 
 def checkpoint_named(repository: Repository, tag: str) -> Checkpoint | None:
-    """The checkpoint with this whole name."""
+    """Return the checkpoint with this full tag name, or None."""
     found = _newest_last(repository, tag) if TAG.fullmatch(tag) else []
     return next((it for it in found if it.tag == tag), None)
 
@@ -69,7 +69,7 @@ def _newest_last(repository: Repository, pattern: str) -> list[Checkpoint]:
     commits = {it.id: it for it in repository.commits("--no-walk=unsorted", *{*tags.values()})}
 
     def age(it: Checkpoint) -> tuple[int, int, str]:
-        # Commits of one second, or one commit with several tags, in the order of the work.
+        # Order checkpoints of the same second, or of the same commit, as they were made.
         return commits[it.commit].seconds, {FIRST: 0, LAST: 2}.get(it.name, 1), it.name
 
     found = [
@@ -80,10 +80,10 @@ def _newest_last(repository: Repository, pattern: str) -> list[Checkpoint]:
 
 
 def undone_by(repository: Repository, loop: Loop, target: Checkpoint) -> list[str]:
-    """The complete tasks of a loop that a rollback to this checkpoint undoes, in their order.
+    """Return the complete tasks that a rollback to this checkpoint undoes, in order.
 
-    Before the first checkpoint that is all of them. Else it is those that had a checkpoint of their
-    own after this one, and those whose work is not part of it.
+    For the first checkpoint these are all tasks, otherwise those with a later checkpoint and those
+    whose commit it does not contain.
     """
     names = list(loop.checkpoints)
     later = names[names.index(target.tag) + 1 :] if target.tag in names else []
@@ -95,7 +95,7 @@ def undone_by(repository: Repository, loop: Loop, target: Checkpoint) -> list[st
 
 
 def lost_without(repository: Repository, loop: Loop, commit: str) -> list[str]:
-    """The complete tasks whose work is known not to be part of this commit, in their order."""
+    """Return the complete tasks whose commit this one does not contain, in order."""
     lost = []
     for name in _complete(loop):
         own = checkpoint_tag(_phase(loop), name)

@@ -1,4 +1,4 @@
-"""Commit messages of a loop."""
+"""Write the commit messages of a loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gsd_fsm.core.text.sanitize import display
 
 SUBJECT_CHARACTERS = 72
 CLAUDE = "Claude <noreply@anthropic.com>"
-# What git, and those who count authors, would read as one: a word that ends in "-by", and a colon.
+# Lines that git and tools that count authors read as trailers.
 TRAILER = re.compile(r"^[ \t]*(?=[\w-]+-by[ \t]*:|\(cherry picked from)", re.IGNORECASE)
 PREFIX = re.compile(r"[a-z]+\([^()]*\)!?:\s*", re.IGNORECASE)
 
@@ -21,9 +21,9 @@ def task_message(  # noqa: PLR0917 - one argument for each part of the message
     details: str = "",
     co_author: str = "",
 ) -> str:
-    """The message of a task's commit: type(phase-task): description, details, trailer.
+    """Return the message of a task's commit: type(phase-task): description, details, trailer.
 
-    Whatever the texts hold, the first line stands alone and the only trailer is the one given here.
+    The texts cannot add lines to the subject or trailers to the message.
     """
     scope = task_number if phase is None else f"{phase}-{task_number}"
     plain = PREFIX.sub("", _one_line(description), count=1) or "no description"
@@ -39,17 +39,17 @@ def fix_message(
     details: str = "",
     co_author: str = "",
 ) -> str:
-    """The message of the commit that closes a gap."""
+    """Return the message of the commit that closes a gap."""
     return task_message("fix", phase, gap_id, description, details, co_author)
 
 
 def metadata_message(phase: int | str | None) -> str:
-    """The message of the commit that holds the summary of a phase."""
+    """Return the message of the commit with the summary of a phase."""
     return _cut("docs: complete phase" + ("" if phase is None else f" {_one_line(str(phase))}"))
 
 
 def co_author(client: str | None) -> str:
-    """Who is named as co-author of what this client has made; "" for nobody."""
+    """Return the co-author of commits made by this client, "" if none."""
     return CLAUDE if client == "claude" else ""
 
 
@@ -58,12 +58,12 @@ def _one_line(text: str) -> str:
 
 
 def _cut(subject: str) -> str:
-    """The subject, ended at a word if it is too long."""
+    """Return the subject, truncated at a word if it is too long."""
     if len(subject) <= SUBJECT_CHARACTERS:
         return subject
     room = subject[: SUBJECT_CHARACTERS - 1]
     head, blank, _ = room.rpartition(" ")
-    # One word longer than all the room is better cut than left out.
+    # A single word longer than the limit is truncated, not dropped.
     return (head if blank and not head.endswith("):") else room) + "…"
 
 

@@ -1,4 +1,4 @@
-"""A git repository as a loop sees it: every answer is git's own, every refusal in git's words."""
+"""Ask and change the git repository of a project; refusals quote git."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUR_VIEWS = (
 )
 HEADS = "refs/heads/"
 STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
-LOOK = "see what 'git status' says there"
+LOOK = "Run: git status"
 UNTRACKED = "??"
 
 
@@ -36,7 +36,7 @@ class Commit(NamedTuple):
 
 
 class Repository(NamedTuple):
-    """The work tree that holds a project."""
+    """The git work tree that contains a project."""
 
     program: str
     top: Path
@@ -44,7 +44,7 @@ class Repository(NamedTuple):
 
     @classmethod
     def around(cls, project: Path) -> Repository | None:
-        """The repository of this project; None without git, without a work tree, or in a bare one."""
+        """Return the repository of this project; None without git or a work tree."""
         program = git_program()
         if program is None:
             return None
@@ -54,23 +54,23 @@ class Repository(NamedTuple):
         top = _text(done).removesuffix("\n")
         return cls(program, Path(top), project)
 
-    # looking
+    # reading
 
     def branch(self) -> str | None:
-        """The branch that is checked out, born or not; None for a detached HEAD."""
+        """Return the current branch, even without commits; None if HEAD is detached."""
         found = self._maybe("symbolic-ref", "-q", "HEAD")
         return found.removeprefix(HEADS) if found else None
 
     def head(self) -> str | None:
-        """The commit that is checked out; None before the first one."""
+        """Return the commit of HEAD; None before the first commit."""
         return self._maybe("rev-parse", "-q", "--verify", "HEAD^{commit}")
 
     def has_branch(self, name: str) -> bool:
-        """Return whether this branch exists, here or at a remote, so that `switch` need not create it."""
+        """Return whether this branch exists, locally or at a remote."""
         return self.branch_commit(name) is not None
 
     def branch_commit(self, name: str) -> str | None:
-        """Return the commit of this branch, here or else at a remote; None if it does not exist."""
+        """Return the commit of this branch, locally or at a remote; None if it does not exist."""
         if not self.is_branch_name(name):
             return None
         places = (HEADS + name, "refs/remotes/*/" + name)
@@ -81,13 +81,13 @@ class Repository(NamedTuple):
         return found[1] if found else None
 
     def content(self, commit: str, path: Path | str) -> bytes | None:
-        """Return a file, relative to the project, as this commit has it; None if it has none."""
+        """Return a file of this commit, by its path in the project; None if missing."""
         place = self._place(str(path))
         done = self._look("cat-file", "blob", f"{commit}:{place}") if place else None
         return done.stdout if done is not None and done.returncode == 0 else None
 
     def is_branch_name(self, name: str) -> bool:
-        """Whether git would let a branch have this name."""
+        """Return whether git accepts this name for a branch."""
         if "\0" in name or clean(name) != name or name.startswith("-") or name == "HEAD":
             return False
         return self._look("check-ref-format", HEADS + name).returncode == 0
@@ -97,31 +97,31 @@ class Repository(NamedTuple):
         return bool(known) and self._look("cat-file", "-e", sha + "^{commit}").returncode == 0
 
     def resolved(self, name: str) -> str | None:
-        """The commit that this name means; None if there is none."""
+        """Return the commit with this name; None if it does not exist."""
         if name.startswith("-") or not name.strip() or "\0" in name:
             return None
         done = self._look("rev-parse", "-q", "--verify", name + "^{commit}")
         return _text(done).strip("\n") if done.returncode == 0 else None
 
     def touched(self, before: str, after: str, paths: Iterable[Path | str]) -> bool:
-        """Whether one of these paths, relative to the project, differs between two commits."""
+        """Return whether one of these paths in the project differs between two commits."""
         places = [place for path in paths if (place := self._place(str(path)))]
         options = ("-r", "-z", "--name-only", "--no-renames")
         changed = self._read("diff-tree", *options, before, after, "--").split("\0")
         return any(it == place or it.startswith(place + "/") for it in changed for place in places)
 
     def contains(self, sha: str) -> bool:
-        """Whether this commit is part of what is checked out."""
+        """Return whether HEAD contains this commit."""
         return self.is_within(sha, "HEAD")
 
     def is_within(self, sha: str, later: str) -> bool:
-        """Whether one commit is the other, or lies behind it."""
+        """Return whether `later` is this commit or contains it."""
         if not COMMIT_ID.fullmatch(sha):
             return False
         return self._look("merge-base", "--is-ancestor", sha, later).returncode == 0
 
     def contained(self, shas: Iterable[str]) -> set[str]:
-        """Return those of these commits that are part of HEAD."""
+        """Return the commits among these that HEAD contains."""
         asked = [sha for sha in dict.fromkeys(shas) if COMMIT_ID.fullmatch(sha)]
         if not asked:
             return set()
@@ -137,13 +137,13 @@ class Repository(NamedTuple):
         return {sha for sha, found in known.items() if found not in beyond}
 
     def uncommitted(self, paths: Iterable[Path | str]) -> list[str]:
-        """Return those of these paths, relative to the project, that are changed or untracked."""
+        """Return the paths among these, in the project, that are changed or untracked."""
         wanted = sorted({place for path in paths if (place := self._place(str(path)))})
         found = self._status(*wanted) if wanted else {}
         return [path for path in found if not path.endswith("/")]
 
     def tags(self, pattern: str, *conditions: str) -> dict[str, str]:
-        """The commits of all tags whose names match, the oldest commit first."""
+        """Return the commits of all tags that match, oldest first."""
         form = "--format=%(refname) %(objecttype) %(objectname) %(*objectname)"
         sort = "--sort=creatordate"
         found = self._read("for-each-ref", form, sort, *conditions, "refs/tags/" + pattern)
@@ -155,8 +155,8 @@ class Repository(NamedTuple):
         return tags
 
     def commits(self, *chosen: str) -> list[Commit]:
-        """Commits, when they were made and what they say, chosen as `git rev-list` does."""
-        # Not `git log`: its settings may start a program.
+        """Return the commits selected by these arguments of `git rev-list`."""
+        # Not `git log`: the repository's settings for it may start a program.
         form = ("--format=%H %ct %s", "--encoding=UTF-8")
         lines = self._read("rev-list", *form, *chosen, "--").split("\n")
         parts = (line.split(" ", 2) for line in lines[1::2])
@@ -166,38 +166,38 @@ class Repository(NamedTuple):
         return int(self._read("rev-list", "--count", chosen, "--"))
 
     def changes_to(self, commit: str) -> list[str]:
-        """The tracked paths in which this commit differs from what is checked out."""
+        """Return the tracked paths that differ between HEAD and this commit."""
         options = ("-r", "-z", "--name-only", "--no-renames")
         return self._read("diff-tree", *options, "HEAD", commit, "--").split("\0")[:-1]
 
     def dirty(self) -> list[str]:
-        """What is changed or untracked and not ignored, but for the views that we write ourselves."""
+        """Return changed and untracked paths, except ignored ones and our own views."""
         found = self._status()
         return [path for path in found if not ("/" + path).endswith(OUR_VIEWS)]
 
     def _status(self, *paths: str) -> dict[str, str]:
         limit = ("--ignore-submodules=dirty", "--", *paths)
         records = self._read("--literal-pathspecs", *STATUS, *limit).split("\0")[:-1]
-        # A file that was taken out of the index alone has two records: the later one counts.
+        # A file removed only from the index has two records; the later one counts.
         return {record[3:]: record[:2] for record in records}
 
-    # acting
+    # writing
 
     def switch(self, name: str, *, create: bool) -> None:
-        """Check a branch out; local changes come along, or git refuses."""
+        """Check out a branch; keep local changes, or raise Refused."""
         if not self.is_branch_name(name):
-            raise Refused(f"git would not take {name!r} for a branch", "give it another name")
+            raise Refused(f"not a valid branch name: {name!r}", "Choose another name.")
         if create:
             self._checkout("-b", name)
         elif self.has_branch(name):
             self._checkout("--guess", name)
         else:
-            raise Refused(f"there is no branch {name}", f"git checkout -b {name}")
+            raise Refused(f"branch {name} does not exist", f"Run: git checkout -b {name}")
 
     def reset_to(self, commit: str) -> None:
-        """Move the current branch and the work tree; what is not committed stays, or git refuses."""
+        """Move branch and work tree to a commit; keep local changes, or raise Refused."""
         branch = self._branch_to_move()
-        # Not `reset --keep`: that overwrites ignored files which stand in the way.
+        # Not `reset --keep`, which overwrites ignored files.
         self._checkout("--no-track", "-B", branch, commit)
 
     def require_reset(self, commit: str) -> None:
@@ -208,9 +208,9 @@ class Repository(NamedTuple):
         in_the_way = [path for path in added if os.path.lexists(self.top / path)]
         if in_the_way:
             raise Refused(
-                f"git ignores these files and would have to overwrite them: "
+                f"git would have to overwrite these ignored files: "
                 f"{clean(', '.join(in_the_way[:10]))}",
-                "Move them away.",
+                "Move or remove them.",
             )
 
     def _branch_to_move(self) -> str:
@@ -227,14 +227,14 @@ class Repository(NamedTuple):
         self._act("checkout", "-q", "--no-overwrite-ignore", *arguments, "--")
 
     def tag(self, name: str, commit: str | None = None) -> str | None:
-        """Set a lightweight tag on this commit, else on HEAD, and return that; move an existing tag."""
+        """Set or move a lightweight tag on this commit, by default HEAD; return the commit."""
         tagged = commit or self.head()
         if tagged is not None:
             self._act("tag", "--no-sign", "-f", name, tagged)
         return tagged
 
     def set_ref(self, name: str, commit: str) -> None:
-        """Let a reference that is neither a branch nor a tag name this commit."""
+        """Point a reference that is neither branch nor tag to this commit."""
         self._act("update-ref", name, commit)
 
     def drop_ref(self, name: str) -> None:
@@ -244,11 +244,10 @@ class Repository(NamedTuple):
         self._act("tag", "-d", name)
 
     def commit(self, paths: Iterable[Path | str], message: str) -> str | None:
-        """Commit these paths as they are now, and nothing else; None when nothing of them changed.
+        """Commit exactly these paths of the project; return None if none of them changed.
 
-        Paths are relative to the project. Those that are ignored, missing or outside of the work
-        tree are left out, and so is the project as a whole. What else was staged stays staged, and
-        where git refuses, the index stays as it was.
+        Paths that are ignored, missing or outside the work tree are skipped, as is the project as a
+        whole. Other staged changes stay staged. If git refuses, the index is unchanged.
         """
         wanted = sorted({place for path in paths if (place := self._place(str(path)))})
         found = self._status(*wanted) if wanted else {}
@@ -271,25 +270,25 @@ class Repository(NamedTuple):
         return None if after == before else after
 
     def _place(self, path: str) -> str | None:
-        """The path as git knows it, from the top; None if it is not inside."""
+        """Return the path relative to the work tree; None if it is outside."""
         project, top = Path(os.path.realpath(self.project)), Path(os.path.realpath(self.top))
         whole = project / path
         if not _is_path(path) or whole.name == os.pardir:
             return None
-        # Links on the way are followed, for git does not look behind them; the last part may be one.
+        # Resolve links in the parent, since git does not follow them; the last part may be a link.
         real = Path(os.path.realpath(whole.parent)) / whole.name
         if real in (project, top) or not real.is_relative_to(top):
             return None
         return real.relative_to(top).as_posix()
 
     def _forget(self, paths: list[str]) -> None:
-        """Take out of the index again what was not in it."""
+        """Remove paths from the index that were not in it before."""
         if paths:
             names = b"".join(os.fsencode(path) + b"\0" for path in paths)
             forget = ("update-index", "-z", "--force-remove", "--stdin")
             act(self.program, self.top, *forget, stdin=names)
 
-    # asking git
+    # running git
 
     def _look(self, *arguments: str, stdin: bytes = b"") -> Done:
         return read(self.program, self.top, *arguments, stdin=stdin)
@@ -298,7 +297,7 @@ class Repository(NamedTuple):
         return _text(self._look(*arguments))
 
     def _maybe(self, *arguments: str) -> str | None:
-        """The one line that git answers; None where it quietly has none."""
+        """Return the line that git prints; None if it exits with 1."""
         done = self._look(*arguments)
         return None if done.returncode == 1 else _text(done).strip("\n")
 
@@ -307,7 +306,7 @@ class Repository(NamedTuple):
 
 
 def _is_path(text: str) -> bool:
-    """Whether a file could have this name; a plan may say anything."""
+    """Return whether this text can be a file name."""
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
@@ -315,7 +314,7 @@ def _is_path(text: str) -> bool:
 
 
 def _literally(paths: Iterable[str]) -> tuple[str, ...]:
-    # Not --literal-pathspecs: it would reach the user's hooks, and change what their commands mean.
+    # Not --literal-pathspecs: the user's hooks would inherit it.
     return ("--", *(f":(top,literal){path}" for path in paths))
 
 
@@ -325,7 +324,7 @@ def _text(done: Done) -> str:
     said = words(done)
     if NO_IDENTITY.search(said):
         raise Refused(
-            "git does not know who commits: user.name and user.email are not set",
-            "git config user.name NAME && git config user.email ADDRESS",
+            "git has no identity for commits: user.name and user.email are not set",
+            "Run: git config user.name NAME && git config user.email ADDRESS",
         )
     raise Refused(f"git refused: {said}", LOOK)

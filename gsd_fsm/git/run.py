@@ -1,4 +1,4 @@
-"""Running git: quietly to read, and as the user would to act."""
+"""Run git: without side effects to read, and as the user would to write."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gsd_fsm.core.errors import CannotWrite
 
 Done = subprocess.CompletedProcess[bytes]
 
-# A repository's own settings must start no program and no transport, and a bare repository
-# lying among the files must not pose as the one that holds them.
+# Settings of the repository must not start programs or transports, and a bare repository among the
+# files must not be taken for the one that contains them.
 HARMLESS = ("-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "--no-pager")
 QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none"}
 MISLEADING = re.compile(
@@ -23,14 +23,14 @@ MISLEADING = re.compile(
 NO_WORK_TREE = re.compile(
     rb"not a git repository \(or any|must be run in a work tree|cannot use bare repository"
 )
-ACTING_SECONDS = 600.0  # hooks of the user may run whole test suites
-STOP_SECONDS = 2.0  # from the polite signal, at which git removes its locks, to the deadly one
+ACTING_SECONDS = 600.0  # the user's hooks may run whole test suites
+STOP_SECONDS = 2.0  # from SIGTERM, at which git removes its locks, to SIGKILL
 SLICE_SECONDS = 0.1  # Windows delivers Ctrl-C only between two waits
 MOST_WORDS = 2_000
 
 
 def git_program() -> str | None:
-    """Find git on PATH only: Windows would also start a git.exe that lies in the project."""
+    """Return git from an absolute directory of PATH, never from the project; None if missing."""
     name = "git.exe" if os.name == "nt" else "git"
     places = (Path(folder) / name for folder in os.get_exec_path())
     runnable = (it for it in places if it.is_absolute() and os.access(it, os.X_OK) and it.is_file())
@@ -38,7 +38,7 @@ def git_program() -> str | None:
 
 
 def read(program: str, where: Path, *arguments: str, stdin: bytes = b"") -> Done:
-    """Run a command that only looks; nothing that the repository names is started by it."""
+    """Run a command that only reads; programs named in the repository's settings are not started."""
     command = [program, "-C", str(where), *HARMLESS, *arguments]
     environment = {**_environment(), **QUIET}
     return subprocess.run(command, input=stdin, capture_output=True, check=False, env=environment)
@@ -51,14 +51,14 @@ def act(
     stdin: bytes = b"",
     seconds: float = ACTING_SECONDS,
 ) -> Done:
-    """Run a command that the user wants, with their hooks, but without a terminal.
+    """Run a command that writes, with the user's hooks and without a terminal.
 
-    Whatever ends it early, the time limit or Ctrl-C, ends the programs it started too.
+    A timeout or Ctrl-C also ends the programs that it started.
     """
     import tempfile
 
     command = [program, "-C", str(where), "--no-pager", *arguments]
-    # Files instead of pipes: what a hook leaves running in the background would hold a pipe open.
+    # Files instead of pipes: a background process of a hook would keep a pipe open.
     with (
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as out,
@@ -77,16 +77,16 @@ def act(
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
         except OSError as error:
-            raise CannotWrite(f"git cannot be run: {error.strerror}", "git --version") from error
+            raise CannotWrite(f"cannot run git: {error.strerror}", "Run: git --version") from error
         with process:
-            _see_through(process, seconds)
+            _wait(process, seconds)
         out.seek(0)
         err.seek(0)
         return Done(command, process.returncode, out.read(), err.read())
 
 
 def words(done: Done) -> str:
-    """What git, or a hook of the user, says about a failure: plain, without secrets, not too long."""
+    """Return the error output of git or a hook, redacted and truncated."""
     from gsd_fsm.documents.journal_text import redact_and_truncate
     from gsd_fsm.evidence.checks import ESCAPES
 
@@ -96,24 +96,24 @@ def words(done: Done) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without what would lead git elsewhere, as in a hook of another repository."""
+    """Return our environment without variables that point git to another repository."""
     kept = {name: it for name, it in os.environ.items() if not MISLEADING.match(name)}
     return {**kept, "LANGUAGE": "C"}
 
 
-def _see_through(process: subprocess.Popen[bytes], seconds: float) -> None:
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
     try:
-        if not _ends_within(process, seconds):
+        if not _ended_within(process, seconds):
             raise CannotWrite(
-                f"git did not end within {seconds:g} seconds, and was ended with all it had started",
-                "see whether a hook of this repository, or a program that signs, waits for somebody",
+                f"git did not finish within {seconds:g} seconds and was stopped",
+                "Check the hooks and the signing program of this repository.",
             )
     except BaseException:
         _end(process)
         raise
 
 
-def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -126,6 +126,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
     try:
         signal_group(process, deadly=False)
-        _ends_within(process, STOP_SECONDS)
+        _ended_within(process, STOP_SECONDS)
     finally:
         signal_group(process, deadly=True)

@@ -1,4 +1,4 @@
-"""What the work tree holds, as one digest: the part of evidence that can go stale."""
+"""Digest the content of the work tree, so that evidence can become stale."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.git.run import NO_WORK_TREE, Done, read, words
 from gsd_fsm.git.run import git_program as _git_program
 
-FILE, COMMIT = b"10", b"16"  # as git's modes begin; permissions are not content
+FILE, COMMIT = b"10", b"16"  # first digits of git's modes; permissions are not content
 LINK = FILE if os.name == "nt" else b"12"  # Windows may check links out as files
 TO_BE_HASHED = b""
 UNREADABLE = FILE + b" unreadable"
-# They change with every event, whatever becomes of the work; see core/views/write.py.
+# Views change with every event; see core/views/write.py.
 VIEW = re.compile(
     rb"(.*/)?\.loop/(workflow-state\.json|state\.json|PROGRESS\.md)(\.gsd-fsm\.new|\.before-[^/]*)?",
     re.DOTALL,
@@ -26,11 +26,10 @@ KEEPS_CRLF = re.compile(rb"i/(crlf|mixed) +w/\S* +attr/(text=auto( eol=\w+)?)? *
 
 
 def content_tree(root: Path) -> str | None:
-    """Digest the content of all tracked and untracked, not ignored files around `root`.
+    """Return a digest of all files around `root` that git does not ignore.
 
-    The same content has the same digest, be it staged, committed or neither. Nothing under any
-    `.gsd/` counts and no view of a loop, nothing is written. None means that there is no git work
-    tree, or no git.
+    The same content has the same digest, staged, committed or neither. `.gsd/` and views of loops
+    are left out. Return None without git or a work tree. Nothing is written.
     """
     program = _git_program()
     tree = _WorkTree.around(root, program) if program else None
@@ -61,11 +60,11 @@ class _WorkTree(NamedTuple):
         return _output(read(self.program, self.top, *arguments, "-z")).split(b"\0")[:-1]
 
     def entries(self) -> dict[bytes, bytes]:
-        """Return kind and id of everything that counts, by path."""
+        """Return kind and id of each file that is included, by path."""
         entries, suspects = self.indexed()
         for path in self.records("ls-files", "-o", "--exclude-standard"):
             if not _is_ours(path):
-                suspects.add(path.rstrip(b"/"))  # a repository inside is listed with a slash
+                suspects.add(path.rstrip(b"/"))  # a nested repository is listed with a slash
         files = []
         for path in sorted(suspects):
             found = self.found(path)
@@ -83,7 +82,7 @@ class _WorkTree(NamedTuple):
         return {path: entry for path, entry in entries.items() if entry}
 
     def indexed(self) -> tuple[dict[bytes, bytes], set[bytes]]:
-        """Return what the index says, and the paths of which the disk may say otherwise."""
+        """Return the entries of the index, and the paths that may differ on disk."""
         entries: dict[bytes, bytes] = {}
         suspects: set[bytes] = set()
         for record in self.records("ls-files", "-s", "-v"):
@@ -91,8 +90,8 @@ class _WorkTree(NamedTuple):
             tag, mode, blob, stage = facts.split(b" ")
             if _is_ours(path + b"/" if mode.startswith(COMMIT) else path):
                 continue
-            # Unmerged, or hidden from git's eyes: lower case is assume-unchanged, S is
-            # skip-worktree, where a missing file is missing on purpose.
+            # Unmerged or hidden from git: lower case is assume-unchanged, S is skip-worktree, where
+            # a file may be missing on purpose.
             sparse = tag in b"Ss" and not os.path.lexists(self.place(path))
             if not sparse and (stage != b"0" or tag == b"S" or tag.islower()):
                 suspects.add(path)
@@ -100,7 +99,7 @@ class _WorkTree(NamedTuple):
                 entries[path] = b"%b %b" % (LINK if mode == b"120000" else mode[:2], blob)
         fields = self.records("diff-files", "--name-status", "--ignore-submodules=dirty")
         for status, path in zip(fields[::2], fields[1::2], strict=True):
-            if status == b"D":  # git knows: behind a symbolic link it would seem to exist
+            if status == b"D":  # trust git: behind a symbolic link the file would seem to exist
                 entries.pop(path, None)
             elif path in entries:
                 suspects.add(path)
@@ -110,7 +109,7 @@ class _WorkTree(NamedTuple):
         return self.top / os.fsdecode(path)
 
     def found(self, path: bytes) -> bytes | None:
-        """Return the entry of what lies at a path now, None for nothing git would track."""
+        """Return the current entry of a path; None if git would not track it."""
         place = self.place(path)
         try:
             mode = place.lstat().st_mode
@@ -126,7 +125,7 @@ class _WorkTree(NamedTuple):
         except OSError:
             return UNREADABLE
         if not stat.S_ISREG(mode):
-            return None  # to open a pipe or a device could block
+            return None  # opening a pipe or a device could block
         return TO_BE_HASHED if os.access(place, os.R_OK) else UNREADABLE
 
     def commit(self, repository: Path) -> bytes:
@@ -135,16 +134,16 @@ class _WorkTree(NamedTuple):
         return b"%b %b" % (COMMIT, b"unborn" if done.returncode else done.stdout.strip())
 
     def changed(self) -> dict[bytes, bool]:
-        """Return the tracked files that were not just touched, and which keep their CRLF.
+        """Return the tracked files whose content changed, and whether each keeps its CRLF.
 
-        Automatic conversion spares a file whose blob has CRLF. hash-object reads no index and
-        would convert it; then staging would seem to change content.
+        Git does not convert a file whose blob has CRLF. hash-object ignores the index and would
+        convert it, so that staging would seem to change the content.
         """
         listed = (it.split(b"\t", 1) for it in self.records("ls-files", "-m", "--eol"))
         return {path: bool(KEEPS_CRLF.fullmatch(facts)) for facts, path in listed}
 
     def hashed(self, paths: list[bytes], *options: str) -> dict[bytes, bytes]:
-        """Return the entries of files; that of one which vanishes meanwhile is empty."""
+        """Return the entries of files; empty for a file that vanishes meanwhile."""
         entries: dict[bytes, bytes] = {}
         tries = 3
         while paths:
@@ -159,7 +158,7 @@ class _WorkTree(NamedTuple):
             if found != TO_BE_HASHED:
                 entries[paths.pop(0)] = found or b""
             elif tries:
-                tries -= 1  # it may have been rewritten under git's hands
+                tries -= 1  # it may have been rewritten meanwhile
             else:
                 _output(done)
         return entries
@@ -177,5 +176,5 @@ def _quoted(path: bytes) -> bytes:
 
 def _output(done: Done) -> bytes:
     if done.returncode:
-        raise CheckFailed(f"git failed: {words(done)}", "see what 'git status' says there")
+        raise CheckFailed(f"git failed: {words(done)}", "Run: git status")
     return done.stdout

@@ -1,4 +1,4 @@
-"""The table as a Mermaid diagram."""
+"""Draw the transition table as a Mermaid diagram."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Edges = dict[tuple[str, str], list[str]]
 
 
 def mermaid() -> str:
-    """The diagram of all changes of status; facts, which change none, are left out."""
+    """Return the diagram of all status changes."""
     inner: Edges = {}
     outer: Edges = {}
     for trigger, declared in TRIGGERS.items():
@@ -41,7 +41,7 @@ def mermaid() -> str:
 
 
 def _grouped(sources: tuple[str, ...]) -> list[str]:
-    """The four active statuses as one, where all of them are meant."""
+    """Return the statuses, with all four active ones replaced by `active`."""
     if not set(ACTIVE) <= set(sources):
         return list(sources)
     return ["active", *(source for source in sources if source not in ACTIVE)]

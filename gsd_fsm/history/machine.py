@@ -1,4 +1,4 @@
-"""Step `transitions.Machine` beside the fold: a second opinion on every change of status."""
+"""Step `transitions.Machine` beside the fold, and compare every status change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LoopModel:
-    """One loop as the machine sees it; the machine gives it `state` and `trigger`."""
+    """The model of one loop; the machine adds `state` and `trigger` to it."""
 
     state: str
 
@@ -34,7 +34,7 @@ def _condition(when: When) -> Callable[[EventData], bool]:
 
 
 def build_machine() -> Machine:
-    """Return the transition table as a machine that has no other transitions."""
+    """Return a machine with exactly the transitions of the table."""
     rows = [
         {
             "trigger": trigger,
@@ -57,9 +57,9 @@ def build_machine() -> Machine:
 
 
 class MachineLoops(Loops):
-    """Loops whose every step is taken by the machine too; the two must agree.
+    """Loops whose every step the machine takes too; a disagreement raises.
 
-    The machine is asked before the fold changes the loop, so that both judge the same state.
+    The machine steps before the fold changes the loop, so that both start from the same state.
     """
 
     def __init__(self, keep: str | None = None, machine: Machine | None = None) -> None:
@@ -76,7 +76,7 @@ class MachineLoops(Loops):
             if theirs is not None and isinstance(refusal, NotPossible):
                 raise _disagreement(event, "refuses it", theirs) from None
             if loop.id in self._models:
-                self._models[loop.id].state = source  # a missing id is the fold's business alone
+                self._models[loop.id].state = source  # only the fold checks ids
             raise
         if loop.status != theirs:
             raise _disagreement(event, loop.status, theirs or "refuses it")
@@ -92,7 +92,7 @@ class MachineLoops(Loops):
         except MachineError:
             moved = False
         state = model.state
-        # A loop that has ended, or never began, takes no more steps.
+        # A loop that ended or never started takes no more steps.
         if state in (*FINAL, "idle"):
             self.machine.remove_model(model)
             del self._models[loop.id]

@@ -1,4 +1,4 @@
-"""Read a whole journal: replay it with the machine beside the fold, or examine its damage."""
+"""Replay a whole journal with the machine beside the fold, or examine its damage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gsd_fsm.core.journal.scan import frame_ok, into_fold, load_event
 from gsd_fsm.core.loop.fold import Loops, findings_of
 
 Event = Any
-# Longer journals are stepped by the fold alone, unless the replay is strict.
+# Longer journals are replayed without the machine, unless strict.
 MACHINE_LIMIT = 100_000
 Reader = Callable[[Loops], Callable[[bytes], None]]
 MAX_REPORTED = 100
@@ -102,7 +102,7 @@ def last_seq(journal: Journal) -> int:
     path = Path(journal.journal_path())
     try:
         if not path.is_file():
-            return 0  # a device has no end, and a pipe may never be written to
+            return 0  # reading a device or a pipe could block
         with path.open("rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - 2 * MAX_LINE))

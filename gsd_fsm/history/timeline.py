@@ -12,7 +12,7 @@ from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.state import Loop
 
 Event = dict[str, Any]
-# Events in which a stop was decided, or a loop came to stand still.
+# Events that decide a stop or halt a loop.
 DECISIONS = ("iteration", "stop", "pause", "wait", "complete", "cancel")
 
 
@@ -26,7 +26,7 @@ def _short(text: Any, limit: int = 100) -> str:
 
 
 def what_changed(event: Event) -> str:
-    """Return one event in a few words, for the timeline, as its declaration says."""
+    """Return one event in a few words, from the template of its declaration."""
     data = event["data"]
     declared = EVENTS.get(event["type"])
     if declared is None or not declared.text:
@@ -48,7 +48,7 @@ def _filled(template: str, data: dict[str, Any]) -> str:
 
 
 def counts(loop: Loop) -> str:
-    """The numbers that every decision rests on."""
+    """Return the counters and limits that decisions depend on."""
     limits = loop.limits
     parts = [
         f"iteration {loop.iteration}/{limits.max_iterations or 'unlimited'}",
@@ -68,18 +68,18 @@ def counts(loop: Loop) -> str:
 
 
 def aftermath(event: Event, later: Event | None) -> str:
-    """What became of a block, seen at the next signal of its session."""
+    """Return whether the client continued after a block, as the next event shows."""
     if event["type"] != "iteration" or event["by"] != "hook":
         return ""
     if later is None:
-        return " Whether the client went on is not known yet."
+        return " It is not known yet whether the client continued."
     if later["type"] == "stop" and later["data"]["code"] == "client":
-        return f" The client, not the loop, ended the turn (seen at event {later['seq']})."
-    return f" The client went on (seen at event {later['seq']})."
+        return f" The client ended the turn (event {later['seq']})."
+    return f" The client continued (event {later['seq']})."
 
 
 def follows(event: Event, later: Event) -> bool:
-    """Whether this later event shows what became of a block."""
+    """Return whether this later event shows that the client continued after a block."""
     if later["loop"] != event["loop"] or later["seq"] <= event["seq"]:
         return False
     worked = later["by"] == "agent" and later.get("session") == event.get("session")
@@ -87,21 +87,21 @@ def follows(event: Event, later: Event) -> bool:
 
 
 def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, str]:
-    """The decision, its code, and why: `loop` is the state after the event."""
+    """Return the decision, its code and the reason; `loop` is the state after the event."""
     data, kind = event["data"], event["type"]
     numbers = f" ({counts(loop)})"
     if kind == "iteration":
         left = missing(loop, latest_tree(loop))
-        why = "; ".join(left[:5]) or "the completion needs 'gsd-fsm complete'"
+        why = "; ".join(left[:5]) or "it needs 'gsd-fsm complete'"
         return "block", data.get("code", "continue"), f"The loop was not done: {why}{numbers}."
     if kind == "complete":
         return "allow", "complete", f"The completion rule held{numbers}."
     if kind == "cancel":
         return "allow", "cancel", f"It was cancelled: {data.get('reason', 'by hand')}{numbers}."
     if kind == "wait":
-        about = data.get("question") or data.get("reason") or "no reason is known"
+        about = data.get("question") or data.get("reason") or "no reason given"
         about += f", until {data['until']}" if "until" in data else ""
-        return "allow", data["for"], f"The loop waits for {data['for']}: {about}{numbers}."
+        return "allow", data["for"], f"The loop is waiting for {data['for']}: {about}{numbers}."
     if kind == "stop":
         return "allow", data["code"], f"{data.get('reason', 'The stop was allowed')}{numbers}."
     if loop.status == "paused" and source != "paused":
@@ -110,7 +110,7 @@ def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, s
 
 
 def undecided(log: str, since: str) -> str:
-    """What the hook could not decide since this time, by the last line of its log; "" for nothing."""
+    """Return the last failure of the hook since this time, "" if none."""
     last = log.rstrip("\n").rpartition("\n")[2]
     return (
         f" The hook could not decide a later stop (.gsd/hook.log): {last}" if last > since else ""

@@ -207,7 +207,7 @@ def test_why_names_a_failure_that_paused_and_the_end(here: Here) -> None:
     assert (facts["type"], facts["decision"], facts["code"]) == ("failure", "allow", "blocking")
     here.ok("resume")
     here.ok("wait", "Which?")
-    assert "waits for human: Which?" in here.ok("why").out
+    assert "waiting for human: Which?" in here.ok("why").out
     here.ok("answer", "this")
     here.ok("cancel", "--reason", "enough")
     assert "cancelled: enough" in here.ok("why").out

@@ -112,8 +112,8 @@ def test_all_means_what_is_left_even_if_that_is_nothing(learnt: Here) -> None:
 
 def test_what_cannot_be_decided_is_refused(learnt: Here) -> None:
     learnt.start("goal", GOAL)
-    assert "there is no lesson 4" in learnt.refused(2, "recall", "--accept", "4").err
-    assert "there is no lesson 0" in learnt.refused(2, "recall", "--accept", "0").err
+    assert "lesson 4 does not exist" in learnt.refused(2, "recall", "--accept", "4").err
+    assert "lesson 0 does not exist" in learnt.refused(2, "recall", "--accept", "0").err
     assert "there is no lesson x" in learnt.refused(2, "recall", "--dismiss", "x").err
     assert "there is no lesson" in learnt.refused(2, "recall", "--accept", "9" * 5_000).err
     both = learnt.refused(2, "recall", "--accept", "1", "2", "--dismiss", "all").err

@@ -224,12 +224,12 @@ def test_a_missing_identity_is_told_with_the_way_to_set_it(repo, repository, mon
             monkeypatch.delenv(f"GIT_{role}_{part}")
     git(repo, "config", "user.useConfigOnly", "true")
     (repo / "new").write_text("new")
-    with pytest.raises(Refused, match="does not know who commits") as caught:
+    with pytest.raises(Refused, match="no identity for commits") as caught:
         repository.commit(["new"], "feat: new")
     assert "git config user.name" in caught.value.hint
     git(repo, "config", "user.email", "a@example.org")
     git(repo, "config", "user.name", " ")
-    with pytest.raises(Refused, match="does not know who commits"):
+    with pytest.raises(Refused, match="no identity for commits"):
         repository.commit(["new"], "feat: new")
     assert status(repo) == ["?? new"]
 

@@ -39,7 +39,7 @@ def wait_for_end(pid: int) -> None:
 def test_a_hook_that_hangs_is_ended_with_its_children_and_leaves_no_lock(repo):
     hook(repo, "pre-commit", "sleep 1000 & echo $! > child\nwait")
     (repo / "kept.txt").write_text("changed")
-    with pytest.raises(CannotWrite, match=r"did not end within 0\.5 seconds") as caught:
+    with pytest.raises(CannotWrite, match=r"did not finish within 0\.5 seconds") as caught:
         act(program(), repo, "commit", "-qam", "never", seconds=0.5)
     assert "hook" in caught.value.hint
     wait_for_end(int((repo / "child").read_text()))
@@ -110,12 +110,12 @@ def test_git_is_not_found_where_path_does_not_lead_to_it(tmp_path, monkeypatch):
 
 
 def test_a_git_that_cannot_be_started_is_told_plainly(repo):
-    with pytest.raises(CannotWrite, match="git cannot be run"):
+    with pytest.raises(CannotWrite, match="cannot run git"):
         act(str(repo / "no-such-program"), repo, "status")
 
 
 def test_more_paths_than_the_system_passes_on_are_told_plainly(repo):
-    with pytest.raises(CannotWrite, match="git cannot be run"):
+    with pytest.raises(CannotWrite, match="cannot run git"):
         act(program(), repo, "add", "--", *["x" * 100_000] * 100)
 
 

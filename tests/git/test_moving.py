@@ -68,14 +68,14 @@ def test_what_is_no_branch_cannot_be_switched_to(repo, repository, name):
     with pytest.raises(Refused):
         repository.switch(name, create=False)
     git(repo, "tag", "v1")
-    with pytest.raises(Refused, match="no branch v1"):
+    with pytest.raises(Refused, match="branch v1 does not exist"):
         repository.switch("v1", create=False)
     assert repository.branch() is not None
 
 
 @pytest.mark.parametrize("name", ["-f", "a b", "", "HEAD", "a..b"])
 def test_what_git_would_not_call_a_branch_is_not_made(repository, name):
-    with pytest.raises(Refused, match="would not take"):
+    with pytest.raises(Refused, match="not a valid branch name"):
         repository.switch(name, create=True)
 
 

@@ -226,7 +226,7 @@ def test_a_block_that_the_client_dropped_is_recorded_and_told_at_the_next_signal
     assert "stop client" in kinds(agent.here)
     why = then.why(str(seq))
     assert (why["decision"], why["code"]) == ("block", "continue")
-    assert "The client, not the loop, ended the turn" in why["why"]
+    assert "The client ended the turn" in why["why"]
     then.prompt("again")
     assert LOST not in then.notice
     assert kinds(agent.here).count("stop client") == 1
@@ -238,7 +238,7 @@ def test_a_block_that_was_honoured_is_known_as_such(agent: Agent) -> None:
     seq = str(agent.here.last()["seq"])
     assert "not known yet" in agent.why(seq)["why"]
     agent.blocked()
-    assert "The client went on" in agent.why(seq)["why"]
+    assert "The client continued" in agent.why(seq)["why"]
     assert "stop client" not in kinds(agent.here)
 
 
@@ -258,10 +258,10 @@ def test_a_compaction_by_hand_does_not_hide_a_lost_turn(agent: Agent) -> None:
     seq = str(agent.here.last()["seq"])
     agent.compacts("manual")
     agent.starts("compact")
-    assert "The client went on" not in agent.why(seq)["why"]
+    assert "The client continued" not in agent.why(seq)["why"]
     agent.prompt("hello?")
     assert LOST in agent.notice
-    assert "The client, not the loop, ended the turn" in agent.why(seq)["why"]
+    assert "The client ended the turn" in agent.why(seq)["why"]
 
 
 def test_a_machine_prompt_is_no_lost_turn(agent: Agent) -> None:
@@ -277,7 +277,7 @@ def test_a_command_in_a_terminal_does_not_show_that_the_client_went_on(agent: Ag
     agent.blocked()
     seq = str(agent.here.last()["seq"])
     agent.here.ok("pause", "--reason", "over night")
-    assert "The client went on" not in agent.why(seq)["why"]
+    assert "The client continued" not in agent.why(seq)["why"]
     agent.prompt("hello?")
     assert LOST in agent.notice
 

@@ -136,7 +136,7 @@ def test_an_event_of_the_agent_shows_that_a_block_was_honoured(agent: Agent) -> 
     agent.here.ok("criterion", "1", "met", env=agent.shell)
     agent.prompt("Esc was pressed later")
 
-    assert "The client went on" in agent.why(seq)["why"]
+    assert "The client continued" in agent.why(seq)["why"]
 
 
 def test_a_reference_that_leads_out_of_git_is_no_commit(agent: Agent) -> None:
