@@ -1,4 +1,4 @@
-"""A check command runs, ends or is ended, and takes its children along."""
+"""Running checks: exit codes, timeouts, children and interruption."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _typed_input():
     os.close(reader)
 
 
-def test_a_passing_command_is_reported_with_its_output(tmp_path):
+def test_run_check_returns_output_of_passing_command(tmp_path):
     outcome = run_check("echo hello", tmp_path, AGES)
     assert (outcome.command, outcome.exit_code, outcome.tail) == ("echo hello", 0, "hello")
     assert not outcome.timed_out
@@ -41,25 +41,25 @@ def test_a_passing_command_is_reported_with_its_output(tmp_path):
     assert len(outcome.digest) == 16
 
 
-def test_the_exit_code_and_both_streams_are_kept_in_order(python, tmp_path):
+def test_run_check_keeps_exit_code_and_order_of_streams(python, tmp_path):
     source = "for n, to in enumerate((1, 2, 1)): os.write(to, b'%d' % n)\nsys.exit(3)"
     outcome = run_check(python(source), tmp_path, AGES)
     assert (outcome.exit_code, outcome.tail) == (3, "012")
 
 
-def test_a_command_the_shell_does_not_know_fails_with_the_words_of_the_shell(tmp_path):
+def test_run_check_of_unknown_command_keeps_shell_message(tmp_path):
     outcome = run_check("no-such-command-anywhere", tmp_path, AGES)
     assert outcome.exit_code != 0
     assert "no-such-command-anywhere" in outcome.tail
 
 
 @posix_only
-def test_death_by_a_signal_is_128_and_its_number(tmp_path):
+def test_run_check_of_killed_command_returns_128_plus_signal(tmp_path):
     assert run_check("kill -9 $$", tmp_path, AGES).exit_code == 128 + 9
 
 
 @pytest.mark.usefixtures("_typed_input")
-def test_the_command_runs_there_with_our_environment_and_no_input(python, tmp_path, monkeypatch):
+def test_run_check_uses_directory_environment_and_no_input(python, tmp_path, monkeypatch):
     monkeypatch.setenv("FROM_CALLER", "passed on")
     monkeypatch.delenv("GSD_FSM_CHECK", raising=False)
     source = (
@@ -72,12 +72,12 @@ def test_the_command_runs_there_with_our_environment_and_no_input(python, tmp_pa
 
 
 @pytest.mark.parametrize(("command", "folder"), [("echo", "missing"), ("echo \0", "")])
-def test_a_command_that_cannot_be_started_is_an_expected_failure(tmp_path, command, folder):
+def test_run_check_reports_command_that_cannot_start(tmp_path, command, folder):
     with pytest.raises(CheckFailed, match="cannot run the check"):
         run_check(command, tmp_path / folder, AGES)
 
 
-def test_output_is_echoed_raw_while_the_command_still_runs(python, tmp_path):
+def test_run_check_echoes_raw_output_while_running(python, tmp_path):
     # the command ends only after the echo of its first output has made a file
     source = (
         "import time\nos.write(1, b'\\x1b[1mready')\n"
@@ -106,13 +106,13 @@ def run_into_the_time_limit(watch, command, folder):
 
 
 @pytest.mark.parametrize("words", [(), pytest.param(("deaf",), marks=posix_only)])
-def test_a_time_limit_ends_the_command_even_if_deaf(watch, tmp_path, words):
+def test_run_check_timeout_ends_command_that_ignores_sigterm(watch, tmp_path, words):
     outcome = run_into_the_time_limit(watch, watch.command(*words), tmp_path)
     assert watch.is_dead()
     assert (outcome.exit_code, outcome.timed_out) == (124, True)
 
 
-def test_a_time_limit_ends_the_children_too(watch, python, tmp_path):
+def test_run_check_timeout_ends_children(watch, python, tmp_path):
     source = "print('begun', flush=True)\n" + PARENT + "child.wait()"
     command = python(source, "watched.py", str(watch.port))
     outcome = run_into_the_time_limit(watch, command, tmp_path)
@@ -120,12 +120,12 @@ def test_a_time_limit_ends_the_children_too(watch, python, tmp_path):
     assert (outcome.exit_code, outcome.tail) == (124, "begun")
 
 
-def test_a_silent_command_that_closed_its_output_is_still_waited_for(python, tmp_path):
+def test_run_check_waits_for_command_that_closed_its_output(python, tmp_path):
     source = "import time\nos.close(1); os.close(2); time.sleep(0.3); os._exit(5)"
     assert run_check(python(source), tmp_path, AGES).exit_code == 5
 
 
-def test_a_child_left_behind_with_the_pipe_holds_up_nobody(watch, python, tmp_path):
+def test_run_check_does_not_wait_for_child_with_open_pipe(watch, python, tmp_path):
     source = PARENT + "print('done', flush=True)\nos._exit(4)"
     outcome = run_check(python(source, "watched.py", str(watch.port)), tmp_path, AGES)
     watch.greet()
@@ -135,16 +135,14 @@ def test_a_child_left_behind_with_the_pipe_holds_up_nobody(watch, python, tmp_pa
 
 
 @posix_only
-def test_a_chattering_child_left_behind_holds_up_nobody(tmp_path):
+def test_run_check_does_not_wait_for_child_that_keeps_printing(tmp_path):
     outcome = run_check("yes & echo $! >pid", tmp_path, AGES)
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     assert (outcome.exit_code, outcome.timed_out) == (0, False)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, BrokenPipeError])
-def test_whatever_the_echo_raises_ends_the_command_and_comes_through(
-    watch, python, tmp_path, error
-):
+def test_run_check_ends_command_and_propagates_error_of_echo(watch, python, tmp_path, error):
     def echo(chunk):
         watch.greet()
         raise error
@@ -156,7 +154,7 @@ def test_whatever_the_echo_raises_ends_the_command_and_comes_through(
 
 
 @posix_only
-def test_ctrl_c_ends_the_command_and_comes_through(watch, tmp_path):
+def test_run_check_ends_command_on_ctrl_c(watch, tmp_path):
     source = (
         "import pathlib, sys; from gsd_fsm.evidence.checks import run_check\n"
         "from gsd_fsm.evidence.interruption import Interrupted, interruptible\n"
@@ -174,7 +172,7 @@ def test_ctrl_c_ends_the_command_and_comes_through(watch, tmp_path):
 
 
 @posix_only
-def test_a_signal_while_the_command_starts_leaves_nothing_behind(tmp_path, monkeypatch):
+def test_run_check_interrupted_at_start_leaves_no_process(tmp_path, monkeypatch):
     class Slow(subprocess.Popen):
         def __init__(self, *args, **how):
             super().__init__(*args, **how)

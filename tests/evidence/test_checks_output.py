@@ -1,4 +1,4 @@
-"""Of the output of a check, evidence keeps the last part, a digest, and no secret."""
+"""Evidence from output: the tail, the digest, no secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ python = check_rig.python  # a fixture
 TOKEN = "ghp_" + "a1B2" * 9
 
 
-def test_of_long_output_the_last_is_kept_and_all_of_it_matters(python, tmp_path):
+def test_evidence_of_long_output_keeps_end_and_digests_all(python, tmp_path):
     def outcome_of(first):
         source = f"sys.stdout.write({first!r} + 'line\\n' * 60000 + 'the end\\n')"
         return run_check(python(source), tmp_path, AGES)
@@ -24,7 +24,7 @@ def test_of_long_output_the_last_is_kept_and_all_of_it_matters(python, tmp_path)
     assert one.digest == same.digest != other.digest
 
 
-def test_escapes_and_redrawn_lines_leave_no_trace_in_the_tail(python, tmp_path):
+def test_evidence_tail_has_no_escapes_or_redrawn_lines(python, tmp_path):
     raw = (
         "\x1b]0;title\x07\x1b[31mred\x1b[0m\r\n10%\r50%\r\x1b[K100%\r\n"
         "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x9b\x00bell\x07\tü\n\x1b]unfinished\nlast\r"
@@ -32,7 +32,7 @@ def test_escapes_and_redrawn_lines_leave_no_trace_in_the_tail(python, tmp_path):
     assert run_check(python(write(raw)), tmp_path, AGES).tail == "red\n100%\nlink bell\tü\n\nlast"
 
 
-def test_bytes_that_are_no_text_are_replaced(python, tmp_path):
+def test_evidence_tail_replaces_invalid_bytes(python, tmp_path):
     source = "sys.stdout.buffer.write(b'a\\xff\\xfeb')"
     assert run_check(python(source), tmp_path, AGES).tail == "a\ufffd\ufffdb"
 
@@ -48,19 +48,19 @@ def test_bytes_that_are_no_text_are_replaced(python, tmp_path):
     ],
     ids=["plain", "behind an escape", "at the cut of the tail", "at the limit of memory"],
 )
-def test_no_part_of_a_secret_reaches_the_tail(python, tmp_path, output):
+def test_evidence_tail_has_no_part_of_a_secret(python, tmp_path, output):
     outcome = run_check(python(write(output)), tmp_path, AGES)
     assert outcome.tail.endswith(("done", "x", "%"))
     assert TOKEN[-8:] not in outcome.tail
 
 
-def test_tail_drops_half_a_secret_at_the_limit_of_memory_without_a_line_break(python, tmp_path):
+def test_evidence_tail_drops_half_a_secret_at_the_cut(python, tmp_path):
     output = "." * 99 + TOKEN + " " + "\x1b[0m" * ((KEPT_BYTES - 20) // 4) + " done"
     outcome = run_check(python(write(output)), tmp_path, AGES)
     assert TOKEN[-8:] not in outcome.tail
 
 
-def test_the_digest_knows_only_what_redaction_leaves(python, tmp_path, monkeypatch):
+def test_evidence_digest_is_of_redacted_text(python, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "gsd_fsm.core.text.redact.redact", lambda text: text.replace("secret", "******")
     )
@@ -69,7 +69,7 @@ def test_the_digest_knows_only_what_redaction_leaves(python, tmp_path, monkeypat
     assert secret.digest == redacted.digest != other.digest
 
 
-def test_outputs_that_differ_only_in_time_are_alike_but_not_equal(python, tmp_path):
+def test_evidence_of_outputs_with_other_times_has_same_likeness(python, tmp_path):
     texts = ("1 failed in 0.12s", "1 failed in 0.34s", "2 failed in 0.12s")
     one, later, other = (run_check(python(write(it)), tmp_path, AGES) for it in texts)
     assert one.likeness == later.likeness != other.likeness

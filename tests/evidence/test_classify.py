@@ -112,19 +112,19 @@ LOGIC = (
 )
 
 
-def test_what_may_pass_by_itself_is_transient():
+def test_classify_transient_errors():
     assert [error for error in TRANSIENT if classify(error) != "transient"] == []
 
 
-def test_what_a_human_has_to_provide_is_blocking():
+def test_classify_blocking_errors():
     assert [error for error in BLOCKING if classify(error) != "blocking"] == []
 
 
-def test_everything_else_is_logic():
+def test_classify_other_errors_as_logic():
     assert [error for error in LOGIC if classify(error) != "logic"] == []
 
 
-def test_every_published_pattern_is_needed_by_some_example():
+def test_classify_needs_every_pattern():
     examples = "\n\n".join((*TRANSIENT, *BLOCKING, *LOGIC))
     unused = [
         what
@@ -134,12 +134,12 @@ def test_every_published_pattern_is_needed_by_some_example():
     assert unused == []
 
 
-def test_the_table_names_only_the_three_classes():
+def test_classify_table_has_three_classes():
     assert {kind for kind, _, _ in PATTERNS} == {"transient", "blocking", "logic"}
 
 
 @pytest.mark.parametrize("hostile", ["a" * 60_000, "a/" * 30_000, "a:" * 30_000, "Test" * 15_000])
-def test_a_long_line_without_meaning_is_logic_and_is_read_quickly(hostile):
+def test_classify_long_line_is_logic(hostile):
     assert classify(hostile) == "logic"
 
 

@@ -81,30 +81,30 @@ DIFFERENT = (
 )
 
 
-def test_what_changes_by_itself_does_not_count():
+def test_likeness_ignores_volatile_parts():
     assert [pair for pair in SAME if len({*map(likeness, pair)}) != 1] == []
 
 
-def test_any_other_difference_counts():
+def test_likeness_changes_with_other_differences():
     assert [pair for pair in DIFFERENT if len({*map(likeness, pair)}) != 2] == []
 
 
 @given(st.text())
-def test_a_likeness_is_sixteen_hex_digits_and_steady(text):
+def test_likeness_is_16_hex_digits_and_stable(text):
     assert re.fullmatch(r"[0-9a-f]{16}", likeness(text))
     assert likeness(text) == likeness(text)
 
 
 @given(st.text(alphabet="abc xyz\n", min_size=1), st.integers(0, 9999), st.integers(0, 9999))
-def test_the_duration_of_any_report_does_not_count(report, first, second):
+def test_likeness_ignores_any_duration(report, first, second):
     assert likeness(f"{report} in 0.{first}s") == likeness(f"{report} in 0.{second}s")
 
 
 @given(st.integers(0, 9999), st.integers(0, 9999))
-def test_the_count_in_any_report_counts(first, second):
+def test_likeness_changes_with_any_count(first, second):
     same = likeness(f"{first} failed in 1.5s") == likeness(f"{second} failed in 2.5s")
     assert same == (first == second)
 
 
-def test_text_that_cannot_be_encoded_has_a_likeness_too():
+def test_likeness_accepts_text_that_cannot_be_encoded():
     assert likeness("\ud800 broken") != likeness("broken")

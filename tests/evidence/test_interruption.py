@@ -1,4 +1,4 @@
-"""A signal is remembered until a safe point, and then raised."""
+"""Signals are deferred until a safe point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repository with one commit, and a git that knows no settings of ours."""
+"""A repository with one commit, and git without the user's settings."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def settings(repository):
     return {"branching": "milestone", "base_branch": repository.branch(), "branch_prefix": "gsd/"}
 
 
-def test_on_the_base_the_milestones_branch_is_asked_for(repo, repository, settings):
+def test_branch_question_on_base_proposes_milestone_branch(repo, repository, settings):
     base = settings["base_branch"]
     switch = branch_switch(repository, settings, "v1")
     question = f"You're on {base} but milestone v1 exists. Switch to gsd/v1? [Y/n]"
@@ -30,7 +30,7 @@ def test_on_the_base_the_milestones_branch_is_asked_for(repo, repository, settin
 
 
 @pytest.mark.parametrize("milestone", [None, ""])
-def test_without_a_milestone_the_base_is_no_place_to_work(repository, settings, milestone):
+def test_branch_question_without_milestone_warns_about_base(repository, settings, milestone):
     with pytest.raises(NoMilestone) as caught:
         branch_switch(repository, settings, milestone)
     base = settings["base_branch"]
@@ -45,7 +45,7 @@ def test_without_a_milestone_the_base_is_no_place_to_work(repository, settings, 
     )
 
 
-def test_elsewhere_or_without_branching_there_is_nothing_to_do(repo, repository, settings):
+def test_branch_question_off_base_or_disabled_is_none(repo, repository, settings):
     assert branch_switch(repository, {**settings, "branching": "none"}, None) is None
     own = {**settings, "branch_prefix": ""}
     assert branch_switch(repository, own, settings["base_branch"]) is None
@@ -56,7 +56,7 @@ def test_elsewhere_or_without_branching_there_is_nothing_to_do(repo, repository,
 
 
 @pytest.mark.parametrize("milestone", ["a b", "..", "x.lock", "a\nb", "a\0b", "lone \ud800", "a:b"])
-def test_a_milestone_that_git_would_refuse_is_told(repository, settings, milestone):
+def test_branch_question_reports_invalid_milestone_name(repository, settings, milestone):
     with pytest.raises(UsageError, match="cannot be a branch"):
         branch_switch(repository, settings, milestone)
     with pytest.raises(UsageError):

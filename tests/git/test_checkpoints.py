@@ -1,4 +1,4 @@
-"""Checkpoints: their tags, their order, and what going back to one undoes."""
+"""Tags of checkpoints, their order, and the tasks that a rollback undoes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.records import build
 from tests.support.repositories import git
 
 
-def test_the_tags_of_a_phase():
+def test_checkpoint_tags_contain_phase_and_name():
     assert checkpoint_tag(1, "pre") == "gsd/checkpoint/phase-1/pre"
     assert checkpoint_tag("02", "T01") == "gsd/checkpoint/phase-2/T01"
     assert checkpoint_tag("2.1", "post") == "gsd/checkpoint/phase-2.1/post"
@@ -42,7 +42,7 @@ def is_ref(tag: str) -> bool:
     "text",
     ["two words", "a/b", "..", ".hidden", "x.lock", "end.", "a..b", "@{0}", "ü", "", "*", "T" * 64],
 )
-def test_text_that_is_no_part_of_a_ref_is_made_one(text):
+def test_ref_part_replaces_invalid_characters(text):
     assert is_ref(checkpoint_tag(text, "pre"))
     assert is_ref(checkpoint_tag(1, text))
     assert TAG.fullmatch(checkpoint_tag(text, text))
@@ -52,7 +52,7 @@ def test_text_that_is_no_part_of_a_ref_is_made_one(text):
 @given(
     st.text(st.characters(exclude_characters="\0"), max_size=80), st.sampled_from(["pre", "T01"])
 )
-def test_any_phase_has_a_tag_that_git_takes_and_that_names_it(phase, name):
+def test_checkpoint_tag_of_any_phase_is_a_valid_ref(phase, name):
     tag = checkpoint_tag(phase, name)
     assert is_ref(tag)
     told = TAG.fullmatch(tag)
@@ -61,11 +61,11 @@ def test_any_phase_has_a_tag_that_git_takes_and_that_names_it(phase, name):
 
 
 @given(st.lists(st.text("aA.-/ ü", min_size=1, max_size=4).map(str.lower), unique=True, min_size=2))
-def test_different_texts_have_different_tags(names):
+def test_ref_part_of_different_texts_differs(names):
     assert len({checkpoint_tag(1, name) for name in names}) == len(names)
 
 
-def test_checkpoints_are_listed_in_the_order_of_the_work(repo, repository, monkeypatch):
+def test_checkpoints_are_listed_in_order_of_work(repo, repository, monkeypatch):
     assert checkpoints_of(repository, "1") == []
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-11-15T23:00:00Z")
     for name in ("pre", "T10", "T2", "post"):
@@ -81,7 +81,7 @@ def test_checkpoints_are_listed_in_the_order_of_the_work(repo, repository, monke
     assert found[0] == ("T3", "gsd/checkpoint/phase-1/T3", repository.head(), "earlier", True)
 
 
-def test_a_checkpoint_that_was_left_behind_is_known_as_such(repo, repository):
+def test_checkpoint_outside_head_is_not_contained(repo, repository):
     first = repository.head()
     repository.tag(checkpoint_tag(1, "pre"))
     commit(repo, "one")
@@ -92,7 +92,7 @@ def test_a_checkpoint_that_was_left_behind_is_known_as_such(repo, repository):
     assert [it.contained for it in checkpoints_of(repository, "1")] == [False, False]
 
 
-def test_a_checkpoint_is_found_by_its_whole_name_only(repository):
+def test_checkpoint_is_found_by_full_tag_only(repository):
     repository.tag(checkpoint_tag(1, "pre"))
     repository.tag("gsd/rollback/phase-1/x")
     repository.tag("release")
@@ -125,7 +125,7 @@ def undone(repository, loop, name):
     return undone_by(repository, loop, target)
 
 
-def test_a_rollback_undoes_what_was_completed_after_its_checkpoint(repository, shas):
+def test_rollback_undoes_tasks_completed_after_checkpoint(repository, shas):
     loop = a_loop(shas, T01=None, T02=shas["T02"], T03=None)
     assert undone(repository, loop, "T03") == []
     assert undone(repository, loop, "T01") == ["T02", "T03"]
@@ -135,19 +135,19 @@ def test_a_rollback_undoes_what_was_completed_after_its_checkpoint(repository, s
     assert undone(repository, loop, "pre") == ["T01"]
 
 
-def test_tasks_without_a_checkpoint_are_undone_by_their_commits(repository, shas):
+def test_rollback_undoes_tasks_without_checkpoint_by_commit(repository, shas):
     loop = a_loop({"T01": shas["T01"]}, T02=shas["T02"], T03=None, T04="no commit", T05=shas["pre"])
     assert undone(repository, loop, "T01") == ["T02", "T04"]
     assert lost_without(repository, loop, shas["T02"]) == ["T04"]
 
 
-def test_a_checkpoint_that_this_loop_never_recorded_is_compared_by_commits(repository, shas):
+def test_rollback_to_unrecorded_checkpoint_compares_commits(repository, shas):
     loop = a_loop({"T02": shas["T02"]}, T01=shas["T01"], T02=None)
     assert undone(repository, loop, "T01") == ["T02"]
     assert undone(repository, loop, "T03") == []
 
 
-def test_a_task_that_changed_nothing_is_undone_by_the_order_of_the_checkpoints(repository, shas):
+def test_rollback_undoes_unchanged_task_by_checkpoint_order(repository, shas):
     loop = a_loop({"T01": shas["T01"], "T02": shas["T01"]}, T01=None, T02=None)
     assert undone(repository, loop, "T01") == ["T02"]
     assert lost_without(repository, loop, shas["T01"]) == []

@@ -1,4 +1,4 @@
-"""Commit messages: one first line, the details, and only the trailer that is ours."""
+"""Commit messages: subject, details, and no trailer but ours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.repositories import git
 CLAUDE = "Claude <noreply@anthropic.com>"
 
 
-def test_the_message_of_a_task():
+def test_task_message_has_subject_details_and_trailer():
     message = task_message("feat", 1, "01", "add the hook", "Two files.\n\nOne more.", CLAUDE)
     assert message == (
         "feat(1-01): add the hook\n\nTwo files.\n\nOne more.\n\n"
@@ -22,13 +22,13 @@ def test_the_message_of_a_task():
     )
 
 
-def test_details_co_author_and_phase_can_be_left_out():
+def test_task_message_without_optional_parts():
     assert task_message("test", "2.1", "03", "cover it") == "test(2.1-03): cover it"
     assert task_message("feat", None, "03", "it") == "feat(03): it"
     assert task_message("feat", 1, "1", "it", "", CLAUDE).count("\n\n") == 1
 
 
-def test_the_message_of_a_fix_and_of_a_phase():
+def test_fix_and_metadata_messages_name_gap_and_phase():
     assert fix_message(1, "G2", "the stub in a.py", "Full now.", CLAUDE) == (
         f"fix(1-G2): the stub in a.py\n\nFull now.\n\nCo-Authored-By: {CLAUDE}"
     )
@@ -37,12 +37,12 @@ def test_the_message_of_a_fix_and_of_a_phase():
     assert metadata_message(None) == "docs: complete phase"
 
 
-def test_only_claude_is_a_co_author():
+def test_co_author_is_given_for_claude_only():
     assert co_author("claude") == CLAUDE
     assert [co_author(client) for client in ("codex", "", None)] == ["", "", ""]
 
 
-def test_the_first_line_ends_at_a_word():
+def test_task_message_truncates_subject_at_a_word():
     subject = task_message("feat", 1, "01", "word " * 30)
     assert subject == "feat(1-01): " + " ".join(["word"] * 11) + "…"
     assert len(task_message("feat", 1, "01", "x" * 200)) == 72
@@ -50,7 +50,7 @@ def test_the_first_line_ends_at_a_word():
     assert task_message("feat", 1, "01", fitting).endswith("x")
 
 
-def test_a_description_that_is_a_commit_message_already_has_no_second_prefix():
+def test_task_message_removes_prefix_of_description():
     assert task_message("feat", 1, "01", "feat(1-01): add it") == "feat(1-01): add it"
     assert task_message("feat", 1, "01", "fix: keep this") == "feat(1-01): fix: keep this"
     assert task_message("feat", 1, "01", " \n") == "feat(1-01): no description"
@@ -68,7 +68,7 @@ def test_a_description_that_is_a_commit_message_already_has_no_second_prefix():
     ],
 )
 @pytest.mark.parametrize("author", [CLAUDE, ""])
-def test_no_line_of_the_details_passes_for_a_trailer(repo, line, author):
+def test_task_message_details_cannot_add_trailers(repo, line, author):
     message = task_message("feat", 1, "01", "it", f"words\r\n\r\n{line}\r{line}", author)
     parsed = git(repo, "interpret-trailers", "--parse", input=message)
     assert parsed == (f"Co-Authored-By: {CLAUDE}" if author else "")
@@ -79,7 +79,7 @@ texts = st.text(st.characters(), max_size=200)
 
 
 @given(texts, texts, texts, texts)
-def test_whatever_is_said_the_first_line_stands_alone_and_the_trailer_is_last(
+def test_task_message_of_any_text_has_one_subject_and_last_trailer(
     kind, number, description, details
 ):
     message = task_message(kind, "1", number, description, details, CLAUDE)
@@ -96,7 +96,7 @@ def test_whatever_is_said_the_first_line_stands_alone_and_the_trailer_is_last(
 @pytest.mark.parametrize(
     "details", ["nul \0 here", "bell \a", "lone \udcff", "# a comment\n#", "\n\n"]
 )
-def test_git_takes_any_of_it(repo, details):
+def test_task_message_of_any_text_is_accepted_by_git(repo, details):
     message = task_message("feat", 1, "01", "it \x1b[31m", details, CLAUDE)
     command = ["git", "-C", str(repo), "commit", "-q", "--allow-empty", "-F", "-"]
     subprocess.run(command, input=message.encode(), check=True)

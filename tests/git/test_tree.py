@@ -1,4 +1,4 @@
-"""The digest of a work tree changes with its content, and with nothing else."""
+"""The digest of a work tree changes with its content only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def assert_staging_and_committing_keep(repo: Path) -> str:
     return before
 
 
-def test_the_digest_is_sixteen_hex_digits_and_the_same_from_every_subdirectory(repo):
+def test_content_tree_is_16_hex_digits_and_equal_in_subdirectories(repo):
     digest = content_tree(repo)
     assert len(digest) == 16
     assert int(digest, 16) >= 0
@@ -44,7 +44,7 @@ def test_the_digest_is_sixteen_hex_digits_and_the_same_from_every_subdirectory(r
     ],
     ids=["edit", "add", "delete", "rename"],
 )
-def test_a_change_changes_the_digest_and_restoring_restores_it(repo, change, staged):
+def test_content_tree_changes_with_content_and_back(repo, change, staged):
     before = content_tree(repo)
     change(repo)
     if staged:
@@ -58,20 +58,20 @@ def test_a_change_changes_the_digest_and_restoring_restores_it(repo, change, sta
     assert content_tree(repo) == before
 
 
-def test_two_files_that_swap_content_change_the_digest(repo):
+def test_content_tree_changes_if_files_swap_content(repo):
     before = content_tree(repo)
     (repo / "kept.txt").write_bytes(b"deep\n")
     (repo / "sub" / "deep.txt").write_bytes(b"kept\n")
     assert content_tree(repo) != before
 
 
-def test_touching_a_file_changes_nothing(repo):
+def test_content_tree_ignores_modification_time(repo):
     before = content_tree(repo)
     os.utime(repo / "kept.txt", (1, 1))
     assert content_tree(repo) == before
 
 
-def test_ignored_files_and_everything_under_gsd_do_not_count(repo):
+def test_content_tree_leaves_out_ignored_files_and_gsd(repo):
     (repo / ".gitignore").write_text("*.log\n")
     before = content_tree(repo)
     (repo / "x.log").write_text("noise")
@@ -87,7 +87,7 @@ def test_ignored_files_and_everything_under_gsd_do_not_count(repo):
     assert content_tree(repo) != before
 
 
-def test_nothing_inside_the_git_directory_is_written(repo):
+def test_content_tree_writes_nothing_to_git_directory(repo):
     (repo / "new.txt").write_text("new")
     (repo / "sub" / "deep.txt").write_text("edited")
     os.utime(repo / "kept.txt", (1, 1))
@@ -102,7 +102,7 @@ def test_nothing_inside_the_git_directory_is_written(repo):
 
 
 @posix_only
-def test_paths_of_any_shape_count_like_others(repo):
+def test_content_tree_includes_odd_paths(repo):
     names = [
         "new\nline",
         '"quoted"',
@@ -126,7 +126,7 @@ def test_paths_of_any_shape_count_like_others(repo):
 
 
 @posix_only
-def test_a_symbolic_link_counts_by_its_target_text(repo):
+def test_content_tree_of_link_depends_on_target_text(repo):
     link = repo / "link"
     link.symlink_to("nowhere")
     first = assert_staging_and_committing_keep(repo)
@@ -139,14 +139,14 @@ def test_a_symbolic_link_counts_by_its_target_text(repo):
 
 
 @posix_only
-def test_files_behind_a_directory_turned_link_are_gone(repo, tmp_path):
+def test_content_tree_leaves_out_files_behind_linked_directory(repo, tmp_path):
     shutil.move(repo / "sub", tmp_path / "moved")
     (repo / "sub").symlink_to(tmp_path / "moved")
     assert_staging_and_committing_keep(repo)
 
 
 @posix_only
-def test_a_pipe_in_the_place_of_a_file_is_not_opened(repo):
+def test_content_tree_does_not_open_named_pipe(repo):
     (repo / "kept.txt").unlink()
     without = content_tree(repo)
     os.mkfifo(repo / "kept.txt")
@@ -154,7 +154,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_opened(repo):
 
 
 @pytest.mark.parametrize("setting", ["true", "input", "false"])
-def test_line_end_conversion_gives_the_same_digest_staged_or_not(repo, setting):
+def test_content_tree_with_crlf_conversion_ignores_staging(repo, setting):
     git(repo, "config", "core.autocrlf", "false")
     (repo / "blob-has-crlf.txt").write_bytes(b"one\r\ntwo\r\n")
     assert_staging_and_committing_keep(repo)
@@ -168,7 +168,7 @@ def test_line_end_conversion_gives_the_same_digest_staged_or_not(repo, setting):
     assert assert_staging_and_committing_keep(repo) != before
 
 
-def test_a_submodule_counts_by_the_commit_checked_out(repo, tmp_path):
+def test_content_tree_of_submodule_is_its_commit(repo, tmp_path):
     origin = new_repository(tmp_path / "origin")
     git(repo, "submodule", "--quiet", "add", str(origin), "module")
     before = assert_staging_and_committing_keep(repo)
@@ -182,20 +182,20 @@ def test_a_submodule_counts_by_the_commit_checked_out(repo, tmp_path):
     assert content_tree(repo) is not None
 
 
-def test_a_repository_inside_counts_by_its_commit_tracked_or_not(repo):
+def test_content_tree_of_nested_repository_is_its_commit(repo):
     nested = new_repository(repo / "nested")
     before = assert_staging_and_committing_keep(repo)
     git(nested, "commit", "-qm", "second", "--allow-empty")
     assert content_tree(repo) != before
 
 
-def test_a_repository_inside_without_a_commit_is_no_trouble(repo):
+def test_content_tree_accepts_nested_repository_without_commit(repo):
     (repo / "unborn").mkdir()
     git(repo / "unborn", "init", "-q", "--template=")
     assert content_tree(repo)
 
 
-def test_unmerged_files_count_as_they_lie_there(repo):
+def test_content_tree_of_unmerged_file_is_its_current_content(repo):
     git(repo, "checkout", "-qb", "theirs")
     (repo / "kept.txt").write_text("theirs")
     (repo / "sub" / "deep.txt").write_text("theirs")
@@ -213,7 +213,7 @@ def test_unmerged_files_count_as_they_lie_there(repo):
     assert_staging_and_committing_keep(repo)
 
 
-def test_intent_to_add_counts_like_an_untracked_file(repo):
+def test_content_tree_of_intent_to_add_equals_untracked(repo):
     (repo / "new.txt").write_text("new")
     before = content_tree(repo)
     git(repo, "add", "-N", "new.txt")
@@ -222,7 +222,7 @@ def test_intent_to_add_counts_like_an_untracked_file(repo):
     assert content_tree(repo) != before
 
 
-def test_files_left_out_by_a_sparse_checkout_count_as_unchanged(repo):
+def test_content_tree_with_sparse_checkout_is_unchanged(repo):
     before = content_tree(repo)
     git(repo, "sparse-checkout", "set", "--no-cone", "/kept.txt")
     assert not (repo / "sub").exists()
@@ -230,7 +230,7 @@ def test_files_left_out_by_a_sparse_checkout_count_as_unchanged(repo):
 
 
 @pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
-def test_edits_hidden_from_git_status_are_seen(repo, flag):
+def test_content_tree_sees_edits_hidden_from_git_status(repo, flag):
     before = content_tree(repo)
     git(repo, "update-index", flag, "kept.txt")
     assert content_tree(repo) == before
@@ -247,7 +247,7 @@ def test_a_repository_with_sha256_ids_works_the_same(tmp_path):
     assert_staging_and_committing_keep(repo)
 
 
-def test_a_linked_work_tree_has_a_digest_of_its_own(repo, tmp_path):
+def test_content_tree_of_linked_work_tree_is_its_own(repo, tmp_path):
     git(repo, "worktree", "add", "-q", str(tmp_path / "linked"))
     assert content_tree(tmp_path / "linked") == content_tree(repo)
     (tmp_path / "linked" / "kept.txt").write_text("edited")

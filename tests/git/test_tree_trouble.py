@@ -1,4 +1,4 @@
-"""Files that cannot be hashed, traps, and places without a work tree or without git."""
+"""The digest with unreadable files, hostile repositories, and without git."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOBODY = 65_534
 
 
 @posix_only
-def test_a_file_that_vanishes_while_others_are_hashed_counts_as_gone(repo):
+def test_content_tree_leaves_out_file_that_vanishes(repo):
     # git hashes in the order of names: the filter of the first removes the second
     (repo / ".gitattributes").write_text("a.txt filter=thief\n")
     for name in ("a.txt", "b.txt", "c.txt"):
@@ -44,7 +44,7 @@ def theirs():
 
 
 @posix_only
-def test_an_unreadable_file_is_no_failure(theirs):
+def test_content_tree_accepts_unreadable_file(theirs):
     (theirs / "secret.txt").write_text("secret")
     if os.geteuid() == 0:
         for path in (theirs, *theirs.rglob("*")):
@@ -69,7 +69,7 @@ def test_an_unreadable_file_is_no_failure(theirs):
 
 
 @posix_only
-def test_a_failing_filter_is_reported_in_the_words_of_git(repo):
+def test_content_tree_reports_failing_filter(repo):
     (repo / ".gitattributes").write_text("new.txt filter=broken\n")
     git(repo, "config", "filter.broken.clean", "false")
     git(repo, "config", "filter.broken.required", "true")
@@ -79,7 +79,7 @@ def test_a_failing_filter_is_reported_in_the_words_of_git(repo):
 
 
 @posix_only
-def test_settings_of_the_repository_start_no_program(repo, tmp_path):
+def test_content_tree_starts_no_program_of_the_repository(repo, tmp_path):
     trap = tmp_path / "trap"
     trap.write_text(f"#!/bin/sh\ntouch '{tmp_path}/sprung'\n")
     trap.chmod(0o755)
@@ -90,14 +90,14 @@ def test_settings_of_the_repository_start_no_program(repo, tmp_path):
     assert not (tmp_path / "sprung").exists()
 
 
-def test_a_bare_repository_among_the_files_does_not_pose_as_the_work_tree(repo):
+def test_content_tree_ignores_bare_repository_among_files(repo):
     git(repo, "init", "-q", "--template=", "--bare", "bait")
     git(repo / "bait", "config", "core.bare", "false")
     git(repo / "bait", "config", "core.worktree", str(repo / "sub"))
     assert content_tree(repo / "bait") is None
 
 
-def test_variables_of_a_surrounding_hook_do_not_mislead(repo, tmp_path, monkeypatch):
+def test_content_tree_ignores_variables_of_surrounding_hook(repo, tmp_path, monkeypatch):
     expected = content_tree(repo)
     other = new_repository(tmp_path / "other")
     (other / "kept.txt").write_text("other")
@@ -108,7 +108,7 @@ def test_variables_of_a_surrounding_hook_do_not_mislead(repo, tmp_path, monkeypa
     assert content_tree(repo) == expected
 
 
-def test_without_a_work_tree_there_is_no_digest(repo, tmp_path):
+def test_content_tree_without_work_tree_is_none(repo, tmp_path):
     (tmp_path / "plain").mkdir()
     assert content_tree(tmp_path / "plain") is None
     assert content_tree(repo / ".git") is None
@@ -116,17 +116,17 @@ def test_without_a_work_tree_there_is_no_digest(repo, tmp_path):
     assert content_tree(tmp_path / "bare.git") is None
 
 
-def test_a_fresh_repository_without_files_has_a_digest(tmp_path):
+def test_content_tree_of_empty_repository_exists(tmp_path):
     git(tmp_path, "init", "-q", "--template=")
     assert content_tree(tmp_path)
 
 
-def test_without_git_there_is_no_digest(repo, monkeypatch):
+def test_content_tree_without_git_is_none(repo, monkeypatch):
     monkeypatch.setenv("PATH", str(repo))
     assert content_tree(repo) is None
 
 
-def test_a_git_program_lying_in_the_project_is_not_started(repo, monkeypatch):
+def test_content_tree_does_not_start_git_program_of_project(repo, monkeypatch):
     name = "git.exe" if sys.platform == "win32" else "git"
     (repo / name).write_text("#!/bin/sh\nexit 1\n")
     (repo / name).chmod(0o755)
@@ -136,13 +136,13 @@ def test_a_git_program_lying_in_the_project_is_not_started(repo, monkeypatch):
     assert content_tree(repo)
 
 
-def test_a_broken_index_is_reported_in_the_words_of_git(repo):
+def test_content_tree_reports_broken_index(repo):
     (repo / ".git" / "index").write_bytes(b"no index at all, and long enough to be read")
     with pytest.raises(CheckFailed, match="index"):
         content_tree(repo)
 
 
-def test_a_git_file_that_points_nowhere_is_a_failure_not_an_absence(tmp_path):
+def test_content_tree_reports_dangling_git_file(tmp_path):
     (tmp_path / ".git").write_text("gitdir: /no/such/place\n")
     with pytest.raises(CheckFailed, match="not a git repository"):
         content_tree(tmp_path)

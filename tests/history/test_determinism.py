@@ -1,4 +1,4 @@
-"""Replay is a function: the same bytes give the same answer, however and wherever they are read."""
+"""The same journal gives the same state on every Python, with and without a snapshot."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def place(project: Project, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["execute", "goal"])
-def test_every_hash_seed_gives_the_same_bytes(name: str, project: Project) -> None:
+def test_replay_is_equal_for_every_hash_seed(name: str, project: Project) -> None:
     place(project, journal_bytes(name))
     found = {
         project.ok("replay", "--json", "--events", env={"PYTHONHASHSEED": str(seed)}).out
@@ -89,7 +89,7 @@ def version_of(python: str) -> tuple[int, ...]:
     return tuple(map(int, asked.stdout.split())) if asked.returncode == 0 else ()
 
 
-def test_every_python_here_folds_the_golden_journals_alike() -> None:
+def test_golden_journals_fold_alike_on_every_python() -> None:
     pythons = interpreters()
     assert pythons
     journals = [str(DIRECTORY / f"{name}.jsonl") for name in NAMES]
@@ -113,7 +113,7 @@ def through_a_snapshot(loops: Loops) -> Loops:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_fold_in_pieces_through_a_snapshot_is_the_whole_fold(name: str) -> None:
+def test_fold_through_snapshots_equals_whole_fold(name: str) -> None:
     events = events_of(name)
     whole = Loops()
     for event in events:
@@ -132,7 +132,7 @@ def test_a_fold_in_pieces_through_a_snapshot_is_the_whole_fold(name: str) -> Non
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_a_random_story_goes_on_from_its_snapshot_as_if_nothing_had_been(seed: int) -> None:
+def test_random_history_continues_from_snapshot(seed: int) -> None:
     loops, _ = run_random_story(Random(seed), 80)
     copy = through_a_snapshot(loops)
     for name, loop in loops.by_id.items():
@@ -145,7 +145,7 @@ def test_a_random_story_goes_on_from_its_snapshot_as_if_nothing_had_been(seed: i
         assert answers[0] == answers[1]
 
 
-def test_status_is_the_same_with_and_without_a_snapshot(here: Here) -> None:
+def test_status_is_equal_with_and_without_snapshot(here: Here) -> None:
     story = Story("goal", goal="long", criteria=[{"name": "A"}], limits={"max_iterations": 0})
     for number in range(2500):
         story("iteration", reason="x" * 20, _by="hook")

@@ -1,4 +1,4 @@
-"""The machine and the fold: the same states or the same refusals, whatever happens."""
+"""The machine and the fold reach the same states and the same refusals."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_fold_and_machine_agree_on_seeded_stories_that_reach_everything() -> Non
     assert seen["taken"] > seen["Refused"]
 
 
-def test_a_fresh_machine_says_the_same_as_a_shared_one() -> None:
+def test_fresh_machine_agrees_with_shared_machine() -> None:
     r = Random(7)
     fold, machine = Loops(), MachineLoops()
     for step in range(300):

@@ -1,4 +1,4 @@
-"""Commits of chosen paths: exactly these, and nothing else is touched."""
+"""Commits contain exactly the given paths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.git_commands import commit, files_of, hook, status
 from tests.support.repositories import git, new_repository, posix_only
 
 
-def test_changed_new_and_deleted_files_are_committed_together(repo, repository):
+def test_commit_includes_changed_new_and_deleted_files(repo, repository):
     (repo / "kept.txt").write_text("edited")
     (repo / "sub" / "deep.txt").unlink()
     (repo / "empty").write_text("")
@@ -22,7 +22,7 @@ def test_changed_new_and_deleted_files_are_committed_together(repo, repository):
     assert status(repo) == []
 
 
-def test_what_the_user_has_staged_stays_staged_and_is_not_committed(repo, repository):
+def test_commit_leaves_other_staged_changes_staged(repo, repository):
     (repo / "kept.txt").write_text("staged by the user")
     (repo / "theirs").write_text("new, staged by the user")
     git(repo, "add", "-A")
@@ -41,7 +41,7 @@ def test_what_the_user_has_staged_stays_staged_and_is_not_committed(repo, reposi
     ]
 
 
-def test_a_path_that_was_staged_in_part_is_committed_as_it_is_now(repo, repository):
+def test_commit_takes_current_content_of_partly_staged_path(repo, repository):
     (repo / "kept.txt").write_text("half")
     git(repo, "add", "kept.txt")
     (repo / "kept.txt").write_text("whole")
@@ -50,7 +50,7 @@ def test_a_path_that_was_staged_in_part_is_committed_as_it_is_now(repo, reposito
     assert status(repo) == []
 
 
-def test_without_a_change_there_is_no_commit(repo, repository):
+def test_commit_without_changes_returns_none(repo, repository):
     head = repository.head()
     (repo / ".gitignore").write_text("*.log\n")
     (repo / "x.log").write_text("ignored")
@@ -65,13 +65,13 @@ def test_without_a_change_there_is_no_commit(repo, repository):
     assert status(repo) == ["?? .gitignore"]
 
 
-def test_what_is_left_out_does_not_keep_the_rest_from_being_committed(repo, repository):
+def test_commit_skips_unusable_paths_and_commits_others(repo, repository):
     (repo / "ours").write_text("ours")
     assert repository.commit(["missing", "../outside", "ours", "kept.txt"], "feat: ours")
     assert files_of(repo) == ["ours"]
 
 
-def test_a_staged_change_that_was_taken_back_is_nothing_to_commit(repo, repository):
+def test_commit_of_reverted_staged_change_returns_none(repo, repository):
     (repo / "kept.txt").write_text("staged")
     git(repo, "add", "kept.txt")
     (repo / "kept.txt").write_text("kept\n")
@@ -79,13 +79,13 @@ def test_a_staged_change_that_was_taken_back_is_nothing_to_commit(repo, reposito
     assert status(repo) == ["MM kept.txt"]
 
 
-def test_a_file_taken_out_of_the_index_alone_stays_taken_out(repo, repository):
+def test_commit_keeps_file_removed_from_index_only(repo, repository):
     git(repo, "rm", "-q", "--cached", "kept.txt")
     assert repository.commit(["kept.txt"], "feat: nothing") is None
     assert status(repo) == ["D  kept.txt", "?? kept.txt"]
 
 
-def test_a_directory_stands_for_all_that_changed_in_it(repo, repository):
+def test_commit_of_directory_includes_its_changes(repo, repository):
     (repo / "sub" / "deep.txt").write_text("edited")
     (repo / "sub" / "more").mkdir()
     (repo / "sub" / "more" / "new").write_text("")
@@ -96,7 +96,7 @@ def test_a_directory_stands_for_all_that_changed_in_it(repo, repository):
 
 
 @posix_only
-def test_paths_of_any_shape_are_committed_and_match_nothing_else(repo, repository):
+def test_commit_takes_odd_paths_literally(repo, repository):
     names = [" blank ", "-dash", "--all", "new\nline", '"quoted"', "ü", "tab\t", "*", "[Ab]", "a\\b",
              ":(top)", ":/", "!x", "\udcff"]  # fmt: skip
     for name in ("A", "b", "x"):
@@ -108,7 +108,7 @@ def test_paths_of_any_shape_are_committed_and_match_nothing_else(repo, repositor
     assert len(files_of(repo)) == len(names)
 
 
-def test_paths_are_relative_to_a_project_in_a_subdirectory(repo):
+def test_commit_paths_are_relative_to_project_in_subdirectory(repo):
     project = repo / "sub"
     (project / "deep.txt").write_text("edited")
     (repo / "deep.txt").write_text("of the same name, above")
@@ -122,7 +122,7 @@ def test_paths_are_relative_to_a_project_in_a_subdirectory(repo):
 
 
 @posix_only
-def test_links_on_the_way_are_followed_and_a_link_itself_is_committed(repo, tmp_path):
+def test_commit_follows_parent_links_and_commits_a_link_itself(repo, tmp_path):
     (tmp_path / "alias").symlink_to(repo)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "f").write_text("")
@@ -138,7 +138,7 @@ def test_links_on_the_way_are_followed_and_a_link_itself_is_committed(repo, tmp_
     assert files_of(repo) == ["to-sub"]
 
 
-def test_the_first_commit_of_a_branch_can_be_one_of_these(tmp_path):
+def test_commit_can_be_first_of_its_branch(tmp_path):
     git(tmp_path, "init", "-q", "--template=")
     (tmp_path / "ours").write_text("ours")
     (tmp_path / "theirs").write_text("theirs")
@@ -150,7 +150,7 @@ def test_the_first_commit_of_a_branch_can_be_one_of_these(tmp_path):
     assert status(tmp_path) == ["A  theirs"]
 
 
-def test_a_linked_work_tree_commits_to_its_own_branch(repo, tmp_path):
+def test_commit_in_linked_work_tree_uses_its_branch(repo, tmp_path):
     git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     (tmp_path / "linked" / "new").write_text("new")
     linked = Repository.around(tmp_path / "linked")
@@ -160,7 +160,7 @@ def test_a_linked_work_tree_commits_to_its_own_branch(repo, tmp_path):
     assert git(repo, "rev-parse", "HEAD") != sha
 
 
-def test_files_of_a_repository_inside_are_left_to_it(repo, repository):
+def test_commit_leaves_files_of_nested_repository(repo, repository):
     new_repository(repo / "nested")
     (repo / "nested" / "new").write_text("new")
     for paths in (["nested/new"], ["nested"], ["nested/new", "nested/"]):
@@ -168,7 +168,7 @@ def test_files_of_a_repository_inside_are_left_to_it(repo, repository):
     assert git(repo, "ls-files", "nested") == ""
 
 
-def test_the_message_arrives_as_it_was_written(repo, repository):
+def test_commit_message_is_stored_verbatim(repo, repository):
     git(repo, "config", "i18n.commitEncoding", "latin1")
     message = 'feat(1-01): -F über "quotes" $HOME\n\n# kept\n--amend\n\nCo-Authored-By: A <a@b>'
     (repo / "new").write_text("")
@@ -177,7 +177,7 @@ def test_the_message_arrives_as_it_was_written(repo, repository):
 
 
 @posix_only
-def test_hooks_of_the_user_run_and_their_refusal_is_passed_on(repo, repository):
+def test_commit_runs_user_hooks_and_reports_their_refusal(repo, repository):
     hook(repo, "pre-commit", "git diff --cached --name-only -- '*.txt' > .git/seen; test ! -e stop")
     (repo / "new.txt").write_text("new")
     (repo / "other.txt").write_text("staged by the user")
@@ -199,7 +199,7 @@ def test_hooks_of_the_user_run_and_their_refusal_is_passed_on(repo, repository):
 
 
 @posix_only
-def test_a_git_that_dies_after_the_commit_leaves_it_whole(repo, repository):
+def test_commit_survives_git_killed_after_committing(repo, repository):
     hook(repo, "post-commit", "kill -9 $PPID")
     (repo / "new").write_text("new")
     with pytest.raises(Refused, match="exit code"):
@@ -209,7 +209,7 @@ def test_a_git_that_dies_after_the_commit_leaves_it_whole(repo, repository):
 
 
 @posix_only
-def test_commits_are_signed_where_the_user_signs_and_a_failing_signature_is_told(repo, repository):
+def test_commit_is_signed_if_configured_and_reports_failure(repo, repository):
     git(repo, "config", "commit.gpgSign", "true")
     git(repo, "config", "gpg.program", "false")
     (repo / "new").write_text("new")
@@ -218,7 +218,7 @@ def test_commits_are_signed_where_the_user_signs_and_a_failing_signature_is_told
     assert status(repo) == ["?? new"]
 
 
-def test_a_missing_identity_is_told_with_the_way_to_set_it(repo, repository, monkeypatch):
+def test_commit_without_identity_names_the_command_to_set_it(repo, repository, monkeypatch):
     for role in ("AUTHOR", "COMMITTER"):
         for part in ("NAME", "EMAIL"):
             monkeypatch.delenv(f"GIT_{role}_{part}")
@@ -234,7 +234,7 @@ def test_a_missing_identity_is_told_with_the_way_to_set_it(repo, repository, mon
     assert status(repo) == ["?? new"]
 
 
-def test_in_the_middle_of_a_merge_nothing_is_committed_or_resolved(repo, repository):
+def test_commit_during_merge_changes_nothing(repo, repository):
     git(repo, "checkout", "-qb", "theirs")
     commit(repo, "kept.txt", "theirs")
     git(repo, "checkout", "-q", "-")
@@ -257,7 +257,7 @@ def test_in_the_middle_of_a_merge_nothing_is_committed_or_resolved(repo, reposit
     assert (repository.head(), status(repo)) == (head, before)
 
 
-def test_a_lock_of_another_git_is_told(repo, repository):
+def test_commit_reports_lock_of_another_git(repo, repository):
     (repo / ".git" / "index.lock").write_text("")
     (repo / "new").write_text("new")
     with pytest.raises(Refused, match=r"index\.lock"):

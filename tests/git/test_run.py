@@ -1,4 +1,4 @@
-"""Running git: what is started, in which surroundings, and how it is ended."""
+"""Running git: environment, hooks, timeouts and error output."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def wait_for_end(pid: int) -> None:
 
 
 @posix_only
-def test_a_hook_that_hangs_is_ended_with_its_children_and_leaves_no_lock(repo):
+def test_act_ends_hanging_hook_with_children_and_leaves_no_lock(repo):
     hook(repo, "pre-commit", "sleep 1000 & echo $! > child\nwait")
     (repo / "kept.txt").write_text("changed")
     with pytest.raises(CannotWrite, match=r"did not finish within 0\.5 seconds") as caught:
@@ -48,7 +48,7 @@ def test_a_hook_that_hangs_is_ended_with_its_children_and_leaves_no_lock(repo):
 
 
 @posix_only
-def test_a_hook_that_minds_no_polite_signal_is_ended_all_the_same(repo):
+def test_act_ends_hook_that_ignores_sigterm(repo):
     hook(repo, "pre-commit", "trap '' TERM\necho $$ > child\nwhile :; do sleep 0.1; done")
     with pytest.raises(CannotWrite):
         act(program(), repo, "commit", "-q", "--allow-empty", "-m", "never", seconds=0.3)
@@ -56,7 +56,7 @@ def test_a_hook_that_minds_no_polite_signal_is_ended_all_the_same(repo):
 
 
 @posix_only
-def test_what_a_hook_leaves_running_is_not_waited_for(repo):
+def test_act_does_not_wait_for_background_processes_of_hook(repo):
     hook(repo, "post-commit", "sleep 1000 & echo $! > child")
     done = act(program(), repo, "commit", "-q", "--allow-empty", "-m", "made")
     assert done.returncode == 0
@@ -66,7 +66,7 @@ def test_what_a_hook_leaves_running_is_not_waited_for(repo):
 
 
 @posix_only
-def test_a_hook_gets_no_input_and_no_terminal(repo):
+def test_act_gives_hook_no_input_and_no_terminal(repo):
     hook(repo, "pre-commit", "cat > input; (: < /dev/tty) 2>/dev/null && echo yes > terminal\n:")
     act(program(), repo, "commit", "-qF-", "--allow-empty", stdin=b"the message")
     assert (repo / "input").read_bytes() == b""
@@ -75,14 +75,14 @@ def test_a_hook_gets_no_input_and_no_terminal(repo):
 
 
 @posix_only
-def test_a_hook_finds_the_git_it_is_used_to(repo):
+def test_act_gives_hook_the_users_git(repo):
     told = "GIT_LITERAL_PATHSPECS GIT_ALLOW_PROTOCOL GIT_OPTIONAL_LOCKS"
     hook(repo, "pre-commit", f"for n in {told}; do eval echo \\$$n; done > told")
     act(program(), repo, "commit", "-q", "--allow-empty", "-m", "made")
     assert (repo / "told").read_text().split() == []
 
 
-def test_variables_of_a_surrounding_hook_lead_nowhere_else(repo, tmp_path, monkeypatch):
+def test_git_ignores_variables_of_surrounding_hook(repo, tmp_path, monkeypatch):
     other = new_repository(tmp_path / "other")
     for name, value in {
         "GIT_DIR": other / ".git",
@@ -98,23 +98,23 @@ def test_variables_of_a_surrounding_hook_lead_nowhere_else(repo, tmp_path, monke
         assert Path(done.stdout.decode().strip()) == repo.resolve()
 
 
-def test_the_users_own_identity_in_the_environment_is_kept(repo, monkeypatch):
+def test_git_keeps_identity_from_environment(repo, monkeypatch):
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody Else")
     act(program(), repo, "commit", "-q", "--allow-empty", "-m", "made")
     assert git(repo, "log", "-1", "--format=%an") == "Somebody Else"
 
 
-def test_git_is_not_found_where_path_does_not_lead_to_it(tmp_path, monkeypatch):
+def test_git_program_is_found_on_path_only(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert git_program() is None
 
 
-def test_a_git_that_cannot_be_started_is_told_plainly(repo):
+def test_act_reports_git_that_cannot_start(repo):
     with pytest.raises(CannotWrite, match="cannot run git"):
         act(str(repo / "no-such-program"), repo, "status")
 
 
-def test_more_paths_than_the_system_passes_on_are_told_plainly(repo):
+def test_act_reports_too_many_arguments(repo):
     with pytest.raises(CannotWrite, match="cannot run git"):
         act(program(), repo, "add", "--", *["x" * 100_000] * 100)
 
@@ -129,11 +129,11 @@ def test_more_paths_than_the_system_passes_on_are_told_plainly(repo):
         (b"", b" \n", "exit code 3"),
     ],
 )
-def test_what_failed_is_told_in_plain_words(stderr, stdout, expected):
+def test_error_words_have_no_escapes(stderr, stdout, expected):
     assert words(Done([], 3, stdout, stderr)) == expected
 
 
-def test_endless_words_are_cut_and_secrets_left_out():
+def test_error_words_are_truncated_and_redacted():
     token = "ghp_" + "a1B2" * 9
     said = words(Done([], 1, b"", f"{'noise ' * 50_000}\npush with {token} failed".encode()))
     assert len(said) < 3_000

@@ -1,4 +1,4 @@
-"""What a repository tells about itself, without starting anything that it names."""
+"""Reading a repository, without starting programs that it names."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.support.git_commands import commit
 from tests.support.repositories import git, new_repository, posix_only
 
 
-def test_the_repository_is_found_from_a_directory_inside(repo):
+def test_repository_is_found_from_subdirectory(repo):
     found = Repository.around(repo / "sub")
     assert found is not None
     assert (found.top, found.project) == (repo.resolve(), repo / "sub")
 
 
-def test_without_git_a_work_tree_or_in_a_bare_repository_there_is_none(repo, tmp_path, monkeypatch):
+def test_repository_without_git_or_work_tree_is_none(repo, tmp_path, monkeypatch):
     (tmp_path / "plain").mkdir()
     assert Repository.around(tmp_path / "plain") is None
     assert Repository.around(repo / ".git") is None
@@ -26,13 +26,13 @@ def test_without_git_a_work_tree_or_in_a_bare_repository_there_is_none(repo, tmp
     assert Repository.around(repo) is None
 
 
-def test_a_broken_repository_is_refused_in_the_words_of_git(tmp_path):
+def test_broken_repository_is_refused_with_git_message(tmp_path):
     (tmp_path / ".git").write_text("gitdir: /no/such/place\n")
     with pytest.raises(Refused, match="not a git repository: /no/such/place"):
         Repository.around(tmp_path)
 
 
-def test_branch_and_head_before_and_after_the_first_commit(tmp_path):
+def test_branch_and_head_before_and_after_first_commit(tmp_path):
     git(tmp_path, "init", "-q", "--template=", "-b", "start")
     fresh = Repository.around(tmp_path)
     assert fresh is not None
@@ -44,19 +44,19 @@ def test_branch_and_head_before_and_after_the_first_commit(tmp_path):
     assert fresh.has_branch("start")
 
 
-def test_a_detached_head_is_no_branch(repo, repository):
+def test_branch_of_detached_head_is_none(repo, repository):
     git(repo, "checkout", "-q", "--detach")
     assert repository.branch() is None
     assert repository.head() == git(repo, "rev-parse", "HEAD")
 
 
-def test_a_branch_keeps_its_name_beside_a_tag_of_the_same_name(repo, repository):
+def test_branch_beside_tag_of_same_name_keeps_its_name(repo, repository):
     git(repo, "checkout", "-qb", "twice/named")
     git(repo, "tag", "twice/named")
     assert repository.branch() == "twice/named"
 
 
-def test_a_branch_is_here_or_at_a_remote_but_no_other_name_is_one(repo, repository, tmp_path):
+def test_has_branch_finds_local_and_remote_branches_only(repo, repository, tmp_path):
     git(repo, "branch", "gsd/one")
     git(repo, "tag", "gsd/tagged")
     assert repository.has_branch("gsd/one")
@@ -73,17 +73,17 @@ def test_a_branch_is_here_or_at_a_remote_but_no_other_name_is_one(repo, reposito
 @pytest.mark.parametrize(
     "name", ["", "-x", "a b", "a..b", "a~", "x.lock", "a\nb", "a\0b", "HEAD", "a/"]
 )
-def test_names_that_git_would_refuse_are_known(repository, name):
+def test_is_branch_name_rejects_invalid_names(repository, name):
     assert not repository.is_branch_name(name)
     assert not repository.has_branch(name)
 
 
 @pytest.mark.parametrize("name", ["gsd/v1.0", "ü", "a-b_c"])
-def test_names_that_git_takes_are_known(repository, name):
+def test_is_branch_name_accepts_valid_names(repository, name):
     assert repository.is_branch_name(name)
 
 
-def test_commits_are_known_and_contained_by_any_length_of_their_id(repo, repository):
+def test_has_commit_accepts_abbreviated_ids(repo, repository):
     first = repository.head()
     second = commit(repo, "second")
     for sha in (first, first[:7], first.upper()):
@@ -99,16 +99,16 @@ def test_commits_are_known_and_contained_by_any_length_of_their_id(repo, reposit
 @pytest.mark.parametrize(
     "text", ["", "HEAD", "main", "--help", "-q", "0" * 40, "deadbeef", "x" * 40, "a\0", "../.."]
 )
-def test_what_is_no_commit_is_neither_known_nor_contained(repository, text):
+def test_has_commit_rejects_other_texts(repository, text):
     assert not repository.has_commit(text)
     assert not repository.contains(text)
 
 
-def test_a_file_is_no_commit(repo, repository):
+def test_has_commit_rejects_blob_id(repo, repository):
     assert not repository.has_commit(git(repo, "rev-parse", "HEAD:kept.txt"))
 
 
-def test_commits_tell_what_they_say_even_if_that_is_nothing(repo, repository):
+def test_commits_returns_subjects_even_if_empty(repo, repository):
     git(repo, "commit", "-q", "--allow-empty", "--allow-empty-message", "-m", "")
     git(repo, "commit", "-q", "--allow-empty", "-m", "ü: two\n\nbody")
     assert [it.subject for it in repository.commits("HEAD")] == ["ü: two", "", "first"]
@@ -116,13 +116,13 @@ def test_commits_tell_what_they_say_even_if_that_is_nothing(repo, repository):
     assert repository.count("HEAD") == 3
 
 
-def test_a_subject_in_another_encoding_is_read(repo, repository):
+def test_commits_decodes_subject_in_other_encoding(repo, repository):
     git(repo, "-c", "i18n.commitEncoding=latin1", "commit", "-q", "--allow-empty", "-F", "-",
         input="gr\udcfcn", encoding="utf-8", errors="surrogateescape")  # fmt: skip
     assert repository.commits("--max-count=1", "HEAD")[0].subject == "grün"
 
 
-def test_tags_are_found_by_pattern_with_their_commits_whatever_their_kind(repo, repository):
+def test_tags_returns_commits_of_lightweight_and_annotated_tags(repo, repository):
     first = repository.head()
     git(repo, "tag", "gsd/x/light")
     git(repo, "tag", "-am", "words", "gsd/x/annotated")
@@ -132,7 +132,7 @@ def test_tags_are_found_by_pattern_with_their_commits_whatever_their_kind(repo, 
     assert repository.tags("nothing/*") == {}
 
 
-def test_what_is_changed_staged_or_untracked_is_dirty(repo, repository):
+def test_dirty_includes_changed_staged_and_untracked_files(repo, repository):
     assert repository.dirty() == []
     (repo / "kept.txt").write_text("edited")
     (repo / "sub" / "deep.txt").unlink()
@@ -143,12 +143,12 @@ def test_what_is_changed_staged_or_untracked_is_dirty(repo, repository):
     assert sorted(repository.dirty()) == ["kept.txt", "new folder/ü new", "staged", "sub/deep.txt"]
 
 
-def test_a_moved_file_is_dirty_in_both_places(repo, repository):
+def test_dirty_includes_both_paths_of_moved_file(repo, repository):
     git(repo, "mv", "kept.txt", "moved.txt")
     assert sorted(repository.dirty()) == ["kept.txt", "moved.txt"]
 
 
-def test_ignored_files_and_our_own_views_are_not_dirty(repo, repository):
+def test_dirty_leaves_out_ignored_files_and_views(repo, repository):
     (repo / ".gitignore").write_text("*.log\n")
     (repo / "x.log").write_text("")
     for folder in (repo / ".gsd", repo / "sub" / ".gsd"):
@@ -164,7 +164,7 @@ def test_ignored_files_and_our_own_views_are_not_dirty(repo, repository):
     ]
 
 
-def test_no_setting_of_the_user_hides_what_is_dirty(repo, repository):
+def test_dirty_ignores_user_settings_that_hide_changes(repo, repository):
     git(repo, "config", "status.showUntrackedFiles", "no")
     git(repo, "config", "status.relativePaths", "true")
     git(repo, "config", "status.renames", "copies")
@@ -176,12 +176,12 @@ def test_no_setting_of_the_user_hides_what_is_dirty(repo, repository):
 @pytest.mark.parametrize(
     "name", [" blank ", "-dash", "new\nline", '"quoted"', "ü", "tab\t", "*", ":(top)"]
 )
-def test_dirty_paths_of_any_shape_are_told_as_they_are(repo, repository, name):
+def test_dirty_returns_odd_paths_verbatim(repo, repository, name):
     (repo / name).write_text("")
     assert repository.dirty() == [name]
 
 
-def test_a_linked_work_tree_is_a_repository_of_its_own(repo, tmp_path):
+def test_linked_work_tree_is_its_own_repository(repo, tmp_path):
     git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     linked = Repository.around(tmp_path / "linked")
     assert linked is not None
@@ -192,7 +192,7 @@ def test_a_linked_work_tree_is_a_repository_of_its_own(repo, tmp_path):
 
 
 @posix_only
-def test_looking_starts_no_program_that_the_repository_names(repo, repository, trap, tmp_path):
+def test_reading_starts_no_program_of_the_repository(repo, repository, trap, tmp_path):
     for setting in (
         "core.fsmonitor", "core.pager", "pager.status", "pager.rev-list", "diff.external",
         "gpg.program", "core.editor", "core.sshCommand", "interactive.diffFilter",
@@ -215,7 +215,7 @@ def test_looking_starts_no_program_that_the_repository_names(repo, repository, t
     assert not (tmp_path / "sprung").exists()
 
 
-def test_a_bare_repository_among_the_files_does_not_pose_as_the_one_that_holds_them(repo):
+def test_bare_repository_among_files_is_not_used(repo):
     git(repo, "init", "-q", "--template=", "--bare", "bait")
     git(repo / "bait", "config", "core.bare", "false")
     git(repo / "bait", "config", "core.worktree", str(repo / "sub"))

@@ -1,4 +1,4 @@
-"""Switching branches, setting tags and going back: nothing that is not committed is ever lost."""
+"""Switching, tagging and resetting lose no uncommitted change."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.support.git_commands import commit, hook, status
 from tests.support.repositories import git, posix_only
 
 
-def test_a_branch_is_made_and_local_changes_come_along(repo, repository):
+def test_switch_creates_branch_and_keeps_local_changes(repo, repository):
     (repo / "kept.txt").write_text("edited")
     repository.switch("gsd/v1", create=True)
     assert repository.branch() == "gsd/v1"
     assert status(repo) == [" M kept.txt"]
 
 
-def test_an_existing_branch_is_checked_out_also_beside_a_file_of_its_name(repo, repository):
+def test_switch_checks_out_branch_beside_file_of_same_name(repo, repository):
     base = repository.branch()
     git(repo, "branch", "kept.txt")
     repository.switch("kept.txt", create=False)
@@ -26,7 +26,7 @@ def test_an_existing_branch_is_checked_out_also_beside_a_file_of_its_name(repo, 
     assert repository.branch() == base
 
 
-def test_a_branch_of_a_remote_is_followed(repo, tmp_path):
+def test_switch_tracks_remote_branch(repo, tmp_path):
     git(repo, "checkout", "-qb", "gsd/v1")
     there = commit(repo, "there")
     git(repo, "checkout", "-q", "-")
@@ -38,7 +38,7 @@ def test_a_branch_of_a_remote_is_followed(repo, tmp_path):
     assert (clone.branch(), clone.head()) == ("gsd/v1", there)
 
 
-def test_a_switch_that_would_lose_a_change_is_refused_in_the_words_of_git(repo, repository):
+def test_switch_that_would_lose_changes_is_refused(repo, repository):
     git(repo, "checkout", "-qb", "other")
     commit(repo, "kept.txt", "other")
     git(repo, "checkout", "-q", "-")
@@ -51,7 +51,7 @@ def test_a_switch_that_would_lose_a_change_is_refused_in_the_words_of_git(repo, 
 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["untracked", "ignored"])
-def test_a_switch_overwrites_no_file_that_git_does_not_know(repo, repository, listed):
+def test_switch_overwrites_no_untracked_file(repo, repository, listed):
     git(repo, "checkout", "-qb", "other")
     commit(repo, "secret.env", "theirs")
     git(repo, "checkout", "-q", "-")
@@ -64,7 +64,7 @@ def test_a_switch_overwrites_no_file_that_git_does_not_know(repo, repository, li
 
 
 @pytest.mark.parametrize("name", ["none", "-f", "--detach", "a b", "", "HEAD", "@{-1}"])
-def test_what_is_no_branch_cannot_be_switched_to(repo, repository, name):
+def test_switch_to_missing_branch_is_refused(repo, repository, name):
     with pytest.raises(Refused):
         repository.switch(name, create=False)
     git(repo, "tag", "v1")
@@ -74,18 +74,18 @@ def test_what_is_no_branch_cannot_be_switched_to(repo, repository, name):
 
 
 @pytest.mark.parametrize("name", ["-f", "a b", "", "HEAD", "a..b"])
-def test_what_git_would_not_call_a_branch_is_not_made(repository, name):
+def test_switch_refuses_invalid_branch_name(repository, name):
     with pytest.raises(Refused, match="not a valid branch name"):
         repository.switch(name, create=True)
 
 
-def test_a_branch_that_exists_is_not_made_again(repo, repository):
+def test_switch_refuses_to_create_existing_branch(repo, repository):
     git(repo, "branch", "twice")
     with pytest.raises(Refused, match="already exists"):
         repository.switch("twice", create=True)
 
 
-def test_a_branch_can_be_made_before_the_first_commit(tmp_path):
+def test_switch_creates_branch_before_first_commit(tmp_path):
     git(tmp_path, "init", "-q", "--template=")
     fresh = Repository.around(tmp_path)
     assert fresh is not None
@@ -94,13 +94,13 @@ def test_a_branch_can_be_made_before_the_first_commit(tmp_path):
 
 
 @posix_only
-def test_a_refusing_hook_of_the_user_is_passed_on(repo, repository):
+def test_switch_reports_refusal_of_user_hook(repo, repository):
     hook(repo, "post-checkout", "echo not today >&2; exit 1")
     with pytest.raises(Refused, match="git refused: not today"):
         repository.switch("gsd/v1", create=True)
 
 
-def test_a_tag_is_plain_moves_along_and_tells_its_commit(repo, repository):
+def test_tag_is_lightweight_moves_and_returns_commit(repo, repository):
     for setting in ("tag.gpgSign", "tag.forceSignAnnotated"):
         git(repo, "config", setting, "true")
     git(repo, "config", "gpg.program", "false")
@@ -114,7 +114,7 @@ def test_a_tag_is_plain_moves_along_and_tells_its_commit(repo, repository):
     assert repository.tags("gsd/*/*/*") == {}
 
 
-def test_before_the_first_commit_there_is_nothing_to_tag(tmp_path):
+def test_tag_before_first_commit_returns_none(tmp_path):
     git(tmp_path, "init", "-q", "--template=")
     fresh = Repository.around(tmp_path)
     assert fresh is not None
@@ -122,13 +122,13 @@ def test_before_the_first_commit_there_is_nothing_to_tag(tmp_path):
     assert fresh.tags("gsd/*") == {}
 
 
-def test_a_tag_that_cannot_be_set_is_refused_in_the_words_of_git(repo, repository):
+def test_tag_with_invalid_name_is_refused(repo, repository):
     git(repo, "tag", "gsd")
     with pytest.raises(Refused, match="refs/tags/gsd"):
         repository.tag("gsd/checkpoint/phase-1/pre")
 
 
-def test_going_back_moves_the_branch_and_the_files(repo, repository):
+def test_reset_to_moves_branch_and_files(repo, repository):
     first, branch = repository.head(), repository.branch()
     commit(repo, "second")
     commit(repo, "kept.txt", "edited")
@@ -139,7 +139,7 @@ def test_going_back_moves_the_branch_and_the_files(repo, repository):
     assert status(repo) == []
 
 
-def test_going_back_keeps_changes_elsewhere_and_refuses_to_lose_one(repo, repository):
+def test_reset_to_keeps_other_changes_or_refuses(repo, repository):
     first = repository.head()
     second = commit(repo, "kept.txt", "second")
     (repo / "sub" / "deep.txt").write_text("edited")
@@ -156,9 +156,7 @@ def test_going_back_keeps_changes_elsewhere_and_refuses_to_lose_one(repo, reposi
 
 @pytest.mark.parametrize("listed", [False, True], ids=["untracked", "ignored"])
 @pytest.mark.parametrize("shape", ["file", "directory", "above"])
-def test_a_file_unknown_to_git_that_stands_in_the_way_is_never_lost(
-    repo, repository, listed, shape
-):
+def test_reset_to_never_overwrites_untracked_file(repo, repository, listed, shape):
     place = repo / "way"
     if shape == "above":
         place.mkdir()
@@ -180,7 +178,7 @@ def test_a_file_unknown_to_git_that_stands_in_the_way_is_never_lost(
     assert precious.read_text() == "precious"
 
 
-def test_a_detached_head_has_no_branch_to_go_back_with(repo, repository):
+def test_reset_to_with_detached_head_is_refused(repo, repository):
     first = repository.head()
     second = commit(repo, "second")
     git(repo, "checkout", "-q", "--detach")
@@ -189,7 +187,7 @@ def test_a_detached_head_has_no_branch_to_go_back_with(repo, repository):
     assert repository.head() == second
 
 
-def test_a_merge_under_way_is_not_forgotten_by_going_back(repo, repository):
+def test_reset_to_during_merge_is_refused(repo, repository):
     first = repository.head()
     git(repo, "checkout", "-qb", "theirs")
     commit(repo, "theirs")
@@ -203,7 +201,7 @@ def test_a_merge_under_way_is_not_forgotten_by_going_back(repo, repository):
     git(repo, "merge", "--abort")
 
 
-def test_going_back_in_one_work_tree_leaves_the_others_alone(repo, repository, tmp_path):
+def test_reset_to_leaves_other_work_trees_unchanged(repo, repository, tmp_path):
     first = repository.head()
     second = commit(repo, "second")
     git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
@@ -214,7 +212,7 @@ def test_going_back_in_one_work_tree_leaves_the_others_alone(repo, repository, t
     assert (repo / "second").exists()
 
 
-def test_the_way_back_is_a_matter_of_paths(repo, repository):
+def test_changes_to_lists_paths_that_differ(repo, repository):
     first = repository.head()
     commit(repo, "second")
     git(repo, "mv", "kept.txt", "moved.txt")
