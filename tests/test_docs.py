@@ -30,7 +30,7 @@ from gsd_fsm.engine.status import CHECK_CODES
 from gsd_fsm.evidence import classify
 from gsd_fsm.history.graph import mermaid
 from scripts.generate import MEMBER_NOTES, generated
-from tests.cli.conftest import Here, here
+from tests.support.command_line import Here, here
 from tests.support.foreign_files import STATE
 
 __all__ = ["here"]

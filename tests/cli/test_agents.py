@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.journal.journal import Journal
-from tests.cli.conftest import AGENT, A, Here
+from tests.support.command_line import AGENT, A, Here
 from tests.support.events import append, draft
 
 AGENT_A = {**AGENT, **A}

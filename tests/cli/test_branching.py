@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here
 from tests.cli.test_agents import prompt
 from tests.cli.test_decisions import START, asked, question
 from tests.cli.test_planned import PLAN, YOLO, done, ready, write_plan
+from tests.support.command_line import AGENT, Here
 from tests.support.repositories import git
 
 SETTINGS = 'branching = "milestone"\nbase_branch = "main"\n'

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import Here, git
+from tests.support.command_line import Here, git
 
 if TYPE_CHECKING:
     from pathlib import Path

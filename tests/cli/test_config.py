@@ -11,7 +11,7 @@ import pytest
 from tests.support.settings_files import DEFAULTS
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 
 def user_file() -> Path:

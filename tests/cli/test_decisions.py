@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here
 from tests.cli.test_agents import prompt
 from tests.cli.test_planned import YOLO, done, ready, say, write_plan
 from tests.cli.test_verify import FILE, begin, gaps_found
+from tests.support.command_line import AGENT, Here
 
 START = "Ready to execute Phase 1: Parts (4 tasks in 2 waves). Proceed?"
 WAVE = "Wave 1 complete. Continue to Wave 2?"

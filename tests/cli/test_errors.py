@@ -16,8 +16,8 @@ from gsd_fsm import cli
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.cli.conftest import Here
     from tests.conftest import Project
+    from tests.support.command_line import Here
 
 COMMAND = [sys.executable, "-m", "gsd_fsm"]
 

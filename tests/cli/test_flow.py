@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 
 def test_a_question_waits_for_its_answer_and_returns_to_what_was(here: Here) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tests.support.forge import body, chain, header, plant, start, sums_of
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 KEYS = ["ok", "events", "head", "torn", "damage"]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 
 def test_gaps_are_found_closed_and_reopened_and_the_status_follows(here: Here) -> None:

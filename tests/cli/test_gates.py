@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here, git
 from tests.cli.test_planned import PLAN, YOLO, done, ready, say, write_plan
 from tests.cli.test_waves import VERIFY
 from tests.plans.test_load import task
+from tests.support.command_line import AGENT, Here, git
 
 ASKS = ("start", "execute", "--phase", "1")
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.loop.waves import find_cycle, lay_waves
-from tests.cli.conftest import Here
 from tests.cli.test_scores import CLEAR, score
+from tests.support.command_line import Here
 from tests.support.records import build
 
 

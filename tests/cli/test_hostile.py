@@ -12,7 +12,7 @@ from tests.conftest import Project
 from tests.support.forge import body, chain, header, plant, start
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 EVIL = (
     "a\x1b[31mred\x1b]52;c;ZXZpbA==\x07\x1b]0;title\x1b\\ b\x9b2Jc\x85 d\u202eback\u2066iso\u2069 "

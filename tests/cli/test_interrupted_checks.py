@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Here
 from tests.cli.test_check import wait_for
 from tests.cli.test_tdd_commands import begun
 from tests.cli.test_verify import FILE, begin
 from tests.support.check_commands import ends, posix_only
+from tests.support.command_line import Here
 
 pytestmark = posix_only
 

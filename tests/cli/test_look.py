@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsd_fsm.cli import COMMANDS
-from tests.cli.conftest import git
+from tests.support.command_line import git
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 STATUS_KEYS = [
     "loop",

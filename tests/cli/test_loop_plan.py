@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.plans.load import load_plan
-from tests.cli.conftest import Here, git
+from tests.support.command_line import Here, git
 from tests.support.hook_agent import Agent
 from tests.support.repositories import git as output_of
 from tests.support.small_plans import DOCUMENT, lay

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.cli.conftest import A, B, Here
+from tests.support.command_line import A, B, Here
 from tests.support.foreign_files import RALPH
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here, git
 from tests.plans.test_load import task
+from tests.support.command_line import AGENT, Here, git
 
 YOLO = ("start", "execute", "--phase", "1", "--mode", "yolo")
 SEQUENTIAL = "## Wave 2 (Sequential)\n"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 
 def gate(here: Here) -> str:

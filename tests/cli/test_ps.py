@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.cli.conftest import A, Here
+from tests.support.command_line import A, Here
 from tests.support.forge import chain, header, plant, start
 
 

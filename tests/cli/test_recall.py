@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import A, B
+from tests.support.command_line import A, B
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 GOAL = "Parser of dates"
 

@@ -10,7 +10,7 @@ from gsd_fsm.history import machine, replay
 from tests.support.forge import body, chain, header, plant, start, sums_of
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 
 def story(here: Here) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here
 from tests.cli.test_planned import YOLO, done, say, write_plan
 from tests.cli.test_verify import FILE, begin, gaps_found
+from tests.support.command_line import AGENT, Here
 
 SECRET = "ghp_" + "a1B2" * 9
 COMPLETE = """All good.

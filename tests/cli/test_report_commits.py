@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here
 from tests.cli.test_planned import YOLO, done, say, write_plan
 from tests.cli.test_report import SECRET
 from tests.cli.test_verify import FILE, begin, gaps_found
+from tests.support.command_line import AGENT, Here
 from tests.support.git_commands import commit
 from tests.support.repositories import git
 

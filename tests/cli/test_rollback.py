@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.cli.conftest import B, Here
 from tests.support import repositories as git_rig
+from tests.support.command_line import B, Here
 from tests.support.git_commands import commit
 from tests.support.phases import Phase
 from tests.support.repositories import git

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.journal.journal import Journal
-from tests.cli.conftest import AGENT, Here
 from tests.support import repositories as git_rig
+from tests.support.command_line import AGENT, Here
 from tests.support.events import append, draft
 from tests.support.git_commands import hook
 from tests.support.repositories import git, posix_only

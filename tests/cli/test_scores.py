@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gsd_fsm.engine.goals import DIMENSIONS, score_of
-from tests.cli.conftest import AGENT, Here
+from tests.support.command_line import AGENT, Here
 
 CLEAR = (2, 2, 2, 2, 2)
 REVIEWED = (2, 2, 1, 1, 1)  # spec 7, fit 35

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import Here, git
+from tests.support.command_line import Here, git
 from tests.support.forge import sums_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 
 from gsd_fsm.core.project import state_directory
 from gsd_fsm.core.syscalls import LockedDir
-from tests.cli.conftest import A, B, Here
 from tests.conftest import Answer
+from tests.support.command_line import A, B, Here
 
 GOAL = ("goal", "g", "--mode", "yolo", "--criterion", "a", "--criterion", "b")
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here
 from tests.cli.test_planned import YOLO, done, write_plan
 from tests.conftest import Answer
+from tests.support.command_line import AGENT, Here
 
 TASK = """<task id="{id}" wave="1">
   <files><file>a.py</file><file>b.py</file><file>sub/c.py</file></files>

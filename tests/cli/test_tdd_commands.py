@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import Here
 from tests.cli.test_planned import YOLO, write_plan
 from tests.cli.test_tdd import PLAN, state
+from tests.support.command_line import Here
 from tests.support.repositories import git
 
 

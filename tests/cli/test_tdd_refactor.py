@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Here
 from tests.cli.test_planned import done
 from tests.cli.test_tdd import fails, passes, state, tests_first
+from tests.support.command_line import Here
 
 __all__ = ["tests_first"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Here, git
+from tests.support.command_line import Here, git
 from tests.support.forge import body, chain, header, plant, start
 
 CHECKED = [{"name": "t", "check": "touch pwned"}]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here
 from tests.conftest import Answer
+from tests.support.command_line import AGENT, Here
 from tests.support.small_plans import DOCUMENT, DONE, document, lay, task
 
 FILE = task("01", [("file", "a.txt exists"), ("content", 'It says "yes"')], "a.txt")

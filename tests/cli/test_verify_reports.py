@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here
 from tests.cli.test_verify import FILE, PLACE, begin, gaps_found
+from tests.support.command_line import AGENT, Here
 from tests.support.small_plans import lay
 
 ORPHAN = '<gap type="orphan" file="menu.ts">never imported</gap>'

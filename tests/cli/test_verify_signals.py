@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Here
 from tests.cli.test_check import wait_for
 from tests.cli.test_verify import FILE, begin
 from tests.support.check_commands import ends
+from tests.support.command_line import Here
 
 # Each tells its process group and then goes on for ever.
 LONG = "echo $$ > {0}.new; mv {0}.new {0}; {1} sleep 300"

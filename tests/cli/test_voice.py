@@ -15,7 +15,7 @@ import pytest
 from tests.support.check_commands import ends
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and signals of Unix")
 COMMAND = [sys.executable, "-m", "gsd_fsm"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import AGENT, Here, git
 from tests.cli.test_planned import PLAN, YOLO, done, ready, say, write_plan
 from tests.plans.test_load import task
+from tests.support.command_line import AGENT, Here, git
 
 VERIFY = task("01") + task("02")
 

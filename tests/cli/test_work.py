@@ -8,7 +8,7 @@ from gsd_fsm.core.journal.journal import Journal
 from tests.support.events import append
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 SECRET = "ghp_" + "a1B2" * 9
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.conftest import Here
 from tests.conftest import Project
+from tests.support.command_line import Here
 from tests.support.phases import Phase
 
 

@@ -17,7 +17,7 @@ from gsd_fsm.core.errors import CannotWrite, NotFound, UsageError
 from gsd_fsm.core.journal.journal import Author
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
-from tests.cli.conftest import Here
+from tests.support.command_line import Here
 from tests.support.faults import in_child, outcome
 from tests.support.git_commands import hook
 from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock

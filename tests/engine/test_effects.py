@@ -10,7 +10,7 @@ import pytest
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import due_effects, pending_effects
-from tests.cli.conftest import B
+from tests.support.command_line import B
 from tests.support.phases import POST, ROADMAP, TICKED, Phase
 
 DOCS = "docs: complete phase 1"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import Here, here
 from tests.core.hook.conftest import agent
 from tests.engine.test_goal_stages import do
+from tests.support.command_line import Here, here
 from tests.support.hook_agent import Agent, start
 
 __all__ = ["agent", "here"]

@@ -11,8 +11,8 @@ import pytest
 from freezegun import freeze_time
 
 from gsd_fsm.install import plugin
-from tests.cli.conftest import Here, here
 from tests.core.hook.conftest import agent
+from tests.support.command_line import Here, here
 from tests.support.hook_agent import Agent, start
 
 __all__ = ["agent", "here"]

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Here
 from tests.cli.test_planned import YOLO, done, ready, say, write_plan
 from tests.cli.test_tdd import PLAN as TESTS_FIRST
 from tests.cli.test_tdd import state
 from tests.conftest import Project
+from tests.support.command_line import Here
 from tests.support.faults import (
     calls_of,
     files_in,

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from gsd_fsm.core.journal.journal import Journal
-from tests.cli.conftest import AGENT, Here, here, repository
 from tests.cli.test_planned import PLAN, YOLO, done, ready, say, write_plan
+from tests.support.command_line import AGENT, Here, here, repository
 from tests.support.events import append, draft
 from tests.support.hook_agent import Agent
 from tests.support.repositories import git

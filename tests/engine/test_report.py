@@ -13,7 +13,7 @@ from gsd_fsm.engine.planned.checkpoints import task_effects
 from gsd_fsm.engine.planned.report import report_task
 from gsd_fsm.engine.tasks import record_task
 from gsd_fsm.plans.tdd_files import Copies, tasks_with_copies
-from tests.cli.conftest import Here, here
+from tests.support.command_line import Here, here
 from tests.support.planned import commits, loop_of, start_committing, start_planned, tags
 from tests.support.repositories import git
 

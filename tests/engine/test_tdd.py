@@ -8,7 +8,7 @@ from gsd_fsm.core.errors import CheckFailed, Refused
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
 from gsd_fsm.plans.tdd_files import tasks_with_copies
-from tests.cli.conftest import Here, here
+from tests.support.command_line import Here, here
 from tests.support.output import SilentOutput
 from tests.support.planned import loop_of, start_planned, task_text
 

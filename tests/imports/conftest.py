@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import here
+from tests.support.command_line import here
 
 __all__ = ["here"]

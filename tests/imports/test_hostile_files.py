@@ -16,7 +16,7 @@ from gsd_fsm.imports.load import MOST_BYTES, read_loop
 from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW, loop_of, read, refused
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)

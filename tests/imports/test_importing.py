@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.project import state_directory
-from tests.cli.conftest import AGENT, A, B, Here
+from tests.support.command_line import AGENT, A, B, Here
 from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW
 from tests.support.hook_agent import Agent
 

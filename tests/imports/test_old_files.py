@@ -7,8 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.cli.conftest import A, B, Here
 from tests.imports.test_importing import put
+from tests.support.command_line import A, B, Here
 from tests.support.foreign_files import STATE, STATE_MD, WORKFLOW
 
 

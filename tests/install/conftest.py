@@ -14,7 +14,7 @@ import pytest
 from gsd_fsm.install import doctor, installer, interpreter
 from gsd_fsm.install.hook_entries import EVENTS, ours
 from gsd_fsm.install.trial_run import trials
-from tests.cli.conftest import Here, here, repository
+from tests.support.command_line import Here, here, repository
 
 __all__ = ["here", "repository"]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.project import state_directory
-from tests.cli.conftest import Here
 from tests.install.conftest import Client, listing
+from tests.support.command_line import Here
 
 RUNS = 12
 IDLE = "import sys\nPARTS = {}\ndef main():\n    sys.stdin.readline()\n"

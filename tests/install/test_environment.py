@@ -12,8 +12,8 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd
 from gsd_fsm.install.environment import Row, mount_of, surroundings
 from gsd_fsm.install.hook_entries import CAP
-from tests.cli.conftest import Here
 from tests.install.conftest import listing, program
+from tests.support.command_line import Here
 from tests.support.forge import chain, header, plant, start
 
 

@@ -11,8 +11,8 @@ import pytest
 from gsd_fsm.install.backup import fingerprint
 from gsd_fsm.install.hook_entries import CODE, EVENTS, ours
 from gsd_fsm.install.installer import packaged_hook
-from tests.cli.conftest import Here
 from tests.install.conftest import Client, program
+from tests.support.command_line import Here
 
 OLD_CODE = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook; gsd_fsm_hook.main()"

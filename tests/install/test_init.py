@@ -14,8 +14,8 @@ import pytest
 from gsd_fsm.documents.json_text import root
 from gsd_fsm.install import installer
 from gsd_fsm.install.hook_entries import CAP, CODE, EVENTS
-from tests.cli.conftest import Here, git
 from tests.install.conftest import SETTINGS, Client, listing
+from tests.support.command_line import Here, git
 
 
 def lines_of(raw: bytes) -> list[bytes]:

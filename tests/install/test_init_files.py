@@ -9,8 +9,8 @@ import pytest
 
 from gsd_fsm.install import installer
 from gsd_fsm.install.hook_entries import EVENTS
-from tests.cli.conftest import Here
 from tests.install.conftest import Client
+from tests.support.command_line import Here
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.cli.conftest import Here
 from tests.install.conftest import Client
 from tests.install.test_init import at_terminal
+from tests.support.command_line import Here
 
 if TYPE_CHECKING:
     import pytest

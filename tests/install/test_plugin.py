@@ -13,8 +13,8 @@ from gsd_fsm import __version__
 from gsd_fsm.cli import COMMANDS
 from gsd_fsm.install.hook_entries import EVENTS
 from gsd_fsm.install.installer import packaged_hook
-from tests.cli.conftest import Here
 from tests.install.conftest import listing
+from tests.support.command_line import Here
 
 ROOT = Path(__file__).parents[2]
 VERBS = ("start", "loop", "execute", "verify", "status", "resume", "pause", "cancel", "why")

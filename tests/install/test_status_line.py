@@ -15,9 +15,9 @@ import pytest
 from gsd_fsm.install import doctor, installer, status_line
 from gsd_fsm.install.environment import Row
 from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line, with_status_line
-from tests.cli.conftest import A, Here
 from tests.install.conftest import SETTINGS, Client, listing, program
 from tests.install.test_doctor import rows
+from tests.support.command_line import A, Here
 
 FOREIGN = {"type": "command", "command": "~/.claude/my line.sh", "padding": 0}
 

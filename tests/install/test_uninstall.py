@@ -16,9 +16,9 @@ from gsd_fsm.install import installer
 from gsd_fsm.install.backup import data_directory, forget, remember
 from gsd_fsm.install.hook_entries import CAP, EVENTS, ours
 from gsd_fsm.install.interpreter import Interpreter
-from tests.cli.conftest import Here
 from tests.documents.test_json_text import layouts, values
 from tests.install.conftest import SETTINGS, Client, listing
+from tests.support.command_line import Here
 
 PYTHON = Interpreter("/usr/bin/python3", "3.11.0", "cpython-311")
 

@@ -1,7 +1,5 @@
-"""The command in this very process, as for the tests of the command line."""
+"""The command line for the tests of plans."""
 
-from __future__ import annotations
+from tests.support.command_line import here
 
-from tests.cli import conftest
-
-here = conftest.here  # a fixture
+__all__ = ["here"]

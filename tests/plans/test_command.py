@@ -13,7 +13,7 @@ from tests.cli.test_hostile import EVIL, assert_harmless
 from tests.plans.test_load import LOOP_MECHANISM, task
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 
 def planned(here: Here, phase: str = "1", directory: str = ".gsd", text: str | None = None) -> Path:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import gsd_fsm
 from gsd_fsm.install.hook_entries import CODE
 from gsd_fsm.install.interpreter import SWITCHES
-from tests.cli.conftest import Here
+from tests.support.command_line import Here
 
 PYTHON = getattr(sys, "_base_executable", None) or sys.executable
 HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")

@@ -19,7 +19,7 @@ from tests.support.repositories import git
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 TASK = """
 <task id="{0}" wave="1">

@@ -10,7 +10,7 @@ from tests.support.repositories import git
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
-    from tests.cli.conftest import Here
+    from tests.support.command_line import Here
 
 AGENT = Author("agent", "s-1")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Here, here, repository
+from tests.support.command_line import Here, here, repository
 from tests.support.hook_agent import Agent
 
 __all__ = ["here", "repository"]

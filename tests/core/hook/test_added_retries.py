@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Here
+from tests.support.command_line import Here
 from tests.support.hook_agent import Agent
 from tests.support.planned import start_planned
 

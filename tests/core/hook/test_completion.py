@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.conftest import Here
+from tests.support.command_line import Here
 from tests.support.hook_agent import SUBAGENT, Agent, kinds, start
 
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")

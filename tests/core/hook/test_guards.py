@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Here, git
+from tests.support.command_line import Here, git
 from tests.support.hook_agent import Agent, kinds, start
 
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.conftest import Here
+from tests.support.command_line import Here
 from tests.support.hook_agent import Agent, call, kinds, start, told
 
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")

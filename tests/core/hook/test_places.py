@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Here
+from tests.support.command_line import Here
 from tests.support.hook_agent import COMMAND, Agent, call, judged, start, told, user
 
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")

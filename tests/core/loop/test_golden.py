@@ -6,7 +6,7 @@ import pytest
 
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import Loops
-from tests.cli.conftest import Here, here
+from tests.support.command_line import Here, here
 from tests.support.golden import DIRECTORY, NAMES, RECORD, journal_bytes, stories, write_lines
 
 __all__ = ["here"]

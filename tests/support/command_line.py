@@ -1,0 +1,86 @@
+"""Run commands of gsd-fsm in the process of the test, without the start-up of a subprocess."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.cli import run
+from tests.conftest import Answer, Project
+
+A = {"CLAUDE_CODE_SESSION_ID": "session-a"}
+B = {"CLAUDE_CODE_SESSION_ID": "session-b"}
+AGENT = {"CLAUDECODE": "1"}
+
+
+class Here(Project):
+    """A project whose commands run in this process, in the directory `where`."""
+
+    def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(root)
+        self.patch = patch
+        self.where = root
+
+    def run(self, *args: str, env: dict[str, str] | None = None, stdin: bytes = b"") -> Answer:
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+        before = Path.cwd()
+        with self.patch.context() as patch:
+            for name, value in (env or {}).items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
+            os.chdir(self.where)
+            try:
+                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                    code = run(list(args))
+            finally:
+                os.chdir(before)
+        said = []
+        for stream in (out, err):
+            stream.flush()
+            said.append(stream.buffer.getvalue().decode("utf-8", "surrogateescape"))
+        return Answer(code, *said)
+
+    def refused(self, code: int, *args: str, **how: Any) -> Answer:
+        """Run a command that must exit with this code, explain why and write nothing."""
+        before = self.journal.read_bytes() if self.journal.is_file() else b""
+        answer = self.run(*args, **how)
+        assert answer.code == code, answer
+        assert answer.err.startswith("gsd-fsm: "), answer
+        assert "Traceback" not in answer.err
+        after = self.journal.read_bytes() if self.journal.is_file() else b""
+        assert after == before
+        return answer
+
+    def start(self, *args: str, **how: Any) -> str:
+        """Start a loop and return its id."""
+        return str(self.ok("start", *args, "--json", **how).json["loop"])
+
+    def last(self) -> Any:
+        return self.lines()[-1]
+
+
+@pytest.fixture
+def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Here:
+    return Here(project.root, monkeypatch)
+
+
+@pytest.fixture
+def repository(here: Here) -> Here:
+    """A project in a git repository with one commit."""
+    git(here.root, "init", "-q", "--template=")
+    (here.root / "code.py").write_text("one\n")
+    git(here.root, "add", "code.py")
+    git(here.root, "commit", "-qm", "first")
+    return here
+
+
+def git(root: Path, *args: str) -> None:
+    who = ("-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(root), *who, *args], check=True, capture_output=True)
