@@ -1,4 +1,4 @@
-"""Speed as ratios, side by side with what it is compared with. Nothing here is a test."""
+"""Measure speed as ratios to a reference that runs side by side."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ WRITERS = 8
 PEAK = """import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
-# A project of its own for every figure about the command line.
+# A separate project for each measurement of the command line.
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("CLAUDE", "GSD_", "AI_", "PYTHON"))}
 
 
 def interleave(rounds: int, **works: Callable[[], object]) -> dict[str, list[float]]:
-    """Seconds of each work in each round; a work may measure itself and return its seconds."""
+    """Return the seconds of each work in each round; a work may return its own measurement."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for done in range(rounds):
         for name, work in works.items():
@@ -54,7 +54,7 @@ def row(what: str, figure: str, goal: str) -> None:
 
 
 def ratio(fast: list[float], slow: list[float]) -> str:
-    """How many times `fast` fits into `slow`: by medians, and by the best of each."""
+    """Return the ratio of slow to fast, by medians and by the best of each."""
     return f"{median(slow) / median(fast):.2f} (min {min(slow) / min(fast):.2f})"
 
 
@@ -97,7 +97,7 @@ def bench_replay(folder: Path) -> None:
 
 
 def drive_machine(journal: Journal) -> None:
-    """The same journal, every line verified, with each step taken by Machine.trigger."""
+    """Replay the journal, every line verified, with Machine.trigger for each step."""
     machine = MachineLoops()
     journal.read(
         lambda _loops: lambda line: machine.fold(load_event(line, fast_loads)), hashlib.sha256
@@ -152,7 +152,7 @@ def append_sqlite(path: Path, count: int) -> None:
 
 
 def together(work: Callable[[], None]) -> None:
-    """The same work in several processes at once."""
+    """Run the same work in several processes at once."""
     children = []
     for _ in range(WRITERS):
         child = os.fork()

@@ -1,4 +1,4 @@
-"""The hook beside a bare interpreter and beside the hooks it replaces."""
+"""Compare the hook with a bare interpreter and with the hooks that it replaces."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIMITS = {"max_iterations": 0, "stuck_limit": 0, "idle_limit": 0}
 
 
 class Bench:
-    """One installed hook, and projects of several sizes."""
+    """An installed hook and projects of several sizes."""
 
     def __init__(self, folder: Path, env: dict[str, str]) -> None:
         self.folder = folder
@@ -45,7 +45,7 @@ class Bench:
         shutil.copy(Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py"), self.installed)
 
     def project(self, name: str, history: Iterable[dict[str, Any]], tasks: int = 0) -> Path:
-        """A project with this history, and a live loop of our session with so many tasks."""
+        """Make a project with this history and a live loop of our session."""
         gsd = self.folder / name / ".gsd"
         gsd.parent.mkdir()
         make_gsd(str(gsd))
@@ -92,7 +92,7 @@ class Bench:
         return done.stdout
 
     def sync_seconds(self) -> float:
-        """What one plain append costs on this disk when it must last."""
+        """Measure a plain append with fsync on this disk."""
         fd = os.open(self.folder / "plain", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         began = time.perf_counter()
         for _ in range(10):

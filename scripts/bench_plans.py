@@ -1,4 +1,4 @@
-"""Planned loops: what `next` and `report` cost with many tasks, against the same with a few."""
+"""Compare `next` and `report` in a plan with many tasks and with few."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TASK = """<task id="{number}" wave="{wave}">
 
 
 class Planned:
-    """A project with a plan of so many tasks, in the midst of its execution."""
+    """Make a project that has executed half of a plan with this many tasks."""
 
     def __init__(self, folder: Path, tasks: int, waves: int, env: dict[str, str]) -> None:
         self.root = folder / f"plan-{tasks}"

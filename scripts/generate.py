@@ -48,7 +48,7 @@ _RECORDS = {
 }
 # the same kind -> the name of the object in docs/journal.md
 _OBJECTS = {"limits": "limits", "criteria": "criterion", "tasks": "task", "evidence": "evidence"}
-# kinds whose name in the documentation is another
+# kinds with another name in the documentation
 _KINDS = {
     "texts": "list of texts",
     "ids": "list of ids",
@@ -243,7 +243,7 @@ OBJECT_NOTES: dict[str, dict[str, str]] = {
 
 
 def generated() -> dict[Path, str]:
-    """Return each file that holds derived text, as it should be."""
+    """Return the expected text of each file with generated parts."""
     page = PAGE.read_text("utf-8")
     for name, table in reference_tables().items():
         head, begin, rest = page.partition(BEGIN.format(name))

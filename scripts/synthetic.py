@@ -1,4 +1,4 @@
-"""Long journals for benchmarks and torture: legal histories, written without a sync."""
+"""Write long, legal journals for benchmarks and torture tests, without fsync."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def draft(
 
 
 def _loop(number: int) -> Iterator[dict[str, Any]]:
-    """One execute loop of 20 tasks, each failing once, with an iteration at every turn."""
+    """Yield an execute loop of 20 tasks, each of which fails once."""
     name = f"lp-{number:06d}"
     tasks = [{"id": f"T{n:02d}", "title": f"Task number {n}"} for n in range(1, 21)]
     limits = {"max_iterations": 0, "stuck_limit": 0, "idle_limit": 3, "max_retries": 3}
@@ -45,7 +45,7 @@ def _loop(number: int) -> Iterator[dict[str, Any]]:
 
 
 def events(count: int) -> Iterator[dict[str, Any]]:
-    """The first `count` events of an endless legal history, the last loop still live."""
+    """Yield this many events; the last loop is still live."""
     made = 1
     yield draft("journal", None, "cli", {"id": "j-synthetic", "incompat": [], "compat": []})
     number = 0
@@ -59,7 +59,7 @@ def events(count: int) -> Iterator[dict[str, Any]]:
 
 
 def ended_loops(count: int) -> Iterator[dict[str, Any]]:
-    """A history of this many loops that were started and cancelled."""
+    """Yield this many loops that were started and cancelled."""
     yield draft("journal", None, "cli", {"id": "j-synthetic", "incompat": [], "compat": []})
     data = {"kind": "goal", "mode": "yolo", "goal": "Be fast", "limits": {}}
     for number in range(count):
