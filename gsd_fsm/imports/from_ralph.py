@@ -1,7 +1,7 @@
 """`.claude/ralph-loop.local.md`: a goal loop that repeats one prompt until a promise is kept.
 
-Its tool writes and reads the front matter line by line, without escapes. So it is read here: a
-promise may hold what would be no YAML.
+Its tool writes and reads the front matter line by line, without escapes. So does this reader: a
+promise may contain text that is not valid YAML.
 """
 
 from __future__ import annotations
@@ -10,78 +10,78 @@ import re
 import textwrap
 from typing import Any
 
-from gsd_fsm.core.errors import UsageError
+from gsd_fsm.documents.front_matter import FrontMatter, scalar_value
 from gsd_fsm.documents.journal_text import GOAL
-from gsd_fsm.imports.findings import Findings, OldLoop, shown
-from gsd_fsm.imports.members import Members
-from gsd_fsm.imports.plain import HINT, FrontMatter, scalar
+from gsd_fsm.documents.read import Malformed
+from gsd_fsm.imports.findings import Findings, OldLoop
+from gsd_fsm.imports.members import Members, shown
 
 MEMBERS = frozenset(("active", "iteration", "max_iterations", "completion_promise", "started_at"))
 _LINE = re.compile(r"([A-Za-z_][\w-]*):[ \t]*(.*)", re.ASCII)
-_BLOCK = re.compile(r"[|>][+-]?")
 _LONGEST_PROMISE = 2_000
 
 
 def read_ralph(front: FrontMatter, findings: Findings) -> OldLoop:
-    said, blocks = _lines(front.text, findings.file)
-    members = Members({name: _plain(text) for name, text in said.items()}, findings)
+    """Return the loop; report problems to `findings`."""
+    values, blocks = _lines(front.text, findings.file)
+    members = Members({name: _value(text) for name, text in values.items()}, findings)
     if not members.flag("active", default=True):
-        findings.ended("its loop is not active")
-    carried: dict[str, Any] = {"iteration": members.count("iteration", needed=True) or 0}
-    most = members.count("max_iterations", needed=True)
+        findings.ended("the loop is not active")
+    carried: dict[str, Any] = {"iteration": members.count("iteration", required=True) or 0}
+    most = members.count("max_iterations", required=True)
     started = members.time("started_at")
     if started is not None:
         carried["started"] = started
-    # Some write the prompt here, and below it words about the file.
+    # Some versions write the prompt here, and a description of the file below.
     above = members.take("original_prompt")
     prompt = front.body if above is None else blocks.get("original_prompt", str(above))
     start: dict[str, Any] = {"kind": "goal", "goal": findings.whole("prompt", prompt, GOAL)}
     members.take("completion_promise")
-    promise = _unquoted(said.get("completion_promise", ""))
+    promise = _unquoted(values.get("completion_promise", ""))
     if promise in ("", "null", "~"):
-        findings.note("Without a promise, the exit signal alone ends the loop.")
+        findings.note("There is no promise, so the exit signal alone ends the loop.")
     else:
         kept = findings.whole("completion_promise", promise, _LONGEST_PROMISE)
         start["criteria"] = [{"name": kept}]
         findings.note(
-            "The promise is criterion 1 now: 'gsd-fsm criterion 1 met', then 'gsd-fsm exit-signal', "
-            "say what <promise> said."
+            "The promise is now criterion 1. Instead of writing <promise>, run: "
+            "gsd-fsm criterion 1 met, then gsd-fsm exit-signal"
         )
     if members.take("session_id") is not None:
-        findings.note("session_id: not carried; a loop is owned as 'gsd-fsm start' would have it.")
-    members.pass_over_rest()
+        findings.note("session_id: not imported; the loop gets its owner as with gsd-fsm start.")
+    members.ignore_rest()
     start["carried"] = carried
     limits = {} if most is None else {"max_iterations": most}
     return OldLoop("ralph", start, limits, [], findings.notes)
 
 
 def _lines(text: str, file: str) -> tuple[dict[str, str], dict[str, str]]:
-    """What stands after each name, and the texts that stand indented below one."""
-    said: dict[str, str] = {}
+    """Return the text after each name, and the indented blocks below `name: |`."""
+    values: dict[str, str] = {}
     below: dict[str, list[str]] = {}
     last = ""
     for number, line in enumerate(text.split("\n"), 2):
         found = _LINE.fullmatch(line.rstrip())
         if found is not None:
             last = found[1]
-            if last in said:
-                raise UsageError(f"{file}:{number}: {last}: it is named twice", HINT)
-            said[last] = found[2]
+            if last in values:
+                raise Malformed(file, number, f"duplicate key: {last}")
+            values[last] = found[2]
         elif not line.strip() or (line[0] in " \t-" and last):
             below.setdefault(last, []).append(line)
         elif not line.startswith("#"):
-            raise UsageError(f"{file}:{number}: {shown(line)} is not 'name: value'", HINT)
+            raise Malformed(file, number, f"{shown(line)} is not 'name: value'")
     blocks = {
         name: textwrap.dedent("\n".join(lines)).strip()
         for name, lines in below.items()
-        if _BLOCK.fullmatch(said.get(name, ""))
+        if re.fullmatch(r"[|>][+-]?", values.get(name, ""))
     }
-    return said, blocks
+    return values, blocks
 
 
-def _plain(text: str) -> Any:
+def _value(text: str) -> Any:
     unquoted = _unquoted(text)
-    return scalar(text) if unquoted == text else unquoted
+    return scalar_value(text) if unquoted == text else unquoted
 
 
 def _unquoted(text: str) -> str:

@@ -10,7 +10,7 @@ from gsd_fsm.core.loop.state import MAX_KEPT
 from gsd_fsm.documents.journal_text import GOAL
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 from gsd_fsm.imports.findings import EventData, Findings, OldLoop
-from gsd_fsm.imports.members import Members
+from gsd_fsm.imports.members import Members, shown
 
 MEMBERS = frozenset(
     ("stage", "task", "spec_score", "fit_score", "shape_chosen", "recall_surfaced", "reviews")
@@ -20,37 +20,34 @@ _WAVE = re.compile(r"wave_(0|[1-9][0-9]{0,8})")
 
 
 def read_workflow_state(document: dict[str, Any], findings: Findings) -> OldLoop:
+    """Return the loop; report problems to `findings`."""
     members = Members(document, findings)
     version = members.take("version")
     if version is not None and (type(version) is not int or version != VERSION):
-        findings.wrong("version", f"only version {VERSION} is known")
-    stage = members.choice("stage", STAGES, needed=True)
+        findings.problem(f"version must be {VERSION}, not {shown(version)}")
+    stage = members.choice("stage", STAGES, required=True)
     if stage == "complete":
         findings.ended("its stage is complete")
-    goal = members.text("task", needed=True)
-    start: dict[str, Any] = {"kind": "goal"}
-    if goal is not None:
-        start["goal"] = findings.whole("task", goal, GOAL)
-    carried: dict[str, Any] = {}
-    for name, member in (("started", "started_at"), ("updated", "last_updated")):
-        time = members.time(member)
-        if time is not None:
-            carried[name] = time
-    start["carried"] = carried
+    carried = {"started": members.time("started_at"), "updated": members.time("last_updated")}
+    start: dict[str, Any] = {
+        "kind": "goal",
+        "goal": members.text("task", GOAL, required=True),
+        "carried": {name: time for name, time in carried.items() if time is not None},
+    }
     reached = STAGES.index(stage) + 1 if stage else 0
-    # A score may forbid to go on; what was gone through before it was given stays gone through.
+    # The stages come first: a low score would forbid to enter them.
     later: list[EventData] = [("stage", {"stage": name}) for name in STAGES[:reached]]
     later += _score(members)
     later += _recalled(members, findings)
     later += _reviews(members.inner("reviews"), findings)
-    members.pass_over_rest()
+    members.ignore_rest()
     findings.note(
-        "The tasks of this loop are in its client's own list, not in the file: one that "
-        "CLAUDE_CODE_TASK_LIST_ID names is mirrored."
+        "Tasks are not in this file but in the client's task list, which is mirrored if "
+        "CLAUDE_CODE_TASK_LIST_ID names it."
     )
     findings.note(
-        "Its criteria are in its SHAPE.md, not in the file: "
-        f"'gsd-fsm stage {stage} --shape-file FILE' brings them."
+        "Criteria are not in this file but in SHAPE.md. To add them, run: "
+        f"gsd-fsm stage {stage} --shape-file FILE"
     )
     return OldLoop("workflow-state", start, {}, later, findings.notes)
 
@@ -69,15 +66,15 @@ def _recalled(members: Members, findings: Findings) -> list[EventData]:
     texts = members.texts("recall_surfaced")
     if len(texts) > MAX_KEPT:
         lost = len(texts) - MAX_KEPT
-        findings.note(f"recall_surfaced: the first {lost} texts are not carried.")
+        findings.note(f"recall_surfaced: the first {lost} texts are not imported.")
     return [
-        ("note", {"kind": "recall", "text": findings.kept("recall_surfaced", text, 4_000)})
+        ("note", {"kind": "recall", "text": findings.shortened("recall_surfaced", text, 4_000)})
         for text in texts[-MAX_KEPT:]
     ]
 
 
 def _reviews(reviews: Members, findings: Findings) -> list[EventData]:
-    """The light reviews of waves, then the thorough one: a review under way has only begun."""
+    """Return the events of the light reviews of waves, then of the thorough review."""
     events: list[EventData] = []
     for name in reviews.names():
         wave = _WAVE.fullmatch(name)
@@ -85,10 +82,10 @@ def _reviews(reviews: Members, findings: Findings) -> list[EventData]:
             review = reviews.inner(name)
             data = {"action": "light", "wave": int(wave[1]), **_figures(review)}
             events.append(("review", {**data, **_blockers(review, "blockers")}))
-            review.pass_over_rest()
+            review.ignore_rest()
     if reviews.has("thorough"):
         events += _thorough(reviews.inner("thorough"), findings)
-    reviews.pass_over_rest()
+    reviews.ignore_rest()
     return events
 
 
@@ -96,14 +93,13 @@ def _thorough(review: Members, findings: Findings) -> list[EventData]:
     passed = review.flag("passed")
     blockers = _blockers(review, "blockers_remaining")
     figures = _figures(review)
-    review.pass_over_rest()
+    review.ignore_rest()
     if passed and blockers.get("blockers"):
-        findings.wrong("reviews.thorough", "it has passed with blockers remaining")
-    begun: EventData = ("review", {"action": "begun", **figures})
-    if not passed and not blockers:
-        return [begun]
+        findings.problem("reviews.thorough has passed, but blockers remain")
+    if not passed and not blockers:  # it is still running
+        return [("review", {"action": "begun", **figures})]
     action = "passed" if passed else "failed"
-    events = [
+    events: list[EventData] = [
         ("review", {"action": "begun"}),
         ("review", {"action": action, **figures, **blockers}),
     ]

@@ -29,7 +29,7 @@ def section(*lines: str) -> str:
     return "---\nloop:\n" + "".join(f"  {line}\n" for line in lines) + "---\n"
 
 
-def test_an_execute_loop_is_carried_with_its_retries() -> None:
+def test_execute_loop_is_imported_with_its_retries() -> None:
     old = read(STATE_MD)
     loop = loop_of(old)
     assert (old.format, loop.kind, loop.status, loop.phase) == ("state-md", "execute", "running", 1)
@@ -42,10 +42,10 @@ def test_an_execute_loop_is_carried_with_its_retries() -> None:
         "iteration 1: T02 failed",
         '{"iteration":2,"result":"T05 failed"}',
     ]
-    assert "does not tell how its tasks stand" in old.notes[0]
+    assert "does not contain the status of its tasks" in old.notes[0]
 
 
-def test_a_verify_loop_counts_rounds_and_its_gaps_are_open() -> None:
+def test_verify_loop_is_imported_with_rounds_and_open_gaps() -> None:
     text = STATE_MD.replace("type: execute", "type: verify")
     old = read(text.replace("gaps_remaining: 0", "gaps_remaining: 3"))
     loop = loop_of(old)
@@ -57,11 +57,11 @@ def test_a_verify_loop_counts_rounds_and_its_gaps_are_open() -> None:
         ("G3", "imported", "open"),
     ]
     assert loop.gaps["G2"].description == "gap 2 of 3 that FILE counted"
-    assert any("G1 to G3 stand for" in note for note in old.notes)
+    assert any("replaces G1 to G3." in note for note in old.notes)
 
 
 @pytest.mark.parametrize("active", ["true", "false"])
-def test_a_paused_loop_is_paused_at_the_very_end(active: str) -> None:
+def test_paused_loop_is_paused_after_all_other_events(active: str) -> None:
     lines = ("type: verify", "paused: true", "pause_reason: 'Task 2: no'", "gaps_remaining: 1")
     old = read(section(f"active: {active}", *lines))
     loop = loop_of(old)
@@ -70,13 +70,13 @@ def test_a_paused_loop_is_paused_at_the_very_end(active: str) -> None:
     assert len(loop.gaps) == 1
 
 
-def test_a_reason_without_a_pause_is_not_carried() -> None:
+def test_pause_reason_of_an_active_loop_is_not_imported() -> None:
     old = read(section("active: true", "type: verify", "pause_reason: old"))
     assert old.later == []
-    assert old.notes == ["loop.pause_reason: not carried, as the loop is not paused."]
+    assert old.notes == ["loop.pause_reason: not imported, because the loop is not paused."]
 
 
-def test_with_auto_loop_off_gaps_do_not_pause_a_loop_that_was_not_paused() -> None:
+def test_imported_gaps_turn_auto_loop_on() -> None:
     old = read(section("active: true", "type: verify", "gaps_remaining: 1"))
     off: dict[str, Any] = {"mode": "yolo", "auto_loop": False, "limits": {}}
     assert old.events(off)[0][1]["auto_loop"] is True
@@ -87,83 +87,81 @@ def test_with_auto_loop_off_gaps_do_not_pause_a_loop_that_was_not_paused() -> No
     ("written", "phase"),
     [("2", 2), ('"02"', "02"), ("02", "02"), ("1.5", "1.5"), ("auth flow", "auth flow")],
 )
-def test_a_phase_is_a_number_or_a_name(written: str, phase: int | str) -> None:
+def test_phase_is_a_number_or_a_name(written: str, phase: int | str) -> None:
     assert (
         loop_of(read(section("active: true", "type: verify", f"phase: {written}"))).phase == phase
     )
 
 
-def test_only_the_loop_section_must_be_sound_and_it_may_be_written_in_every_way() -> None:
+def test_only_the_loop_section_must_be_valid_yaml() -> None:
     flow = "{active: true, type: execute, task_retries: {T1: 1,\n    T2: 0}, mood: fine}"
     text = f'---\ntitle: Not: YAML: at all\n"loop": {flow}\n# a comment\nafter: [}}\n---\n'
     old = read(text)
     assert list(loop_of(old).tasks) == ["T1", "T2"]
-    assert "Not carried: loop.mood." in old.notes
+    assert "Not imported: loop.mood." in old.notes
 
 
-def test_of_a_long_history_the_end_is_carried() -> None:
+def test_end_of_a_long_history_is_imported() -> None:
     lines = [f"  - line {number}" for number in range(300)]
     old = read(section("active: true", "type: verify", "history:", *lines))
     assert loop_of(old).imported["history"] == [f"line {number}" for number in range(100, 300)]
-    assert old.notes == ["loop.history: the first 100 lines are not carried."]
+    assert old.notes == ["loop.history: the first 100 lines are not imported."]
     wide = [f"  - {number:03} {'x' * 400}" for number in range(100)]
     history = loop_of(read(section("active: true", "type: verify", "history:", *wide))).imported
     assert history["history"][-1].startswith("099")
     assert sum(map(len, history["history"])) < 24_000
 
 
-def test_the_schema_as_it_is_first_written_has_nothing_to_import() -> None:
-    assert refused(INITIAL) == (
-        "FILE: its loop is neither active nor paused: there is nothing to import"
-    )
-
-
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
-        ("type: goal", "loop.type: it must be one of execute, verify, not 'goal'"),
-        ("type: null", "loop.type: it is missing"),
-        ("active: on", "loop.active: it must be true or false, not 'on'"),
-        ("paused: yes", "loop.paused: it must be true or false, not 'yes'"),
-        ("iteration: -1", "loop.iteration: it must be a whole number from 0 to"),
-        ("iteration: 1.5", "loop.iteration: it must be a whole number from 0 to"),
-        ("max_iterations: many", "loop.max_iterations: it must be a whole number from 0 to"),
-        ("gaps_remaining: 201", "loop.gaps_remaining: it must be a whole number from 0 to 200"),
-        ("gaps_remaining: []", "loop.gaps_remaining: it must be a whole number from 0 to 200"),
-        ("task_retries: [T1]", "loop.task_retries: it must be an object, not a list"),
-        ("task_retries: {T1: -1}", "loop.task_retries.T1: it must be a whole number"),
-        ("task_retries: {../x: 1}", "loop.task_retries.../x: its name must be an id"),
-        ("started: today", "loop.started: it must be a time such as"),
-        ("last_iteration: 12", "loop.last_iteration: it must be a time such as"),
-        ("phase: {a: 1}", "loop.phase: it must be a number or a name, not an object"),
-        ("phase: true", "loop.phase: it must be a number or a name, not true"),
-        ("last_error: [a]", "loop.last_error: it must be a text, not a list"),
-        ("pause_reason: {}", "loop.pause_reason: it must be a text, not an object"),
-        ("history: all", "loop.history: it must be a list, not 'all'"),
+        ("type: goal", "loop.type must be one of execute, verify, not 'goal'"),
+        ("type: null", "loop.type is missing"),
+        ("active: on", "loop.active must be true or false, not 'on'"),
+        ("paused: yes", "loop.paused must be true or false, not 'yes'"),
+        ("iteration: -1", "loop.iteration must be a whole number from 0 to"),
+        ("iteration: 1.5", "loop.iteration must be a whole number from 0 to"),
+        ("max_iterations: many", "loop.max_iterations must be a whole number from 0 to"),
+        ("gaps_remaining: 201", "loop.gaps_remaining must be a whole number from 0 to 200"),
+        ("gaps_remaining: []", "loop.gaps_remaining must be a whole number from 0 to 200"),
+        ("task_retries: [T1]", "loop.task_retries must be an object, not a list"),
+        ("task_retries: {T1: -1}", "loop.task_retries.T1 must be a whole number"),
+        ("task_retries: {../x: 1}", "loop.task_retries.../x: a task id has"),
+        ("started: today", "loop.started must be a time such as"),
+        ("last_iteration: 12", "loop.last_iteration must be a time such as"),
+        ("phase: {a: 1}", "loop.phase must be a number or a name, not an object"),
+        ("phase: true", "loop.phase must be a number or a name, not true"),
+        ("last_error: [a]", "loop.last_error must be a text, not a list"),
+        ("pause_reason: {}", "loop.pause_reason must be a text, not an object"),
+        ("history: all", "loop.history must be a list, not 'all'"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_member(line: str, told: str) -> None:
+def test_state_md_problem_is_reported_with_its_member(line: str, message: str) -> None:
     name = line.partition(":")[0]
     lines = [other for other in ("active: true", "type: execute") if name not in other]
-    assert refused(section(*lines, line)).startswith(f"FILE: {told}")
+    assert refused(section(*lines, line)).startswith(f"FILE: {message}")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        (section("active: true", "active: false"), "FILE:4: active: it is named twice"),
-        ("---\nloop:\n  active: true\na: 1\nloop: {}\n---\n", "FILE: loop: it is named twice"),
-        (section("active: *x"), "FILE:3: nested too deeply, an alias, or a tag"),
-        (section("active: !!python/object:os.system true"), "FILE:3: nested too deeply"),
-        (section("history: " + "[" * 50_000), "FILE:3: nested too deeply"),
-        (section("last_error: {a"), "FILE:4: not valid YAML: "),
-        (section("? [a]", ": b"), "FILE:3: a key that is no text"),
+        (INITIAL, "FILE: nothing to import: the loop is neither active nor paused"),
+        (section("active: true", "active: false"), "FILE:4: duplicate key: active"),
+        ("---\nloop:\n  active: true\na: 1\nloop: {}\n---\n", "FILE: duplicate key: loop"),
+        (section("active: *x"), "FILE:3: YAML aliases are not supported"),
+        (section("active: !!python/object:os.system true"), "FILE:3: YAML tags are not supported"),
+        (section("history: " + "[" * 50_000), "FILE:3: nested more than 20 levels deep"),
+        (section("last_error: {a"), "FILE:3: not valid YAML: "),
+        (section("? [a]", ": b"), "FILE:3: a key must be text"),
         (section("last_error: \x07"), "FILE:3: not valid YAML: special characters"),
-        ("---\nloop: 3\n---\n", "FILE: loop: it must be an object, not 3"),
-        ("---\nloop:\n---\n", "FILE: loop: it is missing"),
-        ("---\nloop:\n  active: true\n", "FILE: the front matter does not end"),
-        (section("history:", *["  - x"] * 20_000), "FILE: the front matter is larger than 64 KiB"),
+        ("---\nloop: 3\n---\n", "FILE: loop must be an object, not 3"),
+        ("---\nloop:\n---\n", "FILE: loop is missing"),
+        ("---\nloop:\n  active: true\n", "FILE:1: the front matter has no end"),
+        (
+            section("history:", *["  - x"] * 20_000),
+            "FILE:1: the front matter is larger than 64 KiB",
+        ),
     ],
 )
-def test_what_is_damaged_is_told_with_its_line(text: str, told: str) -> None:
-    assert told in refused(text)
+def test_state_md_damage_is_reported_with_its_line(text: str, message: str) -> None:
+    assert message in refused(text)

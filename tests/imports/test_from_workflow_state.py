@@ -13,7 +13,7 @@ def reviews_of(loop: Loop) -> dict[str, Any]:
     return {name: review.facts() for name, review in loop.reviews.items()}
 
 
-def test_everything_that_the_file_says_is_carried() -> None:
+def test_workflow_state_is_imported_with_all_members() -> None:
     old = read(WORKFLOW)
     loop = loop_of(old)
     assert (old.format, loop.kind, loop.goal) == ("workflow-state", "goal", WORKFLOW["task"])
@@ -27,19 +27,19 @@ def test_everything_that_the_file_says_is_carried() -> None:
     assert loop.started == "2026-02-05T10:00:00.000Z"
     assert loop.imported["updated"] == "2026-02-05T10:15:00.000Z"
     assert loop.status == "fixing"  # the thorough review has failed
-    assert "in its client's own list" in old.notes[0]
+    assert "in the client's task list" in old.notes[0]
     assert f"gsd-fsm stage {WORKFLOW['stage']} --shape-file FILE" in old.notes[1]
 
 
 @pytest.mark.parametrize("stage", STAGES[:-1])
-def test_every_stage_up_to_the_present_one_is_entered_before_the_score(stage: str) -> None:
+def test_stages_up_to_the_current_one_are_entered_before_the_score(stage: str) -> None:
     old = read({**WORKFLOW, "stage": stage, "spec_score": 2, "shape_chosen": "blocked"})
     types = [kind for kind, _ in old.later]
     assert types.index("score") == types.count("stage") == STAGES.index(stage) + 1
     assert loop_of(old).stage == stage
 
 
-def test_a_thorough_review_has_begun_failed_or_passed() -> None:
+def test_thorough_review_is_imported_as_begun_failed_or_passed() -> None:
     def reviewed(**review: Any) -> Any:
         loop = loop_of(read({**WORKFLOW, "reviews": {"thorough": review}}))
         return loop.status, loop.reviews["thorough"].facts()
@@ -52,7 +52,7 @@ def test_a_thorough_review_has_begun_failed_or_passed() -> None:
     assert reviewed(**passed) == ("running", passed)
 
 
-def test_what_is_not_known_yet_is_left_open() -> None:
+def test_workflow_members_that_are_null_are_not_set() -> None:
     first = {"version": 1, "stage": "intent", "task": "t", "spec_score": None, "reviews": {}}
     old = read(first)
     loop = loop_of(old)
@@ -60,52 +60,48 @@ def test_what_is_not_known_yet_is_left_open() -> None:
     assert (loop.stage, loop.spec_score, loop.shape, loop.reviews) == ("intent", None, None, {})
 
 
-def test_of_many_recalled_texts_the_last_are_carried() -> None:
+def test_last_recalled_texts_are_imported() -> None:
     texts = [f"lesson {number}" for number in range(60)]
     old = read({**WORKFLOW, "recall_surfaced": texts})
     assert loop_of(old).recalled == texts[10:]
-    assert "recall_surfaced: the first 10 texts are not carried." in old.notes
+    assert "recall_surfaced: the first 10 texts are not imported." in old.notes
 
 
-def test_reviews_of_something_else_are_named_and_not_carried() -> None:
+def test_unknown_reviews_are_named_and_not_imported() -> None:
     reviews = {"wave_1": {"score": 8, "by": "panel"}, "design": {"score": 1}, "wave_01": {}}
     old = read({**WORKFLOW, "reviews": reviews})
     assert reviews_of(loop_of(old)) == {"wave_1": {"score": 8}}
-    assert "Not carried: reviews.wave_1.by, reviews.design, reviews.wave_01." in old.notes
-
-
-def test_a_complete_workflow_has_nothing_to_import() -> None:
-    told = refused({**WORKFLOW, "stage": "complete"})
-    assert told == "FILE: its stage is complete: there is nothing to import"
+    assert "Not imported: reviews.wave_1.by, reviews.design, reviews.wave_01." in old.notes
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
-        ({"version": 2}, "version: only version 1 is known"),
-        ({"version": True}, "version: only version 1 is known"),
-        ({"stage": "coding"}, "stage: it must be one of intent, shape, decompose"),
-        ({"stage": None}, "stage: it is missing"),
-        ({"task": None}, "task: it is missing"),
-        ({"task": {}}, "task: it must be a text, not an object"),
-        ({"spec_score": 11}, "spec_score: it must be a whole number from 0 to 10, not 11"),
-        ({"spec_score": "7"}, "spec_score: it must be a whole number from 0 to 10, not '7'"),
-        ({"fit_score": -5}, "fit_score: it must be a whole number from 0 to 100, not -5"),
-        ({"shape_chosen": "round"}, "shape_chosen: it must be one of tool, tool-review, colleague"),
-        ({"started_at": "yesterday"}, "started_at: it must be a time such as"),
-        ({"last_updated": 17}, "last_updated: it must be a time such as"),
-        ({"recall_surfaced": [None]}, "recall_surfaced: it must be a list of texts"),
-        ({"reviews": []}, "reviews: it must be an object, not a list"),
-        ({"reviews": {"wave_1": 8}}, "reviews.wave_1: it must be an object, not 8"),
-        ({"reviews": {"wave_1": {"score": -1}}}, "reviews.wave_1.score: it must be a number"),
-        ({"reviews": {"wave_1": {"issues": 0.5}}}, "reviews.wave_1.issues: it must be a whole"),
-        ({"reviews": {"thorough": True}}, "reviews.thorough: it must be an object, not true"),
-        ({"reviews": {"thorough": {"passed": "no"}}}, "reviews.thorough.passed: it must be true"),
+        ({"stage": "complete"}, "FILE: nothing to import: its stage is complete"),
+        ({"version": 2}, "version must be 1, not "),
+        ({"version": True}, "version must be 1, not "),
+        ({"stage": "coding"}, "stage must be one of intent, shape, decompose"),
+        ({"stage": None}, "stage is missing"),
+        ({"task": None}, "task is missing"),
+        ({"task": {}}, "task must be a text, not an object"),
+        ({"spec_score": 11}, "spec_score must be a whole number from 0 to 10, not 11"),
+        ({"spec_score": "7"}, "spec_score must be a whole number from 0 to 10, not '7'"),
+        ({"fit_score": -5}, "fit_score must be a whole number from 0 to 100, not -5"),
+        ({"shape_chosen": "round"}, "shape_chosen must be one of tool, tool-review, colleague"),
+        ({"started_at": "yesterday"}, "started_at must be a time such as"),
+        ({"last_updated": 17}, "last_updated must be a time such as"),
+        ({"recall_surfaced": [None]}, "recall_surfaced must be a list of texts"),
+        ({"reviews": []}, "reviews must be an object, not a list"),
+        ({"reviews": {"wave_1": 8}}, "reviews.wave_1 must be an object, not 8"),
+        ({"reviews": {"wave_1": {"score": -1}}}, "reviews.wave_1.score must be a number"),
+        ({"reviews": {"wave_1": {"issues": 0.5}}}, "reviews.wave_1.issues must be a whole"),
+        ({"reviews": {"thorough": True}}, "reviews.thorough must be an object, not true"),
+        ({"reviews": {"thorough": {"passed": "no"}}}, "reviews.thorough.passed must be true"),
         (
             {"reviews": {"thorough": {"passed": True, "blockers_remaining": 1}}},
-            "reviews.thorough: it has passed with blockers remaining",
+            "reviews.thorough has passed, but blockers remain",
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_member(change: dict[str, Any], told: str) -> None:
-    assert told in refused({**WORKFLOW, **change})
+def test_workflow_problem_is_reported_with_its_member(change: dict[str, Any], message: str) -> None:
+    assert message in refused({**WORKFLOW, **change})

@@ -1,27 +1,124 @@
-"""A file becomes a loop, and the view of that loop is the file again."""
+"""Any file is read as a loop or rejected, and the view of an imported loop equals the file."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.goals import SHAPES, STAGES
+from gsd_fsm.core.loop.state import LIVE
 from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.views.loop_json import state, workflow_state
 from gsd_fsm.core.views.state_md import loop_section
-from tests.support.foreign_files import loop_of, read
+from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW, loop_of, read, refused
+
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+)
+anything = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+GOOD = [json.dumps(STATE), json.dumps(WORKFLOW), STATE_MD, RALPH]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "\n\n", "# Notes\n", "{}", '{"status": "in_progress"}', '{"a": {"spec": 1, "criteria": 2}}',
+     "---\ntitle: a\niteration: 1\n---\n", "loop:\n  active: true\n", "<?xml version='1.0'?>", "null",
+     json.dumps([STATE]), '{"spec": 1, "criteria": 2, "stage": 3, "task": 4}', "-----\nloop: 1\n---\n"],
+)  # fmt: skip
+def test_unknown_format_is_rejected(content: str) -> None:
+    assert refused(content) == "FILE: unknown loop format"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"{\n\xff}", "FILE:2: not valid UTF-8"),
+        (b"---\nloop:\0\n---\n", "FILE:2: not a text file (NUL byte)"),
+        (b'{"spec": "a",\n "criteria": }', "FILE:2:14: not valid JSON: "),
+        (b'{"spec": "a"} {"spec": "b"}', "FILE:1:15: not valid JSON: "),
+        (b'{"spec": "a", "spec": "b"}', "FILE:1: duplicate key: spec"),
+        (b'{"a": {"x\\n": 1, "x\\n": 2}}', "FILE:1: duplicate key: x\\u{a}"),
+        (b'{"iteration": NaN}', "FILE:1: not valid JSON: NaN is not a JSON value"),
+        (b'{"iteration": -Infinity}', "FILE:1: not valid JSON: -Infinity is not a JSON value"),
+        (b'{"a": ' + b"[" * 200_000, "FILE:1: nested more than 100 levels deep"),
+        (b'{"a": ' + b'{"a":' * 100_000, "FILE:1: nested more than 100 levels deep"),
+        (b"{" + b'"a": 1, ' * 1_000, "FILE:1:8002: not valid JSON: "),
+    ],
+)
+def test_damage_is_reported_with_its_place(content: bytes, told: str) -> None:
+    assert refused(content).startswith(told)
+
+
+@pytest.mark.parametrize("line", ['"loop:', 'loop: "\\UFFFFFFFF"', 'loop: "\\U00110000"'])
+def test_broken_loop_key_in_front_matter_is_rejected(line: str) -> None:
+    assert refused(f"---\n{line}\n---\n").startswith("FILE:")
+
+
+def test_number_of_any_length_is_an_invalid_count() -> None:
+    for number in ("9" * 100_000, "1e999999", "-" + "9" * 30, "1" + "0" * 18):
+        text = json.dumps(STATE).replace('"iteration": 2', f'"iteration": {number}')
+        assert "iteration must be a whole number" in refused(text)
+
+
+def test_control_characters_and_surrogates_are_replaced() -> None:
+    odd = {"\ud800": 1, "\x1b[31m\n": 2, "\u202e" * 500: 3}
+    note = read({**STATE, **odd}).notes[0]
+    assert note.startswith("Not imported: \ufffd\ufffd\ufffd, \\u{1b}[31m\\u{a}, \\u{202e}")
+    assert len(note) < 700
+    assert read({**STATE, "spec": "a\ud800b"}).start["goal"] == "a\ufffd\ufffd\ufffdb"
+
+
+@given(st.sampled_from(GOOD), st.data())
+def test_damaged_file_is_read_or_rejected(good: str, data: st.DataObject) -> None:
+    raw = bytearray(good.encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(raw)))
+        cut = data.draw(st.integers(0, 8))
+        raw[at : at + cut] = data.draw(
+            st.binary(max_size=4) | st.sampled_from([b"{", b"\n", b": "])
+        )
+    assert_read_or_rejected(bytes(raw))
+
+
+@given(st.sampled_from([STATE, WORKFLOW]), st.data())
+def test_member_with_any_value_is_read_or_rejected(good: dict[str, Any], data: Any) -> None:
+    document = json.loads(json.dumps(good))
+    inside = [document, *(item for item in document.values() if isinstance(item, dict))]
+    place = data.draw(st.sampled_from(inside))
+    name = data.draw(st.sampled_from(list(place)) | st.text(max_size=3))
+    place[name] = data.draw(anything)
+    assert_read_or_rejected(json.dumps(document).encode())
+
+
+def assert_read_or_rejected(content: bytes) -> None:
+    try:
+        found = loop_of(read(content)).status
+    except UsageError as error:
+        found = error.message
+    assert found.startswith((*LIVE, "FILE"))
+
+
+# Round trips
 
 counts = st.integers(0, 10**6)
-# A NEL that PyYAML writes is a blank when PyYAML reads it.
+# PyYAML writes a NEL that it reads as a blank.
 letters = st.characters(blacklist_categories=("Cs",), blacklist_characters="\x85")
 
 
 def texts(longest: int = 60) -> st.SearchStrategy[str]:
-    """Texts that nothing is taken from on their way into the journal."""
+    """Return texts without secrets."""
     found = st.text(letters, min_size=1, max_size=longest).map(str.strip)
     return found.filter(lambda text: text and "\0" not in text and redact(text) == text)
 
@@ -104,19 +201,21 @@ def sections(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(states(), st.booleans())
-def test_a_state_is_shown_as_it_was_read(document: dict[str, Any], ascii_only: bool) -> None:
+def test_view_of_an_imported_state_equals_the_file(
+    document: dict[str, Any], ascii_only: bool
+) -> None:
     old = read(json.dumps(document, ensure_ascii=ascii_only))
     assert state(loop_of(old)) == document
     assert old.notes == []
 
 
 @given(workflows())
-def test_a_workflow_is_shown_as_it_was_read(document: dict[str, Any]) -> None:
+def test_view_of_an_imported_workflow_equals_the_file(document: dict[str, Any]) -> None:
     assert workflow_state(loop_of(read(document))) == document
 
 
 @given(sections(), st.sampled_from([None, True, False]), st.booleans())
-def test_a_section_is_shown_as_it_was_read(
+def test_view_of_an_imported_loop_section_equals_the_file(
     section: dict[str, Any], flow: bool | None, unicode: bool
 ) -> None:
     front = yaml.safe_dump(
@@ -127,7 +226,7 @@ def test_a_section_is_shown_as_it_was_read(
     )
     if flow is True:
         front = f"loop: {_inner(section)}"
-    section = yaml.safe_load(front)["loop"]  # a bare NEL is a line break once it is written
+    section = yaml.safe_load(front)["loop"]  # PyYAML reads a bare NEL as a line break
     loop = loop_of(read(f"---\n{front}---\n"))
     shown = yaml.safe_load("\n".join(loop_section(loop)))["loop"]
     assert _plain(shown) == _plain(section)
@@ -138,7 +237,7 @@ def _inner(section: dict[str, Any]) -> str:
 
 
 def _plain(section: dict[str, Any]) -> dict[str, Any]:
-    """The section with its times in one form."""
+    """Return the section with its times in one form."""
     form = {
         name: section[name] and section[name].replace(".000Z", "Z")
         for name in ("started", "last_iteration")

@@ -1,3 +1,5 @@
+"""Times and other values in files of other tools."""
+
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.clock import to_ms
-from gsd_fsm.imports.members import moment
+from gsd_fsm.imports.members import parse_time
 
 zones = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda m: timezone(timedelta(minutes=m)))
 
@@ -19,14 +21,14 @@ zones = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda m: timezone(timedelt
      "2026-02-05T05:30:00 -0430", "2026-02-05T10:00:00,000000Z", "2026-02-05T10:00:00.0004999Z",
      " 2026-02-05T09:00-01 "],
 )  # fmt: skip
-def test_every_form_of_one_moment_is_that_moment(text: str) -> None:
-    assert moment(text) == "2026-02-05T10:00:00.000Z"
+def test_parse_time_reads_every_form_of_iso_8601(text: str) -> None:
+    assert parse_time(text) == "2026-02-05T10:00:00.000Z"
 
 
-def test_a_date_is_its_midnight_and_a_fraction_is_cut_to_milliseconds() -> None:
-    assert moment("2026-02-05") == "2026-02-05T00:00:00.000Z"
-    assert moment("2026-02-05T10:00:00.1Z") == "2026-02-05T10:00:00.100Z"
-    assert moment("2026-02-05T10:00:00." + "9" * 5000 + "Z") == "2026-02-05T10:00:00.999Z"
+def test_parse_time_reads_a_date_as_midnight_and_cuts_to_milliseconds() -> None:
+    assert parse_time("2026-02-05") == "2026-02-05T00:00:00.000Z"
+    assert parse_time("2026-02-05T10:00:00.1Z") == "2026-02-05T10:00:00.100Z"
+    assert parse_time("2026-02-05T10:00:00." + "9" * 5000 + "Z") == "2026-02-05T10:00:00.999Z"
 
 
 @pytest.mark.parametrize(
@@ -35,13 +37,13 @@ def test_a_date_is_its_midnight_and_a_fraction_is_cut_to_milliseconds() -> None:
      "1969-12-31T23:59:59Z", "2026-02-05T10:00:00+99:99Zulu", "1738749600", "0001-01-01T00:00+23:59",
      "9999-12-31T23:59:59-23:59", "2026-02-05T10:00:00Z and more", "٢٠٢٦-02-05T10:00:00Z"],
 )  # fmt: skip
-def test_what_is_no_time_is_none(text: str) -> None:
-    assert moment(text) is None
+def test_parse_time_returns_none_for_other_text(text: str) -> None:
+    assert parse_time(text) is None
 
 
 @given(st.datetimes(datetime(1971, 1, 1), datetime(9998, 1, 1), timezones=zones))  # noqa: DTZ001
-def test_what_python_writes_is_read_to_the_millisecond(when: datetime) -> None:
-    found = moment(when.isoformat())
+def test_parse_time_reads_what_python_writes(when: datetime) -> None:
+    found = parse_time(when.isoformat())
     assert found is not None
     epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
     assert to_ms(found) == (when - epoch) // timedelta(milliseconds=1)

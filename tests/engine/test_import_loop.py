@@ -1,12 +1,17 @@
+"""The `import` command: the loop of another tool continues, and its file is kept."""
+
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from gsd_fsm.core.project import state_directory
+from gsd_fsm.imports.load import MAX_BYTES
 from tests.support.command_line import AGENT, A, B, Here
 from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW
 from tests.support.hook_agent import Agent
@@ -27,7 +32,7 @@ def put(here: Here, name: str, content: str) -> Path:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_loop_of_each_format_is_imported_and_goes_on(here: Here, name: str) -> None:
+def test_import_continues_a_loop_of_each_format(here: Here, name: str) -> None:
     form, content = FILES[name]
     put(here, name, content)
     answer = here.ok("import", name, "--json").json
@@ -46,18 +51,16 @@ def test_a_loop_of_each_format_is_imported_and_goes_on(here: Here, name: str) ->
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != ".gsd/STATE.md"])
-def test_whoever_starts_a_goal_is_told_of_a_loop_that_another_tool_still_runs(
-    here: Here, name: str
-) -> None:
+def test_start_notes_a_live_loop_of_another_tool(here: Here, name: str) -> None:
     put(here, name, FILES[name][1])
-    told = f"{name} has a live loop. To take it over: gsd-fsm import {name}"
-    assert here.ok("start", "goal", "g", "--json").json["notes"] == [told]
+    note = f"{name} has a live loop. To take it over: gsd-fsm import {name}"
+    assert here.ok("start", "goal", "g", "--json").json["notes"] == [note]
     put(here, name, "{}")
     assert here.ok("start", "goal", "g", "--fresh", "--json").json["notes"] == []
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_dry_run_shows_what_an_import_appends_and_writes_nothing(here: Here, name: str) -> None:
+def test_import_dry_run_shows_the_events_and_writes_nothing(here: Here, name: str) -> None:
     form, content = FILES[name]
     put(here, name, content)
     dry = here.ok("import", name, "--dry-run", "--json").json
@@ -74,7 +77,7 @@ def test_a_dry_run_shows_what_an_import_appends_and_writes_nothing(here: Here, n
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != ".gsd/STATE.md"])
-def test_the_old_file_is_left_as_it_is(here: Here, name: str) -> None:
+def test_import_does_not_change_the_file(here: Here, name: str) -> None:
     path = put(here, name, FILES[name][1])
     before = path.stat()
     answer = here.ok("import", name)
@@ -82,7 +85,7 @@ def test_the_old_file_is_left_as_it_is(here: Here, name: str) -> None:
     assert (path.read_text(), path.stat().st_mtime_ns) == (FILES[name][1], before.st_mtime_ns)
 
 
-def test_a_state_md_beside_the_journal_shows_the_loop_from_now_on(here: Here) -> None:
+def test_import_of_state_md_makes_it_a_view_of_the_loop(here: Here) -> None:
     path = put(here, ".gsd/STATE.md", STATE_MD)
     assert ".gsd/STATE.md shows this loop from now on" in here.ok("import", ".gsd/STATE.md").out
     shown = path.read_text()
@@ -90,7 +93,7 @@ def test_a_state_md_beside_the_journal_shows_the_loop_from_now_on(here: Here) ->
         assert f"\n{line}\n" in shown
 
 
-def test_a_file_that_is_a_view_by_the_settings_says_the_same_afterwards(here: Here) -> None:
+def test_import_of_a_configured_view_keeps_its_content(here: Here) -> None:
     state = put(here, ".loop/state.json", json.dumps(STATE))
     put(here, ".gsd/config.toml", 'views = ["state"]\n')
     assert "shows this loop from now on" in here.ok("import", ".loop/state.json").out
@@ -102,19 +105,19 @@ def test_a_file_that_is_a_view_by_the_settings_says_the_same_afterwards(here: He
     assert f".loop/state.json is a view of live loop {loop} (running)" in answer.err
 
 
-def test_the_same_file_is_not_imported_again_while_its_loop_is_live(here: Here) -> None:
+def test_import_of_the_same_file_is_refused_while_its_loop_is_live(here: Here) -> None:
     put(here, ".loop/state.json", json.dumps(STATE))
     loop = here.ok("import", ".loop/state.json", "--json", env=A).json["loop"]
-    told = f".loop/state.json was already imported as live loop {loop} (running)"
-    assert told in here.refused(4, "import", ".loop/state.json", env=B).err
-    assert told in here.refused(4, "import", "./.loop/../.loop/state.json", env=A).err
-    assert told in here.refused(4, "import", ".loop/state.json", "--fresh", env=B).err
+    message = f".loop/state.json was already imported as live loop {loop} (running)"
+    assert message in here.refused(4, "import", ".loop/state.json", env=B).err
+    assert message in here.refused(4, "import", "./.loop/../.loop/state.json", env=A).err
+    assert message in here.refused(4, "import", ".loop/state.json", "--fresh", env=B).err
     here.ok("--loop", loop, "cancel")
     here.ok("import", ".loop/state.json", env=B)
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3, 5])
-def test_an_import_that_was_interrupted_can_be_repeated(here: Here, kept: int) -> None:
+def test_import_that_was_interrupted_can_be_repeated(here: Here, kept: int) -> None:
     name = ".loop/workflow-state.json"
     put(here, name, FILES[name][1])
     here.ok("import", name)
@@ -127,7 +130,7 @@ def test_an_import_that_was_interrupted_can_be_repeated(here: Here, kept: int) -
         assert again[fact] == whole[fact]
 
 
-def test_owners_are_those_of_start_and_fresh_cancels(here: Here) -> None:
+def test_import_owns_the_loop_like_start_and_fresh_cancels(here: Here) -> None:
     put(here, "a.json", json.dumps(STATE))
     put(here, "b.md", RALPH)
     first = here.ok("import", "a.json", "--json", env=A).json["loop"]
@@ -139,7 +142,7 @@ def test_owners_are_those_of_start_and_fresh_cancels(here: Here) -> None:
     assert here.run("--loop", first, "status", "--check").code == 13
 
 
-def test_a_journal_of_somebody_else_is_not_written_to(here: Here) -> None:
+def test_import_into_an_untrusted_journal_is_refused(here: Here) -> None:
     put(here, "a.json", json.dumps(STATE))
     here.start("goal", "g")
     here.ok("cancel")
@@ -148,7 +151,7 @@ def test_a_journal_of_somebody_else_is_not_written_to(here: Here) -> None:
     assert "not trusted" in here.refused(6, "import", "a.json").err
 
 
-def test_nothing_is_imported_while_all_loops_are_switched_off(here: Here) -> None:
+def test_import_is_refused_while_loops_are_disabled(here: Here) -> None:
     put(here, "a.json", json.dumps(STATE))
     put(here, ".gsd/STOP", "")
     assert "disables all loops" in here.refused(4, "import", "a.json").err
@@ -156,7 +159,7 @@ def test_nothing_is_imported_while_all_loops_are_switched_off(here: Here) -> Non
     here.ok("import", "a.json", "--dry-run")
 
 
-def test_limits_are_those_of_the_file_then_those_of_the_settings(here: Here) -> None:
+def test_import_takes_limits_from_the_file_then_the_settings(here: Here) -> None:
     config = 'max_iterations = 7\nexecute_max_retries = 9\nbudget_usd = 2.5\ncounsel = "Think."\n'
     put(here, ".gsd/config.toml", config + 'mode = "yolo"\n')
     put(here, "ralph.md", RALPH)
@@ -183,7 +186,7 @@ def test_limits_are_those_of_the_file_then_those_of_the_settings(here: Here) -> 
         ("b.json", json.dumps({**STATE, "circuitBreaker": {"stuckCount": 5}}), "stuck", "resume"),
     ],
 )
-def test_a_limit_that_is_spent_already_is_told_with_its_remedy(
+def test_import_notes_a_limit_that_is_used_up(
     here: Here, name: str, content: str, code: str, add: str
 ) -> None:
     put(here, name, content)
@@ -196,7 +199,7 @@ def test_a_limit_that_is_spent_already_is_told_with_its_remedy(
     here.ok("iterate")
 
 
-def test_a_met_claim_and_an_exit_signal_complete_the_imported_loop(here: Here) -> None:
+def test_imported_loop_completes_by_criterion_and_exit_signal(here: Here) -> None:
     put(here, "ralph.md", RALPH)
     here.ok("import", "ralph.md", env=AGENT)
     assert "criterion not met: ALL DONE" in here.run("complete").err
@@ -205,7 +208,7 @@ def test_a_met_claim_and_an_exit_signal_complete_the_imported_loop(here: Here) -
     assert here.ok("complete", "--json").json["status"] == "completed"
 
 
-def test_the_hook_goes_on_counting_where_the_other_tool_stopped(here: Here, tmp_path: Path) -> None:
+def test_hook_continues_the_count_of_an_imported_loop(here: Here, tmp_path: Path) -> None:
     put(here, "ralph.md", RALPH)
     agent = Agent(here, tmp_path)
     here.ok("import", "ralph.md", env=agent.shell)
@@ -213,7 +216,7 @@ def test_the_hook_goes_on_counting_where_the_other_tool_stopped(here: Here, tmp_
     assert here.status()["last_unmet"] == "ALL DONE"
 
 
-def test_tasks_that_the_file_does_not_know_can_be_added(here: Here) -> None:
+def test_imported_loop_accepts_new_tasks(here: Here) -> None:
     put(here, "a.md", STATE_MD)
     here.ok("import", "a.md")
     here.ok("task", "T02", "skipped")
@@ -224,7 +227,7 @@ def test_tasks_that_the_file_does_not_know_can_be_added(here: Here) -> None:
     assert status["task_retries"] == {"T02": 2, "T05": 2, "T06": 0}
 
 
-def test_gaps_keep_a_loop_running_though_auto_loop_is_off(here: Here) -> None:
+def test_import_with_gaps_turns_auto_loop_on(here: Here) -> None:
     put(here, ".gsd/config.toml", "auto_loop = false\n")
     text = STATE_MD.replace("execute", "verify").replace("gaps_remaining: 0", "gaps_remaining: 2")
     put(here, "a.md", text)
@@ -233,12 +236,12 @@ def test_gaps_keep_a_loop_running_though_auto_loop_is_off(here: Here) -> None:
     assert any(note.startswith("auto_loop is off in the settings") for note in answer["notes"])
 
 
-def test_every_problem_is_told_and_nothing_is_made(here: Here) -> None:
+def test_import_reports_every_problem_and_creates_nothing(here: Here) -> None:
     put(here, "a.json", json.dumps({**STATE, "iteration": -1, "exit_signal": True}))
-    told = here.refused(2, "import", "a.json").err
-    assert "gsd-fsm: a.json: iteration: " in told
-    assert "\na.json: exit_signal: " in told
-    assert "→ mend the file" in told
+    message = here.refused(2, "import", "a.json").err
+    assert "gsd-fsm: a.json: iteration must be " in message
+    assert "\na.json: exit_signal is true" in message
+    assert "→ Fix the file" in message
     assert here.run("import", "a.json", "--json").json["exit_code"] == 2
     assert "nothing to import" in here.run("import", str(_ended(here))).err
     assert not here.gsd.exists()
@@ -246,3 +249,129 @@ def test_every_problem_is_told_and_nothing_is_made(here: Here) -> None:
 
 def _ended(here: Here) -> Path:
     return put(here, "ended.json", json.dumps({**STATE, "status": "completed"}))
+
+
+# The file that is replaced by a view
+
+
+def test_start_does_not_note_views_of_its_own_loops(here: Here) -> None:
+    here.gsd.mkdir(exist_ok=True)
+    (here.gsd / "config.toml").write_text('views = ["state", "workflow-state"]\n')
+    here.ok("start", "goal", "g", env=A)
+    assert (here.root / ".loop/state.json").exists()
+    assert here.ok("start", "goal", "h", "--json", env=B).json["notes"] == []
+
+
+def test_start_does_not_note_a_file_that_was_imported(here: Here) -> None:
+    put(here, ".loop/state.json", json.dumps(STATE))
+    here.ok("import", ".loop/state.json")
+    here.ok("cancel")
+    assert here.ok("start", "goal", "h", "--json").json["notes"] == []
+    refused = here.refused(4, "import", ".loop/state.json").err
+    assert "'import … --fresh' cancels it" in refused
+    here.ok("import", ".loop/state.json", "--fresh")
+    assert " cancel" in here.refused(4, "import", ".loop/state.json", env=A).err
+
+
+def test_start_saves_the_state_md_of_another_tool(here: Here) -> None:
+    put(here, ".gsd/STATE.md", STATE_MD)
+    answer = here.ok("start", "goal", "g", "--json").json
+    kept = f".gsd/STATE.md.before-{answer['loop']}"
+    assert (here.root / kept).read_text() == STATE_MD
+    (note,) = answer["notes"]
+    assert note == (
+        f".gsd/STATE.md showed a live loop of another tool; the file was saved as {kept}. "
+        f"To take that loop over: gsd-fsm import {kept}"
+    )
+    here.ok("start", "goal", "g", "--fresh")
+    assert len(list(here.gsd.glob("STATE.md*"))) == 2
+    here.ok("cancel")
+    assert here.ok("import", kept, "--json").json["format"] == "state-md"
+    assert here.status()["task_retries"] == {"T02": 2, "T05": 1}
+
+
+def test_import_saves_members_that_it_does_not_import(here: Here) -> None:
+    text = STATE_MD.replace("  history:", "  my_notes: keep me\n  history:")
+    put(here, ".gsd/STATE.md", text)
+    loop = here.ok("import", ".gsd/STATE.md", "--json").json["loop"]
+    assert "my_notes" not in (here.gsd / "STATE.md").read_text()
+    assert (here.gsd / f"STATE.md.before-{loop}").read_text() == text
+
+
+@pytest.mark.parametrize("command", [("start", "goal", "g"), ("import", ".gsd/STATE.md")])
+def test_state_md_that_cannot_be_saved_is_not_replaced(
+    here: Here, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    here.ok("start", "goal", "before")
+    here.ok("cancel")
+    put(here, ".gsd/STATE.md", STATE_MD)
+    with monkeypatch.context() as patch:
+        full = Mock(side_effect=OSError(28, "no space"))
+        patch.setattr("gsd_fsm.core.views.write.sync", full)
+        answer = here.ok(*command, "--json").json
+    assert (here.gsd / "STATE.md").read_text() == STATE_MD
+    assert list(here.gsd.glob("STATE.md.*")) == []
+    here.ok("note", "the disk has room again")
+    assert (here.gsd / f"STATE.md.before-{answer['loop']}").read_text() == STATE_MD
+    assert (here.gsd / "STATE.md").read_text() != STATE_MD
+
+
+def test_start_reports_state_md_that_cannot_be_saved(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(here, ".gsd/STATE.md", STATE_MD)
+    full = Mock(side_effect=OSError(28, "no space"))
+    monkeypatch.setattr("gsd_fsm.core.views.write.sync", full)
+    (note,) = here.ok("start", "goal", "g", "--json").json["notes"]
+    assert "still shows a live loop of another tool: it cannot be replaced" in note
+
+
+def test_imported_workflow_takes_criteria_from_its_shape(here: Here) -> None:
+    put(here, ".loop/workflow-state.json", json.dumps(WORKFLOW))
+    put(here, ".loop/shape/SHAPE.md", "## Criteria\n- Validation is there\n")
+    notes = here.ok("import", ".loop/workflow-state.json", "--json").json["notes"]
+    (note,) = (note for note in notes if "SHAPE.md" in note)
+    command = note.partition("run: ")[2].replace("FILE", ".loop/shape/SHAPE.md")
+    here.ok(*command.split()[1:])
+    assert here.status()["last_unmet"] is None
+    assert [c["name"] for c in here.status()["criteria"]] == ["Validation is there"]
+
+
+# Files that cannot be imported
+
+
+def test_import_rejects_everything_but_a_small_regular_file(here: Here) -> None:
+    os.mkfifo(here.root / "pipe")
+    (here.root / "directory").mkdir()
+    (here.root / "big").write_bytes(b" " * (MAX_BYTES + 1))
+    (here.root / "loop").symlink_to("loop")
+    (here.root / "device").symlink_to("/dev/zero")
+    assert "not a regular file" in here.refused(2, "import", "pipe").err
+    assert "not a regular file" in here.refused(2, "import", "directory").err
+    assert "not a regular file" in here.refused(2, "import", "device").err
+    assert "larger than 1 MiB" in here.refused(2, "import", "big").err
+    here.refused(3, "import", "loop")
+    here.refused(3, "import", "nowhere/state.json")
+    here.refused(3, "import", "big/state.json")
+    here.refused(2, "import")
+    assert not here.gsd.exists()
+
+
+def test_import_rejects_a_loop_that_exceeds_a_journal_line(here: Here) -> None:
+    steps = [f"{number:04} {'x' * 400}" for number in range(300)]
+    much = {**STATE, "steps": steps, "completedSteps": [], "remainingSteps": steps}
+    (here.root / "state.json").write_text(json.dumps(much))
+    assert "more than a line may have" in here.refused(2, "import", "state.json").err
+    assert not here.gsd.exists()
+
+
+def test_import_shows_a_file_name_with_newline_on_one_line(here: Here) -> None:
+    (here.root / "a\nb.json").write_text(json.dumps(STATE))
+    assert "Imported a\\u{a}b.json as goal loop" in here.ok("import", "a\nb.json").out
+
+
+def test_import_follows_a_link(here: Here) -> None:
+    (here.root / "there.json").write_text(json.dumps(STATE))
+    (here.root / "here.json").symlink_to("there.json")
+    here.ok("import", "here.json")
+    assert here.last()["data"]["carried"]["file"] == "there.json"
