@@ -18,9 +18,9 @@ GENERATED = PACKAGE / "gsd_fsm_hook.py"
 SOURCES = sorted({*PACKAGE.rglob("*.py")} - {GENERATED})
 ALL = [*SOURCES, *sorted((ROOT / "scripts").rglob("*.py")), *sorted((ROOT / "tests").rglob("*.py"))]
 # The modules of core that touch files; every other one is pure, and `clock` but for `now_ms`.
-IMPURE = {"system", "syscalls", "project", "journal.journal", "journal.snapshot", "journal.repair", "hook.hook_log", "hook.activity",
-          "hook.duplicate_calls", "hook.respond", "hook.main", "views.write", "usage.transcript",
-          "usage.task_list", "usage.client_list", "hook.client_news"}  # fmt: skip
+IMPURE = {"system", "syscalls", "project", "journal.journal", "journal.snapshot", "journal.repair",
+          "hook.hook_log", "hook.activity", "hook.respond", "hook.main", "views.write",
+          "usage.transcript", "usage.task_list", "hook.client_usage"}  # fmt: skip
 # The packages of core from the top down: each imports only from those below it, and from the
 # modules that lie directly in core.
 PACKAGES = ("hook", "journal", "views", "usage", "text", "loop")

@@ -87,6 +87,7 @@ def status_word(status: str) -> str:
 
 def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
     """Return the lines that show a loop."""
+    from gsd_fsm.core.text.progress import shown_tasks
     from gsd_fsm.core.text.questions import review_words
 
     most = view["max_iterations"]
@@ -105,7 +106,7 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
             if view["status"] == "paused"
             else "",
         ),
-        ("stage", _some(view["stage"])),
+        ("stage", _stage(view)),
         ("score", _score(view)),
         ("spent", spent_words(loop)),
         ("owner", display(view["owner"] or "none yet")),
@@ -116,14 +117,17 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
     for name, entries in (
         ("must not", list(loop.must_not)),
         ("lessons", loop.recalled),
-        ("reviews", [f"{name}: {review_words(found)}" for name, found in loop.reviews.items()]),
+        (
+            "reviews",
+            [f"{name.replace('_', ' ')}: {review_words(loop, name)}" for name in loop.reviews],
+        ),
         ("notes", [_first_line(note.text) for note in undelivered_notes(loop)]),
         ("criteria", _criteria(view)),
-        ("tasks", _tasks(view)),
+        ("tasks", _tasks(view, {task.id for task in shown_tasks(loop)})),
         ("gaps", _gaps(view)),
     ):
         lines += [f"{name if i == 0 else '':<10} {display(text)}" for i, text in enumerate(entries)]
-    if view["last_error"]:
+    if view["last_error"] and view["status"] != "completed":
         lines.append(f"{'last error':<10} {display(_first_line(view['last_error']))}")
     lines.append(f"{'since':<10} {view['started']}, last event {view['last_event']}")
     lines.append(f"{'head':<10} {view['head']}")
@@ -135,6 +139,10 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
 
 def _some(value: Any) -> str:
     return "" if value is None else display(str(value))
+
+
+def _stage(view: dict[str, Any]) -> str:
+    return "complete" if view["stage"] and view["status"] == "completed" else _some(view["stage"])
 
 
 def _score(view: dict[str, Any]) -> str:
@@ -165,10 +173,10 @@ def _criteria(view: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _tasks(view: dict[str, Any]) -> list[str]:
+def _tasks(view: dict[str, Any], shown: set[str]) -> list[str]:
     marks = {"complete": "✓", "skipped": "-", "failed": "✗", "running": "▸", "checkpoint": "?"}
     lines = []
-    for task in view["tasks"]:
+    for task in (task for task in view["tasks"] if task["id"] in shown):
         retries = f" (retry {task['retries']})" if task["retries"] else ""
         mark = marks.get(task["status"], "·")
         lines.append(f"{mark} {task['id']} {task['status']}{retries}  {task['title']}".rstrip())

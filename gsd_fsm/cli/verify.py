@@ -12,7 +12,7 @@ from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.planned import verify as engine
 from gsd_fsm.engine.planned.verify import GapsText, Round, Verification, named

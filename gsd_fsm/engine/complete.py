@@ -12,7 +12,7 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.limits import MOST_TASKS
 from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.notices import closing_report
-from gsd_fsm.core.usage.client_list import list_changes
+from gsd_fsm.core.usage.task_list import list_changes
 from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt, require_trust
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.planned.phase_end import (

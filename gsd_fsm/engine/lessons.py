@@ -10,7 +10,7 @@ from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, receipt
 from gsd_fsm.history.failures import Failure, read_failures

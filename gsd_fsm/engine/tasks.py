@@ -213,7 +213,7 @@ def _require_own(loop: Loop, author: Author, task_id: str) -> None:
 
 def _is_listed(loop: Loop, task: Task) -> bool:
     """Return whether the client still shows the list of this task."""
-    from gsd_fsm.core.usage.client_list import list_of
+    from gsd_fsm.core.usage.task_list import list_of
 
     now = list_of(loop, loop.owner or "")
     return now is not None and task.list_name in (None, now.name)

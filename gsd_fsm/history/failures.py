@@ -11,7 +11,7 @@ from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.text.quoting import clip
+from gsd_fsm.core.text.sanitize import truncate
 from gsd_fsm.history.replay import watching
 
 Event = dict[str, Any]
@@ -31,7 +31,7 @@ class Failure:
         self.loop = loop.id
         self.goal = (loop.goal or loop.plan.title or "")[:_LONG]
         self.seq = seq
-        self.error = clip(error, _LONG)
+        self.error = truncate(error, _LONG)
         self.about = about
         self.remedy = remedy
         self.ended = ""

@@ -17,7 +17,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.project import find_gsd, is_registered, new_gsd, state_directory
 from gsd_fsm.core.system import GSD, join
-from gsd_fsm.core.views.loop_json import sheets
+from gsd_fsm.core.views.loop_json import view_files
 from gsd_fsm.core.views.write import LOOP_NAME
 from gsd_fsm.documents.files import current_content
 from gsd_fsm.history.replay import examine
@@ -174,11 +174,11 @@ def _journal(gsd: str, cap: int) -> Iterator[Row]:
 
 def _views(project: Path, loops: Loops) -> Iterator[Row]:
     """The views that do not show what they should: whoever appends passes over what is in the way."""
-    for sheet in sheets(loops):
-        name = f"{LOOP_NAME}/{sheet.name}"
+    for file in view_files(loops):
+        name = f"{LOOP_NAME}/{file.name}"
         shown = None
         with contextlib.suppress(GsdError):
             shown = current_content(project / name)
-        if sheet.due and shown != sheet.data:
+        if file.due and shown != file.data:
             fix = f"make {name} a file that you may write, or remove it; the next event shows it"
-            yield Row("here", "view", "note", f"{name} does not show loop {sheet.loop}", fix)
+            yield Row("here", "view", "note", f"{name} does not show loop {file.loop}", fix)

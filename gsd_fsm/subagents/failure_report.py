@@ -9,8 +9,7 @@ from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.loop.records import Failure, Task
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.text.quoting import clip, one_line
-from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.text.sanitize import display, one_line, truncate
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
@@ -91,7 +90,7 @@ def _progress(loop: Loop) -> str:
 
 def _error(error: Failure, number: int, count: int) -> str:
     lines = [f"### Error {number} of {count} (event {error.seq}, {error.error_class})", ""]
-    lines.append(_code(display(clip(error.text.strip("\n"), _ERROR), lines=True)))
+    lines.append(_code(display(truncate(error.text.strip("\n"), _ERROR), lines=True)))
     for label, text in (("Analysis", error.analysis), ("Suggested fix", error.fix)):
         if text:
             lines.append(f"- {label}: {one_line(text, _LINE)}")
@@ -109,7 +108,7 @@ def _code(text: str) -> str:
 
 def _paragraph(text: str) -> str:
     """Foreign lines, each marked as a quotation: none passes for one of ours."""
-    shown = display(clip(text.strip(), _DETAILS), lines=True)
+    shown = display(truncate(text.strip(), _DETAILS), lines=True)
     return "\n".join(f"> {line}".rstrip() for line in shown.split("\n"))
 
 

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from gsd_fsm.core.loop.records import Limits, Task
-from gsd_fsm.core.text.quoting import one_line, quoted
-from gsd_fsm.core.text.sanitize import clean, display
+from gsd_fsm.core.text.sanitize import clean, display, fenced, one_line
 from gsd_fsm.plans.plan import Plan, PlanTask
 from gsd_fsm.plans.tdd_files import first_phase, rules_of
 from gsd_fsm.subagents.context import Context, Document, shortened
@@ -280,7 +279,7 @@ def decision(task: Task, nonce: str) -> str:
 
 def _data(what: str, text: str, nonce: str, room: int) -> str:
     # Even who has guessed the nonce cannot write it into a quotation.
-    return quoted(what, text.replace(nonce, "[nonce]"), nonce, room)
+    return fenced(what, text.replace(nonce, "[nonce]"), nonce, room)
 
 
 def is_test_driven(task: PlanTask) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.interruption import Poll

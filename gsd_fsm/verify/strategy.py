@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.records import Gap, Limits, Task
-from gsd_fsm.core.text.quoting import one_line, quoted
+from gsd_fsm.core.text.sanitize import fenced, one_line
 from gsd_fsm.subagents.prompt import decision, output_for, previous_attempt
 
 STRATEGIES = {
@@ -95,7 +95,7 @@ def gap_prompt(  # noqa: PLR0917 - the gap, and all that is known of its fix so 
         iteration=iteration_of(rounds, most),
         file=escaped(one_line(gap.file)) or "(none named)",
         description=escaped(one_line(gap.description, 2_000)),
-        evidence=quoted("Evidence", gap.evidence or "(none)", nonce, MAX_EVIDENCE),
+        evidence=fenced("Evidence", gap.evidence or "(none)", nonce, MAX_EVIDENCE),
         before="".join(f"\n{part}\n" for part in before if part),
         output=output_for(f"fix({gap.id})"),
         again=_AGAIN.format(times=f"reopened {times} time{'s' if times > 1 else ''}")

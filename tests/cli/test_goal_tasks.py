@@ -29,7 +29,7 @@ def test_waves_follow_from_what_blocks_each_task(here: Here) -> None:
 def test_next_names_all_that_can_be_done_at_the_same_time(here: Here) -> None:
     names = [x for name in "ABC" for x in ("--task", name)]
     here.start("goal", "g", *names, "--blocked-by", "C=A,B")
-    assert "Start task A. At the same time can be done: B." in here.ok("next").out
+    assert "Start task A. These can run in parallel: B." in here.ok("next").out
 
 
 def test_without_blockers_there_are_no_waves(here: Here) -> None:

@@ -249,7 +249,9 @@ def test_a_question_waits_until_everything_that_runs_has_reported(here: Here) ->
     here.ok("task", "T02", "running")
     assert say(here, "T01", "TASK FAILED: no")["status"] == "retrying"
     assert say(here, "T02", "TASK COMPLETE")["status"] == "waiting"
-    assert here.status()["next"].startswith("A human must answer: Task T01 failed. Retry?")
+    assert here.status()["next"].startswith(
+        "Waiting for the user's answer: Task T01 failed. Retry?"
+    )
 
 
 def test_a_gap_is_closed_by_the_report_of_its_fix(here: Here) -> None:

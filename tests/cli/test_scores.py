@@ -122,7 +122,7 @@ def test_a_reviewed_tool_waits_after_its_last_wave_too(here: Here) -> None:
     for name in ("A", "B"):
         here.ok("task", name, "running")
         here.ok("task", name, "complete")
-    assert "Every wave is complete. Go on to the end?" in here.status()["next"]
+    assert "All waves are complete. Finish the loop?" in here.status()["next"]
 
 
 def test_a_later_score_takes_a_goal_back_to_intent(here: Here) -> None:
@@ -137,7 +137,7 @@ def test_a_colleague_waits_for_a_human_after_each_step(here: Here) -> None:
     assert score(here, *COLLEAGUE)["shape"] == "colleague"
     here.ok("task", "S1", "running", env=AGENT)
     answer = here.ok("task", "S1", "complete", env=AGENT)
-    assert "1 of 2 steps are done. Go on?" in answer.out
+    assert "1 of 2 steps are done. Continue?" in answer.out
     assert here.status()["status"] == "waiting"
     here.refused(4, "task", "S2", "running", env=AGENT)
     here.refused(4, "answer", "yes", env=AGENT)
@@ -198,7 +198,7 @@ def test_a_colleague_waits_between_iterations_that_are_begun_by_hand(here: Here)
     score(here, 1, 1, 1, 1, 1)
     here.ok("iterate")
     answer = here.run("iterate")
-    assert (answer.code, "Iteration 1 is done. Go on?" in answer.err) == (4, True)
+    assert (answer.code, "Iteration 1 is done. Continue?" in answer.err) == (4, True)
     assert "answer TEXT" in answer.err
     here.ok("answer", "yes")
     here.ok("iterate")

@@ -37,4 +37,4 @@ def test_a_goal_of_which_nothing_is_recorded_is_not_called_done(here: Here) -> N
     for name in ("intent", "shape", "decompose", "executing"):
         here.ok("stage", name)
     said = here.ok("next", "--json").json["text"]
-    assert "no task and no criterion of it is recorded" in said
+    assert "it has no recorded tasks or criteria" in said

@@ -115,13 +115,13 @@ def test_whoever_follows_the_advice_comes_through_every_stage(agent: Agent, shap
 # a later session goes on where the last one was
 
 ACTIONS = {
-    "intent": ("The goal is understood (spec 7/10). Give it its shape.", "stage shape"),
+    "intent": ("The goal is clear (spec 7/10). Continue with its shape.", "stage shape"),
     "shape": (
-        "Write down criteria, must-nots and verification in SHAPE.md, or read what is there.",
+        "Write criteria, must-nots and verification to SHAPE.md, or use the existing file.",
         "stage decompose --shape-file SHAPE.md",
     ),
     "decompose": (
-        "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID'); then begin.",
+        "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID').",
         "stage executing",
     ),
     "executing": ("Start task A (Write the schema).", "task A running"),
@@ -144,18 +144,18 @@ def test_a_goal_that_was_not_scored_yet_is_scored_first(agent: Agent) -> None:
     do(agent, "stage intent")
     lines = taken_over(agent)
     assert "Stage: intent | Spec: none | Fit: none" in lines
-    assert "Next: Score the goal, 0 to 2 for each of the five." in lines
+    assert "Next: Score the goal: 0 to 2 points for each of the five aspects." in lines
 
 
 def test_the_work_goes_on_with_the_wave_and_the_task_that_are_due(agent: Agent) -> None:
     start(agent, "goal", "Add validation", *TASKS)
     up_to(agent, "executing")
     do(agent, "task A running", "task A complete")
-    assert "Review it lightly (idiom, cleanliness, fit to the goal)" in agent.starts("resume")
+    assert "Do a light review (idioms, cleanliness, fit to the goal)" in agent.starts("resume")
     do(agent, "review light --wave 1 --score 8 --issues 2 --blockers 0", "task B running")
     lines = taken_over(agent)
     assert "Progress: 1/2 tasks | Wave: 2 | Iteration: 0 of 20" in lines
-    assert "Reviews: wave_1: score 8, issues 2, blockers 0" in lines
+    assert "Reviews: wave 1: score 8, 2 issues, 0 blockers" in lines
     assert "Next: Finish task B (Use it)." in lines
 
 
@@ -283,7 +283,7 @@ def test_the_gate_sends_a_goal_back_to_its_review_until_that_has_passed(agent: A
     do(agent, "exit-signal")
     assert "the thorough review has not passed" in agent.here.run("complete").err
     lines = taken_over(agent)
-    assert "Next: Review everything thoroughly, and against every must-not." in lines
+    assert "Next: Review everything thoroughly, and check every must-not." in lines
     assert f"Run: gsd-fsm --loop {loop} review begun" in lines
 
 
@@ -295,4 +295,4 @@ def test_in_colleague_shape_the_stages_before_the_work_are_not_interrupted(here:
         here.ok("stage")
         assert facts(here, "status") == ("running",)
     here.ok("task", "S1", "running")
-    assert "1 of 1 steps are done. Go on?" in here.ok("task", "S1", "complete").out
+    assert "1 of 1 steps are done. Continue?" in here.ok("task", "S1", "complete").out

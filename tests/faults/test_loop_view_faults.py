@@ -18,7 +18,7 @@ import pytest
 from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.syscalls import close_directory, open_directory
-from gsd_fsm.core.views.loop_json import LOOP_FILES, sheets
+from gsd_fsm.core.views.loop_json import LOOP_FILES, view_files
 from gsd_fsm.core.views.write import project
 from tests.conftest import NOW, new_journal, start_draft
 from tests.faults.test_permissions import NOBODY
@@ -74,7 +74,7 @@ def place(gsd: Path) -> Path:
 
 def wanted(gsd: Path) -> dict[str, bytes]:
     """What the files must hold after the last event."""
-    return {sheet.name: sheet.data for sheet in sheets(Journal(str(gsd)).read())}
+    return {file.name: file.data for file in view_files(Journal(str(gsd)).read())}
 
 
 def assert_goes_on(gsd: Path) -> None:

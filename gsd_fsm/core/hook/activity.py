@@ -1,23 +1,23 @@
-"""Signs of work that no event tells of: tool calls in a transcript, commits in a repository."""
+"""Look for activity outside the journal: tool calls in a transcript, commits in a repository."""
 
 from __future__ import annotations
 
 from gsd_fsm.core.syscalls import READ, close, is_regular, read_at
 from gsd_fsm.core.system import exists, join, parent_of, system
 
-# How transcripts write a tool call. A quote inside a JSON text is escaped, so none can be feigned.
+# A tool call in a transcript. Quotes inside a JSON text are escaped, so a message cannot imitate it.
 _TOOL_CALLS = (
     b'"type":"tool_use"', b'"type":"function_call"', b'"type":"custom_tool_call"',
     b'"type":"local_shell_call"', b'"functionCall"', b'"toolCalls"', b'"type":"tool.execution_start"',
 )  # fmt: skip
 _LONGEST = max(len(call) for call in _TOOL_CALLS)
 _CHUNK = 1 << 18
-# Of a transcript that was never looked at only the end is new.
-_FIRST_LOOK = 1 << 20
+# The part of a transcript that counts as new if it was never read.
+_FIRST_READ = 1 << 20
 
 
 def transcript_size(path: str) -> int | None:
-    """How long the transcript is now; None when there is none."""
+    """Return the size of the transcript, None if there is no such file."""
     try:
         info = system.stat(path)
     except (OSError, ValueError):
@@ -26,10 +26,10 @@ def transcript_size(path: str) -> int | None:
 
 
 def used_a_tool(path: str, known: int | None, size: int) -> bool:
-    """Whether the part of the transcript after `known` bytes has a tool call."""
-    start = max(0, size - _FIRST_LOOK) if known is None else known
+    """Return whether the part of the transcript after `known` bytes has a tool call."""
+    start = max(0, size - _FIRST_READ) if known is None else known
     if start > size:
-        start = 0  # it was begun anew
+        start = 0  # the file was replaced
     try:
         fd = system.open(path, READ)
     except OSError:
@@ -50,7 +50,7 @@ def used_a_tool(path: str, known: int | None, size: int) -> bool:
 
 
 def head_commit(gsd: str) -> str | None:
-    """The commit that is checked out, "" before the first one; None where there is no git."""
+    """Return the commit that is checked out, "" before the first one, None without git."""
     git = join(parent_of(gsd), ".git")
     if not exists(git):
         return None
@@ -77,7 +77,7 @@ def head_commit(gsd: str) -> str | None:
 
 
 def _hash(text: str) -> str:
-    """The text if it names a commit: a reference may lead to any file."""
+    """Return the text if it is a commit hash, else "": a reference may point to any file."""
     return text if len(text) in (40, 64) and not text.strip("0123456789abcdef") else ""
 
 

@@ -1,9 +1,12 @@
-"""Which client is calling, and how it wants to be answered.
+"""Read what a client sends into a `Signal`, and write answers in the client's own form.
 
-What a client sends tells more than its environment: agents inherit each other's variables.
+What a client sends identifies it better than its environment: agents inherit each other's variables.
 """
 
 from __future__ import annotations
+
+from gsd_fsm.core.codec import digest_of
+from gsd_fsm.core.loop.schema import session_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +14,13 @@ if TYPE_CHECKING:
 
     Payload = dict[str, Any]
 
-# event as a client calls it -> event as we call it
+HANDLED = frozenset((
+    "Stop", "SubagentStop", "SessionStart", "UserPromptSubmit", "StopFailure", "PreCompact",
+    "SessionEnd", "TaskCreated", "TaskCompleted",
+))  # fmt: skip
+# The signals that only report what the client has done.
+CLIENT_REPORTS = frozenset(("SubagentStop", "TaskCreated", "TaskCompleted"))
+# The names that other clients give to these events.
 SIGNALS = {
     "stop": "Stop", "AfterAgent": "Stop", "agentStop": "Stop", "session.idle": "Stop",
     "sessionStart": "SessionStart",
@@ -20,7 +29,10 @@ SIGNALS = {
     "subagentStop": "SubagentStop", "sessionEnd": "SessionEnd", "preCompact": "PreCompact",
     "PreCompress": "PreCompact",
 }  # fmt: skip
-
+# Clients without a hook for prompts: a stop is the first signal of a session.
+WITHOUT_PROMPTS = frozenset(("antigravity", "auggie", "goose", "opencode", "amp"))
+# Clients that show a `systemMessage`; others might report it as an error.
+_WITH_NOTICES = frozenset(("", "claude", "codex", "gemini", "qwen", "copilot", "droid"))
 _BY_VARIABLE = (
     ("QWEN_PROJECT_DIR", "qwen"),
     ("FACTORY_PROJECT_DIR", "droid"),
@@ -29,18 +41,64 @@ _BY_VARIABLE = (
     ("AUGMENT_HOOK_EVENT", "auggie"),
     ("GEMINI_SESSION_ID", "gemini"),
 )
-# A stop is the first that is heard of a session in these: they have no hook for prompts.
-WITHOUT_PROMPTS = frozenset(("antigravity", "auggie", "goose", "opencode", "amp"))
-# These show a `systemMessage`; the others might take it for a mistake.
-_WITH_NOTICES = frozenset(("", "claude", "codex", "gemini", "qwen", "copilot", "droid"))
-# The quiet form of a block came with this version of Claude Code.
+_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId")
+# The first version of Claude Code with the form of a block that is not shown as an error.
 _QUIET_SINCE = (2, 1, 163)
-_DEFAULT_CAP = 8
 CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+_DEFAULT_CAP = 8
+# More background tasks would not fit into an event.
+_MOST_TASKS = 500
+# How prompts begin that a client wrote, not a human.
+_MACHINE = ("<task-notification", "<system-reminder")
+_TAG = "<loop-complete>"
+_END = "</loop-complete>"
+_FENCES = ("`", "~")
+
+
+class Signal:
+    """One call of the hook; a member that the client did not send is empty."""
+
+    __slots__ = (
+        "active", "agent", "agent_transcript", "background", "cap", "client", "copy", "digest",
+        "error", "event", "message", "pid", "prompt", "quiet", "reason", "session",
+        "source", "subject", "task", "transcript",
+    )  # fmt: skip
+
+    def __init__(self, payload: Payload, text: str, copy: str, env: Callable[[str], str]) -> None:
+        def first(*names: str) -> str:
+            for name in names:
+                value = payload.get(name)
+                if type(value) is str:
+                    return value
+            return ""
+
+        self.client = client_of(payload, env)
+        self.event = event_of(payload)
+        if self.event == "Stop" and not _ended_its_turn(payload, self.client):
+            self.event = ""
+        self.session = session_name(first(*_SESSION))
+        self.transcript = first("transcript_path", "transcriptPath")
+        self.message = first("last_assistant_message", "prompt_response")
+        self.active = payload.get("stop_hook_active") is True
+        self.background = _running_tasks(payload.get("background_tasks"))
+        self.source = first("source")
+        self.reason = first("reason", "trigger")
+        self.prompt = first("prompt")
+        self.error = first("error")
+        self.agent = session_name(first("agent_id"))
+        self.agent_transcript = first("agent_transcript_path")
+        self.task = first("task_id")
+        self.subject = first("task_subject")
+        self.quiet = _is_quiet(self.client, env("AI_AGENT"))
+        self.cap = block_cap(self.client, env(CAP))
+        pid = env("CLAUDE_PID")
+        self.pid = int(pid) if pid.isdecimal() and len(pid) < 12 else 0
+        self.copy = session_name(copy or digest_of(__file__))
+        self.digest = digest_of(text)
 
 
 def client_of(payload: Payload, env: Callable[[str], str]) -> str:
-    """The name of the client that sent this, "" for one that is shaped like Claude Code."""
+    """Return the name of the client that sent this, "" for one that looks like Claude Code."""
     event = payload.get("hook_event_name")
     transcript = str(payload.get("transcript_path") or "").replace("\\", "/")
     if type(payload.get("gsd_client")) is str:
@@ -75,11 +133,11 @@ def client_of(payload: Payload, env: Callable[[str], str]) -> str:
 
 
 def event_of(payload: Payload) -> str:
-    """The event in our words; clients that do not name it are told by what they send."""
+    """Return the event by our name; if the client does not name it, by what it sends."""
     for name in ("hook_event_name", "hookEventName", "event"):
-        said = payload.get(name)
-        if type(said) is str:
-            return SIGNALS.get(said, said)
+        event = payload.get(name)
+        if type(event) is str:
+            return SIGNALS.get(event, event)
     if "stopReason" in payload or "terminationReason" in payload:
         return "Stop"
     if "initialPrompt" in payload:
@@ -87,8 +145,8 @@ def event_of(payload: Payload) -> str:
     return "UserPromptSubmit" if "prompt" in payload else ""
 
 
-def ended_its_turn(payload: Payload, client: str) -> bool:
-    """Whether this stop is the end of a turn that may be continued: not an abort or an error."""
+def _ended_its_turn(payload: Payload, client: str) -> bool:
+    """Return whether this stop ends a turn that can continue: not an abort or an error."""
     if client == "cursor":
         return payload.get("status") == "completed"
     if client == "auggie":
@@ -96,8 +154,23 @@ def ended_its_turn(payload: Payload, client: str) -> bool:
     return client != "antigravity" or payload.get("fullyIdle") is True
 
 
-def is_quiet(client: str, agent: str) -> bool:
-    """Whether this client (`agent`: its variable AI_AGENT) takes a block without calling it an error."""
+def _running_tasks(tasks: Any) -> list[tuple[str, str]]:
+    """Return type and id of every background task that is running."""
+    if type(tasks) is not list:
+        return []
+    return [
+        (str(task.get("type", "")), _short(str(task.get("id", ""))))
+        for task in tasks[:_MOST_TASKS]
+        if type(task) is dict and task.get("status", "running") == "running"
+    ]
+
+
+def _short(name: str) -> str:
+    return session_name(name if len(name) <= 40 else digest_of(name))
+
+
+def _is_quiet(client: str, agent: str) -> bool:
+    """Return whether the client can be blocked without showing an error; `agent`: its AI_AGENT."""
     name, _, rest = agent.partition("_")
     if client != "claude" or name != "claude-code":
         return False
@@ -106,7 +179,7 @@ def is_quiet(client: str, agent: str) -> bool:
 
 
 def block_cap(client: str, wanted: str) -> int:
-    """Blocks without a tool call after which the client ends the turn itself; 0 when it never does."""
+    """Return after how many blocks without a tool call the client ends the turn, 0 for never."""
     if client != "claude":
         return 0
     try:
@@ -115,8 +188,47 @@ def block_cap(client: str, wanted: str) -> int:
         return _DEFAULT_CAP
 
 
+# what a message says
+
+
+def is_human(signal: Signal, last_block: str) -> bool:
+    """Return whether a human wrote this prompt: not the client, and not we with our last block."""
+    prompt = signal.prompt.strip()
+    return not prompt.startswith(_MACHINE) and (not last_block or last_block not in prompt)
+
+
+def claims_completion(message: str) -> bool:
+    """Return whether the message ends with the completion mark, outside code fences."""
+    text = message.rstrip()
+    last = text[text.rfind("\n") + 1 :].strip()
+    if text.endswith(_END):
+        opened = text.rfind(_TAG)
+    elif last == _TAG:
+        opened = len(text) - len(_TAG)
+    else:
+        return False
+    return opened >= 0 and not _inside_fence(text[:opened])
+
+
+def _inside_fence(text: str) -> bool:
+    fence = ""
+    for line in text.split("\n"):
+        start = line.strip()
+        sign = start[:1]
+        marks = start[: len(start) - len(start.lstrip(sign))] if sign in _FENCES else ""
+        if fence:
+            if marks == start and marks.startswith(fence):
+                fence = ""
+        elif len(marks) >= 3 and (sign != "`" or "`" not in start[len(marks) :]):
+            fence = marks
+    return bool(fence)
+
+
+# answers
+
+
 def block_answer(client: str, quiet: bool, text: str) -> Payload:
-    """What makes this client go on, with this text for its model."""
+    """Return the answer that makes this client continue, with this text for its model."""
     if client == "cursor":
         return {"followup_message": text}
     if client == "antigravity":
@@ -135,7 +247,7 @@ def block_answer(client: str, quiet: bool, text: str) -> Payload:
 
 
 def context_answer(client: str, event: str, text: str) -> Payload:
-    """What puts this text before the model at the start of a session or with a prompt."""
+    """Return the answer that shows this text to the model at a session start or with a prompt."""
     if client == "copilot":
         return {"additionalContext": text}
     if client == "cursor":
@@ -148,5 +260,5 @@ def context_answer(client: str, event: str, text: str) -> Payload:
 
 
 def notice_answer(client: str, text: str) -> Payload:
-    """What shows this text to the user; nothing where a client has no way to."""
+    """Return the answer that shows this text to the user, {} if the client cannot."""
     return {"systemMessage": text} if client in _WITH_NOTICES else {}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
-from gsd_fsm.core.hook.clients import WITHOUT_PROMPTS
-from gsd_fsm.core.hook.signal import claims_completion
+from gsd_fsm.core.hook.clients import WITHOUT_PROMPTS, claims_completion
 from gsd_fsm.core.loop.completion import completes_by_command, is_complete, latest_tree
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.loop.waves import busy_tasks
@@ -15,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsd_fsm.core.hook.signal import Signal
+    from gsd_fsm.core.hook.clients import Signal
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.records import HookAnswer, SeenSignal
     from gsd_fsm.core.loop.state import Loop
@@ -25,7 +24,7 @@ _TOGETHER_MS = 15_000
 
 
 class Observed:
-    """What the hook saw outside of the journal when the agent stopped."""
+    """What the hook saw outside the journal when the agent stopped."""
 
     __slots__ = ("commit", "disabled_by", "nonce", "tool_used", "transcript")
 
@@ -94,7 +93,7 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     if limit is not None:
         from gsd_fsm.core.text.notices import pause_notice
 
-        reason = limit.reason + ("; only 'gsd-fsm complete' is missing" if is_done else "")
+        reason = limit.reason + ("; only 'gsd-fsm complete' is left to run" if is_done else "")
         message = pause_notice(loop, limit.code, reason, limit.remedy)
         return Decision("pause", {"code": limit.code, "reason": reason}, message)
 
@@ -116,7 +115,7 @@ def _allow(code: str, reason: str, message: str = "", **more: Any) -> Decision:
 def _why_not_active(loop: Loop) -> str:
     if loop.status == "paused":
         return "The loop is paused (%s): %s" % (loop.pause_code, loop.pause_reason)
-    return "The loop is waiting for a human: %s" % loop.question
+    return "The loop is waiting for the user's answer: %s" % loop.question
 
 
 def _user_knows(loop: Loop) -> bool:
@@ -134,18 +133,18 @@ def _has_committed(loop: Loop, seen: Observed) -> bool:
 
 
 def background_work(loop: Loop, signal: Signal) -> tuple[str, list[str]] | None:
-    """Return why running work lets the agent stop, and the ids that will not do so again."""
+    """Return why background work allows this stop, and the ids that allow no further one."""
     agents = [task for kind, task in signal.background if kind == "subagent"]
     others = [task for kind, task in signal.background if kind != "subagent"]
     new = [task for task in others if task not in loop.background]
     if agents:
-        return "it continues when the running subagents (%d) have ended" % len(agents), others
+        return "waiting for running subagents (%d)" % len(agents), others
     if new:
-        return "the agent may stop once while this runs: %s" % ", ".join(new[:5]), others
+        return "one stop is allowed while this runs: %s" % ", ".join(new[:5]), others
     return None
 
 
-# which loop a stop is about
+# the loop that a stop is about
 
 
 def own_loop(loops: Loops, session: str) -> Loop | None:

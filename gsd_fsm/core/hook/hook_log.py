@@ -1,4 +1,4 @@
-"""What the hook could not do, told where somebody will look for it; never on stdout."""
+"""Log what the hook could not do: one line on stderr and one in `.gsd/hook.log`."""
 
 from __future__ import annotations
 
@@ -21,26 +21,22 @@ LOG_NAME = "hook.log"
 _MAX_LOG = 1 << 18
 
 
-def complain(
-    error: BaseException | str, places: list[str], so: str = "the stop is allowed"
+def log_failure(
+    error: BaseException | str, projects: list[str], outcome: str = "the stop is allowed"
 ) -> None:
-    """One line for whoever debugs a client, and one where the user will look for it.
-
-    `so`: what comes of it.
-    """
-    what = error if isinstance(error, str) else _in_words(error)
-    line = display(what)
+    """Log an error and its outcome; the log is that of the first project, if it is trusted."""
+    line = display(error if isinstance(error, str) else _words(error))
     try:
-        said = "gsd-fsm hook: %s: %s\n" % (so, line)
-        system.write(2, said.encode("ascii", "backslashreplace"))
+        text = "gsd-fsm hook: %s: %s\n" % (outcome, line)
+        system.write(2, text.encode("ascii", "backslashreplace"))
     except OSError:
         pass
-    for gsd in places[:1]:
+    for gsd in projects[:1]:
         if is_known_place(gsd):
-            _log(gsd, "%s %s\n" % (to_iso(now_ms()), line))
+            _append_line(gsd, "%s %s\n" % (to_iso(now_ms()), line))
 
 
-def _in_words(error: BaseException) -> str:
+def _words(error: BaseException) -> str:
     if isinstance(error, GsdError):
         return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
     if isinstance(error, OSError):
@@ -48,7 +44,7 @@ def _in_words(error: BaseException) -> str:
     return "%s: %s" % (type(error).__name__, error)
 
 
-def _log(gsd: str, line: str) -> None:
+def _append_line(gsd: str, line: str) -> None:
     try:
         directory = open_directory(gsd)
         try:

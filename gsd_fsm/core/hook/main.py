@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Seconds for the whole signal to arrive, for everything after it, and to report a timeout.
-_PATIENCE = 2.0
-_WORK = 6.0
-_GRACE = 1.0
+_READ_SECONDS = 2.0
+_WORK_SECONDS = 6.0
+_REPORT_SECONDS = 1.0
 _MAX_INPUT = 8 << 20
 _VARIABLES = (
     "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "COPILOT_PROJECT_DIR",
@@ -30,12 +30,13 @@ _MEMBERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
 
 def main(copy: str = "") -> None:
     """Answer one signal on stdin, as the copy of the hook with this name, then exit with 0."""
-    deadline = [monotonic() + _PATIENCE, "no complete signal on stdin within %g s" % _PATIENCE]
+    problem = "no complete signal on stdin within %g s" % _READ_SECONDS
+    deadline = [monotonic() + _READ_SECONDS, problem]
     try:
         start_new_thread(_watch, (deadline,))
-        text = _read_signal()
-        deadline[:] = [monotonic() + _WORK, "no answer within %g s" % _WORK]
-        answer = reply(text, copy or "".join(sys.argv[1:2]))
+        payload, text = _read_signal()
+        deadline[:] = [monotonic() + _WORK_SECONDS, "no answer within %g s" % _WORK_SECONDS]
+        answer = _reply(payload, text, copy or "".join(sys.argv[1:2]))
         if answer:
             _print(answer)
     except BaseException as error:  # noqa: BLE001 - no failure may prevent the stop
@@ -45,14 +46,17 @@ def main(copy: str = "") -> None:
 
 def reply(text: str, copy: str) -> dict[str, Any]:
     """Return the answer of this copy of the hook to this signal, {} for none."""
-    payload = parse_json(text)
+    return _reply(parse_json(text), text, copy)
+
+
+def _reply(payload: Any, text: str, copy: str) -> dict[str, Any]:
     if type(payload) is not dict:
         raise ValueError("not a JSON object")
     projects = _projects(payload)
     if not projects:
         return {}
+    from gsd_fsm.core.hook.clients import HANDLED, Signal
     from gsd_fsm.core.hook.respond import respond
-    from gsd_fsm.core.hook.signal import HANDLED, Signal
 
     signal = Signal(payload, text, copy, getenv)
     return respond(signal, projects) if signal.event in HANDLED else {}
@@ -60,13 +64,13 @@ def reply(text: str, copy: str) -> dict[str, Any]:
 
 def _watch(deadline: list[Any]) -> None:
     """End the process at the deadline, which may be moved meanwhile."""
-    left = _PATIENCE
+    left = _READ_SECONDS
     while left > 0:
         sleep(min(left, 0.5))
         left = deadline[0] - monotonic()
     try:
         start_new_thread(_fail, (deadline[1],))
-        sleep(_GRACE)  # the report may hang where the answer hangs
+        sleep(_REPORT_SECONDS)  # the report may hang where the answer hangs
     finally:
         leave(0)
 
@@ -74,9 +78,9 @@ def _watch(deadline: list[Any]) -> None:
 def _fail(problem: BaseException | str) -> None:
     """Report on stderr and in the hook log why the stop is allowed, then exit with 0."""
     try:
-        from gsd_fsm.core.hook.hook_log import complain
+        from gsd_fsm.core.hook.hook_log import log_failure
 
-        complain(problem, _projects({}))
+        log_failure(problem, _projects({}))
     except Exception as error:  # noqa: BLE001 - the log itself cannot be loaded
         line = "gsd-fsm hook: the stop is allowed: %a\n" % error
         system.write(2, line.encode("ascii"))
@@ -84,8 +88,8 @@ def _fail(problem: BaseException | str) -> None:
         leave(0)
 
 
-def _read_signal() -> str:
-    """Return one JSON object; stdin may stay open after it."""
+def _read_signal() -> tuple[Any, str]:
+    """Return one JSON object, parsed and as text; stdin may stay open after it."""
     data = b""
     while len(data) <= _MAX_INPUT:
         part = system.read(0, 65_536)
@@ -96,13 +100,13 @@ def _read_signal() -> str:
             raise ValueError("no JSON object on stdin")
         text = data.decode("utf-8", "replace").lstrip("\ufeff").strip()
         try:
-            parse_json(text)
+            payload = parse_json(text)
         except ValueError:
             if not part:
                 raise ValueError("no JSON object on stdin") from None
         else:
-            return text
-    raise ValueError("a signal of more than %d bytes" % _MAX_INPUT)
+            return payload, text
+    raise ValueError("the signal is larger than %d bytes" % _MAX_INPUT)
 
 
 def _print(answer: dict[str, Any]) -> None:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import digest_of
-from gsd_fsm.core.errors import CannotWrite, NotFound, Refused, UsageError
+from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
 from gsd_fsm.core.hook.activity import head_commit, transcript_size, used_a_tool
-from gsd_fsm.core.hook.clients import block_answer, context_answer, notice_answer
+from gsd_fsm.core.hook.clients import (
+    CLIENT_REPORTS,
+    block_answer,
+    claims_completion,
+    context_answer,
+    notice_answer,
+)
 from gsd_fsm.core.hook.decide import (
     Observed,
     answered_before,
@@ -15,19 +21,27 @@ from gsd_fsm.core.hook.decide import (
     decide_stop,
     loop_for_stop,
 )
-from gsd_fsm.core.hook.signal import TELLS_OF_THE_CLIENT, claims_completion
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
-from gsd_fsm.core.project import is_known_place, is_registered
+from gsd_fsm.core.project import is_known_place, is_registered, make_directories, state_directory
+from gsd_fsm.core.syscalls import (
+    CREATE,
+    WRITE,
+    close,
+    close_directory,
+    open_directory,
+    open_regular,
+    read_at,
+)
 from gsd_fsm.core.system import exists, getenv, join, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gsd_fsm.core.hook.clients import Signal
     from gsd_fsm.core.hook.decide import Decision
-    from gsd_fsm.core.hook.signal import Signal
     from gsd_fsm.core.journal.journal import Transaction
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.state import Loop
@@ -36,7 +50,10 @@ if TYPE_CHECKING:
 _LOCK_SECONDS = 4.0
 # An agent waits for every answer: use the snapshot from this size on.
 _SMALL = 1 << 14
-_NEWSWORTHY = TELLS_OF_THE_CLIENT | {"SessionStart", "SessionEnd"}
+_WITH_USAGE = CLIENT_REPORTS | {"SessionStart", "SessionEnd"}
+# The repeated answers that are remembered, and the bytes that are read of them.
+_REPEATS = 16
+_MAX_REPEATS = 1 << 14
 
 
 def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
@@ -46,7 +63,7 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     notices: list[str] = []
     for gsd in projects:
         if not is_known_place(gsd):
-            continue  # nothing of a foreign journal is even read
+            continue  # an untrusted journal is not even read
         off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
         if off and signal.event != "Stop":
             continue
@@ -61,10 +78,10 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
                 answer = _respond_to_other(journal, loops, signal)
         except NotFound:
             continue
-        except Exception as error:  # noqa: BLE001 - what cannot be decided is allowed
-            from gsd_fsm.core.hook.hook_log import complain
+        except Exception as error:  # noqa: BLE001 - a stop that cannot be decided is allowed
+            from gsd_fsm.core.hook.hook_log import log_failure
 
-            complain(error, [gsd])
+            log_failure(error, [gsd])
             continue
         if answer is not None:
             return answer
@@ -73,15 +90,19 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
 
             context += [elsewhere(loop, signal.source) for loop in loops.live()[:3]]
             notices += [stranger_notice(loop) for loop in loops.live()[:3]]
-    if not context:
-        return {}
-    answer = context_answer(signal.client, signal.event, "\n".join(context))
-    answer.update(notice_answer(signal.client, "\n".join(notices)))
+    return _texts_answer(signal, "\n".join(context), "\n".join(notices))
+
+
+def _texts_answer(signal: Signal, context: str, notice: str) -> dict[str, Any]:
+    """Return the answer with a text for the model and one for the user; either may be empty."""
+    answer = context_answer(signal.client, signal.event, context) if context else {}
+    if notice:
+        answer.update(notice_answer(signal.client, notice))
     return answer
 
 
 def _transaction(journal: Journal, signal: Signal) -> Transaction:
-    """Return a transaction on the journal that was just read, and on no other."""
+    """Return a transaction on the journal that was just read; it refuses any other."""
     trusted = journal.loops.journal_id
 
     def require(loops: Loops) -> None:
@@ -89,6 +110,9 @@ def _transaction(journal: Journal, signal: Signal) -> Transaction:
             raise CannotWrite("the journal was replaced")
 
     return journal.transaction(Author("hook", signal.session, signal.client), require)
+
+
+# stops
 
 
 def _respond_to_stop(
@@ -103,7 +127,7 @@ def _respond_to_stop(
         loop = loop_for_stop(tx.loops, signal)
         if loop is None or (disabled_by and loop.owner != signal.session):
             return {}
-        seen = _look(journal.path, loop, signal)
+        seen = _observe(journal.path, loop, signal)
         seen.disabled_by = disabled_by
         if not disabled_by:
             _append_facts(tx, loop, signal)
@@ -113,10 +137,20 @@ def _respond_to_stop(
     return _answer(signal, decision.message, decision.blocks)
 
 
-def _may_repeat(tx: Transaction, seq: int, copy: str) -> bool:
-    from gsd_fsm.core.hook.duplicate_calls import may_repeat
+def _observe(gsd: str, loop: Loop, signal: Signal) -> Observed:
+    seen = Observed(system.urandom(8).hex())
+    seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
+    seen.tool_used = _used_a_tool(loop, signal, seen.transcript)
+    seen.commit = head_commit(gsd)
+    return seen
 
-    return may_repeat("%s-%s" % (tx.loops.journal_id, digest_of(tx.path)), seq, copy)
+
+def _used_a_tool(loop: Loop, signal: Signal, size: int | None) -> bool:
+    """Return whether the new part of the transcript has a tool call."""
+    if size is None:
+        return False
+    session, known = loop.transcript or (None, None)
+    return used_a_tool(signal.transcript, known if session == signal.session else None, size)
 
 
 def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
@@ -127,28 +161,21 @@ def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
         tx.append(loop, "resume", {"reason": "the client works again"})
     if not loop.is_active or background_work(loop, signal) is not None:
         return
-    if _listens(loop):
-        _append_news(tx, loop, signal)
+    if _needs_usage(loop):
+        _append_usage(tx, loop, signal)
     claims = loop.kind == "goal" and not loop.exit_signal and claims_completion(signal.message)
     if claims and not unmet(loop):
         tx.append(loop, "exit", {"reason": "the completion mark"})
 
 
-def _append_news(tx: Transaction, loop: Loop, signal: Signal) -> None:
-    """Append what the client reports about this loop; a refused report ends no loop."""
-    from gsd_fsm.core.hook.client_news import client_news
-
-    try:
-        for kind, data in client_news(loop, signal):
-            tx.append(loop, kind, data)
-    except (Refused, UsageError) as error:
-        from gsd_fsm.core.hook.hook_log import complain
-
-        complain(error, [tx.path], "ignoring the rest of what the client reports")
-
-
-def _listens(loop: Loop) -> bool:
+def _needs_usage(loop: Loop) -> bool:
     return has_budget(loop) or bool(mirrored_list(loop, getenv(TASK_LIST)))
+
+
+def _append_usage(tx: Transaction, loop: Loop, signal: Signal) -> None:
+    from gsd_fsm.core.hook.client_usage import append_usage
+
+    append_usage(tx, loop, signal)
 
 
 def _about(signal: Signal, decision: Decision) -> dict[str, Any]:
@@ -169,24 +196,40 @@ def _answer(signal: Signal, text: str, blocks: bool) -> dict[str, Any]:
     return notice_answer(signal.client, text)
 
 
-def _look(gsd: str, loop: Loop, signal: Signal) -> Observed:
-    seen = Observed(system.urandom(8).hex())
-    seen.transcript = transcript_size(signal.transcript) if signal.transcript else None
-    seen.tool_used = _used_a_tool(loop, signal, seen.transcript)
-    seen.commit = head_commit(gsd)
-    return seen
+def _may_repeat(tx: Transaction, seq: int, copy: str) -> bool:
+    """Return whether this copy has not repeated the answer of this event yet, and remember it.
 
-
-def _used_a_tool(loop: Loop, signal: Signal, size: int | None) -> bool:
-    """Return whether the new part of the transcript has a tool call."""
-    if size is None:
+    Two calls of the same copy look alike, but the second is a new stop. The copies that repeated an
+    answer are remembered in the user's state directory; without that record, it is a new stop.
+    """
+    mine = "%d %s" % (seq, copy)
+    folder = join(state_directory(), "repeats")
+    try:
+        make_directories(folder)
+        directory = open_directory(folder)
+        try:
+            name = "%s-%s" % (tx.loops.journal_id, digest_of(tx.path))
+            fd = open_regular(directory, name, WRITE | CREATE)
+            try:
+                known = read_at(fd, 0, _MAX_REPEATS).decode("utf-8", "replace").split("\n")[:-1]
+                if mine in known:
+                    return False
+                kept = "\n".join([*known[1 - _REPEATS :], mine]) + "\n"
+                system.ftruncate(fd, 0)
+                system.write(fd, kept.encode("utf-8", "replace"))
+                return True
+            finally:
+                close(fd)
+        finally:
+            close_directory(directory)
+    except (OSError, GsdError):
         return False
-    session, known = loop.transcript or (None, None)
-    return used_a_tool(signal.transcript, known if session == signal.session else None, size)
+
+
+# other signals
 
 
 def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[str, Any] | None:
-    """Respond to a signal that is not a stop."""
     from gsd_fsm.core.hook.sessions import (
         append_prompts,
         append_signal,
@@ -194,13 +237,13 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
         paused_loops_of_others,
     )
 
-    about = loop_for_signal(loops, signal)
-    if about is None:
+    own = loop_for_signal(loops, signal)
+    if own is None:
         if paused_loops_of_others(loops, signal):
             with _transaction(journal, signal) as tx:
                 append_prompts(tx, signal)
         return None
-    if signal.event in TELLS_OF_THE_CLIENT and not _listens(about):
+    if signal.event in CLIENT_REPORTS and not _needs_usage(own):
         return {}
     nonce = system.urandom(8).hex()
     size = transcript_size(signal.transcript) if signal.transcript else None
@@ -209,15 +252,14 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
         if loop is None:
             return {}
         tool_used = bool(loop.unconfirmed) and _used_a_tool(loop, signal, size)
-        is_news = signal.event in _NEWSWORTHY or loop.status == "paused"
-        if is_news and _listens(loop) and not by_another_copy(loop.last_signal, signal, tx.now):
-            _append_news(tx, loop, signal)
+        has_usage = signal.event in _WITH_USAGE or loop.status == "paused"
+        if (
+            has_usage
+            and _needs_usage(loop)
+            and not by_another_copy(loop.last_signal, signal, tx.now)
+        ):
+            _append_usage(tx, loop, signal)
         tx.loops.settle(loop.id)
-        messages = append_signal(tx, loop, signal, nonce, size, tool_used)
+        context, notice = append_signal(tx, loop, signal, nonce, size, tool_used)
         append_prompts(tx, signal)
-    answer = {}
-    if messages.context:
-        answer = context_answer(signal.client, signal.event, messages.context)
-    if messages.notice:
-        answer.update(notice_answer(signal.client, messages.notice))
-    return answer
+    return _texts_answer(signal, context, notice)

@@ -1,36 +1,26 @@
-"""Record the signals of sessions that are not stops, and compose what they are answered."""
+"""Record the signals of sessions that are not stops, and compose the answers to them."""
 
 from __future__ import annotations
 
 from gsd_fsm.core.clock import to_iso
+from gsd_fsm.core.hook.clients import CLIENT_REPORTS, is_human
 from gsd_fsm.core.hook.decide import by_another_copy, own_loop, unowned_loop
-from gsd_fsm.core.hook.signal import TELLS_OF_THE_CLIENT, is_human
 from gsd_fsm.core.text.notices import lost_turn_notice, reminder, resumption
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsd_fsm.core.hook.signal import Signal
+    from gsd_fsm.core.hook.clients import Signal
     from gsd_fsm.core.journal.journal import Transaction
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.state import Loop
 
 # Errors of the client that end by themselves.
-_PASSING = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
-# Ends of a session after which the same client continues in another.
+_TEMPORARY = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
+# Reasons for which a session ends while its client continues with another one.
 _CONTINUING = frozenset(("clear", "resume"))
 _TURN_LOST = "The client, not the loop, ended the turn after block %d"
-
-
-class Messages:
-    """Texts for the model and for the user, to be sent once the events are durable."""
-
-    __slots__ = ("context", "notice")
-
-    def __init__(self) -> None:
-        self.context = ""
-        self.notice = ""
 
 
 def loop_for_signal(loops: Loops, signal: Signal) -> Loop | None:
@@ -58,7 +48,7 @@ def paused_loops_of_others(loops: Loops, signal: Signal) -> list[Loop]:
 
 
 def append_prompts(tx: Transaction, signal: Signal) -> None:
-    """Record a human prompt for the loops of others: from here the user may let them continue."""
+    """Record a human prompt for loops of other sessions: it allows to resume them from here."""
     for loop in paused_loops_of_others(tx.loops, signal):
         tx.append(loop, "session", {"action": "prompt"})
 
@@ -70,18 +60,17 @@ def append_signal(
     nonce: str,
     transcript: int | None,
     tool_used: bool,
-) -> Messages:
-    """Append the events of a signal that is not a stop; return what to answer.
+) -> tuple[str, str]:
+    """Append the events of a signal that is not a stop; return texts for the model and the user.
 
     `transcript`: its size. `tool_used`: whether it has a tool call since the last block.
     """
-    messages = Messages()
     event = signal.event
-    if event in TELLS_OF_THE_CLIENT or by_another_copy(loop.last_signal, signal, tx.now):
-        return messages
+    if event in CLIENT_REPORTS or by_another_copy(loop.last_signal, signal, tx.now):
+        return "", ""
     if event == "StopFailure":
         _append_failed_turn(tx, loop, signal)
-        return messages
+        return "", ""
 
     def mark(action: str, **data: Any) -> None:
         if signal.pid:
@@ -93,36 +82,35 @@ def append_signal(
 
     if event == "PreCompact":
         mark("compact", reason=signal.reason)
-        return messages
+        return "", ""
     if event == "UserPromptSubmit" and not _is_new_prompt(loop, signal):
-        return messages
-    # Compaction happens within a turn; and a block that led to work was honoured.
+        return "", ""
+    notice = ""
+    # Compaction happens within a turn, and a block that led to work was honoured.
     lost = 0 if signal.source == "compact" or tool_used else loop.unconfirmed
     if lost:
         tx.append(loop, "stop", {"code": "client", "reason": _TURN_LOST % lost})
     if lost or (event == "SessionStart" and _was_lost(loop)):
-        messages.notice = lost_turn_notice(loop)
+        notice = lost_turn_notice(loop)
     if event == "SessionEnd":
         mark("end", reason=signal.reason)
         if loop.session_only and signal.reason not in _CONTINUING:
             tx.append(loop, "cancel", {"reason": "its session has ended"})
-        return messages
+        return "", notice
     bound = loop.owner != signal.session
     if bound:
         mark("bind", source=signal.source or "prompt")
     if event == "SessionStart":
         mark("start", source=signal.source)
-        messages.context = resumption(loop, nonce)
-        return messages
+        return resumption(loop, nonce), notice
     mark("prompt")
-    messages.context = resumption(loop, nonce) if bound else reminder(loop)
     if bound:
-        messages.context = "This session now owns the loop below.\n" + messages.context
-    return messages
+        return "This session now owns the loop below.\n" + resumption(loop, nonce), notice
+    return reminder(loop), notice
 
 
 def _is_new_prompt(loop: Loop, signal: Signal) -> bool:
-    """Return whether a human wrote this prompt, and it is not our own block."""
+    """Return whether a human wrote this prompt: it does not repeat our own block."""
     answer = loop.last_answer
     return is_human(signal, answer.text if answer and answer.blocks else "")
 
@@ -138,7 +126,7 @@ def _append_failed_turn(tx: Transaction, loop: Loop, signal: Signal) -> None:
     if not loop.is_active:
         return
     error = signal.error if _is_code(signal.error) else "unknown"
-    if error in _PASSING:
+    if error in _TEMPORARY:
         data: dict[str, Any] = {"for": "throttled", "reason": "the client reports %s" % error}
         until = _reset_time(signal.message, tx.now)
         if until:
@@ -150,7 +138,7 @@ def _append_failed_turn(tx: Transaction, loop: Loop, signal: Signal) -> None:
 
 
 def _is_code(text: str) -> bool:
-    """Return whether this is an error code as clients write them; other texts are not passed on."""
+    """Return whether this is an error code as clients write them; other text is not trusted."""
     return len(text) <= 40 and text.isascii() and text.islower() and text.replace("_", "").isalpha()
 
 

@@ -1,12 +1,12 @@
-"""What a blocked agent is told: the next action, specific and short, with the evidence for it."""
+"""Compose the text of a block: the next action, specific and short, with the evidence for it."""
 
 from __future__ import annotations
 
 from gsd_fsm.core.codec import quote
 from gsd_fsm.core.loop.completion import first_missing, latest_tree
 from gsd_fsm.core.loop.state import failed_tasks, open_gaps, undelivered_notes
-from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.text.quoting import one_line, quoted
+from gsd_fsm.core.text.next_step import is_transient, next_step, retry_count
+from gsd_fsm.core.text.sanitize import fenced, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,50 +14,52 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
 
 MAX_TEXT = 7_900
-# Escapes make a character up to twelve bytes, and a journal line has its limit too.
+# A character is escaped to up to twelve bytes, and a journal line has its limit too.
 _MAX_BYTES = 40_000
 _QUOTE = 1_100
 _LISTED = 8
-_FORBIDDEN = 20
-_SHOWN_ERRORS = 3
-# What is asked for after a failed verification, unless the settings say something else.
+_LISTED_MUST_NOTS = 20
+_LISTED_ERRORS = 3
+# The advice after a failed verification, unless the settings have another one.
 COUNSEL = (
-    "Do not try the same again: name the assumption that proved wrong, think of two other ways, "
-    "and take the better one."
+    "Do not repeat the same approach: name the assumption that was wrong, think of two "
+    "alternatives, and take the better one."
 )
 GROUND_RULES = (
-    "State is changed by gsd-fsm alone; never edit .gsd by hand. "
-    "If the user wants to stop or to talk first: gsd-fsm --loop %s pause"
+    "Only gsd-fsm changes the state of the loop; never edit files in .gsd yourself. "
+    "If the user wants to stop or to talk first, run: gsd-fsm --loop %s pause"
 )
 _UNIT = (
     "One iteration is one unit of work: one file, one test, one bug, one endpoint. Then verify it."
 )
-
-
-# How a text that is too long is shortened, step by step: what everything is divided by, how much
-# room the notes have, whether the status block is shown. A note is cut last.
+# How a text that is too long is shortened, step by step: what the lengths are divided by, the room
+# for notes, and whether the status block is shown. Notes are cut last.
 _STEPS = ((1, 4_400, True), (2, 4_400, True), (4, 4_400, False), (8, 4_400, False), (8, 1_500, False),
           (20, 600, False))  # fmt: skip
 
 
 def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
-    """The text of the next block, and the notes that it delivers."""
+    """Return the text of the next block, and the notes that it delivers.
+
+    `claimed`: the agent wrote the completion mark.
+    """
     most = loop.limits.max_iterations
     number = "%d/%d" % (loop.iteration + 1, most) if most else "%d" % (loop.iteration + 1)
     opening = ["Continuing %s loop iteration %s (%s)." % (loop.kind, number, loop.id)]
-    wants, count = first_missing(loop, latest_tree(loop), _LISTED)
-    if claimed and not wants:
+    missing, count = first_missing(loop, latest_tree(loop), _LISTED)
+    if claimed and not missing:
         opening.append("Your <loop-complete> is recorded; one command is left.")
     elif claimed:
         opening.append("You wrote <loop-complete>, but the loop is not done.")
     words, command = next_step(loop, brief=True)
     for share, room, shows in _STEPS:
-        head = [*opening, *_wanted(loop, wants, count, share)]
-        head += _learnt(loop, nonce, 300 // share)
+        head = [*opening, *_aim(loop, missing, count, share), *_lessons(loop, nonce, 300 // share)]
         notes, delivered = _notes(loop, nonce, room)
-        details = _answer(loop, nonce, share) + notes + _details(loop, nonce, _QUOTE // share)
+        details = [*_answer(loop, nonce, share), *notes, *_details(loop, nonce, _QUOTE // share)]
         if shows and "status-block" in loop.views:
-            details += _block(loop)
+            from gsd_fsm.core.text.progress import status_block
+
+            details.append(status_block(loop))
         tail = [
             "Next: %s" % one_line(words, max(600 // share, 150)),
             "Run: %s" % one_line(command, 600),
@@ -69,48 +71,44 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
     return "\n".join([opening[0][:200], *tail])[:MAX_TEXT], []
 
 
-def _wanted(loop: Loop, wants: list[str], count: int, share: int) -> list[str]:
-    """What the loop is about, and what keeps it from its end."""
+def _aim(loop: Loop, missing: list[str], count: int, share: int) -> list[str]:
+    """Return the goal, what is missing, and how to work on it."""
     lines = ["Goal: %s" % one_line(loop.goal, max(600 // share, 80))] if loop.goal else []
-    if wants:
-        lines.append("Not done yet: %s." % _list(wants, count, 160 // share))
+    if missing:
+        lines.append("Not done yet: %s." % _list(missing, count, 160 // share))
     if loop.must_not:
-        first = list(loop.must_not)[:_FORBIDDEN]
+        first = list(loop.must_not)[:_LISTED_MUST_NOTS]
         lines.append("Must not: %s." % _list(first, len(loop.must_not), 200 // share))
-    return lines + (_ways(loop, share) if loop.kind == "goal" else [])
+    if loop.kind != "goal":
+        return lines
+    if loop.failed_verifications:
+        times = "once" if loop.failed_verifications == 1 else "%d times" % loop.failed_verifications
+        counsel = one_line(loop.counsel or COUNSEL, max(2_000 // share, 150))
+        lines.append("Verification has failed %s. %s" % (times, counsel))
+    return [*lines, _UNIT]
 
 
 def _list(texts: list[str], count: int, limit: int) -> str:
     """Return these texts on one line, and how many of `count` are not among them."""
     shown = [one_line(text, max(limit, 20)) for text in texts]
-    more = ["and %d more ('gsd-fsm status')" % (count - len(texts))] if count > len(texts) else []
-    return "; ".join(shown + more)
+    if count > len(texts):
+        shown.append("and %d more (run: gsd-fsm status)" % (count - len(texts)))
+    return "; ".join(shown)
 
 
-def _ways(loop: Loop, share: int) -> list[str]:
-    """How a goal is pursued: another way after a failure, in small units."""
-    lines = []
-    if loop.failed_verifications:
-        times = "once" if loop.failed_verifications == 1 else "%d times" % loop.failed_verifications
-        counsel = one_line(loop.counsel or COUNSEL, max(2_000 // share, 150))
-        lines.append("Verification has failed %s. %s" % (times, counsel))
-    lines.append(_UNIT)
-    return lines
-
-
-def _learnt(loop: Loop, nonce: str, room: int) -> list[str]:
-    """What was accepted of earlier loops: programs may have written it."""
+def _lessons(loop: Loop, nonce: str, room: int) -> list[str]:
+    """Return the accepted lessons of earlier loops; programs may have written them."""
     lessons = "\n".join([one_line(text, room) for text in loop.recalled[-3:]])
-    return [quoted("Learnt before", lessons, nonce, len(lessons))] if lessons else []
+    return [fenced("Lessons of earlier loops", lessons, nonce, len(lessons))] if lessons else []
 
 
 def _notes(loop: Loop, nonce: str, room: int) -> tuple[list[str], list[int]]:
-    """As many of the undelivered notes as there is room for, the oldest first, at least one."""
+    """Return as many undelivered notes as there is room for, the oldest first, at least one."""
     lines: list[str] = []
     delivered: list[int] = []
     for note in undelivered_notes(loop):
         author = "an agent" if note.by == "agent" else "the user"
-        line = quoted("Note from %s" % author, note.text, nonce, max(room, 200), note.by)
+        line = fenced("Note from %s" % author, note.text, nonce, max(room, 200), note.by)
         if delivered and len(line) > room:
             break
         room -= len(line)
@@ -123,37 +121,28 @@ def _answer(loop: Loop, nonce: str, share: int) -> list[str]:
     if not loop.answer:
         return []
     return [
-        quoted("The user has answered; act on it", loop.answer, nonce, 600 // share, "human"),
-        "If that was a no: gsd-fsm --loop %s pause" % loop.id,
+        fenced("The user has answered; act on it", loop.answer, nonce, 600 // share, "human"),
+        "If the answer is no, run: gsd-fsm --loop %s pause" % loop.id,
     ]
 
 
-def _block(loop: Loop) -> list[str]:
-    from gsd_fsm.core.text.progress import status_block
-
-    return [status_block(loop)]
-
-
 def _details(loop: Loop, nonce: str, room: int) -> list[str]:
-    return _failures(loop, nonce, room) + _gap_list(loop) + _evidence(loop, nonce, room)
+    return _failures(loop, nonce, room) + _gaps(loop) + _evidence(loop, nonce, room)
 
 
 def _failures(loop: Loop, nonce: str, room: int) -> list[str]:
     lines = []
-    most = loop.limits.max_retries
     for task_id in failed_tasks(loop)[:2]:
         task = loop.tasks[task_id]
         title = " (%s)" % one_line(task.title, 120) if task.title else ""
-        passing = bool(task.errors) and task.errors[-1].error_class == "transient"
-        how = (
-            "Try it once more; the next such error pauses"
-            if passing
-            else "Do not repeat what failed"
+        failed = "failed with a transient error" if is_transient(task) else "failed"
+        advice = (
+            "Another transient error pauses the loop."
+            if is_transient(task)
+            else "Do not repeat what failed."
         )
-        lines.append(
-            "Task %s%s failed; this is retry %d of %d. %s."
-            % (task_id, title, task.retries, most, how)
-        )
+        count = retry_count(loop, task)
+        lines.append("Task %s%s %s; this is %s. %s" % (task_id, title, failed, count, advice))
         lines += _errors(task.errors, nonce, room)
     if not lines and loop.status == "retrying" and loop.errors:
         lines.append("The loop failed.")
@@ -162,33 +151,33 @@ def _failures(loop: Loop, nonce: str, room: int) -> list[str]:
 
 
 def _errors(errors: list[Failure], nonce: str, room: int) -> list[str]:
-    """The last different errors, each with what was thought about it."""
+    """Return the last different errors, each with its analysis and suggested fix."""
     lines = []
-    for error in errors[-_SHOWN_ERRORS:]:
-        lines.append(quoted("Error at event %d" % error.seq, error.text, nonce, room))
+    for error in errors[-_LISTED_ERRORS:]:
+        lines.append(fenced("Error at event %d" % error.seq, error.text, nonce, room))
         for name, text in (("Analysis", error.analysis), ("Suggested fix", error.fix)):
             if text:
                 lines.append("%s: %s" % (name, one_line(text, max(room // 3, 40))))
     return lines
 
 
-def _gap_list(loop: Loop) -> list[str]:
+def _gaps(loop: Loop) -> list[str]:
     ids = open_gaps(loop)
     lines = []
     for gap_id in ids[:_LISTED]:
         gap = loop.gaps[gap_id]
-        where = " in %s" % one_line(gap.file, 120) if gap.file else ""
-        again = ", reopened %d times" % gap.reopened if gap.reopened else ""
-        lines.append(
-            "Gap %s (%s%s%s): %s" % (gap_id, gap.kind, where, again, one_line(gap.description, 240))
-        )
+        about = gap.kind + (" in %s" % one_line(gap.file, 120) if gap.file else "")
+        if gap.reopened:
+            about += ", reopened " + ("once" if gap.reopened == 1 else "%d times" % gap.reopened)
+        lines.append("Gap %s (%s): %s" % (gap_id, about, one_line(gap.description, 240)))
     if len(ids) > _LISTED:
-        lines.append("and %d more gaps: gsd-fsm --loop %s status" % (len(ids) - _LISTED, loop.id))
+        more = "and %d more gaps (run: gsd-fsm --loop %s status)"
+        lines.append(more % (len(ids) - _LISTED, loop.id))
     return lines
 
 
 def _evidence(loop: Loop, nonce: str, room: int) -> list[str]:
-    """What the checks of unmet criteria returned last."""
+    """Return what the checks of the first three unmet criteria returned last."""
     lines: list[str] = []
     for name, criterion in loop.criteria.items():
         proof = criterion.evidence
@@ -197,10 +186,7 @@ def _evidence(loop: Loop, nonce: str, room: int) -> list[str]:
         if len(lines) == 3:
             break
         state = "stale" if criterion.stale else "exit code %d" % proof["exit_code"]
-        what = "Last evidence of %s: %s, %s" % (
-            one_line(name, 120),
-            one_line(proof["command"], 300),
-            state,
-        )
-        lines.append(quoted(what, proof.get("tail") or "(no output)", nonce, room))
+        command = one_line(proof["command"], 300)
+        what = "Last evidence for %s: %s, %s" % (one_line(name, 120), command, state)
+        lines.append(fenced(what, proof.get("tail") or "(no output)", nonce, room))
     return lines

@@ -1,4 +1,4 @@
-"""What to do now: one sentence and one command, from the state alone."""
+"""Compose the next step of a loop from its state alone: one sentence and one command."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from gsd_fsm.core.loop.completion import is_complete, latest_tree, stale
 from gsd_fsm.core.loop.fold import steps_of
 from gsd_fsm.core.loop.limits import used_up_limit, used_up_retries
 from gsd_fsm.core.loop.records import DONE
-from gsd_fsm.core.loop.state import FINAL, failed_tasks, is_in_reach, unmet
+from gsd_fsm.core.loop.state import FINAL, failed_tasks, is_in_reach, open_work, unmet
 from gsd_fsm.core.loop.waves import can_start, current_wave, ready_gaps, ready_tasks
-from gsd_fsm.core.text.stages import stage_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,90 +17,96 @@ if TYPE_CHECKING:
 
     Advice = tuple[str, str]
 
-
 _LISTED_TASKS = 8
+_SCORE = "score --outcome N --scope N --constraints N --success N --done N"
 
 
 def next_step(loop: Loop, brief: bool = False) -> Advice:
-    """The next step in words, on one line, and the command that goes with it.
+    """Return the next step, one sentence or more on one line, and the command for it.
 
-    `brief`: without the text of errors, for whoever quotes them elsewhere.
+    `brief`: without the text of errors, for callers that quote them.
     """
     run = "gsd-fsm --loop %s " % loop.id
     if loop.status in FINAL:
         return "The loop is %s." % loop.status, "gsd-fsm start --help"
     if loop.status == "paused":
-        return _paused(loop, run)
+        return _resume(loop, run)
     if loop.status == "waiting":
         if loop.wait_for == "human":
-            return "A human must answer: %s" % _flat(loop.question), run + "answer TEXT"
+            words = _sentence("Waiting for the user's answer: %s" % _flat(loop.question))
+            return words, run + "answer TEXT"
         return "Throttled until %s." % (loop.until or "the client recovers"), run + "resume"
     if is_complete(loop, latest_tree(loop)):
         return "Everything is done; complete the loop.", run + "complete"
     if loop.status == "reviewing":
-        words = "Finish the review; if it finds blockers, it is 'review failed --blockers N'."
+        words = "Finish the review. If it found blockers, run 'review failed --blockers N' instead."
         return words, run + "review passed"
     if loop.is_unclear:
-        return _onward(loop, run)  # nothing is worked on before
-    return _failed(loop, run, brief) or _after_error(loop, run, _onward(loop, run), brief)
+        return _work(loop, run)
+    return _retry_task(loop, run, brief) or _after_error(loop, run, _work(loop, run), brief)
 
 
-def _paused(loop: Loop, run: str) -> Advice:
-    words = "Paused (%s): %s." % (loop.pause_code, _flat(loop.pause_reason).rstrip("."))
-    spent = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
-    if spent is None and loop.pause_code == "retries":
-        spent = used_up_retries(loop, loop.limits)
-    return words, spent.remedy if spent else run + "resume"
+def retry_count(loop: Loop, task: Task) -> str:
+    """Return which retry of a failed task this is; a transient error is retried once."""
+    if is_transient(task):
+        return "retry 1 of 1"
+    return "retry %d of %d" % (task.retries, loop.limits.max_retries)
 
 
-def _failed(loop: Loop, run: str, brief: bool) -> Advice | None:
+def is_transient(task: Task) -> bool:
+    """Return whether the last error of a task was transient."""
+    return bool(task.errors) and task.errors[-1].error_class == "transient"
+
+
+def _resume(loop: Loop, run: str) -> Advice:
+    limit = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
+    if limit is None and loop.pause_code == "retries":
+        limit = used_up_retries(loop, loop.limits)
+    words = _sentence("Paused (%s): %s" % (loop.pause_code, _flat(loop.pause_reason)))
+    return words, limit.remedy if limit else run + "resume"
+
+
+def _retry_task(loop: Loop, run: str, brief: bool) -> Advice | None:
     if loop.kind == "verify" and loop.is_planned:
-        return None  # its tasks are fixes, and the gaps tell which of them are due
+        return None  # its tasks are fixes, and its gaps say which of them are due
     ready = set(ready_tasks(loop)) if loop.is_planned and loop.failed else None
     for task_id in failed_tasks(loop):
         task = loop.tasks[task_id]
         if can_start(loop, task) if ready is None else task_id in ready:
-            words = "Retry task %s (retry %d of %d)" % (
-                _named(task),
-                task.retries,
-                loop.limits.max_retries,
-            )
-            words += "." if brief else "; last error: %s" % _last_error(task.errors)
+            words = "Retry task %s: %s." % (_named(task), retry_count(loop, task))
+            if not brief:
+                words += _sentence(" Last error: %s" % _last_error(task.errors))
             return words, run + ("next" if loop.is_planned else "task %s running" % task_id)
     return None
 
 
-def _after_error(loop: Loop, run: str, onward: Advice, brief: bool) -> Advice:
-    """An error of the loop itself comes before whatever else is to be done."""
+def _after_error(loop: Loop, run: str, work: Advice, brief: bool) -> Advice:
+    """Return the fix of an error of the loop itself, which comes before other work."""
     if loop.status != "retrying" or not loop.errors or failed_tasks(loop):
-        return onward
-    words, command = onward
-    error = "" if brief else ": " + _last_error(loop.errors).rstrip(".")
+        return work
+    words, command = work
+    error = "" if brief else ": " + _last_error(loop.errors)
     if command.endswith("review begun") and not steps_of("review.begun", loop.status):
-        # Only work leads out of `retrying`: the fix is a task of its own.
-        words = "Fix the last error as a task of its own%s." % error
+        # A review cannot begin in `retrying`, and only a task leaves it.
+        words = _sentence("Fix the last error as a separate task" + error)
         return words, run + "task fix-%d running" % loop.errors[-1].seq
-    return "Fix the last error%s. Then: %s" % (error, words), command
+    return _sentence("Fix the last error" + error) + " Then: " + words, command
 
 
-def _onward(loop: Loop, run: str) -> Advice:
-    for advise in (_gaps, _blockers, _stage, _waves, _tasks, _criteria):
+def _work(loop: Loop, run: str) -> Advice:
+    for advise in (_gaps, _blockers, _stage, _wave, _tasks, _criteria):
         advice = advise(loop, run)
         if advice is not None:
             return advice
-    return _closing(loop, run)
-
-
-def _stage(loop: Loop, run: str) -> Advice | None:
-    return stage_step(loop, run) if loop.kind == "goal" else None
+    return _last_step(loop, run)
 
 
 def _gaps(loop: Loop, run: str) -> Advice | None:
     for gap_id in ready_gaps(loop):
         gap = loop.gaps[gap_id]
         where = " in %s" % _flat(gap.file) if gap.file else ""
-        words = "Fix gap %s (%s%s): %s" % (gap_id, gap.kind, where, _flat(gap.description))
-        return words, run + ("next" if loop.is_planned else "gap close %s" % gap_id)
+        what = "Fix gap %s (%s%s): %s" % (gap_id, gap.kind, where, _flat(gap.description))
+        return _sentence(what), run + ("next" if loop.is_planned else "gap close %s" % gap_id)
     return None
 
 
@@ -110,14 +115,84 @@ def _blockers(loop: Loop, run: str) -> Advice | None:
     if review is None or review.passed or loop.status != "fixing":
         return None
     known = [task for task in loop.tasks.values() if task.condition == "blocker"]
-    if any(task.status not in ("complete", "skipped") for task in known):
+    if any(not task.is_done for task in known):
         return None
-    words = "What the review found is resolved" if known else "Fix what the review found"
-    return words + "; review it again.", run + "review begun"
+    if known:
+        return "All blockers of the review are resolved; review again.", run + "review begun"
+    return "Fix the blockers that the review found, then review again.", run + "review begun"
 
 
-def _waves(loop: Loop, run: str) -> Advice | None:
-    """Of a plan, everything that can start now; its prompts are what `next` is for."""
+# the stages of a goal
+
+
+def _stage(loop: Loop, run: str) -> Advice | None:
+    """Return what the stage of a goal requires before its tasks; None if the tasks are due."""
+    if loop.kind != "goal":
+        return None
+    if loop.is_unclear:
+        return (
+            "The goal is not clear enough to start. Clarify it with the user, then score it again.",
+            run + _SCORE,
+        )
+    if loop.stage == "intent":
+        if loop.spec_score is None:
+            return "Score the goal: 0 to 2 points for each of the five aspects.", run + _SCORE
+        words = "The goal is clear (spec %d/10). Continue with its shape."
+        return words % loop.spec_score, run + "stage shape"
+    if loop.stage == "shape":
+        return (
+            "Write criteria, must-nots and verification to SHAPE.md, or use the existing file.",
+            run + "stage decompose --shape-file SHAPE.md",
+        )
+    if loop.stage == "decompose":
+        return (
+            "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID').",
+            run + "stage executing",
+        )
+    return _light_review(loop, run) or _thorough_review(loop, run)
+
+
+def _light_review(loop: Loop, run: str) -> Advice | None:
+    """Return the light review after a wave, if the goal is reviewed at all."""
+    tasks = [task for task in loop.tasks.values() if task.condition is None]
+    reviewed = loop.stage == "executing" or (loop.stage is None and loop.spec_score is not None)
+    if not reviewed or not tasks:
+        return None
+    wave = last = current_wave(loop) or 1
+    if any(not task.is_done for task in tasks):
+        last = max((t.wave for t in tasks if t.wave and t.wave < wave), default=0)
+        if any(t.wave == wave and t.status != "pending" for t in tasks):
+            return None
+    if not last or "wave_%d" % last in loop.reviews:
+        return None
+    words = (
+        "Wave %d is complete. Do a light review (idioms, cleanliness, fit to the goal); its result "
+        "is only informational."
+    )
+    return words % last, run + "review light --wave %d --score N --issues N --blockers N" % last
+
+
+def _thorough_review(loop: Loop, run: str) -> Advice | None:
+    if open_work(loop) or unmet(loop):
+        return None
+    if loop.stage == "executing":
+        if loop.tasks or loop.criteria:
+            words = "Every task is done and every criterion met. Continue with the review."
+        else:
+            words = "Work on the goal (it has no recorded tasks or criteria), then review it."
+        return words, run + "stage review"
+    thorough = loop.reviews.get("thorough")
+    if loop.stage == "review" and (thorough is None or not thorough.passed):
+        words = "Review everything thoroughly, and check every must-not."
+        return words, run + "review begun"
+    return None
+
+
+# tasks and criteria
+
+
+def _wave(loop: Loop, run: str) -> Advice | None:
+    """Return all tasks of a plan that can start now; `next` shows their prompts."""
     ready = ready_tasks(loop) if loop.is_planned and loop.kind == "execute" else []
     if not ready:
         return None
@@ -130,58 +205,53 @@ def _waves(loop: Loop, run: str) -> Advice | None:
 
 
 def _tasks(loop: Loop, run: str) -> Advice | None:
-    theirs: list[Task] = []
-    waiting: list[Task] = []
-    for task in _open_work(loop):
-        (theirs if task.mirrored and is_in_reach(loop, task) else waiting).append(task)
-    for task in waiting:
+    listed: list[Task] = []  # in the task list of the client
+    own: list[Task] = []
+    for task in _due_tasks(loop):
+        (listed if task.mirrored and is_in_reach(loop, task) else own).append(task)
+    for task in own:
         if task.status == "running":
             report = "report %s" if loop.is_planned else "task %s complete"
             return "Finish task %s." % _named(task), run + report % task.id
         if task.status == "checkpoint":
-            # A planned loop asks it again as it goes on.
+            # A resumed planned loop asks its question again.
             command = "resume" if loop.is_planned else "task %s running" % task.id
             return _decision(task), run + command
-    free = [task for task in waiting if can_start(loop, task)]
-    if not free:
-        return _listed_task(theirs, run)
-    beside = ", ".join([task.id for task in free[1:_LISTED_TASKS]])
-    words = "Start task %s." % _named(free[0])
-    if beside and any(task.wave for task in free):
-        words += " At the same time can be done: %s." % beside
-    return words, run + "task %s running" % free[0].id
+    free = [task for task in own if can_start(loop, task)]
+    if free:
+        words = "Start task %s." % _named(free[0])
+        others = ", ".join([task.id for task in free[1:_LISTED_TASKS]])
+        if others and any(task.wave for task in free):
+            words += " These can run in parallel: %s." % others
+        return words, run + "task %s running" % free[0].id
+    if not listed:
+        return None
+    words = "Do task %s of your task list and mark it completed there." % _named(listed[0])
+    words += " If it is no longer listed, ask the user to run: %stask %s skipped"
+    return words % (run, listed[0].id), run + "status"
 
 
-def _open_work(loop: Loop) -> list[Task]:
+def _due_tasks(loop: Loop) -> list[Task]:
     """Return the open tasks that are due, of a planned loop the running ones first.
 
-    Tasks that stand for a completion condition are not among them: the advice about the condition
-    names the command that settles it.
+    A task that stands for a completion condition is left out: other advice names the command that
+    settles the condition.
     """
-    open_ = [task for task in loop.tasks.values() if task.status not in DONE]
-    work = [task for task in open_ if task.condition is None or task.is_work]
+    work = [t for t in loop.tasks.values() if t.status not in DONE and t.is_work]
     if loop.is_planned:
         if loop.kind == "verify":
             work = [task for task in work if task.id in loop.gaps and loop.gaps[task.id].is_open]
-        work.sort(key=lambda task: bool(task.status != "running"))
+        work.sort(key=lambda task: task.status != "running")
     return work
 
 
 def _decision(task: Task) -> str:
     if task.answer is not None:
-        return "Go on with task %s as was decided: %s" % (_named(task), _flat(task.answer))
+        return _sentence("Continue task %s as decided: %s" % (_named(task), _flat(task.answer)))
     question = ": %s" % _flat(task.question) if task.question else ""
-    end = "" if question.endswith(("?", ".")) else "."
-    words = "Task %s needs a decision%s%s Ask the user, and go on with their word."
-    return words % (_named(task), question, end)
-
-
-def _listed_task(theirs: list[Task], run: str) -> Advice | None:
-    if not theirs:
-        return None
-    words = "Do task %s of your task list, and mark it completed there." % _named(theirs[0])
-    gone = " If it is not there any more, the user may settle it: %stask %s skipped"
-    return words + gone % (run, theirs[0].id), run + "status"
+    return _sentence("Task %s needs a decision%s" % (_named(task), question)) + (
+        " Ask the user, then act on the answer."
+    )
 
 
 def _criteria(loop: Loop, run: str) -> Advice | None:
@@ -189,32 +259,35 @@ def _criteria(loop: Loop, run: str) -> Advice | None:
         if criterion.met:
             continue
         if criterion.check is not None:
-            words = "Make the check %r pass: %s" % (_flat(name), _flat(criterion.check))
+            words = "Make the check %r pass (%s)." % (_flat(name), _flat(criterion.check))
             return words, run + "check"
-        # A criterion's text comes before a number, and it may be one itself.
+        # A criterion's text comes before its number, and it may be a number itself.
         shown = "'%s'" % name.replace("'", "'\\''") if str(number) in loop.criteria else str(number)
         dash = "-- " if shown.startswith("'-") else ""
-        words = "Meet criterion %d: %s" % (number, _flat(name))
+        words = _sentence("Meet criterion %d: %s" % (number, _flat(name)))
         return words, run + "criterion %s%s met" % (dash, shown)
     old = stale(loop, latest_tree(loop))
     if old:
-        return "The content has changed since %s was checked." % _flat(old[0]), run + "check"
+        words = "Files have changed since the check %r ran; run the checks again."
+        return words % _flat(old[0]), run + "check"
     return None
 
 
-def _closing(loop: Loop, run: str) -> Advice:
+def _last_step(loop: Loop, run: str) -> Advice:
     if loop.kind == "verify":
-        again = " again" if loop.round or loop.gaps else ""
-        words = "Verify everything%s; record every gap ('gap found'), then the verdict." % again
+        words = "Verify everything%s." % (" again" if loop.round or loop.gaps else "")
         if loop.is_planned:
-            return "Verify everything%s." % again, run + "verify"
-        return words, run + "verified pass"
+            return words, run + "verify"
+        return words + " Record every gap ('gap found'), then the result.", run + "verified pass"
     if loop.kind == "execute":
         return "Record the tasks of this loop.", run + "task ID running"
     if not loop.exit_signal and not unmet(loop):
-        met = "Every criterion is met; say" if loop.criteria else "Reach the goal; then say"
-        return met + " that you are done.", run + "exit-signal"
-    return "A thorough review must pass.", run + "review begun"
+        when = "Every criterion is met; give" if loop.criteria else "Reach the goal, then give"
+        return when + " the exit signal.", run + "exit-signal"
+    return "A thorough review must pass before the loop can complete.", run + "review begun"
+
+
+# words
 
 
 def _named(task: Task) -> str:
@@ -222,8 +295,13 @@ def _named(task: Task) -> str:
 
 
 def _flat(text: str | None) -> str:
-    """The text on one line: a line of its own could pass for one of ours."""
+    """Return the text on one line: it cannot imitate a line of ours."""
     return " ".join((text or "").split())
+
+
+def _sentence(text: str) -> str:
+    """Return the text with a period, unless it ends a sentence."""
+    return text if text.endswith((".", "?", "!", "…", "[Y/n]")) else text + "."
 
 
 def _last_error(errors: list[Failure]) -> str:

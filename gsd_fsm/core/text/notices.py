@@ -1,4 +1,4 @@
-"""What sessions and users are told about a loop: at the start, with a prompt, and when it ends."""
+"""Compose what sessions and users read about a loop: at a start, with a prompt, when it ends."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from gsd_fsm.core.loop.state import ACTIVE, open_tasks, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.text.block_text import GROUND_RULES
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.text.questions import review_words
-from gsd_fsm.core.text.quoting import one_line, quoted
+from gsd_fsm.core.text.questions import plural, review_words
+from gsd_fsm.core.text.sanitize import fenced, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
 
 
+# for the model
+
+
 def resumption(loop: Loop, nonce: str) -> str:
-    """A live loop as its own session is told of it."""
+    """Return what the model of the owner reads about its live loop."""
     active = loop.status in ACTIVE
     most = loop.limits.max_iterations
     count = "%d of %d" % (loop.iteration, most) if most else "%d" % loop.iteration
@@ -33,18 +36,18 @@ def resumption(loop: Loop, nonce: str) -> str:
         lines.append("Stage: %s | Spec: %s | Fit: %s%s" % (loop.stage or "none", spec, fit, shape))
     lines.append("Progress: %s | Iteration: %s" % (_progress(loop), count))
     if loop.reviews:
-        told = ["%s: %s" % (n, review_words(loop.reviews[n])) for n in list(loop.reviews)[-5:]]
-        lines.append("Reviews: %s" % "; ".join(told))
-    left = unmet(loop)
+        last = list(loop.reviews)[-5:]
+        reviews = ["%s: %s" % (name.replace("_", " "), review_words(loop, name)) for name in last]
+        lines.append("Reviews: %s" % "; ".join(reviews))
     if loop.criteria:
-        named = ", ".join(one_line(name, 160) for name in left[:10])
+        named = ", ".join([one_line(name, 160) for name in unmet(loop)[:10]])
         lines.append("Unmet criteria: %s" % (named or "none"))
     if loop.last_error and loop.status in ("retrying", "paused"):
-        lines.append(quoted("Last error", loop.last_error, nonce, 600))
+        lines.append(fenced("Last error", loop.last_error, nonce, 600))
     words, command = next_step(loop, brief=True)
     lines.append("Next: %s" % one_line(words, 600))
-    run = "Run: %s" if active else "If the user wants it to go on, run: %s"
-    lines.append(run % one_line(command, 600))
+    run = "Run" if active else "If the user wants the loop to continue, run"
+    lines.append("%s: %s" % (run, one_line(command, 600)))
     lines.append(GROUND_RULES % loop.id)
     return "\n".join(lines)
 
@@ -54,55 +57,51 @@ def _progress(loop: Loop) -> str:
         steps = all(task.step for task in loop.tasks.values())
         done = len(loop.tasks) - len(open_tasks(loop))
         wave = current_wave(loop)
-        return "%d/%d %s%s" % (
-            done,
-            len(loop.tasks),
-            "steps" if steps else "tasks",
-            " | Wave: %d" % wave if wave else "",
-        )
+        text = "%d/%d %s" % (done, len(loop.tasks), "steps" if steps else "tasks")
+        return text + (" | Wave: %d" % wave if wave else "")
     if loop.gaps:
-        closed = [gap for gap in loop.gaps.values() if gap.status == "closed"]
-        return "%d/%d gaps closed | Round: %d" % (len(closed), len(loop.gaps), loop.round)
+        closed = len([gap for gap in loop.gaps.values() if not gap.is_open])
+        return "%d/%d gaps closed | Round: %d" % (closed, len(loop.gaps), loop.round)
     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
 
 
 def elsewhere(loop: Loop, source: str) -> str:
-    """A live loop as a session is told of it that does not own it."""
+    """Return what the model of another session reads about a live loop."""
     if loop.owner:
-        whose = "belongs to session %s" % one_line(loop.owner)
+        owner = "belongs to session %s" % one_line(loop.owner)
         if source == "fork":
-            whose += ", which this one may have been forked from"
-        then = "This session is not part of it. To go on with it here: gsd-fsm --loop %s resume"
+            owner += ", which this session may be forked from"
+        then = "This session is not part of it. To continue it here, run: gsd-fsm --loop %s resume"
     else:
-        whose = "belongs to no session yet"
-        then = "The next prompt of the user makes it this session's. It stands: gsd-fsm --loop %s status"
+        owner = "has no owner yet"
+        then = (
+            "The user's next prompt will bind it to this session. To see it, run: "
+            "gsd-fsm --loop %s status"
+        )
     goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
-    return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. %s" % (
-        loop.id,
-        loop.kind,
-        loop.status,
-        goal,
-        whose,
-        then % loop.id,
-    )
+    about = (loop.id, loop.kind, loop.status, goal, owner)
+    return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. " % about + then % loop.id
 
 
 def reminder(loop: Loop) -> str:
-    """What the owner's model must know with this prompt; "" when nothing stands in the way."""
+    """Return what the owner's model must know with this prompt; "" unless the loop is halted."""
     words, command = next_step(loop)
     if loop.status == "paused":
-        then = "If the user wants it to go on, run: %s" % command
+        then = "If the user wants the loop to continue, run: %s" % command
     elif loop.status != "waiting":
         return ""
     elif loop.wait_for == "human":
         then = "If this message answers it, run: %s (TEXT: the user's answer, quoted)" % command
     else:
-        then = "To go on, run: %s" % command
+        then = "To continue, run: %s" % command
     return "gsd-fsm loop %s: %s %s" % (loop.id, one_line(words, 1_000), one_line(then, 600))
 
 
+# for the user
+
+
 def notice(loop: Loop) -> str:
-    """What the user is told of a loop that stands still."""
+    """Return the notice about a paused or waiting loop."""
     if loop.status == "waiting":
         return wait_notice(loop, loop.question or "")
     reason = loop.pause_reason
@@ -112,61 +111,50 @@ def notice(loop: Loop) -> str:
 
 
 def stranger_notice(loop: Loop) -> str:
-    """A live loop as the user of a session is told of it that does not own it."""
+    """Return the notice about a live loop to the user of a session that does not own it."""
     if not loop.owner:
-        return "gsd-fsm: loop %s (%s) goes on here with your first prompt" % (loop.id, loop.status)
-    return "gsd-fsm: loop %s (%s) belongs to another session. To go on with it here: %s" % (
-        loop.id,
-        loop.status,
-        "gsd-fsm --loop %s resume" % loop.id,
-    )
+        words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
+        return words % (loop.id, loop.status)
+    words = "gsd-fsm: loop %s (%s) belongs to another session. To continue it here, run: %s"
+    return words % (loop.id, loop.status, "gsd-fsm --loop %s resume" % loop.id)
 
 
 def lost_turn_notice(loop: Loop) -> str:
-    return "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To rest it: %s" % (
-        loop.id,
-        loop.status,
-        "gsd-fsm --loop %s pause" % loop.id,
+    words = (
+        "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To pause it, run: "
+        "gsd-fsm --loop %s pause"
     )
+    return words % (loop.id, loop.status, loop.id)
 
 
 def pause_notice(loop: Loop, code: str | None, reason: str | None, command: str) -> str:
-    return "gsd-fsm: loop %s paused (%s): %s. To go on: %s" % (
-        loop.id,
-        code,
-        one_line(reason, 600).rstrip("."),
-        command,
-    )
+    reason = one_line(reason, 600).rstrip(".")
+    words = "gsd-fsm: loop %s is paused (%s): %s. To continue, run: %s"
+    return words % (loop.id, code, reason, command)
 
 
 def wait_notice(loop: Loop, question: str) -> str:
-    return (
-        "gsd-fsm: loop %s waits for you: %s Answer here, or run: gsd-fsm --loop %s answer TEXT"
-        % (
-            loop.id,
-            one_line(question, 600),
-            loop.id,
-        )
-    )
+    words = "gsd-fsm: loop %s is waiting for your answer: %s Answer here, or run: %s"
+    return words % (loop.id, one_line(question, 600), "gsd-fsm --loop %s answer TEXT" % loop.id)
+
+
+def background_notice(loop: Loop, reason: str) -> str:
+    return "gsd-fsm: loop %s: %s" % (loop.id, reason)
 
 
 def completion_notice(loop: Loop) -> str:
-    many = "" if loop.iteration == 1 else "s"
-    words = "gsd-fsm: loop %s completed after %d iteration%s; its story: gsd-fsm --loop %s replay"
-    told = words % (loop.id, loop.iteration, many, loop.id)
+    iterations = plural(loop.iteration, "iteration")
+    words = "gsd-fsm: loop %s completed after %s" % (loop.id, iterations)
     if loop.notes:
-        told += "; notes that it never saw: %d" % len(loop.notes)
-    return told + closing_report(loop)
+        words += "; undelivered notes: %d" % len(loop.notes)
+    words += ". To see its history, run: gsd-fsm --loop %s replay" % loop.id
+    return words + closing_report(loop)
 
 
 def closing_report(loop: Loop) -> str:
-    """The report of a goal that is complete, where it is wanted."""
+    """Return the report of a completed goal if the loop has that view, else ""."""
     if "report" not in loop.views:
         return ""
     from gsd_fsm.core.text.progress import report
 
     return "\n" + report(loop)
-
-
-def background_notice(loop: Loop, reason: str) -> str:
-    return "gsd-fsm: loop %s: %s." % (loop.id, reason)

@@ -1,14 +1,16 @@
-"""A goal loop in words: PROGRESS.md, the report at its end, and the block for each iteration."""
+"""Compose what people read about a goal: PROGRESS.md, the closing report and the status block."""
 
 from __future__ import annotations
 
 from gsd_fsm.core.loop.state import FINAL, open_gaps, open_tasks, unmet
 from gsd_fsm.core.loop.waves import current_wave
-from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.core.text.next_step import retry_count
+from gsd_fsm.core.text.questions import plural, review_words
+from gsd_fsm.core.text.sanitize import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable
+    from typing import Iterator
 
     from gsd_fsm.core.loop.records import Criterion, Task
     from gsd_fsm.core.loop.state import Loop
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 _MARKS = {"complete": "✓", "skipped": "–", "failed": "✗"}
 _OPEN_MARK = "○"
 _MARKDOWN = frozenset("\\`*[]<~")
-# Of a list in a report: what is beyond is counted. The report must fit into an event.
+# A report must fit into an event, so the rest of a longer list is only counted.
 _MAX_LIST = 2_000
 _MAX_CRITERIA = 5
 
@@ -25,10 +27,10 @@ _MAX_CRITERIA = 5
 
 
 def progress(loop: Loop) -> str:
-    """The loop as people look at it: what is done, under way and to be done, wave by wave."""
-    lines = ["# Loop Progress: %s" % _plain(loop.goal or loop.id), ""]
-    lines.append("**Status:** %s" % " | ".join(_where_it_stands(loop)))
-    tasks = sorted(loop.tasks.values(), key=lambda task: task.wave or 0)
+    """Return the text of PROGRESS.md: completed, running and pending tasks, wave by wave."""
+    lines = ["# Loop Progress: %s" % _escaped(loop.goal or loop.id), ""]
+    lines.append("**Status:** %s" % " | ".join(_status(loop)))
+    tasks = sorted(shown_tasks(loop), key=lambda task: task.wave or 0)
     done = [task for task in tasks if task.is_done]
     pending = [task for task in tasks if task.status == "pending"]
     begun = [task for task in tasks if not task.is_done and task.status != "pending"]
@@ -46,10 +48,16 @@ def progress(loop: Loop) -> str:
     return "\n".join(lines) + "\n"
 
 
+def shown_tasks(loop: Loop) -> list[Task]:
+    """Return the tasks to show; those that stand for a completion condition only while open."""
+    live = loop.status not in FINAL
+    return [task for task in loop.tasks.values() if task.is_work or (live and not task.is_done)]
+
+
 def _section(loop: Loop, title: str, wave: str, tasks: list[Task]) -> list[str]:
     lines = ["", "## %s%s" % (title, " (Wave %s)" % wave if wave else "")]
     for task in tasks:
-        named = "%s: %s" % (task.id, _plain(task.title)) if task.title else task.id
+        named = "%s: %s" % (task.id, _escaped(task.title)) if task.title else task.id
         lines.append("- [%s] %s%s" % ("x" if task.is_done else " ", named, _remark(loop, task)))
     return lines
 
@@ -63,17 +71,17 @@ def _remark(loop: Loop, task: Task) -> str:
     if status == "running":
         return " (assigned to subagent)" if task.ref else ""
     if status == "failed":
-        return " (failed, retry %d of %d)" % (task.retries, loop.limits.max_retries)
+        return " (failed, %s)" % retry_count(loop, task)
     return {"skipped": " (skipped)", "checkpoint": " (needs a decision)"}.get(status, "")
 
 
-def _plain(text: str, limit: int = 200) -> str:
-    """The text on one line, with nothing in it that Markdown would obey."""
-    shown = one_line(text, limit).replace("<\\/", "</")
+def _escaped(text: str) -> str:
+    """Return the text on one line, with the characters of Markdown escaped."""
+    shown = one_line(text, 200).replace("<\\/", "</")
     return "".join(["\\" + c if c in _MARKDOWN else c for c in shown])
 
 
-def _where_it_stands(loop: Loop) -> list[str]:
+def _status(loop: Loop) -> list[str]:
     parts = []
     if loop.status in FINAL:
         parts.append(loop.status.capitalize())
@@ -86,8 +94,23 @@ def _where_it_stands(loop: Loop) -> list[str]:
     return [*parts, "Iteration %d" % loop.iteration, *_costs(loop)]
 
 
+def _metrics(loop: Loop) -> list[str]:
+    times = loop.advice_given
+    return [
+        _tasks_done(loop),
+        "Stuck count: %d" % loop.stuck,
+        "Counsel consulted: %s" % ("Yes (%s)" % plural(times, "time") if times else "No"),
+        "Criteria: %d/%d met" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria)),
+        "Reviews: %s" % ("; ".join(_reviews(loop)) or "none"),
+        _iterations(loop),
+    ]
+
+
+# facts of several texts
+
+
 def _costs(loop: Loop) -> list[str]:
-    """Money, as far as it is known; where it is not, tokens."""
+    """Return the money spent if it is known, else the tokens."""
     costs = []
     budget, most = loop.limits.budget_usd, loop.limits.max_tokens
     if loop.spent_usd or budget:
@@ -98,30 +121,16 @@ def _costs(loop: Loop) -> list[str]:
     return costs
 
 
-def _metrics(loop: Loop) -> list[str]:
-    times = loop.advice_given
-    return [
-        _tasks_done(loop),
-        "Stuck count: %d" % loop.stuck,
-        "Counsel consulted: %s" % ("Yes (%s)" % _many(times, "time") if times else "No"),
-        "Criteria: %d/%d met" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria)),
-        "Reviews: %s" % ("; ".join(_review_words(loop)) or "none"),
-        _iterations(loop),
-    ]
-
-
-def _tasks_done(loop: Loop) -> str:
-    done = len(loop.tasks) - len(open_tasks(loop))
+def _tasks_done(loop: Loop, noun: str = "Tasks") -> str:
+    tasks = shown_tasks(loop)
+    done = len([task for task in tasks if task.is_done])
     skipped = _count(loop, "skipped")
-    return "Tasks: %d/%d complete%s" % (
-        done,
-        len(loop.tasks),
-        " (%d of them skipped)" % skipped if skipped else "",
-    )
+    more = " (%d of them skipped)" % skipped if skipped else ""
+    return "%s: %d/%d complete%s" % (noun, done, len(tasks), more)
 
 
 def _count(loop: Loop, status: str) -> int:
-    return sum([task.status == status for task in loop.tasks.values()])
+    return len([task for task in loop.tasks.values() if task.status == status])
 
 
 def _iterations(loop: Loop) -> str:
@@ -129,45 +138,29 @@ def _iterations(loop: Loop) -> str:
     return "Iterations: %d%s" % (loop.iteration, "/%d" % most if most else "")
 
 
-def _review_words(loop: Loop) -> list[str]:
-    shown = []
-    for name, review in loop.reviews.items():
-        facts = []
-        if name == "thorough":
-            under_way = loop.status == "reviewing" and not review.passed
-            facts.append("passed" if review.passed else "under way" if under_way else "not passed")
-        facts += ["score %s" % review.score] if review.score is not None else []
-        blockers = review.blockers if review.passed is None else review.blockers_remaining
-        counts = ((review.issues, "issue"), (blockers, "blocker"))
-        facts += [_many(count, word) for count, word in counts if count is not None]
-        shown.append("%s: %s" % (name.replace("_", " "), ", ".join(facts) or "done"))
-    return shown
+def _reviews(loop: Loop) -> list[str]:
+    return ["%s: %s" % (name.replace("_", " "), review_words(loop, name)) for name in loop.reviews]
 
 
-def _many(count: int, word: str) -> str:
-    return "%d %s%s" % (count, word, "" if count == 1 else "s")
-
-
-# the report
+# the closing report
 
 
 def report(loop: Loop) -> str:
-    """What a goal has come to, as it is told at its end: nothing but what is known."""
+    """Return the report of a completed goal; it states only recorded facts."""
     lines = ["<loop-complete>"]
-    claimed = [c for c in loop.criteria.values() if c.met and c.check is None]
-    if loop.tasks:
+    claimed = len([c for c in loop.criteria.values() if c.met and c.check is None])
+    tasks = shown_tasks(loop)
+    if tasks:
         proven = loop.criteria and not claimed and not unmet(loop)
         every = "All tasks verified:" if proven else "All tasks complete:"
-        lines.append("Tasks:" if open_tasks(loop) else every)
-        lines += _listed([_task_row(task) for task in loop.tasks.values()])
+        lines.append(every if all(task.is_done for task in tasks) else "Tasks:")
+        lines += _listed([_task_row(task) for task in tasks])
     if loop.criteria:
         lines.append("Success criteria:" if unmet(loop) else "All success criteria satisfied:")
         lines += _listed([_criterion_row(c) for c in loop.criteria.values()])
-    facts = [_verified(loop, len(claimed)), _tasks_done(loop), _iterations(loop), *_costs(loop)]
-    facts += ["Review %s" % words for words in _review_words(loop)][-3:]
-    return "\n".join(
-        [*lines, "", *_box(facts, list(_doubts(loop, len(claimed)))), "</loop-complete>"]
-    )
+    facts = [_verified(loop, claimed), _tasks_done(loop), _iterations(loop), *_costs(loop)]
+    facts += ["Review %s" % words for words in _reviews(loop)][-3:]
+    return "\n".join([*lines, "", *_box(facts, list(_doubts(loop, claimed))), "</loop-complete>"])
 
 
 def _task_row(task: Task) -> tuple[str, str]:
@@ -177,21 +170,20 @@ def _task_row(task: Task) -> tuple[str, str]:
 
 def _criterion_row(criterion: Criterion) -> tuple[str, str]:
     mark = "✓" if criterion.met else "✗"
-    return mark, "- %s: %s (%s)" % (one_line(criterion.name, 120), mark, _proof_kind(criterion))
+    return mark, "- %s: %s (%s)" % (one_line(criterion.name, 120), mark, _proof(criterion))
 
 
-def _proof_kind(criterion: Criterion) -> str:
-    """Of what kind the evidence is."""
+def _proof(criterion: Criterion) -> str:
+    """Return the kind of evidence for a criterion."""
     if criterion.check is None:
         return "claim" if criterion.met else "open"
-    proof = criterion.evidence
-    if proof is None:
+    if criterion.evidence is None:
         return "check not run"
-    return "check, stale" if criterion.stale else "check, exit %d" % proof["exit_code"]
+    return "check, stale" if criterion.stale else "check, exit %d" % criterion.evidence["exit_code"]
 
 
 def _listed(rows: list[tuple[str, str]]) -> list[str]:
-    """As many of the rows as there is room for; the others are counted, mark by mark."""
+    """Return as many rows as there is room for; count the others by their mark."""
     lines: list[str] = []
     room = _MAX_LIST
     for number, (_, line) in enumerate(rows):
@@ -206,19 +198,19 @@ def _listed(rows: list[tuple[str, str]]) -> list[str]:
 
 def _verified(loop: Loop, claimed: int) -> str:
     if not loop.criteria:
-        return "Verified: by the exit signal alone"
+        return "Verified: exit signal only"
     checked = len(loop.criteria) - len(unmet(loop)) - claimed
     ways = (("by checks", checked), ("by claim", claimed))
-    told = ["%s %d/%d" % (way, count, len(loop.criteria)) for way, count in ways if count]
-    return "Verified: %s" % (", ".join(told) or "nothing")
+    shown = ["%s %d/%d" % (way, count, len(loop.criteria)) for way, count in ways if count]
+    return "Verified: %s" % (", ".join(shown) or "nothing")
 
 
-def _doubts(loop: Loop, claimed: int) -> Iterable[str]:
-    """What somebody should know before they rely on it; facts only."""
+def _doubts(loop: Loop, claimed: int) -> Iterator[str]:
+    """Yield what a reader should know before relying on the result."""
     if claimed:
-        yield "Alt: Manual verification of what was met by claim"
+        yield "Alt: Manual verification of criteria met by claim"
     if not loop.criteria:
-        yield "Risk: No criterion was set"
+        yield "Risk: No criteria were set"
     warnings = len([i for i in loop.issues if (i.severity or "").upper() == "WARNING"])
     risks = (
         (warnings, "warning", "left open"),
@@ -228,7 +220,7 @@ def _doubts(loop: Loop, claimed: int) -> Iterable[str]:
     )
     for count, what, how in risks:
         if count:
-            yield "Risk: %s %s" % (_many(count, what), how)
+            yield "Risk: %s %s" % (plural(count, what), how)
 
 
 def _box(facts: list[str], doubts: list[str]) -> list[str]:
@@ -237,42 +229,30 @@ def _box(facts: list[str], doubts: list[str]) -> list[str]:
     framed = ["│ %s │" % row.ljust(width - 2) for row in rows]
     rule = ["├%s┤" % ("─" * width)] if doubts else []
     head = "─ 🟢 SHIP "  # the circle is two columns wide
-    return [
-        "╭%s%s╮" % (head, "─" * (width - len(head) - 1)),
-        *framed[: len(facts)],
-        *rule,
-        *framed[len(facts) :],
-        "╰%s╯" % ("─" * width),
-    ]
+    top = "╭%s%s╮" % (head, "─" * (width - len(head) - 1))
+    return [top, *framed[: len(facts)], *rule, *framed[len(facts) :], "╰%s╯" % ("─" * width)]
 
 
-# the block for each iteration
+# the status block of an iteration
 
 
 def status_block(loop: Loop) -> str:
-    """How the loop stands, in at most nine lines."""
-    most = loop.limits.stuck_limit
-    stuck = "Stuck: %d%s" % (loop.stuck, "/%d" % most if most else "")
-    lines = ["[LOOP STATUS] %s (%s)" % (loop.id, loop.status), *_criteria_lines(loop)]
-    if loop.tasks:
-        steps = all(task.step for task in loop.tasks.values())
-        done = _tasks_done(loop)
-        lines.append(done.replace("Tasks", "Steps", 1) if steps else done)
-    lines.append(" | ".join([stuck, *_costs(loop)]))
-    return "\n".join(lines)
-
-
-def _criteria_lines(loop: Loop) -> list[str]:
-    """Each criterion with its mark; of many, the unmet ones come first."""
+    """Return criteria, tasks and limits in at most nine lines; of many criteria the unmet first."""
+    lines = ["[LOOP STATUS] %s (%s)" % (loop.id, loop.status)]
     criteria = list(loop.criteria.values())
     if len(criteria) > _MAX_CRITERIA:
         criteria.sort(key=lambda criterion: bool(criterion.met))
-    lines = []
     for criterion in criteria[:_MAX_CRITERIA]:
         mark = "✓" if criterion.met else "✗"
-        lines.append("%s %s (%s)" % (mark, one_line(criterion.name, 120), _proof_kind(criterion)))
+        lines.append("%s %s (%s)" % (mark, one_line(criterion.name, 120), _proof(criterion)))
     rest = criteria[_MAX_CRITERIA:]
     if rest:
         left = len([criterion for criterion in rest if not criterion.met])
-        lines.append("… and %s more, %d unmet" % (len(rest), left))
-    return lines
+        lines.append("… and %d more, %d unmet" % (len(rest), left))
+    if loop.tasks:
+        steps = all(task.step for task in loop.tasks.values())
+        lines.append(_tasks_done(loop, "Steps" if steps else "Tasks"))
+    most = loop.limits.stuck_limit
+    stuck = "Stuck: %d%s" % (loop.stuck, "/%d" % most if most else "")
+    lines.append(" | ".join([stuck, *_costs(loop)]))
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What a client's transcript tells of money and tokens: each reply once, however often it is read."""
+"""Read money and tokens from a client's transcript; count each reply once, however often read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Of a transcript that grew by more than this, only the end is read; longer rows are not replies.
 _MOST_READ = 8 << 20
 _LONGEST_ROW = 1 << 20
-# As high as the client's own bound for a session; sums of such figures stay below 2^53.
+# The client's own bound for a session; sums of such figures stay below 2^53.
 _MOST_SPENT = 1_000_000_000
 _LAST_REPLIES = 16
 _REPLY = b'"type":"assistant"'
@@ -27,9 +27,9 @@ _TOKENS = (
 
 
 class Spending:
-    """What a part of a transcript adds, and from where to go on reading.
+    """What a part of a transcript adds, and where the next part begins.
 
-    `total_usd` is the client's own figure for the whole session, None where it told none.
+    `total_usd` is the client's own figure for the whole session, None if it reports none.
     """
 
     __slots__ = ("messages", "offset", "tokens", "total_usd", "usd")
@@ -43,12 +43,12 @@ class Spending:
 
 
 def is_resting(loop: Loop) -> bool:
-    """Whether what its session does now is none of the loop's: it is paused, and its user went on."""
+    """Return whether its session now works on something else: the user went on during a pause."""
     return bool(loop.status == "paused" and loop.human_spoke)
 
 
 def is_younger(path: str, moment: str) -> bool:
-    """Whether the first reply in this transcript came later: then all that it cost came later."""
+    """Return whether the first reply in this transcript is later than `moment`, so that all are."""
     try:
         fd = system.open(path, READ)
         try:
@@ -65,15 +65,15 @@ def is_younger(path: str, moment: str) -> bool:
 
 
 def unpaid(loop: Loop, session: str, total: float) -> float:
-    """What of the first total of a session was not counted yet, reply by reply."""
+    """Return the part of a session's first total that was not counted reply by reply."""
     return float(max(0, round(total - loop.priced_usd.get(session, 0), 6)))
 
 
 def read_spending(path: str, counted: int, messages: list[str], since: str) -> Spending | None:
-    """What the transcript tells beyond `counted` bytes; None when that is nothing.
+    """Return what the transcript adds after `counted` bytes; None for nothing.
 
-    `messages` are the last replies that were counted before; rows from before `since` do not count.
-    A row that is still being written is left for the next time.
+    `messages`: the last replies that were counted before. Rows older than `since` do not count. A
+    row that is still being written is left for the next time.
     """
     try:
         rows, offset = _new_rows(path, counted)
@@ -92,13 +92,13 @@ def read_spending(path: str, counted: int, messages: list[str], since: str) -> S
 
 
 def _new_rows(path: str, counted: int) -> tuple[list[bytes], int]:
-    """The complete rows that are new, and where they end."""
+    """Return the complete new rows, and the offset of their end."""
     fd = system.open(path, READ)
     try:
         info = system.fstat(fd)
         if not is_regular(info):
-            raise ValueError("not a plain file")
-        start = counted if 0 <= counted <= info.st_size else 0  # shorter: it was begun anew
+            raise ValueError("not a regular file")
+        start = counted if 0 <= counted <= info.st_size else 0  # shorter: it was replaced
         skipped = info.st_size - start > _MOST_READ
         if skipped:
             start = info.st_size - _MOST_READ
@@ -124,7 +124,7 @@ def _is_older(row: dict[str, Any], since: str) -> bool:
 
 
 def _take_row(found: Spending, row: dict[str, Any], known: set[str]) -> None:
-    """Add what this row tells: a reply that is not known yet, or the figure of the session."""
+    """Add what this row reports: a reply that is not known yet, or the total of the session."""
     if row.get("type") == "cost-state":
         if _is_figure(row.get("totalCostUSD")):
             found.total_usd = row["totalCostUSD"]
@@ -147,5 +147,5 @@ def _take_row(found: Spending, row: dict[str, Any], known: set[str]) -> None:
 
 
 def _is_figure(value: Any) -> bool:
-    """Whether this is an amount that can be: NaN and infinity compare false."""
+    """Return whether this is a valid amount; comparisons with NaN and infinity fail."""
     return type(value) in (int, float) and 0 <= value <= _MOST_SPENT

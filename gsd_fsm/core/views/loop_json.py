@@ -1,4 +1,4 @@
-"""What a goal loop shows in `.loop/`: one file for each view, as other programs read them."""
+"""Compose the files in `.loop/` that show a goal, in the form that other programs expect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.records import Task
     from gsd_fsm.core.loop.state import Loop
 
-# view -> its file, and the number of the line there that names the goal
+# By view: its file, and the line of that file that names the goal.
 LOOP_FILES = {
     "workflow-state": ("workflow-state.json", 3),
     "state": ("state.json", 1),
@@ -22,14 +22,17 @@ LOOP_FILES = {
 }
 
 
-class Sheet:
-    """A view of one loop on its way to its file, and what may become of the file there."""
+class ViewFile:
+    """The new content of a file that shows a loop, and the rules for replacing the old content.
+
+    `due`: the file is this loop's; `backup`: the name under which foreign content is saved.
+    """
 
     def __init__(self, loops: Loops, view: str, loop: Loop) -> None:
         self.name, self._line = LOOP_FILES[view]
         self.loop = loop.id
-        self.data = _bytes(view, loop)
-        self.aside = kept_name(self.name, self.loop)
+        self.data = _content(view, loop)
+        self.backup = kept_name(self.name, loop.id)
         self.due = _is_due(loops, loop)
         self._begins = bool(loop.viewed.get(view) == loop.last_event)
         self._view = view
@@ -37,28 +40,28 @@ class Sheet:
         self._follows = any(_is_due(loops, it) for it in self._others)
 
     def replaces(self, found: bytes) -> bool:
-        """Whether it is to be written; of a loop that ended before, only to mend its own file."""
+        """Return whether to write; for a loop that ended earlier, only to update its own file."""
         return found != self.data and (self.due or self._names_goal(found))
 
-    def spares(self, found: bytes) -> bool:
-        """Whether what was found may be somebody else's, and must not be lost."""
+    def is_foreign(self, found: bytes) -> bool:
+        """Return whether another program may have written this, so that it must be saved."""
         if self._follows or (self.due and not self._begins and self._names_goal(found)):
             return False
-        return found not in [_bytes(self._view, it) for it in self._others]
+        return found not in [_content(self._view, it) for it in self._others]
 
     def _names_goal(self, found: bytes) -> bool:
         line = self._line
         return found.split(b"\n")[line : line + 1] == self.data.split(b"\n")[line : line + 1]
 
 
-def sheets(loops: Loops) -> list[Sheet]:
-    """Every view that a loop of this journal has, each of the one loop that it shows."""
+def view_files(loops: Loops) -> list[ViewFile]:
+    """Return the file of every view that a loop of this journal has."""
     shown = [(view, _shown(loops, view)) for view in LOOP_FILES]
-    return [Sheet(loops, view, loop) for view, loop in shown if loop is not None]
+    return [ViewFile(loops, view, loop) for view, loop in shown if loop is not None]
 
 
 def _shown(loops: Loops, view: str) -> Loop | None:
-    """The live loop with this view that was started last, else the loop that ended last."""
+    """Return the live loop with this view that was started last, else the loop that ended last."""
     live = [loop for loop in loops.live() if _has(loop, view)]
     last = loops.last_ended()
     return live[-1] if live else last if last is not None and _has(last, view) else None
@@ -69,12 +72,11 @@ def _has(loop: Loop, view: str) -> bool:
 
 
 def _is_due(loops: Loops, loop: Loop) -> bool:
-    """Whether its file belongs to this loop: while it is live, and in the append that ends it."""
+    """Return whether its files are this loop's: while it is live, and in the append that ends it."""
     return loop.status in LIVE or bool(loop.last_event == loops.ts)
 
 
-def _bytes(view: str, loop: Loop) -> bytes:
-    """The whole file of this view."""
+def _content(view: str, loop: Loop) -> bytes:
     if view == "progress":
         return progress(loop).encode("utf-8")
     shown = workflow_state(loop) if view == "workflow-state" else state(loop)
@@ -82,12 +84,12 @@ def _bytes(view: str, loop: Loop) -> bytes:
 
 
 def is_untouched(loop: Loop) -> bool:
-    """Whether nothing has happened to this loop since the append that began it."""
+    """Return whether nothing has happened to this loop since the append that started it."""
     return bool(loop.first_ts == loop.last_event)
 
 
 def workflow_state(loop: Loop) -> dict[str, Any]:
-    """How far a goal has come: the members of `workflow-state.json`."""
+    """Return the members of `workflow-state.json`."""
     updated = loop.imported.get("updated") if is_untouched(loop) else None
     return {
         "version": 1,
@@ -106,14 +108,14 @@ def workflow_state(loop: Loop) -> dict[str, Any]:
 
 
 def _stage_of(loop: Loop) -> str:
-    """The stage as others rely on it: complete is what has completed, and nothing before that."""
+    """Return the stage; only a completed loop is in stage complete."""
     if loop.status == "completed":
         return "complete"
     return "review" if loop.stage == "complete" else loop.stage or "executing"
 
 
 def state(loop: Loop) -> dict[str, Any]:
-    """What is met and what is left: the members of `state.json`."""
+    """Return the members of `state.json`."""
     steps = [task for task in loop.tasks.values() if task.is_work]
     left = set(open_tasks(loop))
     return {
@@ -135,18 +137,18 @@ def _title(task: Task) -> str:
 
 
 def _moment(ts: str | None) -> str | None:
-    """The time, without milliseconds where there are none."""
+    """Return the time without milliseconds if they are zero."""
     return ts[:-5] + "Z" if ts is not None and ts.endswith(".000Z") else ts
 
 
 def _in_order(review: str) -> tuple[bool, int, str]:
-    """Waves by their number, then the thorough review."""
+    """Return the sort key of a review: waves by number, then the thorough review."""
     number = review.rpartition("_")[2]
     return not number.isdigit(), int(number) if number.isdigit() else 0, review
 
 
 def _pretty(value: Any, margin: str = "\n") -> str:
-    """JSON for people: a line for each member, two blanks deeper at each level."""
+    """Return indented JSON; `json` itself is expensive to import in the hook."""
     inner = margin + "  "
     if value and type(value) is dict:
         rows = ["%s: %s" % (_quoted(key), _pretty(item, inner)) for key, item in value.items()]
@@ -157,5 +159,5 @@ def _pretty(value: Any, margin: str = "\n") -> str:
 
 
 def _quoted(text: str) -> str:
-    """A JSON text in which every letter stands for itself."""
+    """Return a JSON string without escapes beyond ASCII."""
     return '"%s"' % "".join([quote(c)[1:-1] if c < "\x7f" else c for c in text])

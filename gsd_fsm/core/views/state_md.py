@@ -1,4 +1,4 @@
-"""The `loop:` section in the front matter of STATE.md: what it says, and where it stands."""
+"""Compose the `loop:` section of STATE.md, and put it into the front matter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECTION = (
     "started", "last_iteration", "paused", "pause_reason", "last_error", "history",
 )  # fmt: skip
 _MAX_TEXT = 300
-# Letters that YAML does not take for a text.
+# Words that YAML does not read as text.
 _NOT_TEXTS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _NAMES = ("loop", '"loop"', "'loop'")
 _BOM = "\ufeff"
@@ -22,9 +22,9 @@ _BLANKS = " \t\r"
 
 
 def with_loop(text: str, loop: Loop | None) -> str:
-    """The text with a section that tells of this loop, or of none; all else as it was.
+    """Return the text with the section of this loop, or of none; leave the rest as it is.
 
-    ValueError if the text has front matter in which such a section has no place.
+    Raise ValueError if the section cannot be put into the front matter.
     """
     bom = _BOM if text.startswith(_BOM) else ""
     lines = text[len(bom) :].split("\n")
@@ -60,14 +60,14 @@ def _closing_fence(lines: list[str]) -> int:
 
 
 def _place(lines: list[str], fence: int) -> tuple[int, int]:
-    """From where to where the section stands, or is to stand."""
+    """Return the first line of the section, or of its place, and the line after it."""
     for start in range(1, fence):
         if _is_loop_key(lines[start]):
             return start, _end_of_value(lines, start, fence)
     for line in lines[1:fence]:
         if line.strip(_BLANKS)[:1] not in ("", "#"):
             if line[0] in " \t{[-" or ":" not in line:
-                raise ValueError("the front matter is not made of keys that begin a line")
+                raise ValueError("the front matter has no keys at the start of lines")
             break
     return fence, fence
 
@@ -78,28 +78,28 @@ def _is_loop_key(line: str) -> bool:
 
 
 def _end_of_value(lines: list[str], start: int, fence: int) -> int:
-    """The line after the value of a key; blank lines and comments belong to the next one."""
+    """Return the line after the value of a key; blank lines and comments belong to the next key."""
     stop = start + 1
     for number in range(stop, fence):
         line = lines[number].rstrip(_BLANKS)
-        # A list, and the end of braces, may stand below the very beginning of their key.
+        # A list, and closing brackets, may be as far left as their key.
         if line[:1] in (" ", "\t", "}", "]") or line == "-" or line.startswith("- "):
             stop = number + 1
         elif line and line[0] != "#":
             break
     value = "\n".join(lines[start:stop]).partition(":")[2].lstrip()
     if value[:1] in ("{", "[") and any(value.count(a) != value.count(b) for a, b in ("{}", "[]")):
-        raise ValueError("where the value of loop ends is not to be seen")
+        raise ValueError("the end of the value of loop cannot be found")
     return stop
 
 
 def loop_section(loop: Loop) -> list[str]:
-    """The section, line by line. Each key has its line, so that line-oriented readers find it."""
+    """Return the lines of the section; each key has its own, for readers that use grep."""
     paused = loop.status == "paused"
     past = list(loop.imported.get("history", ()))
-    # What was imported is shown as it was: its beginning here is no part of it.
+    # An imported loop shows its old history, not its import.
     here = [it for it in loop.history if not (loop.imported and it[1] == loop.first_ts)]
-    # Of a verify loop it is the rounds that its limit counts.
+    # The limit of a verify loop counts rounds.
     verifies = loop.kind == "verify"
     values = (
         _flag(loop.status in LIVE and not paused),
@@ -124,7 +124,7 @@ def loop_section(loop: Loop) -> list[str]:
 
 
 def history_line(change: list[Any]) -> str:
-    """One change of status, as the fold keeps it, for people."""
+    """Return one change of status, as the fold keeps it, in words."""
     seq, ts, source, dest, event, about = change
     return ("%d %s %s -> %s: %s %s" % (seq, ts, source, dest, event, about)).rstrip()
 
@@ -138,13 +138,13 @@ def _phase(phase: Any) -> str:
 
 
 def _key(name: str) -> str:
-    """The id of a task as a key that is a text to YAML, and no key of ours to anybody."""
+    """Return a task id as a key that YAML reads as text and grep does not confuse with ours."""
     plain = name[0].isalpha() and name.lower() not in _NOT_TEXTS and not name.endswith(SECTION)
     return name if plain else quote(name)
 
 
 def _scalar(text: str | None) -> str:
-    """A text, cut, in which nothing looks like one of our keys."""
+    """Return a short text in which nothing looks like one of our keys."""
     if text is None:
         return "null"
     shown = _escaped(text[:_MAX_TEXT])
@@ -154,10 +154,10 @@ def _scalar(text: str | None) -> str:
 
 
 def _escaped(text: str) -> str:
-    """On one line, in ASCII, and the same to every reader of YAML."""
+    """Return a quoted text on one line, in ASCII, which every YAML reader understands."""
     if text.isascii() and text.isprintable():
         return quote(text)
-    # YAML knows no pairs of surrogates, and wants DEL escaped.
+    # YAML has no surrogate pairs, and requires DEL to be escaped.
     return '"%s"' % "".join([quote(c)[1:-1] if c < "\x7f" else _code(ord(c)) for c in text])
 
 

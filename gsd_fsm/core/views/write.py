@@ -1,4 +1,4 @@
-"""Files that show the state to people and other programs: never read as truth, never in the way."""
+"""Write the files that show the state: STATE.md and `.loop/`. They are never read as state."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.core.syscalls import Directory
-    from gsd_fsm.core.views.loop_json import Sheet
+    from gsd_fsm.core.views.loop_json import ViewFile
 
 STATE_NAME = "STATE.md"
 STATE_PATH = ".gsd/" + STATE_NAME
 LOOP_NAME = ".loop"
-# Of our own making: a file of this name is nobody else's.
+# The suffix of temporary files; no other program uses it.
 _TEMPORARY = ".gsd-fsm.new"
 _MAX_STATE = 1 << 20
 
 
 def project(directory: Directory, loops: Loops) -> None:
-    """Bring the views up to date. Best effort: what cannot be changed whole stays."""
+    """Update the views. Best effort: a file that cannot be replaced as a whole stays."""
     _project_state(directory, loops)
     if any(loop.views for loop in loops.by_id.values()):
         try:
             _project_loops(directory, loops)
-        except Exception:  # noqa: BLE001 - the event is acknowledged, whatever becomes of its views
+        except Exception:  # noqa: BLE001 - a view never fails an acknowledged event
             pass
 
 
-# STATE.md, where there is one
+# STATE.md
 
 
 def _project_state(directory: Directory, loops: Loops) -> None:
     if not loops.by_id:
-        return  # what stands there is of another tool
+        return  # the file shows the loop of another tool
     try:
         fd = open_regular(directory, STATE_NAME, READ)
-    except Exception:  # noqa: BLE001 - mostly it is not there; in no case is it worth an event
+    except Exception:  # noqa: BLE001 - mostly there is none
         return
     try:
         try:
@@ -68,7 +68,7 @@ def _project_state(directory: Directory, loops: Loops) -> None:
         finally:
             close(fd)
         if len(data) > _MAX_STATE or not info.st_mode & 0o200:
-            return  # not what it should be, or its owner wants it as it is
+            return  # not a state file, or write-protected by its owner
         from gsd_fsm.core.views.state_md import with_loop
 
         live = loops.live()
@@ -77,18 +77,18 @@ def _project_state(directory: Directory, loops: Loops) -> None:
             if live:
                 _keep_other(directory, loops, live[-1], data, info)
             _replace(directory, new, info)
-    except Exception:  # noqa: BLE001 - the event is acknowledged, whatever becomes of its view
+    except Exception:  # noqa: BLE001 - a view never fails an acknowledged event
         pass
 
 
 def _keep_other(directory: Directory, loops: Loops, shown: Loop, data: bytes, info: Any) -> None:
-    """Save a file that shows the loop of another tool, once for each loop of ours.
+    """Save a file that shows the loop of another tool, once for each loop.
 
-    Raise if it cannot be saved whole: then it must not be replaced.
+    Raise OSError if it cannot be saved as a whole: then it must not be replaced.
     """
     from gsd_fsm.core.views.state_md import shows_other_loop
 
-    # The section of an imported loop looks like ours from the beginning.
+    # The section of an imported loop looks like ours from the start.
     imported = shown.imported.get("file") == STATE_PATH
     if not imported and not shows_other_loop(data.decode("utf-8"), loops.by_id.values()):
         return
@@ -97,14 +97,14 @@ def _keep_other(directory: Directory, loops: Loops, shown: Loop, data: bytes, in
         return
     try:
         if not _write_beside(directory, name, data, info, durable=True):
-            raise OSError("only a part was written")
+            raise OSError("short write")
         rename_in(directory, name + _TEMPORARY, name)
     finally:
         _drop_temporary(directory, name)
 
 
 def _replace(directory: Directory, data: bytes, old: Any) -> None:
-    """Put this in the place of the file that was read, if that is there still."""
+    """Replace the file that was read, unless it has changed since."""
     try:
         whole = _write_beside(directory, STATE_NAME, data, old)
         if whole and _version(look_up(directory, STATE_NAME)) == _version(old):
@@ -121,24 +121,24 @@ def _version(info: Any) -> tuple[int, int, int]:
 
 
 def _project_loops(directory: Directory, loops: Loops) -> None:
-    from gsd_fsm.core.views.loop_json import sheets
+    from gsd_fsm.core.views.loop_json import view_files
 
-    found = sheets(loops)
-    if not found:
+    files = view_files(loops)
+    if not files:
         return
-    place = _open_beside(directory, any(sheet.due for sheet in found))
+    place = _open_beside(directory, any(file.due for file in files))
     try:
-        for sheet in found:
+        for file in files:
             try:
-                _put(place, sheet)
-            except Exception:  # noqa: BLE001, PERF203 - what is in the way of one leaves the others
+                _put(place, file)
+            except Exception:  # noqa: BLE001, PERF203 - the other files are independent of it
                 pass
     finally:
         close_directory(place)
 
 
 def _open_beside(directory: Directory, make: bool) -> Directory:
-    """The directory of these files, beside `.gsd`; not a link to one."""
+    """Open `.loop` beside `.gsd`; it must not be a link."""
     if sys.platform != "win32" and isinstance(directory, int):
         name = "../" + LOOP_NAME
         if make:
@@ -157,33 +157,33 @@ def _make(path: str, **where: int) -> None:
         pass
 
 
-def _put(place: Directory, sheet: Sheet) -> None:
-    """Bring one file up to date; what was there and is not ours is kept, once."""
-    name = sheet.name
-    old, data = _look_into(place, name, len(sheet.data) + _MAX_STATE)
-    if not sheet.replaces(data):
+def _put(place: Directory, file: ViewFile) -> None:
+    """Update one file; save foreign content, once."""
+    name = file.name
+    old, data = _read_view(place, name, len(file.data) + _MAX_STATE)
+    if not file.replaces(data):
         return
-    aside = old is not None and sheet.spares(data)
-    if aside and _info_of(place, sheet.aside) is not None:
-        if not sheet.due:
+    save = old is not None and file.is_foreign(data)
+    if save and _info_of(place, file.backup) is not None:
+        if not file.due:
             return
-        aside = False
+        save = False
     try:
-        if _write_beside(place, name, sheet.data, old):
-            if aside:
-                rename_in(place, name, sheet.aside)
+        if _write_beside(place, name, file.data, old):
+            if save:
+                rename_in(place, name, file.backup)
             rename_in(place, name + _TEMPORARY, name)
     finally:
         _drop_temporary(place, name)
 
 
-def _look_into(place: Directory, name: str, most: int) -> tuple[Any, bytes]:
-    """A file and what it holds, None if there is none; ValueError if it is not to be touched."""
+def _read_view(place: Directory, name: str, most: int) -> tuple[Any, bytes]:
+    """Return a file's status and content, None if there is none; ValueError if it must stay."""
     info = _info_of(place, name)
     if info is None:
         return None, b""
     if not (is_regular(info) and info.st_mode & 0o200):
-        raise ValueError("not a file, or its owner wants it as it is")
+        raise ValueError("not a regular file, or write-protected")
     fd = open_regular(place, name, READ)
     try:
         return info, read_at(fd, 0, most)
@@ -198,14 +198,14 @@ def _info_of(place: Directory, name: str) -> Any:
         return None
 
 
-# what both need
+# for both
 
 
 def _write_beside(
     directory: Directory, name: str, data: bytes, old: Any, durable: bool = False
 ) -> bool:
-    """Write this under the temporary name of a file, with the mode of the old one; whether whole."""
-    _drop_temporary(directory, name)  # of a process that was killed: the lock is ours
+    """Write `data` to a temporary file with the old mode; return False on a short write."""
+    _drop_temporary(directory, name)  # left by a killed process: we have the lock
     fd = open_in(directory, name + _TEMPORARY, WRITE | CREATE | EXCLUSIVE, 0o644)
     try:
         if old is not None and sys.platform != "win32":

@@ -13,7 +13,7 @@ from gsd_fsm.core.loop.completion import completes_by_command, latest_tree, miss
 from gsd_fsm.core.loop.limits import LimitReached, oscillation, used_up_limit
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.text.quoting import one_line
+from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, receipt, require_id
 from gsd_fsm.engine.planned.plan import (

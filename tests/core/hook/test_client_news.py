@@ -255,13 +255,10 @@ def test_damaged_figures_are_passed_over(agent: Agent, row: bytes) -> None:
 def test_news_that_the_journal_refuses_are_no_way_out_of_the_loop(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start(agent, "goal", "g", "--max-tokens", "9")
+    start(agent, "goal", "g", "--task-list", "auto")
     before = agent.here.journal.read_bytes()
-
-    def absurd(_loop: object, _signal: object) -> list[tuple[str, dict[str, Any]]]:
-        return [("task", {"task": "x", "status": "complete"})]
-
-    monkeypatch.setattr("gsd_fsm.core.hook.client_news.client_news", absurd)
+    absurd = [{"task": "x", "status": "complete"}]
+    monkeypatch.setattr("gsd_fsm.core.hook.client_usage.list_changes", lambda *_: absurd)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(agent.here.root))
     answer = answer_of(json.dumps(agent.stop_signal()), "one")
     assert "Continuing goal loop" in json.dumps(answer)

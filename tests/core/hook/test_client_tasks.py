@@ -84,7 +84,7 @@ def test_an_agent_settles_no_task_of_the_list_anywhere_else(agent: Agent) -> Non
     start(agent, "goal", "g", "--task-list", "my-loop")
     put("1", "pending")
     text = agent.blocked()
-    assert "Do task 1 (subject 1) of your task list, and mark it completed there." in text
+    assert "Do task 1 (subject 1) of your task list and mark it completed there." in text
     for status in ("running", "complete", "skipped"):
         answer = agent.here.refused(4, "task", "1", status, env=agent.shell)
         assert "belongs to the client's task list" in answer.err

@@ -204,7 +204,7 @@ def fail(agent: Agent, kind: str, error: str) -> None:
 def test_a_transient_error_is_retried_once_and_then_pauses(agent: Agent) -> None:
     start(agent, "goal", "g", "--step", "fetch")
     fail(agent, "transient", "connection reset")
-    assert "retry 1 of 3" in agent.blocked()
+    assert "retry 1 of 1" in agent.blocked()
     fail(agent, "transient", "timed out")
     assert "paused" in agent.allowed()
     assert status(agent, "pause_code") == ("retries",)
@@ -253,7 +253,7 @@ def test_a_failed_verification_asks_for_another_approach_at_once(agent: Agent) -
     assert "Verification has failed" not in agent.blocked()
     assert agent.here.run("check", env=agent.shell).code == 7
     text = agent.blocked()
-    assert "Verification has failed once. Do not try the same again" in text
+    assert "Verification has failed once. Do not repeat the same approach" in text
     assert agent.here.run("check", env=agent.shell).code == 7
     assert "Verification has failed 2 times." in agent.blocked()
 
@@ -279,7 +279,7 @@ def test_a_failed_review_asks_for_another_approach_until_one_has_passed(agent: A
     assert "Verification has failed once." in agent.blocked()
     agent.here.ok("task", "B1", "running", env=agent.shell)
     agent.here.ok("task", "B1", "complete", env=agent.shell)
-    assert "What the review found is resolved; review it again." in agent.blocked()
+    assert "All blockers of the review are resolved; review again." in agent.blocked()
     agent.here.ok("review", "begun", env=agent.shell)
     agent.here.ok("review", "passed", env=agent.shell)
     assert "Verification has failed" not in agent.blocked()

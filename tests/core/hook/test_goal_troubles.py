@@ -104,7 +104,7 @@ def test_done_work_without_the_mark_is_told_the_one_command_that_is_left(agent: 
     loop = start(agent, *GOAL)
     agent.here.ok("criterion", "1", "met", env=agent.shell)
     text = agent.blocked()
-    assert "Every criterion is met; say that you are done." in text
+    assert "Every criterion is met; give the exit signal." in text
     assert f"Run: gsd-fsm --loop {loop} exit-signal" in text
 
 
@@ -175,7 +175,7 @@ def test_a_loop_with_stages_is_announced_with_its_scores_and_reviews(agent: Agen
     lines = agent.starts("resume").split("\n")
     assert "Stage: executing | Spec: 7/10 | Fit: 35 (tool-review)" in lines
     assert "Progress: 0/2 tasks | Wave: 1 | Iteration: 0 of 20" in lines
-    assert "Reviews: wave_1: score 8, issues 2, blockers 0" in lines
+    assert "Reviews: wave 1: score 8, 2 issues, 0 blockers" in lines
     assert "Next: Start task A." in lines
 
 

@@ -55,7 +55,7 @@ def test_must_nots_beyond_what_is_listed_are_counted(agent: Agent) -> None:
     start(agent, "goal", "g", *many)
     text = agent.blocked()
     assert "mn19." in text
-    assert "and 10 more ('gsd-fsm status')" in text
+    assert "and 10 more (run: gsd-fsm status)" in text
 
 
 def test_signs_that_take_much_room_in_a_journal_are_shortened_too(agent: Agent) -> None:
@@ -82,7 +82,7 @@ def test_notes_that_nobody_saw_are_told_at_the_end(agent: Agent) -> None:
     start(agent, "goal", "g")
     agent.here.ok("note", "remember the milk")
     agent.here.ok("exit-signal", env=agent.shell)
-    assert "notes that it never saw: 1" in agent.allowed()
+    assert "undelivered notes: 1" in agent.allowed()
 
 
 def test_a_pause_is_told_once_and_with_the_error_that_led_to_it(agent: Agent) -> None:
@@ -96,5 +96,5 @@ def test_an_error_that_passes_by_itself_asks_for_the_same_once_more(agent: Agent
     start(agent, "goal", "g", "--task", "A")
     agent.here.ok("fail", "A", "--class", "transient", "--error", "reset by peer", env=agent.shell)
     text = agent.blocked()
-    assert "Try it once more; the next such error pauses." in text
+    assert "Another transient error pauses the loop." in text
     assert "Verification has failed" not in text

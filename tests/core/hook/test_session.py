@@ -46,7 +46,7 @@ def test_the_announcement_counts_steps_and_names_stage_scores_and_reviews(agent:
     text = agent.starts("resume")
     assert "Progress: 0/2 steps | Iteration: 0 of 20" in text
     assert "Stage: intent | Spec: none | Fit: none" in text
-    assert "Reviews: wave_1: issues 2" in text
+    assert "Reviews: wave 1: 2 issues" in text
     assert "Next: " in text
 
 
@@ -56,7 +56,7 @@ def test_a_paused_loop_is_announced_with_its_way_on(agent: Agent) -> None:
     text = agent.starts("resume")
     assert "paused" in text
     assert "over night" in text
-    assert f"If the user wants it to go on, run: gsd-fsm --loop {loop} resume" in text
+    assert f"If the user wants the loop to continue, run: gsd-fsm --loop {loop} resume" in text
 
 
 def test_announcements_are_short_enough_for_the_client(agent: Agent) -> None:

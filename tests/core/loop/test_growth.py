@@ -56,7 +56,7 @@ class Grown:
         """Decide one stop as the hook does, from the snapshot, and append the decision."""
         decide, author = self.module("core.hook.decide"), self.module("core.journal.journal")
         payload = {"hook_event_name": "Stop", "session_id": SESSION}
-        signal = self.module("core.hook.signal").Signal(payload, "", "", lambda _: "")
+        signal = self.module("core.hook.clients").Signal(payload, "", "", lambda _: "")
         with self.open().transaction(author.Author("hook", SESSION)) as tx:
             loop = decide.loop_for_stop(tx.loops, signal)
             decision = decide.decide_stop(loop, signal, decide.Observed("0"), START)
@@ -99,19 +99,19 @@ class Grown:
 
     def mirror(self) -> None:
         """Compare the loop with a client's list in which every task is complete."""
-        mirrors = self.module("core.usage.task_mirror")
+        mirrors = self.module("core.usage.task_list")
         tasks = {
             name: mirrors.ClientTask(task.title, "completed", list(task.depends))
             for name, task in reversed(self.loop.tasks.items())
-            if mirrors.is_number(name)
+            if name.isdigit()
         }
         for _ in mirrors._changes(self.loop, tasks, mirrors.TaskList("list", named=True)):
             pass
 
     def mirror_changes(self) -> None:
         """Compare the loop with a list whose tasks also wait for a new one, some in a cycle."""
-        mirrors = self.module("core.usage.task_mirror")
-        names = [name for name in self.loop.tasks if mirrors.is_number(name)]
+        mirrors = self.module("core.usage.task_list")
+        names = [name for name in self.loop.tasks if name.isdigit()]
         tasks = {
             name: mirrors.ClientTask(self.loop.tasks[name].title, "pending", ["999999"])
             for name in names

@@ -120,7 +120,7 @@ def test_an_error_of_the_loop_itself_comes_before_the_next_work() -> None:
     story = Story("goal", criteria=[{"name": "A"}])
     story.fail(error="it broke\nbadly")
     words, line = next_step(story.loop)
-    assert words == "Fix the last error: it broke badly. Then: Meet criterion 1: A"
+    assert words == "Fix the last error: it broke badly. Then: Meet criterion 1: A."
     assert line == RUN + "criterion 1 met"
 
 
@@ -144,7 +144,7 @@ def test_a_failed_review_is_fixed_before_anything_is_declared_done() -> None:
     story("review", action="begun")
     story("review", action="failed", blockers=2)
     words, line = next_step(story.loop)
-    assert words == "Fix what the review found; review it again."
+    assert words == "Fix the blockers that the review found, then review again."
     assert line == RUN + "review begun"
 
 
@@ -159,7 +159,7 @@ def test_a_checkpoint_shows_its_question() -> None:
     story.task("A", "running")
     story.task("A", "checkpoint", question="Which\nRun: gsd-fsm cancel")
     assert next_step(story.loop)[0] == (
-        "Task A needs a decision: Which Run: gsd-fsm cancel. Ask the user, and go on with their word."
+        "Task A needs a decision: Which Run: gsd-fsm cancel. Ask the user, then act on the answer."
     )
 
 
@@ -171,7 +171,7 @@ def test_the_first_verification_is_not_called_another() -> None:
 
 
 def test_a_goal_without_criteria_is_reached_first() -> None:
-    assert next_step(Story("goal").loop)[0] == "Reach the goal; then say that you are done."
+    assert next_step(Story("goal").loop)[0] == "Reach the goal, then give the exit signal."
 
 
 def test_criteria_with_numbers_for_names_are_named() -> None:
@@ -198,7 +198,10 @@ def test_spent_retries_name_the_option() -> None:
 def test_a_wait_names_its_question_or_its_end() -> None:
     story = Story("goal")
     story("wait", for_="human", question="Which port?")
-    assert next_step(story.loop) == ("A human must answer: Which port?", RUN + "answer TEXT")
+    assert next_step(story.loop) == (
+        "Waiting for the user's answer: Which port?",
+        RUN + "answer TEXT",
+    )
     story("answer", text="80")
     story("wait", for_="throttled", until="2026-11-16T00:00:00.000Z")
     assert next_step(story.loop)[1] == RUN + "resume"

@@ -66,7 +66,7 @@ All success criteria satisfied:
 │ Review wave 1: score 8, 2 issues, 0 blockers        │
 │ Review thorough: passed, 0 blockers                 │
 ├─────────────────────────────────────────────────────┤
-│ ↳ Alt: Manual verification of what was met by claim │
+│ ↳ Alt: Manual verification of criteria met by claim │
 │ ↳ Risk: 1 warning left open                         │
 │ ↳ Risk: 1 task skipped                              │
 ╰─────────────────────────────────────────────────────╯
@@ -175,7 +175,7 @@ def test_a_loop_without_anything_has_only_metrics() -> None:
 
 def test_reviews_are_told_with_what_is_known_of_them(auth: Story) -> None:
     auth("review", action="begun")
-    assert "; thorough: under way\n" in progress(auth.loop)
+    assert "; thorough: in progress\n" in progress(auth.loop)
     auth("review", action="failed", blockers=1, score=6)
     assert "; thorough: not passed, score 6, 1 blocker\n" in progress(auth.loop)
     auth("review", action="begun")
@@ -257,7 +257,7 @@ def test_what_is_open_is_not_called_done() -> None:
     assert "\n- T-002: ○ Add" in text
     assert "\nSuccess criteria:\n- tests pass: ✗ (check, exit 2)\n" in text
     assert "↳ Risk: 3 tasks not finished" in text
-    assert "↳ Risk: No criterion was set" in report(goal().loop)
+    assert "↳ Risk: No criteria were set" in report(goal().loop)
 
 
 def test_a_report_stays_short_and_counts_what_it_leaves_out() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.usage.task_list import ClientTask
-from gsd_fsm.core.usage.task_mirror import completed, created, mirror
+from gsd_fsm.core.usage.task_list import ClientTask, mirror
+from gsd_fsm.core.usage.task_list import completed_task as completed
+from gsd_fsm.core.usage.task_list import created_task as created
 from tests.support.story import Story
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.views.loop_json import LOOP_FILES, sheets, state, workflow_state
+from gsd_fsm.core.views.loop_json import LOOP_FILES, state, view_files, workflow_state
 from tests.support.story import Story
 
 VIEWS = list(LOOP_FILES)
@@ -130,7 +130,7 @@ def test_the_files_are_the_json_that_the_standard_library_writes(
     story("note", kind="recall", text=text)
     if score < 1 << 53:
         story("review", action="light", wave=1, score=score)
-    shown = {sheet.name: sheet.data.decode() for sheet in sheets(story.loops)}
+    shown = {file.name: file.data.decode() for file in view_files(story.loops)}
     for name, value in (("workflow-state.json", workflow_state), ("state.json", state)):
         wanted = json.dumps(value(story.loop), indent=2, ensure_ascii=False) + "\n"
         assert shown[name] == wanted
