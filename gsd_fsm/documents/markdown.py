@@ -130,3 +130,10 @@ def escape_markdown(text: str | None, limit: int = 300) -> str:
     """Return the text on one line, shortened, and without effect in Markdown and terminals."""
     shown = _ACTIVE.sub(r"\\\g<0>", one_line(text, limit).replace("<\\/", "</"))
     return _OPENING.sub(r"\1\\\2", shown)
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Return the text in a code fence that it cannot close."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

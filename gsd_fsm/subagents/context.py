@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.loop.schema import is_id
+from gsd_fsm.documents.read import Missing, Unreadable, is_inside, read_inside
 from gsd_fsm.plans.find import planning_root
-from gsd_fsm.verify.inside import Missing, Unreadable, is_file, read_inside
 
 OVERVIEW, OPENING, CONVENTIONS, ISSUES, SKILL = 6_000, 2_000, 16_000, 8_000, 16_000
 _SKILLS = (
@@ -106,7 +106,7 @@ class _Shelf:
 
 def test_command(project: Path, settings: Mapping[str, Any]) -> str:
     """The command that runs the project's tests: the setting, else what is usual there."""
-    usual = "npm test" if is_file(project, "package.json") else "pytest"
+    usual = "npm test" if is_inside(project, "package.json") else "pytest"
     return settings.get("ci_test") or usual
 
 

@@ -1,4 +1,4 @@
-"""Describe gaps: the result of a check, the gap of a missed one, and how it is recognised again."""
+"""Results of checks, and the gaps that missed checks open."""
 
 from __future__ import annotations
 
@@ -12,81 +12,8 @@ MAX_DESCRIPTION = 4_000
 MAX_EVIDENCE = 4_000
 
 
-def gap_of(result: Result) -> dict[str, Any]:
-    """What a gap event says of this check: the words of the plan, never what was found this time."""
-    what = result.task or f"CI {result.key.partition(':')[2]}"
-    data = {
-        "kind": "ci_failure" if result.kind == "command" else "stub",
-        "description": redact_and_truncate(f"{what}: {result.text}", MAX_DESCRIPTION),
-        "check": result.key,
-    }
-    return (
-        {**data, "file": redact_and_truncate(result.file, MAX_DESCRIPTION)} if result.file else data
-    )
-
-
-def identity(data: dict[str, Any]) -> tuple[Any, ...]:
-    return data["kind"], data.get("file"), data.get("description")
-
-
-def known_gaps(loop: Loop, results: list[Result]) -> dict[str, str]:
-    """The gaps that these checks opened before, by the keys of the checks; no gap has two checks.
-
-    A gap is known by its words and its key, else by its words, else by its key: a plan may have
-    been renumbered or reworded meanwhile.
-    """
-    found: dict[str, str] = {}
-    details = {result.key: gap_of(result) for result in results}
-    for alike in (_same_in_all, _same_words, _same_key):
-        for key, data in details.items():
-            if key not in found:
-                taken = set(found.values())
-                free = (gap for gap_id, gap in loop.gaps.items() if gap_id not in taken)
-                same = next((gap.id for gap in free if alike(gap, data)), None)
-                found.update({key: same} if same else {})
-    return found
-
-
-def _same_in_all(gap: Gap, data: dict[str, Any]) -> bool:
-    return _same_words(gap, data) and _same_key(gap, data)
-
-
-def _same_words(gap: Gap, data: dict[str, Any]) -> bool:
-    return (gap.kind, gap.file, gap.description) == identity(data)
-
-
-def _same_key(gap: Gap, data: dict[str, Any]) -> bool:
-    return bool(gap.check == data["check"] and gap.kind == data["kind"])
-
-
-def same_gap(loop: Loop, data: dict[str, Any], gap_id: str | None = None) -> str | None:
-    """The gap that is reported again: the one of this id, else of this kind, file and description."""
-    if gap_id in loop.gaps:
-        return gap_id
-    return next((known for known, gap in loop.gaps.items() if _same_words(gap, data)), None)
-
-
-def free_id(loop: Loop) -> str:
-    number = len(loop.gaps) + 1
-    while f"G{number}" in loop.gaps:
-        number += 1
-    return f"G{number}"
-
-
-def opening(loop: Loop, known: str | None, data: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the data of the event that opens a gap or updates its evidence, None if it is as known."""
-    if known is None:
-        return {"action": "found", "gap": free_id(loop), **data}
-    gap = loop.gaps[known]
-    if not gap.is_open:
-        return {"action": "reopened", "gap": known, **data}
-    if data.get("evidence", gap.evidence) != gap.evidence:
-        return {"action": "found", "gap": known, **data}
-    return None
-
-
 class Result(NamedTuple):
-    """One check; `passed` is None where only a person can tell."""
+    """The result of one check; `passed` is None for a manual check."""
 
     key: str  # "T01#2" is the second check of T01, "ci:test" a command of the settings
     task: str | None
@@ -103,7 +30,7 @@ class Result(NamedTuple):
 
 
 def tally(results: list[Result]) -> str:
-    """How many there are of each verdict, in words."""
+    """Return the number of results with each verdict, in words."""
     verdicts = [result.verdict for result in results]
     counts = [
         f"{verdicts.count(word)} {word}"
@@ -111,3 +38,73 @@ def tally(results: list[Result]) -> str:
         if word in verdicts
     ]
     return ", ".join(counts) or "no checks"
+
+
+def gap_of(result: Result) -> dict[str, Any]:
+    """Return the gap event data of a missed check: the text of the plan, not the evidence."""
+    what = result.task or f"CI {result.key.partition(':')[2]}"
+    data = {
+        "kind": "ci_failure" if result.kind == "command" else "stub",
+        "description": redact_and_truncate(f"{what}: {result.text}", MAX_DESCRIPTION),
+        "check": result.key,
+    }
+    if result.file:
+        data["file"] = redact_and_truncate(result.file, MAX_DESCRIPTION)
+    return data
+
+
+def known_gaps(loop: Loop, results: list[Result]) -> dict[str, str]:
+    """Return the gap that each check opened before, by the key of the check.
+
+    Match by text and key, then by text, then by key, because a plan may have been renumbered or
+    reworded. No gap belongs to two checks.
+    """
+    found: dict[str, str] = {}
+    details = {result.key: gap_of(result) for result in results}
+    for matches in (_same_text_and_key, _same_text, _same_key):
+        for key, data in details.items():
+            if key not in found:
+                taken = set(found.values())
+                free = (gap for gap_id, gap in loop.gaps.items() if gap_id not in taken)
+                same = next((gap.id for gap in free if matches(gap, data)), None)
+                found.update({key: same} if same else {})
+    return found
+
+
+def _same_text_and_key(gap: Gap, data: dict[str, Any]) -> bool:
+    return _same_text(gap, data) and _same_key(gap, data)
+
+
+def _same_text(gap: Gap, data: dict[str, Any]) -> bool:
+    identity = data["kind"], data.get("file"), data.get("description")
+    return (gap.kind, gap.file, gap.description) == identity
+
+
+def _same_key(gap: Gap, data: dict[str, Any]) -> bool:
+    return bool(gap.check == data["check"] and gap.kind == data["kind"])
+
+
+def same_gap(loop: Loop, data: dict[str, Any], gap_id: str | None = None) -> str | None:
+    """Return the known gap with this id, or with this kind, file and description."""
+    if gap_id in loop.gaps:
+        return gap_id
+    return next((known for known, gap in loop.gaps.items() if _same_text(gap, data)), None)
+
+
+def free_id(loop: Loop) -> str:
+    number = len(loop.gaps) + 1
+    while f"G{number}" in loop.gaps:
+        number += 1
+    return f"G{number}"
+
+
+def opening(loop: Loop, known: str | None, data: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the event data that opens a gap or updates its evidence; None if nothing changed."""
+    if known is None:
+        return {"action": "found", "gap": free_id(loop), **data}
+    gap = loop.gaps[known]
+    if not gap.is_open:
+        return {"action": "reopened", "gap": known, **data}
+    if data.get("evidence", gap.evidence) != gap.evidence:
+        return {"action": "found", "gap": known, **data}
+    return None

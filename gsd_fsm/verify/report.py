@@ -1,19 +1,19 @@
-"""VERIFICATION.md for people and agents, verification.json for scripts: what a round has found."""
+"""Write the report of a round: VERIFICATION.md for people and agents, verification.json for scripts."""
 
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
 from gsd_fsm.core.loop.state import Loop, open_gaps
 from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.documents.elements import escape
 from gsd_fsm.documents.files import Change, write_change
-from gsd_fsm.phase.markdown import plain
-from gsd_fsm.verify.inside import Missing, Unreadable, read_inside
-from gsd_fsm.verify.strategy import STRATEGIES, escaped, iteration_of, strategy_of
+from gsd_fsm.documents.markdown import code_block, escape_markdown
+from gsd_fsm.documents.read import Missing, Unreadable, read_inside
+from gsd_fsm.verify.strategy import STRATEGIES, iteration_of, strategy_of
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
@@ -25,7 +25,7 @@ _GAP = ("id", "kind", "file", "description", "evidence", "reopened", "round", "c
 
 
 def facts_of(loop: Loop, results: list[Result], *, passed: bool) -> dict[str, Any]:
-    """What verification.json says."""
+    """Return the content of verification.json."""
     gaps = [loop.gaps[gap_id] for gap_id in open_gaps(loop)]
     return {
         "loop": loop.id,
@@ -43,7 +43,7 @@ def facts_of(loop: Loop, results: list[Result], *, passed: bool) -> dict[str, An
 
 
 def manual_of(results: list[Result]) -> list[dict[str, Any]]:
-    """What only a person can check."""
+    """Return the manual checks."""
     return [
         {"key": result.key, "task": result.task, "text": result.text}
         for result in results
@@ -52,7 +52,7 @@ def manual_of(results: list[Result]) -> list[dict[str, Any]]:
 
 
 def markdown(facts: dict[str, Any], plan: Plan | None) -> str:
-    """The same for people: nothing in a foreign text can pass for a part of this document."""
+    """Return VERIFICATION.md; quoted text cannot look like a part of the document."""
     phase = f"Phase {_cell(str(facts['phase']))} " if facts["phase"] is not None else ""
     most = facts["max_rounds"]
     lines = [MARKER, f"# {phase}Verification", ""]
@@ -60,12 +60,11 @@ def markdown(facts: dict[str, Any], plan: Plan | None) -> str:
     lines += [f"Round {facts['round']}{f' of {most}' if most else ''} of loop {facts['loop']}.", ""]
     if facts["checks"]:
         lines += ["## Checks", "", *_table(facts["checks"]), ""]
-    lines += ["## Gaps", "", *_gaps(facts), ""]
+    lines += ["## Gaps", "", _gaps(facts), ""]
     if facts["manual"]:
         lines += ["## Manual checks", ""]
-        lines += [f"- [ ] {_cell(it['task'])}: {_cell(it['text'])}" for it in facts["manual"]] + [
-            ""
-        ]
+        lines += [f"- [ ] {_cell(it['task'])}: {_cell(it['text'])}" for it in facts["manual"]]
+        lines.append("")
     if plan and plan.must_haves:
         lines += ["## Must-haves", "", *(f"- {_cell(text)}" for text in plan.must_haves), ""]
     return "\n".join(lines)
@@ -82,44 +81,43 @@ def _table(checks: list[dict[str, Any]]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    return plain(text).replace("|", "\\|")
+    return escape_markdown(text).replace("|", "\\|")
 
 
-def _gaps(facts: dict[str, Any]) -> list[str]:
+def _gaps(facts: dict[str, Any]) -> str:
     if not facts["gaps"]:
-        return ["None."]
+        return "None."
     iteration = iteration_of(facts["round"], facts["max_rounds"])
     lines = ["<gaps>"]
     for gap in facts["gaps"]:
-        kind = gap["kind"] if gap["kind"] in STRATEGIES else "other"  # it must be read again
+        kind = (
+            gap["kind"] if gap["kind"] in STRATEGIES else "other"
+        )  # `read_gaps` rejects unknown kinds
         lines.append(f'  <gap id="{gap["id"]}" type="{kind}" iteration="{iteration}">')
         for name in ("file", "description", "evidence"):
-            text = escaped(display(gap[name] or "", lines=True))
+            text = escape(display(gap[name] or "", lines=True))
             lines += [f"    <{name}>{text}</{name}>"] if text else []
         lines.append("  </gap>")
     lines.append("</gaps>")
-    longest = max(map(len, re.findall("`+", "\n".join(lines))), default=0)
-    fence = "`" * max(3, longest + 1)
-    return [f"{fence}xml", *lines, fence]
+    return code_block("\n".join(lines), "xml")
 
 
 def place_of(project: Path, plan: Plan | None, phase: int | str | None) -> Path:
-    """The real directory of the reports; UsageError if that is not in the project."""
+    """Return the real directory of the reports; raise UsageError if it is outside the project."""
     from gsd_fsm.plans.find import artefacts
 
     found = artefacts(project, plan.path if plan else project, phase)
     real = Path(os.path.realpath(found))
     if not real.is_relative_to(os.path.realpath(project)):
-        raise UsageError(f"{found} leads outside of the project, to {real}", "make it a directory")
+        raise UsageError(
+            f"{found} points outside the project: {real}", "Replace it by a directory."
+        )
     return real
 
 
 def present(project: Path, directory: Path) -> bytes | None:
-    """VERIFICATION.md as it is; UsageError for what is no plain file within the project."""
-    try:
-        return _content(project, directory / NAME)
-    except Unreadable as error:
-        raise UsageError(str(error), "move it away and look at it") from error
+    """Return VERIFICATION.md, None if there is none; raise UsageError if it cannot be read."""
+    return _content(project, directory / NAME)
 
 
 def _content(project: Path, path: Path) -> bytes | None:
@@ -127,6 +125,8 @@ def _content(project: Path, path: Path) -> bytes | None:
         return read_inside(project, os.path.relpath(path, os.path.realpath(project)))
     except Missing:
         return None
+    except Unreadable as error:
+        raise UsageError(error.message, "Rename or remove it.") from error
 
 
 def is_ours(content: bytes) -> bool:
@@ -136,28 +136,23 @@ def is_ours(content: bytes) -> bool:
 def save(
     project: Path, directory: Path, facts: dict[str, Any], plan: Plan | None, found: bytes | None
 ) -> Path:
-    """Write both files; a VERIFICATION.md that an agent wrote is kept beside ours.
+    """Write both files, and keep a VERIFICATION.md of an agent as VERIFICATION.agent.md.
 
-    `found` is what it was when it was read: what was written there meanwhile is not overwritten.
+    `found` is its content when it was read; raise CannotWrite if it has changed since.
     """
     import json
 
+    def replace(name: str, content: bytes) -> None:
+        write_change(Change(directory / name, _content(project, directory / name), content))
+
     try:
         if found is not None and not is_ours(found):
-            _replace(project, directory / AGENTS, found)
+            replace(AGENTS, found)
         write_change(Change(directory / NAME, found, markdown(facts, plan).encode()))
-        _replace(project, directory / JSON, (json.dumps(facts, indent=2) + "\n").encode())
+        replace(JSON, (json.dumps(facts, indent=2) + "\n").encode())
     except GsdError as error:
         raise CannotWrite(
             f"round {facts['round']} is recorded, but its report is not written: {error.message}",
-            f"{error.hint}; then look: gsd-fsm --loop {facts['loop']} status",
+            f"{error.hint} Then run: gsd-fsm --loop {facts['loop']} status",
         ) from error
     return directory / NAME
-
-
-def _replace(project: Path, path: Path, content: bytes) -> None:
-    try:
-        before = _content(project, path)
-    except Unreadable as error:
-        raise CannotWrite(str(error), "move it away and look at it") from error
-    write_change(Change(path, before, content))

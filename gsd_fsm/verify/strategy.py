@@ -1,10 +1,11 @@
-"""How gaps are fixed: a strategy for each kind, and the prompt of the subagent that fixes one."""
+"""The strategy for each kind of gap, and the prompt of the subagent that fixes one."""
 
 from __future__ import annotations
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.records import Gap, Limits, Task
 from gsd_fsm.core.text.sanitize import fenced, one_line
+from gsd_fsm.documents.elements import escape
 from gsd_fsm.subagents.prompt import decision, output_for, previous_attempt
 
 STRATEGIES = {
@@ -17,8 +18,6 @@ STRATEGIES = {
     "other": "Fix what the description says",
 }
 MAX_EVIDENCE = 4_000
-# In this order into XML, in the other one out of it.
-ENTITIES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"))
 
 _PROMPT = """\
 You are a focused fix agent. Close ONLY this gap, which verification found.
@@ -48,18 +47,17 @@ Find out why it did not before you change anything, and do not repeat it.
 """
 
 
-def require_kind(kind: str, where: str = "") -> str:
-    """The kind, or a UsageError that names those there are."""
+def require_kind(kind: str) -> str:
+    """Return the kind; raise UsageError, which lists the known ones, if it is unknown."""
     if kind not in STRATEGIES:
-        at = f"{where}: " if where else ""
         raise UsageError(
-            f"{at}{kind[:80]!r} is not a kind of gap", f"one of {', '.join(STRATEGIES)}"
+            f"unknown kind of gap: {kind[:80]!r}", f"Use one of: {', '.join(STRATEGIES)}"
         )
     return kind
 
 
 def strategy_of(kind: str) -> str:
-    """The strategy for this kind; that for others where an old journal has a kind of its own."""
+    """Return the strategy for this kind; that of "other" for an unknown kind in an old journal."""
     return STRATEGIES.get(kind, STRATEGIES["other"])
 
 
@@ -68,12 +66,12 @@ def iteration_of(rounds: int, most: int) -> str:
 
 
 def gap_description(phase: int | str | None, gap: Gap) -> str:
-    """A few words for a list of tasks."""
+    """Return a short title for a task list."""
     of_phase = f"P{one_line(str(phase), 20)} " if phase is not None else ""
     return f"{of_phase}{gap.id}: {one_line(gap.description, 30)}"
 
 
-def gap_prompt(  # noqa: PLR0917 - the gap, and all that is known of its fix so far
+def gap_prompt(  # noqa: PLR0917
     gap: Gap,
     rounds: int,
     most: int,
@@ -81,20 +79,20 @@ def gap_prompt(  # noqa: PLR0917 - the gap, and all that is known of its fix so 
     task: Task | None = None,
     limits: Limits | None = None,
 ) -> str:
-    """The complete prompt for a fix of this gap; the same for the same input.
+    """Return the complete prompt to fix this gap; the same input gives the same text.
 
-    `task`: how earlier attempts at it went, as the loop with these limits keeps it.
+    `task` has the errors of earlier attempts, `limits` those of its loop.
     """
     times = gap.reopened
     before = []
     if task is not None and limits is not None:
         before = [previous_attempt(task, limits.max_retries, nonce), decision(task, nonce)]
     return _PROMPT.format(
-        kind=escaped(gap.kind),
+        kind=escape(gap.kind),
         strategy=strategy_of(gap.kind),
         iteration=iteration_of(rounds, most),
-        file=escaped(one_line(gap.file)) or "(none named)",
-        description=escaped(one_line(gap.description, 2_000)),
+        file=escape(one_line(gap.file)) or "(none named)",
+        description=escape(one_line(gap.description, 2_000)),
         evidence=fenced("Evidence", gap.evidence or "(none)", nonce, MAX_EVIDENCE),
         before="".join(f"\n{part}\n" for part in before if part),
         output=output_for(f"fix({gap.id})"),
@@ -102,10 +100,3 @@ def gap_prompt(  # noqa: PLR0917 - the gap, and all that is known of its fix so 
         if times
         else "",
     )
-
-
-def escaped(text: str) -> str:
-    """The text as XML holds it, in an element or between double quotes."""
-    for sign, entity in ENTITIES:
-        text = text.replace(sign, entity)
-    return text

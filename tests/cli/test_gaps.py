@@ -61,7 +61,7 @@ def test_wrong_gaps_are_refused_by_name(here: Here) -> None:
     here.refused(2, "gap", "lost")
     here.refused(2, "gap", "close", "../G1")
     answer = here.refused(2, "gap", "found", "--kind", "../k", "--description", "d")
-    assert "'../k' is not a kind of gap" in answer.err
+    assert "unknown kind of gap: '../k'" in answer.err
     assert (
         "orphan, broken_link, stub, missing_export, wrong_import, ci_failure, other" in answer.err
     )

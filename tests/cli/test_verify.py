@@ -39,7 +39,7 @@ def test_a_finished_plan_passes_and_completes_the_loop(here: Here) -> None:
     loop = here.start("verify", "--phase", "1")
     answer = here.ok("verify")
     assert "[1/23] " in answer.out
-    assert "? T02#4 Script reads loop state from STATE.md: to be checked by hand" in answer.out
+    assert "? T02#4 Script reads loop state from STATE.md: check by hand" in answer.out
     assert "Round 1 of 20: 22 passed, 1 manual." in answer.out
     assert f"Verification passed. Loop {loop} is completed." in answer.out
     assert [(e["type"], e["by"]) for e in here.lines()[-2:]] == [

@@ -94,8 +94,11 @@ def test_another_file_may_be_read_instead(passing: Here) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("<gaps>\n<gap type='hole'>x</gap>\n</gaps>", "VERIFICATION.md:2: 'hole' is not a kind"),
-        ("\n<gaps>\n<gap type='stub'>x", "VERIFICATION.md:2: <gaps> is not closed"),
+        (
+            "<gaps>\n<gap type='hole'>x</gap>\n</gaps>",
+            "VERIFICATION.md:2: unknown kind of gap: 'hole'",
+        ),
+        ("\n<gaps>\n<gap type='stub'>x", "VERIFICATION.md:2: <gaps> has no </gaps>"),
     ],
 )
 def test_a_broken_report_changes_nothing_and_runs_nothing(here: Here, text: str, said: str) -> None:

@@ -20,7 +20,7 @@ from gsd_fsm.engine.planned.verify import (
     verify,
 )
 from gsd_fsm.verify.gaps import Result
-from gsd_fsm.verify.gaps_text import ReportedGap
+from gsd_fsm.verify.reported_gaps import ReportedGap
 from tests.support.engine_project import EngineProject
 from tests.support.output import SilentOutput
 from tests.support.small_plans import result
@@ -83,9 +83,9 @@ def test_open_gap_is_recorded_again_only_with_new_evidence(tmp_path: Path) -> No
     play(project, result())
     play(project, result())
     assert told(project, 4) == ["agent verified"]
-    this = play(project, result(evidence="a.py: not a plain file"))
+    this = play(project, result(evidence="a.py: not a regular file"))
     assert told(project, 5) == ["cli found G1", "agent verified"]
-    assert project.loop.gaps["G1"].evidence == "a.py: not a plain file"
+    assert project.loop.gaps["G1"].evidence == "a.py: not a regular file"
     assert this.opened == this.reopened == []
 
 
@@ -286,7 +286,7 @@ def test_close_gap_that_is_unknown_is_refused(project: EngineProject) -> None:
 
 
 def test_report_gap_of_unknown_kind_is_a_usage_error(project: EngineProject) -> None:
-    with pytest.raises(UsageError, match="not a kind of gap"):
+    with pytest.raises(UsageError, match="unknown kind of gap"):
         report_gap(project.context, "empty body", kind="hole")
 
 

@@ -92,8 +92,8 @@ def test_what_is_no_text_of_the_project_is_left_out_and_named(tmp_path: Path) ->
     assert (context.project, context.conventions, context.issues) == (None, None, None)
     assert context.notes == (
         ".gsd/PROJECT.md: not a text",
-        ".gsd/codebase/CONVENTIONS.md: leads outside of the project",
-        ".gsd/ISSUES.md: not a plain file",
+        ".gsd/codebase/CONVENTIONS.md: points outside the project",
+        ".gsd/ISSUES.md: not a regular file",
     )
     prompt = prompt_of(project)
     assert between(prompt, "left_out").splitlines() == list(context.notes)
@@ -154,7 +154,7 @@ def test_a_skill_has_a_plain_name(tmp_path: Path, name: str) -> None:
 def test_a_skill_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     (tmp_path / "skills/review.md").mkdir(parents=True)
     prompt = prompt_of(tmp_path, a_task(skills=("review",)))
-    assert "[not read: skills/review.md: not a plain file]" in prompt
+    assert "[not read: skills/review.md: not a regular file]" in prompt
 
 
 def test_the_test_command_is_set_or_usual(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Small plans, real files, and results that nobody had to run."""
+"""Small plans, files for them, and results of checks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from gsd_fsm.plans.load import load_plan
 from gsd_fsm.plans.plan import Plan
 from gsd_fsm.verify.gaps import Result
-from gsd_fsm.verify.probe import probe
+from gsd_fsm.verify.run import run_checks
 
 DOCUMENT = Path(__file__).parents[1] / "plans" / "loop-mechanism.md"
-# What the tasks of that document leave behind.
+# The files that the tasks of that document create.
 DONE = {
     "hooks/hooks.json": '{"hooks": {"Stop": [{"command": "bash hooks/stop-hook.sh"}]}}',
     "hooks/stop-hook.sh": '#!/usr/bin/env bash\necho \'{"decision": "allow"}\'',
@@ -31,7 +31,7 @@ def lay(root: Path, files: dict[str, str]) -> None:
 
 
 def task(number: str, checks: list[tuple[str, str]], *files: str) -> str:
-    """A task of a plan: its checks as (type, text), and its files."""
+    """Return a task of a plan with these checks (type, text) and files."""
     listed = "".join(f'<file action="create">{name}</file>\n' for name in files)
     wanted = "".join(f'<check type="{kind}">{text}</check>\n' for kind, text in checks)
     return (
@@ -53,13 +53,13 @@ def plan_of(root: Path, *tasks: str) -> Plan:
 
 
 def probed(plan: Plan | None, root: Path, ci: dict[str, str] | None = None) -> dict[str, Result]:
-    """The results by key, of a probe that tells nobody."""
-    results = probe(plan, root, ci or {}, 60, lambda _words: None, poll=lambda: None)
+    """Run all checks; return the results by key."""
+    results = run_checks(plan, root, ci or {}, 60, lambda _words: None, poll=lambda: None)
     return {result.key: result for result in results}
 
 
 def result(key: str = "T01#1", *, passed: bool | None = False, **more: Any) -> Result:
-    """A result; a key that is not told otherwise makes it a file check of its task."""
+    """Return a result: by default that of a file check, or of a command for a CI key."""
     is_ci = key.startswith("ci:")
     base: dict[str, Any] = {
         "task": None if is_ci else key.partition("#")[0],

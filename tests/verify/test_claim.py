@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.verify.probe import files_meant, read_claim
+from gsd_fsm.verify.claim import meant_files, read_claim
 
 ONE = ("hooks/hooks.json",)
 TWO = ("src/a.py", "src/b.py")
@@ -16,7 +16,7 @@ def texts(text: str, files: tuple[str, ...] = ONE) -> tuple[str, ...]:
 
 
 def meant(text: str, files: tuple[str, ...] = ONE, kind: str = "content") -> list[str]:
-    return files_meant(kind, read_claim(kind, text, files), files, THERE.__contains__)
+    return meant_files(kind, read_claim(kind, text, files), files, THERE.__contains__)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def meant(text: str, files: tuple[str, ...] = ONE, kind: str = "content") -> lis
         ('Two\nlines: "a\nb"', ("a\nb",)),
     ],
 )
-def test_what_is_quoted_must_be_there_literally(text: str, quoted: tuple[str, ...]) -> None:
+def test_claim_takes_quoted_texts_literally(text: str, quoted: tuple[str, ...]) -> None:
     assert texts(text) == quoted
 
 
@@ -61,7 +61,7 @@ def test_what_is_quoted_must_be_there_literally(text: str, quoted: tuple[str, ..
         ('./src/a.py contains "x"', TWO, ["src/a.py"]),
     ],
 )
-def test_the_file_is_the_named_one_else_that_of_the_task(
+def test_claim_means_the_named_file_or_the_files_of_the_task(
     text: str, files: tuple[str, ...], found: list[str]
 ) -> None:
     assert meant(text, files) == found
@@ -77,7 +77,9 @@ def test_the_file_is_the_named_one_else_that_of_the_task(
         ('It names "a.py"', list(TWO), ("a.py",)),
     ],
 )
-def test_a_file_may_be_quoted_too(text: str, named: list[str], quoted: tuple[str, ...]) -> None:
+def test_claim_accepts_quoted_file_names(
+    text: str, named: list[str], quoted: tuple[str, ...]
+) -> None:
     assert (meant(text, TWO), texts(text, TWO)) == (named, quoted)
 
 
@@ -94,7 +96,7 @@ def test_a_file_may_be_quoted_too(text: str, named: list[str], quoted: tuple[str
         ('Is not empty and contains "x"', False),
     ],
 )
-def test_a_denial_wants_the_text_absent(text: str, denied: bool) -> None:
+def test_content_claim_with_denial_wants_the_text_absent(text: str, denied: bool) -> None:
     assert read_claim("content", text, ONE).denied is denied
 
 
@@ -109,7 +111,7 @@ def test_a_denial_wants_the_text_absent(text: str, denied: bool) -> None:
         ("hooks.json has been deleted", True),
     ],
 )
-def test_a_file_may_have_to_be_gone(text: str, denied: bool) -> None:
+def test_file_claim_with_denial_wants_the_file_absent(text: str, denied: bool) -> None:
     claim = read_claim("file", text, ONE)
     assert claim.denied is denied
     assert meant(text, ONE, "file") == ["hooks/hooks.json"]
@@ -124,15 +126,15 @@ def test_a_file_may_have_to_be_gone(text: str, denied: bool) -> None:
         ("It is there", list(TWO)),
     ],
 )
-def test_a_file_check_names_its_file_anywhere(text: str, found: list[str]) -> None:
+def test_file_claim_may_name_its_file_anywhere(text: str, found: list[str]) -> None:
     assert meant(text, TWO, "file") == found
 
 
 @given(st.sampled_from(("file", "content")), st.text(), st.lists(st.text(max_size=8), max_size=3))
-def test_any_words_can_be_taken_apart(kind: str, text: str, files: list[str]) -> None:
+def test_claim_of_any_text_can_be_read(kind: str, text: str, files: list[str]) -> None:
     claim = read_claim(kind, text, tuple(files))
     assert "" not in claim.texts + claim.words
-    assert set(files_meant(kind, claim, tuple(files), lambda _path: False)) <= {
+    assert set(meant_files(kind, claim, tuple(files), lambda _path: False)) <= {
         *files,
         *claim.words,
     }

@@ -6,14 +6,14 @@ from tests.support.story import Story
 
 
 def story_with(*results: Result) -> Story:
-    """A loop in which these checks have opened G1, G2 …"""
+    """Return a loop in which these checks opened G1, G2 …"""
     story = Story("verify")
     for number, one in enumerate(results, 1):
         story.gap(f"G{number}", **gap_of(one))
     return story
 
 
-def test_a_gap_says_what_the_plan_says_and_never_what_was_found() -> None:
+def test_gap_has_the_text_of_the_plan_and_not_the_evidence() -> None:
     assert gap_of(result("T01#2", text="hooks/hooks.json exists", file="hooks/hooks.json")) == {
         "kind": "stub",
         "file": "hooks/hooks.json",
@@ -29,14 +29,14 @@ def test_a_gap_says_what_the_plan_says_and_never_what_was_found() -> None:
     assert gap_of(result("ci:test", text="npm test"))["description"] == "CI test: npm test"
 
 
-def test_a_check_knows_its_gap_again() -> None:
+def test_known_gaps_match_by_text_and_key() -> None:
     one, two = result("T01#1"), result("T01#2", text="b exists", file="b")
     story = story_with(one, two)
     assert known_gaps(story.loop, [two, one]) == {"T01#1": "G1", "T01#2": "G2"}
     assert known_gaps(story.loop, [result("T09#1")]) == {}
 
 
-def test_a_renumbered_plan_keeps_the_gaps_by_their_words() -> None:
+def test_known_gaps_of_a_renumbered_plan_match_by_text() -> None:
     one, two = result("T01#1"), result("T01#2", text="b exists", file="b")
     story = story_with(one, two)
     new = result("T01#1", text="new exists", file="new")
@@ -44,20 +44,20 @@ def test_a_renumbered_plan_keeps_the_gaps_by_their_words() -> None:
     assert known_gaps(story.loop, moved) == {"T01#2": "G1", "T01#3": "G2"}
 
 
-def test_a_reworded_check_keeps_its_gap_by_its_key() -> None:
+def test_known_gaps_of_a_reworded_check_match_by_key() -> None:
     story = story_with(result("T01#1"))
     assert known_gaps(story.loop, [result("T01#1", text="a.py is there")]) == {"T01#1": "G1"}
     other_kind = result("T01#1", kind="command", text="make", file=None)
     assert known_gaps(story.loop, [other_kind]) == {}
 
 
-def test_two_checks_of_the_same_words_have_a_gap_each() -> None:
-    twins = [result("T01#1"), result("T01#2")]
-    assert known_gaps(story_with(twins[0]).loop, twins) == {"T01#1": "G1"}
-    assert known_gaps(story_with(*twins).loop, twins[::-1]) == {"T01#1": "G1", "T01#2": "G2"}
+def test_known_gaps_of_checks_with_equal_text_are_distinct() -> None:
+    equal = [result("T01#1"), result("T01#2")]
+    assert known_gaps(story_with(equal[0]).loop, equal) == {"T01#1": "G1"}
+    assert known_gaps(story_with(*equal).loop, equal[::-1]) == {"T01#1": "G1", "T01#2": "G2"}
 
 
-def test_a_reported_gap_is_known_by_id_or_by_kind_file_and_description() -> None:
+def test_same_gap_matches_id_or_kind_file_and_description() -> None:
     story = Story("verify")
     story.gap("G1", kind="stub", file="a", description="d")
     loop = story.loop
@@ -67,7 +67,7 @@ def test_a_reported_gap_is_known_by_id_or_by_kind_file_and_description() -> None
     assert same_gap(loop, {**same, "file": "b"}, "G1") == "G1"
 
 
-def test_a_new_gap_takes_an_id_that_nobody_has() -> None:
+def test_free_id_is_not_taken() -> None:
     story = Story("verify")
     story.gap("G2", description="d")
     assert free_id(story.loop) == "G3"

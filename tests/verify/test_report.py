@@ -9,8 +9,8 @@ import pytest
 
 from gsd_fsm.core.errors import CannotWrite, UsageError
 from gsd_fsm.plans.load import load_plan
-from gsd_fsm.verify.gaps_text import read_gaps
 from gsd_fsm.verify.report import MARKER, facts_of, is_ours, markdown, place_of, present, save
+from gsd_fsm.verify.reported_gaps import read_gaps
 from tests.support.small_plans import DOCUMENT, plan_of, result, task
 from tests.support.story import Story
 
@@ -30,7 +30,7 @@ def facts(**more: Any) -> dict[str, Any]:
     return {**facts_of(story.loop, results, passed=False), **more}
 
 
-def test_the_json_has_everything_a_script_needs() -> None:
+def test_verification_json_has_checks_gaps_and_manual_checks() -> None:
     found = facts()
     assert list(found) == [
         *("loop", "phase", "round", "max_rounds", "status", "checks", "gaps", "manual"),
@@ -55,7 +55,7 @@ def test_the_json_has_everything_a_script_needs() -> None:
     assert found["manual"] == [{"key": "T01#2", "task": "T01", "text": "Looks good"}]
 
 
-def test_the_markdown_is_as_people_and_agents_expect_it() -> None:
+def test_verification_md_has_status_checks_gaps_and_must_haves() -> None:
     text = markdown(facts(), load_plan(DOCUMENT))
     assert text.startswith(f"{MARKER}\n# Phase 1 Verification\n\n**Status:** gaps_found\n")
     assert "\nRound 1 of 20 of loop lp-1.\n" in text
@@ -71,7 +71,7 @@ def test_the_markdown_is_as_people_and_agents_expect_it() -> None:
     assert markdown(facts(), load_plan(DOCUMENT)) == text
 
 
-def test_without_gaps_phase_or_limit_it_says_so() -> None:
+def test_verification_md_without_gaps_phase_and_limit() -> None:
     text = markdown(facts(gaps=[], phase=None, status="passed", max_rounds=0, manual=[]), None)
     assert text.startswith(f"{MARKER}\n# Verification\n\n**Status:** passed\n\nRound 1 of loop")
     assert "## Gaps\n\nNone.\n" in text
@@ -79,7 +79,7 @@ def test_without_gaps_phase_or_limit_it_says_so() -> None:
     assert "Must-haves" not in text
 
 
-def test_foreign_text_cannot_pass_for_a_part_of_the_document(tmp_path: Path) -> None:
+def test_verification_md_escapes_quoted_text(tmp_path: Path) -> None:
     found = facts(phase=EVIL)
     found["checks"][0]["text"] = found["manual"][0]["text"] = EVIL
     found["gaps"][0].update(description=EVIL, evidence=EVIL, file=EVIL)
@@ -88,7 +88,7 @@ def test_foreign_text_cannot_pass_for_a_part_of_the_document(tmp_path: Path) -> 
     assert [gap.id for gap in read_gaps(text, "V.md")] == ["G1"]
     assert "\x1b" not in text
     lines = text.splitlines()
-    # Headings of theirs stand within our fence only, which theirs cannot end.
+    # Their headings are inside of our fence, which they cannot close.
     start, end = (number for number, line in enumerate(lines) if line.startswith("````"))
     assert lines[start:end].count("## Heading") == 3
     outside = lines[:start] + lines[end:]
@@ -99,7 +99,7 @@ def test_foreign_text_cannot_pass_for_a_part_of_the_document(tmp_path: Path) -> 
     assert {line.replace("\\|", "").count("|") for line in table} == {6}
 
 
-def test_a_kind_of_an_old_journal_is_written_as_one_that_can_be_read_again() -> None:
+def test_verification_md_writes_unknown_kinds_as_other() -> None:
     found = facts()
     found["gaps"][0]["kind"] = "of-old"
     assert read_gaps(markdown(found, None), "V.md")[0].kind == "other"
@@ -111,7 +111,7 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def test_reports_stand_beside_their_plan_else_at_their_phase(tmp_path: Path) -> None:
+def test_report_directory_is_that_of_the_plan_or_phase(tmp_path: Path) -> None:
     root = project(tmp_path)
     inner = root / ".gsd" / "plans" / "phase-1"
     assert place_of(root, plan_of(inner, task("01", [("file", "a")], "a")), None) == inner
@@ -121,18 +121,18 @@ def test_reports_stand_beside_their_plan_else_at_their_phase(tmp_path: Path) -> 
     assert place_of(root, None, None) == root / ".gsd" / "plans"
 
 
-def test_reports_are_not_led_out_of_the_project(tmp_path: Path) -> None:
+def test_report_directory_outside_the_project_is_rejected(tmp_path: Path) -> None:
     root = project(tmp_path)
     (tmp_path / "away").mkdir()
     (root / ".gsd" / "plans" / "phase-2").symlink_to(tmp_path / "away")
-    with pytest.raises(UsageError, match="leads outside"):
+    with pytest.raises(UsageError, match="points outside"):
         place_of(root, None, 2)
     (root / ".gsd" / "plans" / "phase-1" / "VERIFICATION.md").symlink_to("/etc/passwd")
-    with pytest.raises(UsageError, match="leads outside"):
+    with pytest.raises(UsageError, match="points outside"):
         present(root, place_of(root, None, 1))
 
 
-def test_saving_replaces_ours_and_keeps_what_an_agent_wrote(tmp_path: Path) -> None:
+def test_save_replaces_our_report_and_keeps_that_of_an_agent(tmp_path: Path) -> None:
     root = project(tmp_path)
     place = place_of(root, None, 1)
     assert present(root, place) is None
@@ -150,7 +150,7 @@ def test_saving_replaces_ours_and_keeps_what_an_agent_wrote(tmp_path: Path) -> N
     ]
 
 
-def test_what_was_written_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+def test_save_does_not_overwrite_a_changed_report(tmp_path: Path) -> None:
     root = project(tmp_path)
     place = place_of(root, None, 1)
     (place / "VERIFICATION.md").write_text("# New\n")
@@ -161,7 +161,7 @@ def test_what_was_written_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["VERIFICATION.agent.md", "verification.json"])
 @pytest.mark.parametrize("what", ["directory", "pipe", "link", "tebibyte"])
-def test_what_is_no_plain_file_is_left_alone(tmp_path: Path, name: str, what: str) -> None:
+def test_save_leaves_other_than_regular_files_alone(tmp_path: Path, name: str, what: str) -> None:
     root = project(tmp_path)
     place = place_of(root, None, 1)
     (place / "VERIFICATION.md").write_text("# Mine\n")

@@ -41,7 +41,7 @@ from gsd_fsm.verify.strategy import require_kind
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
     from gsd_fsm.verify.gaps import Result
-    from gsd_fsm.verify.gaps_text import ReportedGap
+    from gsd_fsm.verify.reported_gaps import ReportedGap
 
 _MOST_NAMED = 20
 
@@ -95,8 +95,8 @@ def verify(
     `phase` and `plan` must be the loop's, if given. `gaps` replaces the `<gaps>` that an agent wrote
     into VERIFICATION.md. If the output raises to end the commands, nothing is recorded.
     """
-    from gsd_fsm.verify.probe import CI, probe
     from gsd_fsm.verify.report import facts_of, place_of, present, save
+    from gsd_fsm.verify.run import CI, run_checks
 
     loop = _chosen(context, phase, plan)
     context = context.for_loop(loop)
@@ -113,7 +113,7 @@ def verify(
     reported = _reported(loop, gaps, before, directory)
     limit = float(timeout or settings["check_timeout_seconds"])
     with watch() as output:
-        results = probe(its_plan, project, ci, limit, output.say, poll=output.poll)
+        results = run_checks(its_plan, project, ci, limit, output.say, poll=output.poll)
     if not reported and all(result.passed is None for result in results):
         raise UsageError(
             f"loop {loop.id} has only manual checks ({len(results)})",
@@ -199,8 +199,8 @@ def _reported(
     loop: Loop, given: GapsText | None, present: bytes | None, directory: Path
 ) -> list[ReportedGap]:
     """Return the gaps that others found; those in our own file are known already."""
-    from gsd_fsm.verify.gaps_text import read_gaps
     from gsd_fsm.verify.report import NAME, is_ours
+    from gsd_fsm.verify.reported_gaps import read_gaps
 
     if given is None and present is None:
         return []

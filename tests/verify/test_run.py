@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.plans.load import load_plan
-from gsd_fsm.verify.probe import probe
+from gsd_fsm.verify.run import run_checks
 from tests.support.check_commands import ends, posix_only
 from tests.support.small_plans import DOCUMENT, DONE, lay, plan_of, probed, task
 
 SECRET = "ghp_" + "a1B2" * 9
 
 
-def test_the_checks_of_a_finished_plan_pass_and_the_unquoted_one_is_made_by_hand(
+def test_checks_of_a_finished_plan_pass_and_unquoted_ones_are_manual(
     tmp_path: Path,
 ) -> None:
     lay(tmp_path, DONE)
@@ -27,7 +27,7 @@ def test_the_checks_of_a_finished_plan_pass_and_the_unquoted_one_is_made_by_hand
     assert results["T07#2"].file == ".gsd/ROADMAP.md"
 
 
-def test_the_checks_of_a_plan_that_nobody_has_begun_are_missed(tmp_path: Path) -> None:
+def test_checks_of_a_plan_without_work_are_missed(tmp_path: Path) -> None:
     results = probed(load_plan(DOCUMENT), tmp_path)
     missed = [result for result in results.values() if result.passed is False]
     assert len(missed) == len(results) - 1
@@ -35,14 +35,14 @@ def test_the_checks_of_a_plan_that_nobody_has_begun_are_missed(tmp_path: Path) -
     assert results["T01#1"].file == "hooks/hooks.json"
 
 
-def test_a_text_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_content_check_names_the_missing_text(tmp_path: Path) -> None:
     lay(tmp_path, {**DONE, "hooks/hooks.json": '{"Stop": 1}'})
     results = probed(load_plan(DOCUMENT), tmp_path)
     assert [key for key, result in results.items() if result.passed is False] == ["T01#3"]
     assert results["T01#3"].evidence == "hooks/hooks.json: 'stop-hook.sh' not found"
 
 
-def test_of_several_files_one_must_hold_all_texts_and_all_must_exist(tmp_path: Path) -> None:
+def test_checks_of_several_files_want_all_files_and_one_with_all_texts(tmp_path: Path) -> None:
     both = [("content", 'It has "x" and "y"'), ("file", "Everything exists")]
     plan = plan_of(tmp_path, task("01", both, "a", "b"))
     lay(tmp_path, {"a": "x", "b": "y"})
@@ -56,16 +56,16 @@ def test_of_several_files_one_must_hold_all_texts_and_all_must_exist(tmp_path: P
     assert (results["T01#2"].passed, results["T01#2"].evidence) == (False, "missing file: a")
 
 
-def test_what_must_be_gone_passes_when_it_is(tmp_path: Path) -> None:
+def test_check_of_absence_passes_if_file_or_text_is_gone(tmp_path: Path) -> None:
     gone = [("file", "old.py was removed"), ("content", 'new.py does not contain "TODO"')]
     deleted = task("02", [("file", "older.py")], "older.py").replace("create", "delete")
     plan = plan_of(tmp_path, task("01", gone, "new.py"), deleted)
     lay(tmp_path, {"old.py": "", "new.py": "TODO", "older.py": ""})
     results = probed(plan, tmp_path)
     assert [result.evidence for result in results.values()] == [
-        "old.py: still there",
+        "old.py: still exists",
         "new.py: contains 'TODO'",
-        "older.py: still there",
+        "older.py: still exists",
     ]
     lay(tmp_path, {"new.py": "done"})
     (tmp_path / "old.py").unlink()
@@ -75,7 +75,7 @@ def test_what_must_be_gone_passes_when_it_is(tmp_path: Path) -> None:
     assert probed(plan, tmp_path)["T01#2"].evidence == "missing file: new.py"
 
 
-def test_a_plan_cannot_make_us_read_what_is_not_in_the_project(tmp_path: Path) -> None:
+def test_check_of_a_file_outside_the_project_is_missed(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()
     (tmp_path / "secret").write_text("hidden")
@@ -92,17 +92,17 @@ def test_a_plan_cannot_make_us_read_what_is_not_in_the_project(tmp_path: Path) -
     plan = plan_of(root, task("01", checks, "link"), task("02", waits, "pipe"))
     results = list(probed(plan, root).values())
     assert [result.passed for result in results] == [False] * 7
-    assert all("leads outside of the project" in result.evidence for result in results[:5])
-    assert [result.evidence for result in results[5:]] == ["pipe: not a plain file"] * 2
+    assert all("points outside the project" in result.evidence for result in results[:5])
+    assert [result.evidence for result in results[5:]] == ["pipe: not a regular file"] * 2
 
 
-def test_binary_files_are_searched_too(tmp_path: Path) -> None:
+def test_content_check_searches_binary_files(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, task("01", [("content", 'It has "é!"')], "data"))
     (tmp_path / "data").write_bytes(b"\x00\xff" + "é!".encode() + b"\xfe")
     assert probed(plan, tmp_path)["T01#1"].passed is True
 
 
-def test_a_check_that_names_no_file_anywhere_is_made_by_hand(tmp_path: Path) -> None:
+def test_check_without_file_is_manual(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path, task("01", [("content", 'It says "x"'), ("manual", 'Looks "good"')], "a")
     )
@@ -111,7 +111,7 @@ def test_a_check_that_names_no_file_anywhere_is_made_by_hand(tmp_path: Path) -> 
     assert [result.passed for result in results.values()] == [None, None]
 
 
-def test_commands_of_plan_and_ci_run_in_the_project_and_leave_their_end(tmp_path: Path) -> None:
+def test_commands_run_in_the_project_and_leave_exit_code_and_output(tmp_path: Path) -> None:
     commands = [("command", "pwd; echo why; exit 3"), ("command", "true")]
     plan = plan_of(tmp_path, task("01", commands, "a"))
     ci = {"e2e": "echo e2e", "test": "no-such-command-here", "lint": "true"}
@@ -126,7 +126,7 @@ def test_commands_of_plan_and_ci_run_in_the_project_and_leave_their_end(tmp_path
     assert "no-such-command-here" in results["ci:test"].evidence
 
 
-def test_the_same_command_is_run_once_for_all_who_ask(tmp_path: Path) -> None:
+def test_equal_commands_run_once(tmp_path: Path) -> None:
     once = "echo x >> log"
     plan = plan_of(
         tmp_path,
@@ -138,20 +138,20 @@ def test_the_same_command_is_run_once_for_all_who_ask(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "x\n"
 
 
-def test_files_are_looked_at_after_the_commands_that_make_them(tmp_path: Path) -> None:
+def test_files_are_checked_after_commands(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, task("01", [("file", "made.txt exists")], "made.txt"))
     results = probed(plan, tmp_path, {"build": "sleep 0.2; touch made.txt"})
     assert all(result.passed for result in results.values())
 
 
-def test_commands_run_at_the_same_time(tmp_path: Path) -> None:
-    # Each waits for a file that only the other one makes.
+def test_commands_run_in_parallel(tmp_path: Path) -> None:
+    # Each waits for a file that the other one creates.
     waits = "touch {0}; for i in $(seq 500); do [ -e {1} ] && exit 0; sleep 0.02; done; exit 1"
     ci = {"lint": waits.format("one", "two"), "test": waits.format("two", "one")}
     assert all(result.passed for result in probed(None, tmp_path, ci).values())
 
 
-def test_the_order_is_that_of_the_plan_whatever_finishes_first(tmp_path: Path) -> None:
+def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
     said: list[str] = []
 
     def say(words: str) -> None:
@@ -161,31 +161,31 @@ def test_the_order_is_that_of_the_plan_whatever_finishes_first(tmp_path: Path) -
     ci = {"lint": "while [ ! -e told ]; do sleep 0.02; done", "test": "true"}
     checks = [("file", "a.txt exists"), ("content", "By hand")]
     plan = plan_of(tmp_path, task("01", checks, "a.txt"))
-    results = probe(plan, tmp_path, ci, 60, say, poll=lambda: None)
+    results = run_checks(plan, tmp_path, ci, 60, say, poll=lambda: None)
     assert [result.key for result in results] == ["T01#1", "T01#2", "ci:lint", "ci:test"]
     assert said[:2] == [
         "[1/4] ci:test command true … passed",
         f"[2/4] ci:lint command {ci['lint']} … passed",
     ]
-    assert {line.partition("] ")[2] for line in said[2:]} == {
-        "T01#1 file a.txt exists … missed",
-        "T01#2 manual By hand … manual",
-    }
+    assert said[2:] == [
+        "[3/4] T01#1 file a.txt exists … missed",
+        "[4/4] T01#2 manual By hand … manual",
+    ]
 
 
-def test_a_command_has_a_time_limit(tmp_path: Path) -> None:
+def test_command_is_ended_at_its_timeout(tmp_path: Path) -> None:
     ci = {"test": "echo begun; sleep 300"}
-    results = probe(None, tmp_path, ci, 0.5, lambda _words: None, poll=lambda: None)
+    results = run_checks(None, tmp_path, ci, 0.5, lambda _words: None, poll=lambda: None)
     assert (results[0].passed, results[0].evidence) == (False, "timed out\nbegun")
 
 
-def test_a_command_that_cannot_be_started_is_a_miss(tmp_path: Path) -> None:
+def test_command_that_cannot_start_is_missed(tmp_path: Path) -> None:
     results = probed(None, tmp_path / "nowhere", {"test": "true"})
     assert results["ci:test"].passed is False
     assert "cannot run the check" in results["ci:test"].evidence
 
 
-def test_secrets_stay_out_of_texts_and_evidence(tmp_path: Path) -> None:
+def test_results_contain_no_secrets(tmp_path: Path) -> None:
     results = probed(None, tmp_path, {"test": f"echo {SECRET}; exit 1"})
     assert SECRET not in repr(results)
     assert "redacted" in results["ci:test"].evidence
@@ -193,8 +193,8 @@ def test_secrets_stay_out_of_texts_and_evidence(tmp_path: Path) -> None:
 
 
 @posix_only
-def test_whatever_the_listener_raises_ends_all_commands(tmp_path: Path) -> None:
-    # The long one tells its process group, then never ends; the short one waits for that.
+def test_exception_of_say_ends_all_commands(tmp_path: Path) -> None:
+    # The long one writes its process group and never ends; the short one waits for that.
     ci = {
         "lint": "echo $$ > pid.new; mv pid.new pid; sleep 300",
         "test": "while [ ! -e pid ]; do sleep 0.02; done",
@@ -204,5 +204,5 @@ def test_whatever_the_listener_raises_ends_all_commands(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        probe(None, tmp_path, ci, 60, say, poll=lambda: None)
+        run_checks(None, tmp_path, ci, 60, say, poll=lambda: None)
     assert ends(int((tmp_path / "pid").read_text()))

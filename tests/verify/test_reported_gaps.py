@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.verify.gaps_text import MOST_GAPS, ReportedGap, read_gaps
 from gsd_fsm.verify.report import markdown
+from gsd_fsm.verify.reported_gaps import MAX_GAPS, ReportedGap, read_gaps
 from gsd_fsm.verify.strategy import STRATEGIES
 
 AGENTS = """\
@@ -35,7 +35,7 @@ no match for &lt;Menu&gt;</evidence>
 """
 
 
-def test_gaps_are_read_as_agents_write_them() -> None:
+def test_gaps_of_an_agent_are_read() -> None:
     assert read_gaps(AGENTS, "V.md") == [
         ReportedGap(
             *(7, "x-1", "orphan", "src/Menu.tsx", "Never imported & never used"),
@@ -46,47 +46,42 @@ def test_gaps_are_read_as_agents_write_them() -> None:
     ]
 
 
-def test_windows_lines_a_byte_order_mark_and_cdata_do_not_matter() -> None:
+def test_gaps_accept_crlf_byte_order_mark_and_cdata() -> None:
     text = "\ufeff<gaps>\r\n<gap><description><![CDATA[a < b]]></description></gap>\r\n</gaps>\r\n"
     assert read_gaps(text, "V.md") == [ReportedGap(2, "", "other", "", "a < b", "")]
 
 
-def test_quotation_marks_and_angles_in_attributes_end_nothing() -> None:
+def test_gap_attribute_may_contain_quotes_and_angle_brackets() -> None:
     text = """<gaps>\n<gap type="stub" file='a "b" > c.py'>d</gap></gaps>"""
     assert read_gaps(text, "V.md")[0].file == 'a "b" > c.py'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("\n\n<gaps>\n<gap type='stub'>x</gap>", "V.md:3: <gaps> is not closed"),
-        ("<gaps>\n\n<gap type='stub'>x\n</gaps>", "V.md:3: a <gap> is not closed"),
-        ("<gaps>\n<gap>x\n<gap>y</gap>\n</gaps>", "V.md:2: a <gap> is not closed"),
-        ("<gaps>\n<gap type='stub>x</gap>\n</gaps>", "V.md:2: the tag of a <gap> is not closed"),
-        ("<gaps>\n<gap type='stub'> </gap>\n</gaps>", "V.md:2: a gap without a description"),
-        ("<gaps>\n<gap type='hole'>x</gap></gaps>", "V.md:2: 'hole' is not a kind of gap"),
+        ("\n\n<gaps>\n<gap type='stub'>x</gap>", "V.md:3: <gaps> has no </gaps>"),
+        ("<gaps>\n\n<gap type='stub'>x\n</gaps>", "V.md:3: <gap> has no </gap>"),
+        ("<gaps>\n<gap>x\n<gap>y</gap>\n</gaps>", "V.md:2: <gap> has no </gap>"),
+        ("<gaps>\n<gap type='stub>x</gap>\n</gaps>", "V.md:2: <gap> cannot be read: "),
+        ("<gaps>\n<gap type='stub'> </gap>\n</gaps>", "V.md:2: <gap> has no description"),
+        ("<gaps>\n<gap type='hole'>x</gap></gaps>", "V.md:2: unknown kind of gap: 'hole'"),
     ],
 )
-def test_what_cannot_be_a_gap_is_told_with_its_line(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_malformed_gap_is_reported_with_its_line(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
         read_gaps(text, "V.md")
+    assert "hole" not in text or all(kind in error.value.hint for kind in STRATEGIES)
 
 
-def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(UsageError) as error:
-        read_gaps("<gaps><gap type='hole'>x</gap></gaps>", "V.md")
-    assert all(kind in error.value.hint for kind in STRATEGIES)
-
-
-def test_more_gaps_than_anybody_fixes_are_refused() -> None:
+def test_more_than_200_gaps_are_rejected() -> None:
     one = "<gap type='stub'>x</gap>"
-    assert len(read_gaps(f"<gaps>{one * MOST_GAPS}</gaps>", "V.md")) == MOST_GAPS
+    assert len(read_gaps(f"<gaps>{one * MAX_GAPS}</gaps>", "V.md")) == MAX_GAPS
     with pytest.raises(UsageError, match="more than 200 gaps"):
-        read_gaps(f"<gaps>{one * (MOST_GAPS + 1)}</gaps>", "V.md")
+        read_gaps(f"<gaps>{one * (MAX_GAPS + 1)}</gaps>", "V.md")
 
 
 def outcome(text: str) -> str:
-    """What is said of the text; "" if it was read."""
+    """Return the error message, or "" if the text was read."""
     try:
         found = read_gaps(text, "V.md")
     except UsageError as error:
@@ -98,12 +93,12 @@ def outcome(text: str) -> str:
 @pytest.mark.parametrize(
     "part", ["<gaps></gaps>\n", "<gaps \n", "<gaps><!--\n", "<gaps><gap \n", "<gaps>", "<gaps>\n<"]
 )
-def test_a_hostile_text_costs_no_more_than_its_length(part: str) -> None:
+def test_hostile_text_is_read_in_linear_time(part: str) -> None:
     assert outcome(part * (1_000_000 // len(part)))[:7] in ("", "V.md:1:")
 
 
 @given(st.text(alphabet=st.sampled_from("<>/\"'= \ngapstypefi-!&;`"), max_size=200))
-def test_any_text_is_read_or_refused_with_its_line(text: str) -> None:
+def test_any_text_is_read_or_rejected_with_a_line(text: str) -> None:
     for whole in (text, f"<gaps>{text}</gaps>", f"<gaps><gap type='stub'>{text}</gap></gaps>"):
         assert outcome(whole)[:5] in ("", "V.md:")
 
@@ -112,7 +107,7 @@ TEXTS = st.text(min_size=1, max_size=60).filter(lambda text: display(text, lines
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(STRATEGIES)), TEXTS, TEXTS, TEXTS), max_size=4))
-def test_what_we_write_is_what_we_read(rows: list[tuple[str, str, str, str]]) -> None:
+def test_gaps_of_our_report_are_read_back(rows: list[tuple[str, str, str, str]]) -> None:
     gaps = [
         {"id": f"G{number}", "kind": kind, "file": file, "description": what, "evidence": why}
         for number, (kind, file, what, why) in enumerate(rows, 1)

@@ -1,0 +1,206 @@
+"""Run the checks of a plan and the CI commands of the settings."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Generator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.core.text.sanitize import one_line
+from gsd_fsm.documents.journal_text import redact_and_truncate
+from gsd_fsm.documents.read import Missing, Unreadable, is_inside, read_inside, require_inside
+from gsd_fsm.evidence.checks import Outcome, run_check
+from gsd_fsm.evidence.interruption import Poll
+from gsd_fsm.verify.claim import meant_files, read_claim
+from gsd_fsm.verify.gaps import Result
+
+if TYPE_CHECKING:
+    from gsd_fsm.plans.plan import Plan, PlanTask
+
+CI = ("lint", "typecheck", "test", "build", "e2e")
+MAX_TEXT = 2_000
+MAX_EVIDENCE = 3_000
+LEAST_AT_ONCE, MOST_AT_ONCE = 2, 4
+SLICE_SECONDS = 0.1  # how often `poll` is called
+Finding = tuple[bool | None, str | None, str]  # passed, file, evidence
+
+
+class Job(NamedTuple):
+    """A check to run; a CI command has no task."""
+
+    key: str
+    kind: str
+    text: str
+    command: str | None
+    task: PlanTask | None
+
+
+def run_checks(
+    plan: Plan | None,
+    project: Path,
+    ci: dict[str, str],
+    timeout: float,
+    say: Callable[[str], None],
+    *,
+    poll: Poll,
+) -> list[Result]:
+    """Run all checks; return the results in the order of the plan, then of CI.
+
+    Run each distinct command once, several at a time, then look at files, because commands may
+    write them. If `say` or `poll` raises, end every command.
+    """
+    jobs = _jobs(plan, ci)
+    found: dict[str, Result] = {}
+
+    def add(result: Result) -> None:
+        found[result.key] = result
+        what = f"{result.key} {result.kind} {one_line(result.text, 80)}"
+        say(f"[{len(found)}/{len(jobs)}] {what} … {result.verdict}")
+
+    commands = dict.fromkeys(job.command for job in jobs if job.command is not None)
+    with closing(_run_commands(commands, project, timeout, poll)) as finished:
+        for command, outcome in finished:
+            for job in jobs:
+                if job.command == command:
+                    add(_command_result(job, outcome))
+    for job in jobs:
+        if job.command is None:
+            poll()
+            begun = time.monotonic()
+            finding = _finding(job, project)
+            add(_result(job, finding, time.monotonic() - begun))
+    return [found[job.key] for job in jobs]
+
+
+def _jobs(plan: Plan | None, ci: dict[str, str]) -> list[Job]:
+    jobs = [
+        Job(f"{task.id}#{number}", check.kind, check.text, check.command, task)
+        for task in (plan.tasks if plan else ())
+        for number, check in enumerate(task.checks, 1)
+    ]
+    return jobs + [
+        Job(f"ci:{name}", "command", ci[name], ci[name], None) for name in CI if name in ci
+    ]
+
+
+def _result(job: Job, finding: Finding, seconds: float) -> Result:
+    passed, file, evidence = finding
+    return Result(
+        job.key,
+        job.task.id if job.task else None,
+        job.kind,
+        redact_and_truncate(job.text, MAX_TEXT),
+        passed,
+        file,
+        redact_and_truncate(evidence, MAX_EVIDENCE),
+        round(seconds, 3),
+    )
+
+
+# commands
+
+
+class _Halted(Exception):
+    """Ends a command whose result is no longer needed."""
+
+
+def _run_commands(
+    commands: Collection[str], project: Path, timeout: float, poll: Poll
+) -> Generator[tuple[str, Outcome | str], None, None]:
+    """Yield each command with its outcome, or why it could not run, as they finish.
+
+    Once `poll` has raised or the generator was closed, end all commands before returning.
+    """
+    halt = threading.Event()
+
+    def poll_halt() -> None:
+        if halt.is_set():
+            raise _Halted
+
+    def run(command: str) -> Outcome | str:
+        try:
+            return run_check(command, project, timeout, poll=poll_halt)
+        except CheckFailed as error:
+            return error.message
+
+    pool = ThreadPoolExecutor(min(MOST_AT_ONCE, max(LEAST_AT_ONCE, os.cpu_count() or 1)))
+    try:
+        running = {pool.submit(run, command): command for command in commands}
+        while running:
+            poll()
+            wait(running, SLICE_SECONDS, FIRST_COMPLETED)
+            for future in [future for future in running if future.done()]:
+                yield running.pop(future), future.result()
+    finally:
+        halt.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _command_result(job: Job, outcome: Outcome | str) -> Result:
+    if isinstance(outcome, str):
+        return _result(job, (False, None, outcome), 0)
+    code = "timed out" if outcome.timed_out else f"exit code {outcome.exit_code}"
+    passed = outcome.exit_code == 0
+    evidence = code if passed else f"{code}\n{outcome.tail}".strip()
+    return _result(job, (passed, None, evidence), outcome.seconds)
+
+
+# files
+
+
+def _finding(job: Job, project: Path) -> Finding:
+    if job.kind not in ("file", "content") or job.task is None:
+        return None, None, "check by hand"
+    actions = {file.path: file.action for file in job.task.files}
+    files = tuple(actions)
+    claim = read_claim(job.kind, job.text, files)
+    meant = meant_files(job.kind, claim, files, partial(is_inside, project))
+    if job.kind == "content" and not claim.texts:
+        return None, None, "no quoted text: check by hand"
+    if not meant:
+        return None, None, "no file name: check by hand"
+    if job.kind == "content":
+        problems = _content_problems(project, meant, claim.texts, claim.denied)
+    else:
+        deleted = all(actions.get(path) == "delete" for path in meant) and "exist" not in job.text
+        absent = claim.denied or deleted
+        problems = [text for path in meant if (text := _file_problem(project, path, absent))]
+    return not problems, meant[0] if len(meant) == 1 else None, "\n".join(problems)
+
+
+def _file_problem(project: Path, path: str, absent: bool) -> str:
+    try:
+        require_inside(project, path)
+    except Missing as error:
+        return "" if absent else error.message
+    except Unreadable as error:
+        return error.message
+    return f"{path}: still exists" if absent else ""
+
+
+def _content_problems(
+    project: Path, paths: list[str], texts: tuple[str, ...], absent: bool
+) -> list[str]:
+    """Return [] if one file contains all texts; or, with `absent`, if no file contains any."""
+    problems = []
+    for path in paths:
+        try:
+            content = read_inside(project, path)
+        except Unreadable as error:
+            problems.append(error.message)
+            continue
+        present = [text for text in texts if text.encode("utf-8", "surrogatepass") in content]
+        if absent:
+            problems += [f"{path}: contains {text!r}" for text in present]
+        elif len(present) == len(texts):
+            return []
+        else:
+            problems += [f"{path}: {text!r} not found" for text in texts if text not in present]
+    return problems
