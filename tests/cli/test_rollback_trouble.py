@@ -98,7 +98,7 @@ def test_a_refusing_git_leaves_no_trace(work: Work) -> None:
     (work.here.root / "code").write_text("precious")
     head = work.head()
     said = work.here.refused(4, "rollback", "T01", "--yes").err
-    assert "git ignores these files and would have to overwrite them: code" in said
+    assert "git would have to overwrite these ignored files: code" in said
     assert (work.head(), work.left()) == (head, [])
     assert (work.here.root / "code").read_text() == "precious"
 
