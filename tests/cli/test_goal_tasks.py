@@ -11,7 +11,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.loop.waves import find_cycle, lay_waves
 from tests.cli.test_scores import CLEAR, score
 from tests.support.command_line import Here
-from tests.support.records import build
+from tests.support.events import build
 
 
 def waves(here: Here) -> dict[str, int | None]:

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import Project
-from tests.support.command_line import Here
+from tests.support.command_line import Here, Project
 from tests.support.phases import Phase
 
 

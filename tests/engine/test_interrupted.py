@@ -16,8 +16,7 @@ import pytest
 from tests.cli.test_planned import YOLO, done, ready, say, write_plan
 from tests.cli.test_tdd import PLAN as TESTS_FIRST
 from tests.cli.test_tdd import state
-from tests.conftest import Project
-from tests.support.command_line import Here
+from tests.support.command_line import Here, Project
 from tests.support.faults import (
     calls_of,
     files_in,

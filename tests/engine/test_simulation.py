@@ -15,7 +15,7 @@ from gsd_fsm.cli import run
 from gsd_fsm.core.journal.journal import JOURNAL_NAME
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.engine.simulation import Simulation, read_script, simulation
-from tests.support.prefixes import require_legal_prefixes
+from tests.support.events import require_legal_prefixes
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios").glob("*.txt"))
 RULER = "----\n"

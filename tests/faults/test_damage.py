@@ -11,7 +11,7 @@ import pytest
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.scan import Cursor
-from tests.conftest import Project
+from tests.support.command_line import Project
 from tests.support.faults import (
     judge,
     long_bytes,

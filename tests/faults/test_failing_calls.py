@@ -17,8 +17,7 @@ from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.project import make_gsd
-from tests.conftest import NOW, start_draft
-from tests.support.events import append
+from tests.support.events import NOW, append, start_draft
 from tests.support.faults import (
     calls_of,
     files_in,

@@ -19,7 +19,7 @@ import pytest
 from gsd_fsm.core import syscalls as lock
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import LockedDir
-from tests.conftest import Project
+from tests.support.command_line import Project
 from tests.support.events import append, draft
 from tests.support.faults import in_child, judge, long_journal, outcome, say, torture, wired
 from tests.support.hook_project import UNLIMITED, HookProject, blocks, run_hook

@@ -13,8 +13,8 @@ import pytest
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.journal import Journal
-from tests.conftest import Project, new_journal, start_draft
-from tests.support.events import append
+from tests.support.command_line import Project
+from tests.support.events import append, new_journal, start_draft
 from tests.support.faults import (
     files_in,
     judge,

@@ -16,9 +16,8 @@ from gsd_fsm.core.journal import journal as journal_module
 from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.project import make_gsd
-from tests.conftest import NOW, start_draft
 from tests.support.command_line import Here, here
-from tests.support.events import append
+from tests.support.events import NOW, append, start_draft
 from tests.support.faults import (
     assert_goes_on,
     calls_of,

@@ -15,7 +15,7 @@ import pytest
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import LockedDir
-from tests.conftest import Project
+from tests.support.command_line import Project
 from tests.support.faults import in_child, judge, long_bytes, long_journal, outcome, say, torture
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from gsd_fsm.cli import run
 from gsd_fsm.core import syscalls as disk
-from tests.conftest import Answer, Project
+from tests.support.command_line import Answer, Project
 from tests.support.faults import everything_below, in_child, judge, outcome
 
 NOBODY = 65_534

@@ -12,8 +12,7 @@ import pytest
 from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.project import make_gsd
-from tests.conftest import NOW, start_draft
-from tests.support.events import append
+from tests.support.events import NOW, append, start_draft
 from tests.support.faults import (
     assert_goes_on,
     files_in,

@@ -10,8 +10,8 @@ import pytest
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.repair import cut_damage
-from tests.conftest import NOW
 from tests.support.command_line import Here, here
+from tests.support.events import NOW
 from tests.support.faults import files_in, judge, long_bytes, wired
 
 __all__ = ["here"]

@@ -16,8 +16,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.scan import into_fold
 from gsd_fsm.core.syscalls import LockedDir
 from gsd_fsm.history.replay import in_bulk
-from tests.conftest import new_journal, start_draft
-from tests.support.events import append, draft
+from tests.support.events import append, draft, new_journal, start_draft
 from tests.support.faults import (
     files_in,
     judge,

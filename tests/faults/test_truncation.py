@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.journal.journal import Journal
-from tests.conftest import Project
+from tests.support.command_line import Project
 from tests.support.faults import judge, long_bytes, positions, say, sums, torture
 
 

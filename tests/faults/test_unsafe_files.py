@@ -15,7 +15,8 @@ from gsd_fsm.cli import run
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.journal.repair import cut_damage
-from tests.conftest import NOW, Answer, Project
+from tests.support.command_line import Answer, Project
+from tests.support.events import NOW
 from tests.support.faults import everything_below, long_bytes, long_journal, say
 
 Make = Callable[[Path, Path], None]

@@ -13,7 +13,7 @@ import pytest
 
 from gsd_fsm.core.journal import journal as journal_module
 from gsd_fsm.core.journal.journal import Journal
-from tests.conftest import Project
+from tests.support.command_line import Project
 from tests.support.events import append, draft
 from tests.support.faults import drained, in_child, judge, long_journal, outcome, sums, torture
 

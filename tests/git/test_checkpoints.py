@@ -20,8 +20,8 @@ from gsd_fsm.git.checkpoints import (
     rollback_tag,
     undone_by,
 )
+from tests.support.events import build
 from tests.support.git_commands import commit
-from tests.support.records import build
 from tests.support.repositories import git
 
 

@@ -17,9 +17,8 @@ from gsd_fsm.core.journal.snapshot import loops_from_dict, loops_to_dict, pack
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.project import register
-from tests.conftest import Project
 from tests.support.chaos import run_random_story
-from tests.support.command_line import Here, here
+from tests.support.command_line import Here, Project, here
 from tests.support.golden import DIRECTORY, NAMES, journal_bytes, write_lines
 from tests.support.story import NOW, Story, error_of
 

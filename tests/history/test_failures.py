@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.engine.lessons import Lesson, informative_line, lessons, words_in
-from tests.conftest import start_draft
-from tests.support.events import append, draft
+from tests.support.events import append, draft, start_draft
 
 TRACE = """\
 Traceback (most recent call last):

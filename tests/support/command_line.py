@@ -4,20 +4,70 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from gsd_fsm.cli import run
-from tests.conftest import Answer, Project
 
 A = {"CLAUDE_CODE_SESSION_ID": "session-a"}
 B = {"CLAUDE_CODE_SESSION_ID": "session-b"}
 AGENT = {"CLAUDECODE": "1"}
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Project:
+    """A directory in which the real command is run."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.gsd = root / ".gsd"
+        self.journal = self.gsd / "journal.jsonl"
+
+    def run(
+        self,
+        *args: str,
+        env: dict[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float = 60,
+    ) -> Answer:
+        done = subprocess.run(
+            [sys.executable, "-m", "gsd_fsm", *args],
+            cwd=self.root,
+            env={**os.environ, **(env or {})},
+            input=stdin,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def ok(self, *args: str, **how: Any) -> Answer:
+        """Run a command that must succeed."""
+        answer = self.run(*args, **how)
+        assert answer.code == 0, answer
+        return answer
+
+    def status(self) -> Any:
+        return self.ok("status", "--json").json
+
+    def lines(self) -> list[Any]:
+        """The journal, parsed."""
+        return [json.loads(line) for line in self.journal.read_bytes().splitlines()]
 
 
 class Here(Project):

@@ -9,8 +9,7 @@ from typing import Any
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
-from tests.conftest import new_journal, start_draft
-from tests.support.events import append, draft
+from tests.support.events import append, draft, new_journal, start_draft
 
 AGENT = Author("agent", "s-1")
 

@@ -1,16 +1,22 @@
-"""Events for tests below the command line: drafts, and journals they are appended to."""
+"""Events and journals for tests below the command line: drafts, journals, records, prefixes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from gsd_fsm.core.journal.journal import Author
+from gsd_fsm.core.journal.journal import Author, Journal, create_journal
 from gsd_fsm.core.loop.fold import EVENTS
 from gsd_fsm.core.loop.schema import check_event
+from gsd_fsm.core.project import make_gsd, register
 
 if TYPE_CHECKING:
-    from gsd_fsm.core.journal.journal import Journal
+    from pathlib import Path
+
     from gsd_fsm.core.loop.fold import Loops
+    from gsd_fsm.core.loop.records import Record
+
+NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
+R = TypeVar("R", bound="Record")
 
 
 def draft(
@@ -34,3 +40,43 @@ def append(journal: Journal, *drafts: dict[str, Any]) -> list[Any]:
             author = Author(it["by"], it.get("session"), it.get("client"))
             tx._append(it["loop"], it["type"], it["data"], author)
     return tx.events[len(tx.events) - len(drafts) :]  # without a repair
+
+
+def new_journal(gsd: Path) -> Journal:
+    """Return an empty, registered journal in this new directory."""
+    gsd.parent.mkdir(parents=True, exist_ok=True)
+    make_gsd(str(gsd))
+    register("j-test", str(gsd), NOW)
+    create_journal(str(gsd), "j-test", NOW)
+    return Journal(str(gsd))
+
+
+def start_draft(loop: str = "lp-1", kind: str = "execute", **data: Any) -> dict[str, Any]:
+    """Return a start event with the default limits."""
+    base = {"kind": kind, "mode": "yolo", "limits": {}}
+    if kind == "execute":
+        base["tasks"] = [{"id": "T1"}, {"id": "T2"}]
+    return draft("start", loop, "human", {**base, **data})
+
+
+def build(record_type: type[R], /, **values: Any) -> R:
+    """Return a record of this kind with these values, the others as in a new one."""
+    record = record_type()
+    for name, value in values.items():
+        getattr(record, name)  # only attributes that exist
+        setattr(record, name, value)
+    return record
+
+
+def require_legal_prefixes(gsd: Path, data: bytes, step: int = 1) -> None:
+    """Read every `step`th prefix of these lines in the new directory `gsd`, and append to it."""
+    gsd.mkdir(mode=0o700, parents=True)
+    lines = data.splitlines(keepends=True)
+    for count in {*range(1, len(lines) + 1, step), len(lines)}:
+        (gsd / "journal.jsonl").write_bytes(b"".join(lines[:count]))
+        journal = Journal(str(gsd))
+        assert journal.read().seq == count
+        with journal.transaction(Author("human")) as tx:
+            for loop in tx.loops.live():
+                tx.append(loop, "note", {"text": "continued"})
+        journal.close()

@@ -22,8 +22,7 @@ from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.scan import Cursor, into_fold, scan
 from gsd_fsm.core.loop.fold import Loops
-from tests.conftest import new_journal, start_draft
-from tests.support.events import append, draft
+from tests.support.events import append, draft, new_journal, start_draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import gsd_fsm
 from gsd_fsm.core.journal.journal import Journal
-from tests.conftest import new_journal, start_draft
-from tests.support.events import append, draft
+from tests.support.events import append, draft, new_journal, start_draft
 
 HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
 SESSION = "s-1"

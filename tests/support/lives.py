@@ -15,8 +15,7 @@ from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.hook.main import reply
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import state_directory
-from tests.conftest import new_journal
-from tests.support.events import append, draft
+from tests.support.events import append, draft, new_journal
 from tests.support.hook_project import blocks, signal_of
 
 Call = Callable[[str, str], dict[str, Any]]

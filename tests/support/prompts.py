@@ -10,7 +10,7 @@ from gsd_fsm.core.loop.records import Failure, Limits, Task
 from gsd_fsm.plans.plan import Check, Plan, PlanFile, PlanTask, Wave
 from gsd_fsm.subagents.context import read_context
 from gsd_fsm.subagents.prompt import task_prompt
-from tests.support.records import build
+from tests.support.events import build
 
 NONCE = "0123456789abcdef"
 LIMITS = Limits()

@@ -14,7 +14,7 @@ from gsd_fsm.verify.strategy import (
     require_kind,
     strategy_of,
 )
-from tests.support.records import build
+from tests.support.events import build
 
 
 def a_gap(**values: Any) -> Gap:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Project
+from tests.support.command_line import Project
 from tests.support.hook_project import HOOK, HookProject, blocks, run_hook, said, signal_of
 
 ODD_NAMES = ("with a blank", "Größe", "日本 → emoji 🙂", "it's & 100%")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.journal.journal import Journal
-from tests.conftest import start_draft
-from tests.support.events import append
+from tests.support.events import append, start_draft
 from tests.support.hook_agent import Agent, start
 
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")

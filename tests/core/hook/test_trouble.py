@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Project
+from tests.support.command_line import Project
 from tests.support.forge import chain, header
 from tests.support.forge import start as forged_start
 from tests.support.hook_agent import HOOK, Agent, call, judged, kinds, start, told, user

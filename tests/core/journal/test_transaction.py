@@ -13,9 +13,8 @@ from gsd_fsm.core.journal.journal import Author, Journal, Transaction
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.syscalls import LockedDir
-from tests.conftest import new_journal
+from tests.support.events import new_journal, require_legal_prefixes
 from tests.support.golden import NAMES, journal_bytes
-from tests.support.prefixes import require_legal_prefixes
 from tests.support.story import frozen
 
 USER = Author("human")

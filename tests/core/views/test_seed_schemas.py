@@ -10,7 +10,7 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop, open_gaps, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.engine.status import status_view
-from tests.conftest import start_draft
+from tests.support.events import start_draft
 
 TS = "2026-11-15T23:00:{:02d}.000Z"
 

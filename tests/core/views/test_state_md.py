@@ -14,7 +14,7 @@ from gsd_fsm.core.loop.records import Gap, Limits, Task
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import LIVE, STATUSES, Loop
 from gsd_fsm.core.views.state_md import SECTION, loop_section, with_loop
-from tests.support.records import build
+from tests.support.events import build
 from tests.support.story import Story
 
 LOADERS = (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader))

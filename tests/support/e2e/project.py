@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import Project
+from tests.support.command_line import Project
 from tests.support.e2e.chat import Chat
 from tests.support.e2e.fake_model import OVER, PATIENCE, FakeModel, Held, bash, say
 from tests.support.e2e.screen import Screen
