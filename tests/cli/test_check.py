@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ from tests.support.command_line import Here, git
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conftest import Project
 
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -188,23 +186,6 @@ def wait_for(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} never came"
         time.sleep(0.01)
-
-
-def test_the_lock_is_free_while_a_check_runs(project: Project, here: Here) -> None:
-    waits = "touch begun; while [ ! -e go ]; do sleep 0.05; done"
-    here.start("goal", "g", "--check", f"slow={waits}", "--check", "other=false")
-    command = [sys.executable, "-m", "gsd_fsm", "check", "slow"]
-    with subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE) as running:
-        try:
-            wait_for(project.root / "begun")
-            here.ok("note", "during the check")
-            assert here.run("check", "other").code == 7
-            assert running.poll() is None
-        finally:
-            (project.root / "go").touch()
-        running.communicate(timeout=30)
-    assert running.returncode == 0
-    assert [line["type"] for line in here.lines()[2:]] == ["note", "criterion", "criterion"]
 
 
 def test_a_loop_cancelled_during_its_check_takes_no_evidence(here: Here) -> None:

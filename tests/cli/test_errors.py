@@ -16,8 +16,7 @@ from gsd_fsm import cli
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.conftest import Project
-    from tests.support.command_line import Here
+    from tests.support.command_line import Here, Project
 
 COMMAND = [sys.executable, "-m", "gsd_fsm"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.cli.test_scores import CLEAR, score
 from tests.support.command_line import AGENT, Here
+from tests.support.goal_scores import CLEAR, score
 
 
 def tasks(here: Here) -> dict[str, tuple[str, str]]:

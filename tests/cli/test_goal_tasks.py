@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.loop.waves import find_cycle, lay_waves
-from tests.cli.test_scores import CLEAR, score
 from tests.support.command_line import Here
 from tests.support.events import build
+from tests.support.goal_scores import CLEAR, score
 
 
 def waves(here: Here) -> dict[str, int | None]:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gsd_fsm.core.project import register
-from tests.conftest import Project
+from tests.support.command_line import Project
 from tests.support.forge import body, chain, header, plant, start
 
 if TYPE_CHECKING:

@@ -1,15 +1,17 @@
-"""`report`: every verdict and what becomes of it, and reports that change nothing."""
+"""report: the verdicts of subagents, and outputs that change nothing."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.test_planned import YOLO, done, say, write_plan
-from tests.cli.test_verify import FILE, begin, gaps_found
 from tests.support.command_line import AGENT, Here
+from tests.support.plan_loops import report, report_complete, start_plan
+from tests.support.planned import task_text
+from tests.support.verify_loops import FILE, failed_round, start_verify
 
 SECRET = "ghp_" + "a1B2" * 9
 COMPLETE = """All good.
@@ -27,7 +29,7 @@ Suggested Fix: skip blanks first
 
   File "01.py", line 3
 """
-ASKS = """CHECKPOINT: Which store?
+CHECKPOINT = """CHECKPOINT: Which store?
 Options:
 A) sqlite
 B) files
@@ -37,23 +39,17 @@ Recommendation: B
 
 @pytest.fixture
 def planned(here: Here) -> Here:
-    write_plan(here)
-    here.ok(*YOLO)
-    return here
-
-
-def events(here: Here, since: int) -> list[tuple[str, str, Any]]:
-    return [(event["type"], event["by"], event["data"]) for event in here.lines()[since:]]
+    return start_plan(here)
 
 
 def reported(here: Here, name: str, words: str, **how: Any) -> list[tuple[str, str, Any]]:
-    """What one report appends."""
+    """Return the events that one report appends."""
     since = len(here.lines())
-    say(here, name, words, **how)
-    return events(here, since)
+    report(here, name, words, **how)
+    return [(event["type"], event["by"], event["data"]) for event in here.lines()[since:]]
 
 
-def test_a_complete_task_leaves_its_issues_its_fixes_and_its_summary(planned: Here) -> None:
+def test_report_complete_records_issues_fixes_and_summary(planned: Here) -> None:
     first, second, running, complete = reported(planned, "01", COMPLETE, env=AGENT)
     issue = {"task": "T01", "severity": "high", "text": "the login leaks"}
     assert first == ("issue", "agent", issue)
@@ -68,13 +64,13 @@ def test_a_complete_task_leaves_its_issues_its_fixes_and_its_summary(planned: He
     }
 
 
-def test_a_running_task_is_not_begun_again(planned: Here) -> None:
+def test_report_of_running_task_records_only_its_end(planned: Here) -> None:
     planned.ok("task", "T01", "running")
     appended = reported(planned, "T01", "TASK COMPLETE")
     assert appended == [("task", "human", {"task": "T01", "status": "complete"})]
 
 
-def test_a_failed_task_leaves_its_reason_its_cause_and_its_fix(planned: Here) -> None:
+def test_report_failed_records_error_cause_and_fix(planned: Here) -> None:
     running, failure = reported(planned, "T01", FAILED)
     assert running[2] == {"task": "T01", "status": "running"}
     kind, by, data = failure
@@ -85,8 +81,8 @@ def test_a_failed_task_leaves_its_reason_its_cause_and_its_fix(planned: Here) ->
     assert planned.status()["task_retries"]["T01"] == 1
 
 
-def test_a_checkpoint_waits_with_its_options(planned: Here) -> None:
-    _, task, wait = reported(planned, "T01", ASKS)
+def test_report_checkpoint_waits_with_its_options(planned: Here) -> None:
+    _, task, wait = reported(planned, "T01", CHECKPOINT)
     question = "Which store?\nA) sqlite\nB) files\nRecommendation: B"
     assert task == (
         "task", "human", {"task": "T01", "status": "checkpoint", "question": question},
@@ -95,9 +91,9 @@ def test_a_checkpoint_waits_with_its_options(planned: Here) -> None:
     assert wait[2]["question"] == f"Task T01 needs a decision: {question}"
 
 
-def test_a_checkpoint_is_shown_with_what_is_done_and_how_to_answer(planned: Here) -> None:
-    done(planned, "T01")
-    shown = planned.ok("report", "T02", stdin=ASKS.encode()).out
+def test_report_checkpoint_prints_progress_options_and_how_to_answer(planned: Here) -> None:
+    report_complete(planned, "T01")
+    shown = planned.ok("report", "T02", stdin=CHECKPOINT.encode()).out
     assert "## Checkpoint: Which store?" in shown
     assert "**Completed:** T01 (1 of 4 tasks)" in shown
     assert "**Options:**\nA) sqlite\nB) files" in shown
@@ -106,40 +102,39 @@ def test_a_checkpoint_is_shown_with_what_is_done_and_how_to_answer(planned: Here
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("output", "error"),
     [
-        ("TASK COMPLETE\nTASK FAILED: no", "has 2 verdicts: TASK COMPLETE at line 1"),
-        ("I think that it is done.", "has no verdict"),
-        ("```\nTASK COMPLETE\n```", "it is in a code fence"),
-        ("", "the report is empty"),
-        ("TASK FAILED:", "has nothing after it"),
-        ("\x00\x01\x02 TASK COMPLETE", "the report"),
+        (b"TASK COMPLETE\nTASK FAILED: no", "has 2 verdicts: TASK COMPLETE at line 1"),
+        (b"I think that it is done.", "has no verdict"),
+        (b"```\nTASK COMPLETE\n```", "it is in a code fence"),
+        (b"", "the report is empty"),
+        (b"TASK FAILED:", "has nothing after it"),
+        (b"\x00\x01\x02 TASK COMPLETE", "the report"),
+        (bytes(range(256)) * 40, "the report"),
     ],
 )
-def test_what_is_no_report_changes_nothing(planned: Here, words: str, said: str) -> None:
-    answer = planned.refused(2, "report", "T01", stdin=words.encode())
-    assert said in answer.err
-    assert "TASK COMPLETE, TASK FAILED: reason, CHECKPOINT: decision" in answer.err or "\0" in words
+def test_report_without_one_clear_verdict_changes_nothing(
+    planned: Here, output: bytes, error: str
+) -> None:
+    answer = planned.refused(2, "report", "T01", stdin=output)
+    assert error in answer.err
+    assert "TASK COMPLETE, TASK FAILED: reason, CHECKPOINT: decision" in answer.err or 0 in output
 
 
-def test_binary_output_is_no_report(planned: Here) -> None:
-    planned.refused(2, "report", "T01", stdin=bytes(range(256)) * 40)
-
-
-def test_an_unknown_task_is_refused_and_the_open_ones_are_named(planned: Here) -> None:
+def test_report_of_unknown_task_names_the_open_ones(planned: Here) -> None:
     answer = planned.refused(2, "report", "T99", stdin=b"TASK COMPLETE")
     assert "has no task or gap T99" in answer.err
     assert "Open: T01, T02, T03, T04" in answer.err
 
 
-def test_a_task_whose_dependencies_are_open_is_refused(planned: Here) -> None:
+def test_report_of_task_with_open_dependencies_is_refused(planned: Here) -> None:
     for words in (b"TASK COMPLETE", b"TASK FAILED: x", b"CHECKPOINT: x"):
         answer = planned.refused(4, "report", "T04", stdin=words)
         assert "task T04 depends on unfinished tasks: T01" in answer.err
 
 
-def test_of_a_second_report_only_the_issues_are_kept(planned: Here) -> None:
-    say(planned, "T01", "TASK COMPLETE\n", env=AGENT)
+def test_report_of_complete_task_records_only_new_issues(planned: Here) -> None:
+    report(planned, "T01", "TASK COMPLETE\n", env=AGENT)
     assert reported(planned, "T01", "TASK COMPLETE") == []
     again = reported(planned, "T01", "TASK COMPLETE\nNEW ISSUE: [low] late")
     assert again == [("issue", "human", {"task": "T01", "severity": "low", "text": "late"})]
@@ -151,7 +146,7 @@ def test_of_a_second_report_only_the_issues_are_kept(planned: Here) -> None:
         assert "task T01 is complete" in answer.err
 
 
-def test_of_a_flood_of_issues_the_first_are_kept_and_the_others_counted(planned: Here) -> None:
+def test_report_with_many_issues_records_50_and_counts_the_rest(planned: Here) -> None:
     flood = "".join(f"NEW ISSUE: [low] number {number % 60}\n" for number in range(3_000))
     *issues, _, _ = reported(planned, "T01", f"TASK COMPLETE\n{flood}")
     assert len(issues) == 50
@@ -159,21 +154,21 @@ def test_of_a_flood_of_issues_the_first_are_kept_and_the_others_counted(planned:
     assert issues[49][2]["text"] == "11 more issues were reported and are not kept"
 
 
-def test_blocking_words_pause_at_once_and_transient_ones_at_the_second_time(planned: Here) -> None:
-    say(planned, "T01", "TASK FAILED: connection reset by peer")
+def test_report_failed_pauses_by_the_class_of_its_error(planned: Here) -> None:
+    report(planned, "T01", "TASK FAILED: connection reset by peer")
     assert planned.status()["status"] == "retrying"
-    answer = say(planned, "T01", "TASK FAILED: connection reset by peer")
+    answer = report(planned, "T01", "TASK FAILED: connection reset by peer")
     assert answer["status"] == "paused"
     assert planned.status()["pause_code"] == "retries"
     planned.ok("resume", "--add-retries", "1")
-    answer = say(planned, "T02", "TASK FAILED: no space left on device")
+    answer = report(planned, "T02", "TASK FAILED: no space left on device")
     assert answer["status"] == "paused"
     assert planned.status()["pause_code"] == "blocking"
     assert planned.status()["pause_reason"] == "Task T02 failed with a blocking error"
 
 
-def test_spent_retries_pause_with_everything_a_human_needs(planned: Here) -> None:
-    done(planned, "T02")
+def test_report_failed_without_retries_left_prints_the_failure_report(planned: Here) -> None:
+    report_complete(planned, "T02")
     for number in (1, 2, 3):
         words = f"TASK FAILED: way {number}\nSuggested Fix: other than {number}"
         shown = planned.ok("report", "T01", stdin=words.encode()).out
@@ -196,8 +191,8 @@ def test_spent_retries_pause_with_everything_a_human_needs(planned: Here) -> Non
     assert "is paused" in answer.err
 
 
-def test_the_answer_for_scripts(planned: Here) -> None:
-    answer = say(planned, "T01", "TASK COMPLETE")
+def test_report_with_json_prints_contract_members(planned: Here) -> None:
+    answer = report(planned, "T01", "TASK COMPLETE")
     lines = planned.lines()
     assert answer == {
         "loop": lines[1]["loop"],
@@ -209,11 +204,11 @@ def test_the_answer_for_scripts(planned: Here) -> None:
         "commit": None,
         "tag": None,
     }
-    assert say(planned, "T02", "CHECKPOINT: hm")["verdict"] == "checkpoint"
-    assert say(planned, "T02", "TASK COMPLETE", 4)["exit_code"] == 4
+    assert report(planned, "T02", "CHECKPOINT: hm")["verdict"] == "checkpoint"
+    assert report(planned, "T02", "TASK COMPLETE", 4)["exit_code"] == 4
 
 
-def test_a_commit_that_the_agent_made_is_kept(planned: Here) -> None:
+def test_report_records_the_commit_option(planned: Here) -> None:
     answer = planned.ok(
         "report", "T01", "--commit", "abc1234", "--json", stdin=b"TASK COMPLETE"
     ).json
@@ -221,7 +216,7 @@ def test_a_commit_that_the_agent_made_is_kept(planned: Here) -> None:
     assert planned.status()["tasks"][0]["commit"] == "abc1234"
 
 
-def test_a_report_may_lie_in_a_file(planned: Here, tmp_path: Path) -> None:
+def test_report_reads_its_output_from_a_file(planned: Here, tmp_path: Path) -> None:
     path = tmp_path / "output.txt"
     path.write_bytes(b"\xef\xbb\xbf" + COMPLETE.replace("\n", "\r\n").encode())
     planned.ok("report", "T01", "--file", str(path))
@@ -230,7 +225,7 @@ def test_a_report_may_lie_in_a_file(planned: Here, tmp_path: Path) -> None:
     assert "not a regular file" in answer.err
 
 
-def test_secrets_in_a_report_reach_neither_journal_nor_screen(planned: Here) -> None:
+def test_report_redacts_secrets_in_journal_and_output(planned: Here) -> None:
     for name, words in (
         ("T01", f"TASK COMPLETE\nNEW ISSUE: token {SECRET}\nAUTO-FIX: {SECRET}\n\nused {SECRET}"),
         ("T02", f"TASK FAILED: {SECRET}\nRoot cause: {SECRET}\nSuggested Fix: {SECRET}"),
@@ -241,22 +236,9 @@ def test_secrets_in_a_report_reach_neither_journal_nor_screen(planned: Here) -> 
         assert SECRET not in answer.out + answer.err
 
 
-def test_a_question_waits_until_everything_that_runs_has_reported(here: Here) -> None:
-    write_plan(here)
-    here.ok("start", "execute", "--phase", "1", "--mode", "interactive")
-    here.ok("answer", "y")
-    here.ok("task", "T01", "running")
-    here.ok("task", "T02", "running")
-    assert say(here, "T01", "TASK FAILED: no")["status"] == "retrying"
-    assert say(here, "T02", "TASK COMPLETE")["status"] == "waiting"
-    assert here.status()["next"].startswith(
-        "Waiting for the user's answer: Task T01 failed. Retry?"
-    )
-
-
-def test_a_gap_is_closed_by_the_report_of_its_fix(here: Here) -> None:
-    begin(here, FILE)
-    gaps_found(here)
+def test_report_of_gap_closes_it_once(here: Here) -> None:
+    start_verify(here, FILE)
+    failed_round(here)
     closed = reported(here, "G1", "TASK COMPLETE")
     assert closed == [("gap", "human", {"action": "closed", "gap": "G1"})]
     for words in (b"TASK COMPLETE", b"TASK FAILED: hm", b"CHECKPOINT: hm"):
@@ -264,10 +246,10 @@ def test_a_gap_is_closed_by_the_report_of_its_fix(here: Here) -> None:
         assert "gap G1 is already closed" in answer.err
 
 
-def test_a_fix_that_fails_is_retried_and_then_closes_its_gap(here: Here) -> None:
-    begin(here, FILE)
-    gaps_found(here)
-    say(here, "G1", "TASK FAILED: the file is locked")
+def test_report_of_failed_fix_retries_and_then_closes_its_gap(here: Here) -> None:
+    start_verify(here, FILE)
+    failed_round(here)
+    report(here, "G1", "TASK FAILED: the file is locked")
     assert here.status()["task_retries"] == {"G1": 1}
     assert here.status()["status"] == "retrying"
     assert "Gap G1 is closed" in here.ok("report", "G1", stdin=b"TASK COMPLETE").out
@@ -276,12 +258,25 @@ def test_a_fix_that_fails_is_retried_and_then_closes_its_gap(here: Here) -> None
     assert here.status()["status"] == "fixing"
 
 
-def test_a_gap_that_came_back_can_be_closed_again(here: Here) -> None:
-    begin(here, FILE)
-    gaps_found(here)
-    say(here, "G1", "TASK FAILED: not yet")
-    say(here, "G1", "TASK COMPLETE")
-    gaps_found(here)
+def test_report_closes_a_reopened_gap_again(here: Here) -> None:
+    start_verify(here, FILE)
+    failed_round(here)
+    report(here, "G1", "TASK FAILED: not yet")
+    report(here, "G1", "TASK COMPLETE")
+    failed_round(here)
     assert here.status()["gaps"][0]["status"] == "open"
-    say(here, "G1", "TASK COMPLETE")
+    report(here, "G1", "TASK COMPLETE")
     assert here.status()["gaps"][0]["status"] == "closed"
+
+
+def test_report_complete_with_changed_locked_file_fails_the_task(here: Here) -> None:
+    text = task_text("01").replace('wave="1"', 'wave="1" test_required="true"')
+    plan = text.replace("</files>", "</files><test_files><file>t.sh</file></test_files>")
+    start_plan(here, plan=plan, settings='ci_test = "sh t.sh"\n')
+    here.ok("tdd", "T01")
+    (here.root / "t.sh").write_text("exit 1\n")
+    here.ok("tdd", "T01", "--run")
+    (here.root / "t.sh").write_text("exit 0 # cheat\n")
+    answer: dict[str, Any] = report(here, "T01", "TASK COMPLETE")
+    assert (answer["verdict"], answer["status"]) == ("failed", "retrying")
+    assert "locked files were changed: t.sh" in json.dumps(here.lines()[-1]["data"])

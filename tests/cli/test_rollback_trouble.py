@@ -9,6 +9,7 @@ from tests.support import repositories as git_rig
 from tests.support.command_line import AGENT, Here
 from tests.support.events import append, draft
 from tests.support.git_commands import hook
+from tests.support.plan_loops import start_plan
 from tests.support.repositories import git, posix_only
 from tests.support.rollbacks import Work, facts
 
@@ -135,3 +136,14 @@ def test_a_subject_and_a_path_cannot_speak_to_the_terminal(work: Work) -> None:
     answer = work.here.refused(4, "rollback", "T02", "--json")
     assert "\x1b" not in answer.err
     assert "path\N{REPLACEMENT CHARACTER}" in answer.json["error"]
+
+
+def test_rollback_by_agent_to_another_phase_is_refused_under_a_live_loop(repository: Here) -> None:
+    here = start_plan(repository)
+    git(here.root, "tag", "gsd/checkpoint/phase-2/pre")
+    git(here.root, "commit", "-q", "--allow-empty", "-m", "more")
+    here.ok("iterate", env=AGENT)
+    for path in (here.gsd / ".gitignore", here.gsd / "plans"):
+        git(here.root, "add", str(path))
+    git(here.root, "commit", "-qm", "plan")
+    here.refused(4, "rollback", "gsd/checkpoint/phase-2/pre", "--yes", env=AGENT)

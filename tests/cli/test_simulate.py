@@ -11,8 +11,7 @@ import pytest
 from gsd_fsm.cli import run
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.engine.simulation import read_script, simulation
-from tests.conftest import Project
-from tests.support.command_line import Here
+from tests.support.command_line import Here, Project
 
 GOAL = (
     'start goal "All tests pass" --criterion tests --mode yolo --max-iterations 6\nprompt Begin.\n'

@@ -16,7 +16,7 @@ from tests.support.forge import sums_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conftest import Project
+    from tests.support.command_line import Project
 
 
 def test_every_line_of_the_journal_is_as_documented_to_the_byte(here: Here) -> None:

@@ -13,8 +13,7 @@ import pytest
 
 from gsd_fsm.core.project import state_directory
 from gsd_fsm.core.syscalls import LockedDir
-from tests.conftest import Answer
-from tests.support.command_line import A, B, Here
+from tests.support.command_line import A, Answer, B, Here
 
 GOAL = ("goal", "g", "--mode", "yolo", "--criterion", "a", "--criterion", "b")
 

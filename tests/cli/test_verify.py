@@ -1,40 +1,19 @@
+"""verify and verified: rounds of a verify loop."""
+
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.conftest import Answer
 from tests.support.command_line import AGENT, Here
+from tests.support.plan_loops import start_plan
+from tests.support.planned import task_text
 from tests.support.small_plans import DOCUMENT, DONE, document, lay, task
-
-FILE = task("01", [("file", "a.txt exists"), ("content", 'It says "yes"')], "a.txt")
-PLACE = Path(".gsd/plans/phase-1")
+from tests.support.verify_loops import FILE, PLACE, failed_round, start_verify
 
 
-def begin(here: Here, *tasks: str, mode: str = "yolo", **settings: str | int) -> str:
-    """A verify loop of phase 1 with this plan."""
-    lay(here.root, {f"{PLACE}/plan.md": document(*tasks)})
-    if settings:
-        lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items()]
-        lay(here.root, {".gsd/config.toml": "".join(lines)})
-    return here.start("verify", "--phase", "1", "--mode", mode)
-
-
-def gaps_found(here: Here, *args: str) -> Any:
-    """A round that does not pass, as JSON."""
-    answer = here.run("verify", "--json", *args)
-    assert answer.code == 7, answer
-    return answer.json
-
-
-def kinds(here: Here) -> list[str]:
-    return [event["type"] for event in here.lines()]
-
-
-def test_a_finished_plan_passes_and_completes_the_loop(here: Here) -> None:
+def test_verify_of_finished_plan_passes_and_completes_the_loop(here: Here) -> None:
     lay(here.root, {**DONE, f"{PLACE}/plan.md": DOCUMENT.read_text()})
     loop = here.start("verify", "--phase", "1")
     answer = here.ok("verify")
@@ -51,7 +30,7 @@ def test_a_finished_plan_passes_and_completes_the_loop(here: Here) -> None:
     assert str(report) in answer.out
 
 
-def test_a_plan_that_nobody_has_begun_leaves_gaps_to_fix_and_to_close(here: Here) -> None:
+def test_verify_of_unfinished_plan_opens_gaps_and_a_later_round_closes_them(here: Here) -> None:
     lay(here.root, {f"{PLACE}/plan.md": DOCUMENT.read_text()})
     loop = here.start("verify", "--phase", "1", "--mode", "yolo")
     answer = here.run("verify", env=AGENT)
@@ -72,9 +51,9 @@ def test_a_plan_that_nobody_has_begun_leaves_gaps_to_fix_and_to_close(here: Here
     assert (found["passed"], found["status"], len(found["closed"])) == (True, "completed", 19)
 
 
-def test_the_json_answer_says_everything(here: Here) -> None:
-    loop = begin(here, FILE, ci_test="exit 4")
-    found = gaps_found(here)
+def test_verify_with_json_prints_contract_members_and_writes_them(here: Here) -> None:
+    loop = start_verify(here, FILE, ci_test="exit 4")
+    found = failed_round(here)
     assert list(found) == [
         *("loop", "seq", "status", "head", "round", "max_rounds", "passed", "checks", "gaps"),
         *("opened", "closed", "reopened", "manual", "report"),
@@ -93,12 +72,12 @@ def test_the_json_answer_says_everything(here: Here) -> None:
     assert here.status()["gaps"][2]["description"] == "CI test: exit 4"
 
 
-def test_reports_of_the_same_project_are_the_same_but_for_the_time(here: Here) -> None:
+def test_verify_reports_of_two_rounds_differ_only_in_times(here: Here) -> None:
     commands = task("01", [("command", f"sleep 0.{n}; exit {n}") for n in (2, 1, 0)], "a")
-    begin(here, commands, FILE.replace("01", "02"))
+    start_verify(here, commands, FILE.replace("01", "02"))
 
     def reports() -> list[str]:
-        gaps_found(here)
+        failed_round(here)
         texts = [(here.root / PLACE / name).read_text() for name in
                  ("VERIFICATION.md", "verification.json")]  # fmt: skip
         return [
@@ -113,16 +92,16 @@ def test_reports_of_the_same_project_are_the_same_but_for_the_time(here: Here) -
     assert reports() == reports()
 
 
-def test_two_rounds_close_and_reopen_and_the_third_time_pauses(here: Here) -> None:
-    loop = begin(here, FILE)
-    gaps_found(here)
+def test_verify_pauses_when_a_gap_is_reopened_twice(here: Here) -> None:
+    loop = start_verify(here, FILE)
+    failed_round(here)
     lay(here.root, {"a.txt": "no"})
-    assert gaps_found(here)["closed"] == ["G1"]
+    assert failed_round(here)["closed"] == ["G1"]
     (here.root / "a.txt").unlink()
-    found = gaps_found(here)
+    found = failed_round(here)
     assert (found["reopened"], found["status"]) == (["G1"], "fixing")
     lay(here.root, {"a.txt": "no"})
-    gaps_found(here)
+    failed_round(here)
     (here.root / "a.txt").unlink()
     answer = here.run("verify")
     assert answer.code == 7
@@ -135,8 +114,8 @@ def test_two_rounds_close_and_reopen_and_the_third_time_pauses(here: Here) -> No
     assert here.ok("verify", "--json").json["status"] == "completed"
 
 
-def test_at_the_limit_of_rounds_what_remains_is_reported(here: Here) -> None:
-    begin(here, FILE, verify_max_iterations=1)
+def test_verify_at_round_limit_names_remaining_gaps(here: Here) -> None:
+    start_verify(here, FILE, verify_max_iterations=1)
     answer = here.run("verify")
     assert answer.code == 7
     assert "Round 1 of 1: 2 missed; opened G1, G2." in answer.out
@@ -147,9 +126,9 @@ def test_at_the_limit_of_rounds_what_remains_is_reported(here: Here) -> None:
 
 
 def test_verify_without_a_setting_pauses_after_20_failed_rounds(here: Here) -> None:
-    loop = begin(here, FILE)
+    loop = start_verify(here, FILE)
     for number in range(1, 20):
-        found = gaps_found(here)
+        found = failed_round(here)
         assert (found["round"], found["max_rounds"], found["status"]) == (number, 20, "fixing")
     answer = here.run("verify")
     assert answer.code == 7
@@ -164,8 +143,8 @@ def test_verify_without_a_setting_pauses_after_20_failed_rounds(here: Here) -> N
     assert here.ok("verify", "--json").json["status"] == "completed"
 
 
-def test_an_interactive_loop_asks_before_the_gaps_are_fixed(here: Here) -> None:
-    loop = begin(here, FILE, mode="interactive")
+def test_verify_of_interactive_loop_asks_before_gaps_are_fixed(here: Here) -> None:
+    loop = start_verify(here, FILE, mode="interactive")
     answer = here.run("verify")
     assert answer.code == 7
     assert "Verification found 2 gaps. Attempt automatic fix? (1/20) [Y/n]" in answer.err
@@ -173,22 +152,19 @@ def test_an_interactive_loop_asks_before_the_gaps_are_fixed(here: Here) -> None:
     assert here.status()["status"] == "waiting"
     assert "waiting" in here.refused(4, "verify").err
     here.ok("answer", "y")
-    assert gaps_found(here)["status"] == "fixing"
+    assert failed_round(here)["status"] == "fixing"
 
 
-@pytest.mark.parametrize("verb", [["pause"], ["wait", "why?"]])
-def test_a_loop_that_stands_still_is_not_verified_and_nothing_is_run(
-    here: Here, verb: list[str]
-) -> None:
-    begin(here, FILE, ci_test="touch was-run")
-    here.ok(*verb)
-    answer = here.refused(4, "verify")
-    assert "cannot be verified now" in answer.err
+@pytest.mark.parametrize("command", [["pause"], ["wait", "why?"], ["cancel"]])
+def test_verify_of_halted_loop_is_refused_and_runs_nothing(here: Here, command: list[str]) -> None:
+    loop = start_verify(here, FILE, ci_test="touch was-run")
+    here.ok(*command)
+    assert "cannot be verified now" in here.refused(4, "--loop", loop, "verify").err
     assert not (here.root / "was-run").exists()
 
 
-def test_a_changed_plan_pauses_the_loop_before_anything_of_it_is_run(here: Here) -> None:
-    loop = begin(here, FILE)
+def test_verify_of_changed_plan_pauses_before_running_it(here: Here) -> None:
+    loop = start_verify(here, FILE)
     new = task("01", [("command", "touch was-run")], "a.txt")
     lay(here.root, {f"{PLACE}/plan.md": document(new)})
     answer = here.run("verify")
@@ -196,21 +172,23 @@ def test_a_changed_plan_pauses_the_loop_before_anything_of_it_is_run(here: Here)
     assert f"loop {loop} is now paused (plan)" in answer.err
     assert f"gsd-fsm --loop {loop} resume" in answer.err
     assert not (here.root / "was-run").exists()
-    assert kinds(here)[-2:] == ["plan", "pause"]
+    assert [event["type"] for event in here.lines()[-2:]] == ["plan", "pause"]
     assert (here.last()["by"], here.last()["data"]["code"]) == ("cli", "plan")
     here.ok("resume")
     assert here.ok("verify", "--json").json["passed"]
     assert (here.root / "was-run").exists()
 
 
-def test_a_journal_that_is_not_trusted_runs_nothing(here: Here, monkeypatch: Any) -> None:
-    begin(here, FILE, ci_test="touch was-run")
+def test_verify_of_untrusted_journal_runs_nothing(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_verify(here, FILE, ci_test="touch was-run")
     monkeypatch.setenv("XDG_STATE_HOME", str(here.root / "another-user"))
     assert "not trusted" in here.refused(6, "verify").err
     assert not (here.root / "was-run").exists()
 
 
-def test_a_loop_without_a_plan_verifies_the_ci_commands(here: Here) -> None:
+def test_verify_without_plan_runs_the_ci_commands(here: Here) -> None:
     here.start("verify")
     answer = here.refused(2, "verify")
     assert "nothing to verify" in answer.err
@@ -223,15 +201,15 @@ def test_a_loop_without_a_plan_verifies_the_ci_commands(here: Here) -> None:
     assert (here.root / ".gsd/plans/VERIFICATION.md").read_text().count("# Verification") == 1
 
 
-def test_checks_by_hand_alone_do_not_pass_by_themselves(here: Here) -> None:
-    loop = begin(here, task("01", [("manual", "Looks good")], "a"))
+def test_verify_with_manual_checks_only_is_refused(here: Here) -> None:
+    loop = start_verify(here, task("01", [("manual", "Looks good")], "a"))
     answer = here.refused(2, "verify")
     assert f"gsd-fsm --loop {loop} verified pass" in answer.err
     here.ok("verified", "pass")
     here.ok("complete")
 
 
-def test_it_is_told_how_to_start_a_loop_that_is_not_there(here: Here) -> None:
+def test_verify_without_verify_loop_says_how_to_start_one(here: Here) -> None:
     assert "gsd-fsm start verify --phase 2" in here.refused(3, "verify", "--phase", "2").err
     here.start("goal", "g")
     here.ok("cancel")
@@ -244,18 +222,33 @@ def test_it_is_told_how_to_start_a_loop_that_is_not_there(here: Here) -> None:
     assert "gsd-fsm start verify --phase 2" in answer.err
 
 
-def test_phase_and_plan_must_be_those_of_the_loop(here: Here) -> None:
-    begin(here, FILE)
+def test_verify_with_another_phase_or_plan_is_refused(here: Here) -> None:
+    start_verify(here, FILE)
     assert "verifies phase 1, not 2" in here.refused(2, "verify", "--phase", "2").err
     assert f"verifies the plan {PLACE}/plan.md" in here.refused(2, "verify", "--plan", "x.md").err
-    gaps_found(here, "--phase", "01", "--plan", f"{PLACE}/plan.md")
+    failed_round(here, "--phase", "01", "--plan", f"{PLACE}/plan.md")
     here.start("verify", "--fresh")
     assert "verifies no phase" in here.refused(2, "verify", "--phase", "2").err
     assert "verifies no plan" in here.refused(2, "verify", "--plan", "x.md").err
 
 
-def test_an_ended_loop_is_not_verified(here: Here) -> None:
-    loop = begin(here, FILE)
+def test_agent_can_neither_skip_a_task_nor_declare_a_plan_verified(here: Here) -> None:
+    start_plan(here, plan=task_text("01") + task_text("02"))
+    here.ok("iterate", env=AGENT)
+    refused = here.refused(4, "task", "T01", "skipped", env=AGENT)
+    assert "until the user sends a message" in refused.err
+    here.ok("task", "T01", "skipped")
     here.ok("cancel")
-    answer: Answer = here.refused(4, "--loop", loop, "verify")
-    assert "cannot be verified now" in answer.err
+    here.ok("start", "verify", "--phase", "1", "--mode", "yolo")
+    here.ok("iterate", env=AGENT)
+    assert "until the user sends a message" in here.refused(4, "verified", "pass", env=AGENT).err
+    here.ok("verified", "fail", env=AGENT)
+    here.ok("verified", "pass")
+
+
+def test_next_after_failed_round_has_a_prompt_for_each_gap(here: Here) -> None:
+    start_verify(here, FILE)
+    failed_round(here)
+    items = here.ok("next", "--json").json["tasks"]
+    assert [item["id"] for item in items] == ["G1", "G2"]
+    assert '<gap type="stub" iteration="1/20">' in items[0]["prompt"]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from tests.support.check_commands import ends
 
 if TYPE_CHECKING:
     from tests.support.command_line import Here
@@ -91,19 +87,6 @@ def test_a_closed_input_is_told(here: Here, command: str) -> None:
     done = shell(here, f"$G {command} <&-")
     assert done.returncode == 2
     assert "standard input is closed" in done.stderr
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)
-def test_a_signal_ends_the_command_of_a_check_too(here: Here, number: signal.Signals) -> None:
-    pid = here.root / "pid"
-    here.ok("start", "goal", "g", "--check", "t=echo $$ > pid; sleep 60 & wait")
-    with subprocess.Popen([*COMMAND, "check"], cwd=here.root, stdout=subprocess.PIPE) as process:
-        while not (pid.exists() and pid.read_text().strip()):
-            time.sleep(0.01)
-        process.send_signal(number)
-        assert process.wait(30) == 128 + number
-    assert ends(int(pid.read_text()))
-    assert met(here) == []
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": "xterm"}], ids=str)

@@ -13,9 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_planned import YOLO, done, ready, say, write_plan
-from tests.cli.test_tdd import PLAN as TESTS_FIRST
-from tests.cli.test_tdd import state
 from tests.support.command_line import Here, Project
 from tests.support.faults import (
     calls_of,
@@ -27,7 +24,9 @@ from tests.support.faults import (
     without_sync,
 )
 from tests.support.git_commands import hook
+from tests.support.plan_loops import YOLO, ready, report, report_complete, task_state, write_plan
 from tests.support.repositories import git
+from tests.support.tdd_loops import TDD_PLAN
 
 DONE, TAGGED = b'"status":"complete"', b'"type":"checkpoint"'
 COMMAND = [sys.executable, "-m", "gsd_fsm"]
@@ -81,7 +80,7 @@ def subjects(here: Here) -> list[str]:
 
 
 def test_killed_between_two_tasks_it_goes_on_with_what_is_open(planned: Here) -> None:
-    say(planned, "T02", "TASK FAILED: once")
+    report(planned, "T02", "TASK FAILED: once")
     planned.ok("iterate")
     with subprocess.Popen(
         ["/bin/sh", "-c", AGENT],
@@ -101,9 +100,9 @@ def test_killed_between_two_tasks_it_goes_on_with_what_is_open(planned: Here) ->
         assert after[counter] == before[counter]
     assert after["task_retries"]["T02"] == 1
     assert ready(planned) == []
-    done(planned, "T02")
+    report_complete(planned, "T02")
     assert ready(planned) == ["T03"]
-    done(planned, "T03", "T04")
+    report_complete(planned, "T03", "T04")
     planned.ok("complete")
     assert [completions(planned, f"T0{n}") for n in (1, 2, 3, 4)] == [1, 1, 1, 1]
 
@@ -133,20 +132,20 @@ def test_killed_while_it_waits_for_the_report_nothing_has_happened(planned: Here
 def test_killed_at_any_call_of_the_journal_a_report_can_be_given_again(
     planned: Here, words: bytes, status: str
 ) -> None:
-    say(planned, "T02", "TASK FAILED: once")
+    report(planned, "T02", "TASK FAILED: once")
     files = files_in(planned.gsd)
 
-    def report() -> None:
+    def give_report() -> None:
         assert planned.run("report", "T01", stdin=words).code == 0
 
     seen = set()
-    for number in range(1, len(calls_of(report)) + 1, 2):
+    for number in range(1, len(calls_of(give_report)) + 1, 2):
         put_back(planned.gsd, files)
-        assert _killed_at(report, number) == -signal.SIGKILL
+        assert _killed_at(give_report, number) == -signal.SIGKILL
         left = statuses(planned)["T01"]
         seen.add(left)
         if left != status:
-            report()
+            give_report()
         planned.ok("resume")
         after = planned.status()
         assert after["tasks"][0]["status"] == status
@@ -219,7 +218,7 @@ def test_killed_during_its_commit_a_report_is_repeated_without_a_second_one(
             break
     committing.ok("resume")
     assert ready(committing) == ["T01", "T02"]
-    answer = say(committing, "T01", "TASK COMPLETE")
+    answer = report(committing, "T01", "TASK COMPLETE")
     assert answer["commit"] == git(committing.root, "rev-parse", "HEAD")
     assert subjects(committing) == ["feat(1-01): Write 01.", "first"]
     assert completions(committing, "T01") == 1
@@ -238,10 +237,10 @@ def _patiently() -> Iterator[None]:
 
 
 def test_killed_after_its_commit_a_second_report_finds_the_task_complete(committing: Here) -> None:
-    say(committing, "T01", "TASK COMPLETE")
+    report(committing, "T01", "TASK COMPLETE")
     head = git(committing.root, "rev-parse", "HEAD")
     (committing.root / "01.py").write_text("changed later\n")
-    assert say(committing, "T01", "TASK COMPLETE")["commit"] == head
+    assert report(committing, "T01", "TASK COMPLETE")["commit"] == head
     assert len(subjects(committing)) == 2
     assert completions(committing, "T01") == 1
 
@@ -260,7 +259,7 @@ def test_killed_before_its_tag_it_is_set_by_whoever_goes_on(
 
     def child() -> None:
         with wired(intercept):
-            say(committing, "T01", "TASK COMPLETE")
+            report(committing, "T01", "TASK COMPLETE")
 
     tagged = "false" not in (committing.gsd / "config.toml").read_text()
     killed = tagged or mark == DONE
@@ -276,7 +275,7 @@ def test_killed_before_its_tag_it_is_set_by_whoever_goes_on(
 
 
 def test_killed_while_its_tests_run_a_cycle_stands_where_it_stood(here: Here) -> None:
-    write_plan(here, TESTS_FIRST)
+    write_plan(here, TDD_PLAN)
     (here.gsd / "config.toml").write_text("ci_test = 'false'\n")
     (here.root / "test_a.py").write_text("a test\n")
     here.ok(*YOLO)
@@ -297,4 +296,4 @@ def test_killed_while_its_tests_run_a_cycle_stands_where_it_stood(here: Here) ->
     (here.gsd / "config.toml").write_text("ci_test = 'true'\n")
     assert here.ok("tdd", "T01", "--json").json["attempt"] == 2
     here.ok("tdd", "T01", "--run")
-    assert (state(here)["phase"], state(here)["attempts"]) == ("refactor", 2)
+    assert (task_state(here)["phase"], task_state(here)["attempts"]) == ("refactor", 2)

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from gsd_fsm.core.journal.journal import Journal
-from tests.cli.test_planned import PLAN, YOLO, done, ready, say, write_plan
 from tests.support.command_line import AGENT, Here, here, repository
 from tests.support.events import append, draft
 from tests.support.hook_agent import Agent
+from tests.support.plan_loops import PLAN, YOLO, ready, report, report_complete, write_plan
 from tests.support.repositories import git
 
 __all__ = ["here", "repository"]
@@ -71,7 +71,7 @@ def test_a_no_before_the_first_wave_pauses_and_nothing_is_tagged(repository: Her
 def test_in_yolo_mode_a_phase_goes_from_wave_to_wave_without_a_question(repository: Here) -> None:
     write_plan(repository)
     repository.ok(*YOLO)
-    done(repository, "T01", "T02", "T03", "T04")
+    report_complete(repository, "T01", "T02", "T03", "T04")
     repository.ok("complete")
     assert "wait" not in [event["type"] for event in repository.lines()]
     assert set(tags(repository.root)) == {"pre", "T01", "T02", "T03", "T04", "post"}
@@ -81,8 +81,8 @@ def test_between_two_waves_a_human_is_asked(here: Here) -> None:
     write_plan(here)
     here.ok(*INTERACTIVE)
     here.ok("answer", "y")
-    assert say(here, "T01", "TASK COMPLETE")["status"] == "running"
-    assert say(here, "T02", "TASK COMPLETE")["status"] == "waiting"
+    assert report(here, "T01", "TASK COMPLETE")["status"] == "running"
+    assert report(here, "T02", "TASK COMPLETE")["status"] == "waiting"
     assert "Wave 1 complete. Continue to Wave 2?" in here.ok("status").out
     here.ok("answer", "y")
     assert ready(here) == ["T03"]
@@ -97,7 +97,7 @@ def test_a_retry_is_asked_for_with_the_attempts_used_and_the_limit(here: Here) -
         asked = here.run("report", "T01", stdin=f"TASK FAILED: error {used}".encode()).out
         assert f"Task T01 failed. Retry? ({used}/2 attempts used) [Y/n]" in asked
         here.ok("answer", "y")
-    answer = say(here, "T01", "TASK FAILED: error 2")
+    answer = report(here, "T01", "TASK FAILED: error 2")
     assert answer["status"] == "paused"
     assert here.status()["pause_reason"] == "Task T01 failed after 2 retries"
 
@@ -119,7 +119,7 @@ def test_the_view_follows_a_failing_task_into_its_pause_and_is_cleared_at_the_en
                  "**Suggested Fix:**", "Execution paused. Fix the issue, then:"):  # fmt: skip
         assert part in out
     here.ok("resume", "--add-retries", "1")
-    done(here, "T01", "T02", "T03", "T04")
+    report_complete(here, "T01", "T02", "T03", "T04")
     here.ok("complete")
     assert (section(here)["active"], section(here)["task_retries"]) == (False, {})
 
@@ -150,8 +150,8 @@ def test_a_task_is_one_commit_of_its_own_files_with_the_message_of_the_plan(
     repository.ok(*YOLO)
     for name in ("01.py", "02.py", "other.py"):
         (repository.root / name).write_text(name)
-    say(repository, "T01", "TASK COMPLETE\n\nIt was easy.", env=AGENT)
-    say(repository, "T02", "TASK COMPLETE\nCommit message: fix the second part")
+    report(repository, "T01", "TASK COMPLETE\n\nIt was easy.", env=AGENT)
+    report(repository, "T02", "TASK COMPLETE\nCommit message: fix the second part")
     log = git(repository.root, "log", "-2", "--reverse", "--format=%s|%b", "--name-only")
     assert log.split("\n") == [
         "feat(1-01): Write 01.|It was easy.",
@@ -171,7 +171,7 @@ def test_without_leave_the_engine_tags_but_never_commits(repository: Here) -> No
     before = git(repository.root, "rev-parse", "HEAD")
     repository.ok(*YOLO)
     (repository.root / "01.py").write_text("x")
-    done(repository, "T01", "T02", "T03", "T04")
+    report_complete(repository, "T01", "T02", "T03", "T04")
     repository.ok("complete")
     assert git(repository.root, "rev-parse", "HEAD") == before
     settle(repository, "checkpoints = false\n")
@@ -186,7 +186,7 @@ def test_a_checkpoint_asks_also_in_yolo_mode_and_its_answer_reaches_the_next_att
     write_plan(here)
     here.ok(*YOLO)
     words = b"CHECKPOINT: which format?\n\nA) JSON\nB) YAML\n\nRecommendation: A\n"
-    done(here, "T02")
+    report_complete(here, "T02")
     asked = here.run("report", "T01", stdin=words).out
     for part in ("## Checkpoint: which format?", "**Completed:** T02", "**Decision Needed:**",
                  "**Options:**\nA) JSON\nB) YAML", "**Recommendation:** A",
@@ -208,8 +208,8 @@ def test_the_end_of_a_phase_reaches_summary_state_roadmap_and_git(repository: He
     git(repository.root, "init", "-q", "--bare", str(remote))
     git(repository.root, "remote", "add", "origin", str(remote))
     repository.ok(*YOLO)
-    say(repository, "T01", "TASK COMPLETE\nAUTO-FIX: a typo\nNEW ISSUE: [high] it is slow\n")
-    done(repository, "T02", "T03", "T04")
+    report(repository, "T01", "TASK COMPLETE\nAUTO-FIX: a typo\nNEW ISSUE: [high] it is slow\n")
+    report_complete(repository, "T02", "T03", "T04")
     told = repository.ok("complete").out
     for part in ("## Phase 1 Complete!", "**Tasks:** 4/4 completed", "**Auto-Fixes:** 1",
                  "**Issues Found:** 1", "> Push to trigger preview deployment? (y/n)",
@@ -240,7 +240,7 @@ def test_each_gap_is_a_fix_with_a_commit_of_its_own_until_verification_passes(
         assert gap["description"].startswith(f"P1 G{number}: ")
         assert '<gap type="stub" iteration="1/20">' in gap["prompt"]
         (repository.root / f"0{number}.py").write_text("x")
-        say(repository, f"G{number}", "TASK COMPLETE")
+        report(repository, f"G{number}", "TASK COMPLETE")
     assert git(repository.root, "log", "-4", "--reverse", "--format=%s").split("\n") == [
         f"fix(1-G{n}): T0{n}: 0{n}.py exists" for n in (1, 2, 3, 4)
     ]
@@ -262,7 +262,7 @@ def test_a_plan_of_which_a_part_was_never_recorded_cannot_complete(here: Here) -
     here.ok(*YOLO)
     more = draft("plan", here.status()["loop"], "cli", {"count": 5})  # and then it was killed
     append(Journal(str(here.gsd)), more)
-    done(here, "T01", "T02", "T03", "T04")
+    report_complete(here, "T01", "T02", "T03", "T04")
     assert "only 4 of the 5 tasks of the plan are recorded" in here.refused(4, "complete").err
 
 
@@ -272,7 +272,7 @@ def test_a_tag_or_a_commit_that_git_refuses_is_told_and_costs_no_record(reposito
     git(repository.root, "tag", TAGS.rstrip("/"))  # where this is a tag, no tag can lie below it
     begun = repository.ok(*YOLO)
     assert f"checkpoint {TAGS}pre was not set: git refused" in begun.err
-    done(repository, "T01", "T02", "T03", "T04")
+    report_complete(repository, "T01", "T02", "T03", "T04")
     hook = repository.root / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 1\n")
@@ -288,9 +288,9 @@ def test_the_hook_leaves_the_end_of_a_phase_to_its_command(here: Here, tmp_path:
     write_plan(here)
     agent = Agent(here, tmp_path / "client")
     loop = here.start(*YOLO[1:], env=agent.shell)
-    done(here, "T01", "T02", "T03")
+    report_complete(here, "T01", "T02", "T03")
     assert "task T04 is pending" in here.refused(4, "complete", env=agent.shell).err
-    done(here, "T04")
+    report_complete(here, "T04")
     assert f"Run: gsd-fsm --loop {loop} complete" in agent.blocked()
     here.ok("complete", env=agent.shell)
     assert (here.gsd / "plans" / "phase-1" / "summary.md").is_file()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.test_hostile import EVIL, assert_harmless
 from tests.plans.test_load import LOOP_MECHANISM, task
+from tests.support.hostile import EVIL, assert_harmless
 
 if TYPE_CHECKING:
     from tests.support.command_line import Here

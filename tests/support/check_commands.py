@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -106,6 +107,14 @@ def python(tmp_path):
 
 def write(text):
     return f"sys.stdout.buffer.write({text.encode()!r})"
+
+
+def wait_for(path: Path) -> None:
+    """Wait until the file exists."""
+    deadline = time.monotonic() + AGES
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} was not created"
+        time.sleep(0.01)
 
 
 def ends(group: int) -> bool:

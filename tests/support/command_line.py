@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from gsd_fsm.cli import run
+from gsd_fsm.core.journal.journal import Journal
+from tests.support.events import append, draft
 
 A = {"CLAUDE_CODE_SESSION_ID": "session-a"}
 B = {"CLAUDE_CODE_SESSION_ID": "session-b"}
 AGENT = {"CLAUDECODE": "1"}
+AGENT_A = {**AGENT, **A}
 
 
 class Answer(NamedTuple):
@@ -134,3 +137,9 @@ def repository(here: Here) -> Here:
 def git(root: Path, *args: str) -> None:
     who = ("-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
     subprocess.run(["git", "-C", str(root), *who, *args], check=True, capture_output=True)
+
+
+def send_prompt(here: Here, loop: str) -> None:
+    """Record a prompt of the user to session A, as the hook does."""
+    told = draft("session", loop, "hook", {"action": "prompt"}, session="session-a")
+    append(Journal(str(here.gsd)), told)

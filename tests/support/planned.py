@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 AGENT = Author("agent", "s-1")
 
 
-def task_text(number: str, wave: int = 1) -> str:
+def task_text(number: str, wave: int = 1, depends: str = "") -> str:
     """Return a task of a plan that writes one file."""
-    return f"""<task id="{number}" wave="{wave}">
+    more = f' depends="{depends}"' if depends else ""
+    return f"""<task id="{number}" wave="{wave}"{more}>
   <files><file action="create">{number}.py</file></files>
   <action>Write {number}.</action>
   <verify><check type="file">{number}.py exists</check></verify>
