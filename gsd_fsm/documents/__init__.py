@@ -10,7 +10,7 @@ markdown      prose (lines outside of fences and comments), hidden_at, headings,
               opening_fence, closes_fence, split_lines, line_end, newline_of, escape_markdown;
               quotations and QUOTED (quoted texts in a check)
 elements      elements, opening_tag, attributes_of, escape, unescape, without_cdata, blank_comments
-json_text     read_object (strict, with lines); edit in place: root, find, put, append, drop, copy
+json_text     read_object (strict, with lines); edit in place: root, find, put, put_text, append, drop
 journal_text  redact_and_truncate, redact_or_reject; read_option (text of an option, a file or stdin)
-shape_file    SHAPE.md: criteria, must-nots and verification commands of a goal
+shape         SHAPE.md: criteria, must-nots and verification commands of a goal
 """

@@ -149,12 +149,10 @@ def put(text: str, path: Path, value: Any) -> str:
     return _add(text, around, json.dumps(path[-1], ensure_ascii=False), value)
 
 
-def copy(text: str, path: Path, source: str) -> str:
-    """Return the text with the value that `source` has at the path, byte by byte, if both have one."""
-    wanted, old = find(source, path), find(text, path)
-    if wanted is None or old is None:
-        return text
-    return text[: old.value_at] + source[wanted.value_at : wanted.end] + text[old.end :]
+def put_text(text: str, path: Path, written: str) -> str:
+    """Return the text with this JSON text as the value at the path, if there is one."""
+    old = find(text, path)
+    return text if old is None else text[: old.value_at] + written + text[old.end :]
 
 
 def append(text: str, path: Path, value: Any) -> str:

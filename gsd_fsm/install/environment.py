@@ -1,4 +1,4 @@
-"""What decides about the hook besides itself: switches, the client's cap, the disk, the journal."""
+"""Check what else decides whether the hook works: switches, the client's cap, disk and journal."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from gsd_fsm.install.hook_entries import DEFAULT_CAP, cap_in
 from gsd_fsm.install.interpreter import in_venv
 
 _MOUNTS = Path("/proc/self/mountinfo")
-REACH = "pipx install gsd-fsm, or put its directory on the PATH of your login shell"
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vboxsf", "fuse.vmhgfs-fuse")
+PATH_FIX = "Add its directory to the PATH of your login shell, or run: pipx install gsd-fsm"
 
 
 class Row(NamedTuple):
-    """One check: `ok`, `failed`, or a `note` on what works but should be known.
+    """The result of a check: `ok`, `failed`, or a `note` about something that works.
 
-    `off` is what keeps a hook that works from holding any loop here.
+    `off` is set if this keeps a working hook from continuing any loop here.
     """
 
     where: str
@@ -44,52 +44,50 @@ class Row(NamedTuple):
     off: bool = False
 
 
-def surroundings(start: str, documents: dict[str, Any]) -> Iterator[Row]:
-    """What the settings, the environment and the project here have to say."""
+def check_environment(start: str, documents: dict[str, Any]) -> Iterator[Row]:
+    """Yield the results for the settings, the environment and the project in this directory."""
     for where, document in documents.items():
         if document.get("disableAllHooks"):
-            told = "disableAllHooks is set: the client runs no hook at all"
-            fix = "take disableAllHooks out of that file"
-            yield Row(where, "switch", "failed", told, fix, off=True)
+            told = "disableAllHooks is set: the client runs no hooks"
+            yield Row(where, "switch", "failed", told, "Remove disableAllHooks.", off=True)
     if os.environ.get("GSD_FSM_DISABLE") == "1":
-        told = "GSD_FSM_DISABLE=1 switches every loop off"
+        told = "the hook is disabled by GSD_FSM_DISABLE=1"
         yield Row("here", "switch", "note", told, "unset GSD_FSM_DISABLE", off=True)
-    problem = out_of_reach()
-    yield Row("here", "gsd-fsm on PATH", "note" if problem else "ok", problem, REACH)
+    problem = path_problem()
+    yield Row("here", "gsd-fsm on PATH", "note" if problem else "ok", problem, PATH_FIX)
     cap, told = _cap(documents)
     yield Row("here", "client's cap", "ok", told)
     try:
         gsd = find_gsd(start)
     except NotFound:
-        yield _no_journal("project", _where_one_would_be(start))
+        yield _no_journal("project", _new_gsd(start))
         return
     stop = join(gsd, "STOP")
     if os.path.lexists(stop):
-        told = f"{stop} switches every loop here off"
+        told = f"the hook is disabled by {stop}"
         yield Row("here", "switch", "note", told, f"rm {shlex.quote(stop)}", off=True)
-    kind = mount_of(os.path.realpath(gsd), _mounts())
+    kind = file_system_of(os.path.realpath(gsd), _mounts())
     if kind in _REMOTE:
-        told = f"{gsd} is on {kind}: locks and syncs there are not to be relied on"
-        yield Row("here", "disk", "note", told, "keep the project on a local disk")
-    yield from _journal(gsd, cap)
+        told = f"{gsd} is on {kind}, where locks and syncs are not reliable"
+        yield Row("here", "disk", "note", told, "Move the project to a local disk.")
+    yield from _check_journal(gsd, cap)
 
 
-def out_of_reach() -> str:
-    """Why the shell of an agent may not find our command, "" if it will."""
+def path_problem() -> str:
+    """Return why the shell of an agent may not find the command gsd-fsm, or ""."""
     found = [
         program
         for directory in os.get_exec_path()
         if (program := shutil.which("gsd-fsm", path=directory))
     ]
     if not found:
-        return "the command gsd-fsm is not on the PATH: an agent would not find it"
+        return "gsd-fsm is not on the PATH: agents cannot run it"
     if all(map(in_venv, found)):
-        inside = f"the command gsd-fsm is found only in a virtual environment, {found[0]}"
-        return f"{inside}: an agent outside of it would not find it"
+        return f"gsd-fsm is only in a virtual environment ({found[0]}): agents may not find it"
     return ""
 
 
-def _where_one_would_be(start: str) -> str:
+def _new_gsd(start: str) -> str:
     try:
         return new_gsd(start)
     except NotFound:
@@ -97,20 +95,20 @@ def _where_one_would_be(start: str) -> str:
 
 
 def _no_journal(name: str, gsd: str) -> Row:
-    """What is to be said where no journal is; one that this user had here must not just vanish."""
+    """Return the result if there is no journal: a note if this user had one here."""
     suffix = "-" + digest_of(os.path.realpath(gsd))
     known = Path(state_directory(), "journals").glob(f"*{suffix}")
     last = max(known, key=lambda path: path.stat().st_mtime, default=None)
     if last is None:
         return Row("here", name, "ok", "no loop was started here yet")
-    told = f"the journal {last.name.removesuffix(suffix)} that was here is gone"
-    return Row("here", name, "note", told, "put it back, or begin anew with 'gsd-fsm start'")
+    told = f"the journal {last.name.removesuffix(suffix)} is missing"
+    return Row("here", name, "note", told, "Restore it, or start a new loop: gsd-fsm start")
 
 
 def _cap(documents: dict[str, Any]) -> tuple[int, str]:
-    """How many blocks in a row the client honours, 0 for any number, and who says so."""
+    """Return how many blocks in a row the client accepts, 0 for any number, and who says so."""
     found = [(where, cap_in(document)) for where, document in documents.items()]
-    # The client puts the settings over the environment, and the nearer file over the farther.
+    # Settings prevail over the environment, and a nearer file over a farther one.
     for where, value in [*reversed(found), ("the environment", os.environ.get(CAP))]:
         if value is not None:
             cap = block_cap("claude", value)
@@ -125,8 +123,8 @@ def _mounts() -> list[str]:
         return []
 
 
-def mount_of(path: str, mounts: list[str]) -> str:
-    """The kind of file system the path is on, "" if the list of mounts does not tell."""
+def file_system_of(path: str, mounts: list[str]) -> str:
+    """Return the type of the file system that the path is on; "" if the mounts do not say."""
     best, kind = -1, ""
     for line in mounts:
         left, dash, right = line.partition(" - ")
@@ -136,14 +134,14 @@ def mount_of(path: str, mounts: list[str]) -> str:
         for octal in (b"\\040", b"\\011", b"\\012", b"\\134"):
             point = point.replace(octal, bytes([int(octal[1:], 8)]))
         mounted = os.fsdecode(point)
-        inside = path == mounted or path.startswith(mounted.rstrip("/") + "/")
-        # Of two mounts at one place the later one is seen.
-        if inside and len(mounted) >= best:
+        is_inside = path == mounted or path.startswith(mounted.rstrip("/") + "/")
+        # A later mount at the same place hides an earlier one.
+        if is_inside and len(mounted) >= best:
             best, kind = len(mounted), right.split()[0]
     return kind
 
 
-def _journal(gsd: str, cap: int) -> Iterator[Row]:
+def _check_journal(gsd: str, cap: int) -> Iterator[Row]:
     journal = Journal(gsd)
     try:
         report = examine(journal)
@@ -158,27 +156,27 @@ def _journal(gsd: str, cap: int) -> Iterator[Row]:
         told = f"corrupt at line {first['line']}, byte {first['offset']}: {first['what']}"
         yield Row("here", "journal", "failed", told, "gsd-fsm fsck --repair")
         return
-    yield Row("here", "journal", "ok", f"{report['events']} good events")
+    yield Row("here", "journal", "ok", f"{report['events']} valid events")
     if report["events"] and not is_registered(journal.loops.journal_id, gsd):
-        told = "the journal is not trusted: the hook passes it over"
-        fix = "look with 'gsd-fsm replay', then 'gsd-fsm trust'"
+        told = "the journal is not trusted: the hook ignores it"
+        fix = "Read it: gsd-fsm replay. Then run: gsd-fsm trust"
         yield Row("here", "trust", "note", told, fix, off=bool(journal.loops.live()))
     for loop in journal.loops.live():
         idle = loop.limits.idle_limit
         if cap and not 0 < idle <= cap:
-            told = f"loop {loop.id} may idle {idle or 'for ever'}, beyond the client's cap of {cap}"
+            told = f"the idle limit of loop {loop.id} ({idle or 'none'}) is above the cap of {cap}"
             fix = f"gsd-fsm init --raise-cap {idle or 100}"
             yield Row("here", "client's cap", "note", told, fix)
-    yield from _views(Path(gsd).parent, journal.loops)
+    yield from _check_views(Path(gsd).parent, journal.loops)
 
 
-def _views(project: Path, loops: Loops) -> Iterator[Row]:
-    """The views that do not show what they should: whoever appends passes over what is in the way."""
+def _check_views(project: Path, loops: Loops) -> Iterator[Row]:
+    """Yield a note for each view that is out of date: the hook skips a file it cannot write."""
     for file in view_files(loops):
         name = f"{LOOP_NAME}/{file.name}"
         shown = None
         with contextlib.suppress(GsdError):
             shown = current_content(project / name)
         if file.due and shown != file.data:
-            fix = f"make {name} a file that you may write, or remove it; the next event shows it"
+            fix = f"Make {name} a writable file, or remove it. The next event writes it."
             yield Row("here", "view", "note", f"{name} does not show loop {file.loop}", fix)

@@ -1,4 +1,8 @@
-"""Our hooks in the settings of Claude Code: how they are written, found, put in and taken out."""
+"""Add our hooks and the client's cap to the text of Claude Code's settings, and remove them again.
+
+Removing is the inverse of adding, byte for byte: both touch nothing but our own parts. Only the
+text of lists and objects that were empty, and of a cap that was replaced, must be remembered.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.hook.clients import CAP, block_cap
-from gsd_fsm.documents.json_text import append, copy, drop, find, not_json, put, root
+from gsd_fsm.documents.json_text import append, drop, find, not_json, put, put_text, root
 from gsd_fsm.install.interpreter import SWITCHES
 
 EVENTS = (
@@ -16,34 +20,43 @@ EVENTS = (
 MODULE = "gsd_fsm_hook"
 TIMEOUT = 10
 DEFAULT_CAP = block_cap("claude", "")
-# Imported, so that its bytecode is kept; the directory is an argument, so that no path needs quoting.
+# The hook is imported so that its bytecode is kept; its directory is an argument, so that no path
+# needs quoting.
 _PATH = "import sys\nsys.path.insert(0, sys.argv.pop(1))\n"
-# Settings may outlive the hook, in a project that was moved: then no turn should end in an error.
+# In a project that was moved, settings may outlive the hook: then no turn should end in an error.
 CODE = f"""{_PATH}try:
     import {MODULE}
 except ImportError as error:
-    sys.stderr.write("gsd-fsm: %s; run 'gsd-fsm init' to mend this\\n" % error)
+    sys.stderr.write("gsd-fsm: %s. Run: gsd-fsm init\\n" % error)
     sys.exit()
 {MODULE}.main()"""
-# The same, with all of its bytecode made, also that of the part which most calls do not need.
+# Compiles every part of the hook, also those that most calls do not need.
 WARM_CODE = f"{_PATH}import {MODULE}\nlist(map({MODULE}.load, {MODULE}.PARTS))\n{MODULE}.main()"
-# How this version and those before it begin.
+# The beginning of the code, also as earlier versions wrote it.
 _OUR_CODE = re.compile(
     r"import sys(?:\n|; )sys\.path\.insert\(0, sys\.argv\.pop\(1\)\)(?:\n|; )"
     rf"(?:try:\n +)?import {MODULE}(?:\n|; )"
 )
+_CAP_PATH = ("env", CAP)
 
 
 class Found(NamedTuple):
-    """One hook of ours in a settings text."""
+    """A hook of ours in settings."""
 
     event: str
     path: tuple[str | int, ...]
     hook: dict[str, Any]
 
 
+class Before(NamedTuple):
+    """Facts about settings without our parts that cannot be found once the parts are there."""
+
+    empty: dict[str, str]  # the text of each empty list and object that we add to, by its path
+    cap: str | None  # the text of the client's cap
+
+
 def entry(python: str, directory: str, name: str) -> dict[str, Any]:
-    """The hook as the client reads it: started without a shell, named so that a twin is known."""
+    """Return the hook for the settings: run without a shell; `name` tells duplicates apart."""
     return {
         "type": "command",
         "command": python,
@@ -53,7 +66,7 @@ def entry(python: str, directory: str, name: str) -> dict[str, Any]:
 
 
 def ours(document: Any) -> list[Found]:
-    """Every hook that starts our file, in order; whatever else is there is passed over."""
+    """Return every hook that runs our file, in order; ignore anything else."""
     found = []
     for event, groups in items_of(document, "hooks"):
         for g, group in enumerate(groups if isinstance(groups, list) else []):
@@ -65,7 +78,7 @@ def ours(document: Any) -> list[Found]:
 
 
 def items_of(document: Any, key: str) -> list[tuple[str, Any]]:
-    """The members of the object under this key; none if there is no such object."""
+    """Return the members of the object at this key; none if it is not an object."""
     inner = document.get(key) if isinstance(document, dict) else None
     return list(inner.items()) if isinstance(inner, dict) else []
 
@@ -81,14 +94,14 @@ def _is_ours(hook: dict[str, Any]) -> bool:
 
 
 def cap_in(document: Any) -> str | None:
-    """How many blocks in a row these settings let the client honour."""
+    """Return the cap that these settings set: how many blocks in a row the client accepts."""
     value = dict(items_of(document, "env")).get(CAP)
     whole = isinstance(value, float) and value.is_integer()
     return None if value is None else str(int(value) if whole else value)
 
 
-def require_shape(text: str) -> Any:
-    """The settings, or NotJson naming the place where they are not what the client reads."""
+def read_settings(text: str) -> Any:
+    """Return the settings; raise NotJson, with line and column, if the client would not read them."""
     document = root(text).value
     _require(text, (), document, dict)
     for key in ("hooks", "env"):
@@ -98,16 +111,26 @@ def require_shape(text: str) -> Any:
     return document
 
 
-def _require(text: str, path: tuple[str, ...], value: Any, shape: type) -> None:
-    part = None if isinstance(value, shape) else find(text, path)
+def _require(text: str, path: tuple[str, ...], value: Any, kind: type) -> None:
+    part = None if isinstance(value, kind) else find(text, path)
     if part is not None:
-        wanted = "an object" if shape is dict else "a list"
-        name = ".".join(path) or "the file"
-        raise not_json(text, part.value_at, f"{name} must be {wanted}")
+        wanted = "an object" if kind is dict else "a list"
+        raise not_json(text, part.value_at, f"{'.'.join(path) or 'the file'} is not {wanted}")
 
 
-def with_us(text: str, hook: dict[str, Any]) -> str:
-    """The settings with exactly this hook of ours at every event, and no other of ours."""
+def before_us(text: str) -> Before:
+    """Return what must be remembered of settings that do not have our parts yet."""
+    empty = {}
+    for path in ((), ("env",), ("hooks",), *(("hooks", event) for event in EVENTS)):
+        part = find(text, path)
+        if part is not None and part.value in ({}, []):
+            empty[".".join(path)] = text[part.value_at : part.end]
+    cap = find(text, _CAP_PATH)
+    return Before(empty, None if cap is None else text[cap.value_at : cap.end])
+
+
+def add_hooks(text: str, hook: dict[str, Any]) -> str:
+    """Return the settings with this hook at every event, and no other hook of ours."""
     group = {"hooks": [hook]}
     if find(text, ("hooks",)) is None:
         return put(text, ("hooks",), {event: [group] for event in EVENTS})
@@ -117,45 +140,47 @@ def with_us(text: str, hook: dict[str, Any]) -> str:
             text = append(text, ("hooks", event), group)
         elif own[0].hook != hook:
             text = put(text, own[0].path, hook)
-        for twin in reversed(own[1:]):
-            text = _take_out(text, twin.path, text)
+        for duplicate in reversed(own[1:]):
+            text = _remove(text, duplicate, {})
     for found in reversed(ours(root(text).value)):
         if found.event not in EVENTS:
-            text = _take_out(text, found.path, "{}")
+            text = _remove(text, found, {})
     return text
 
 
-def without_us(text: str, original: str = "{}") -> str:
-    """The settings without our hooks, nor what they leave empty unless the original had it."""
+def remove_hooks(text: str, before: Before) -> str:
+    """Return the settings without our hooks, and without lists and objects that this empties."""
     for found in reversed(ours(root(text).value)):
-        text = _take_out(text, found.path, original)
+        text = _remove(text, found, before.empty)
     return text
 
 
-def _take_out(text: str, path: tuple[str | int, ...], original: str) -> str:
-    text = drop(text, path)
-    others = find(text, path[:4])
+def _remove(text: str, found: Found, empty: dict[str, str]) -> str:
+    text = drop(text, found.path)
+    others = find(text, found.path[:4])
     if others is None or others.value:
         return text
-    text = drop(text, path[:3])
-    for outer in (path[:2], path[:1]):
-        left = find(text, outer)
-        if left is None or left.value or find(original, outer):
-            break
-        text = drop(text, outer)
+    return _tidy(drop(text, found.path[:3]), [("hooks", found.event), ("hooks",)], empty)
+
+
+def _tidy(text: str, paths: list[tuple[str, ...]], empty: dict[str, str]) -> str:
+    """Drop the parts at these paths that are empty; restore the text of one that was empty."""
+    for path in paths:
+        left = find(text, path)
+        if left is None or left.value:
+            return text
+        if ".".join(path) in empty:
+            return put_text(text, path, empty[".".join(path)])
+        text = drop(text, path)
     return text
 
 
-def with_cap(text: str, value: str) -> str:
-    return put(text, ("env", CAP), value)
+def set_cap(text: str, value: str) -> str:
+    return put(text, _CAP_PATH, value)
 
 
-def without_cap(text: str, original: str = "{}") -> str:
-    """The settings with the cap that the original had, or none."""
-    if find(original, ("env", CAP)) is not None:
-        return copy(text, ("env", CAP), original)
-    text = drop(text, ("env", CAP))
-    env = find(text, ("env",))
-    if env is not None and not env.value and find(original, ("env",)) is None:
-        text = drop(text, ("env",))
-    return text
+def restore_cap(text: str, before: Before) -> str:
+    """Return the settings with the cap that they had before, or with none."""
+    if before.cap is not None:
+        return put_text(text, _CAP_PATH, before.cap)
+    return _tidy(drop(text, _CAP_PATH), [("env",)], before.empty)

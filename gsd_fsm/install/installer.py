@@ -1,4 +1,4 @@
-"""Putting the hook into the settings of Claude Code, and taking it out again without a trace."""
+"""Install the hook into the settings of Claude Code, and remove it without a trace."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from typing import Any, NamedTuple
 import gsd_fsm
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
 from gsd_fsm.core.project import new_gsd
-from gsd_fsm.core.syscalls import explain
 from gsd_fsm.core.system import home
 from gsd_fsm.documents.files import Change, current_content, follow_link, write_change
-from gsd_fsm.documents.json_text import NotJson, root
-from gsd_fsm.install.backup import (
-    Record,
-    all_records,
-    data_directory,
-    fingerprint,
-    forget,
-    recall,
-    remember,
-)
+from gsd_fsm.documents.json_text import NotJson, put_text, root
 from gsd_fsm.install.hook_entries import (
     MODULE,
     TIMEOUT,
     WARM_CODE,
+    Before,
+    add_hooks,
+    before_us,
     cap_in,
     entry,
     ours,
-    require_shape,
-    with_cap,
-    with_us,
-    without_cap,
-    without_us,
+    read_settings,
+    remove_hooks,
+    restore_cap,
+    set_cap,
 )
 from gsd_fsm.install.interpreter import SWITCHES, Interpreter
-from gsd_fsm.install.status_line import (
-    our_status_line,
-    started,
-    status_line,
-    with_status_line,
-    without_status_line,
+from gsd_fsm.install.record import (
+    Record,
+    all_records,
+    data_directory,
+    forget,
+    recall,
+    remember,
 )
+from gsd_fsm.install.status_line import (
+    add_status_line,
+    our_status_line,
+    remove_status_line,
+    status_line,
+    to_arguments,
+)
+from gsd_fsm.install.trial_run import run
 
 _PROJECT_FILES = {"project": "settings.json", "local": "settings.local.json"}
 SCOPES = ("user", *_PROJECT_FILES)
@@ -53,7 +54,7 @@ _BOM = "\ufeff"
 
 
 class Place(NamedTuple):
-    """A settings file that the client would read here."""
+    """A settings file that the client reads, or why it cannot be read."""
 
     scope: str
     path: Path
@@ -62,17 +63,17 @@ class Place(NamedTuple):
 
 
 def packaged_hook() -> Path:
-    """The hook that came with this version."""
+    """Return the path of the hook that came with this version."""
     return Path(gsd_fsm.__file__).with_name(f"{MODULE}.py")
 
 
 def installed_hook() -> Path:
-    """The copy that settings name: it outlives the environment that this program is installed in."""
+    """Return the path of the copy that settings name; it outlives our own environment."""
     return data_directory() / "hook" / f"{MODULE}.py"
 
 
 def client_directory() -> Path:
-    """Where Claude Code keeps the settings of the user."""
+    """Return the directory with the user's settings of Claude Code."""
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path(home(), ".claude"))
 
 
@@ -83,7 +84,7 @@ def settings_path(scope: str, start: str) -> Path:
 
 
 def default_scope(start: str) -> str:
-    """In a project its file that is not shared, since the hook's paths are those of one machine."""
+    """Return `local` in a project, since the hook's paths are those of one machine, else `user`."""
     try:
         new_gsd(start)
     except NotFound:
@@ -92,12 +93,9 @@ def default_scope(start: str) -> str:
 
 
 def survey(start: str) -> list[Place]:
-    """The settings files that the client would read here, each with what is wrong with it."""
-    places = [("user", client_directory() / "settings.json")]
-    with contextlib.suppress(NotFound):
-        client = Path(new_gsd(start)).parent / ".claude"
-        places += [(scope, client / name) for scope, name in _PROJECT_FILES.items()]
-    return [_look(scope, path) for scope, path in places]
+    """Return the settings files that the client reads in this directory."""
+    scopes = SCOPES if default_scope(start) == "local" else ("user",)
+    return [_look(scope, settings_path(scope, start)) for scope in scopes]
 
 
 def _look(scope: str, path: Path) -> Place:
@@ -111,18 +109,16 @@ def _look(scope: str, path: Path) -> Place:
 
 
 def _text(path: Path, content: bytes) -> str:
-    """The settings as text that can be edited, or UsageError naming the place that is wrong."""
+    """Return the text of settings, without a BOM; raise UsageError with its place for any other."""
     try:
         text = content.decode("utf-8").removeprefix(_BOM)
-        require_shape(text)
+        read_settings(text)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{path}: line {line}: not UTF-8", "save the file as UTF-8") from error
+        raise UsageError(f"{path}: line {line}: not UTF-8", "Save the file as UTF-8.") from error
     except NotJson as error:
-        raise UsageError(
-            f"{path}: not settings that can be edited: {error}",
-            "mend that place; nothing was changed",
-        ) from error
+        hint = "Fix the file and retry. Nothing was changed."
+        raise UsageError(f"{path}: {error.message}", hint) from error
     return text
 
 
@@ -131,63 +127,52 @@ def _bytes(text: str, like: bytes | None) -> bytes:
     try:
         return (mark + text).encode()
     except UnicodeEncodeError as error:
-        raise UsageError(
-            "a path has bytes that JSON cannot hold", "install gsd-fsm under another path"
-        ) from error
+        hint = "Install gsd-fsm or Python under another path."
+        raise UsageError("a path contains bytes that are not UTF-8", hint) from error
 
 
 def hook_change() -> Change:
+    """Return the change that copies the hook of this version into the data directory."""
     source = current_content(packaged_hook())
     if source is None:
-        raise CannotWrite(f"{packaged_hook()} is missing", "install gsd-fsm again")
+        raise CannotWrite(f"missing file: {packaged_hook()}", "Install gsd-fsm again.")
     return Change(installed_hook(), current_content(installed_hook()), source, private=True)
 
 
-def is_from_init(scope: str, path: Path, hook: dict[str, Any]) -> bool:
-    """Whether this user's own `init` has put this hook into this file: others' are not to be run."""
-    known = recall(path)
-    if known is None:
-        return False
-    same = {**hook, "timeout": TIMEOUT} == _hook(scope, known.python)
-    return same or known.describes(current_content(path))
-
-
-def _hook(scope: str, python: str) -> dict[str, Any]:
+def settings_entry(scope: str, python: str) -> dict[str, Any]:
     return entry(python, str(installed_hook().parent), f"settings-{scope}")
 
 
 def plan_install(
     scope: str, start: str, python: Interpreter, cap: str | None, *, line: bool = False
 ) -> tuple[Change, Record]:
-    """The change of the settings, with a status line if there shall be one, and what to remember."""
+    """Return the change of the settings, with a status line if `line`, and what to remember."""
     path = follow_link(settings_path(scope, start))
     before = current_content(path)
     text = "{}\n" if before is None else _text(path, before)
     known = recall(path)
-    if before is None:
-        original = None
-    elif known is not None and known.describes(before):
-        original = known.original
-    else:
-        original = _bytes(_without(text, known), before)
-    after = with_us(text, _hook(scope, python.path))
-    set_by_us = known.cap if known is not None else None
-    if cap is not None and cap_in(root(text).value) != cap:
-        after, set_by_us = with_cap(after, cap), cap
+    old_cap = cap_in(root(text).value)
+    our_cap = old_cap if known is not None and known.cap == old_cap else None
+    after = add_hooks(text, settings_entry(scope, python.path))
+    if cap is not None and cap != old_cap:
+        after, our_cap = set_cap(after, cap), cap
     if line:
-        after = with_status_line(after)
-    written = _bytes(after, before)
-    made = not path.parent.exists() or (known is not None and known.made_directory)
+        after = add_status_line(after)
     record = Record(
-        path, original, fingerprint(written), made, set_by_us, python.path, python.version
+        path,
+        python.path,
+        created=before is None or (known is not None and known.created),
+        made_directory=not path.parent.exists() or (known is not None and known.made_directory),
+        cap=our_cap,
+        before=before_us(_without_us(text, known)),
     )
-    return Change(path, before, written), record
+    return Change(path, before, _bytes(after, before)), record
 
 
 def install(hook: Change, settings: Change, record: Record) -> None:
-    """The hook first, then the memory, then the settings: at no moment do they name what is not."""
+    """Write the hook, then the record, then the settings, so that none names a missing file."""
     if hook.before != hook.after:
-        # Bytecode is told apart by time and size only.
+        # Python compares bytecode with its source by time and size only.
         shutil.rmtree(hook.path.parent / "__pycache__", ignore_errors=True)
         write_change(hook)
     warm(record.python, hook.path.parent)
@@ -198,58 +183,46 @@ def install(hook: Change, settings: Change, record: Record) -> None:
 
 
 def warm(python: str, directory: Path) -> None:
-    """Run the hook once, so that its bytecode is there when it is needed; CannotWrite if it fails."""
-    command = [python, *SWITCHES, "-c", WARM_CODE, str(directory)]
-    if problem := _try(command, directory):
-        raise CannotWrite(f"{python} cannot run the hook: {problem}", "name another with --python")
+    """Run the hook once, to compile it; raise CannotWrite if it fails."""
+    if problem := _try([python, *SWITCHES, "-c", WARM_CODE, str(directory)], directory):
+        hint = "Choose another interpreter: gsd-fsm init --python PATH"
+        raise CannotWrite(f"{python} cannot run the hook: {problem}", hint)
 
 
 def _require_status_line(settings: Change, directory: Path) -> None:
-    """CannotWrite if the settings are to have a status line of ours that does not run."""
+    """Raise CannotWrite if our status line is in the settings and does not run."""
     line = our_status_line(root(_text(settings.path, settings.after or b"{}")).value)
-    # One that stood there already may have come with a clone: only our own is run.
-    problem = _try(started(line), directory) if line == status_line() else ""
+    # Another one may have come with a clone: only the one of this version is run.
+    problem = _try(to_arguments(line), directory) if line == status_line() else ""
     if problem:
-        raise CannotWrite(f"the status line cannot be run: {problem}", "install gsd-fsm again")
+        raise CannotWrite(f"the status line cannot be run: {problem}", "Install gsd-fsm again.")
 
 
 def _try(command: list[str], directory: Path) -> str:
-    """Why this command fails where no project is, or prints something there; "" if it does not."""
-    try:
-        done = subprocess.run(
-            command,
-            input=b"{}\n",
-            capture_output=True,
-            timeout=TIMEOUT,
-            cwd=directory,
-            env={**os.environ, "CLAUDE_PROJECT_DIR": str(directory)},
-            check=False,
-        )
-    except OSError as error:
-        return explain(error)
-    except subprocess.TimeoutExpired:
-        return f"no answer in {TIMEOUT} seconds"
-    told = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return told or "it failed" if done.returncode or done.stdout else ""
+    """Return why the command fails or prints something outside of projects; "" if it does not."""
+    ran = run(command, b"{}\n", directory, os.environ, TIMEOUT)
+    return ran.problem or ("unexpected output" if ran.out else "")
 
 
-def _without(text: str, known: Record | None) -> str:
-    original = _text(known.settings, known.original) if known and known.original else "{}"
-    text = without_status_line(without_us(text, original))
-    if known and known.cap is not None and cap_in(root(text).value) == known.cap:
-        text = without_cap(text, original)
-    return text
+def _without_us(text: str, known: Record | None) -> str:
+    """Return the settings without our parts; a record makes them what they were, byte for byte."""
+    before = known.before if known is not None else Before({}, None)
+    left = remove_status_line(remove_hooks(text, before))
+    if known is not None and known.cap is not None and cap_in(root(left).value) == known.cap:
+        left = restore_cap(left, before)
+    if left != text and root(left).value == {}:
+        left = put_text(left, (), before.empty.get("", "{}"))
+    return left
 
 
 def plan_removal(path: Path) -> Change:
-    """The settings as they were, or without what is ours where somebody else has written since."""
+    """Return the change that removes our parts, or the file if there is nothing else in it."""
     before, known = current_content(path), recall(path)
-    if before is None or (known is not None and known.describes(before)):
-        after = known.original if known is not None and before is not None else None
-        return Change(path, before, after)
-    left = _without(_text(path, before), known)
-    emptied = known is not None and known.original is None and root(left).value == {}
-    return Change(path, before, None if emptied else _bytes(left, before))
+    if before is None:
+        return Change(path, None, None)
+    left = _without_us(_text(path, before), known)
+    is_left_empty = known is not None and known.created and root(left).value == {}
+    return Change(path, before, None if is_left_empty else _bytes(left, before))
 
 
 def remove(change: Change) -> None:
@@ -257,17 +230,17 @@ def remove(change: Change) -> None:
     if change.before != change.after:
         write_change(change)
     if change.after is None and known is not None and known.made_directory:
-        with contextlib.suppress(OSError):  # somebody else has put something there
+        with contextlib.suppress(OSError):  # there are other files in it
             change.path.parent.rmdir()
     forget(change.path)
 
 
 def settings_with_us(start: str) -> dict[Path, str]:
-    """Every settings file with something of ours, here or elsewhere on this machine, and its scope."""
+    """Return the scope of every settings file with our parts, here or anywhere on this machine."""
     found = {place.path: place.scope for place in survey(start) if _has_us(place.document)}
     for record in all_records():
         place = _look("elsewhere", record.settings)
-        # Who cannot look must not say that it is gone.
+        # A file that cannot be read may still have them.
         if place.problem or _has_us(place.document):
             found.setdefault(record.settings, place.scope)
     return found
@@ -278,24 +251,20 @@ def _has_us(document: Any) -> bool:
 
 
 def remove_hook() -> None:
-    """Leave nothing in the user's data directory."""
+    """Remove the copy of the hook and all records from the user's data directory."""
     for record in all_records():
         forget(record.settings)
     shutil.rmtree(installed_hook().parent, ignore_errors=True)
     for directory in (data_directory() / "installed", data_directory()):
-        with contextlib.suppress(OSError):  # other things are kept there
+        with contextlib.suppress(OSError):  # there are other files in it
             directory.rmdir()
 
 
 def is_shared(path: Path) -> bool:
-    """Whether git would take the file into a commit."""
+    """Return whether git would add the file to a commit."""
+    command = ["git", "-C", str(path.parent), "check-ignore", "-q", str(path)]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(path.parent), "check-ignore", "-q", str(path)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except OSError:
         return False
     return done.returncode == 1

@@ -1,4 +1,4 @@
-"""A plugin directory for Claude Code: the hook, the commands, and the manifest that names them."""
+"""Write a plugin directory for Claude Code: hook, commands, agent and manifest."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gsd_fsm.install.installer import packaged_hook
 NAME = "gsd-fsm"
 MANIFEST = ".claude-plugin/plugin.json"
 HOOKS = "hooks/hooks.json"
-ROOT = "${CLAUDE_PLUGIN_ROOT}"  # replaced by the client, inside each argument
+ROOT = "${CLAUDE_PLUGIN_ROOT}"  # the client replaces it in each argument
 _DESCRIPTION = "Loops that end when they are done: a journalled state machine decides every stop"
 
 
 def contents(python: str) -> dict[str, bytes]:
-    """Every file of the plugin by its name; the hook is started by this interpreter."""
+    """Return every file of the plugin by its name; this interpreter runs the hook."""
     hook = entry(python, f"{ROOT}/hooks", "plugin")
     templates = Path(__file__).with_name("plugin_files")
     return {
@@ -49,14 +49,12 @@ def contents(python: str) -> dict[str, bytes]:
 
 
 def plan(directory: Path, python: str) -> list[Change]:
-    """What must be written so that the directory is this plugin; UsageError if it is another's."""
+    """Return the changes that make this directory the plugin; raise UsageError if it is not ours."""
+    hint = "Name a new or empty directory."
     if directory.exists() and not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory", "name a new or empty directory")
+        raise UsageError(f"{directory} is not a directory", hint)
     if directory.is_dir() and any(directory.iterdir()) and not is_ours(directory):
-        raise UsageError(
-            f"{directory} is not empty and not a plugin of gsd-fsm",
-            "name a new or empty directory",
-        )
+        raise UsageError(f"{directory} is neither empty nor a gsd-fsm plugin", hint)
     changes = []
     for name, content in contents(python).items():
         path = directory / name
@@ -72,7 +70,7 @@ def is_ours(directory: Path) -> bool:
 
 
 def enabled(documents: list[Any]) -> set[str]:
-    """Under which names these settings switch our plugin on."""
+    """Return the names under which these settings enable our plugin."""
     return {
         name
         for document in documents
@@ -82,7 +80,7 @@ def enabled(documents: list[Any]) -> set[str]:
 
 
 def read_json(path: Path) -> Any:
-    """What the file says, None if there is none or it is no JSON."""
+    """Return the content of the file; None if it is missing or not JSON."""
     try:
         return json.loads(current_content(path) or b"")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Our status line in the settings of Claude Code: how it is written, known, put in and taken out."""
+"""Add our status line to the text of Claude Code's settings, find it, and remove it again."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from gsd_fsm.documents.json_text import drop, put, root
 from gsd_fsm.install.hook_entries import items_of
 
 STATUS_LINE = "statusLine"
-# Without the PATH, without variables that change a Python, without a look into the project.
+# Independent of the PATH, of variables that change Python, and of files in the project.
 _CODE = "import sys; sys.path.append(sys.argv.pop(1)); from gsd_fsm.cli import main; main()"
-_WORDS = 6  # interpreter, -I, -c, code, directory, verb; what follows are the user's options
+_WORDS = 6  # interpreter, -I, -c, code, directory, command; options of the user may follow
 _OPTIONS = {"--color"}
 
 
 def status_line() -> str:
-    """The command of our status line, as a line for the client's shell.
+    """Return the command of our status line for the client's shell.
 
-    It needs all of this program: that is run by the Python it is installed in, wherever that is.
+    It needs this whole program, so it runs with the Python in which that is installed.
     """
     python, library = Path(sys.executable).absolute(), Path(gsd_fsm.__file__).absolute().parents[1]
-    # Of the shells that a client may have, none is confused by the slashes of Unix.
+    # Every shell that a client may use understands the slashes of Unix.
     return shlex.join([python.as_posix(), "-I", "-c", _CODE, library.as_posix(), "statusline"])
 
 
-def started(line: str) -> list[str]:
-    """How the client starts such a line."""
+def to_arguments(line: str) -> list[str]:
+    """Return the arguments with which the client runs such a line."""
     return shlex.split(line) if WINDOWS else ["/bin/sh", "-c", line]
 
 
 def our_status_line(document: Any) -> str:
-    """The command of the status line in these settings if it is ours and nothing more, else ""."""
+    """Return the command of the status line if it is ours and nothing more, else ""."""
     command = dict(items_of(document, STATUS_LINE)).get("command")
     words = _words(command) if isinstance(command, str) else []
-    ours = words[1:4] == ["-I", "-c", _CODE] and words[5:_WORDS] == ["statusline"]
-    # Words that are joined differently are more than words to a shell.
-    alone = ours and _OPTIONS.issuperset(words[_WORDS:]) and shlex.join(words) == command
-    return str(command) if alone else ""
+    is_ours = words[1:4] == ["-I", "-c", _CODE] and words[5:_WORDS] == ["statusline"]
+    # If joining the words gives another text, a shell would do more than run them.
+    is_alone = _OPTIONS.issuperset(words[_WORDS:]) and shlex.join(words) == command
+    return str(command) if is_ours and is_alone else ""
 
 
 def _words(command: str) -> list[str]:
@@ -56,8 +56,8 @@ def has_foreign_status_line(document: Any) -> bool:
     return found is not None and not our_status_line(document)
 
 
-def with_status_line(text: str) -> str:
-    """The settings with our status line, unless another program's is there."""
+def add_status_line(text: str) -> str:
+    """Return the settings with our status line, unless they have another program's."""
     document = root(text).value
     old = our_status_line(document)
     if old:
@@ -68,5 +68,5 @@ def with_status_line(text: str) -> str:
     return put(text, (STATUS_LINE,), {"type": "command", "command": status_line()})
 
 
-def without_status_line(text: str) -> str:
+def remove_status_line(text: str) -> str:
     return drop(text, (STATUS_LINE,)) if our_status_line(root(text).value) else text

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.documents.json_text import NotJson, append, copy, drop, find, put, root
+from gsd_fsm.documents.json_text import NotJson, append, drop, find, put, put_text, root
+from tests.support.json_values import layouts, values
 
 SPACED = '{\n\t"b" : 1,\n\n\t"a":{ "x": [1 ,2] , "y":{}}\n}\n'
 
@@ -43,10 +44,10 @@ def test_what_is_dropped_takes_its_comma_with_it() -> None:
     assert drop('{"a": 1}', ("b",)) == '{"a": 1}'
 
 
-def test_what_is_copied_keeps_its_letters() -> None:
-    assert copy('{"a": "x" }', ("a",), '{"a":  1.50e1}') == '{"a": 1.50e1 }'
-    assert copy('{"a": "x" }', ("a",), "{}") == '{"a": "x" }'
-    assert copy("{}", ("a",), '{"a": 1}') == "{}"
+def test_put_text_replaces_a_value_by_the_given_letters() -> None:
+    assert put_text('{"a": "x" }', ("a",), "1.50e1") == '{"a": 1.50e1 }'
+    assert put_text(" {} ", (), "{ }") == " { } "
+    assert put_text("{}", ("a",), "1") == "{}"
 
 
 def test_of_a_key_given_twice_the_last_is_meant_and_the_first_stays() -> None:
@@ -73,25 +74,6 @@ def test_what_is_no_json_is_told_with_its_place(text: str, told: str) -> None:
         root(text)
 
 
-values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=12,
-)
-layouts = st.sampled_from(
-    [
-        {},
-        {"indent": 2},
-        {"indent": "\t"},
-        {"indent": 0},
-        {"separators": (",", ":")},
-        {"indent": 4, "ensure_ascii": False},
-    ]
-)
 objects = st.dictionaries(st.text(), values, max_size=5)
 
 

@@ -1,24 +1,34 @@
-"""`doctor` runs what the settings say, and finds what is wrong with it."""
+"""`doctor` runs only the hook that this user installed, and finds out what is wrong with it."""
 
 from __future__ import annotations
 
-import json
+import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gsd_fsm.core.project import state_directory
-from tests.install.conftest import Client, listing
+from gsd_fsm.install import doctor
+from gsd_fsm.install.hook_entries import CODE
+from gsd_fsm.install.status_line import status_line
+from tests.support.client_settings import Client, everywhere, program
 from tests.support.command_line import Here
 
-RUNS = 12
 IDLE = "import sys\nPARTS = {}\ndef main():\n    sys.stdin.readline()\n"
+NOT_RUN = "not as your 'gsd-fsm init' of this version writes it: not run"
+
+
+@pytest.fixture
+def installed(here: Here) -> Here:
+    here.ok("init", "--yes")
+    return here
 
 
 def rows(here: Here, *args: str, code: int = 0, **how: Any) -> dict[str, dict[str, Any]]:
-    """What the doctor told, by name; the last of each name."""
+    """Return the results by name; of several with the same name the last."""
     answer = here.run("doctor", *args, "--json", **how)
     assert answer.code == code, answer
     assert answer.json["ok"] is (code == 0)
@@ -37,180 +47,110 @@ def rewrite(client: Client, change: dict[str, Any]) -> None:
     client.write(document)
 
 
-def test_without_a_hook_it_says_what_to_run(here: Here, client: Client) -> None:
-    answer = here.refused(3, "doctor")
-    assert "gsd-fsm init" in answer.err
+def test_doctor_without_a_hook_names_the_command_to_run(here: Here, client: Client) -> None:
+    assert "Run: gsd-fsm init" in here.refused(3, "doctor").err
     client.write(b"{broken")
     assert "line 1, column 2" in here.refused(3, "doctor").err
 
 
-def test_a_fresh_installation_passes_every_trial_and_nothing_is_touched(
-    here: Here, client: Client
-) -> None:
+def test_doctor_passes_a_fresh_installation_and_changes_nothing(here: Here, client: Client) -> None:
     here.start("goal", "g")
     here.ok("init", "--yes")
-    before = listing(client.home) | listing(here.root)
+    before = client.all_files()
     cwd = Path.cwd()
-    found = rows(here)
-    assert Path.cwd() == cwd
-    assert failed(found) == []
-    assert sum(row["ms"] is not None for row in found.values()) == RUNS
-    assert listing(client.home) | listing(here.root) == before
     shown = here.ok("doctor").out
-    assert "✓ a live loop" in shown
-    assert " ms" in shown
-    assert shown.endswith("All is well.\n")
+    assert Path.cwd() == cwd
+    assert client.all_files() == before
+    assert "✓ trial run        blocks the stop of a live loop (" in shown
+    assert "✗" not in shown
+    assert shown.endswith("No problems found.\n")
 
 
-def test_each_scope_is_run_and_named(here: Here) -> None:
+def test_doctor_runs_the_hook_of_each_scope(here: Here, client: Client) -> None:
     here.ok("init", "--scope", "user", "--yes")
     here.ok("init", "--scope", "project", "--yes")
     told = here.ok("doctor", "--json").json["rows"]
     assert {row["where"] for row in told} == {"user settings", "project settings", "here"}
-    assert sum(row["ms"] is not None for row in told) == 2 * RUNS
-
-
-def test_it_works_at_home_too(here: Here, client: Client) -> None:
+    assert [row["name"] for row in told if row["ms"] is not None] == ["trial run"] * 2
     here.where = client.home
-    here.ok("init", "--yes")
     assert failed(rows(here)) == []
 
 
-@pytest.mark.parametrize(
-    ("code", "wrong"),
-    [
-        ("sys.exit(2)", "it left with exit code 2"),
-        ("print('hello')", "it printed something"),
-        ('print(\'{"decision": "block", "reason": "always"}\')', "it printed something"),
-        ("sys.stdin.read()", "no end after 0.5 seconds"),
-    ],
-)
-def test_a_hook_that_misbehaves_is_found(here: Here, client: Client, code: str, wrong: str) -> None:
-    here.ok("init", "--yes")
-    client.hook.write_text(f"import sys\ndef main():\n    {code}\n")
-    rewrite(client, {"timeout": 0.5})
-    found = rows(here, code=7)
-    assert found["stdin stays open" if "read" in code else "a stop without a loop"]["told"] == wrong
-    assert found["a live loop, odd letters in its path"]["state"] == "failed"
-    assert found["hook file"]["fix"] == "gsd-fsm init --scope local"
-    assert "timeout" in failed(found)
-
-
-@pytest.mark.usefixtures("one_trial")
-def test_a_remedy_is_told_once_however_much_it_mends(here: Here, client: Client) -> None:
-    here.ok("init", "--yes")
+def test_doctor_reports_a_hook_that_never_blocks_and_its_fix_once(
+    installed: Here, client: Client
+) -> None:
     client.hook.write_text(IDLE)
     rewrite(client, {"timeout": 1})
-    shown = here.run("doctor").out
-    assert shown.count("→ gsd-fsm init --scope local\n") == 1
-    assert shown.endswith(" checks failed.\n")
-
-
-def test_a_hook_that_never_blocks_is_found(here: Here, client: Client) -> None:
-    here.ok("init", "--yes")
-    client.hook.write_text(IDLE)
-    rewrite(client, {"timeout": 1})
-    found = rows(here, code=7)
+    found = rows(installed, code=7)
+    assert failed(found) == ["timeout", "hook file", "trial run"]
     assert "another version" in found["hook file"]["told"]
-    assert found["a live loop, odd letters in its path"]["told"] == "it did not block"
-    assert found["a stop without a loop"]["state"] == "ok"
+    assert found["trial run"]["told"] == "it did not block the stop of a live loop"
+    assert {row["fix"] for row in found.values()} == {"", "gsd-fsm init --scope local"}
+    shown = installed.run("doctor").out
+    assert shown.count("→ gsd-fsm init --scope local\n") == 1
+    assert shown.endswith("3 checks failed.\n")
 
 
-def test_what_is_missing_is_found(here: Here, client: Client) -> None:
-    here.ok("init", "--yes")
+def test_doctor_reports_missing_parts_and_init_repairs_them(
+    installed: Here, client: Client
+) -> None:
     client.hook.unlink()
     document = client.read()
     del document["hooks"]["SessionEnd"]
     client.write(document)
-    found = rows(here, code=7)
-    assert "is missing" in found["hook file"]["told"]
+    found = rows(installed, code=7)
+    assert found["hook file"]["told"] == f"{client.hook} is missing"
     assert found["events"]["told"] == "not registered for SessionEnd"
-    assert found["a live loop, odd letters in its path"]["told"] == "it did not block"
-    here.ok("init", "--yes")
-    assert failed(rows(here)) == []
+    assert found["trial run"]["state"] == "failed"
+    installed.ok("init", "--yes")
+    assert failed(rows(installed)) == []
 
 
-@pytest.mark.usefixtures("one_trial")
-def test_an_interpreter_that_is_gone_or_none_is_found(
-    here: Here, client: Client, tmp_path: Path
+def test_doctor_reports_an_interpreter_that_is_missing_or_not_python(
+    installed: Here, client: Client, tmp_path: Path
 ) -> None:
     link = tmp_path / "my python"
-    here.ok("init", "--yes")
     link.symlink_to(client.hooks()[0]["command"])
-    here.ok("init", "--python", str(link), "--yes")
+    installed.ok("init", "--python", str(link), "--yes")
     link.unlink()
-    found = rows(here, code=7)
+    found = rows(installed, code=7)
     assert found["interpreter"]["told"] == f"{link} does not exist"
-    assert "cannot be started" in found["a stop without a loop"]["told"]
+    assert "cannot be started" in found["trial run"]["told"]
     link.symlink_to("/bin/sh")
-    told = rows(here, code=7)["interpreter"]["told"]
-    assert told == f"{link} does not answer as a Python does"
+    assert rows(installed, code=7)["interpreter"]["told"] == f"{link} is not a Python"
 
 
-@pytest.mark.usefixtures("one_trial")
-def test_an_interpreter_of_a_conda_environment_is_told(
-    here: Here, client: Client, tmp_path: Path
+def test_doctor_notes_an_interpreter_of_a_conda_environment_without_bytecode(
+    installed: Here, client: Client, tmp_path: Path
 ) -> None:
-    here.ok("init", "--yes")
     inside = tmp_path / "conda" / "bin" / "python"
     inside.parent.mkdir(parents=True)
     (tmp_path / "conda" / "conda-meta").mkdir()
     inside.symlink_to(client.hooks()[0]["command"])
-    answer = here.ok("init", "--python", str(inside), "--yes")
-    assert f"! {inside} belongs to a conda environment" in answer.out
-    found = rows(here)["interpreter"]
-    assert (found["state"], "conda" in found["told"]) == ("note", True)
-
-
-@pytest.mark.usefixtures("one_trial")
-def test_an_upgraded_interpreter_is_told(here: Here, client: Client) -> None:
-    here.ok("init", "--yes")
-    (path,) = (client.data / "installed").iterdir()
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps({**record, "version": "3.8.1"}))
-    for bytecode in (client.hook.parent / "__pycache__").iterdir():
-        bytecode.unlink()
-    found = rows(here)
-    assert "it was Python 3.8.1" in found["upgraded"]["told"]
-    assert (found["bytecode"]["state"], found["bytecode"]["fix"]) == (
-        "note",
-        "gsd-fsm init --scope local",
+    assert (
+        f"! {inside} belongs to a conda"
+        in installed.ok("init", "--python", str(inside), "--yes").out
     )
+    shutil.rmtree(client.hook.parent / "__pycache__")
+    found = rows(installed)
+    assert (found["interpreter"]["state"], "conda" in found["interpreter"]["told"]) == (
+        "note",
+        True,
+    )
+    assert found["bytecode"]["state"] == "note"
+    assert found["bytecode"]["fix"] == "gsd-fsm init --scope local"
 
 
-def test_a_line_for_a_shell_is_not_run(here: Here, client: Client) -> None:
-    hook = {"type": "command", "command": "python3 /x/gsd_fsm_hook.py"}
-    client.write({"hooks": {"Stop": [{"hooks": [hook]}]}})
-    found = rows(here, code=7)
-    assert failed(found) == ["events", "command"]
-    assert found["command"]["told"] == "not installed by you: not run"
-
-
-def test_a_plugin_is_run_as_the_client_would(here: Here, tmp_path: Path, client: Client) -> None:
-    directory = tmp_path / "a plugin"
-    here.ok("init", "--plugin", str(directory), "--yes")
-    assert rows(here, "--plugin", str(directory))["events"]["where"] == "plugin"
-    here.refused(2, "doctor", "--plugin", str(here.root))
-    client.write({"enabledPlugins": {"gsd-fsm@team": True, "other@team": True}}, "user")
-    known = {"plugins": {"gsd-fsm@team": [{"installPath": str(directory)}]}}
-    (client.home / ".claude" / "plugins").mkdir()
-    (client.home / ".claude" / "plugins" / "installed_plugins.json").write_text(json.dumps(known))
-    assert failed(rows(here)) == []
-    (directory / "hooks" / "hooks.json").write_text("{")
-    assert "hooks.json: line 1" in here.refused(3, "doctor").err
-
-
-@pytest.mark.usefixtures("one_trial")
 @pytest.mark.parametrize(
     ("switch", "code", "end"),
     [
-        ("STOP", 0, "STOP switches every loop here off."),
-        ("GSD_FSM_DISABLE", 0, "GSD_FSM_DISABLE=1 switches every loop off."),
-        ("trust", 0, "the journal is not trusted: the hook passes it over."),
-        ("disableAllHooks", 7, "disableAllHooks is set: the client runs no hook at all."),
+        ("STOP", 0, "STOP."),
+        ("GSD_FSM_DISABLE", 0, "the hook is disabled by GSD_FSM_DISABLE=1."),
+        ("trust", 0, "the journal is not trusted: the hook ignores it."),
+        ("disableAllHooks", 7, "disableAllHooks is set: the client runs no hooks."),
     ],
 )
-def test_it_does_not_call_well_what_is_switched_off(
+def test_doctor_names_the_switch_that_turns_a_working_hook_off(
     here: Here, client: Client, switch: str, code: int, end: str
 ) -> None:
     here.start("goal", "g")
@@ -225,5 +165,123 @@ def test_it_does_not_call_well_what_is_switched_off(
     answer = here.run("doctor", env=env)
     assert answer.code == code
     last = answer.out.splitlines()[-1]
-    assert last.startswith("The hook works, but ")
+    assert last.startswith("The installation is correct, but ")
     assert last.endswith(end)
+
+
+# commands of others
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize(
+    "args", [["-I", "-S", "-c", CODE, "/x", "settings-project"], ["/x/gsd_fsm_hook.py"], None]
+)
+def test_doctor_runs_nothing_that_came_with_a_clone(
+    here: Here, client: Client, tmp_path: Path, args: list[str] | None, is_known: bool
+) -> None:
+    mark = tmp_path / "mark"
+    spy = program(tmp_path / "bin" / "spy", f"#!/bin/sh\necho run >> '{mark}'\n")
+    if is_known:
+        here.ok("init", "--scope", "project", "--yes")
+    hook: dict[str, Any] = {"type": "command", "command": f"{spy} /x/gsd_fsm_hook.py"}
+    if args is not None:
+        hook = {"type": "command", "command": str(spy), "args": args}
+    client.write(everywhere(hook), "project")
+    found = rows(here, code=7)
+    assert (found["command"]["told"], found["command"]["fix"]) == (
+        NOT_RUN,
+        "gsd-fsm init --scope project",
+    )
+    assert all(row["ms"] is None for row in found.values())
+    assert not mark.exists()
+
+
+def test_doctor_runs_a_plugin_as_the_client_would(
+    here: Here, client: Client, tmp_path: Path
+) -> None:
+    directory = tmp_path / "a plugin"
+    here.ok("init", "--plugin", str(directory), "--yes")
+    assert rows(here, "--plugin", str(directory))["events"]["where"] == "plugin"
+    here.refused(2, "doctor", "--plugin", str(here.root))
+    client.enable_plugin(directory)
+    assert failed(rows(here)) == []
+    (directory / "hooks" / "hooks.json").write_text("{")
+    assert "hooks.json: line 1" in here.refused(3, "doctor").err
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.parametrize("changed", ["hook", "command"])
+def test_doctor_does_not_run_a_plugin_that_was_changed(
+    here: Here, client: Client, tmp_path: Path, changed: str, is_named: bool
+) -> None:
+    directory, mark = tmp_path / "plugin", tmp_path / "mark"
+    here.ok("init", "--plugin", str(directory), "--yes")
+    hooks = directory / "hooks" / "hooks.json"
+    evil = f"open({str(mark)!r}, 'w').close()"
+    if changed == "hook":
+        (directory / "hooks" / "gsd_fsm_hook.py").write_text(f"{evil}\ndef main(): pass\n")
+    else:
+        hooks.write_text(hooks.read_text().replace("gsd_fsm_hook.main()", evil))
+    client.enable_plugin(directory)
+    found = rows(here, *(["--plugin", str(directory)] if is_named else []), code=7)
+    assert (found["command"]["told"], found["command"]["fix"]) == (
+        NOT_RUN,
+        f"gsd-fsm init --plugin {directory}",
+    )
+    assert not mark.exists()
+
+
+# the status line
+
+
+def status_row(here: Here) -> doctor.Row:
+    """Return the result for the status line, without a run of the hook."""
+    sources = [s for s in doctor._sources(str(here.root), None) if "statusLine" in s.document]
+    return doctor._check_status_line(sources[0])
+
+
+def test_doctor_runs_our_status_line_and_says_if_there_is_none(
+    installed: Here, client: Client
+) -> None:
+    told = rows(installed)["status line"]
+    assert (told["where"], told["state"], told["ms"]) == ("here", "ok", None)
+    assert "init --status-line" in told["told"]
+    installed.ok("init", "--status-line", "--yes")
+    row = status_row(installed)
+    assert (row.where, row.state, row.told) == ("local settings", "ok", "shows a live loop")
+    assert row.ms is not None
+
+
+def test_doctor_reports_a_status_line_that_shows_no_loop(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = f'exec "{sys.executable}" "$@"\n'
+    python = program(tmp_path / "my python", f"#!/bin/sh\n{real}")
+    monkeypatch.setattr(sys, "executable", str(python))
+    here.ok("init", "--status-line", "--yes")
+    python.write_text(f'#!/bin/sh\ncase "$*" in *statusline*) echo hi; exit;; esac\n{real}')
+    row = status_row(here)
+    assert (row.state, row.told) == ("failed", "it does not show a live loop")
+    assert row.fix == "gsd-fsm init --scope local --status-line"
+
+
+def test_doctor_does_not_run_the_status_line_of_others(
+    here: Here, client: Client, tmp_path: Path
+) -> None:
+    here.ok("init", "--status-line", "--yes")
+    mark = tmp_path / "mark"
+    script = program(tmp_path / "evil", f"#!/bin/sh\ntouch {shlex.quote(str(mark))}\n")
+    document = client.read()
+    words = shlex.split(status_line())
+    document["statusLine"]["command"] = shlex.join([str(script), *words[1:]])
+    client.write(document)
+    row = status_row(here)
+    assert (row.state, row.told, row.fix) == (
+        "failed",
+        NOT_RUN,
+        "gsd-fsm init --scope local --status-line",
+    )
+    document["statusLine"] = {"type": "command", "command": str(script)}
+    client.write(document)
+    assert status_row(here).told == "of another program: not run"
+    assert not mark.exists()

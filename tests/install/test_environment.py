@@ -1,5 +1,3 @@
-"""What decides about the hook besides itself is seen: switches, cap, disk and journal."""
-
 from __future__ import annotations
 
 import os
@@ -10,9 +8,9 @@ import pytest
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd
-from gsd_fsm.install.environment import Row, mount_of, surroundings
+from gsd_fsm.install.environment import Row, check_environment, file_system_of
 from gsd_fsm.install.hook_entries import CAP
-from tests.install.conftest import listing, program
+from tests.support.client_settings import listing, program
 from tests.support.command_line import Here
 from tests.support.forge import chain, header, plant, start
 
@@ -20,16 +18,18 @@ from tests.support.forge import chain, header, plant, start
 def around(here: Here, **documents: dict[str, object]) -> dict[str, list[Row]]:
     """The rows by name."""
     found: dict[str, list[Row]] = {}
-    for row in surroundings(str(here.root), documents):
+    for row in check_environment(str(here.root), documents):
         found.setdefault(row.name, []).append(row)
     return found
 
 
-def test_a_place_without_a_project_is_well(here: Here) -> None:
+def test_environment_without_a_project_is_ok(here: Here) -> None:
     assert {row.state for rows in around(here, user={}).values() for row in rows} == {"ok"}
 
 
-def test_switches_are_told(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_reports_every_switch_that_is_off(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here.start("goal", "g")
     assert "switch" not in around(here, user={"disableAllHooks": False})
     (here.gsd / "STOP").touch()
@@ -48,7 +48,7 @@ def test_switches_are_told(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     ("value", "told"),
     [("30", "30 blocks in a row, from the environment"), ("x", "8 blocks"), ("", "8 blocks")],
 )
-def test_the_cap_may_come_from_the_environment(
+def test_environment_names_the_source_of_the_cap(
     here: Here, monkeypatch: pytest.MonkeyPatch, value: str, told: str
 ) -> None:
     monkeypatch.setenv(CAP, value)
@@ -61,14 +61,14 @@ def test_the_cap_may_come_from_the_environment(
 @pytest.mark.parametrize(
     ("idle", "cap", "told"),
     [
-        ("20", "12", "may idle 20, beyond the client's cap of 12"),
-        ("0", "12", "may idle for ever, beyond"),
+        ("20", "12", "(20) is above the cap of 12"),
+        ("0", "12", "(none) is above the cap of 12"),
         ("12", "12", ""),
         ("0", "0", ""),
         ("0", "-1", ""),
     ],
 )
-def test_a_loop_that_may_idle_longer_than_the_client_lets_it_is_told(
+def test_environment_notes_an_idle_limit_above_the_cap(
     here: Here, idle: str, cap: str, told: str
 ) -> None:
     here.start("goal", "g", "--idle-limit", idle)
@@ -76,7 +76,7 @@ def test_a_loop_that_may_idle_longer_than_the_client_lets_it_is_told(
     assert [told in row.told for row in notes] == ([True] if told else [])
 
 
-def test_a_journal_is_examined_but_not_touched(here: Here) -> None:
+def test_environment_checks_the_journal_and_does_not_change_it(here: Here) -> None:
     plant(here.root, chain([header(), start(goal="g")]))
     (trust,) = around(here)["trust"]
     assert "not trusted" in trust.told
@@ -89,7 +89,7 @@ def test_a_journal_is_examined_but_not_touched(here: Here) -> None:
     assert listing(here.gsd) == before
 
 
-def test_what_is_no_journal_is_told(here: Here) -> None:
+def test_environment_reports_a_journal_that_is_not_a_file(here: Here) -> None:
     (here.gsd / "journal.jsonl").mkdir(parents=True)
     assert around(here)["journal"][0].state == "failed"
     (here.gsd / "journal.jsonl").rmdir()
@@ -97,15 +97,15 @@ def test_what_is_no_journal_is_told(here: Here) -> None:
 
 
 @pytest.mark.parametrize("gone", ["the journal", "all of it"])
-def test_a_journal_that_is_gone_is_missed(here: Here, gone: str) -> None:
+def test_environment_notes_a_missing_journal(here: Here, gone: str) -> None:
     here.start("goal", "g")
     name = Journal(str(here.gsd)).read().journal_id
     here.journal.unlink() if gone == "the journal" else shutil.rmtree(here.gsd)
     (row,) = around(here)["journal" if gone == "the journal" else "project"]
-    assert (row.state, row.told) == ("note", f"the journal {name} that was here is gone")
+    assert (row.state, row.told) == ("note", f"the journal {name} is missing")
 
 
-def test_a_command_that_no_agent_would_find_is_told(
+def test_environment_notes_a_command_that_agents_cannot_find(
     here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (row,) = around(here)["gsd-fsm on PATH"]
@@ -124,7 +124,7 @@ def test_a_command_that_no_agent_would_find_is_told(
     assert "pipx install" in row.fix
 
 
-def test_a_view_that_does_not_show_its_loop_is_told(here: Here) -> None:
+def test_environment_notes_a_view_that_cannot_be_written(here: Here) -> None:
     here.gsd.mkdir()
     (here.gsd / "config.toml").write_text('views = ["state", "progress"]\n')
     loop = here.start("goal", "g")
@@ -146,7 +146,7 @@ def test_a_view_that_does_not_show_its_loop_is_told(here: Here) -> None:
     assert len(around(here)["view"]) == 1
 
 
-def test_a_disk_of_the_network_is_told(
+def test_environment_notes_a_network_disk(
     here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here.start("goal", "g")
@@ -181,6 +181,6 @@ MOUNTS = [
         ("/over/.gsd", "nfs4"),
     ],
 )
-def test_the_mount_that_a_path_is_on_is_the_nearest(path: str, kind: str) -> None:
-    assert mount_of(path, MOUNTS) == kind
-    assert mount_of(path, []) == ""
+def test_file_system_of_a_path_is_that_of_the_nearest_mount(path: str, kind: str) -> None:
+    assert file_system_of(path, MOUNTS) == kind
+    assert file_system_of(path, []) == ""

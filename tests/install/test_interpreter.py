@@ -1,5 +1,3 @@
-"""The interpreter that runs the hook is real, absolute, and outlives virtual environments."""
-
 from __future__ import annotations
 
 import os
@@ -11,11 +9,11 @@ import pytest
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.install import interpreter
-from gsd_fsm.install.interpreter import ask, choose, flaw, fleeting, is_store_stub
-from tests.install.conftest import program
+from gsd_fsm.install.interpreter import ask, choose, flaw, is_store_stub, risk
+from tests.support.client_settings import program
 
 
-def test_by_itself_it_finds_the_base_of_this_very_python() -> None:
+def test_choose_finds_the_base_of_the_running_python() -> None:
     found = choose(None)
     assert flaw(found.path) == ""
     assert found.version == ".".join(map(str, sys.version_info[:3]))
@@ -23,7 +21,7 @@ def test_by_itself_it_finds_the_base_of_this_very_python() -> None:
     assert Path(found.path).samefile(sys.executable)
 
 
-def test_behind_a_virtual_environment_stands_its_base(tmp_path: Path) -> None:
+def test_choose_resolves_a_virtual_environment_to_its_base(tmp_path: Path) -> None:
     venv.create(tmp_path / "env", symlinks=True)
     inside = tmp_path / "env" / "bin" / "python"
     assert "virtual environment" in flaw(str(inside))
@@ -32,7 +30,7 @@ def test_behind_a_virtual_environment_stands_its_base(tmp_path: Path) -> None:
     assert not found.path.startswith(str(tmp_path))
 
 
-def test_behind_a_shim_stands_what_it_starts(
+def test_choose_resolves_a_shim_to_the_python_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = choose(None).path
@@ -42,7 +40,7 @@ def test_behind_a_shim_stands_what_it_starts(
     assert choose("python3").path == real
 
 
-def test_a_conda_environment_is_taken_only_where_nothing_else_is(
+def test_choose_takes_a_conda_environment_only_if_there_is_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lasting = choose(None).path
@@ -53,13 +51,13 @@ def test_a_conda_environment_is_taken_only_where_nothing_else_is(
     monkeypatch.setattr(sys, "_base_executable", str(inside), raising=False)
     monkeypatch.setattr(sys, "executable", str(inside))
     monkeypatch.setenv("PATH", f"{inside.parent}:{Path(lasting).parent}")
-    assert not fleeting(choose(None).path)
+    assert not risk(choose(None).path)
     monkeypatch.setenv("PATH", str(inside.parent))
     assert choose(None).path == str(inside)
-    assert "conda" in fleeting(str(inside))
+    assert "conda" in risk(str(inside))
 
 
-def test_without_a_python_that_lasts_every_candidate_is_told(
+def test_choose_without_a_suitable_python_names_every_candidate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "_base_executable", str(tmp_path / "gone"), raising=False)
@@ -68,29 +66,29 @@ def test_without_a_python_that_lasts_every_candidate_is_told(
     with pytest.raises(UsageError) as told:
         choose(None)
     assert "gone cannot be run" in told.value.message
-    assert "liar does not answer as a Python does" in told.value.message
+    assert "liar is not a Python" in told.value.message
     assert "--python" in told.value.hint
 
 
 @pytest.mark.parametrize("wrong", ["/no/such/python", "no-such-program", "/etc/passwd", "/"])
-def test_what_is_no_program_is_refused(wrong: str) -> None:
-    with pytest.raises(UsageError, match="no program that can be run"):
+def test_choose_refuses_a_path_that_is_not_a_program(wrong: str) -> None:
+    with pytest.raises(UsageError, match="is not a program"):
         choose(wrong)
 
 
-def test_a_python_that_is_too_old_is_refused(tmp_path: Path) -> None:
+def test_ask_refuses_a_python_that_is_too_old(tmp_path: Path) -> None:
     answer = '[[3, 7, 17], \\"cpython-37\\", \\"/usr/bin/python3.7\\"]'
     old = program(tmp_path / "python", f'#!/bin/sh\necho "{answer}"\n')
     with pytest.raises(UsageError, match=r"is Python 3\.7\.17; the hook needs 3\.8"):
         ask(str(old))
 
 
-def test_a_program_that_never_answers_is_given_up(
+def test_ask_refuses_a_program_that_never_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interpreter, "PATIENCE", 0.2)
     silent = program(tmp_path / "python", "#!/bin/sh\nexec sleep 60\n")
-    with pytest.raises(UsageError, match="does not answer"):
+    with pytest.raises(UsageError, match="is not a Python"):
         ask(str(silent))
 
 
@@ -105,17 +103,17 @@ def test_a_program_that_never_answers_is_given_up(
         ("/usr/bin/python3", False),
     ],
 )
-def test_the_stand_in_of_the_store_is_known_by_its_path(path: str, is_stub: bool) -> None:
+def test_store_stub_is_recognised_by_its_path(path: str, is_stub: bool) -> None:
     assert is_store_stub(path) is is_stub
     if is_stub:
         assert "Store" in flaw(path)
 
 
-def test_scripts_of_windows_are_shims_too(tmp_path: Path) -> None:
+def test_flaw_names_scripts_of_windows_as_shims(tmp_path: Path) -> None:
     for name in ("python.bat", "python3.CMD"):
         assert "shim" in flaw(str(program(tmp_path / name, "@echo off\n")))
 
 
-def test_a_relative_or_missing_path_is_a_flaw() -> None:
+def test_flaw_names_a_relative_or_missing_path() -> None:
     assert "absolute" in flaw("python3")
     assert "does not exist" in flaw("/no/such/python")

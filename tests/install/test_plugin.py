@@ -1,5 +1,3 @@
-"""The plugin directory is complete, ours alone, and leaves state to the command."""
-
 from __future__ import annotations
 
 import json
@@ -13,7 +11,7 @@ from gsd_fsm import __version__
 from gsd_fsm.cli import COMMANDS
 from gsd_fsm.install.hook_entries import EVENTS
 from gsd_fsm.install.installer import packaged_hook
-from tests.install.conftest import listing
+from tests.support.client_settings import listing
 from tests.support.command_line import Here
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +24,7 @@ def plugin(here: Here) -> Path:
     return here.root / "a plugin"
 
 
-def test_it_has_a_manifest_hooks_commands_and_a_licence(plugin: Path) -> None:
+def test_plugin_has_manifest_hooks_commands_agent_and_license(plugin: Path) -> None:
     manifest = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
     assert (manifest["name"], manifest["version"]) == ("gsd-fsm", __version__)
     assert manifest["author"] == {"name": "gsd-fsm"}
@@ -39,7 +37,7 @@ def test_it_has_a_manifest_hooks_commands_and_a_licence(plugin: Path) -> None:
     assert (plugin / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_its_hook_runs_from_where_it_stands(plugin: Path, here: Here) -> None:
+def test_plugin_hook_blocks_the_stop_of_a_loop(plugin: Path, here: Here) -> None:
     hook = json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]
     args = [arg.replace("${CLAUDE_PLUGIN_ROOT}", str(plugin)) for arg in hook["args"]]
     assert args[-1] == "plugin"
@@ -58,7 +56,7 @@ def test_its_hook_runs_from_where_it_stands(plugin: Path, here: Here) -> None:
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_command_uses_the_program_and_never_pastes_what_the_user_wrote(
+def test_plugin_command_runs_allowed_commands_and_never_pastes_user_text(
     plugin: Path, name: str
 ) -> None:
     text = (plugin / "commands" / f"{name}.md").read_text("utf-8")
@@ -66,7 +64,7 @@ def test_a_command_uses_the_program_and_never_pastes_what_the_user_wrote(
     assert re.search(r"^description: \S", front, re.MULTILINE)
     (allowed,) = re.findall(r"^allowed-tools: (.*)$", front, re.MULTILINE)
     verbs = [re.fullmatch(r"Bash\(gsd-fsm ([a-z-]+):\*\)", rule) for rule in allowed.split(", ")]
-    # Nothing that runs a command of somebody's choice goes unasked.
+    # Commands that can run any program need the user's approval.
     approved = {rule[1] for rule in verbs if rule}
     assert len(approved) == len(verbs)
     asked = {"start", "check", "verify", "tdd"}
@@ -78,23 +76,23 @@ def test_a_command_uses_the_program_and_never_pastes_what_the_user_wrote(
     assert re.search(r"Never read or write\s+files in\s+`\.gsd`", body)
     for verb in re.findall(r"gsd-fsm ([a-z-]+)", body):
         assert verb in COMMANDS
-    # The words of the user stand in the text for the model, between marks, and nowhere else.
+    # The user's text is only in the prompt for the model, between marks.
     assert body.count("$ARGUMENTS") == ("$ARGUMENTS" in body)
     assert re.search(r"<request>\s*\$ARGUMENTS\s*</request>", body) or "$ARGUMENTS" not in body
     assert not re.search(r"`[^`]*\$[^`]*`", body)
     assert "!`" not in body
 
 
-def test_the_words_of_the_user_go_through_standard_input(plugin: Path) -> None:
+def test_plugin_commands_pass_user_text_through_standard_input(plugin: Path) -> None:
     start, resume = ((plugin / "commands" / f"{n}.md").read_text() for n in ("start", "resume"))
     assert "--mode yolo" in start
     assert re.search(r"--goal-file - .*<<'(GOAL_\w+)'\n(.*\n)+ *\1\n", start)
     assert re.search(r"gsd-fsm answer --file - <<'(ANSWER_\w+)'\n(.*\n)+ *\1\n", resume)
 
 
-def test_writing_it_again_changes_nothing_but_what_is_old(plugin: Path, here: Here) -> None:
+def test_plugin_written_again_updates_only_old_files(plugin: Path, here: Here) -> None:
     before = listing(plugin)
-    assert "Nothing to change" in here.ok("init", "--plugin", "a plugin").out
+    assert "up to date" in here.ok("init", "--plugin", "a plugin").out
     (plugin / "commands" / "why.md").write_text("old")
     (plugin / "mine.txt").write_text("mine")
     assert "--yes" in here.refused(2, "init", "--plugin", "a plugin").err
@@ -102,26 +100,27 @@ def test_writing_it_again_changes_nothing_but_what_is_old(plugin: Path, here: He
     assert listing(plugin) == {**before, "mine.txt": b"mine"}
 
 
-def test_a_directory_of_somebody_else_is_refused(here: Here) -> None:
+def test_plugin_refuses_a_directory_that_is_not_ours(here: Here) -> None:
     other = here.root / "other"
     other.mkdir()
     (other / "file").touch()
-    assert "not empty" in here.refused(2, "init", "--plugin", "other", "--yes").err
+    assert (
+        "neither empty nor a gsd-fsm plugin"
+        in here.refused(2, "init", "--plugin", "other", "--yes").err
+    )
     (other / ".claude-plugin").mkdir()
     (other / ".claude-plugin" / "plugin.json").write_text('{"name": "other"}')
     here.refused(2, "init", "--plugin", "other", "--yes")
     assert "not a directory" in here.refused(2, "init", "--plugin", "other/file", "--yes").err
     assert sorted(path.name for path in other.iterdir()) == [".claude-plugin", "file"]
-    here.refused(2, "init", "--plugin", "new", "--scope", "user", "--yes")
-    assert not (here.root / "new").exists()
 
 
-def test_an_empty_directory_will_do(here: Here) -> None:
+def test_plugin_accepts_an_empty_directory(here: Here) -> None:
     (here.root / "empty").mkdir()
     assert here.ok("init", "--plugin", "empty", "--yes", "--json").json["changed"] is True
 
 
-def test_its_page_names_every_command(plugin: Path) -> None:
+def test_plugin_readme_lists_every_command(plugin: Path) -> None:
     page = (plugin / "README.md").read_text("utf-8")
     told = set(re.findall(r"`/gsd-fsm:([a-z]+)`", page))
     assert told == {path.stem for path in (plugin / "commands").iterdir()}

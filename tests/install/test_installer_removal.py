@@ -1,4 +1,4 @@
-"""`uninstall`: what was there before is there again, byte for byte."""
+"""`uninstall` restores the settings byte for byte, and keeps changes that others made since."""
 
 from __future__ import annotations
 
@@ -13,104 +13,113 @@ from hypothesis import strategies as st
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.documents.files import write_change
 from gsd_fsm.install import installer
-from gsd_fsm.install.backup import data_directory, forget, remember
 from gsd_fsm.install.hook_entries import CAP, EVENTS, ours
 from gsd_fsm.install.interpreter import Interpreter
-from tests.documents.test_json_text import layouts, values
-from tests.install.conftest import SETTINGS, Client, listing
+from gsd_fsm.install.record import forget, remember
+from tests.support.client_settings import SETTINGS, Client, listing
 from tests.support.command_line import Here
+from tests.support.json_values import layouts, values
 
 PYTHON = Interpreter("/usr/bin/python3", "3.11.0", "cpython-311")
+ODD = b'\xef\xbb\xbf{ "a" :1,\r\n\r\n "hooks" : { "Stop" :[ ] }, "env":{ } }  '
 
 
-@pytest.mark.parametrize("scope", installer.SCOPES)
-def test_an_untouched_file_gets_its_bytes_back(here: Here, client: Client, scope: str) -> None:
-    raw = b'\xef\xbb\xbf{ "a" :1,\r\n\r\n "hooks" : { }, "env":{ } }  '
+@pytest.mark.parametrize(
+    ("scope", "raw"),
+    [
+        ("user", ODD),
+        ("project", ODD),
+        ("local", ODD),
+        ("local", b"{ }"),
+        ("local", b"{\n}\n"),
+        ("local", b' {"env": {"%s":  20}}' % CAP.encode()),
+    ],
+)
+def test_uninstall_restores_every_byte(here: Here, client: Client, scope: str, raw: bytes) -> None:
     path = client.write(raw, scope)
-    here.ok("init", "--scope", scope, "--raise-cap", "20", "--yes")
+    here.ok("init", "--scope", scope, "--raise-cap", "30", "--status-line", "--yes")
     assert path.read_bytes() != raw
     here.ok("uninstall", "--yes")
     assert path.read_bytes() == raw
+    assert not client.data.exists()
 
 
-def test_nothing_is_left_of_an_installation_that_made_its_file(here: Here, client: Client) -> None:
-    before = listing(client.home) | listing(here.root)
+def test_uninstall_after_several_inits_restores_the_first_state(
+    here: Here, client: Client, tmp_path: Path
+) -> None:
+    path = client.write(ODD)
+    here.ok("init", "--yes")
+    link = tmp_path / "python"
+    link.symlink_to(client.hooks()[0]["command"])
+    here.ok("init", "--python", str(link), "--yes")
+    here.ok("init", "--raise-cap", "9", "--yes")
+    here.ok("init", "--raise-cap", "12", "--yes")
+    here.ok("uninstall", "--yes")
+    assert path.read_bytes() == ODD
+
+
+def test_uninstall_removes_a_file_and_a_directory_that_init_created(
+    here: Here, client: Client
+) -> None:
+    before = client.all_files()
     here.ok("init", "--yes")
     here.ok("uninstall", "--yes")
-    assert listing(client.home) | listing(here.root) == before
+    assert client.all_files() == before
     assert not (here.root / ".claude").exists()
     assert not client.data.exists()
 
 
-def test_a_second_uninstall_has_nothing_to_do(here: Here) -> None:
-    answer = here.ok("uninstall", "--yes")
-    assert "not installed" in answer.out
-    assert here.ok("uninstall", "--json").json == {
-        "removed": [],
-        "left": [],
-        "unheld": [],
-    }
+def test_uninstall_again_has_nothing_to_do(here: Here) -> None:
+    assert "not installed" in here.ok("uninstall", "--yes").out
+    assert here.ok("uninstall", "--json").json == {"removed": [], "left": [], "unheld": []}
 
 
-def test_what_others_wrote_since_stays(here: Here, client: Client) -> None:
+def test_uninstall_keeps_what_others_added_since(here: Here, client: Client) -> None:
     client.write(SETTINGS)
-    here.ok("init", "--raise-cap", "20", "--yes")
+    here.ok("init", "--raise-cap", "20", "--status-line", "--yes")
     document = client.read()
+    later = {"hooks": [{"type": "command", "command": "later"}]}
     document["later"] = True
-    document["hooks"]["Stop"].insert(0, {"hooks": [{"type": "command", "command": "later"}]})
+    document["hooks"]["Stop"].insert(0, later)
     client.write(document)
     here.ok("uninstall", "--yes")
-    left = client.read()
-    assert left == {
-        **SETTINGS,
-        "later": True,
-        "hooks": {
-            **SETTINGS["hooks"],  # type: ignore[dict-item]
-            "Stop": [document["hooks"]["Stop"][0], *SETTINGS["hooks"]["Stop"]],  # type: ignore[index]
-        },
-    }
+    hooks = {**SETTINGS["hooks"], "Stop": [later, *SETTINGS["hooks"]["Stop"]]}
+    assert client.read() == {**SETTINGS, "later": True, "hooks": hooks}
 
 
-def test_a_made_file_that_others_use_now_stays_without_us(here: Here, client: Client) -> None:
-    here.ok("init", "--yes")
+@pytest.mark.parametrize("by_hand", [(), ("hooks",), ("statusLine",)])
+def test_uninstall_keeps_a_created_file_that_others_use_now(
+    here: Here, client: Client, by_hand: tuple[str, ...]
+) -> None:
+    here.ok("init", "--status-line", "--yes")
     document = client.read()
-    document["model"] = "opus"
-    client.write(document)
+    for name in by_hand:
+        del document[name]
+    client.write({**document, "model": "opus"})
     here.ok("uninstall", "--yes")
     assert client.read() == {"model": "opus"}
 
 
-def test_a_cap_that_somebody_else_set_stays(here: Here, client: Client) -> None:
-    client.write({"env": {CAP: "12"}})
-    here.ok("init", "--yes")
-    document = client.read()
-    client.write({**document, "more": 1})
-    here.ok("uninstall", "--yes")
-    assert client.read() == {"env": {CAP: "12"}, "more": 1}
-    here.ok("init", "--raise-cap", "30", "--yes")
-    client.write({**client.read(), "more": 2})
-    here.ok("uninstall", "--yes")
-    assert client.read() == {"env": {CAP: "12"}, "more": 2}
-    here.ok("init", "--raise-cap", "30", "--yes")
-    document = client.read()
-    document["env"][CAP] = "40"
-    client.write(document)
-    here.ok("uninstall", "--yes")
-    assert client.read()["env"] == {CAP: "40"}
+def test_uninstall_restores_a_cap_that_was_there_and_keeps_one_that_was_set_since(
+    here: Here, client: Client
+) -> None:
+    for number, since in enumerate((None, None, "40")):
+        client.write({"env": {CAP: "12"}})
+        here.ok("init", *(["--raise-cap", "30"] if number else []), "--yes")
+        document = client.read()
+        document["env"][CAP] = since or document["env"][CAP]
+        client.write({**document, "more": 1})
+        here.ok("uninstall", "--yes")
+        assert client.read() == {"env": {CAP: since or "12"}, "more": 1}
 
 
-def test_a_cap_that_was_a_number_keeps_its_letters(here: Here, client: Client) -> None:
-    raw = b'{"env": {"%s": 20}, "a": 1}' % CAP.encode()
-    path = client.write(raw)
-    here.ok("init", "--raise-cap", "30", "--yes")
-    path.write_bytes(path.read_bytes().replace(b'"a": 1', b'"a": 2'))
-    here.ok("uninstall", "--yes")
-    assert path.read_bytes() == raw.replace(b'"a": 1', b'"a": 2')
+def test_init_with_the_cap_that_is_there_keeps_its_letters(here: Here, client: Client) -> None:
+    path = client.write(b'{"env": {"%s": 20}}' % CAP.encode())
     here.ok("init", "--raise-cap", "20", "--yes")
     assert b": 20}" in path.read_bytes()
 
 
-def test_settings_that_outlive_the_hook_end_no_turn_in_an_error(
+def test_hook_that_settings_outlive_ends_no_turn_in_an_error(
     here: Here, client: Client, tmp_path: Path
 ) -> None:
     here.ok("init", "--yes")
@@ -123,15 +132,15 @@ def test_settings_that_outlive_the_hook_end_no_turn_in_an_error(
     )
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr.count(b"\n") == 1
-    assert b"gsd-fsm init" in done.stderr
+    assert b"Run: gsd-fsm init" in done.stderr
 
 
-def test_a_loop_that_nothing_holds_any_more_is_told(here: Here, client: Client) -> None:
+def test_uninstall_names_running_loops_that_no_hook_continues(here: Here, client: Client) -> None:
     loop = here.start("goal", "g")
     here.ok("init", "--yes")
     here.ok("init", "--scope", "user", "--yes")
     assert here.ok("uninstall", "--scope", "user", "--yes", "--json").json["unheld"] == []
-    told = f"Loop {loop} is running and no longer held: gsd-fsm pause, or cancel"
+    told = f"Loop {loop} is running without a hook. To pause it, run: gsd-fsm pause"
     assert told in here.ok("uninstall", "--yes").out
     here.ok("pause")
     here.ok("init", "--yes")
@@ -141,26 +150,10 @@ def test_a_loop_that_nothing_holds_any_more_is_told(here: Here, client: Client) 
     assert here.ok("uninstall", "--yes", "--json").json["unheld"] == []
 
 
-def test_an_upgrade_in_between_still_restores_the_first_original(
-    here: Here, client: Client, tmp_path: Path
-) -> None:
-    path = client.write(b'{"a":    1}')
-    here.ok("init", "--yes")
-    link = tmp_path / "python"
-    link.symlink_to(client.hooks()[0]["command"])
-    here.ok("init", "--python", str(link), "--yes")
-    here.ok("init", "--raise-cap", "9", "--yes")
-    here.ok("uninstall", "--yes")
-    assert path.read_bytes() == b'{"a":    1}'
-
-
-def test_two_scopes_are_told_apart_and_the_last_takes_the_hook_along(
-    here: Here, client: Client
-) -> None:
+def test_uninstall_of_one_scope_keeps_the_hook_for_the_other(here: Here, client: Client) -> None:
     here.ok("init", "--scope", "user", "--yes")
     here.ok("init", "--scope", "project", "--yes")
-    answer = here.refused(2, "uninstall", "--yes")
-    assert "user, project" in answer.err
+    assert "several scopes: user, project" in here.refused(2, "uninstall", "--yes").err
     answer = here.ok("uninstall", "--scope", "user", "--yes")
     assert f"Still installed (project): {client.files['project']}" in answer.out
     assert client.hook.exists()
@@ -169,7 +162,7 @@ def test_two_scopes_are_told_apart_and_the_last_takes_the_hook_along(
     assert not client.data.exists()
 
 
-def test_all_means_every_project_of_this_user(here: Here, client: Client, tmp_path: Path) -> None:
+def test_uninstall_all_includes_other_projects(here: Here, client: Client, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     here.ok("init", "--yes")
@@ -183,7 +176,7 @@ def test_all_means_every_project_of_this_user(here: Here, client: Client, tmp_pa
     assert not client.data.exists()
 
 
-def test_a_project_that_is_gone_does_not_hold_the_hook(
+def test_uninstall_ignores_the_record_of_a_file_that_is_gone(
     here: Here, client: Client, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
@@ -195,7 +188,7 @@ def test_a_project_that_is_gone_does_not_hold_the_hook(
     assert not client.data.exists()
 
 
-def test_it_asks_first_and_leaves_journals_alone(here: Here, client: Client) -> None:
+def test_uninstall_asks_first_and_keeps_journals(here: Here) -> None:
     here.start("goal", "g")
     here.ok("init", "--yes")
     before = listing(here.root)
@@ -207,14 +200,14 @@ def test_it_asks_first_and_leaves_journals_alone(here: Here, client: Client) -> 
     assert here.status()["status"] == "running"
 
 
-def test_without_its_memory_only_ours_is_taken_out(here: Here, client: Client) -> None:
-    path = client.write(SETTINGS)
-    before = path.read_bytes()
+def test_uninstall_keeps_a_script_with_a_similar_name(here: Here, client: Client) -> None:
+    like = {"type": "command", "command": "/home/me/bin/log_gsd_fsm_hook_calls.sh"}
+    before = {"hooks": {"Stop": [{"hooks": [like]}]}}
+    client.write(before)
     here.ok("init", "--yes")
-    for record in (client.data / "installed").iterdir():
-        record.write_text("{broken")
-    here.ok("uninstall", "--yes")
-    assert path.read_bytes() == before
+    assert client.read()["hooks"]["Stop"][0] == {"hooks": [like]}
+    assert "Still installed" not in here.ok("uninstall", "--yes").out
+    assert client.read() == before
 
 
 events = st.sampled_from([*EVENTS, "PreToolUse", "Notification"])
@@ -229,7 +222,9 @@ documents = st.builds(
         {},
         optional={
             "hooks": st.dictionaries(events, groups, max_size=4),
-            "env": st.dictionaries(st.text(max_size=9), st.text(max_size=9), max_size=2),
+            "env": st.dictionaries(
+                st.just(CAP) | st.text(max_size=9), st.text(max_size=9), max_size=2
+            ),
             "disableAllHooks": st.booleans(),
         },
     ),
@@ -242,16 +237,17 @@ documents = st.builds(
     layout=layouts,
     cap=st.none() | st.just("20"),
     edge=st.sampled_from(["", "\n", " \r\n"]),
+    line=st.booleans(),
 )
 def test_any_settings_survive_init_and_uninstall(
-    tmp_path: Path, document: dict, layout: dict, cap: str | None, edge: str
+    tmp_path: Path, *, document: dict, layout: dict, cap: str | None, edge: str, line: bool
 ) -> None:
     raw = (edge + json.dumps(document, **layout) + edge).encode("utf-8", "surrogatepass")
     path = tmp_path / ".claude" / "settings.json"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(raw)
     try:
-        change, record = installer.plan_install("project", str(tmp_path), PYTHON, cap)
+        change, record = installer.plan_install("project", str(tmp_path), PYTHON, cap, line=line)
     except UsageError:
         assert b"\xed" in raw  # half a character outside of JSON's escapes
         return
@@ -259,24 +255,21 @@ def test_any_settings_survive_init_and_uninstall(
     write_change(change)
     written = json.loads(path.read_bytes())
     assert sorted(found.event for found in ours(written)) == sorted(EVENTS)
-    again, _ = installer.plan_install("project", str(tmp_path), PYTHON, cap)
-    assert again.before == again.after
+    again, same = installer.plan_install("project", str(tmp_path), PYTHON, cap, line=line)
+    assert (again.before, same) == (again.after, record)
+    # Others edit the file, and undo it: nothing depends on it being as we wrote it.
+    path.write_bytes(path.read_bytes() + b"\n")
     installer.remove(installer.plan_removal(path))
-    assert path.read_bytes() == raw
-    # The same without the memory of it: nothing but ours is taken out.
-    write_change(change)
+    assert path.read_bytes() == raw + b"\n"
+    # Without the record, only our own parts are removed, and parts that this leaves empty.
+    write_change(change._replace(before=raw + b"\n"))
     forget(path)
     left = json.loads(installer.plan_removal(path).after or b"")
     assert without_empties(left, cap) == without_empties(document, cap)
 
 
 def without_empties(document: dict, cap: str | None) -> dict:
-    """What is left when lists and objects that our hooks may have left empty do not count."""
     hooks = {event: groups for event, groups in document.get("hooks", {}).items() if groups}
     env = {k: v for k, v in document.get("env", {}).items() if not (cap and k == CAP)}
     rest = {k: v for k, v in document.items() if k not in ("hooks", "env")}
     return {**rest, **({"hooks": hooks} if hooks else {}), **({"env": env} if env else {})}
-
-
-def test_the_data_directory_is_that_of_the_test() -> None:
-    assert str(data_directory()).startswith(str(Path.home()))

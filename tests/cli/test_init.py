@@ -1,0 +1,134 @@
+"""`init` shows the change, asks before it writes, and names what a newcomer needs to know."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.client_settings import Client, _own_client, client, compiled, python
+from tests.support.command_line import Here, git
+
+__all__ = ["_own_client", "client", "compiled", "python"]
+
+
+def at_terminal(here: Here, typed: bytes, *args: str) -> tuple[int, str]:
+    """Run the command at a terminal where the user types this."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gsd_fsm", *args],
+        cwd=here.root,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    os.write(ours, typed)
+    shown = b""
+    try:
+        while part := os.read(ours, 65_536):
+            shown += part
+    except OSError:
+        pass  # the other end is closed
+    finally:
+        os.close(ours)
+    return process.wait(), shown.decode()
+
+
+def test_init_at_a_terminal_shows_the_change_and_asks(here: Here, client: Client) -> None:
+    path = client.write({"a": 1, "env": {"API_KEY": "sk-ant-api03-" + "x1Y2" * 20}})
+    before = path.read_bytes()
+    code, shown = at_terminal(here, b"n\n", "init")
+    assert (code, path.read_bytes()) == (130, before)
+    assert "Nothing was changed." in shown
+    assert '+    "Stop": [' in shown
+    assert "x1Y2x1Y2" not in shown
+    assert not client.data.exists()
+    lines = shown.splitlines()
+    (question,) = (n for n, line in enumerate(lines) if line.startswith("Write this?"))
+    assert lines[question - 1] == f"Adds one hook for 9 events in {path}; nothing else changes."
+    code, shown = at_terminal(here, b"y\n", "init")
+    assert code == 0
+    client.hooks()
+
+
+def test_init_without_a_terminal_writes_nothing(here: Here, client: Client) -> None:
+    path = client.write({"a": 1})
+    for arguments in (["init"], ["init", "--json"]):
+        error = here.refused(2, *arguments, stdin=b"y\n").err
+        assert "confirmation required, but there is no terminal" in error
+        assert "Add --yes." in error
+    assert path.read_text() == '{\n  "a": 1\n}\n'
+    assert not client.data.exists()
+
+
+def test_init_summarises_each_change_in_one_line(here: Here, client: Client) -> None:
+    end = f" in {client.files['local']}; nothing else changes."
+    all_of_it = ("--raise-cap", "30", "--status-line")
+    told = here.ok("init", *all_of_it, "--yes").out
+    adds = "Adds one hook for 9 events, raises the client's cap to 30 and adds the status line"
+    assert adds + end in told
+    assert "nothing else changes" not in here.ok("init", *all_of_it, "--yes").out
+    here.ok("uninstall", "--yes")
+    here.ok("init", "--yes")
+    told = here.ok("init", "--raise-cap", "30", "--yes").out
+    assert f"Raises the client's cap to 30{end}" in told
+    document = client.read()
+    document["hooks"]["Stop"][0]["hooks"][0]["timeout"] = 9
+    client.write(document)
+    told = here.ok("init", "--raise-cap", "40", "--yes").out
+    assert f"Updates one hook for 9 events and raises the client's cap to 40{end}" in told
+
+
+def test_init_says_that_open_sessions_must_be_restarted(here: Here) -> None:
+    assert "restart them, or type /clear" in here.ok("init", "--yes").out
+    assert "restart" not in here.ok("init", "--yes").out
+
+
+def test_init_names_the_permission_as_a_choice_and_does_not_grant_it(
+    here: Here, client: Client
+) -> None:
+    assert "permissions.allow has Bash(gsd-fsm:*)" in here.ok("init", "--yes").out
+    assert "permissions" not in client.read()
+    client.write({"permissions": {"allow": ["Bash(gsd-fsm:*)"]}}, "user")
+    assert "permissions.allow" not in here.ok("init", "--yes").out
+    client.write({"permissions": {"allow": 5}}, "user")
+    assert "permissions.allow" in here.ok("init", "--yes").out
+
+
+def test_init_notes_disabled_hooks_and_other_installations(here: Here, client: Client) -> None:
+    client.write({"disableAllHooks": True, "enabledPlugins": {"gsd-fsm@team": True}}, "user")
+    here.ok("init", "--scope", "project", "--yes")
+    notes = " ".join(here.ok("init", "--yes", "--json").json["notes"])
+    assert "disableAllHooks is set in " + str(client.files["user"]) in notes
+    assert "also installed: project, plugin" in notes
+
+
+def test_init_notes_settings_that_git_would_commit(repository: Here) -> None:
+    assert "do not commit it" in repository.ok("init", "--yes").out
+    (repository.root / ".gitignore").write_text("settings.local.json\n")
+    git(repository.root, "add", ".gitignore")
+    assert "commit" not in repository.ok("init", "--yes").out
+
+
+def test_init_notes_a_command_that_agents_cannot_find(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here.ok("init", "--yes", "--json").json["notes"] == []
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (note,) = here.ok("init", "--yes", "--json").json["notes"]
+    assert "not on the PATH" in note
+    assert "pipx install" in note
+
+
+@pytest.mark.parametrize("option", [["--scope", "user"], ["--raise-cap", "9"], ["--status-line"]])
+def test_init_refuses_an_option_that_has_no_effect_on_a_plugin(
+    here: Here, option: list[str]
+) -> None:
+    error = here.refused(2, "init", "--plugin", "x", *option, "--yes").err
+    assert f"{option[0]} has no effect on a plugin" in error
+    assert not (here.root / "x").exists()

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.install import record
+from gsd_fsm.install.hook_entries import CAP
+from tests.support.client_settings import SETTINGS, Client
+from tests.support.command_line import Here
+
+SPACED = b'\xef\xbb\xbf{"a":  1, "hooks" : { }, "env": {"%s": 20}}' % CAP.encode()
+
+
+def rewrite_as_earlier_version(client: Client, original: bytes | None) -> None:
+    """Replace the record of an installation by the one that earlier versions wrote."""
+    path = client.record()
+    now = json.loads(path.read_text())
+    written = client.files["local"].read_bytes()
+    old = {
+        "settings": now["settings"],
+        "original": None if original is None else base64.b64encode(original).decode(),
+        "written": hashlib.sha256(written).hexdigest(),
+        "made_directory": now["made_directory"],
+        "cap": now["cap"],
+        "python": now["python"],
+        "version": "3.11.2",
+    }
+    path.write_text(json.dumps(old))
+
+
+@pytest.mark.parametrize("upgraded", [False, True])
+@pytest.mark.parametrize("original", [SPACED, b"{ }", None])
+def test_record_of_an_earlier_version_is_enough_to_restore_every_byte(
+    here: Here, client: Client, original: bytes | None, upgraded: bool
+) -> None:
+    if original is not None:
+        client.write(original)
+    before = client.all_files()
+    here.ok("init", "--raise-cap", "30", "--yes")
+    rewrite_as_earlier_version(client, original)
+    if upgraded:
+        here.ok("init", "--raise-cap", "40", "--yes")
+    here.ok("uninstall", "--yes")
+    assert client.all_files() == before
+    assert not client.data.exists()
+
+
+@pytest.mark.parametrize(
+    "damage", ["{broken", "[]", '{"settings": "x"}', '{"settings": "x", "original": "%"}']
+)
+def test_uninstall_without_a_readable_record_removes_only_our_parts(
+    here: Here, client: Client, damage: str
+) -> None:
+    path = client.write(SETTINGS)
+    before = path.read_bytes()
+    here.ok("init", "--yes")
+    client.record().write_text(damage)
+    assert record.recall(path) is None
+    here.ok("uninstall", "--yes")
+    assert path.read_bytes() == before
+
+
+def test_record_holds_no_setting_of_the_user(here: Here, client: Client) -> None:
+    client.write({"env": {"API_KEY": "secret"}, "model": "opus"})
+    here.ok("init", "--yes")
+    assert json.loads(client.record().read_text()) == {
+        "settings": str(client.files["local"]),
+        "python": client.hooks()[0]["command"],
+        "created": False,
+        "made_directory": False,
+        "cap": None,
+        "before": {"empty": {}, "cap": None},
+    }
+    assert client.record().stat().st_mode & 0o777 == 0o600
+
+
+def test_data_directory_of_a_test_is_in_its_home() -> None:
+    assert record.data_directory().is_relative_to(Path.home())
