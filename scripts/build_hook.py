@@ -36,8 +36,8 @@ PACKAGE = "gsd_fsm.core."
 ENTRY = "hook.main"
 ALLOWED = {"sys", "errno", "time", "posix", "nt", "fcntl", "msvcrt", "_thread", "pwd", "_json",
            "_sha2", "_sha256", "gc", "hashlib", "json", "marshal", "_frozen_importlib_external"}  # fmt: skip
-# Regular expressions are expensive: only the module that redacts foreign text imports them.
-LATE = {"text.redact": {"re"}}
+# Expensive modules, each imported by a function that needs it: to redact foreign text, to dry-run.
+LATE = {"text.redact": {"re"}, "journal.journal": {"copy"}}
 SCOPES = (ast.FunctionDef, ast.ClassDef, ast.Lambda,
           ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
 # With a declared encoding, Python does not check the text of the parts at every start.

@@ -17,7 +17,6 @@ from gsd_fsm.core.loop.schema import AMOUNT
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option, redact_and_truncate
 from gsd_fsm.engine import lifecycle as engine
-from gsd_fsm.engine.planned.branches import Switch
 
 if TYPE_CHECKING:
     from gsd_fsm.engine.complete import Completion
@@ -101,20 +100,8 @@ def mode(call: Call, *, name: str) -> None:
 
 def _print(call: Call, words: str, decision: engine.Decision) -> None:
     loop = decision.receipt.loop
-    if decision.stays_on is not None:
-        words += f" Continuing on {decision.stays_on}. Changes will be on base branch."
-    if decision.switch is not None:
-        words += switch_words(decision.switch)
-    asked = f" {loop.question}" if loop.status == "waiting" else ""
-    call.print_receipt(decision.receipt, words + asked)
-
-
-def switch_words(switch: Switch) -> str:
-    if switch.problem:
-        return f" {switch.problem[:1].upper()}{switch.problem[1:]}."
-    if switch.branch is None:
-        return " The git work tree no longer exists."
-    return f" Switched to {switch.branch}."
+    asked = loop.question if loop.status == "waiting" else ""
+    call.print_receipt(decision.receipt, " ".join(filter(None, (words, decision.note, asked))))
 
 
 def _additions(function: Callable[..., None]) -> Callable[..., None]:
@@ -143,7 +130,7 @@ def resume(call: Call, **more: float | None) -> None:
     done = engine.resume(call.context, add)
     loop = done.receipt.loop
     words = f"Resumed.{_limit_words(done, add)}{_interruption_words(done)}"
-    words += switch_words(done.switch) if done.switch else ""
+    words += f" {done.note}" if done.note else ""
     words += f" {loop.question}" if loop.status == "waiting" else ""
     words += "" if loop.owner else " The first session that gets a prompt here will own it."
     call.print_receipt(done.receipt, words, **_facts(done))

@@ -23,7 +23,7 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
     """
     if usd is None and tokens is None:
         raise UsageError("no amount given", "Run: gsd-fsm spend USD [--tokens N]")
-    from gsd_fsm.engine.notes import spend as spend_budget
+    from gsd_fsm.engine.tasks import spend as spend_budget
 
     proof = spend_budget(
         call.context, usd, tokens, redact_and_truncate(what, 1_000) if what else None
@@ -42,6 +42,6 @@ def note(call: Call, *, text: str | None, file: str | None) -> None:
     words = read_option(text, file, "the note") or ""
     if not words.strip():
         raise UsageError("no note given", "Run: gsd-fsm note TEXT")
-    from gsd_fsm.engine.notes import leave_note
+    from gsd_fsm.engine.tasks import leave_note
 
     call.print_receipt(leave_note(call.context, redact_and_truncate(words, 4_000)), "Noted.")

@@ -17,7 +17,7 @@ from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.project import register
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.engine.effects import unfinished
+from gsd_fsm.engine.effects import note_unfinished
 from gsd_fsm.engine.status import status_view
 from gsd_fsm.history.replay import Replay, examine, last_seq, sums_only
 from gsd_fsm.history.timeline import what_changed
@@ -93,7 +93,7 @@ def replay(call: Call, *, at: int | None, until: str | None, events: bool, stric
         raise
     lines.flush(found.loops)
     if at is None and until is None:
-        call.context.notices += unfinished(call.context, found.loops)
+        note_unfinished(call.context, found.loops)
     if events:
         _say_findings(found, err=True)
         return

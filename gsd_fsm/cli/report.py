@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import retry_words, say, warn
+from gsd_fsm.cli.output import retry_words, say
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
@@ -37,8 +37,6 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
 
     output = read_option(None, file, "the output") or ""
     reported = report_task(call.context, task_id, output, commit)
-    for warning in reported.warnings:
-        warn(warning)
     facts = {"task": reported.task, "verdict": reported.result.verdict}
     call.print_receipt(
         reported.receipt, _words(reported), **facts, commit=reported.commit, tag=reported.tag

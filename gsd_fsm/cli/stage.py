@@ -44,13 +44,13 @@ def score(call: Call, *, familiarity: int, **points: int) -> None:
     for each of constraints, success and done with 2 points, plus familiarity. Shape: tool from 40,
     tool-review from 30, colleague from 25, otherwise blocked.
     """
-    scored = goals.score(call.context, points, familiarity)
-    found, loop = scored.score, scored.receipt.loop
+    receipt = goals.score(call.context, points, familiarity)
+    loop = receipt.loop
     # An unclear goal does not continue in any shape.
-    asked = loop.question if loop.status == "waiting" else _WORDS[found.shape]
-    words = f"Spec {found.spec}/10, fit {found.fit}: {found.shape}. {asked}"
-    facts = {"spec_score": found.spec, "fit_score": found.fit, "shape": found.shape}
-    call.print_receipt(scored.receipt, words, **facts, stage=loop.stage)
+    asked = loop.question if loop.status == "waiting" else _WORDS[loop.shape or ""]
+    words = f"Spec {loop.spec_score}/10, fit {loop.fit_score}: {loop.shape}. {asked}"
+    facts = {"spec_score": loop.spec_score, "fit_score": loop.fit_score, "shape": loop.shape}
+    call.print_receipt(receipt, words, **facts, stage=loop.stage)
 
 
 @click.command()
@@ -64,9 +64,10 @@ def score(call: Call, *, familiarity: int, **points: int) -> None:
 def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
     """Enter a stage of a goal loop (default: the next one)."""
     entered = goals.enter_stage(call.context, name, shape_file)
-    words = " ".join([f"Stage {entered.stage}.", *(entered.notes or [])])
+    stage = entered.receipt.loop.stage
+    words = " ".join([f"Stage {stage}.", *(entered.notes or [])])
     more = {} if entered.notes is None else {"notes": entered.notes}
-    call.print_receipt(entered.receipt, words, stage=entered.stage, **more)
+    call.print_receipt(entered.receipt, words, stage=stage, **more)
 
 
 @click.command()

@@ -12,7 +12,7 @@ from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.text.sanitize import display
 
 if TYPE_CHECKING:
-    from gsd_fsm.engine.next import Item
+    from gsd_fsm.engine.status import Item
 
 
 @click.command()
@@ -42,7 +42,7 @@ def status(call: Call, *, check: bool) -> None:
 @command_options
 def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop, or that of event SEQ, was blocked."""
-    from gsd_fsm.engine.explain import explain
+    from gsd_fsm.engine.status import explain
 
     found = explain(call.context, seq)
     words = {"block": "Blocked", "allow": "Allowed"}.get(found.decision, "No stop")
@@ -62,7 +62,7 @@ def next_(call: Call, *, task_id: str | None) -> None:
     In a planned loop: the tasks that can start now. With the ID of a task or gap: its complete
     prompt, for the subagent that will do it. With --json: both.
     """
-    from gsd_fsm.engine.next import next_item, next_work
+    from gsd_fsm.engine.status import next_item, next_work
 
     if task_id is not None:
         item = next_item(call.context, task_id, call.command)

@@ -23,7 +23,8 @@ from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.project import find_gsd, is_registered
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.usage.transcript import is_resting, is_younger, unpaid
-from gsd_fsm.engine.notes import append_spending
+from gsd_fsm.engine.context import LoopTransaction
+from gsd_fsm.engine.tasks import append_spending
 
 _MAX_INPUT = 1 << 20
 _CHUNK = 1 << 16
@@ -137,7 +138,7 @@ def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
             data = {"meter": meter, "total_usd": total, "what": "status line"}
             if meter not in current.meters and is_younger(transcript, current.owned_since):
                 data["usd"] = unpaid(current, meter, total)
-            append_spending(tx, current, data)
+            append_spending(LoopTransaction(tx, current), data)
         return current
     return loop
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import retry_words, say, warn
+from gsd_fsm.cli.output import retry_words, say
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
 from gsd_fsm.core.loop.state import Loop
@@ -65,8 +65,6 @@ def task(
 
     depends = split_ids(blocked_by)
     change = record_task(call.context, task_id, status, depends=depends, **details)
-    if change.warning:
-        warn(change.warning)
     call.print_receipt(change.receipt, f"Task {task_id} is {status}.{_asked(change.receipt.loop)}")
 
 

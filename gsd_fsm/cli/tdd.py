@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
-from gsd_fsm.cli.output import say, warn
+from gsd_fsm.cli.output import say
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
 from gsd_fsm.subagents.failure_report import failure_report
@@ -28,8 +28,6 @@ def tdd(call: Call, *, task_id: str, runs: bool, timeout: int | None) -> None:
         state = run_tests(call.context, task_id, timeout=timeout, watch=call.screen)
     else:
         state = begin_cycle(call.context, task_id)
-    for warning in state.warnings:
-        warn(warning)
     _print_state(call, state)
     loop = state.receipt.loop
     if state.task.status == "failed" and loop.status == "paused" and not call.json:

@@ -188,8 +188,8 @@ def gap(
     elif gap_id is None:
         raise UsageError("missing gap id", "Run: gsd-fsm status")
     else:
-        act = engine.close_gap if action == "close" else engine.reopen_gap
-        change = act(call.context, gap_id, description=description, **details)
+        done = "closed" if action == "close" else "reopened"
+        change = engine.change_gap(call.context, gap_id, done, description=description, **details)
     loop = change.receipt.loop
     paused = f" {loop.pause_reason}." if loop.status == "paused" else ""
     words = f"Gap {change.gap}: {change.action}.{paused}"

@@ -6,22 +6,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
-from gsd_fsm.core.journal.journal import Journal, Transaction
 from gsd_fsm.core.loop.completion import conditions, has_tree, stale
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.limits import MOST_TASKS
 from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.notices import closing_report
 from gsd_fsm.core.usage.task_list import list_changes
-from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt, require_trust
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time
 from gsd_fsm.engine.effects import carry_out
-from gsd_fsm.engine.planned.phase_end import (
-    Ending,
-    branch_of,
-    ends_phase,
-    last_checkpoint,
-    last_tag,
-)
+from gsd_fsm.engine.planned.phase_end import Ending, ending_place, ends_phase, last_tag
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 
 
@@ -43,23 +36,25 @@ def complete(context: Context) -> Completion:
     Raises Refused while the completion rule does not hold, and CannotWrite if an effect fails:
     then the loop is completed, and the same call finishes the rest.
     """
-    journal, loops = context.read()
-    loop = _chosen(context, loops)
-    require_trust(loops, journal.path)  # git may run programs that a repository names
+    loop = _chosen(context, context.read())  # trusted: git may run programs that a repository names
     if loop.status == "completed":
-        proof = Receipt(loop, loops.seq, head_of(journal))
-        return _finished(context, proof, already_completed=True)
+        return _finished(context, context.receipt(loop), already_completed=True)
     tree = _tree_now(context, loop)
-    _require_documents(context, journal, loop, tree)
-    checkpoint = last_checkpoint(context, loop)
-    facts = {"tree": tree, "branch": branch_of(context, loop)}
+    _require_documents(context, loop, tree)
+    branch, checkpoint = ending_place(context, loop)
+    facts = {"tree": tree, "branch": branch}
     data = {name: value for name, value in facts.items() if value is not None}
-    with context.transaction() as tx:
-        loop = _chosen(context, tx.loops)
-        outdated, left = _append_end(tx, loop, data, checkpoint, context.author.session)
+    with context.transaction() as whole:
+        tx = LoopTransaction(whole, _chosen(context, whole.loops))
+        loop = tx.loop
+        outdated, left = _append_obstacles(tx, tree, loop.owner or context.author.session or "")
+        if not outdated and not left:
+            if checkpoint is not None:
+                tx.append("checkpoint", checkpoint, by="cli")
+            tx.append("complete", data)
     if outdated or left:
         raise _not_done(loop, outdated, left)
-    return _finished(context, receipt(tx, loop), already_completed=False)
+    return _finished(context, tx.receipt, already_completed=False)
 
 
 def _chosen(context: Context, loops: Loops) -> Loop:
@@ -88,59 +83,40 @@ def _tree_now(context: Context, loop: Loop) -> str | None:
     return tree
 
 
-def _require_documents(context: Context, journal: Journal, loop: Loop, tree: str | None) -> None:
+def _require_documents(context: Context, loop: Loop, tree: str | None) -> None:
     """Raise before the event if the loop may complete but its documents cannot be written."""
-    if not ends_phase(loop) or not loop.is_active or stale(loop, tree):
-        return
-    with journal.dry_run(context.author) as tx:
-        tx.append(tx.loops.by_id[loop.id], "complete", {"tree": tree})
-    Ending(context, loop).changes()
+    if ends_phase(loop) and loop.is_active and not stale(loop, tree):
+        with context.dry_run(loop) as tx:
+            tx.append("complete", {"tree": tree})
+        Ending(context, loop).changes()
 
 
-def _append_end(
-    tx: Transaction,
-    loop: Loop,
-    data: dict[str, str],
-    checkpoint: dict[str, Any] | None,
-    session: str | None,
+def _append_obstacles(
+    tx: LoopTransaction, tree: str | None, session: str
 ) -> tuple[list[str], list[str]]:
-    """Append `complete`, or what keeps the loop from it; return outdated criteria and conditions."""
-    tree = data.get("tree")
+    """Append what keeps an active loop from its end; return outdated criteria and conditions.
+
+    Each condition that a goal lacks becomes a task, as far as there is room.
+    """
+    loop = tx.loop
     outdated = stale(loop, tree) if loop.is_active else []
-    left: list[str] = []
     for name in outdated:
-        tx.append(loop, "criterion", {"criterion": name, "met": False, "stale": True}, by="cli")
-    if loop.kind == "goal" and loop.is_active:
-        left = _append_gate_tasks(tx, loop, tree, loop.owner or session or "")
-    if not outdated and not left:
-        if checkpoint is not None:
-            tx.append(loop, "checkpoint", checkpoint, by="cli")
-        tx.append(loop, "complete", data)
-    return outdated, left
-
-
-def _append_gate_tasks(tx: Transaction, loop: Loop, tree: str | None, session: str) -> list[str]:
-    """Add a task for each condition that a goal lacks; return the conditions."""
-    for data in list_changes(loop, session):
-        tx.append(loop, "task", data, by="cli")
-    for data in _missing_blockers(loop):
-        tx.append(loop, "task", data, by="cli")
+        tx.append("criterion", {"criterion": name, "met": False, "stale": True}, by="cli")
+    if loop.kind != "goal" or not loop.is_active:
+        return outdated, []
+    for changes in (list_changes(loop, session), _missing_blockers(loop)):
+        for data in changes:
+            tx.append("task", data, by="cli")
     wanted = conditions(loop, tree)
-    for data in _gate_tasks(loop, wanted):
-        tx.append(loop, "task", data, by="cli")
-    return [words for _, words in wanted]
-
-
-def _gate_tasks(loop: Loop, wanted: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """Return a task for each failed condition that has none, as far as there is room."""
     for key, words in wanted:
         is_known = key in loop.criterion_tasks or key in loop.gate_tasks
         if len(loop.tasks) < MOST_TASKS and not is_known and not key.startswith("task:"):
-            yield gate_task(loop.tasks, "F", words, key)
+            tx.append("task", gate_task(loop.tasks, "F", words, key), by="cli")
+    return outdated, [words for _, words in wanted]
 
 
 def _missing_blockers(loop: Loop) -> Iterator[dict[str, Any]]:
-    """Return the tasks of a failed review whose recording was interrupted."""
+    """Yield the tasks of a failed review whose recording was interrupted."""
     review = loop.reviews.get("thorough")
     left = review.blockers_remaining or 0 if review and not review.passed else 0
     known = [task.title for task in loop.tasks.values() if task.condition == "blocker"]
@@ -166,10 +142,14 @@ def _finished(context: Context, proof: Receipt, *, already_completed: bool) -> C
     loop = proof.loop
     try:
         outcome = carry_out(context, loop)
+        problem = outcome.problem
     except GsdError as error:
-        raise _unfinished(loop, error.message) from error
-    if outcome.failed:
-        raise _unfinished(loop, outcome.problem)
+        problem = error.message
+    if problem:
+        raise CannotWrite(
+            f"loop {loop.id} is completed, but its effects are unfinished: {problem}",
+            f"Fix the cause, then run: gsd-fsm --loop {loop.id} complete",
+        )
     tag = last_tag(loop)
     report = closing_report(loop).strip()
     if ends_phase(loop):
@@ -181,11 +161,4 @@ def _finished(context: Context, proof: Receipt, *, already_completed: bool) -> C
         tag if tag in loop.checkpoints else None,
         [path for effect in outcome.done for path in effect.files],
         report,
-    )
-
-
-def _unfinished(loop: Loop, problem: str) -> CannotWrite:
-    return CannotWrite(
-        f"loop {loop.id} is completed, but its effects are unfinished: {problem}",
-        f"Fix the cause, then run: gsd-fsm --loop {loop.id} complete",
     )

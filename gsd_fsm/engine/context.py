@@ -1,4 +1,4 @@
-"""Find the project, the journal and the loop that a use case is about."""
+"""Find the project, the journal and the loop that a use case is about; append to that loop."""
 
 from __future__ import annotations
 
@@ -6,25 +6,37 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
+from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from gsd_fsm.config.caller import caller
+from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.journal.journal import Author, Journal, Transaction
+from gsd_fsm.core.loop.events.sessions import may_decide
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.project import find_gsd, is_registered, new_gsd
-from gsd_fsm.engine.work_lock import WorkLock
+from gsd_fsm.core.project import (
+    find_gsd,
+    is_registered,
+    make_directories,
+    new_gsd,
+    real_path,
+    state_directory,
+)
+from gsd_fsm.core.syscalls import try_lock, unlock
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from gsd_fsm.core.loop.limits import LimitReached
     from gsd_fsm.git.repo import Repository
 
 P = ParamSpec("P")
 R = TypeVar("R")
 ID_RULE = "An id has 1 to 64 letters, digits, dots, dashes or underscores."
+# Long enough for the git hooks of a commit.
+_PATIENCE = 60.0
 
 
 class Receipt(NamedTuple):
@@ -35,16 +47,42 @@ class Receipt(NamedTuple):
     head: str
 
 
-class NotDue(Exception):
-    """An effect turned out not to be called for, because of what others before it did."""
-
-
 class Effect(NamedTuple):
-    """Something that an event calls for in git or in files, and that is not there yet."""
+    """Something that an event calls for in git or in files, and that is not there yet.
+
+    `carry_out` returns False if others before it made it needless.
+    """
 
     what: str
-    carry_out: Callable[[], Receipt | None]  # returns a receipt if it appended an event
+    carry_out: Callable[[], object]
     files: tuple[str, ...] = ()
+
+
+class LoopTransaction:
+    """A transaction on one loop. Its events are durable when the block ends."""
+
+    def __init__(self, tx: Transaction, loop: Loop) -> None:
+        self._tx = tx
+        self.loop = loop
+        self.now = tx.now
+
+    def append(self, kind: str, data: Mapping[str, object], by: str = "") -> None:
+        """Append an event, as `Transaction.append` does."""
+        self._tx.append(self.loop, kind, data, by)
+
+    def pause(self, code: str, reason: str) -> None:
+        """Pause the loop on the engine's own account."""
+        self.append("pause", {"code": code, "reason": reason}, by="cli")
+
+    def pause_at(self, limit: LimitReached | None) -> None:
+        """Pause an active loop that has reached this limit."""
+        if limit is not None and self.loop.is_active:
+            self.pause(limit.code, limit.reason)
+
+    @property
+    def receipt(self) -> Receipt:
+        """Return the receipt for the appended events; ask for it after the block."""
+        return Receipt(self.loop, self._tx.seq, self._tx.head)
 
 
 class Context:
@@ -63,18 +101,10 @@ class Context:
         self.author = caller() if author is None else author
         # What happened besides the result of the call; the command line prints it.
         self.notices: list[str] = []
-        # Shared by the copies that `for_loop` makes.
         self.work = WorkLock()
         self._gsd = ""
+        self._journal: Journal | None = None
         self._repository: Repository | None = None
-
-    def for_loop(self, loop: Loop) -> Context:
-        """Return the same context for this loop, whichever loops are started meanwhile."""
-        from copy import copy
-
-        context = copy(self)
-        context.loop_id = loop.id
-        return context
 
     @property
     def gsd(self) -> str:
@@ -92,20 +122,14 @@ class Context:
 
     @property
     def project(self) -> Path:
-        from pathlib import Path
+        return Path(self.gsd_or_new).parent
 
-        return Path(self.gsd).parent
-
-    def journal(self) -> Journal:
-        return Journal(self.gsd, keep=self.loop_id)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings in force here; only for a journal that is trusted."""
-        from pathlib import Path
-
+    def settings(self, *, trusted: bool = True) -> dict[str, Any]:
+        """Return the settings in force here, without those of a project that is not trusted."""
         from gsd_fsm.config import settings
 
-        return {name: found.value for name, found in settings.load(Path(self.gsd)).items()}
+        found = settings.load(Path(self.gsd_or_new), trusted=trusted)
+        return {name: setting.value for name, setting in found.items()}
 
     def repository(self) -> Repository | None:
         """Return the git repository of the project, None without one; raise Refused if git fails."""
@@ -124,23 +148,31 @@ class Context:
 
     # reading
 
-    def read(self) -> tuple[Journal, Loops]:
-        """Return journal and state; the whole journal is read if an old loop is named."""
+    def journal(self) -> Journal:
+        """Return the journal; later calls fold only the events that are new by then."""
+        if self._journal is None:
+            self._journal = Journal(self.gsd, keep=self.loop_id)
+        return self._journal
+
+    def read(self, *, trusted: bool = True) -> Loops:
+        """Return the state; raise CannotWrite unless the journal is trusted or need not be."""
         journal = self.journal()
         loops = journal.read_cached()
         if self.loop_id and loops.has_dropped(self.loop_id):
             loops = journal.read()
-        return journal, loops
+        if trusted:
+            require_trust(loops, journal.path)
+        return loops
 
-    def read_trusted(self) -> tuple[Journal, Loops]:
-        """Return journal and state; raise CannotWrite if the journal is not trusted."""
-        journal, loops = self.read()
-        require_trust(loops, journal.path)
-        return journal, loops
+    def receipt(self, loop: Loop) -> Receipt:
+        """Return this loop and the head of the journal after the last reading or append."""
+        journal = self.journal()
+        loops = journal.loops if loop.id in journal.loops.by_id else journal.read_cached()
+        return Receipt(loops.by_id[loop.id], loops.seq, f"{loops.seq}:{journal.at.sum}")
 
     def loop(self, loops: Loops) -> Loop:
         """Return the named loop, else the caller's, else the only live one."""
-        found = self._named(loops) or self._live(loops)
+        found = self._selected(loops)
         if found is None:
             last = loops.last_ended()
             ended = f"; the last one, {last.id}, is {last.status}" if last else ""
@@ -149,81 +181,77 @@ class Context:
 
     def loop_or_last(self, loops: Loops) -> Loop:
         """Return the loop as `loop` does, or else the one that ended last."""
-        found = self._named(loops) or self._live(loops) or loops.last_ended()
+        found = self._selected(loops) or loops.last_ended()
         if found is None:
             raise NotFound("there is no loop yet", "Run: gsd-fsm start --help")
         return found
 
-    def _named(self, loops: Loops) -> Loop | None:
-        if self.loop_id is None:
-            return None
-        found = loops.by_id.get(self.loop_id)
-        if found is None and loops.has_dropped(self.loop_id):
-            raise Refused(f"loop {self.loop_id} has ended", "Run: gsd-fsm start --help")
-        if found is None:
-            known = ", ".join(loop.id for loop in loops.by_id.values()) or "none"
-            raise NotFound(f"no such loop: {self.loop_id}", f"Loops here: {known}")
-        return found
-
-    def _live(self, loops: Loops) -> Loop | None:
+    def _selected(self, loops: Loops) -> Loop | None:
+        if self.loop_id is not None:
+            return _named(loops, self.loop_id)
         live = loops.live()
-        session = self.author.session
-        own = [loop for loop in live if session and loop.owner == session]
-        if own:
-            return own[0]
-        if len(live) > 1:
-            names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in live)
-            raise UsageError(f"several live loops: {names}", "Name one: gsd-fsm --loop ID …")
-        return live[0] if live else None
+        own = [loop for loop in live if self.is_own(loop)]
+        if len(live) > 1 and not own:
+            raise several_loops(live)
+        return next(iter(own + live), None)
+
+    def is_own(self, loop: Loop) -> bool:
+        """Return whether the loop belongs to the session of the caller."""
+        return self.author.session is not None and loop.owner == self.author.session
 
     # writing
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Return a transaction on a journal that this user created or trusted."""
-        journal = self.journal()
-        return journal.transaction(self.author, lambda loops: require_trust(loops, journal.path))
+        return self.journal().transaction(self.author, lambda it: require_trust(it, self.gsd))
+
+    @contextmanager
+    def writing(self, loop: Loop | None = None) -> Iterator[LoopTransaction]:
+        """Begin a transaction on this loop, by default on the selected one."""
+        with self.transaction() as tx:
+            found = self.loop(tx.loops) if loop is None else _named(tx.loops, loop.id)
+            yield LoopTransaction(tx, found)
+
+    @contextmanager
+    def dry_run(self, loop: Loop | None = None) -> Iterator[LoopTransaction]:
+        """Begin a transaction that refuses what `writing` would, and writes nothing."""
+        with self.journal().dry_run(self.author) as tx:
+            require_trust(tx.loops, self.gsd)
+            found = self.loop(tx.loops) if loop is None else _named(tx.loops, loop.id)
+            yield LoopTransaction(tx, found)
 
     def append(self, kind: str, data: Mapping[str, object]) -> Receipt:
         """Append one event to the selected loop."""
-        with self.transaction() as tx:
-            loop = self.loop(tx.loops)
-            tx.append(loop, kind, data)
-        return receipt(tx, loop)
+        with self.writing() as tx:
+            tx.append(kind, data)
+        return tx.receipt
 
-    @contextmanager
-    def dry_run(self) -> Iterator[Transaction]:
-        """Begin a transaction that refuses what a real one would, and writes nothing."""
-        journal = self.journal()
-        with journal.dry_run(self.author) as tx:
-            require_trust(tx.loops, journal.path)
-            yield tx
+    def may_decide(self, loop: Loop) -> bool:
+        """Return whether the caller can decide for the user, as an agent can after a message."""
+        return may_decide(loop, self.author.by, self.author.session)
 
-
-def head_of(journal: Journal) -> str:
-    """Return `seq:sum` of the last event that was read."""
-    return f"{journal.loops.seq}:{journal.at.sum}"
+    def require_human(self, loop: Loop, what: str) -> None:
+        """Refuse an agent to do `what` to this loop unless the user sent a message."""
+        if not self.may_decide(loop):
+            raise Refused(
+                f"agents cannot {what} loop {loop.id} until the user sends a message",
+                "Ask the user.",
+            )
 
 
-def one_at_a_time(
-    use_case: Callable[Concatenate[Context, P], R],
-) -> Callable[Concatenate[Context, P], R]:
-    """Make a use case wait while another process carries out effects in the same project."""
-
-    @wraps(use_case)
-    def wait_and_run(context: Context, /, *arguments: P.args, **options: P.kwargs) -> R:
-        try:
-            gsd = context.gsd
-        except NotFound:
-            return use_case(context, *arguments, **options)  # nobody can be at work here
-        with context.work.held(gsd):
-            return use_case(context, *arguments, **options)
-
-    return wait_and_run
+def _named(loops: Loops, loop_id: str) -> Loop:
+    found = loops.by_id.get(loop_id)
+    if found is None and loops.has_dropped(loop_id):
+        raise Refused(f"loop {loop_id} has ended", "Run: gsd-fsm start --help")
+    if found is None:
+        known = ", ".join(loop.id for loop in loops.by_id.values()) or "none"
+        raise NotFound(f"no such loop: {loop_id}", f"Loops here: {known}")
+    return found
 
 
-def receipt(tx: Transaction, loop: Loop) -> Receipt:
-    """Return the receipt for what `tx` appended; call it after the transaction."""
-    return Receipt(loop, tx.seq, tx.head)
+def several_loops(live: list[Loop]) -> UsageError:
+    names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in live)
+    return UsageError(f"several live loops: {names}", "Name one: gsd-fsm --loop ID …")
 
 
 def require_trust(loops: Loops, gsd: str) -> None:
@@ -251,3 +279,83 @@ def _existing(directory: str | os.PathLike[str]) -> str:
     if not os.path.isdir(found):
         raise NotFound(f"not a directory: {found}", "Check --project.")
     return found
+
+
+# one process at a time
+
+
+class WorkLock:
+    """Let one process at a time append events and carry out what they call for.
+
+    Without it, a command could take the effects of another that is still at work for those of one
+    that was killed, and carry them out a second time. The lock is in the user's state directory; a
+    process may take it repeatedly.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    @contextmanager
+    def held(self, gsd: str) -> Iterator[None]:
+        """Hold the lock; raise CannotWrite if another process keeps it."""
+        with self.tried(gsd, _PATIENCE) as is_held:
+            if not is_held:
+                raise CannotWrite(
+                    "another gsd-fsm command is at work in this project",
+                    "Wait for it or end it, then retry.",
+                )
+            yield
+
+    @contextmanager
+    def tried(self, gsd: str, seconds: float = 0.0) -> Iterator[bool]:
+        """Hold the lock if it can be had in this time; yield whether it is held."""
+        if self._depth:
+            yield True
+            return
+        directory = os.path.join(state_directory(), "work")
+        try:
+            make_directories(directory)
+            name = f"{digest_of(real_path(gsd))}.lock"
+            descriptor = os.open(os.path.join(directory, name), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            yield True  # there can be no lock file: nothing is locked
+            return
+        try:
+            is_held = _wait(descriptor, seconds)
+            self._depth += is_held
+            try:
+                yield is_held
+            finally:
+                self._depth -= is_held
+        finally:
+            unlock(descriptor)
+            os.close(descriptor)
+
+
+def _wait(descriptor: int, seconds: float) -> bool:
+    deadline = monotonic() + seconds
+    try:
+        while not try_lock(descriptor):
+            if monotonic() >= deadline:
+                return False
+            sleep(0.02)
+    except OSError:
+        pass  # a file system without locks
+    return True
+
+
+def one_at_a_time(
+    use_case: Callable[Concatenate[Context, P], R],
+) -> Callable[Concatenate[Context, P], R]:
+    """Make a use case wait while another process carries out effects in the same project."""
+
+    @wraps(use_case)
+    def wait_and_run(context: Context, /, *arguments: P.args, **options: P.kwargs) -> R:
+        try:
+            gsd = context.gsd
+        except NotFound:
+            return use_case(context, *arguments, **options)  # nobody can be at work here
+        with context.work.held(gsd):
+            return use_case(context, *arguments, **options)
+
+    return wait_and_run

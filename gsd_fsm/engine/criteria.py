@@ -9,7 +9,7 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.documents.journal_text import redact_and_truncate
-from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.evidence.interruption import Watch, in_silence
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def run_checks(
     from gsd_fsm.evidence.checks import run_check
     from gsd_fsm.git.tree import content_tree
 
-    _, loops = context.read_trusted()
-    loop = context.loop(loops)
+    loop = context.loop(context.read())
     if loop.status in FINAL:
         raise Refused(f"loop {loop.id} is {loop.status}: nothing is left to check")
     wanted = _wanted(loop, names)
@@ -56,21 +55,18 @@ def run_checks(
             outcomes[name] = outcome
     # The content is read once, after the last check, because checks may write files themselves.
     tree = content_tree(context.project)
-    context = context.for_loop(loop)
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
+    with context.writing(loop) as tx:
         for name, outcome in outcomes.items():
             data = {"criterion": name, "met": outcome.exit_code == 0}
-            tx.append(loop, "criterion", {**data, "evidence": _evidence(outcome, tree)})
-    return CheckRun(outcomes, receipt(tx, loop))
+            tx.append("criterion", {**data, "evidence": _evidence(outcome, tree)})
+    return CheckRun(outcomes, tx.receipt)
 
 
 def declare_criterion(context: Context, name: str, *, met: bool) -> Receipt:
     """Declare a criterion met or unmet; one that has a check is met only by its check."""
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        tx.append(loop, "criterion", {"criterion": find_criterion(loop, name), "met": met})
-    return receipt(tx, loop)
+    with context.writing() as tx:
+        tx.append("criterion", {"criterion": find_criterion(tx.loop, name), "met": met})
+    return tx.receipt
 
 
 def give_exit_signal(context: Context, reason: str | None = None) -> Receipt:

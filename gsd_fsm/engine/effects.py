@@ -8,27 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import GsdError, Refused
-from gsd_fsm.core.journal.journal import Journal, Transaction
+from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import is_registered
-from gsd_fsm.engine.context import Context, Effect, NotDue, Receipt, require_trust
+from gsd_fsm.engine.context import Context, Effect, require_trust
 
 Probe = Callable[[Context, Loop], Iterable[Effect]]
 
 
-class Outcome:
-    """The effects that were carried out, and those that failed, with the cause.
+class Outcome(NamedTuple):
+    """The effects that were carried out, and those that failed, with the cause."""
 
-    `receipt` is of the last event that an effect appended.
-    """
-
-    def __init__(self) -> None:
-        self.done: list[Effect] = []
-        self.failed: list[tuple[Effect, GsdError]] = []
-        self.receipt: Receipt | None = None
+    done: list[Effect]
+    failed: list[tuple[Effect, GsdError]]
 
     @property
     def problem(self) -> str:
@@ -42,34 +38,25 @@ def pending_effects(context: Context, loop: Loop) -> list[Effect]:
 
 def carry_out(context: Context, loop: Loop) -> Outcome:
     """Carry out the pending effects of this loop; the failure of one does not stop the others."""
-    outcome = Outcome()
+    outcome = Outcome([], [])
     for effect in pending_effects(context, loop):
         try:
-            outcome.receipt = effect.carry_out() or outcome.receipt
-        except NotDue:
-            continue
+            if effect.carry_out() is not False:
+                outcome.done.append(effect)
         except GsdError as error:
             outcome.failed.append((effect, error))
-        else:
-            outcome.done.append(effect)
     return outcome
 
 
-def due_effects(loops: Loops, *, superseded: bool = False) -> Iterator[Loop]:
+def due_effects(loops: Loops, *, superseded: bool = False) -> list[Loop]:
     """Return the loops whose effects may be unfinished, from the state alone.
 
     A completed loop is one of them until the next loop begins, or, if `superseded`, until one ends.
     """
-    last = loops.last_ended()
-    if (
-        last is not None
-        and not superseded
-        and any(loop.first_ts > last.last_event for loop in loops.live())
-    ):
-        last = None
-    for loop in (*loops.live(), *([last] if last else ())):
-        if any(_probes(loop)):
-            yield loop
+    live, last = loops.live(), loops.last_ended()
+    if last and (superseded or not any(loop.first_ts > last.last_event for loop in live)):
+        live.append(last)
+    return [loop for loop in live if any(_probes(loop))]
 
 
 def finish_effects(context: Context, loops: Loops) -> None:
@@ -78,29 +65,21 @@ def finish_effects(context: Context, loops: Loops) -> None:
     Do nothing while another process is at work here: they may be its own.
     """
     with context.work.tried(context.gsd) as is_held:
-        if is_held:
-            for loop in due_effects(loops):
-                finish_loop(context, loop)
-
-
-def finish_loop(context: Context, loop: Loop) -> None:
-    """Carry out the pending effects of this loop; note in `context` what was done or failed."""
-    try:
-        outcome = carry_out(context, loop)
-    except GsdError:
-        return  # what is pending cannot be found out; a command for this loop says why
-    context.notices += [f"loop {loop.id}: finished {effect.what}" for effect in outcome.done]
-    if outcome.failed:
-        context.notices.append(f"loop {loop.id}: unfinished: {outcome.problem}")
+        for loop in due_effects(loops) if is_held else ():
+            try:
+                outcome = carry_out(context, loop)
+            except GsdError:
+                continue  # what is pending cannot be found out; a command for this loop says why
+            context.notices += [f"loop {loop.id}: finished {it.what}" for it in outcome.done]
+            if outcome.failed:
+                context.notices.append(f"loop {loop.id}: unfinished: {outcome.problem}")
 
 
 def require_rolled_back(context: Context, loop: Loop) -> None:
     """Finish a recorded rollback; raise Refused if that fails: commits would be made on top of it."""
-    if loop.rollback is None:
-        return
     from gsd_fsm.engine.planned.rollback import rollback_effects
 
-    for effect in rollback_effects(context, loop):
+    for effect in rollback_effects(context, loop) if loop.rollback else ():
         try:
             effect.carry_out()
         except GsdError as error:
@@ -108,30 +87,25 @@ def require_rolled_back(context: Context, loop: Loop) -> None:
         context.notices.append(f"loop {loop.id}: finished {effect.what}")
 
 
-def unfinished(context: Context, loops: Loops, *, superseded: bool = False) -> list[str]:
-    """Return a line for each loop with pending effects; [] for a journal that is not trusted.
+def note_unfinished(context: Context, loops: Loops, *, superseded: bool = False) -> None:
+    """Note in `context` which loops have pending effects, unless the journal is not trusted.
 
-    `superseded`: also for a completed loop after which another one was started.
+    `superseded`: also a completed loop after which another one was started.
     """
-    if not is_registered(loops.journal_id, context.gsd):
-        return []
-    lines = []
-    for loop in due_effects(loops, superseded=superseded):
+    trusted = is_registered(loops.journal_id, context.gsd)
+    for loop in due_effects(loops, superseded=superseded) if trusted else ():
         try:
-            pending = pending_effects(context, loop)
+            pending = ", ".join(effect.what for effect in pending_effects(context, loop))
         except GsdError:
             continue
         if pending:
             command = "complete" if loop.status == "completed" else "resume"
-            what = ", ".join(effect.what for effect in pending)
-            lines.append(
-                f"loop {loop.id}: unfinished: {what}. Run: gsd-fsm --loop {loop.id} {command}"
-            )
-    return lines
+            run = f"Run: gsd-fsm --loop {loop.id} {command}"
+            context.notices.append(f"loop {loop.id}: unfinished: {pending}. {run}")
 
 
 def _probes(loop: Loop) -> Iterator[Probe]:
-    """Return the probes that the state of this loop calls for; each looks at git and files."""
+    """Yield the probes that the state of this loop calls for; each looks at git and files."""
     if loop.rollback is not None and loop.is_live:
         from gsd_fsm.engine.planned.rollback import rollback_effects
 
@@ -166,13 +140,12 @@ class CommandContext(Context):
     """
 
     _has_looked = False
-    _journal: Journal | None = None
+    _settings: dict[str, Any] | None = None
 
-    def journal(self) -> Journal:
-        """Return the journal; later transactions fold only the events that are new by then."""
-        if self._journal is None or self._journal.keep != self.loop_id:
-            self._journal = super().journal()
-        return self._journal
+    def settings(self, *, trusted: bool = True) -> dict[str, Any]:
+        if self._settings is None:
+            self._settings = super().settings(trusted=trusted)
+        return self._settings
 
     def loop(self, loops: Loops) -> Loop:
         """Return the loop as `Context` does; finish effects first if there is none to append to."""
@@ -184,19 +157,19 @@ class CommandContext(Context):
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        found = self.journal()
+        journal = self.journal()
 
         def require(loops: Loops) -> None:
-            require_trust(loops, found.path)
+            require_trust(loops, journal.path)
             if not self._has_looked:
                 self._has_looked = True
-                if any(due_effects(loops)):
+                if due_effects(loops):
                     raise _EffectsDue  # they append events themselves: release the lock first
 
         with ExitStack() as stack:
             try:
-                tx = stack.enter_context(found.transaction(self.author, require))
+                tx = stack.enter_context(journal.transaction(self.author, require))
             except _EffectsDue:
-                finish_effects(self, found.read_cached())
-                tx = stack.enter_context(found.transaction(self.author, require))
+                finish_effects(self, journal.read_cached())
+                tx = stack.enter_context(journal.transaction(self.author, require))
             yield tx

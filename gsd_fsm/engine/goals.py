@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.events.goals import STAGES
 from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
-from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.planned.plan import append_question
 from gsd_fsm.engine.work_specs import kept_checks, shape_specs
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 
 SEVERITIES = ("BLOCKER", "WARNING", "SUGGESTION")
-_BLOCKER = SEVERITIES[0]
-# What is scored from 0 (open) over 1 (partly) to 2 (clear).
+# What is scored from 0 (open) over 1 (partly clear) to 2 (clear), with the help of each option.
 DIMENSIONS = {
-    "outcome": "What will be there afterwards.",
-    "scope": "What belongs to it, and what does not.",
-    "constraints": "What must not happen, and what must be kept to.",
-    "success": "How it is seen to work.",
-    "done": "When it is finished.",
+    "outcome": "Clarity of the result.",
+    "scope": "Clarity of what belongs to the goal and what does not.",
+    "constraints": "Clarity of limits and must-nots.",
+    "success": "Clarity of how success is checked.",
+    "done": "Clarity of when the goal is done.",
 }
 MOST_POINTS = 2
 MOST_FAMILIARITY = 10
-# What a goal has adds to the fit, and it has what is clear: a goal that is partly clear in everything
-# (spec 5) is one for a colleague.
+# Added to the fit for each of these that is clear. A goal that is partly clear in everything (spec 5)
+# is one for a colleague.
 _BONUS = {"constraints": 5, "success": 5, "done": 5}
 _SHAPES = ((40, "tool"), (30, "tool-review"), (25, "colleague"), (0, "blocked"))
 
@@ -52,15 +49,15 @@ class Entered(NamedTuple):
     """A stage that was entered; `notes` about the shape are None if there was none."""
 
     receipt: Receipt
-    stage: str
     notes: list[str] | None
 
 
-class Scored(NamedTuple):
-    """A scored goal, and what the score means for its loop."""
+class Score(NamedTuple):
+    """The spec score (0 to 10), the fit score (0 to 75), and the shape that follows from it."""
 
-    receipt: Receipt
-    score: Score
+    spec: int
+    fit: int
+    shape: str
 
 
 def parse_finding(text: str) -> Finding:
@@ -93,47 +90,47 @@ def review(
     if action == "begun" and (findings or any(known.values())):
         raise UsageError("a review that begins has no findings", "Run: gsd-fsm review begun")
     data: dict[str, Any] = {"action": action, **known}
-    named = [finding.text for finding in findings if finding.severity == _BLOCKER]
+    named = [finding.text for finding in findings if finding.severity == SEVERITIES[0]]
     if findings:
         data["blockers"] = max(data.get("blockers", 0), len(named))
         data["issues"] = max(data.get("issues", 0), len(findings), data["blockers"])
     if report:
         data["report"] = redact_and_truncate(report)
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        tx.append(loop, "review", data)
+    tasks = []
+    with context.writing() as tx:
+        loop = tx.loop
+        tx.append("review", data)
         for finding in findings:
-            tx.append(loop, "issue", {"text": finding.text, "severity": finding.severity})
-        tasks = []
+            tx.append("issue", {"text": finding.text, "severity": finding.severity})
         if action == "failed":
-            for task in _blocker_tasks(loop, data.get("blockers", 0), named):
-                tx.append(loop, "task", task, by="cli")
+            left = [loop.tasks[name] for name in open_tasks(loop)]
+            titles = [task.title for task in left if task.condition == "blocker"]
+            for title in blocker_titles(named, data.get("blockers", 0), titles):
+                task = gate_task(loop.tasks, "B", title, "blocker")
+                tx.append("task", task, by="cli")
                 tasks.append(task["task"])
-    return Reviewed(receipt(tx, loop), tasks)
-
-
-def _blocker_tasks(loop: Loop, blockers: int, named: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield a task for each blocker that has none yet."""
-    tasks = [loop.tasks[name] for name in open_tasks(loop)]
-    known = [task.title for task in tasks if task.condition == "blocker"]
-    for title in blocker_titles(named, blockers, known):
-        yield gate_task(loop.tasks, "B", title, "blocker")
+    return Reviewed(tx.receipt, tasks)
 
 
 def enter_stage(context: Context, name: str | None, shape_file: str | None = None) -> Entered:
     """Enter this stage, by default the next one; add what a SHAPE.md says to the goal."""
     shape, notes = _shape(context, shape_file) if shape_file is not None else ({}, [])
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
+    with context.writing() as tx:
+        loop = tx.loop
         if shape and loop.kind != "goal":
             raise Refused(
                 f"loop {loop.id} ({loop.kind}) has no shape: a shape belongs to a goal",
                 "Run: gsd-fsm start goal --help",
             )
-        tx.append(loop, "stage", {"stage": name or _next_stage(loop)})
+        tx.append("stage", {"stage": name or _next_stage(loop)})
         if shape:
-            notes += _join_shape(tx, loop, shape)
-    return Entered(receipt(tx, loop), str(loop.stage), notes if shape else None)
+            own = {name: criterion.check for name, criterion in loop.criteria.items()}
+            joins = any(
+                "check" in it and own.get(it["name"], "") is None for it in shape["criteria"]
+            )
+            tx.append("plan", {**shape, **({"joins": True} if joins else {})})
+            notes += kept_checks(own, shape["criteria"])
+    return Entered(tx.receipt, notes if shape else None)
 
 
 def _next_stage(loop: Loop) -> str:
@@ -152,15 +149,7 @@ def _shape(context: Context, name: str) -> tuple[dict[str, Any], list[str]]:
     return {name: work[name] for name in ("criteria", "must_not") if name in work}, notes
 
 
-def _join_shape(tx: Transaction, loop: Loop, shape: dict[str, Any]) -> list[str]:
-    """Add the criteria of a shape to the goal; return notes on checks that stay as they are."""
-    own = {name: criterion.check for name, criterion in loop.criteria.items()}
-    joins = any("check" in spec and own.get(spec["name"], "") is None for spec in shape["criteria"])
-    tx.append(loop, "plan", {**shape, **({"joins": True} if joins else {})})
-    return kept_checks(own, shape["criteria"])
-
-
-def score(context: Context, points: dict[str, int], familiarity: int = 0) -> Scored:
+def score(context: Context, points: dict[str, int], familiarity: int = 0) -> Receipt:
     """Record how well the goal is understood; an unclear one goes back to `intent`."""
     found = score_of(points, familiarity)
     data = {
@@ -169,32 +158,23 @@ def score(context: Context, points: dict[str, int], familiarity: int = 0) -> Sco
         "fit_score": found.fit,
         "shape": found.shape,
     }
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
+    with context.writing() as tx:
+        loop = tx.loop
         if loop.kind != "goal":
             raise Refused(
                 f"cannot score loop {loop.id} ({loop.kind}): only goal loops are scored",
                 "Run: gsd-fsm next",
             )
-        tx.append(loop, "score", data)
+        tx.append("score", data)
         if found.spec < LEAST_SPEC and loop.stage != "intent":
-            tx.append(loop, "stage", {"stage": "intent"}, by="cli")
-        append_question(tx, loop)
-    return Scored(receipt(tx, loop), found)
-
-
-class Score(NamedTuple):
-    """The spec score (0 to 10), the fit score (0 to 75), and the shape that follows from it."""
-
-    spec: int
-    fit: int
-    shape: str
+            tx.append("stage", {"stage": "intent"}, by="cli")
+        append_question(tx)
+    return tx.receipt
 
 
 def score_of(points: dict[str, int], familiarity: int = 0) -> Score:
-    """The score of a goal with these points for each of the DIMENSIONS."""
+    """Return the score of a goal with these points for each of the DIMENSIONS."""
     spec = sum(points[name] for name in DIMENSIONS)
-    fit = (
-        spec * 5 + sum(m for name, m in _BONUS.items() if points[name] == MOST_POINTS) + familiarity
-    )
+    bonus = sum(more for name, more in _BONUS.items() if points[name] == MOST_POINTS)
+    fit = spec * 5 + bonus + familiarity
     return Score(spec, fit, next(shape for least, shape in _SHAPES if fit >= least))

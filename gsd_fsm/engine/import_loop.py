@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.journal.journal import Author, Transaction
+from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.project import is_registered
 from gsd_fsm.core.text.sanitize import clean, display
 from gsd_fsm.core.views.loop_json import is_untouched
 from gsd_fsm.core.views.write import STATE_PATH
-from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.start import (
-    Place,
     StartRequest,
     cancel_conflicting,
-    find_place,
+    create,
     frozen_goal_settings,
     frozen_limits,
     kept_state_notes,
+    known_loops,
     new_loop_id,
     rehearsal,
+    require_enabled,
     shows,
 )
 from gsd_fsm.imports.findings import EventData, OldLoop
@@ -57,7 +61,7 @@ class Imported(NamedTuple):
 
 def preview_import(context: Context, file: str) -> ImportPreview:
     """Return what `import_loop` would append, from a dry run; write nothing."""
-    return _preview(context, find_place(context), file, "ID")
+    return _preview(context, known_loops(context), file, "ID")
 
 
 def import_loop(context: Context, file: str, *, fresh: bool = False) -> Imported:
@@ -65,33 +69,35 @@ def import_loop(context: Context, file: str, *, fresh: bool = False) -> Imported
 
     An import that a crash cut short is cancelled and repeated.
     """
-    place = find_place(context)
-    preview = _preview(context, place, file, new_loop_id())
-    place.require_enabled()
+    loops = known_loops(context)
+    preview = _preview(context, loops, file, new_loop_id())
+    require_enabled(context)
+    if loops is None:
+        create(context)
     cancelled: list[str] = []
-    place.ensure_journal()
     with context.transaction() as tx:
         if fresh:
             cancelled = cancel_conflicting(tx, context.author, "import --fresh")
         cancelled += _cancel_interrupted(tx, preview)
         _require_room(tx, preview.file, context.author)
         loop = _append(tx, preview.loop.id, preview.events)
-    notes = [] if preview.file == STATE_PATH else kept_state_notes(place, loop)
+    notes = [] if preview.file == STATE_PATH else kept_state_notes(context, loop)
     return Imported(
-        receipt(tx, loop),
+        context.receipt(loop),
         preview.file,
         preview.format,
-        None if place.has_journal else place.gsd,
+        context.gsd if loops is None else None,
         cancelled,
         [*preview.notes, *notes],
     )
 
 
-def _preview(context: Context, place: Place, file: str, loop_id: str) -> ImportPreview:
+def _preview(context: Context, loops: Loops | None, file: str, loop_id: str) -> ImportPreview:
     path = Path(context.directory, file)
-    name = _name(path, place.project)
+    name = _name(path, context.project)
     old = load_loop(path, display(name))
-    events = _events(old, name, place)
+    trusted = loops is None or is_registered(loops.journal_id, context.gsd)
+    events = _events(old, name, context.settings(trusted=trusted))
     with rehearsal(context.author) as tx:
         loop = _append(tx, loop_id, events)
     return ImportPreview(name, old.format, events, [*old.notes, *_notes(loop, name)], loop)
@@ -115,9 +121,8 @@ def _name(path: Path, project: Path) -> str:
     return clean(name)
 
 
-def _events(old: OldLoop, name: str, place: Place) -> list[EventData]:
+def _events(old: OldLoop, name: str, settings: Mapping[str, Any]) -> list[EventData]:
     """Return type and data of each event; settings decide where the file says nothing."""
-    settings = place.settings()
     kind, tasks = old.start["kind"], len(old.start.get("tasks", ()))
     frozen = frozen_limits(settings, StartRequest(kind), tasks if kind == "execute" else 0)
     if kind == "goal":

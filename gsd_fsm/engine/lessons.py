@@ -12,7 +12,7 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
-from gsd_fsm.engine.context import Context, Receipt, receipt
+from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.history.failures import Failure, read_failures
 
 ALL = "all"
@@ -90,16 +90,15 @@ def decide_lessons(
     if both:
         named = ", ".join(map(str, both))
         raise UsageError(f"lesson {named} is both accepted and dismissed", "Choose one of them.")
-    with context.transaction() as tx:
-        loop = tx.loops.by_id[loop.id] if loop else context.loop(tx.loops)
+    with context.writing(loop) as tx:
         for number in sorted([*accepted, *dismissed]):
             lesson = numbered[number]
             data: dict[str, Any] = {"kind": "recall", "text": _text(lesson), "source": lesson.loop}
             if number in dismissed:
                 data["dismissed"] = True
-            if data["text"] not in _decided(loop):  # another process may have been faster
-                tx.append(loop, "note", data)
-    return Decided(receipt(tx, loop), accepted, dismissed)
+            if data["text"] not in _decided(tx.loop):  # another process may have been faster
+                tx.append("note", data)
+    return Decided(tx.receipt, accepted, dismissed)
 
 
 def is_number(text: str) -> bool:
@@ -111,10 +110,9 @@ def is_number(text: str) -> bool:
 def _lessons(
     context: Context, goal: str | None, *, needs_loop: bool
 ) -> tuple[Loop | None, dict[int, Lesson]]:
-    journal, loops = context.read_trusted()
-    loop = _loop(context, loops, needs_loop)
+    loop = _loop(context, context.read(), needs_loop)
     wanted = goal if goal is not None else _goal(loop)
-    found = lessons(journal.path, wanted, except_loop=loop.id if loop else None)
+    found = lessons(context.gsd, wanted, except_loop=loop.id if loop else None)
     return loop, dict(enumerate(found, 1))
 
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.journal.journal import Journal, Transaction
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.events.lifecycle import used_up_tasks
 from gsd_fsm.core.loop.events.sessions import is_no
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_work, unmet
 from gsd_fsm.core.loop.waves import running_tasks
 from gsd_fsm.core.text.questions import may_decline
 from gsd_fsm.core.usage.transcript import is_resting
-from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt, require_trust
-from gsd_fsm.engine.planned.branches import Switch, branch_effects, take_branch
-from gsd_fsm.engine.planned.checkpoints import set_first_checkpoint, task_effects
-from gsd_fsm.engine.planned.plan import (
-    accept_plan_change,
-    append_question,
-    require_human,
+from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, require_trust
+from gsd_fsm.engine.planned.branches import branch_effects, take_branch
+from gsd_fsm.engine.planned.checkpoints import (
+    awaits_first_checkpoint,
+    finish_tasks,
+    try_checkpoint,
 )
+from gsd_fsm.engine.planned.plan import accept_plan_change, append_question
 
 # How the reason of a pause begins that follows a no.
 DECLINED = "the user declined:"
@@ -78,65 +79,64 @@ def _share(names: list[str], remaining: list[str]) -> Share:
 
 
 class Decision(NamedTuple):
-    """An answer, or a change of mode, and the switch of branch that it led to."""
+    """An answer, or a change of mode, and a sentence about the branch, if it was about one."""
 
     receipt: Receipt
-    switch: Switch | None = None
-    # The branch that is kept after a no to another one.
-    stays_on: str | None = None
+    note: str = ""
 
 
 @one_at_a_time
 def answer(context: Context, text: str) -> Decision:
     """Answer the question that the loop is waiting for; a no to the engine's own pauses it."""
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
+    no = is_no(text)
+    with context.writing() as tx:
+        loop = tx.loop
         asked, question = loop.asked or "", loop.question
-        tx.append(loop, "answer", {"text": text})
-        if is_no(text) and may_decline(asked):
+        about_branch = asked.startswith("branch:")
+        tx.append("answer", {"text": text})
+        if no and may_decline(asked):
             pause = {"code": "manual", "reason": f"{DECLINED} {question}", "declined": True}
-            tx.append(loop, "pause", pause, by="cli")
-        elif not _is_about_branch(asked) or is_no(text):
-            append_question(tx, loop)
-    if _is_about_branch(asked) and is_no(text):
-        repository = context.repository_or_none()
-        stays_on = (repository.branch() if repository else None) or "the present commit"
-        return Decision(_begun(context, receipt(tx, loop)), stays_on=stays_on)
-    return _decided(context, tx, loop, _is_about_branch(asked))
+            tx.append("pause", pause, by="cli")
+        elif no or not about_branch:
+            append_question(tx)
+    if not about_branch or not no:
+        return _decided(context, loop, takes_branch=about_branch)
+    repository = context.repository_or_none()
+    stays_on = (repository.branch() if repository else None) or "the present commit"
+    note = f"Continuing on {stays_on}. Changes will be on base branch."
+    return Decision(_decided(context, loop, takes_branch=False).receipt, note)
 
 
 @one_at_a_time
 def set_mode(context: Context, mode: str) -> Decision:
     """Change the mode; yolo also answers the pending question, if a yes or a no does."""
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
+    with context.writing() as tx:
+        loop = tx.loop
         asked = (loop.asked or "") if loop.status == "waiting" else ""
         if mode == "yolo":
-            require_human(loop, context.author, "end the questions of")
-        tx.append(loop, "mode", {"mode": mode})
-        takes_branch = mode == "yolo" and _is_about_branch(asked)
+            context.require_human(loop, "end the questions of")
+        tx.append("mode", {"mode": mode})
+        takes_branch = mode == "yolo" and asked.startswith("branch:")
         if takes_branch or (mode == "yolo" and may_decline(asked)):
-            tx.append(loop, "answer", {"text": "go on without asking"})
+            tx.append("answer", {"text": "go on without asking"})
         if not takes_branch:
-            append_question(tx, loop)
-    return _decided(context, tx, loop, takes_branch)
+            append_question(tx)
+    return _decided(context, loop, takes_branch=takes_branch)
 
 
-def _is_about_branch(asked: str) -> bool:
-    return asked.startswith("branch:")
-
-
-def _decided(context: Context, tx: Transaction, loop: Loop, takes_branch: bool) -> Decision:
-    switch = take_branch(context, loop) if takes_branch else None
-    proof = switch.receipt if switch else receipt(tx, loop)
-    return Decision(_begun(context, proof), switch)
-
-
-def _begun(context: Context, proof: Receipt) -> Receipt:
-    """Set the first checkpoint, if nothing is left to decide; return the receipt."""
-    warning = set_first_checkpoint(context, proof.loop).warning
-    context.notices += [warning] if warning else []
-    return proof
+def _decided(context: Context, loop: Loop, *, takes_branch: bool) -> Decision:
+    """Check out the branch of the loop, and set the first checkpoint, if nothing is left to decide."""
+    note = ""
+    if takes_branch:
+        try:
+            take_branch(context, loop)
+            note = f"Switched to {loop.branch}."
+        except Refused as error:
+            note = f"{error.message[:1].upper()}{error.message[1:]}."
+    loop = context.receipt(loop).loop
+    if awaits_first_checkpoint(loop):
+        try_checkpoint(context, loop, "pre")
+    return Decision(context.receipt(loop), note)
 
 
 # resume
@@ -151,10 +151,13 @@ class Running(NamedTuple):
 
 
 class Resumed(NamedTuple):
-    """A resumed loop; of a planned one, what was interrupted and which commits are on the branch."""
+    """A resumed loop and, if it was about to switch its branch, a sentence about that.
+
+    Of a planned loop also what was interrupted, and which commits are on the branch.
+    """
 
     receipt: Receipt
-    switch: Switch | None
+    note: str
     running: list[Running]
     verified_commits: int
     missing_commits: list[str]
@@ -174,22 +177,20 @@ def resume(context: Context, add: Mapping[str, float]) -> Resumed:
     replay.run()
     require_trust(replay.loops, context.gsd)
     switches = any(branch_effects(context, context.loop(replay.loops)))
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
+    with context.writing() as tx:
+        loop = tx.loop
         if loop.status == "paused" and (loop.pause_reason or "").startswith(DECLINED):
-            require_human(loop, context.author, "continue against a no in")
+            context.require_human(loop, "continue against a no in")
         still_asked = _still_asked(loop)
-        tx.append(loop, "resume", _data(context, loop, add))
+        tx.append("resume", _data(context, loop, add))
         if not switches:
-            accept_plan_change(tx, context.project, loop, context.author)
+            accept_plan_change(tx, context)
             if still_asked:
-                tx.append(loop, "wait", still_asked, by="cli")
-            append_question(tx, loop)
-    switch = take_branch(context, loop) if switches else None
-    proof = switch.receipt if switch else receipt(tx, loop)
-    first = set_first_checkpoint(context, proof.loop).warning
-    context.notices += [*([first] if first else []), *task_effects(context, proof.loop)]
-    return Resumed(proof, switch, *_interrupted(context, proof.loop))
+                tx.append("wait", still_asked, by="cli")
+            append_question(tx)
+    done, note = _decided(context, loop, takes_branch=switches)
+    finish_tasks(context, done.loop)
+    return Resumed(context.receipt(loop), note, *_interrupted(context, done.loop))
 
 
 def _data(context: Context, loop: Loop, add: Mapping[str, float]) -> dict[str, Any]:
@@ -215,9 +216,8 @@ def _interrupted(context: Context, loop: Loop) -> tuple[list[Running], int, list
     """Return the running tasks, the number of commits found, and the tasks whose commit is not."""
     if not loop.is_planned:
         return [], 0, []
-    running = [
-        Running(name, loop.tasks[name].ref, loop.tasks[name].phase) for name in running_tasks(loop)
-    ]
+    tasks = [loop.tasks[name] for name in running_tasks(loop)]
+    running = [Running(task.id, task.ref, task.phase) for task in tasks]
     commits = {name: task.commit for name, task in loop.tasks.items() if task.commit}
     repository = context.repository_or_none() if commits else None
     if repository is None:

@@ -16,11 +16,11 @@ from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal, Transact
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.records import LIMITS
 from gsd_fsm.core.loop.state import Loop, kept_name
-from gsd_fsm.core.project import is_registered, make_gsd, register
+from gsd_fsm.core.project import make_gsd, register
 from gsd_fsm.core.views.state_md import shows_other_loop
 from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.documents.journal_text import redact_or_reject
-from gsd_fsm.engine.context import Context, Receipt, head_of, one_at_a_time, receipt
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time, require_trust
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.planned.branches import NeededSwitch, needed_switch
 from gsd_fsm.engine.planned.plan import (
@@ -69,15 +69,15 @@ class _Draft(NamedTuple):
     more_tasks: list[list[dict[str, Any]]]  # those that do not fit into the first event
     question: NeededSwitch | None
 
-    def append(self, tx: Transaction) -> Loop:
-        loop = tx.start(self.id, self.data)
+    def append(self, whole: Transaction) -> Loop:
+        tx = LoopTransaction(whole, whole.start(self.id, self.data))
         for tasks in self.more_tasks:
-            tx.append(loop, "plan", {"tasks": tasks})
+            tx.append("plan", {"tasks": tasks})
         if self.question is None:
-            append_question(tx, loop)
+            append_question(tx)
         else:
-            append_wait(tx, loop, f"branch:{self.question.branch}", self.question.question)
-        return loop
+            append_wait(tx, f"branch:{self.question.branch}", self.question.question)
+        return tx.loop
 
 
 @one_at_a_time
@@ -85,66 +85,51 @@ def start(context: Context, request: StartRequest) -> Started:
     """Append the events of a new loop, then carry out their effects.
 
     Whatever is wrong is refused before the first event: then nothing has changed. If git refuses
-    to check out the loop's branch, the loop is paused.
+    to check out the loop's branch, the loop is paused. Another effect that fails is only noted: the
+    next command tries again.
     """
     data = described(request)
     if request.has_own_work and request.plan is not None:
         data["plan"] = named_plan(Path(context.directory), request.plan)
-    place = find_place(context)
-    place.require_enabled()
-    draft, notes = _draft(context, request, place, data)
-    if not place.has_journal:
+    loops = known_loops(context)
+    require_enabled(context)
+    if loops is not None:
+        require_trust(loops, context.gsd)
+    draft, notes = _draft(context, request, data, loops)
+    if loops is None:
         with rehearsal(context.author) as tx:
             draft.append(tx)  # create a journal only if the draft will not be refused
-    place.ensure_journal()
+        create(context)
     cancelled: list[str] = []
     with context.transaction() as tx:
         if request.fresh:
             cancelled = cancel_conflicting(tx, context.author, "start --fresh")
         loop = draft.append(tx)
-    proof, effects = _carry_out(context, receipt(tx, loop))
-    notes += [*kept_state_notes(place, loop), *effects]
-    return Started(
-        proof,
-        None if place.has_journal else place.gsd,
-        cancelled,
-        notes,
-        _lessons(place, proof.loop),
-    )
-
-
-def _carry_out(context: Context, proof: Receipt) -> tuple[Receipt, list[str]]:
-    """Carry out the effects of the start; return the receipt after them, and notes on them.
-
-    A failure is noticed and does not undo the start: the next command tries again.
-    """
-    outcome = carry_out(context, proof.loop)
-    proof = outcome.receipt or proof
-    if outcome.failed:  # git may have refused the branch, and the loop be paused
-        journal, loops = context.read()
-        proof = Receipt(loops.by_id[proof.loop.id], loops.seq, head_of(journal))
-    loop = proof.loop
-    if loop.status == "paused":
-        return proof, []  # because of the branch, as the reason of the pause says
-    context.notices += [error.message for _, error in outcome.failed]
-    is_switched = loop.branch is not None and (outcome.done or outcome.failed)
-    return proof, [f"Switched to branch {loop.branch}."] if is_switched else []
+    outcome = carry_out(context, loop)
+    proof = context.receipt(loop)
+    notes += kept_state_notes(context, loop)
+    if proof.loop.status != "paused":  # then its reason says that the branch was refused
+        context.notices += [error.message for _, error in outcome.failed]
+        if loop.branch is not None and (outcome.done or outcome.failed):
+            notes.append(f"Switched to branch {loop.branch}.")
+    lessons = _lessons(context, loop) if loops is not None else []
+    return Started(proof, context.gsd if loops is None else None, cancelled, notes, lessons)
 
 
 def _draft(
-    context: Context, request: StartRequest, place: Place, data: dict[str, Any]
+    context: Context, request: StartRequest, data: dict[str, Any], loops: Loops | None
 ) -> tuple[_Draft, list[str]]:
     """Return the loop that is wanted, with the settings of this place, and notes for the user."""
-    settings = place.settings()
+    settings = context.settings()
     directory = Path(context.directory)
     question: NeededSwitch | None = None
     parts: list[list[dict[str, Any]]] = [data.get("tasks", [])]
     notes: list[str] = []
     if not request.has_own_work:
         phase = data.get("phase")
-        plan = plan_to_follow(request.kind, directory, request.plan, place.project, phase)
+        plan = plan_to_follow(request.kind, directory, request.plan, context.project, phase)
         if plan is not None:
-            question, parts, notes = _follow(plan, request, place, settings, data)
+            question, parts, notes = _follow(context, plan, request, settings, data)
     tasks = sum(map(len, parts)) if request.kind == "execute" else 0
     data.update(frozen_limits(settings, request, tasks))
     notes += budget_notes(context.directory, data["limits"])
@@ -152,12 +137,16 @@ def _draft(
         data.update(frozen_goal_settings(settings, request.task_list))
         if request.shape_file:
             notes += add_shape(data, directory, request.shape_file)
-        notes += other_loop_notes(place)
+        notes += other_loop_notes(context, loops)
     return _Draft(new_loop_id(), data, parts[1:], question), notes
 
 
 def _follow(
-    plan: Plan, request: StartRequest, place: Place, settings: dict[str, Any], data: dict[str, Any]
+    context: Context,
+    plan: Plan,
+    request: StartRequest,
+    settings: Mapping[str, Any],
+    data: dict[str, Any],
 ) -> tuple[NeededSwitch | None, list[list[dict[str, Any]]], list[str]]:
     """Put plan, phase, tasks and branch into `data`.
 
@@ -168,18 +157,18 @@ def _follow(
     notes: list[str] = []
     phase = data.get("phase", plan.phase)
     if request.kind == "execute":
-        needed = needed_switch(place.project, settings)
+        needed = needed_switch(context, settings)
         if needed is not None and (request.mode or settings["mode"]) == "yolo":
             plan = plan_on_branch(needed.repository, plan, needed.branch)
             data["branch"] = needed.branch
-        elif needed is not None:
+        else:
             question = needed
-        notes = _plan_notes(plan, place.project, phase)
+        notes = _plan_notes(plan, context.project, phase)
         parts = portions(plan)
         data["tasks"] = parts[0]
     if phase is not None:
         data["phase"] = phase
-    data["plan"] = frozen(plan, place.project)
+    data["plan"] = frozen(plan, context.project)
     return question, parts, notes
 
 
@@ -195,15 +184,15 @@ def _plan_notes(plan: Plan, project: Path, phase: int | str | None) -> list[str]
     return [*notes, *plan.warnings]
 
 
-def _lessons(place: Place, loop: Loop) -> list[str]:
+def _lessons(context: Context, loop: Loop) -> list[str]:
     """Return what earlier loops of this project learned about such a goal."""
-    if not place.has_journal or loop.kind != "goal":
+    if loop.kind != "goal":
         return []
-    if os.path.getsize(os.path.join(place.gsd, JOURNAL_NAME)) > LONG_JOURNAL:
+    if os.path.getsize(os.path.join(context.gsd, JOURNAL_NAME)) > LONG_JOURNAL:
         return []  # reading it takes about a second; `gsd-fsm recall` does it on request
     from gsd_fsm.engine.lessons import lessons
 
-    found = lessons(place.gsd, loop.goal or "", except_loop=loop.id)
+    found = lessons(context.gsd, loop.goal or "", except_loop=loop.id)
     return [lesson.text for lesson in found]
 
 
@@ -314,50 +303,28 @@ def new_loop_id() -> str:
     return new_id("lp", 6)
 
 
-class Place(NamedTuple):
-    """The `.gsd` directory of a new loop; `loops` is None if there is no journal yet."""
-
-    gsd: str
-    loops: Loops | None
-
-    @property
-    def project(self) -> Path:
-        return Path(self.gsd).parent
-
-    @property
-    def has_journal(self) -> bool:
-        return self.loops is not None and bool(self.loops.journal_id)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings in force here, without those of a project that is not trusted."""
-        from gsd_fsm.config import settings
-
-        # A project without a journal is new, and the user starts the loop there on purpose.
-        journal_id = self.loops.journal_id if self.loops else ""
-        trusted = not journal_id or is_registered(journal_id, self.gsd)
-        found = settings.load(Path(self.gsd), trusted=trusted)
-        return {name: setting.value for name, setting in found.items()}
-
-    def require_enabled(self) -> None:
-        """Raise Refused if `.gsd/STOP` disables all loops."""
-        stop = os.path.join(self.gsd, "STOP")
-        if os.path.lexists(stop):
-            raise Refused(f"{stop} disables all loops", f"Remove it: rm {shlex.quote(stop)}")
-
-    def ensure_journal(self) -> None:
-        """Create and register a journal if there is none."""
-        if not self.has_journal:
-            make_gsd(self.gsd)
-            journal_id = new_id("j", 12)
-            register(journal_id, self.gsd, now_ms())
-            create_journal(self.gsd, journal_id, now_ms())
+def known_loops(context: Context) -> Loops | None:
+    """Return the loops of this project, trusted or not; None if there is no journal yet."""
+    if not os.path.lexists(os.path.join(context.gsd_or_new, JOURNAL_NAME)):
+        return None
+    loops = context.journal().read_cached()
+    return loops if loops.journal_id else None
 
 
-def find_place(context: Context) -> Place:
-    """Return where a loop that is started here belongs."""
+def require_enabled(context: Context) -> None:
+    """Raise Refused if `.gsd/STOP` disables all loops."""
+    stop = os.path.join(context.gsd_or_new, "STOP")
+    if os.path.lexists(stop):
+        raise Refused(f"{stop} disables all loops", f"Remove it: rm {shlex.quote(stop)}")
+
+
+def create(context: Context) -> None:
+    """Create and register a journal."""
     gsd = context.gsd_or_new
-    exists = os.path.lexists(os.path.join(gsd, JOURNAL_NAME))
-    return Place(gsd, context.journal().read_cached() if exists else None)
+    make_gsd(gsd)
+    journal_id = new_id("j", 12)
+    register(journal_id, gsd, now_ms())
+    create_journal(gsd, journal_id, now_ms())
 
 
 @contextlib.contextmanager
@@ -384,36 +351,40 @@ def shows(loop: Loop, name: str) -> bool:
     return name == STATE_PATH or _VIEWS.get(name) in loop.views
 
 
-def other_loop_notes(place: Place) -> list[str]:
+def other_loop_notes(context: Context, known: Loops | None) -> list[str]:
     """Return a note for each file in which a loop of another tool still runs."""
-    loops = place.loops.by_id.values() if place.loops else ()
-    notes = []
-    for name in _OTHER_TOOLS:
-        ours = any(shows(loop, name) or loop.imported.get("file") == name for loop in loops)
-        if (place.project / name).is_file() and not ours:
-            from gsd_fsm.imports.load import load_loop
-
-            with contextlib.suppress(GsdError, OSError):
-                load_loop(place.project / name, name)
-                notes.append(f"{name} has a live loop. To take it over: gsd-fsm import {name}")
-    return notes
+    loops = known.by_id.values() if known else ()
+    return [
+        f"{name} has a live loop. To take it over: gsd-fsm import {name}"
+        for name in _OTHER_TOOLS
+        if not any(shows(loop, name) or loop.imported.get("file") == name for loop in loops)
+        and _has_live_loop(context.project, name)
+    ]
 
 
-def kept_state_notes(place: Place, loop: Loop) -> list[str]:
+def kept_state_notes(context: Context, loop: Loop) -> list[str]:
     """Return a note if STATE.md showed a loop of another tool, and where it was saved."""
     kept = kept_name(STATE_PATH, loop.id)
-    if (place.project / kept).exists():
-        from gsd_fsm.imports.load import load_loop
-
-        with contextlib.suppress(GsdError, OSError):
-            load_loop(place.project / kept, kept)
-            note = f"{STATE_PATH} showed a live loop of another tool; the file was saved as {kept}."
-            return [f"{note} To take that loop over: gsd-fsm import {kept}"]
+    if _has_live_loop(context.project, kept):
+        note = f"{STATE_PATH} showed a live loop of another tool; the file was saved as {kept}."
+        return [f"{note} To take that loop over: gsd-fsm import {kept}"]
     with contextlib.suppress(OSError, ValueError):
-        text = (place.project / STATE_PATH).read_text("utf-8")
+        text = (context.project / STATE_PATH).read_text("utf-8")
         if shows_other_loop(text, [loop]):
             return [f"{STATE_PATH} still shows a live loop of another tool: it cannot be replaced."]
     return []
+
+
+def _has_live_loop(project: Path, name: str) -> bool:
+    """Return whether this file holds a loop of another tool that can be imported."""
+    if not (project / name).is_file():
+        return False
+    from gsd_fsm.imports.load import load_loop
+
+    with contextlib.suppress(GsdError, OSError):
+        load_loop(project / name, name)
+        return True
+    return False
 
 
 def budget_notes(directory: str, limits: Mapping[str, Any]) -> list[str]:

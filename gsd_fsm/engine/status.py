@@ -1,18 +1,26 @@
-"""Read the state of a loop."""
+"""Read a loop: show its state, say what to do now, and explain why a stop was allowed or blocked."""
 
 from __future__ import annotations
 
 import os
 from typing import Any, NamedTuple
 
+from gsd_fsm.core.codec import digest_of
+from gsd_fsm.core.errors import GsdError, NotFound, Refused, UsageError
+from gsd_fsm.core.hook.hook_log import LOG_NAME
+from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.records import Criterion, Gap, Task
-from gsd_fsm.core.loop.state import ACTIVE, Loop, open_gaps
-from gsd_fsm.core.loop.waves import current_wave
+from gsd_fsm.core.loop.state import ACTIVE, Loop, open_gaps, open_tasks
+from gsd_fsm.core.loop.waves import current_wave, ready_gaps, ready_tasks, running_tasks
 from gsd_fsm.core.project import is_registered
+from gsd_fsm.core.syscalls import READ, close_directory, open_directory, open_regular
 from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.core.views.state_md import history_line
-from gsd_fsm.engine.context import Context, head_of
-from gsd_fsm.engine.effects import unfinished
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.effects import note_unfinished
+from gsd_fsm.engine.planned.plan import frozen_plan, has_changed
+from gsd_fsm.history.timeline import DECISIONS, aftermath, explain_decision, follows, undecided
 
 # The exit code of `status --check`, by status.
 CHECK_CODES = {
@@ -35,14 +43,14 @@ class Status(NamedTuple):
 
 def status(context: Context) -> Status:
     """Return the state of the selected loop, or else of the one that ended last."""
-    journal, loops = context.read()
+    loops = context.read(trusted=False)
     loop = context.loop_or_last(loops)
-    context.notices += unfinished(context, loops, superseded=True)
+    note_unfinished(context, loops, superseded=True)
     return Status(
         loop,
-        status_view(loop, head_of(journal)),
-        is_registered(loops.journal_id, journal.path),
-        os.path.lexists(os.path.join(journal.path, "STOP")),
+        status_view(loop, context.receipt(loop).head),
+        is_registered(loops.journal_id, context.gsd),
+        os.path.lexists(os.path.join(context.gsd, "STOP")),
     )
 
 
@@ -124,3 +132,260 @@ def _task(task: Task) -> dict[str, Any]:
         "commit": task.commit,
         "errors": [error.text for error in task.errors],
     }
+
+
+# what to do now
+
+
+class Item(NamedTuple):
+    """A task or gap that can start: its prompt, and the commands that go with it."""
+
+    id: str
+    description: str
+    subagent_type: str
+    background: bool
+    prompt: str
+    show: str
+    command: str
+    report: str
+    wave: int | None = None
+    attempt: int | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return its members; of a gap, and without a prompt, wave and attempt are left out."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+class RunningTask(NamedTuple):
+    """A task under way."""
+
+    id: str
+    ref: str | None
+    report: str
+
+
+class NextStep(NamedTuple):
+    """One sentence and one command; of a planned loop also the items that can start."""
+
+    loop: Loop
+    sentence: str
+    command: str
+    wave: int | None
+    items: list[Item]
+    running: list[RunningTask]
+
+
+def next_work(context: Context, *, prompts: bool = False, command: str = "gsd-fsm") -> NextStep:
+    """Return what to do now; change nothing.
+
+    `prompts`: with the complete prompt of each item. `command`: how gsd-fsm is called here.
+    """
+    loops = context.read()
+    loop = context.loop_or_last(loops)
+    note_unfinished(context, loops)
+    sentence, advised = next_step(loop)
+    running = [
+        RunningTask(name, loop.tasks[name].ref, f"{command} --loop {loop.id} report {name}")
+        for name in (running_tasks(loop) if loop.is_planned else ())
+    ]
+    return NextStep(
+        loop,
+        sentence,
+        advised.replace("gsd-fsm", command, 1),
+        current_wave(loop),
+        _Prompts(context, loop, command).ready(prompts=prompts),
+        running,
+    )
+
+
+def next_item(context: Context, name: str, command: str = "gsd-fsm") -> Item:
+    """Return one task or gap of a planned loop with its prompt."""
+    loop = context.loop_or_last(context.read())
+    if not loop.is_planned:
+        raise UsageError(
+            f"loop {loop.id} follows no plan, so task {name} has no prompt", "Run: gsd-fsm next"
+        )
+    return _Prompts(context, loop, command).one(name)
+
+
+class _Prompts:
+    """What the subagents of one loop read."""
+
+    def __init__(self, context: Context, loop: Loop, command: str) -> None:
+        self.context, self.loop = context, loop
+        self._run = f"{command} --loop {loop.id}"
+
+    def ready(self, *, prompts: bool) -> list[Item]:
+        """Return everything of a planned loop that can start now."""
+        loop = self.loop
+        if not loop.is_planned or not loop.is_active:
+            return []
+        if loop.kind != "verify":
+            return self._tasks(ready_tasks(loop), prompts=prompts)
+        asked = pending_question(loop)
+        waits = asked is not None and asked[0].startswith("gaps:")
+        return [] if waits else [self._gap(gap_id) for gap_id in ready_gaps(loop)]
+
+    def one(self, name: str) -> Item:
+        loop = self.loop
+        if name in loop.gaps:
+            return self._gap(name)
+        task_id = name if name in loop.tasks else f"T{name}"
+        task = loop.tasks.get(task_id)
+        if loop.kind != "execute" or task is None:
+            known = ", ".join([*open_tasks(loop), *open_gaps(loop)][:20]) or "none"
+            raise UsageError(f"loop {loop.id} has no task or gap {name}", f"Open: {known}")
+        if task.is_done:
+            raise Refused(f"task {task_id} is {task.status}", "Run: gsd-fsm next")
+        return self._tasks([task_id], prompts=True)[0]
+
+    def _tasks(self, names: list[str], *, prompts: bool) -> list[Item]:
+        from gsd_fsm.subagents.context import read_context
+        from gsd_fsm.subagents.prompt import description, task_prompt
+
+        loop, project = self.loop, self.context.project
+        titles = {name: description(loop.phase, name, loop.tasks[name].title) for name in names}
+        if not prompts and not has_changed(project, loop):
+            return [self._item(name, title) for name, title in titles.items()]
+        plan = frozen_plan(project, loop, names)  # raises if it was changed
+        tasks = plan.tasks_by_id()
+        about = read_context(project, self.context.settings())
+        items = []
+        for name in names:
+            task, state = tasks[name], loop.tasks[name]
+            more = {"command": self._run, "nonce": self._nonce(name)}
+            prompt = task_prompt(plan, task, state, loop.limits, about, **more)
+            title = description(loop.phase, name, task.title)
+            items.append(self._item(name, title, prompt, state.wave, state.retries + 1))
+        return items
+
+    def _gap(self, gap_id: str) -> Item:
+        from gsd_fsm.verify.strategy import gap_description, gap_prompt
+
+        loop = self.loop
+        gap, task, limits = loop.gaps[gap_id], loop.tasks.get(gap_id), loop.limits
+        nonce = self._nonce(gap_id)
+        prompt = gap_prompt(gap, loop.round, limits.max_rounds, nonce, task, limits)
+        return self._item(gap_id, gap_description(loop.phase, gap), prompt)
+
+    def _item(
+        self,
+        name: str,
+        description: str,
+        prompt: str = "",
+        wave: int | None = None,
+        attempt: int | None = None,
+    ) -> Item:
+        from gsd_fsm.subagents.prompt import SUBAGENT_TYPE
+
+        return Item(
+            id=name,
+            description=description,
+            subagent_type=SUBAGENT_TYPE,
+            background=True,
+            prompt=prompt,
+            show=f"{self._run} next {name}",
+            command=f"{self._run} task {name} running --ref ID",
+            report=f"{self._run} report {name}",
+            wave=wave,
+            attempt=attempt,
+        )
+
+    def _nonce(self, name: str) -> str:
+        """Return what the author of a quotation cannot know; the same while nothing happens."""
+        return digest_of(f"{self.context.receipt(self.loop).head} {name}")
+
+
+# why a stop was decided so
+
+
+class Explanation(NamedTuple):
+    """A decision (block, allow or none) with its code and its reason."""
+
+    loop: str
+    seq: int
+    ts: str
+    type: str
+    decision: str
+    code: str
+    why: str
+
+
+def explain(context: Context, seq: int | None = None) -> Explanation:
+    """Return why the last stop, or that of event `seq`, was decided as it was."""
+    from gsd_fsm.history.replay import Replay
+
+    replay = Replay(context.journal())
+    search = _Search(seq)
+    replay.run(search.see)
+    search.settle(replay.loops)
+    if seq is not None and seq > replay.loops.seq:
+        raise UsageError(f"the journal ends at event {replay.loops.seq}", "Run: gsd-fsm replay")
+    found = search.found.get(context.loop_or_last(replay.loops).id if seq is None else None)
+    log = _hook_log(replay.journal.path)
+    if found is None:
+        hint = undecided(log, "").strip() or "Run: gsd-fsm status"
+        raise NotFound("no stop of this loop was decided yet", hint)
+    note_unfinished(context, replay.loops)
+    event = found.event
+    replay.run(at=event["seq"])
+    if event["loop"] not in replay.loops.by_id:
+        raise UsageError(f"event {seq} belongs to no loop", "Run: gsd-fsm replay")
+    loop = replay.loops.by_id[event["loop"]]
+    decision, code, why = explain_decision(event, loop, found.source)
+    why += aftermath(event, found.later)
+    if seq is None:
+        why += undecided(log, event["ts"])
+    return Explanation(loop.id, event["seq"], event["ts"], event["type"], decision, code, why)
+
+
+class _Found:
+    """An event, the status of its loop before it, and the event that shows its aftermath."""
+
+    def __init__(self, event: Any, source: str) -> None:
+        self.event = event
+        self.source = source
+        self.later: Any = None
+
+
+class _Search:
+    """Find the last decision about each loop, or the event with a number (under None)."""
+
+    def __init__(self, seq: int | None) -> None:
+        self.found: dict[str | None, _Found] = {}
+        self._seq = seq
+        self._pending: _Found | None = None
+
+    def see(self, event: Any, loops: Loops) -> None:
+        self.settle(loops)
+        known = self.found.get(event["loop"] if self._seq is None else None)
+        if known is not None and known.later is None and follows(known.event, event):
+            known.later = event
+        if self._seq in (None, event["seq"]):
+            before = loops.by_id.get(event["loop"])
+            self._pending = _Found(event, before.status if before else "idle")
+
+    def settle(self, loops: Loops) -> None:
+        """Judge the pending event: whether it paused its loop is seen only after it was folded."""
+        found, self._pending = self._pending, None
+        if found is None:
+            return
+        loop = loops.by_id.get(found.event["loop"])
+        paused = loop is not None and loop.status == "paused" and found.source != "paused"
+        if self._seq is not None:
+            self.found[None] = found
+        elif found.event["type"] in DECISIONS or paused:
+            self.found[found.event["loop"]] = found
+
+
+def _hook_log(gsd: str) -> str:
+    """Return the hook log, or "" if it cannot be read."""
+    try:
+        directory = open_directory(gsd)
+        try:
+            with open(open_regular(directory, LOG_NAME, READ), "rb") as file:
+                return file.read(1 << 20).decode("ascii", "replace")
+        finally:
+            close_directory(directory)
+    except (OSError, GsdError):
+        return ""

@@ -1,26 +1,24 @@
-"""Begin iterations, and record the progress and the failures of tasks."""
+"""Record the work of a loop: iterations, tasks and their failures, notes and spending."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.core.journal.journal import Author
-from gsd_fsm.core.loop.limits import reached_limit, repeated_error
+from gsd_fsm.core.loop.completion import latest_tree, missing
+from gsd_fsm.core.loop.limits import BUDGET, reached_limit, repeated_error, used_up_limit
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
-from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt, require_id
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time, require_id
 from gsd_fsm.engine.planned.checkpoints import finish_task
 from gsd_fsm.engine.planned.plan import (
     append_consequences,
-    append_pause,
     append_wait,
     require_answered_checkpoint,
-    require_human,
     require_turn,
 )
 
@@ -28,12 +26,11 @@ MAX_DETAIL = 2_000
 
 
 class TaskChange(NamedTuple):
-    """The new status of a task, and why an effect of it is missing."""
+    """The new status of a task."""
 
     task: str
     status: str
     receipt: Receipt
-    warning: str = ""
 
 
 class RecordedFailure(NamedTuple):
@@ -46,23 +43,23 @@ class RecordedFailure(NamedTuple):
 
 def iterate(context: Context) -> Receipt:
     """Begin an iteration. If a limit is reached or a question is open, record that and raise Refused."""
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
+    with context.writing() as tx:
+        loop = tx.loop
         asked = pending_question(loop) if loop.is_active and loop.shape == "colleague" else None
         # The caller of this function is not idle.
         limit = reached_limit(loop, tx.now, activity=True) if loop.is_active else None
         if asked is not None:
-            append_wait(tx, loop, *asked)
+            append_wait(tx, *asked)
         elif limit is not None:
-            append_pause(tx, loop, limit)
+            tx.pause_at(limit)
         else:
-            tx.append(loop, "iteration", {})
+            tx.append("iteration", {})
     if asked is not None or limit is not None:
         why = f"paused ({loop.pause_code}): {loop.pause_reason}"
         if loop.status == "waiting":
             why = f"waiting: {loop.question}"
         raise Refused(f"loop {loop.id} is now {why}", f"Run: {next_step(loop)[1]}")
-    return receipt(tx, loop)
+    return tx.receipt
 
 
 @one_at_a_time
@@ -87,23 +84,76 @@ def record_task(
         )
     details = {"title": title, "commit": commit, "ref": ref, "phase": phase, "question": question}
     data: dict[str, Any] = {"task": task_id, "status": status}
-    data.update(
-        (name, redact_or_reject(text, name, MAX_DETAIL))
-        for name, text in details.items()
-        if text is not None
-    )
+    for name, text in details.items():
+        if text is not None:
+            data[name] = redact_or_reject(text, name, MAX_DETAIL)
     if depends:
         data["depends"] = list(depends)
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        _require_allowed(loop, context.author, task_id, status, depends)
-        tx.append(loop, "task", data)
-        append_consequences(tx, context.project, loop)
-    done = receipt(tx, loop)
-    if status != "complete" or loop.kind != "execute":
-        return TaskChange(task_id, status, done)
-    tagged = finish_task(context, loop, task_id)
-    return TaskChange(task_id, status, tagged.receipt or done, tagged.warning)
+    with context.writing() as tx:
+        _require_allowed(context, tx.loop, task_id, status, depends)
+        tx.append("task", data)
+        append_consequences(tx, context.project)
+    if status == "complete" and tx.loop.kind == "execute":
+        finish_task(context, tx.loop, task_id)
+    return TaskChange(task_id, status, context.receipt(tx.loop))
+
+
+def _require_allowed(
+    context: Context, loop: Loop, task_id: str, status: str, depends: Sequence[str]
+) -> None:
+    """Refuse a status that the caller cannot give to this task now."""
+    require_answered_checkpoint(context, loop, task_id)
+    if status == "pending":
+        _require_extensible(loop, depends)
+    else:
+        _require_own(context, loop, task_id)
+    if status == "running":
+        require_turn(loop, task_id)
+    elif status == "skipped" and loop.is_planned:
+        context.require_human(loop, f"skip task {task_id} of")
+
+
+def _require_extensible(loop: Loop, depends: Sequence[str]) -> None:
+    """Refuse new tasks of a planned loop, and unknown dependencies."""
+    if loop.is_planned:
+        raise Refused(
+            f"the tasks of loop {loop.id} come from its plan",
+            f"Change the plan, then run: gsd-fsm --loop {loop.id} resume",
+        )
+    unknown = [name for name in depends if name not in loop.tasks]
+    if unknown:
+        known = ", ".join(list(loop.tasks)[:20]) or "none"
+        raise UsageError(
+            f"loop {loop.id} has no task {', '.join(unknown[:20])}", f"Its tasks: {known}"
+        )
+
+
+def _require_own(context: Context, loop: Loop, task_id: str) -> None:
+    """Refuse a task that follows the client's list or a completion condition."""
+    task = loop.tasks.get(task_id)
+    if task is None:
+        return
+    if task.mirrored and context.author.by == "agent" and _is_listed(loop, task):
+        raise Refused(
+            f"task {task.id} belongs to the client's task list",
+            "Change it there; the hook reads the list at the next stop.",
+        )
+    if not task.is_work:
+        raise Refused(
+            f"task {task.id} is complete once its condition holds: {task.title}",
+            "Run: gsd-fsm next",
+        )
+
+
+def _is_listed(loop: Loop, task: Task) -> bool:
+    """Return whether the client still shows the list of this task."""
+    from gsd_fsm.core.usage.task_list import list_of
+
+    now = list_of(loop, loop.owner or "")
+    return now is not None and task.list_name in (None, now.name)
+
+
+# failures
 
 
 def record_failure(
@@ -124,17 +174,14 @@ def record_failure(
             "Run: gsd-fsm fail [ID] --error TEXT | --error-file FILE|-",
         )
     data = failure_data(task_id, error, error_class, analysis, fix)
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
+    with context.writing() as tx:
         if task_id is not None:
-            require_answered_checkpoint(loop, context.author, task_id)
-            _require_own(loop, context.author, task_id)
-        tx.append(loop, "failure", data)
-        limit = repeated_error(loop) if task_id is None else None
-        if limit is not None and loop.is_active:
-            append_pause(tx, loop, limit)
-        append_consequences(tx, context.project, loop)
-    return RecordedFailure(task_id, data["class"], receipt(tx, loop))
+            require_answered_checkpoint(context, tx.loop, task_id)
+            _require_own(context, tx.loop, task_id)
+        tx.append("failure", data)
+        tx.pause_at(repeated_error(tx.loop) if task_id is None else None)
+        append_consequences(tx, context.project)
+    return RecordedFailure(task_id, data["class"], tx.receipt)
 
 
 def failure_data(
@@ -164,56 +211,27 @@ def failure_data(
     return data
 
 
-def _require_allowed(
-    loop: Loop, author: Author, task_id: str, status: str, depends: Sequence[str]
-) -> None:
-    """Refuse a status that this author cannot give to this task now."""
-    require_answered_checkpoint(loop, author, task_id)
-    if status == "pending":
-        _require_extensible(loop, depends)
-    else:
-        _require_own(loop, author, task_id)
-    if status == "running":
-        require_turn(loop, task_id)
-    elif status == "skipped" and loop.is_planned:
-        require_human(loop, author, f"skip task {task_id} of")
+# notes and spending
 
 
-def _require_extensible(loop: Loop, depends: Sequence[str]) -> None:
-    """Refuse new tasks of a planned loop, and unknown dependencies."""
-    if loop.is_planned:
-        raise Refused(
-            f"the tasks of loop {loop.id} come from its plan",
-            f"Change the plan, then run: gsd-fsm --loop {loop.id} resume",
-        )
-    unknown = [name for name in depends if name not in loop.tasks]
-    if unknown:
-        known = ", ".join(list(loop.tasks)[:20]) or "none"
-        raise UsageError(
-            f"loop {loop.id} has no task {', '.join(unknown[:20])}", f"Its tasks: {known}"
-        )
+def leave_note(context: Context, text: str) -> Receipt:
+    """Append a note; the next block delivers it."""
+    return context.append("note", {"text": text})
 
 
-def _require_own(loop: Loop, author: Author, task_id: str) -> None:
-    """Refuse a task that follows the client's list or a completion condition."""
-    task = loop.tasks.get(task_id)
-    if task is None:
-        return
-    if task.mirrored and author.by == "agent" and _is_listed(loop, task):
-        raise Refused(
-            f"task {task.id} belongs to the client's task list",
-            "Change it there; the hook reads the list at the next stop.",
-        )
-    if not task.is_work:
-        raise Refused(
-            f"task {task.id} is complete once its condition holds: {task.title}",
-            "Run: gsd-fsm next",
-        )
+def spend(
+    context: Context, usd: float | None = None, tokens: int | None = None, what: str | None = None
+) -> Receipt:
+    """Record money or tokens spent on a loop."""
+    given = {"usd": usd, "tokens": tokens, "what": what}
+    with context.writing() as tx:
+        append_spending(tx, {name: it for name, it in given.items() if it is not None})
+    return tx.receipt
 
 
-def _is_listed(loop: Loop, task: Task) -> bool:
-    """Return whether the client still shows the list of this task."""
-    from gsd_fsm.core.usage.task_list import list_of
-
-    now = list_of(loop, loop.owner or "")
-    return now is not None and task.list_name in (None, now.name)
+def append_spending(tx: LoopTransaction, data: Mapping[str, object]) -> None:
+    """Append a `spend` event; pause a loop that is not done and has used up its budget."""
+    tx.append("spend", data)
+    limit = used_up_limit(tx.loop, tx.loop.limits, tx.now, BUDGET)
+    if limit is not None and missing(tx.loop, latest_tree(tx.loop)):
+        tx.pause_at(limit)

@@ -25,7 +25,7 @@ def killed(phase: Phase) -> Phase:
 
 def test_pending_effects_of_killed_completion_are_found_without_changes(killed: Phase) -> None:
     context = Context(killed.root)
-    _, loops = context.read()
+    loops = context.read()
 
     pending = pending_effects(context, loops.by_id[killed.loop])
 
@@ -73,7 +73,7 @@ def test_effects_are_not_due_after_next_loop_began(killed: Phase) -> None:
     killed.git("checkout", "-q", "-b", "other", "main~1")
     killed.here.ok("start", "goal", "another")
 
-    assert list(due_effects(Context(killed.root).read()[1])) == []
+    assert list(due_effects(Context(killed.root).read())) == []
 
 
 def test_status_reports_unfinished_effects_after_next_loop_began(killed: Phase) -> None:
@@ -165,4 +165,4 @@ def test_loop_without_plan_has_no_effects(phase: Phase) -> None:
     phase.here.ok("task", "T1", "skipped")
     phase.here.ok("complete")
 
-    assert list(due_effects(Context(phase.root).read()[1])) == []
+    assert list(due_effects(Context(phase.root).read())) == []

@@ -9,7 +9,7 @@ import pytest
 from gsd_fsm.core.errors import CannotWrite, Refused
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.planned.checkpoints import task_effects
+from gsd_fsm.engine.planned.checkpoints import finish_tasks
 from gsd_fsm.engine.planned.report import report_task
 from gsd_fsm.engine.tasks import record_task
 from gsd_fsm.plans.tdd_files import Copies, tasks_with_copies
@@ -19,6 +19,7 @@ from tests.support.repositories import git
 
 __all__ = ["here"]
 
+UNTAGGED = "checkpoint gsd/checkpoint/phase-1/T01 was not set: git refused"
 COMPLETE = "Wrote it.\n\nTASK COMPLETE\n"
 
 
@@ -51,7 +52,7 @@ def test_report_commits_tags_and_returns_both(here: Here, committing: Context) -
     reported = report_task(committing, "T01", COMPLETE)
 
     assert (reported.task, reported.commit) == ("T01", head(committing))
-    assert (reported.tag, reported.warnings) == ("gsd/checkpoint/phase-1/T01", ())
+    assert (reported.tag, committing.notices) == ("gsd/checkpoint/phase-1/T01", [])
     assert commits(here) == ["feat(1-01): Write 01.", "first"]
     assert tags(here)["T01"] == head(committing)
     last = here.last()
@@ -120,14 +121,14 @@ def test_report_warns_if_the_tag_cannot_be_recorded(
     reported = report_task(committing, "T01", COMPLETE)
 
     assert reported.tag is None
-    assert reported.warnings == ("checkpoint gsd/checkpoint/phase-1/T01 was not set: git refused",)
+    assert committing.notices == [UNTAGGED]
     assert loop_of(committing).tasks["T01"].status == "complete"
 
 
 # effects that an interrupted call left out
 
 
-def test_task_effects_set_missing_tags_at_the_commits_of_their_tasks(
+def test_finish_tasks_set_missing_tags_at_the_commits_of_their_tasks(
     here: Here, committing: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -135,32 +136,32 @@ def test_task_effects_set_missing_tags_at_the_commits_of_their_tasks(
         made = {name: report_task(committing, name, COMPLETE).commit for name in ("T01", "T02")}
     assert set(tags(here)) == {"pre"}
 
-    assert task_effects(committing, loop_of(committing)) == []
+    assert finish_tasks(committing, loop_of(committing)).keys() == {"T01", "T02"}
 
     assert {name: tags(here)[name] for name in made} == made
     assert [event["data"]["task"] for event in here.lines()[-2:]] == ["T01", "T02"]
 
 
-def test_task_effects_append_nothing_if_nothing_is_missing(here: Here, committing: Context) -> None:
+def test_finish_tasks_append_nothing_if_nothing_is_missing(here: Here, committing: Context) -> None:
     report_task(committing, "T01", COMPLETE)
     before = here.journal.read_bytes()
 
-    assert task_effects(committing, loop_of(committing)) == []
+    assert finish_tasks(committing, loop_of(committing)) == {}
     assert here.journal.read_bytes() == before
 
 
-def test_task_effects_return_why_a_tag_is_still_missing(
+def test_finish_tasks_return_why_a_tag_is_still_missing(
     here: Here, committing: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
     report_task(committing, "T01", COMPLETE)
 
-    warnings = task_effects(committing, loop_of(committing))
+    finish_tasks(committing, loop_of(committing))
 
-    assert warnings == ["checkpoint gsd/checkpoint/phase-1/T01 was not set: git refused"]
+    assert committing.notices == [UNTAGGED, UNTAGGED]
 
 
-def test_task_effects_on_another_branch_set_no_tag(
+def test_finish_tasks_on_another_branch_set_no_tag(
     here: Here, committing: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -169,20 +170,20 @@ def test_task_effects_on_another_branch_set_no_tag(
     git(here.root, "checkout", "-q", "-b", "other", "HEAD~1")
     before = here.journal.read_bytes()
 
-    assert task_effects(committing, loop_of(committing)) == []
+    assert finish_tasks(committing, loop_of(committing)) == {}
     assert here.journal.read_bytes() == before
 
 
-def test_task_effects_without_checkpoints_set_no_tag(here: Here) -> None:
+def test_finish_tasks_without_checkpoints_set_no_tag(here: Here) -> None:
     context = start_committing(here, "checkpoints = false\n")
     report_task(context, "T01", COMPLETE)
 
-    assert task_effects(context, loop_of(context)) == []
+    assert finish_tasks(context, loop_of(context)) == {}
     assert tags(here) == {}
 
 
 @pytest.mark.parametrize(("status", "left"), [("complete", []), ("checkpoint", ["T01"])])
-def test_task_effects_drop_tdd_copies_of_tasks_that_are_not_in_progress(
+def test_finish_tasks_drop_tdd_copies_of_tasks_that_are_not_in_progress(
     here: Here, status: str, left: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = start_planned(here)
@@ -194,7 +195,7 @@ def test_task_effects_drop_tdd_copies_of_tasks_that_are_not_in_progress(
         record_task(context, "T01", status)
     assert tasks_with_copies(context.gsd, loop.id) == ["T01"]
 
-    task_effects(context, loop_of(context))
+    finish_tasks(context, loop_of(context))
 
     assert tasks_with_copies(context.gsd, loop.id) == left
 

@@ -104,7 +104,7 @@ def kill_before(monkeypatch: pytest.MonkeyPatch, root: Path, function: str) -> N
 def finish(root: Path) -> Outcome:
     """Carry out the effects as a later command does."""
     context = Context(root)
-    return carry_out(context, context.loop(context.read()[1]))
+    return carry_out(context, context.loop(context.read()))
 
 
 def test_start_in_yolo_mode_switches_after_its_event(root: Path) -> None:

@@ -33,7 +33,7 @@ def test_record_task_returns_the_new_state(project: EngineProject) -> None:
 
     change = record_task(project.context, "T1", "complete")
 
-    assert (change.task, change.status, change.warning) == ("T1", "complete", "")
+    assert (change.task, change.status) == ("T1", "complete")
     assert change.receipt.loop.tasks["T1"].status == "complete"
 
 

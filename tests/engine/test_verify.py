@@ -13,9 +13,8 @@ from gsd_fsm.engine.planned.verify import (
     GapsText,
     Round,
     append_round,
-    close_gap,
+    change_gap,
     record_verdict,
-    reopen_gap,
     report_gap,
     verify,
 )
@@ -30,8 +29,8 @@ ORPHAN = ReportedGap(3, "", "orphan", "menu.ts", "never imported", "grep: nothin
 
 def play(project: EngineProject, *results: Result, reported: tuple[ReportedGap, ...] = ()) -> Round:
     """Append one round."""
-    with project.context.transaction() as tx:
-        return append_round(tx, tx.loops.by_id["lp-1"], list(results), list(reported))
+    with project.context.writing() as tx:
+        return append_round(tx, list(results), list(reported))
 
 
 def told(project: EngineProject, since: int = 2) -> list[str]:
@@ -263,7 +262,7 @@ def test_report_gap_gives_next_free_id(project: EngineProject) -> None:
 
 def test_report_gap_again_keeps_id_and_reopens(project: EngineProject) -> None:
     first = report_gap(project.context, "empty body", kind="stub", file="a.py")
-    close_gap(project.context, first.gap)
+    change_gap(project.context, first.gap, "closed")
 
     again = report_gap(project.context, "empty body", kind="stub", file="a.py")
 
@@ -273,8 +272,8 @@ def test_report_gap_again_keeps_id_and_reopens(project: EngineProject) -> None:
 def test_reopen_gap_at_oscillation_limit_pauses_loop(project: EngineProject) -> None:
     report_gap(project.context, "empty body")
     for _ in range(2):
-        close_gap(project.context, "G1")
-        change = reopen_gap(project.context, "G1")
+        change_gap(project.context, "G1", "closed")
+        change = change_gap(project.context, "G1", "reopened")
 
     assert (change.receipt.loop.status, project.loop.pause_code) == ("paused", "oscillation")
     assert project.events()[-1]["by"] == "cli"
@@ -282,7 +281,7 @@ def test_reopen_gap_at_oscillation_limit_pauses_loop(project: EngineProject) -> 
 
 def test_close_gap_that_is_unknown_is_refused(project: EngineProject) -> None:
     with pytest.raises(Refused, match="no gap G1"):
-        close_gap(project.context, "G1")
+        change_gap(project.context, "G1", "closed")
 
 
 def test_report_gap_of_unknown_kind_is_a_usage_error(project: EngineProject) -> None:

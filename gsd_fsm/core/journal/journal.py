@@ -388,15 +388,18 @@ class Transaction:
         if not self._dry_run:
             self._journal.begin(self)
             return self
+        from copy import deepcopy
+
         if not self._empty:
             self._journal.read_cached()
         self.prepare()
+        self.loops = deepcopy(self.loops)  # the journal's own must not change
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         if error is None and not self._dry_run:
             self._journal.commit(self)
-        else:
+        elif not self._dry_run:
             self._journal.close()  # it may have folded events that will never be written
 
     @property

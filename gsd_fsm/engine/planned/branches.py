@@ -1,4 +1,4 @@
-"""Prepare the place of work of a loop: its branch, STATE.md and first checkpoint."""
+"""Prepare the place of work of a planned loop: its branch, STATE.md and first checkpoint."""
 
 from __future__ import annotations
 
@@ -9,31 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, Refused, UsageError
-from gsd_fsm.core.loop.events.sessions import may_decide
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.views.state_md import with_loop
 from gsd_fsm.core.views.write import STATE_NAME
-from gsd_fsm.engine.context import Context, Effect, NotDue, Receipt, receipt
-from gsd_fsm.engine.planned.checkpoints import set_first_checkpoint
+from gsd_fsm.engine.context import Context, Effect
+from gsd_fsm.engine.planned.checkpoints import awaits_first_checkpoint, set_checkpoint
 from gsd_fsm.engine.planned.plan import (
     accept_plan_change,
     append_plan_change,
     append_question,
-    awaits_branch,
-    is_new,
+    is_unbegun,
     plan_path,
 )
 
 if TYPE_CHECKING:
     from gsd_fsm.git.repo import Repository
-
-
-class Switch(NamedTuple):
-    """The branch that a loop was to work on: None without git; and why it was not checked out."""
-
-    branch: str | None
-    problem: str
-    receipt: Receipt
 
 
 class NoMilestone(Refused):
@@ -56,30 +46,19 @@ class NeededSwitch(NamedTuple):
     question: str
 
 
-def needed_switch(project: Path, settings: Mapping[str, Any]) -> NeededSwitch | None:
-    """Return the switch to the milestone's branch, if the base branch is checked out."""
-    if settings["branching"] != "milestone":
-        return None
-    from gsd_fsm.git.repo import Repository
-    from gsd_fsm.plans.find import project_state
-
-    repository = Repository.around(project)
-    if repository is None:
-        return None
-    state = project_state(project) if (project / ".opti-gsd").is_dir() else {}
-    return branch_switch(repository, settings, state.get("milestone"))
-
-
-def branch_switch(
-    repository: Repository, settings: Mapping[str, Any], milestone: str | None
-) -> NeededSwitch | None:
+def needed_switch(context: Context, settings: Mapping[str, Any]) -> NeededSwitch | None:
     """Return the switch from the base branch to that of the milestone, None if none is needed.
 
     Raise NoMilestone if there is no milestone, UsageError if its name cannot be a branch.
     """
     base, prefix = str(settings["base_branch"]), str(settings["branch_prefix"])
-    if settings["branching"] != "milestone" or repository.branch() != base:
+    repository = context.repository() if settings["branching"] == "milestone" else None
+    if repository is None or repository.branch() != base:
         return None
+    from gsd_fsm.plans.find import project_state
+
+    is_foreign = (context.project / ".opti-gsd").is_dir()
+    milestone = project_state(context.project).get("milestone") if is_foreign else None
     if not milestone:
         raise NoMilestone(base, prefix)
     branch = f"{prefix}{milestone}"
@@ -96,69 +75,50 @@ def branch_switch(
 
 def branch_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     """Return the switch to the branch of the loop, if its work would begin on the base branch."""
-    settings = context.settings() if awaits_branch(loop) else {"branching": "none"}
+    if loop.branch is None or not is_unbegun(loop):
+        return
+    settings = context.settings()
     if settings["branching"] != "milestone" or loop.branch == settings["base_branch"]:
         return
     repository = context.repository_or_none()
     if repository is not None and repository.branch() == settings["base_branch"]:
-        yield Effect(f"switch to branch {loop.branch}", lambda: _require_branch(context, loop))
+        yield Effect(f"switch to branch {loop.branch}", partial(take_branch, context, loop))
 
 
-def _require_branch(context: Context, loop: Loop) -> Receipt:
-    switch = take_branch(context, loop)
-    if switch.problem:
-        raise Refused(switch.problem)
-    return switch.receipt
-
-
-def take_branch(context: Context, loop: Loop) -> Switch:
+def take_branch(context: Context, loop: Loop) -> None:
     """Check out the branch of the loop, accept its plan and ask what is next.
 
-    If git refuses, or the plan on that branch cannot be used, the loop is paused.
+    If git refuses, or the plan on that branch cannot be used, pause the loop and raise Refused.
     """
-    branch = loop.branch or ""
     try:
-        repository = _checked_out(context, loop, branch)
-        proof = _continue_there(context, loop)
+        _check_out(context, loop, loop.branch or "")
+        with context.writing(loop) as tx:
+            if context.may_decide(tx.loop):
+                accept_plan_change(tx, context)
+            else:
+                append_plan_change(tx, context.project)
+            append_question(tx)
     except (Refused, UsageError) as error:
-        problem = f"branch {branch} cannot be used: {error.message}"
-        return Switch(None, problem, _pause(context, loop, problem))
-    return Switch(branch if repository else None, "", proof)
+        problem = f"branch {loop.branch} cannot be used: {error.message}"
+        with context.writing(loop) as tx:
+            tx.pause("blocking", problem)
+        raise Refused(problem, error.hint) from error
 
 
-def _checked_out(context: Context, loop: Loop, branch: str) -> Repository | None:
-    """Switch the repository; return None if there is none. Raises Refused if git fails."""
+def _check_out(context: Context, loop: Loop, branch: str) -> None:
+    """Switch to the branch; raise Refused if git fails or the branch does not have the plan."""
     repository = context.repository()
     if repository is None:
-        return None
+        raise Refused("the git work tree no longer exists")
     before = repository.branch()
     try:
         repository.switch(branch, create=not repository.has_branch(branch))
     except CannotWrite as error:
         raise Refused(error.message) from error
-    if loop.is_planned and not plan_path(context.project, loop).is_file():
+    if not plan_path(context.project, loop).is_file():
         if before:
             repository.switch(before, create=False)
         raise Refused(f"it does not have {loop.plan.file}, which loop {loop.id} follows")
-    return repository
-
-
-def _continue_there(context: Context, loop: Loop) -> Receipt:
-    with context.transaction() as tx:
-        loop = tx.loops.by_id[loop.id]
-        if may_decide(loop, context.author.by, context.author.session):
-            accept_plan_change(tx, context.project, loop, context.author)
-        else:
-            append_plan_change(tx, context.project, loop)
-        append_question(tx, loop)
-    return receipt(tx, loop)
-
-
-def _pause(context: Context, loop: Loop, reason: str) -> Receipt:
-    with context.transaction() as tx:
-        loop = tx.loops.by_id[loop.id]
-        tx.append(loop, "pause", {"code": "blocking", "reason": reason}, by="cli")
-    return receipt(tx, loop)
 
 
 # effects of a start
@@ -172,14 +132,13 @@ def start_effects(context: Context, loop: Loop) -> Iterator[Effect]:
         branch = repository.branch() if repository else None
         if branch not in (loop.branch, settings["base_branch"]):
             return
-    switches = list(branch_effects(context, loop))
-    yield from switches
+    yield from branch_effects(context, loop)
     state = Path(context.gsd, STATE_NAME)
     if settings["state_md"] and not os.path.lexists(state):
         yield Effect(STATE_NAME, partial(_create_state_md, state, loop))
     tags = settings["checkpoints"] and loop.kind == "execute" and loop.phase is not None
     if tags and loop.is_active and repository is not None and repository.head() is not None:
-        yield Effect("first checkpoint", partial(_set_first, context, loop, bool(switches)))
+        yield Effect("first checkpoint", partial(_set_first, context, loop))
 
 
 def _create_state_md(path: Path, loop: Loop) -> None:
@@ -192,16 +151,9 @@ def _create_state_md(path: Path, loop: Loop) -> None:
         raise CannotWrite(f"{path} cannot be created: {error.strerror}") from error
 
 
-def _set_first(context: Context, loop: Loop, after_switch: bool) -> Receipt | None:
-    """Set the first checkpoint; raise NotDue if the branch was refused or a question is open."""
-    if after_switch:
-        _, loops = context.read()
-        loop = loops.by_id[loop.id]
-        if not is_new(loop) or any(branch_effects(context, loop)):
-            raise NotDue
-    tagged = set_first_checkpoint(context, loop)
-    if tagged.warning:
-        raise CannotWrite(tagged.warning)
-    if tagged.tag is None:
-        raise NotDue
-    return tagged.receipt
+def _set_first(context: Context, loop: Loop) -> bool:
+    """Set the first checkpoint, unless the branch was refused or a question is open."""
+    loop = context.receipt(loop).loop
+    if not awaits_first_checkpoint(loop) or any(branch_effects(context, loop)):
+        return False
+    return set_checkpoint(context, loop, "pre") is not None

@@ -1,15 +1,16 @@
-"""Tag the commits of a planned loop: before its first task, after each task, and at its end."""
+"""Tag the commits of a planned loop: before its first task, and after each task."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
+from gsd_fsm.engine.context import Context, Effect
+from gsd_fsm.engine.planned.plan import is_new
 
 if TYPE_CHECKING:
     from gsd_fsm.git.repo import Commit, Repository
@@ -18,97 +19,86 @@ if TYPE_CHECKING:
 _RECENT = "--max-count=1000"
 
 
-class Tagged(NamedTuple):
-    """The tag that was set, None if git had nothing to tag; and why it could not be set."""
-
-    tag: str | None = None
-    warning: str = ""
-    receipt: Receipt | None = None
-
-
 def set_checkpoint(
-    context: Context,
-    loop: Loop,
-    name: str,
-    task: str | None = None,
-    commit: str | None = None,
-) -> Tagged:
-    """Tag this commit, else the one that is checked out, and record that.
+    context: Context, loop: Loop, name: str, commit: str | None = None
+) -> str | None:
+    """Tag this commit, if it is part of the branch, else HEAD; record and return the tag.
 
-    The event that justifies the tag is already durable, so a failure is only a warning.
+    Return None if there is nothing to tag; raise CannotWrite if git or the journal refuses.
     """
     if not loop.is_planned or loop.phase is None or not context.settings()["checkpoints"]:
-        return Tagged()
+        return None
     from gsd_fsm.git.checkpoints import checkpoint_tag
 
     tag = checkpoint_tag(loop.phase, name)
     try:
         repository = context.repository()
-        found = _commit_to_tag(repository, commit) if repository else None
+        found = repository.head() if repository else None
         if repository is None or found is None:
-            return Tagged()
+            return None
+        if commit not in (None, found) and repository.contains(commit):
+            found = repository.resolved(commit)
         repository.tag(tag, found)
-        data: dict[str, Any] = {"name": tag, "commit": found, **({"task": task} if task else {})}
-        with context.transaction() as tx:
-            own = tx.loops.by_id[loop.id]
-            tx.append(own, "checkpoint", data, by="cli")
+        task = {"task": name} if name in loop.tasks else {}
+        with context.writing(loop) as tx:
+            tx.append("checkpoint", {"name": tag, "commit": found, **task}, by="cli")
     except GsdError as error:
-        return Tagged(None, f"checkpoint {tag} was not set: {error.message}")
-    return Tagged(tag, "", receipt(tx, own))
+        raise CannotWrite(
+            f"checkpoint {tag} was not set: {error.message}", "Run: gsd-fsm resume"
+        ) from error
+    return tag
 
 
-def _commit_to_tag(repository: Repository, commit: str | None) -> str | None:
-    """Return this commit if it is part of the current branch, else the one that is checked out."""
-    head = repository.head()
-    if commit in (None, head) or not repository.contains(commit):
-        return head
-    return repository.resolved(commit)
+def try_checkpoint(
+    context: Context, loop: Loop, name: str, commit: str | None = None
+) -> str | None:
+    """Set a checkpoint whose reason is already durable; a failure is only noted in `context`."""
+    try:
+        return set_checkpoint(context, loop, name, commit)
+    except CannotWrite as error:
+        context.notices.append(error.message)
+        return None
 
 
-def set_first_checkpoint(context: Context, loop: Loop) -> Tagged:
-    """Set the checkpoint `pre`, once nothing is left to decide before the first task."""
-    if loop.kind != "execute" or not loop.is_active or not loop.is_planned or loop.checkpoints:
-        return Tagged()
-    if any(task.status != "pending" for task in loop.tasks.values()):
-        return Tagged()
-    return set_checkpoint(context, loop, "pre")
+def awaits_first_checkpoint(loop: Loop) -> bool:
+    """Return whether nothing is left to decide before the first task, and `pre` is not set."""
+    return loop.kind == "execute" and loop.is_active and is_new(loop)
 
 
-def set_missing_checkpoints(context: Context, loop: Loop) -> dict[str, Tagged]:
-    """Set the checkpoints of tasks that an interrupted call left out; return them by task.
+# effects of a completed task
 
-    A tag is set before its event is appended, so the event proves the tag. Only commits of the
-    current branch are tagged.
-    """
-    return {
-        name: set_checkpoint(context, loop, name, name, commit)
-        for name, commit in missing_checkpoints(context, loop).items()
-    }
+
+def finish_task(context: Context, loop: Loop, task_id: str) -> str | None:
+    """Drop the TDD copies of a completed task and tag its commit; return the tag."""
+    drop_copies(context, loop)
+    return try_checkpoint(context, loop, task_id, loop.tasks[task_id].commit)
+
+
+def finish_tasks(context: Context, loop: Loop) -> dict[str, str | None]:
+    """Drop copies and set checkpoints that an interrupted call left; return the tags by task."""
+    drop_copies(context, loop)
+    missing = missing_checkpoints(context, loop)
+    return {name: try_checkpoint(context, loop, name, it) for name, it in missing.items()}
+
+
+def checkpoint_effects(context: Context, loop: Loop) -> Iterator[Effect]:
+    """Return the checkpoints of tasks that an interrupted call left out."""
+    for name, commit in missing_checkpoints(context, loop).items():
+        carry_out = partial(set_checkpoint, context, loop, name, commit)
+        yield Effect(f"checkpoint of task {name}", carry_out)
 
 
 def missing_checkpoints(context: Context, loop: Loop) -> dict[str, str]:
-    """Return the tasks without a checkpoint whose commits are on the current branch."""
+    """Return the tasks without a checkpoint whose commits are on the current branch.
+
+    A tag is set before its event is appended, so the event proves the tag.
+    """
     missing = tasks_without_checkpoint(loop)
     if not missing or not context.settings()["checkpoints"]:
         return {}
     repository = context.repository_or_none()
     here = {commit.id for commit in commits_since_start(repository, loop)} if repository else set()
     return {name: commit for name, commit in missing.items() if commit in here}
-
-
-def checkpoint_effects(context: Context, loop: Loop) -> Iterator[Effect]:
-    """Return the checkpoints of tasks that an interrupted call left out."""
-    for name, commit in missing_checkpoints(context, loop).items():
-        yield Effect(
-            f"checkpoint of task {name}", partial(_require_tag, context, loop, name, commit)
-        )
-
-
-def _require_tag(context: Context, loop: Loop, name: str, commit: str) -> Receipt | None:
-    tagged = set_checkpoint(context, loop, name, name, commit)
-    if tagged.warning:
-        raise CannotWrite(tagged.warning, "Run: gsd-fsm resume")
-    return tagged.receipt
 
 
 def tasks_without_checkpoint(loop: Loop) -> dict[str, str]:
@@ -134,25 +124,6 @@ def commits_since_start(repository: Repository, loop: Loop) -> list[Commit]:
     began = ms_of(loop.first_ts) // 1000
     recent = repository.commits(_RECENT, head)
     return [commit for commit in recent if commit.seconds >= began]
-
-
-# effects of a completed task
-
-
-def finish_task(context: Context, loop: Loop, task_id: str) -> Tagged:
-    """Tag the commit of a completed task, and drop its TDD copies."""
-    drop_copies(context, loop)
-    return set_checkpoint(context, loop, task_id, task_id, loop.tasks[task_id].commit)
-
-
-def task_effects(context: Context, loop: Loop) -> list[str]:
-    """Carry out the effects of finished tasks that are missing; return why some still are.
-
-    Repeatable: the journal shows which tags are missing, the disk which TDD copies are left.
-    """
-    drop_copies(context, loop)
-    tagged = set_missing_checkpoints(context, loop).values()
-    return [it.warning for it in tagged if it.warning]
 
 
 def drop_copies(context: Context, loop: Loop) -> None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gsd_fsm.core.clock import ms_of, now_ms, to_iso
+from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect
+from gsd_fsm.engine.planned.checkpoints import commits_since_start
 from gsd_fsm.engine.planned.plan import frozen_plan, has_changed, plan_path
 
 if TYPE_CHECKING:
     from gsd_fsm.documents.files import Change
     from gsd_fsm.git.repo import Repository
-
-_LAST = "post"
-# Where the commit of the documents is looked for.
-_RECENT = "--max-count=1000"
 
 
 def ends_phase(loop: Loop) -> bool:
@@ -31,11 +28,14 @@ class Ending:
     """The documents of a phase whose loop is completed, or can be."""
 
     def __init__(self, context: Context, loop: Loop) -> None:
+        from gsd_fsm.git.messages import metadata_message
+
         self.project = context.project
         self.settings = context.settings()
         self.loop = loop
         self.plan = frozen_plan(self.project, loop)
         self.repository = context.repository_or_none()
+        self.message = metadata_message(loop.phase)
         commits = {name: task.commit for name, task in loop.tasks.items() if task.commit}
         if self.repository is not None:
             here = self.repository.contained(commits.values())
@@ -49,35 +49,24 @@ class Ending:
         loop, now = self.loop, to_iso(now_ms())
         return plan_ending(self.project, self.plan, loop, loop.phase, self.commits, now)
 
-    @cached_property
-    def _is_committed(self) -> bool:
-        """Return whether the documents were committed since the loop began."""
-        if self.repository is None:
-            return False
-        began = ms_of(self.loop.started or self.loop.first_ts) // 1000
-        has_head = any(self.commits.values()) or self.repository.head()
-        recent = self.repository.commits(_RECENT, "HEAD") if has_head else []
-        return any(it.subject == self._message and it.seconds >= began for it in recent)
-
-    @property
-    def _message(self) -> str:
-        from gsd_fsm.git.messages import metadata_message
-
-        return metadata_message(self.loop.phase)
-
     def to_commit(self) -> list[Path]:
         """Return the documents, if the engine may commit them and has not done so."""
-        if self.repository is None or not self.settings["commit"] or self._is_committed:
+        if self.repository is None or not self.settings["commit"]:
+            return []
+        if any(
+            it.subject == self.message for it in commits_since_start(self.repository, self.loop)
+        ):
             return []  # changes that were made to the documents since are not ours
         from gsd_fsm.phase.ending import metadata_paths
 
         return metadata_paths(self.project, self.plan, self.loop.phase)
 
-    def lacks_commit(self, unwritten: list[Change]) -> bool:
-        paths = self.to_commit()
+    def missing(self) -> tuple[list[Change], bool]:
+        """Return the changes that are not made yet, and whether their commit is missing."""
+        changes, paths = self.changes(), self.to_commit()
         if self.repository is None or not paths:
-            return False
-        return bool(unwritten or self.repository.uncommitted(paths))
+            return changes, False
+        return changes, bool(changes or self.repository.uncommitted(paths))
 
     def write(self) -> None:
         """Write and commit the documents."""
@@ -87,7 +76,7 @@ class Ending:
             write_change(change)
         paths = self.to_commit()
         if self.repository is not None and paths:
-            self.repository.commit(paths, self._message)
+            self.repository.commit(paths, self.message)
 
     def report(self) -> str:
         from gsd_fsm.phase.ending import ending_notes
@@ -99,48 +88,29 @@ class Ending:
 
 def ending_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     """Return the effects that a completed phase lacks; none if another branch is checked out."""
+    from gsd_fsm.phase.ending import is_summarized
+
     repository = context.repository_or_none()
     if repository is not None and not _is_on_branch(repository, loop):
         return
-    yield from _tag_effects(repository, loop)
-    if has_changed(context.project, loop) and _is_summarized(context.project, loop):
+    tag = last_tag(loop)
+    commit = loop.checkpoints.get(tag or "")
+    if repository and tag and commit and repository.resolved(f"refs/tags/{tag}") != commit:
+        yield Effect(f"tag {tag}", partial(repository.tag, tag, commit))
+    path = plan_path(context.project, loop)
+    if has_changed(context.project, loop) and is_summarized(context.project, path, loop):
         return  # the documents were written while the plan was the frozen one
     ending = Ending(context, loop)
     try:
-        unwritten = ending.changes()
+        unwritten, lacks_commit = ending.missing()
     except GsdError:
         yield Effect("documents of the phase", ending.write)  # which fails for the same reason
         return
     left = [change.path.name for change in unwritten]
-    left += ["their commit"] if ending.lacks_commit(unwritten) else []
+    left += ["their commit"] if lacks_commit else []
     if left:
         files = tuple(str(change.path) for change in unwritten)
         yield Effect(f"documents of the phase ({', '.join(left)})", ending.write, files)
-
-
-def _is_summarized(project: Path, loop: Loop) -> bool:
-    from gsd_fsm.phase.ending import is_summarized
-
-    return is_summarized(project, plan_path(project, loop), loop)
-
-
-def _tag_effects(repository: Repository | None, loop: Loop) -> Iterator[Effect]:
-    tag = last_tag(loop)
-    commit = loop.checkpoints.get(tag) if tag else None
-    if repository is None or tag is None or commit is None:
-        return
-    if repository.resolved(f"refs/tags/{tag}") != commit:
-        yield Effect(f"tag {tag}", lambda: _set_tag(repository, tag, commit))
-
-
-def _set_tag(repository: Repository, tag: str, commit: str) -> None:
-    repository.tag(tag, commit)
-
-
-def branch_of(context: Context, loop: Loop) -> str | None:
-    """Return the branch on which a phase ends; None without git or a branch."""
-    repository = context.repository_or_none() if ends_phase(loop) else None
-    return repository.branch() if repository is not None else None
 
 
 def _is_on_branch(repository: Repository, loop: Loop) -> bool:
@@ -159,20 +129,25 @@ def last_tag(loop: Loop) -> str | None:
     """Return the name of the tag at the end of the phase; None without a phase."""
     if not ends_phase(loop) or loop.phase is None:
         return None
-    from gsd_fsm.git.checkpoints import checkpoint_tag
+    from gsd_fsm.git.checkpoints import LAST, checkpoint_tag
 
-    return checkpoint_tag(loop.phase, _LAST)
+    return checkpoint_tag(loop.phase, LAST)
 
 
-def last_checkpoint(context: Context, loop: Loop) -> dict[str, Any] | None:
-    """Return the data of the checkpoint at the end of the phase; None if there is nothing to tag."""
-    tag = last_tag(loop)
-    if tag is None or not context.settings()["checkpoints"]:
-        return None
+def ending_place(context: Context, loop: Loop) -> tuple[str | None, dict[str, Any] | None]:
+    """Return the branch on which a phase ends, and the data of its last checkpoint.
+
+    Each is None if there is none; a failure of git is only noted in `context`.
+    """
+    if not ends_phase(loop):
+        return None, None
+    tag = last_tag(loop) if context.settings()["checkpoints"] else None
     try:
         repository = context.repository()
-        commit = repository.head() if repository else None
+        branch = repository.branch() if repository else None
+        commit = repository.head() if repository and tag else None
     except GsdError as error:
-        context.notices.append(f"checkpoint {tag} was not set: {error.message}")
-        return None
-    return None if commit is None else {"name": tag, "commit": commit}
+        if tag is not None:
+            context.notices.append(f"checkpoint {tag} was not set: {error.message}")
+        return None, None
+    return branch, {"name": tag, "commit": commit} if tag and commit else None

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Collection, Iterator
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.codec import dumps, sha256
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
-from gsd_fsm.core.journal.journal import Author, Transaction
 from gsd_fsm.core.loop.completion import latest_tree, missing
-from gsd_fsm.core.loop.events.sessions import may_decide
-from gsd_fsm.core.loop.limits import LimitReached
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_tasks
 from gsd_fsm.core.loop.waves import busy_tasks, can_start, current_wave, is_undecided, ready_tasks
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.documents.journal_text import redact_or_reject
-from gsd_fsm.engine.context import Context, Effect, Receipt, receipt
+from gsd_fsm.engine.context import Context, Effect, LoopTransaction
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gsd_fsm.git.repo import Repository
     from gsd_fsm.plans.plan import Plan, PlanTask
-
 
 Phase = int | str | None
 # A line of the journal has its limit: a long list of tasks is spread over several events.
 MOST_BYTES = 40_000
 _ASKS_BY_SHAPE = {"colleague": "step", "tool-review": "wave"}
+
+
+# the wanted plan
 
 
 def phase_of(text: str | None) -> Phase:
@@ -49,26 +47,49 @@ def plan_to_follow(
 
     Return None if the project has no plans; a verify loop needs none in any case.
     """
-    from gsd_fsm.plans.find import find_plan
+    from gsd_fsm.plans.find import current_phase, find_plan
     from gsd_fsm.plans.load import load_plan
 
     if name is not None:
         return load_plan(directory / name)
-    if kind == "verify":
-        with contextlib.suppress(NotFound):
-            phase = _current_phase(project) if phase is None else phase
-            return None if phase is None else load_plan(find_plan(project, phase))
-        return None
-    if phase is None:
-        phase = _current_phase(project)
-        if phase is None:
-            _require_no_plans(project)
-        return None if phase is None else load_plan(find_plan(project, phase))
     try:
-        return load_plan(find_plan(project, phase))
+        wanted = current_phase(project) if phase is None else phase
+        if wanted is not None:
+            return load_plan(find_plan(project, wanted))
     except NotFound:
+        if kind == "verify":
+            return None
         _require_project_state(project)
         raise
+    if kind != "verify":
+        _require_no_plans(project)
+    return None
+
+
+def _require_no_plans(project: Path) -> None:
+    """Raise UsageError if the project has plans: then it must be clear which one is wanted."""
+    from gsd_fsm.plans.find import planning_root
+
+    root = planning_root(project)
+    if root.name == ".opti-gsd" or (root / "plans").is_dir():
+        raise UsageError(
+            f"no phase is named, and {root} has no current one",
+            "Run: gsd-fsm start execute --phase N. With tasks of your own: --task ID:TITLE",
+        )
+
+
+def _require_project_state(project: Path) -> None:
+    """Raise NotFound if the files are missing without which no phase can be found."""
+    from gsd_fsm.plans.find import project_state
+
+    if (project / ".opti-gsd").is_dir():
+        project_state(project)
+    elif not (project / ".gsd").is_dir():
+        raise NotFound(
+            f"Not Initialized: no .opti-gsd/ or .gsd/ directory found in {project}",
+            "With a plan of your own: gsd-fsm start execute --plan FILE. "
+            "To add the hook: gsd-fsm init",
+        )
 
 
 def plan_on_branch(repository: Repository, plan: Plan, branch: str) -> Plan:
@@ -88,75 +109,38 @@ def plan_on_branch(repository: Repository, plan: Plan, branch: str) -> Plan:
 
 
 def plan_to_show(context: Context, phase: str | None, file: str | None) -> Path:
-    """Return the path of the named plan, else of the loop's, else of the current phase's."""
-    from pathlib import Path
-
-    from gsd_fsm.plans.find import current_phase, find_plan
+    """Return the path of the named plan, else the loop's, the current phase's, or the only one."""
+    from gsd_fsm.plans.find import NAMES, current_phase, find_plan, planning_root
 
     if phase is not None and file is not None:
         raise UsageError("--phase and --plan exclude each other", "Leave one of them out.")
     if file is not None:
         return Path(context.directory) / file
-    project = Path(context.gsd_or_new).parent
-    wanted = phase_of(phase)
-    if wanted is None:
-        followed = _followed_plan(context)
-        if followed is not None:
-            return followed
-        wanted = current_phase(project)
-    if wanted is None:
+    followed = _followed_plan(context) if phase is None else None
+    if followed is not None:
+        return followed
+    wanted = current_phase(context.project) if phase is None else phase_of(phase)
+    if wanted is not None:
+        return find_plan(context.project, wanted)
+    folders = (planning_root(context.project) / "plans").glob("phase-*")
+    plans = [path for folder in folders for path in folder.iterdir() if path.name in NAMES]
+    if len(plans) != 1:
         raise UsageError(
             "no plan is named, and there is no current phase",
             "Run: gsd-fsm plan show --phase N, or: gsd-fsm plan show --plan FILE",
         )
-    return find_plan(project, wanted)
+    return plans[0]
 
 
 def _followed_plan(context: Context) -> Path | None:
     """Return the path of the loop's plan; None if there is no loop, or it has no plan."""
     try:
-        _, loops = context.read()
-        loop = context.loop(loops)
+        loop = context.loop(context.read(trusted=False))
     except NotFound:
         if context.loop_id is not None:
             raise
         return None
     return plan_path(context.project, loop) if loop.is_planned else None
-
-
-def _current_phase(project: Path) -> Phase:
-    """Return the phase that the project's state names; raise NotFound if that file is missing."""
-    from gsd_fsm.plans.find import current_phase, project_state
-
-    if (project / ".opti-gsd").is_dir():
-        project_state(project)
-    return current_phase(project)
-
-
-def _require_no_plans(project: Path) -> None:
-    """Raise UsageError if the project has plans: then it must be clear which one is wanted."""
-    from gsd_fsm.plans.find import planning_root
-
-    root = planning_root(project)
-    if (project / ".opti-gsd").is_dir() or (root / "plans").is_dir():
-        raise UsageError(
-            f"no phase is named, and {root} has no current one",
-            "Run: gsd-fsm start execute --phase N. With tasks of your own: --task ID:TITLE",
-        )
-
-
-def _require_project_state(project: Path) -> None:
-    """Raise NotFound if the files are missing without which no phase can be found."""
-    from gsd_fsm.plans.find import project_state
-
-    if (project / ".opti-gsd").is_dir():
-        project_state(project)
-    elif not (project / ".gsd").is_dir():
-        raise NotFound(
-            f"Not Initialized: no .opti-gsd/ or .gsd/ directory found in {project}",
-            "With a plan of your own: gsd-fsm start execute --plan FILE. "
-            "To add the hook: gsd-fsm init",
-        )
 
 
 # a plan as events
@@ -195,12 +179,12 @@ def portions(plan: Plan) -> list[list[dict[str, Any]]]:
     """Return the tasks of the plan, in lists that fit into one event each."""
     lists: list[list[dict[str, Any]]] = [[]]
     size = 0
-    for task in plan.tasks:
-        spec = _spec(task)
-        size += len(dumps(spec)) + 1
+    for spec in map(_spec, plan.tasks):
+        own = len(dumps(spec)) + 1
+        size += own
         if size > MOST_BYTES:
             lists.append([])
-            size = len(dumps(spec)) + 1
+            size = own
         lists[-1].append(spec)
     return lists
 
@@ -214,14 +198,6 @@ def _spec(task: PlanTask) -> dict[str, Any]:
     if task.test_required == "true":
         spec["tests"] = True
     return spec
-
-
-def accepted_plan(plan: Plan, project: Path) -> list[dict[str, Any]]:
-    """Return the data of the `plan` events that replace the frozen plan by this one."""
-    kept = {name: value for name, value in frozen(plan, project).items() if name != "format"}
-    kept["count"] = kept.pop("tasks")
-    first, *more = portions(plan)
-    return [{**kept, "changed": False, "tasks": first}, *({"tasks": specs} for specs in more)]
 
 
 # the frozen plan
@@ -264,49 +240,32 @@ def lacks_tasks(loop: Loop) -> bool:
 def plan_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     """Add the tasks that a killed `start` left out, unless the plan was changed since."""
     if not has_changed(context.project, loop):
-        yield Effect("tasks of the plan", lambda: _add_tasks(context, loop))
+        yield Effect("tasks of the plan", partial(_add_tasks, context, loop))
 
 
-def _add_tasks(context: Context, loop: Loop) -> Receipt:
+def _add_tasks(context: Context, loop: Loop) -> None:
     plan = frozen_plan(context.project, loop)
-    with context.transaction() as tx:
-        loop = tx.loops.by_id[loop.id]
+    with context.writing(loop) as tx:
         for specs in portions(plan):
-            new = [spec for spec in specs if spec["id"] not in loop.tasks]
+            new = [spec for spec in specs if spec["id"] not in tx.loop.tasks]
             if new:
-                tx.append(loop, "plan", {"tasks": new}, by="cli")
-        append_question(tx, loop)
-    return receipt(tx, loop)
+                tx.append("plan", {"tasks": new}, by="cli")
+        append_question(tx)
 
 
-# questions
-
-
-def awaits_branch(loop: Loop) -> bool:
-    """Return whether a branch was chosen and no work has begun, on it or elsewhere."""
-    return loop.branch is not None and loop.is_live and _is_unbegun(loop)
-
-
-def is_new(loop: Loop) -> bool:
-    """Return whether a planned loop may begin, and no work has begun."""
-    return (loop.is_active or loop.status == "waiting") and _is_unbegun(loop)
-
-
-def _is_unbegun(loop: Loop) -> bool:
-    if not loop.is_planned or loop.checkpoints or loop.round:
+def is_unbegun(loop: Loop) -> bool:
+    """Return whether no work of a planned loop has begun."""
+    if not loop.is_planned or not loop.is_live or loop.checkpoints or loop.round:
         return False
     return all(task.status == "pending" for task in loop.tasks.values())
 
 
+def is_new(loop: Loop) -> bool:
+    """Return whether a planned loop may begin, and no work has begun."""
+    return loop.status != "paused" and is_unbegun(loop)
+
+
 # rules
-
-
-def require_human(loop: Loop, author: Author, what: str) -> None:
-    """Refuse an agent to do `what` to this loop unless the user sent a message."""
-    if not may_decide(loop, author.by, author.session):
-        raise Refused(
-            f"agents cannot {what} loop {loop.id} until the user sends a message", "Ask the user."
-        )
 
 
 def require_turn(loop: Loop, task_id: str) -> None:
@@ -350,37 +309,39 @@ def _require_gap(loop: Loop, gap_id: str) -> None:
         )
 
 
-def require_answered_checkpoint(loop: Loop, author: Author, task_id: str) -> None:
+def require_answered_checkpoint(context: Context, loop: Loop, task_id: str) -> None:
     """Refuse an agent to end a checkpoint that the user has not answered."""
     task = loop.tasks.get(task_id)
     if task is not None and task.status == "checkpoint" and task.answer is None and loop.is_planned:
-        require_human(loop, author, f"decide the checkpoint of task {task_id} in")
+        context.require_human(loop, f"decide the checkpoint of task {task_id} in")
 
 
 # what follows from a step
 
 
-def append_consequences(tx: Transaction, project: Path, loop: Loop) -> None:
+def append_consequences(tx: LoopTransaction, project: Path) -> None:
     """Append what follows from any step of a planned loop: a changed plan pauses, questions wait."""
-    append_plan_change(tx, project, loop)
-    append_question(tx, loop)
+    append_plan_change(tx, project)
+    append_question(tx)
 
 
-def append_plan_change(tx: Transaction, project: Path, loop: Loop) -> bool:
+def append_plan_change(tx: LoopTransaction, project: Path) -> bool:
     """Pause an active loop whose plan was changed; return whether it was."""
+    loop = tx.loop
     if not loop.is_active or not loop.is_planned or not has_changed(project, loop):
         return False
     name = loop.plan.file
-    tx.append(loop, "plan", {"file": name, "changed": True}, by="cli")
+    tx.append("plan", {"file": name, "changed": True}, by="cli")
     reason = f"{name} was changed after the loop began with it; resume accepts it as it is now"
     if not plan_path(project, loop).is_file():
         reason = f"{name} is missing; restore it, then resume"
-    tx.append(loop, "pause", {"code": "plan", "reason": reason}, by="cli")
+    tx.pause("plan", reason)
     return True
 
 
-def append_question(tx: Transaction, loop: Loop) -> None:
+def append_question(tx: LoopTransaction) -> None:
     """Wait for the pending decision, once no task is under way."""
+    loop = tx.loop
     if not loop.is_active or not (loop.is_planned or loop.shape) or busy_tasks(loop):
         return
     asked = pending_question(loop)
@@ -388,29 +349,26 @@ def append_question(tx: Transaction, loop: Loop) -> None:
         # Of a goal without a plan, only what its shape asks for; the hook asks the rest.
         by_shape = ("clarify", _ASKS_BY_SHAPE.get(loop.shape or ""))
         if asked[0].partition(":")[0] not in by_shape or not missing(loop, latest_tree(loop)):
-            asked = None
+            return
     if asked is not None:
-        append_wait(tx, loop, *asked)
+        append_wait(tx, *asked)
 
 
-def append_pause(tx: Transaction, loop: Loop, limit: LimitReached) -> None:
-    tx.append(loop, "pause", {"code": limit.code, "reason": limit.reason}, by="cli")
+def append_wait(tx: LoopTransaction, key: str, question: str) -> None:
+    tx.append("wait", {"for": "human", "question": question, "about": key}, by="cli")
 
 
-def append_wait(tx: Transaction, loop: Loop, key: str, question: str) -> None:
-    tx.append(loop, "wait", {"for": "human", "question": question, "about": key}, by="cli")
-
-
-def accept_plan_change(tx: Transaction, project: Path, loop: Loop, author: Author) -> None:
+def accept_plan_change(tx: LoopTransaction, context: Context) -> None:
     """Replace the frozen plan by the file as it is now; only the user may decide that.
 
     New tasks join, pending ones take their new text, and tasks that are gone are skipped.
     """
+    loop, project = tx.loop, context.project
     if not loop.is_planned:
         return
     if not has_changed(project, loop):
         if loop.plan.changed:
-            tx.append(loop, "plan", {"changed": False}, by="cli")
+            tx.append("plan", {"changed": False}, by="cli")
         return
     if not plan_path(project, loop).is_file():
         raise Refused(
@@ -418,17 +376,21 @@ def accept_plan_change(tx: Transaction, project: Path, loop: Loop, author: Autho
             f"Restore it: git checkout -- {loop.plan.file}. "
             f"Or end the loop: gsd-fsm --loop {loop.id} cancel",
         )
-    require_human(loop, author, "accept another plan for")
+    context.require_human(loop, "accept another plan for")
     from gsd_fsm.plans.load import load_plan
 
     plan = load_plan(plan_path(project, loop))
-    for data in accepted_plan(plan, project):
-        if loop.kind != "execute":
-            data.pop("tasks")
-        tx.append(loop, "plan", data)
-    if loop.kind == "execute" and loop.is_active:
-        planned = plan.tasks_by_id()
-        for task_id in open_tasks(loop):
-            if task_id not in planned:
-                gone = {"task": task_id, "status": "skipped", "summary": "no longer in the plan"}
-                tx.append(loop, "task", gone, by="cli")
+    kept = {name: value for name, value in frozen(plan, project).items() if name != "format"}
+    kept["count"] = kept.pop("tasks")
+    if loop.kind != "execute":
+        tx.append("plan", {**kept, "changed": False})
+        return
+    first, *more = portions(plan)
+    tx.append("plan", {**kept, "changed": False, "tasks": first})
+    for specs in more:
+        tx.append("plan", {"tasks": specs})
+    planned = plan.tasks_by_id()
+    for task_id in open_tasks(loop) if loop.is_active else ():
+        if task_id not in planned:
+            gone = {"task": task_id, "status": "skipped", "summary": "no longer in the plan"}
+            tx.append("task", gone, by="cli")

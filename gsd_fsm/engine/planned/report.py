@@ -5,30 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
-from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_KEPT, Loop, open_gaps, open_tasks
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
-from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, receipt
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time
 from gsd_fsm.engine.effects import require_rolled_back
-from gsd_fsm.engine.planned.checkpoints import (
-    Tagged,
-    commits_since_start,
-    finish_task,
-    set_missing_checkpoints,
-)
-from gsd_fsm.engine.planned.plan import (
-    append_consequences,
-    frozen_plan,
-    require_turn,
-)
+from gsd_fsm.engine.planned.checkpoints import commits_since_start, finish_task, finish_tasks
+from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
 from gsd_fsm.engine.tasks import failure_data
 
 if TYPE_CHECKING:
     from gsd_fsm.git.repo import Repository
     from gsd_fsm.subagents.results import Issue, Result
-
 
 MAX_FIXES = 20
 
@@ -44,7 +33,6 @@ class Reported(NamedTuple):
     receipt: Receipt
     commit: str | None = None
     tag: str | None = None
-    warnings: tuple[str, ...] = ()
     repeated: bool = False
 
 
@@ -59,44 +47,34 @@ def report_task(context: Context, task_id: str, output: str, commit: str | None 
     from gsd_fsm.subagents.results import read_result
 
     result = _redacted(read_result(output))
-    with context.dry_run() as tx:
-        loop = context.loop(tx.loops)
-        context = context.for_loop(loop)
-        name = _known(loop, task_id)
-        repeated = result.verdict == "complete" and _is_done(loop, name)
-        if not repeated:
-            result = _checked_locks(context, loop, name, result)
-            given = _resolved(context, commit) if commit else None
-            _append_result(tx, loop, name, result, given)
-    if repeated:
-        return _repeat(context, name, result)
-    work = Committed(given)
-    if result.verdict == "complete" and given is None:
-        work = commit_work(context, loop, name, result)
-    elif given is not None:
+    loop = context.loop(context.read())
+    name = _known(loop, task_id)
+    if result.verdict == "complete" and _is_done(loop, name):
+        return _repeat(context, loop, name, result)
+    result = _checked_locks(context, loop, name, result)
+    made = _resolved(context, commit) if commit else None
+    with context.dry_run(loop) as tx:
+        _append_result(tx, name, result, made)
+    if result.verdict == "complete" and made is None:
+        made = commit_work(context, loop, name, result)
+    elif made is not None:
         require_rolled_back(context, loop)
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        _append_result(tx, loop, name, result, work.commit)
-        append_consequences(tx, context.project, loop)
-    tagged = Tagged()
-    if result.verdict == "complete" and name in loop.tasks and loop.kind == "execute":
-        tagged = finish_task(context, loop, name)
-    warnings = tuple(filter(None, (work.warning, tagged.warning)))
-    done = tagged.receipt or receipt(tx, loop)
-    return Reported(name, result, done, work.commit, tagged.tag, warnings)
+    with context.writing(loop) as tx:
+        _append_result(tx, name, result, made)
+        append_consequences(tx, context.project)
+    tag = None
+    if result.verdict == "complete" and name in tx.loop.tasks and tx.loop.kind == "execute":
+        tag = finish_task(context, tx.loop, name)
+    return Reported(name, result, context.receipt(tx.loop), made, tag)
 
 
-def _repeat(context: Context, name: str, result: Result) -> Reported:
+def _repeat(context: Context, loop: Loop, name: str, result: Result) -> Reported:
     """Record what is new in the report of a completed task, and set its checkpoint if missing."""
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        _append_issues(tx, loop, name, result)
-    tagged = set_missing_checkpoints(context, loop).get(name, Tagged())
-    warnings = (tagged.warning,) if tagged.warning else ()
-    done = tagged.receipt or receipt(tx, loop)
-    commit = loop.tasks[name].commit
-    return Reported(name, result, done, commit, tagged.tag, warnings, repeated=True)
+    with context.writing(loop) as tx:
+        _append_issues(tx, name, result)
+    tag = finish_tasks(context, tx.loop).get(name)
+    done = context.receipt(tx.loop)
+    return Reported(name, result, done, done.loop.tasks[name].commit, tag, repeated=True)
 
 
 def _checked_locks(context: Context, loop: Loop, name: str, result: Result) -> Result:
@@ -177,74 +155,60 @@ def _is_done(loop: Loop, name: str) -> bool:
 # events
 
 
-def _append_result(
-    tx: Transaction, loop: Loop, name: str, result: Result, commit: str | None
-) -> None:
-    task = loop.tasks.get(name)
-    gap = loop.gaps.get(name)
+def _append_result(tx: LoopTransaction, name: str, result: Result, commit: str | None) -> None:
+    loop = tx.loop
+    task, gap = loop.tasks.get(name), loop.gaps.get(name)
     if gap is not None:
         if not gap.is_open:
             raise Refused(f"gap {name} is already closed", "Run: gsd-fsm verify")
         require_turn(loop, name)
-    _append_issues(tx, loop, name, result)
+    _append_issues(tx, name, result)
     # A fix that succeeds at once only closes its gap; one that failed before is an open task.
     is_open_task = task is not None and not task.is_done
     is_task = gap is None or result.verdict != "complete" or is_open_task
     if is_task and (task is None or task.status != "running"):
         require_turn(loop, name)
-        tx.append(loop, "task", {"task": name, "status": "running"})
+        tx.append("task", {"task": name, "status": "running"})
     if result.verdict == "failed":
-        tx.append(loop, "failure", _failure(name, result))
-    elif result.verdict == "checkpoint":
-        tx.append(loop, "task", _checkpoint(name, result))
-    else:
-        if is_task:
-            tx.append(loop, "task", _completion(name, result, commit))
-        if gap is not None:
-            tx.append(loop, "gap", {"action": "closed", "gap": name})
+        error = f"{result.reason}\n\n{result.details}".strip()
+        why = (result.analysis, result.suggested_fix)
+        tx.append("failure", failure_data(name, error, None, *why, alike=result.reason))
+        return
+    if result.verdict == "checkpoint":
+        tx.append("task", {"task": name, "status": "checkpoint", "question": _question(result)})
+        return
+    if is_task:
+        tx.append("task", _completion(name, result, commit))
+    if gap is not None:
+        tx.append("gap", {"action": "closed", "gap": name})
 
 
-def _append_issues(tx: Transaction, loop: Loop, name: str, result: Result) -> None:
+def _append_issues(tx: LoopTransaction, name: str, result: Result) -> None:
     """Append each issue once: an interrupted report is given again."""
-    known = {(it.task, it.severity, it.text) for it in loop.issues}
+    known = {(it.task, it.severity, it.text) for it in tx.loop.issues}
     for issue in result.issues:
         if (name, issue.severity, issue.text) not in known:
-            tx.append(loop, "issue", {"task": name, **issue._asdict()})
+            tx.append("issue", {"task": name, **issue._asdict()})
 
 
-def _failure(name: str, result: Result) -> dict[str, Any]:
-    error = f"{result.reason}\n\n{result.details}".strip()
-    return failure_data(
-        name, error, None, result.analysis, result.suggested_fix, alike=result.reason
-    )
-
-
-def _checkpoint(name: str, result: Result) -> dict[str, Any]:
+def _question(result: Result) -> str:
     question = redact_and_truncate("\n".join((result.reason, *result.options)), 4_000)
     if result.recommendation:
         question += f"\nRecommendation: {redact_and_truncate(result.recommendation, 1_000)}"
-    return {"task": name, "status": "checkpoint", "question": question}
+    return question
 
 
 def _completion(name: str, result: Result, commit: str | None) -> dict[str, Any]:
-    done: dict[str, Any] = {"task": name, "status": "complete"}
-    if commit:
-        done["commit"] = commit
-    if result.details:
-        done["summary"] = redact_and_truncate(result.details, 2_000)
-    if result.fixes:
-        done["fixes"] = list(result.fixes)
-    return done
+    details = {
+        "commit": commit,
+        "summary": redact_and_truncate(result.details, 2_000),
+        "fixes": list(result.fixes),
+    }
+    given = {member: value for member, value in details.items() if value}
+    return {"task": name, "status": "complete", **given}
 
 
 # the commit
-
-
-class Committed(NamedTuple):
-    """The commit with the result of a task, None if there is none; and what was left out of it."""
-
-    commit: str | None = None
-    warning: str = ""
 
 
 class _Work(NamedTuple):
@@ -254,23 +218,25 @@ class _Work(NamedTuple):
     message: str
 
 
-def commit_work(context: Context, loop: Loop, name: str, result: Result) -> Committed:
+def commit_work(context: Context, loop: Loop, name: str, result: Result) -> str | None:
     """Commit the result of a task if the settings allow it; else find the agent's own commit.
 
-    Repeatable: a commit that an interrupted call made for this task is returned again.
+    Note in `context` which files were left out. Repeatable: a commit that an interrupted call made
+    for this task is returned again.
     """
     require_rolled_back(context, loop)
     repository = context.repository_or_none() if loop.is_planned else None
     work = _work(context, loop, name, result) if repository else None
     if repository is None or work is None:
-        return Committed()
+        return None
     if not context.settings()["commit"]:
-        return Committed(_own_commit(repository, loop, work))
+        return _own_commit(repository, loop, work)
     left = [file for file in result.files if file not in work.paths]
-    warning = f"not committed, because the plan does not name them: {', '.join(left)}"
+    if left:
+        why = "not committed, because the plan does not name them"
+        context.notices.append(f"{why}: {', '.join(left)}")
     made = repository.commit(work.paths, work.message)
-    found = made or _made_before(repository, loop, work) or _own_commit(repository, loop, work)
-    return Committed(found, warning if left else "")
+    return made or _made_before(repository, loop, work) or _own_commit(repository, loop, work)
 
 
 def _work(context: Context, loop: Loop, name: str, result: Result) -> _Work | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,8 +15,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import IGNORED
 from gsd_fsm.core.system import GSD
 from gsd_fsm.core.text.sanitize import clean
-from gsd_fsm.engine.context import Context, Effect, Receipt, one_at_a_time, receipt
-from gsd_fsm.engine.planned.plan import require_human
+from gsd_fsm.engine.context import Context, Effect, Receipt, one_at_a_time, several_loops
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.records import Rollback
@@ -92,20 +92,23 @@ def roll_back(context: Context, target: str, phase: str | None) -> RolledBack:
         return RolledBack(step, None, None)
     left = rollback_tag(step.phase, to_iso(now_ms())) if step.leaves else None
     if step.loop is None:
-        if left is not None:
-            _move_unrecorded(step, left)
+        _move_unrecorded(step, left)
         return RolledBack(step, left, None)
-    proof = _record(context, step, left)
-    if proof.loop.rollback is not None:
+    data: dict[str, Any] = {"name": step.target.tag, "commit": step.target.commit}
+    if left is not None:
+        data.update(left=left, head=step.repository.head(), branch=step.branch)
+    with context.writing(step.loop) as tx:
+        tx.append("checkpoint", {**data, "reset": step.reset})
+    if tx.loop.rollback is not None:
         try:
-            _move(step.repository, proof.loop.rollback, step.target.commit)
+            _move(step.repository, tx.loop.rollback, step.target.commit)
         except GsdError as error:
             raise CannotWrite(
-                f"loop {step.loop.id} records the rollback to {step.target.name}, "
+                f"loop {tx.loop.id} records the rollback to {step.target.name}, "
                 f"but branch {step.branch} was not moved: {error.message}",
                 "Fix the cause, then run the same command again.",
             ) from error
-    return RolledBack(step, left, proof)
+    return RolledBack(step, left, tx.receipt)
 
 
 def rollback_effects(context: Context, loop: Loop) -> Iterator[Effect]:
@@ -122,7 +125,7 @@ def rollback_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     if is_tagged and repository.resolved(_UNDER_WAY) != rollback.head:
         return
     what = f"rollback to {tag.rpartition('/')[2]} ({commit[:7]}) on branch {rollback.branch}"
-    yield Effect(what, lambda: _finish_move(repository, rollback, commit))
+    yield Effect(what, partial(_finish_move, repository, rollback, commit))
 
 
 def _finish_move(repository: Repository, rollback: Rollback, commit: str) -> None:
@@ -147,8 +150,10 @@ def _move(repository: Repository, rollback: Rollback, commit: str) -> None:
     repository.drop_ref(_UNDER_WAY)
 
 
-def _move_unrecorded(step: Step, left: str) -> None:
+def _move_unrecorded(step: Step, left: str | None) -> None:
     """Tag the commit that is left, and move the branch, where no live loop is concerned."""
+    if left is None:
+        return
     step.repository.tag(left)
     try:
         _reset(step.repository, step.target.commit)
@@ -170,12 +175,12 @@ def _reset(repository: Repository, commit: str) -> None:
 def _require_permission(context: Context) -> None:
     """Refuse an agent without a message of the user: a rollback changes files of all live loops."""
     try:
-        _, loops = context.read()
+        live = context.read(trusted=False).live()
     except NotFound:
         return
-    for loop in loops.live():
-        require_human(loop, context.author, "roll back")
-    if loops.live():
+    for loop in live:
+        context.require_human(loop, "roll back")
+    if live:
         with context.transaction():
             pass  # trusted, writable, and without unfinished effects
 
@@ -185,8 +190,7 @@ def _surroundings(context: Context) -> tuple[Loops, Repository]:
     from gsd_fsm.git.repo import Repository
 
     try:
-        _, loops = context.read()
-        repository = context.repository()
+        loops, repository = context.read(trusted=False), context.repository()
     except NotFound:
         loops, repository = Loops(), Repository.around(Path(context.directory))
     if repository is None:
@@ -221,11 +225,9 @@ def _live_loop(context: Context, loops: Loops, phase: str) -> Loop | None:
         for loop in loops.live()
         if loop.phase is not None and phase_part(loop.phase) == phase and named in (None, loop.id)
     ]
-    session = context.author.session
-    own = [loop for loop in found if session and loop.owner == session]
+    own = [loop for loop in found if context.is_own(loop)]
     if len(found) > 1 and not own:
-        names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in found)
-        raise UsageError(f"several live loops: {names}", "Name one: gsd-fsm --loop ID rollback …")
+        raise several_loops(found)
     return next(iter(own + found), None)
 
 
@@ -233,15 +235,11 @@ def _find(repository: Repository, phase: str, target: str) -> Checkpoint:
     from gsd_fsm.git.checkpoints import checkpoint_named, checkpoints_of, ref_part
 
     known = {it.name: it for it in checkpoints_of(repository, phase)}
-    found = (
-        checkpoint_named(repository, target)
-        or known.get(ref_part(target))
-        or known.get(ref_part(f"T{target}"))
-    )
+    found = checkpoint_named(repository, target)
+    found = found or known.get(ref_part(target)) or known.get(ref_part(f"T{target}"))
     if found is None:
-        hint = (
-            f"Checkpoints of phase {phase}: {', '.join(known)}" if known else no_checkpoints(phase)
-        )
+        names = f"Checkpoints of phase {phase}: {', '.join(known)}"
+        hint = names if known else no_checkpoints(phase)
         raise Refused(f"phase {phase} has no checkpoint {target}", hint)
     return found
 
@@ -298,14 +296,3 @@ def _is_ours(path: str) -> bool:
     folder, name = os.path.split(path)
     mine = any(fnmatchcase(name, pattern) for pattern in IGNORED)
     return mine and os.path.basename(folder) == GSD
-
-
-def _record(context: Context, step: Step, left: str | None) -> Receipt:
-    data: dict[str, Any] = {"name": step.target.tag, "commit": step.target.commit}
-    if left is not None:
-        data.update(left=left, head=step.repository.head(), branch=step.branch)
-    data["reset"] = step.reset
-    with context.transaction() as tx:
-        loop = tx.loops.by_id[step.loop.id if step.loop else ""]
-        tx.append(loop, "checkpoint", data)
-    return receipt(tx, loop)

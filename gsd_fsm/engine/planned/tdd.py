@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
-from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.fold import not_possible
 from gsd_fsm.core.loop.records import Task
-from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.engine.context import Context, Receipt, head_of, receipt
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt
 from gsd_fsm.engine.planned.checkpoints import drop_copies, finish_task
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
 from gsd_fsm.engine.planned.report import commit_work
@@ -32,12 +30,11 @@ class TddState(NamedTuple):
     receipt: Receipt
     message: str = ""
     passed: bool = True
-    warnings: tuple[str, ...] = ()
 
 
 def begin_cycle(context: Context, task_id: str) -> TddState:
     """Enter the first phase of a task, unless this attempt has already begun."""
-    return _Cycle(context, task_id).state("")
+    return _Cycle(context, task_id).state()
 
 
 def run_tests(
@@ -59,10 +56,8 @@ class _Cycle:
     """The cycle of one task."""
 
     def __init__(self, context: Context, task_id: str) -> None:
-        journal, loops = context.read_trusted()
-        self.loop = context.loop(loops)
-        self.receipt = Receipt(self.loop, loops.seq, head_of(journal))
-        self.context = context.for_loop(self.loop)
+        self.context, self.project = context, context.project
+        self.loop = context.loop(context.read())
         if not self.loop.is_planned or self.loop.kind != "execute":
             raise UsageError(
                 f"loop {self.loop.id} does not execute a plan, which would name the tests",
@@ -70,11 +65,12 @@ class _Cycle:
             )
         if not self.loop.is_active:
             raise not_possible(self.loop, "task")
-        self.project = self.context.project
-        self.settings = self.context.settings()
         self.plan_task = self._find(task_id)
         self.id = self.plan_task.id
-        self.copies = Copies(self.context.gsd, self.loop.id, self.id)
+        self.copies = Copies(context.gsd, self.loop.id, self.id)
+        settings = context.settings()
+        self.command = test_command(self.project, settings)
+        self.timeout = float(settings["check_timeout_seconds"])
         self._begin()
 
     def _find(self, task_id: str) -> PlanTask:
@@ -100,11 +96,9 @@ class _Cycle:
     def allowed(self) -> str:
         return ", ".join(self.rules.allowed) or "no file is named"
 
-    def state(
-        self, message: str, *, passed: bool = True, warnings: tuple[str, ...] = ()
-    ) -> TddState:
-        command = test_command(self.project, self.settings)
-        return TddState(self.task, self.rules, command, self.receipt, message, passed, warnings)
+    def state(self, message: str = "", *, passed: bool = True) -> TddState:
+        receipt = self.context.receipt(self.loop)
+        return TddState(self.task, self.rules, self.command, receipt, message, passed)
 
     # events
 
@@ -126,26 +120,21 @@ class _Cycle:
         """Record a run of the tests that does not end the phase."""
         self._record({"status": "running", "phase": self.rules.phase, "exit_code": exit_code})
 
-    def _record(self, *changes: Mapping[str, Any]) -> None:
-        with self.context.transaction() as tx:
-            self.loop = self._append(tx, changes)
-            append_consequences(tx, self.project, self.loop)
-        self.receipt = receipt(tx, self.loop)
+    def _record(self, *changes: Mapping[str, Any], error: str = "") -> None:
+        """Append these changes of the task, and its failure, if there is an error."""
+        with self.context.writing(self.loop) as tx:
+            self._append(tx, *changes)
+            if error:
+                tx.append("failure", failure_data(self.id, error, "logic"))
+            append_consequences(tx, self.project)
+        self.loop = tx.loop
+        if error:
+            drop_copies(self.context, self.loop)
 
-    def _append(self, tx: Transaction, changes: tuple[Mapping[str, Any], ...]) -> Loop:
-        loop = self.context.loop(tx.loops)
-        require_turn(loop, self.id)
+    def _append(self, tx: LoopTransaction, *changes: Mapping[str, Any]) -> None:
+        require_turn(tx.loop, self.id)
         for change in changes:
-            tx.append(loop, "task", {"task": self.id, **change})
-        return loop
-
-    def _fail(self, error: str) -> None:
-        with self.context.transaction() as tx:
-            self.loop = self._append(tx, ())
-            tx.append(self.loop, "failure", failure_data(self.id, error, "logic"))
-            append_consequences(tx, self.project, self.loop)
-        self.receipt = receipt(tx, self.loop)
-        drop_copies(self.context, self.loop)
+            tx.append("task", {"task": self.id, **change})
 
     # runs
 
@@ -153,41 +142,34 @@ class _Cycle:
         touched = changed(self.project, self.task.locked or {})
         if touched:
             what = f"locked files were changed in {self.rules.phase.upper()}: {', '.join(touched)}"
-            self._fail(f"{what}. In this phase only these may change: {self.allowed}")
+            self._record(error=f"{what}. In this phase only these may change: {self.allowed}")
             raise CheckFailed(f"task {self.id} failed: {what}", "Run: gsd-fsm next")
-        command = test_command(self.project, self.settings)
-        limit = float(timeout or self.settings["check_timeout_seconds"])
+        limit = float(timeout or self.timeout)
         with watch() as output:
-            output.say(f"{self.rules.phase.upper()}: {command}")
-            outcome = run_check(command, self.project, limit, output.show, output.poll)
+            output.say(f"{self.rules.phase.upper()}: {self.command}")
+            outcome = run_check(self.command, self.project, limit, output.show, output.poll)
         if not was_run(outcome.exit_code):
             raise CheckFailed(
-                f"the test command could not be run: {command}",
+                f"the test command could not be run: {self.command}",
                 'Set it in .gsd/config.toml: ci_test = "COMMAND"',
             )
         judge = {"red": self._red, "green": self._green, "refactor": self._refactor}
         return judge[self.rules.phase](outcome)
 
     def _red(self, outcome: Outcome) -> TddState:
-        problem = self._not_red(outcome)
+        tests = self.plan_task.test_files
+        problem = ""
+        if outcome.exit_code == 0:
+            problem = "The tests already pass. Write one that fails first."
+        elif outcome.timed_out:
+            problem = "The tests timed out. Write one that fails."
+        elif tests and not any(digests(self.project, tests).values()):
+            problem = f"{self.allowed} does not exist. Write a test that fails first."
         if problem:
             self._stay(outcome.exit_code)
             return self.state(problem, passed=False)
         self._enter("green", outcome.exit_code)
         return self.state("Red: the tests fail, as required. The test files are locked now.")
-
-    def _not_red(self, outcome: Outcome) -> str:
-        """Return why this run does not show a failing test, "" if it does."""
-        if outcome.exit_code == 0:
-            return "The tests already pass. Write one that fails first."
-        if outcome.timed_out:
-            return "The tests timed out. Write one that fails."
-        if self.plan_task.test_files and not self._has_tests():
-            return f"{self.allowed} does not exist. Write a test that fails first."
-        return ""
-
-    def _has_tests(self) -> bool:
-        return any(digests(self.project, self.plan_task.test_files).values())
 
     def _green(self, outcome: Outcome) -> TddState:
         if outcome.exit_code == 0:
@@ -196,12 +178,11 @@ class _Cycle:
             return self.state("Green: the tests pass.")
         most = self.loop.limits.tdd_max_attempts
         if self.task.attempts >= most:
-            self._fail(f"the tests still fail after {most} attempts\n\n{outcome.tail}")
+            self._record(error=f"the tests still fail after {most} attempts\n\n{outcome.tail}")
             message = f"The tests still fail after {most} attempts. The task has failed."
             return self.state(message, passed=False)
         self._stay(outcome.exit_code)
-        message = "The tests fail. Fix the implementation, not the tests."
-        return self.state(message, passed=False)
+        return self.state("The tests fail. Fix the implementation, not the tests.", passed=False)
 
     def _refactor(self, outcome: Outcome) -> TddState:
         if outcome.exit_code == 0:
@@ -212,23 +193,20 @@ class _Cycle:
         undo["undone"] = True
         complete: dict[str, Any] = {"status": "complete"}
         # The loop may have been paused while the tests ran: then no file is changed.
-        with self.context.dry_run() as tx:
-            self._append(tx, (undo, complete))
+        with self.context.dry_run(self.loop) as tx:
+            self._append(tx, undo, complete)
         restored = self.copies.restore(self.project)
         if restored is None:
             self._stay(outcome.exit_code)
-            message = "The refactoring broke the tests and cannot be undone. Fix it."
-            return self.state(message, passed=False)
+            problem = "The refactoring broke the tests and cannot be undone. Fix it."
+            return self.state(problem, passed=False)
         files = ", ".join(restored) or "no file"
         message = f"The refactoring broke the tests and was undone ({files})."
         complete["summary"] = message
-        work = commit_work(
-            self.context, self.loop, self.id, Result("complete", reason="", details=message)
-        )
-        if work.commit:
-            complete["commit"] = work.commit
+        result = Result("complete", reason="", details=message)
+        commit = commit_work(self.context, self.loop, self.id, result)
+        if commit:
+            complete["commit"] = commit
         self._record(undo, complete)
-        tagged = finish_task(self.context, self.loop, self.id)
-        self.receipt = tagged.receipt or self.receipt
-        warnings = tuple(filter(None, (work.warning, tagged.warning)))
-        return self.state(f"{message} Task {self.id} is complete.", warnings=warnings)
+        finish_task(self.context, self.loop, self.id)
+        return self.state(f"{message} Task {self.id} is complete.")

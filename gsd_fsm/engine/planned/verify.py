@@ -8,22 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
-from gsd_fsm.core.journal.journal import Transaction
-from gsd_fsm.core.loop.completion import completes_by_command, latest_tree, missing
+from gsd_fsm.core.loop.completion import completes_by_command, is_complete, latest_tree
 from gsd_fsm.core.loop.limits import LimitReached, oscillation, used_up_limit
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
-from gsd_fsm.engine.context import Context, Receipt, receipt, require_id
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, require_id
 from gsd_fsm.engine.planned.plan import (
-    append_pause,
     append_plan_change,
     append_question,
     frozen_plan,
     has_changed,
     plan_path,
-    require_human,
 )
 from gsd_fsm.evidence.interruption import Watch, in_silence
 from gsd_fsm.verify.gaps import (
@@ -99,7 +96,6 @@ def verify(
     from gsd_fsm.verify.run import CI, run_checks
 
     loop = _chosen(context, phase, plan)
-    context = context.for_loop(loop)
     project, settings = context.project, context.settings()
     its_plan = _unchanged_plan(context, loop)
     ci = {name: str(settings[f"ci_{name}"]) for name in CI if settings[f"ci_{name}"]}
@@ -119,13 +115,13 @@ def verify(
             f"loop {loop.id} has only manual checks ({len(results)})",
             f"Do them, then run: gsd-fsm --loop {loop.id} verified pass",
         )
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        _require_active(loop)
-        this = append_round(tx, loop, results, reported)
-        append_question(tx, loop)
-    report = save(project, directory, facts_of(loop, results, passed=this.passed), its_plan, before)
-    return Verification(this, report, receipt(tx, loop))
+    with context.writing(loop) as tx:
+        _require_active(tx.loop)
+        this = append_round(tx, results, reported)
+        append_question(tx)
+    facts = facts_of(tx.loop, results, passed=this.passed)
+    report = save(project, directory, facts, its_plan, before)
+    return Verification(this, report, tx.receipt)
 
 
 # the loop and its plan
@@ -137,8 +133,7 @@ def _chosen(context: Context, phase: str | None, plan: str | None) -> Loop:
     wanted += " --plan " + shlex.quote(plan) if plan else ""
     start = f"Run: gsd-fsm start verify{wanted}"
     try:
-        _, loops = context.read_trusted()
-        loop = context.loop(loops)
+        loop = context.loop(context.read())
     except NotFound as error:
         raise NotFound(error.message, error.hint if context.loop_id else start) from error
     if loop.kind != "verify":
@@ -182,16 +177,15 @@ def _unchanged_plan(context: Context, loop: Loop) -> Plan | None:
     """Return the plan of the loop; if it was changed, pause before anything of it is run."""
     if not loop.is_planned:
         return None
-    paused = False
     if has_changed(context.project, loop):
-        with context.transaction() as tx:
-            loop = context.loop(tx.loops)
-            paused = append_plan_change(tx, context.project, loop)
-    if paused:
-        raise Refused(
-            f"loop {loop.id} is now paused ({loop.pause_code}): {loop.pause_reason}",
-            f"Read the plan, then run: gsd-fsm --loop {loop.id} resume",
-        )
+        with context.writing(loop) as tx:
+            paused = append_plan_change(tx, context.project)
+        loop = tx.loop
+        if paused:
+            raise Refused(
+                f"loop {loop.id} is now paused ({loop.pause_code}): {loop.pause_reason}",
+                f"Read the plan, then run: gsd-fsm --loop {loop.id} resume",
+            )
     return frozen_plan(context.project, loop)
 
 
@@ -224,10 +218,9 @@ def _is_known(loop: Loop, gap: ReportedGap, own: bool) -> bool:
 # one round as events
 
 
-def append_round(
-    tx: Transaction, loop: Loop, results: list[Result], reported: list[ReportedGap]
-) -> Round:
+def append_round(tx: LoopTransaction, results: list[Result], reported: list[ReportedGap]) -> Round:
     """Append the gaps of a round, its verdict, and the completion or pause that follows."""
+    loop = tx.loop
     this = Round(results, [], [], [], {})
     known = known_gaps(loop, [result for result in results if result.passed is not None])
     # Closed ones first: without auto_loop the loop pauses at the first open gap.
@@ -235,65 +228,42 @@ def append_round(
         gap_id = known.get(result.key)
         if result.passed and gap_id and loop.gaps[gap_id].is_open:
             this.closed.append(gap_id)
-            tx.append(loop, "gap", {"action": "closed", "gap": gap_id}, by="cli")
+            tx.append("gap", {"action": "closed", "gap": gap_id}, by="cli")
     for miss in this.misses:
         data = {**gap_of(miss), "evidence": redact_and_truncate(miss.evidence, MAX_EVIDENCE)}
-        gap_id = _append_opening(tx, loop, this, known.get(miss.key), data, by="cli")
+        gap_id = _append_opening(tx, this, known.get(miss.key), data, by="cli")
         if gap_id is not None:
             this.gap_of_check[miss.key] = gap_id
     for gap in reported:
-        data = _data_of(gap)
-        _append_opening(tx, loop, this, same_gap(loop, data), data)
+        data = {"kind": gap.kind, **_texts(gap.description, gap.file, gap.evidence)}
+        _append_opening(tx, this, same_gap(loop, data), data)
     passed = not this.misses and not open_gaps(loop)
     left = named(open_gaps(loop))
     report = tally(results) + (f"; open gaps: {left}" if left else "")
-    tx.append(loop, "verified", {"passed": passed, "report": report})
-    return this._replace(passed=passed, remedy=_append_end(tx, loop, passed))
+    tx.append("verified", {"passed": passed, "report": report})
+    if passed and loop.is_active and is_complete(loop, latest_tree(loop)):
+        if not completes_by_command(loop):
+            tx.append("complete", {}, by="cli")
+        return this._replace(passed=True)
+    limit = used_up_rounds(loop, tx.now) if loop.is_active else None
+    tx.pause_at(limit)
+    return this._replace(passed=passed, remedy=limit.remedy if limit else "")
 
 
 def _append_opening(
-    tx: Transaction,
-    loop: Loop,
-    this: Round,
-    known: str | None,
-    data: dict[str, Any],
-    *,
-    by: str = "",
+    tx: LoopTransaction, this: Round, known: str | None, data: dict[str, Any], *, by: str = ""
 ) -> str | None:
     """Open a gap, or update its evidence; return its id, None if a paused loop has no such gap."""
-    event = opening(loop, known, data) if loop.is_active else None
+    event = opening(tx.loop, known, data) if tx.loop.is_active else None
     if event is None:
         return known
-    tx.append(loop, "gap", event, by=by)
+    tx.append("gap", event, by=by)
     gap_id = str(event["gap"])
     if known is None:
         this.opened.append(gap_id)
     elif event["action"] == "reopened":
         this.reopened.append(gap_id)
     return gap_id
-
-
-def _append_end(tx: Transaction, loop: Loop, passed: bool) -> str:
-    """Complete a loop that is done, or pause it at a limit; return the command that lifts it."""
-    if not loop.is_active:
-        return ""
-    if passed and not missing(loop, latest_tree(loop)) and not completes_by_command(loop):
-        tx.append(loop, "complete", {}, by="cli")
-        return ""
-    limit = used_up_rounds(loop, tx.now)
-    if limit is None:
-        return ""
-    append_pause(tx, loop, limit)
-    return limit.remedy
-
-
-def _data_of(gap: ReportedGap) -> dict[str, Any]:
-    data = {"kind": gap.kind, "description": redact_and_truncate(gap.description, MAX_DESCRIPTION)}
-    if gap.file:
-        data["file"] = redact_and_truncate(gap.file, MAX_DESCRIPTION)
-    if gap.evidence:
-        data["evidence"] = redact_and_truncate(gap.evidence, MAX_EVIDENCE)
-    return data
 
 
 # single gaps and verdicts
@@ -326,26 +296,15 @@ def report_gap(
     if gap_id is not None:
         require_id(gap_id, "gap")
     details = {"kind": kind, **_texts(description, file, evidence)}
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        known = same_gap(loop, details, gap_id)
-        action = "found" if known is None or loop.gaps[known].is_open else "reopened"
-        found = known or gap_id or free_id(loop)
-        _append_gap(tx, loop, found, action, details)
-    return GapChange(found, action, receipt(tx, loop))
+    with context.writing() as tx:
+        known = same_gap(tx.loop, details, gap_id)
+        action = "found" if known is None or tx.loop.gaps[known].is_open else "reopened"
+        found = known or gap_id or free_id(tx.loop)
+        _append_gap(tx, found, action, details)
+    return GapChange(found, action, tx.receipt)
 
 
-def close_gap(context: Context, gap_id: str, **details: str | None) -> GapChange:
-    """Close a gap that was fixed; `details` are evidence, file and description."""
-    return _change_gap(context, gap_id, "closed", **details)
-
-
-def reopen_gap(context: Context, gap_id: str, **details: str | None) -> GapChange:
-    """Reopen a closed gap, with details as in `close_gap`; pause if the gap keeps coming back."""
-    return _change_gap(context, gap_id, "reopened", **details)
-
-
-def _change_gap(
+def change_gap(
     context: Context,
     gap_id: str,
     action: str,
@@ -354,21 +313,16 @@ def _change_gap(
     file: str | None = None,
     description: str | None = None,
 ) -> GapChange:
+    """Record that a gap was `closed` or `reopened`; pause if it keeps coming back."""
     require_id(gap_id, "gap")
-    details = _texts(description, file, evidence)
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        _append_gap(tx, loop, gap_id, action, details)
-    return GapChange(gap_id, action, receipt(tx, loop))
+    with context.writing() as tx:
+        _append_gap(tx, gap_id, action, _texts(description, file, evidence))
+    return GapChange(gap_id, action, tx.receipt)
 
 
-def _append_gap(
-    tx: Transaction, loop: Loop, gap_id: str, action: str, details: dict[str, str]
-) -> None:
-    tx.append(loop, "gap", {"action": action, "gap": gap_id, **details})
-    limit = oscillation(loop) if action == "reopened" else None
-    if limit is not None and loop.is_active:
-        append_pause(tx, loop, limit)
+def _append_gap(tx: LoopTransaction, gap_id: str, action: str, details: dict[str, str]) -> None:
+    tx.append("gap", {"action": action, "gap": gap_id, **details})
+    tx.pause_at(oscillation(tx.loop) if action == "reopened" else None)
 
 
 def _texts(description: str | None, file: str | None, evidence: str | None) -> dict[str, str]:
@@ -383,20 +337,14 @@ def _texts(description: str | None, file: str | None, evidence: str | None) -> d
 
 def record_verdict(context: Context, *, passed: bool, report: str | None = None) -> Receipt:
     """Record one round of verification; the last round that the limit allows pauses the loop."""
-    with context.transaction() as tx:
-        loop = context.loop(tx.loops)
-        if passed and loop.is_planned:
-            require_human(loop, context.author, "declare the plan verified in")
-        tx.append(
-            loop,
-            "verified",
-            {"passed": passed, **({"report": redact_and_truncate(report)} if report else {})},
-        )
-        limit = used_up_rounds(loop, tx.now)
-        if limit is not None and loop.is_active:
-            append_pause(tx, loop, limit)
-        append_question(tx, loop)
-    return receipt(tx, loop)
+    data = {"report": redact_and_truncate(report)} if report else {}
+    with context.writing() as tx:
+        if passed and tx.loop.is_planned:
+            context.require_human(tx.loop, "declare the plan verified in")
+        tx.append("verified", {"passed": passed, **data})
+        tx.pause_at(used_up_rounds(tx.loop, tx.now))
+        append_question(tx)
+    return tx.receipt
 
 
 def used_up_rounds(loop: Loop, now: int) -> LimitReached | None:
@@ -405,7 +353,7 @@ def used_up_rounds(loop: Loop, now: int) -> LimitReached | None:
     if limit is not None:
         return limit
     limit = used_up_limit(loop, loop.limits, now, ("rounds",))
-    if limit is None or not missing(loop, latest_tree(loop)):
+    if limit is None or is_complete(loop, latest_tree(loop)):
         return None
     left = named(open_gaps(loop))
     reason = limit.reason + (f"; gaps left: {left}" if left else "")
