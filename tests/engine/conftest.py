@@ -6,6 +6,13 @@ from tests.support.command_line import Here, Project
 from tests.support.phases import Phase
 
 
+@pytest.fixture(autouse=True)
+def _git_identity(_own_home: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "T")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@example.org")
+
+
 @pytest.fixture
 def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Here:
     return Here(project.root, monkeypatch)

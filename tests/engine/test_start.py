@@ -172,7 +172,7 @@ def test_start_effects_switch_once_git_can_and_the_loop_is_resumed(root: Path) -
 
 @pytest.mark.parametrize(
     "effect",
-    ["branches.take_branch", "branches._create_state_md", "checkpoints.set_checkpoint"],
+    ["branches.take_branch", "branches._create_state_md", "branches.set_checkpoint"],
 )
 def test_start_effects_finish_what_a_kill_left(
     root: Path, monkeypatch: pytest.MonkeyPatch, effect: str

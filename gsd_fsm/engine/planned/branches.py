@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from gsd_fsm.git.repo import Repository
 
 
-class NoMilestone(Refused):
-    """The base branch is checked out, and there is no milestone whose branch could be."""
-
-    def __init__(self, base: str, prefix: str) -> None:
-        super().__init__(
-            f"No Milestone Active: You're on {base} with branching: milestone configured, "
-            "but no milestone is active.",
-            f'git checkout -b {prefix}NAME, and set "milestone" in .opti-gsd/state.json; '
-            'or branching = "none" in .gsd/config.toml',
-        )
-
-
 class NeededSwitch(NamedTuple):
     """A branch that should be checked out before the work begins, and the question about it."""
 
@@ -49,7 +37,7 @@ class NeededSwitch(NamedTuple):
 def needed_switch(context: Context, settings: Mapping[str, Any]) -> NeededSwitch | None:
     """Return the switch from the base branch to that of the milestone, None if none is needed.
 
-    Raise NoMilestone if there is no milestone, UsageError if its name cannot be a branch.
+    Raise Refused if there is no milestone, UsageError if its name cannot be a branch.
     """
     base, prefix = str(settings["base_branch"]), str(settings["branch_prefix"])
     repository = context.repository() if settings["branching"] == "milestone" else None
@@ -60,7 +48,12 @@ def needed_switch(context: Context, settings: Mapping[str, Any]) -> NeededSwitch
     is_foreign = (context.project / ".opti-gsd").is_dir()
     milestone = project_state(context.project).get("milestone") if is_foreign else None
     if not milestone:
-        raise NoMilestone(base, prefix)
+        raise Refused(
+            f"No Milestone Active: You're on {base} with branching: milestone configured, "
+            "but no milestone is active.",
+            f'git checkout -b {prefix}NAME, and set "milestone" in .opti-gsd/state.json; '
+            'or branching = "none" in .gsd/config.toml',
+        )
     branch = f"{prefix}{milestone}"
     if branch == base:
         return None

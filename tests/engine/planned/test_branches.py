@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.planned.branches import NeededSwitch, needed_switch
+from tests.conftest import Project
+from tests.support.git_commands import commit
+from tests.support.repositories import git
+
+SETTINGS = {"branching": "milestone", "base_branch": "main", "branch_prefix": "gsd/"}
+NO_MILESTONE = (
+    "No Milestone Active: You're on main with branching: milestone configured, "
+    "but no milestone is active."
+)
+
+
+@pytest.fixture
+def context(project: Project) -> Context:
+    """Return a context in a repository with one commit on main."""
+    git(project.root, "init", "-q", "--template=", "-b", "main")
+    commit(project.root, "code")
+    return Context(project.root)
+
+
+def switch(context: Context, milestone: str | None, **settings: str) -> NeededSwitch | None:
+    state: dict[str, Any] = {} if milestone is None else {"milestone": milestone}
+    (context.project / ".opti-gsd").mkdir(exist_ok=True)
+    (context.project / ".opti-gsd" / "state.json").write_text(json.dumps(state))
+    return needed_switch(context, {**SETTINGS, **settings})
+
+
+def test_needed_switch_on_base_branch_asks_for_the_branch_of_the_milestone(
+    context: Context,
+) -> None:
+    found = switch(context, "v1")
+
+    assert found is not None
+    question = "You're on main but milestone v1 exists. Switch to gsd/v1? [Y/n]"
+    assert (found.branch, found.question) == ("gsd/v1", question)
+
+
+@pytest.mark.parametrize(
+    ("settings", "checkout"),
+    [
+        ({"branching": "none"}, ["main"]),
+        ({"branch_prefix": ""}, ["main"]),  # whose milestone is called main
+        ({}, ["-b", "gsd/main"]),
+        ({}, ["--detach"]),
+    ],
+)
+def test_needed_switch_elsewhere_or_without_branching_is_none(
+    context: Context, settings: dict[str, str], checkout: list[str]
+) -> None:
+    git(context.project, "checkout", "-q", *checkout)
+
+    assert switch(context, "main", **settings) is None
+
+
+@pytest.mark.parametrize("milestone", [None, ""])
+def test_needed_switch_without_a_milestone_is_refused(
+    context: Context, milestone: str | None
+) -> None:
+    with pytest.raises(Refused) as caught:
+        switch(context, milestone)
+
+    assert caught.value.message == NO_MILESTONE
+    assert caught.value.hint.startswith('git checkout -b gsd/NAME, and set "milestone" in ')
+
+
+@pytest.mark.parametrize("milestone", ["a b", "..", "x.lock", "a\nb", "a\0b", "lone \ud800", "a:b"])
+def test_needed_switch_to_a_name_that_git_refuses_is_a_usage_error(
+    context: Context, milestone: str
+) -> None:
+    with pytest.raises(UsageError, match="cannot be a branch"):
+        switch(context, milestone)
+
+
+def test_needed_switch_with_a_prefix_that_git_refuses_is_a_usage_error(context: Context) -> None:
+    with pytest.raises(UsageError, match="cannot be a branch"):
+        switch(context, "v1", branch_prefix="-")
