@@ -1,21 +1,25 @@
+"""check, criterion and exit-signal."""
+
 from __future__ import annotations
 
 import sys
-import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.support.command_line import Here, git
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 SECRET = "ghp_" + "a1B2" * 9
 
 
-def test_check_streams_the_output_and_journals_the_evidence(here: Here) -> None:
+def done_goal(here: Here) -> None:
+    here.start("goal", "g", "--check", "t=true")
+    here.ok("check")
+    here.ok("exit-signal")
+
+
+def test_check_prints_output_and_records_evidence(here: Here) -> None:
     here.start("goal", "g", "--check", "t=echo to stdout; echo to stderr >&2", "--criterion", "c")
     answer = here.ok("check")
     assert "[1/1] t: echo to stdout" in answer.out
@@ -33,7 +37,7 @@ def test_check_streams_the_output_and_journals_the_evidence(here: Here) -> None:
     assert (evidence["tail"], evidence["tree"]) == ("to stdout\nto stderr", None)
 
 
-def test_a_failed_check_exits_7_and_names_it(here: Here) -> None:
+def test_check_that_fails_exits_7_and_is_named(here: Here) -> None:
     here.start("goal", "g", "--check", "good=true", "--check", "bad=echo why; exit 3")
     answer = here.run("check")
     assert answer.code == 7
@@ -49,7 +53,7 @@ def test_a_failed_check_exits_7_and_names_it(here: Here) -> None:
     assert "why" in found.err
 
 
-def test_check_runs_the_named_ones_in_the_directory_of_the_project(here: Here) -> None:
+def test_check_runs_the_named_checks_in_the_project_directory(here: Here) -> None:
     here.start("goal", "g", "--check", "one=pwd > one", "--check", "two=touch two")
     here.where = here.root / "sub"
     here.where.mkdir()
@@ -61,7 +65,7 @@ def test_check_runs_the_named_ones_in_the_directory_of_the_project(here: Here) -
     assert "Its criteria" in here.refused(2, "check", "three").err
 
 
-def test_check_needs_a_check(here: Here) -> None:
+def test_check_without_any_check_is_refused(here: Here) -> None:
     here.start("goal", "g", "--criterion", "c")
     assert "has no checks" in here.refused(2, "check").err
     assert "no check for: c" in here.refused(2, "check", "c").err
@@ -71,7 +75,7 @@ def test_check_needs_a_check(here: Here) -> None:
     here.refused(3, "check")
 
 
-def test_a_checked_criterion_is_met_only_by_its_check(here: Here) -> None:
+def test_criterion_with_check_is_met_only_by_its_check(here: Here) -> None:
     here.start("goal", "g", "--check", "t=test -e done")
     answer = here.refused(4, "criterion", "t", "met")
     assert "gsd-fsm check" in answer.err
@@ -85,9 +89,16 @@ def test_a_checked_criterion_is_met_only_by_its_check(here: Here) -> None:
     assert "criterion not met: t" in here.run("complete").err
 
 
-def test_a_check_has_a_time_limit(here: Here) -> None:
+@pytest.mark.parametrize(
+    ("options", "settings"), [(("--timeout", "1"), ""), ((), "check_timeout_seconds = 1\n")]
+)
+def test_check_beyond_its_time_limit_fails(
+    here: Here, options: tuple[str, ...], settings: str
+) -> None:
+    here.gsd.mkdir()
+    here.gsd.joinpath("config.toml").write_text(settings)
     here.start("goal", "g", "--check", "t=echo begun; sleep 300")
-    answer = here.run("check", "--timeout", "1")
+    answer = here.run("check", *options)
     assert answer.code == 7
     assert "timed out" in answer.out
     evidence = here.last()["data"]["evidence"]
@@ -96,14 +107,7 @@ def test_a_check_has_a_time_limit(here: Here) -> None:
     here.refused(2, "check", "--timeout", "0")
 
 
-def test_the_time_limit_may_come_from_the_settings(here: Here) -> None:
-    here.gsd.mkdir()
-    here.gsd.joinpath("config.toml").write_text("check_timeout_seconds = 1\n")
-    here.start("goal", "g", "--check", "t=sleep 300")
-    assert here.run("check", "--json").json["checks"]["t"]["timed_out"] is True
-
-
-def test_secrets_and_escapes_in_the_output_never_reach_the_journal(here: Here) -> None:
+def test_check_records_output_without_secrets_and_escapes(here: Here) -> None:
     hostile = f"\x1b[31m{SECRET}\x1b[0m\x07 \x1b]0;title\x07".encode() + b"\xff\x00"
     (here.root / "out").write_bytes(hostile)
     here.start("goal", "g", "--check", "t=cat out")
@@ -115,17 +119,11 @@ def test_secrets_and_escapes_in_the_output_never_reach_the_journal(here: Here) -
     assert b"title" not in raw
 
 
-def test_a_check_that_writes_much_is_kept_by_its_end(here: Here) -> None:
+def test_check_records_the_end_of_long_output(here: Here) -> None:
     here.start("goal", "g", "--check", "t=seq 200000")
     here.ok("check")
     assert here.last()["data"]["evidence"]["tail"].endswith("199999\n200000")
     assert len(here.journal.read_bytes()) < 20_000
-
-
-def done_goal(here: Here) -> None:
-    here.start("goal", "g", "--check", "t=true")
-    here.ok("check")
-    here.ok("exit-signal")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +134,9 @@ def done_goal(here: Here) -> None:
         lambda root: (root / "new.py").write_text("new\n"),
     ],
 )
-def test_changed_content_makes_evidence_stale_at_complete(repository: Here, change) -> None:
+def test_complete_with_changed_content_finds_stale_evidence(
+    repository: Here, change: Callable[[Path], object]
+) -> None:
     done_goal(repository)
     assert repository.last()["type"] == "exit"
     change(repository.root)
@@ -152,7 +152,7 @@ def test_changed_content_makes_evidence_stale_at_complete(repository: Here, chan
     repository.ok("complete")
 
 
-def test_committing_alone_makes_nothing_stale(repository: Here) -> None:
+def test_commit_alone_does_not_make_evidence_stale(repository: Here) -> None:
     (repository.root / "new.py").write_text("new\n")
     (repository.root / ".gitignore").write_text("*.log\n")
     done_goal(repository)
@@ -165,7 +165,7 @@ def test_committing_alone_makes_nothing_stale(repository: Here) -> None:
     assert checked[0]["data"]["evidence"]["tree"] == tree
 
 
-def test_the_tree_is_taken_after_the_checks_for_they_may_write(repository: Here) -> None:
+def test_check_takes_the_tree_after_all_checks(repository: Here) -> None:
     repository.start("goal", "g", "--check", "a=echo 1 > made", "--check", "b=echo 2 > made")
     repository.ok("check")
     trees = {line["data"]["evidence"]["tree"] for line in repository.lines()[-2:]}
@@ -174,23 +174,54 @@ def test_the_tree_is_taken_after_the_checks_for_they_may_write(repository: Here)
     repository.ok("complete")
 
 
-def test_without_git_there_is_no_tree_and_nothing_goes_stale(here: Here) -> None:
+def test_evidence_without_git_does_not_become_stale(here: Here) -> None:
     done_goal(here)
     (here.root / "new").write_text("x")
     here.ok("complete")
     assert here.last()["data"] == {}
 
 
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never came"
-        time.sleep(0.01)
+def test_complete_with_tree_evidence_needs_git(
+    repository: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.start("goal", "g", "--check", "t=true")
+    repository.ok("check")
+    repository.ok("exit-signal")
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "/nowhere")
+        assert "git" in repository.refused(6, "complete").err
+    repository.ok("complete")
 
 
-def test_a_loop_cancelled_during_its_check_takes_no_evidence(here: Here) -> None:
+def test_check_of_loop_cancelled_meanwhile_records_nothing(here: Here) -> None:
     program = f"{sys.executable} -m gsd_fsm cancel"
     here.start("goal", "g", "--check", f"t={program}")
     answer = here.run("check")
     assert answer.code == 4, answer
     assert here.last()["type"] == "cancel"
+
+
+def test_complete_needs_every_criterion_and_the_exit_signal(here: Here) -> None:
+    here.start("goal", "g", "--criterion", "one", "--criterion", "two")
+    assert "unmet: one, two" in here.refused(4, "exit-signal").err
+    here.ok("criterion", "one", "met")
+    here.ok("criterion", "2", "met")
+    assert "no exit signal" in here.run("complete").err
+    here.ok("exit-signal", "--reason", "all is well")
+    assert here.status()["exit_signal"] is True
+    here.ok("criterion", "one", "unmet")
+    status = here.status()
+    assert (status["exit_signal"], [c["met"] for c in status["criteria"]]) == (False, [False, True])
+    assert "criterion not met: one" in here.run("complete").err
+    here.ok("criterion", "one", "met")
+    here.ok("exit-signal")
+    here.ok("complete")
+    assert here.status()["status"] == "completed"
+
+
+def test_criterion_that_is_unknown_names_the_known_ones(here: Here) -> None:
+    here.start("goal", "g", "--criterion", "one", "--criterion", "two words")
+    for wrong in ("3", "0", "One", "9" * 5000):
+        answer = here.refused(2, "criterion", wrong, "met")
+        assert "1 one; 2 two words" in answer.err
+    here.refused(2, "criterion", "one", "perhaps")

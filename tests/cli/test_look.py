@@ -299,3 +299,14 @@ def test_next_names_the_project_it_was_asked_about(here: Here, tmp_path: Path) -
     here.where = tmp_path
     told = here.ok("--project", str(here.root), "next", "--json").json
     assert told["command"] == f"gsd-fsm --project {here.root} --loop {loop} exit-signal"
+
+
+def test_status_shows_question_answer_notes_and_must_nots(here: Here) -> None:
+    here.start("goal", "g", "--must-not", "break the API")
+    here.ok("note", "look here")
+    here.ok("wait", "Which base?")
+    assert "Which base?" in here.ok("status").out
+    here.ok("answer", "postgres")
+    shown = here.ok("status").out
+    for words in ("break the API", "look here", "postgres"):
+        assert words in shown

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import Here, git
+from tests.support.command_line import AGENT, Here, git
 from tests.support.forge import body, chain, header, plant, start
 
 CHECKED = [{"name": "t", "check": "touch pwned"}]
@@ -208,3 +208,8 @@ def test_trust_shows_the_commands_that_a_plan_would_run(here: Here) -> None:
     plan = copy.root / ".gsd" / "plans" / "phase-1" / "plan.md"
     plan.write_text("nothing")
     assert "verify runs: (unknown: " in copy.ok("trust").out
+
+
+def test_trust_by_agent_is_refused(here: Here) -> None:
+    here.start("goal", "g")
+    assert "Ask the user" in here.refused(6, "trust", env=AGENT).err

@@ -1,19 +1,23 @@
-from __future__ import annotations
+"""task, fail and iterate."""
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
 import pytest
 
 from gsd_fsm.core.journal.journal import Journal
+from tests.support.command_line import Here
 from tests.support.events import append
 
-if TYPE_CHECKING:
-    from tests.support.command_line import Here
-
 SECRET = "ghp_" + "a1B2" * 9
+# Text that a shell or a format string would change.
+NASTY = "a 'b' \"c\" `d` $(touch pwned) ; touch pwned2 && x | y > z\n\tnew 🚀 \\n %s {0}"
 
 
-def test_iterate_counts_and_pauses_when_the_limit_is_used(here: Here) -> None:
+def waves(here: Here) -> dict[str, int | None]:
+    return {task["id"]: task["wave"] for task in here.status()["tasks"]}
+
+
+def test_iterate_at_its_limit_pauses_and_exits_4(here: Here) -> None:
     loop = here.start("execute", "--task", "T1", "--max-iterations", "2", "--stuck-limit", "0")
     assert "Iteration 1/2" in here.ok("iterate").out
     assert here.ok("iterate", "--json").json["status"] == "running"
@@ -30,7 +34,7 @@ def test_iterate_counts_and_pauses_when_the_limit_is_used(here: Here) -> None:
     assert here.status()["max_iterations"] == 3
 
 
-def test_iterations_without_progress_are_stuck_and_progress_is_not(here: Here) -> None:
+def test_iterate_pauses_stuck_loop_and_progress_resets_the_count(here: Here) -> None:
     here.start("execute", "--task", "T1", "--task", "T2", "--stuck-limit", "2")
     here.ok("iterate")
     here.ok("iterate")
@@ -47,7 +51,16 @@ def test_iterations_without_progress_are_stuck_and_progress_is_not(here: Here) -
     here.ok("iterate")
 
 
-def test_a_task_goes_its_ways_and_keeps_what_was_told(here: Here) -> None:
+def test_iterate_by_hand_resets_the_idle_count(here: Here) -> None:
+    here.ok("start", "goal", "Be awake", "--idle-limit", "1")
+    blocked = {"loop": here.status()["loop"], "type": "iteration", "by": "hook", "data": {}}
+    append(Journal(str(here.gsd)), blocked)
+    assert here.status()["idle"] == 1
+    here.ok("iterate")
+    assert (here.status()["status"], here.status()["idle"]) == ("running", 0)
+
+
+def test_task_records_reference_phase_question_and_commit(here: Here) -> None:
     here.start("execute", "--task", "T1:First", "--task", "T2")
     here.ok("task", "T1", "running", "--ref", "bg-7", "--phase", "red")
     assert here.status()["background_tasks"] == [
@@ -76,7 +89,7 @@ def test_a_task_goes_its_ways_and_keeps_what_was_told(here: Here) -> None:
         (["running"], ["T1", "complete", "--phase", "red"], ["running task"]),
     ],
 )
-def test_an_illegal_move_of_a_task_names_its_state_and_what_is_possible(
+def test_task_refuses_illegal_status_and_names_the_possible_ones(
     here: Here, steps: list[str], refused: list[str], told: list[str]
 ) -> None:
     here.start("execute", "--task", "T1", "--task", "T2")
@@ -86,14 +99,14 @@ def test_an_illegal_move_of_a_task_names_its_state_and_what_is_possible(
     assert all(words in answer.err for words in told), answer
 
 
-def test_a_task_named_like_a_path_is_no_task(here: Here) -> None:
+def test_task_and_fail_reject_invalid_task_ids(here: Here) -> None:
     here.start("execute")
     for name in ("../T1", "a/b", "", "x" * 65, "-T", "a..b", "T\n1", "Ü"):
         assert here.refused(2, "task", "--", name, "running").out == ""
         assert here.refused(2, "fail", "--error", "e", "--", name).out == ""
 
 
-def test_failures_are_retried_up_to_the_limit_and_then_pause(here: Here) -> None:
+def test_fail_retries_up_to_the_limit_and_then_pauses(here: Here) -> None:
     loop = here.start("execute", "--task", "T1", "--max-retries", "2")
     for retry in (1, 2):
         told = here.ok("fail", "T1", "--error", f"assert {retry}", "--class", "logic").out
@@ -138,7 +151,7 @@ def test_fail_with_json_prints_one_object_without_report(here: Here) -> None:
     assert answer.json["status"] == "paused"
 
 
-def test_the_class_of_a_failure_decides(here: Here) -> None:
+def test_fail_retries_or_pauses_by_the_class_of_the_error(here: Here) -> None:
     for text, given, kind, then in (
         ("permission denied", [], "blocking", "paused"),
         ("AssertionError: 1 != 2", [], "logic", "retrying"),
@@ -151,7 +164,7 @@ def test_the_class_of_a_failure_decides(here: Here) -> None:
         assert (here.last()["data"]["class"], here.status()["status"]) == (kind, then), text
 
 
-def test_a_transient_failure_is_retried_once_and_success_resets_it(here: Here) -> None:
+def test_fail_retries_transient_error_once_and_success_resets_the_count(here: Here) -> None:
     here.start("execute", "--task", "T1", "--task", "T2")
     here.ok("fail", "--error", "connection reset")
     assert here.status()["status"] == "retrying"
@@ -163,7 +176,7 @@ def test_a_transient_failure_is_retried_once_and_success_resets_it(here: Here) -
     assert (here.status()["status"], here.status()["pause_code"]) == ("paused", "retries")
 
 
-def test_the_same_error_three_times_pauses_where_no_retries_count(here: Here) -> None:
+def test_fail_of_loop_pauses_at_the_third_same_error(here: Here) -> None:
     here.start("goal", "g")
     for _ in range(3):
         assert here.status()["status"] in ("running", "retrying")
@@ -172,14 +185,14 @@ def test_the_same_error_three_times_pauses_where_no_retries_count(here: Here) ->
     assert [line["by"] for line in here.lines()[-2:]] == ["human", "cli"]
 
 
-def test_a_failed_task_without_its_error_counts_as_a_failure(here: Here) -> None:
+def test_task_failed_records_a_failure_and_takes_no_options(here: Here) -> None:
     here.start("execute", "--task", "T1")
     here.ok("task", "T1", "failed")
     assert (here.status()["status"], here.last()["type"]) == ("retrying", "failure")
     assert "fail T1" in here.refused(2, "task", "T1", "failed", "--commit", "x").err
 
 
-def test_a_failure_needs_exactly_one_error_text(here: Here) -> None:
+def test_fail_needs_exactly_one_error_text(here: Here) -> None:
     here.start("execute", "--task", "T1")
     (here.root / "log").write_text("from the file\n")
     assert "--error" in here.refused(2, "fail", "T1").err
@@ -193,10 +206,10 @@ def test_a_failure_needs_exactly_one_error_text(here: Here) -> None:
     assert here.last()["data"]["error"] == "from\nstdin"
 
 
-NASTY = "a 'b' \"c\" `d` $(touch pwned) ; touch pwned2 && x | y > z\n\tnew 🚀 \\n %s {0}"
+# texts
 
 
-def test_texts_reach_the_journal_as_they_are_and_no_shell_sees_them(here: Here) -> None:
+def test_texts_are_recorded_unchanged_and_never_reach_a_shell(here: Here) -> None:
     (here.root / "text").write_text(NASTY)
     here.start("goal", NASTY, "--criterion", NASTY, "--must-not", NASTY, "--step", NASTY)
     assert here.last()["data"]["goal"] == NASTY
@@ -212,7 +225,7 @@ def test_texts_reach_the_journal_as_they_are_and_no_shell_sees_them(here: Here) 
     assert sorted(path.name for path in here.root.iterdir()) == [".gsd", "text"]
 
 
-def test_invalid_utf8_is_replaced_wherever_a_text_comes_from(here: Here) -> None:
+def test_texts_with_invalid_utf8_are_recorded_with_replacement_characters(here: Here) -> None:
     bad = b"caf\xe9 \xff"
     (here.root / "text").write_bytes(bad)
     here.ok("start", "goal", "--goal-file", "text")
@@ -224,7 +237,7 @@ def test_invalid_utf8_is_replaced_wherever_a_text_comes_from(here: Here) -> None
     assert here.ok("replay", "--json").json["events"] == 4
 
 
-def test_ten_megabytes_are_kept_as_beginning_and_end(here: Here) -> None:
+def test_fail_truncates_long_errors_and_rejects_more_than_16_mib(here: Here) -> None:
     here.start("goal", "g")
     text = b"begin " + b"lorem ipsum " * 870_000 + b" end"
     here.ok("fail", "--error-file", "-", stdin=text)
@@ -239,7 +252,7 @@ def test_ten_megabytes_are_kept_as_beginning_and_end(here: Here) -> None:
     assert "16 MiB" in here.refused(2, "fail", "--error-file", "-", stdin=too_much).err
 
 
-def test_secrets_never_reach_the_journal_from_any_text(here: Here) -> None:
+def test_texts_are_redacted_in_journal_and_output(here: Here) -> None:
     words = f"token {SECRET} end"
     (here.root / "text").write_text(words)
     here.start(
@@ -269,10 +282,78 @@ def test_secrets_never_reach_the_journal_from_any_text(here: Here) -> None:
         assert SECRET.encode() not in path.read_bytes(), path
 
 
-def test_iterating_by_hand_is_activity_and_ends_no_idle_loop(here: Here) -> None:
-    here.ok("start", "goal", "Be awake", "--idle-limit", "1")
-    blocked = {"loop": here.status()["loop"], "type": "iteration", "by": "hook", "data": {}}
-    append(Journal(str(here.gsd)), blocked)
-    assert here.status()["idle"] == 1
-    here.ok("iterate")
-    assert (here.status()["status"], here.status()["idle"]) == ("running", 0)
+# dependencies of goal tasks
+
+
+def test_waves_of_goal_tasks_follow_from_their_dependencies(here: Here) -> None:
+    names = [x for name in "ABCD" for x in ("--task", name)]
+    here.start("goal", "g", *names, "--blocked-by", "C=A,B", "--blocked-by", "D=C")
+    assert waves(here) == {"A": 1, "B": 1, "C": 2, "D": 3}
+    assert here.status()["wave"] == 1
+    assert "Start task A. These can run in parallel: B." in here.ok("next").out
+    here.start("goal", "g", "--task", "A", "--step", "s", "--fresh")
+    assert waves(here) == {"A": None, "S1": None}
+
+
+def test_task_pending_adds_tasks_and_dependencies(here: Here) -> None:
+    here.start("goal", "g", "--task", "A")
+    here.ok("task", "B", "pending", "--title", "Implement validateToken", "--blocked-by", "A")
+    here.ok("task", "C", "pending")
+    here.ok("task", "C", "pending", "--blocked-by", "A, B")
+    task = here.status()["tasks"][1]
+    assert (task["title"], task["depends"]) == ("Implement validateToken", ["A"])
+    assert waves(here) == {"A": 1, "B": 2, "C": 3}
+    assert "depends on unfinished tasks: A" in here.refused(4, "task", "B", "running").err
+
+
+def test_task_and_start_refuse_dependency_cycles(here: Here) -> None:
+    cycle = ("--task", "A", "--task", "B", "--blocked-by", "A=B", "--blocked-by", "B=A")
+    assert "dependency cycle: A → B → A" in here.refused(4, "start", "goal", "g", *cycle).err
+    here.start("goal", "g", "--task", "A", "--task", "B", "--blocked-by", "B=A")
+    refused = here.refused(4, "task", "A", "pending", "--blocked-by", "B").err
+    assert "dependency cycle" in refused
+    assert "Remove one of these dependencies" in refused
+    here.refused(4, "task", "A", "pending", "--blocked-by", "A")
+
+
+@pytest.mark.parametrize("wrong", ["B", "B=", "=A", "X=A", "A=X", "A=../x"])
+def test_start_with_unknown_dependency_is_refused(here: Here, wrong: str) -> None:
+    here.refused(2, "start", "goal", "g", "--task", "A", "--task", "B", "--blocked-by", wrong)
+    assert not here.journal.exists()
+
+
+def test_task_dependencies_must_be_known_and_belong_to_a_pending_task(here: Here) -> None:
+    here.start("goal", "g", "--task", "A")
+    here.refused(2, "task", "B", "pending", "--blocked-by", "X")
+    here.refused(2, "task", "A", "running", "--blocked-by", "A")
+    here.refused(2, "task", "A", "running", "--title", "t")
+    here.ok("task", "A", "running")
+    here.ok("task", "B", "pending")
+    here.refused(4, "task", "A", "pending", "--blocked-by", "B")
+    assert "already exists" in here.refused(4, "task", "A", "pending").err
+
+
+def test_task_added_later_gets_a_wave(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo")
+    here.ok("task", "A", "pending")
+    here.ok("task", "B", "pending", "--blocked-by", "A")
+    here.ok("task", "C", "pending")
+    assert [task["wave"] for task in here.status()["tasks"]] == [1, 2, 1]
+
+
+def test_next_of_task_at_checkpoint_asks_the_user(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--step", "a")
+    here.ok("task", "S1", "running")
+    here.ok("task", "S1", "checkpoint", "--question", "drop the table?")
+    said = here.ok("next", "--json").json["text"]
+    assert "needs a decision: drop the table? Ask the user" in said
+
+
+def test_task_of_unmet_condition_has_no_wave(here: Here) -> None:
+    here.start("goal", "g", "--mode", "yolo", "--task", "A", "--task", "B", "--blocked-by", "B=A")
+    for name in ("A", "B"):
+        here.ok("task", name, "running")
+        here.ok("task", name, "complete")
+    assert here.run("complete").code == 4
+    assert here.status()["wave"] == 2
+    assert here.status()["tasks"][2]["wave"] is None

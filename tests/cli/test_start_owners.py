@@ -1,3 +1,5 @@
+"""start, resume and --loop: the loops of sessions."""
+
 from __future__ import annotations
 
 import re
@@ -8,14 +10,9 @@ from tests.support.command_line import A, B, Here
 from tests.support.foreign_files import RALPH
 
 
-def test_start_in_a_session_owns_at_once(here: Here) -> None:
-    here.start("goal", "g", env=A)
-    assert here.status()["owner"] == "session-a"
-    assert here.last()["session"] == "session-a"
-
-
-def test_a_session_owns_at_most_one_live_loop(here: Here) -> None:
+def test_start_in_a_session_with_a_live_loop_is_refused_and_fresh_cancels_it(here: Here) -> None:
     first = here.start("goal", "one", env=A)
+    assert (here.status()["owner"], here.last()["session"]) == ("session-a", "session-a")
     answer = here.refused(4, "start", "goal", "two", env=A)
     for words in (first, "running", f"--loop {first} status", f"--loop {first} resume", "--fresh"):
         assert words in answer.err
@@ -46,7 +43,7 @@ def test_start_and_import_offer_status_resume_and_fresh_and_each_of_them_works(
     assert here.run("--loop", first, "status", "--check").code == 13
 
 
-def test_fresh_cancels_only_the_loop_in_the_way(here: Here) -> None:
+def test_start_fresh_cancels_only_the_conflicting_loop(here: Here) -> None:
     here.gsd.mkdir()
     (here.gsd / "config.toml").write_text('views = ["state"]\n')
     other = here.start("goal", "one", env=B)
@@ -60,7 +57,7 @@ def test_fresh_cancels_only_the_loop_in_the_way(here: Here) -> None:
     assert here.ok("--loop", free, "status", "--json").json["status"] == "running"
 
 
-def test_at_most_one_live_loop_is_unowned(here: Here) -> None:
+def test_start_without_session_is_refused_while_another_unowned_loop_lives(here: Here) -> None:
     first = here.start("goal", "one")
     answer = here.refused(4, "start", "goal", "two")
     assert first in answer.err
@@ -72,7 +69,7 @@ def test_at_most_one_live_loop_is_unowned(here: Here) -> None:
     here.start("goal", "three")
 
 
-def test_several_loops_live_side_by_side(here: Here) -> None:
+def test_loops_of_two_sessions_are_independent(here: Here) -> None:
     one = here.start("execute", "--task", "T1", env=A)
     two = here.start("execute", "--task", "T1", env=B)
     here.ok("task", "T1", "running", env=A)
@@ -83,7 +80,7 @@ def test_several_loops_live_side_by_side(here: Here) -> None:
     assert here.ok("status", "--json", env=B).json["status"] == "retrying"
 
 
-def test_a_verb_means_the_own_loop_then_the_only_one_then_asks(here: Here) -> None:
+def test_command_acts_on_own_loop_then_the_only_one_then_asks(here: Here) -> None:
     one = here.start("goal", "one", env=A)
     assert here.ok("note", "n", "--json", env=B).json["loop"] == one
     assert here.ok("note", "n", "--json").json["loop"] == one
@@ -100,7 +97,7 @@ def test_a_verb_means_the_own_loop_then_the_only_one_then_asks(here: Here) -> No
     assert here.ok("note", "n", "--loop", two, "--json", env=A).json["loop"] == two
 
 
-def test_an_empty_session_id_matches_nothing(here: Here) -> None:
+def test_empty_session_id_owns_nothing(here: Here) -> None:
     for empty in ("", "  "):
         env = {"CLAUDE_CODE_SESSION_ID": empty}
         here.start("goal", "one", "--fresh", env=env)
@@ -110,7 +107,7 @@ def test_an_empty_session_id_matches_nothing(here: Here) -> None:
     here.refused(2, "note", "n", env={"CLAUDE_CODE_SESSION_ID": ""})
 
 
-def test_resume_moves_the_owner_and_outside_a_session_clears_it(here: Here) -> None:
+def test_resume_moves_the_owner_and_clears_it_outside_a_session(here: Here) -> None:
     loop = here.start("goal", "g", env=A)
     here.ok("resume", env=B)
     assert here.status()["owner"] == "session-b"
@@ -122,15 +119,11 @@ def test_resume_moves_the_owner_and_outside_a_session_clears_it(here: Here) -> N
     answer = here.refused(4, "--loop", loop, "resume", env=B)
     assert "already belongs to this session" in answer.err
     here.ok("--loop", loop, "resume", env=A)
-
-
-def test_a_resume_that_would_make_a_second_unowned_loop_is_refused(here: Here) -> None:
     here.start("goal", "free")
-    owned = here.start("goal", "owned", env=A)
-    assert "no session" in here.refused(4, "--loop", owned, "resume").err
+    assert "no session" in here.refused(4, "--loop", loop, "resume").err
 
 
-def test_an_unknown_or_impossible_loop_id_is_told(here: Here) -> None:
+def test_loop_option_with_unknown_or_invalid_id_is_refused(here: Here) -> None:
     loop = here.start("goal", "g")
     answer = here.refused(3, "--loop", "lp-other", "note", "n")
     assert loop in answer.err
@@ -138,7 +131,7 @@ def test_an_unknown_or_impossible_loop_id_is_told(here: Here) -> None:
         here.refused(2, "--loop", wrong, "status")
 
 
-def test_a_strange_session_id_is_named_by_its_digest(here: Here) -> None:
+def test_invalid_session_id_is_recorded_as_its_digest(here: Here) -> None:
     for strange in ("a b\x1b[31m", "x" * 500, "tab\there"):
         env = {"CLAUDE_CODE_SESSION_ID": strange}
         here.start("goal", "g", "--fresh", env=env)

@@ -1,12 +1,17 @@
+"""gap and verified without a plan."""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.support.command_line import Here
+from tests.support.command_line import Here
 
 
-def test_gaps_are_found_closed_and_reopened_and_the_status_follows(here: Here) -> None:
+def start_verify(here: Here, settings: str) -> None:
+    here.gsd.mkdir()
+    here.gsd.joinpath("config.toml").write_text(settings)
+    here.start("verify")
+
+
+def test_gap_is_found_closed_and_reopened_and_the_status_follows(here: Here) -> None:
     here.start("verify")
     found = here.ok(
         *("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "empty body"),
@@ -35,7 +40,7 @@ def test_gaps_are_found_closed_and_reopened_and_the_status_follows(here: Here) -
     }
 
 
-def test_the_same_gap_keeps_its_id_and_a_closed_one_is_reopened(here: Here) -> None:
+def test_gap_found_again_keeps_its_id_and_is_reopened(here: Here) -> None:
     here.start("verify")
     same = ("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "d", "--json")
     assert here.ok(*same).json["gap"] == "G1"
@@ -45,7 +50,7 @@ def test_the_same_gap_keeps_its_id_and_a_closed_one_is_reopened(here: Here) -> N
     assert (here.last()["data"]["action"], here.status()["gaps"][0]["reopened"]) == ("reopened", 1)
 
 
-def test_a_new_gap_never_takes_the_id_of_another(here: Here) -> None:
+def test_gap_never_gets_the_id_of_another(here: Here) -> None:
     here.start("verify")
     here.ok("gap", "found", "G2", "--description", "named by hand")
     here.ok("gap", "found", "--description", "named by us")
@@ -54,7 +59,7 @@ def test_a_new_gap_never_takes_the_id_of_another(here: Here) -> None:
     assert gaps["G2"] == "named by hand"
 
 
-def test_wrong_gaps_are_refused_by_name(here: Here) -> None:
+def test_gap_with_invalid_arguments_is_refused(here: Here) -> None:
     here.start("verify")
     assert "--description" in here.refused(2, "gap", "found").err
     assert "missing gap id" in here.refused(2, "gap", "close").err
@@ -72,7 +77,7 @@ def test_wrong_gaps_are_refused_by_name(here: Here) -> None:
     assert "already closed" in here.refused(4, "gap", "close", "G1").err
 
 
-def test_verify_completes_only_after_a_pass_since_the_last_gap(here: Here) -> None:
+def test_complete_needs_a_pass_after_the_last_gap(here: Here) -> None:
     here.start("verify")
     answer = here.refused(4, "complete")
     assert "no verification has passed" in answer.err
@@ -88,23 +93,29 @@ def test_verify_completes_only_after_a_pass_since_the_last_gap(here: Here) -> No
     assert here.ok("complete", "--json").json["status"] == "completed"
 
 
-def test_rounds_are_limited_and_can_be_added(here: Here) -> None:
-    here.gsd.mkdir()
-    here.gsd.joinpath("config.toml").write_text("verify_max_iterations = 1\n")
-    here.start("verify")
+def test_verified_at_round_limit_pauses_and_names_gaps_left(here: Here) -> None:
+    start_verify(here, "verify_max_iterations = 2\n")
+    for text in ("one", "two", "three"):
+        here.ok("gap", "found", "--description", text)
+    here.ok("gap", "close", "G2")
     here.ok("verified", "fail")
     assert (here.status()["round"], here.status()["iteration"]) == (1, 0)
-    assert here.run("iterate").code == 4
-    assert here.status()["pause_code"] == "rounds"
+    here.ok("verified", "fail")
+    status = here.status()
+    assert (status["status"], status["pause_code"]) == ("paused", "rounds")
+    assert status["pause_reason"].endswith("; gaps left: G1, G3")
     assert "--add-rounds" in here.refused(4, "resume").err
     here.ok("resume", "--add-rounds", "1")
     here.ok("iterate")
+    here.ok("gap", "close", "G1")
+    here.ok("gap", "close", "G3")
+    here.ok("verified", "pass")
+    assert here.status()["status"] == "running"
+    here.ok("complete")
 
 
-def test_without_auto_loop_a_gap_and_a_failure_pause(here: Here) -> None:
-    here.gsd.mkdir()
-    here.gsd.joinpath("config.toml").write_text("auto_loop = false\n")
-    here.start("verify")
+def test_gap_and_failure_pause_without_auto_loop(here: Here) -> None:
+    start_verify(here, "auto_loop = false\n")
     here.ok("gap", "found", "--description", "d")
     status = here.status()
     assert (status["status"], status["pause_code"]) == ("paused", "manual")
@@ -116,33 +127,7 @@ def test_without_auto_loop_a_gap_and_a_failure_pause(here: Here) -> None:
     assert (status["status"], status["pause_code"]) == ("paused", "manual")
 
 
-def test_the_last_round_of_the_limit_pauses_unless_everything_is_settled(here: Here) -> None:
-    (here.root / ".gsd").mkdir()
-    (here.root / ".gsd" / "config.toml").write_text("verify_max_iterations = 2\n")
-    here.start("verify")
-    here.ok("verified", "fail")
-    here.ok("verified", "fail")
-    assert (here.status()["status"], here.status()["pause_code"]) == ("paused", "rounds")
-    assert "--add-rounds" in here.refused(4, "resume").err
-    here.ok("resume", "--add-rounds", "1")
-    here.ok("verified", "pass")
-    assert here.status()["status"] == "running"
-    here.ok("complete")
-
-
-def test_the_limit_of_rounds_names_the_gaps_that_are_left(here: Here) -> None:
-    (here.root / ".gsd").mkdir()
-    (here.root / ".gsd" / "config.toml").write_text("verify_max_iterations = 1\n")
-    here.start("verify")
-    for text in ("one", "two", "three"):
-        here.ok("gap", "found", "--description", text)
-    here.ok("gap", "close", "G2")
-    here.ok("verified", "fail")
-    assert here.status()["pause_code"] == "rounds"
-    assert here.status()["pause_reason"].endswith("; gaps left: G1, G3")
-
-
-def test_a_gap_that_was_closed_and_came_back_twice_pauses_the_loop(here: Here) -> None:
+def test_gap_reopened_twice_pauses_the_loop(here: Here) -> None:
     loop = here.start("verify")
     found = ("gap", "found", "--kind", "stub", "--description", "d")
     here.ok(*found)

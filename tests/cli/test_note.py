@@ -1,0 +1,47 @@
+"""note and spend."""
+
+from __future__ import annotations
+
+from tests.support.command_line import Here
+
+
+def test_spend_at_budget_pauses_and_rejects_other_amounts(here: Here) -> None:
+    here.start("goal", "g", "--budget", "1")
+    for _ in range(3):
+        here.ok("spend", "0.1", "--tokens", "10", "--what", "thinking")
+    assert (here.status()["spent_usd"], here.status()["budget_usd"]) == (0.3, 1.0)
+    here.ok("spend", "0.7")
+    assert (here.status()["status"], here.status()["pause_code"]) == ("paused", "budget")
+    assert "--add-budget" in here.refused(4, "resume").err
+    here.ok("resume", "--add-budget", "0.5")
+    assert here.status()["budget_usd"] == 1.5
+    for wrong in ("nan", "-1", "inf", "1e10", "much"):
+        here.refused(2, "spend", "--", wrong)
+
+
+def test_spend_over_budget_does_not_pause_a_loop_that_can_complete(here: Here) -> None:
+    here.start("goal", "g", "--budget", "1")
+    here.ok("exit-signal")
+    here.ok("spend", "5")
+    here.ok("complete")
+
+
+def test_spend_over_budget_does_not_pause_a_loop_with_fresh_evidence(repository: Here) -> None:
+    repository.start("goal", "g", "--budget", "1", "--check", "t=true")
+    repository.ok("check")
+    repository.ok("iterate")
+    assert "stale" not in repository.ok("why").out
+    repository.ok("exit-signal")
+    repository.ok("spend", "5")
+    assert repository.status()["status"] == "running"
+    repository.ok("complete")
+
+
+def test_note_and_mode_keep_the_status_and_reject_empty_values(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("note", "look here")
+    here.ok("mode", "yolo")
+    assert (here.status()["mode"], here.status()["status"]) == ("yolo", "running")
+    here.refused(2, "note")
+    here.refused(2, "note", " ")
+    here.refused(2, "mode", "turbo")
