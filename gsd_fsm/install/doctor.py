@@ -11,18 +11,14 @@ from typing import Any, NamedTuple
 from gsd_fsm.core.errors import GsdError, NotFound, UsageError
 from gsd_fsm.documents.files import current_content
 from gsd_fsm.documents.json_text import NotJson
+from gsd_fsm.install import status_line
 from gsd_fsm.install.environment import Row, check_environment
 from gsd_fsm.install.hook_entries import EVENTS, MODULE, TIMEOUT, entry, ours, read_settings
-from gsd_fsm.install.installer import (
-    client_directory,
-    packaged_hook,
-    settings_entry,
-    survey,
-)
+from gsd_fsm.install.installer import client_directory, packaged_hook, settings_entry, survey
 from gsd_fsm.install.interpreter import LASTING, ask, flaw, risk
 from gsd_fsm.install.plugin import HOOKS, ROOT, enabled, is_ours, read_json
 from gsd_fsm.install.record import recall
-from gsd_fsm.install.status_line import STATUS_LINE, our_status_line, status_line, to_arguments
+from gsd_fsm.install.status_line import STATUS_LINE, our_status_line, to_arguments
 from gsd_fsm.install.trial_run import trial
 
 _NOT_OURS = "not as your 'gsd-fsm init' of this version writes it: not run"
@@ -164,7 +160,7 @@ def _check_status_line(source: Source) -> Row:
     line, fix = our_status_line(source.document), f"{source.fix} --status-line"
     if not line:
         return Row(source.where, "status line", "ok", "of another program: not run")
-    if not line.startswith(status_line()):
+    if not line.startswith(status_line.command()):
         return Row(source.where, "status line", "failed", _NOT_OURS, fix)
     with trial() as project:
         ran = project.stop(to_arguments(line), TIMEOUT)

@@ -129,7 +129,7 @@ def before_us(text: str) -> Before:
     return Before(empty, None if cap is None else text[cap.value_at : cap.end])
 
 
-def add_hooks(text: str, hook: dict[str, Any]) -> str:
+def add(text: str, hook: dict[str, Any]) -> str:
     """Return the settings with this hook at every event, and no other hook of ours."""
     group = {"hooks": [hook]}
     if find(text, ("hooks",)) is None:
@@ -148,7 +148,7 @@ def add_hooks(text: str, hook: dict[str, Any]) -> str:
     return text
 
 
-def remove_hooks(text: str, before: Before) -> str:
+def remove(text: str, before: Before) -> str:
     """Return the settings without our hooks, and without lists and objects that this empties."""
     for found in reversed(ours(root(text).value)):
         text = _remove(text, found, before.empty)

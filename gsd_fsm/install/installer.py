@@ -15,37 +15,10 @@ from gsd_fsm.core.project import new_gsd
 from gsd_fsm.core.system import home
 from gsd_fsm.documents.files import Change, current_content, follow_link, write_change
 from gsd_fsm.documents.json_text import NotJson, put_text, root
-from gsd_fsm.install.hook_entries import (
-    MODULE,
-    TIMEOUT,
-    WARM_CODE,
-    Before,
-    add_hooks,
-    before_us,
-    cap_in,
-    entry,
-    ours,
-    read_settings,
-    remove_hooks,
-    restore_cap,
-    set_cap,
-)
+from gsd_fsm.install import hook_entries, status_line
+from gsd_fsm.install.hook_entries import MODULE, TIMEOUT, Before, cap_in, ours
 from gsd_fsm.install.interpreter import SWITCHES, Interpreter
-from gsd_fsm.install.record import (
-    Record,
-    all_records,
-    data_directory,
-    forget,
-    recall,
-    remember,
-)
-from gsd_fsm.install.status_line import (
-    add_status_line,
-    our_status_line,
-    remove_status_line,
-    status_line,
-    to_arguments,
-)
+from gsd_fsm.install.record import Record, all_records, data_directory, forget, recall, remember
 from gsd_fsm.install.trial_run import run
 
 _PROJECT_FILES = {"project": "settings.json", "local": "settings.local.json"}
@@ -112,7 +85,7 @@ def _text(path: Path, content: bytes) -> str:
     """Return the text of settings, without a BOM; raise UsageError with its place for any other."""
     try:
         text = content.decode("utf-8").removeprefix(_BOM)
-        read_settings(text)
+        hook_entries.read_settings(text)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{path}: line {line}: not UTF-8", "Save the file as UTF-8.") from error
@@ -140,7 +113,7 @@ def hook_change() -> Change:
 
 
 def settings_entry(scope: str, python: str) -> dict[str, Any]:
-    return entry(python, str(installed_hook().parent), f"settings-{scope}")
+    return hook_entries.entry(python, str(installed_hook().parent), f"settings-{scope}")
 
 
 def plan_install(
@@ -153,18 +126,18 @@ def plan_install(
     known = recall(path)
     old_cap = cap_in(root(text).value)
     our_cap = old_cap if known is not None and known.cap == old_cap else None
-    after = add_hooks(text, settings_entry(scope, python.path))
+    after = hook_entries.add(text, settings_entry(scope, python.path))
     if cap is not None and cap != old_cap:
-        after, our_cap = set_cap(after, cap), cap
+        after, our_cap = hook_entries.set_cap(after, cap), cap
     if line:
-        after = add_status_line(after)
+        after = status_line.add(after)
     record = Record(
         path,
         python.path,
         created=before is None or (known is not None and known.created),
         made_directory=not path.parent.exists() or (known is not None and known.made_directory),
         cap=our_cap,
-        before=before_us(_without_us(text, known)),
+        before=hook_entries.before_us(_without_us(text, known)),
     )
     return Change(path, before, _bytes(after, before)), record
 
@@ -184,16 +157,20 @@ def install(hook: Change, settings: Change, record: Record) -> None:
 
 def warm(python: str, directory: Path) -> None:
     """Run the hook once, to compile it; raise CannotWrite if it fails."""
-    if problem := _try([python, *SWITCHES, "-c", WARM_CODE, str(directory)], directory):
+    if problem := _try(
+        [python, *SWITCHES, "-c", hook_entries.WARM_CODE, str(directory)], directory
+    ):
         hint = "Choose another interpreter: gsd-fsm init --python PATH"
         raise CannotWrite(f"{python} cannot run the hook: {problem}", hint)
 
 
 def _require_status_line(settings: Change, directory: Path) -> None:
     """Raise CannotWrite if our status line is in the settings and does not run."""
-    line = our_status_line(root(_text(settings.path, settings.after or b"{}")).value)
+    line = status_line.our_status_line(root(_text(settings.path, settings.after or b"{}")).value)
     # Another one may have come with a clone: only the one of this version is run.
-    problem = _try(to_arguments(line), directory) if line == status_line() else ""
+    problem = (
+        _try(status_line.to_arguments(line), directory) if line == status_line.command() else ""
+    )
     if problem:
         raise CannotWrite(f"the status line cannot be run: {problem}", "Install gsd-fsm again.")
 
@@ -207,9 +184,9 @@ def _try(command: list[str], directory: Path) -> str:
 def _without_us(text: str, known: Record | None) -> str:
     """Return the settings without our parts; a record makes them what they were, byte for byte."""
     before = known.before if known is not None else Before({}, None)
-    left = remove_status_line(remove_hooks(text, before))
+    left = status_line.remove(hook_entries.remove(text, before))
     if known is not None and known.cap is not None and cap_in(root(left).value) == known.cap:
-        left = restore_cap(left, before)
+        left = hook_entries.restore_cap(left, before)
     if left != text and root(left).value == {}:
         left = put_text(left, (), before.empty.get("", "{}"))
     return left
@@ -247,7 +224,7 @@ def settings_with_us(start: str) -> dict[Path, str]:
 
 
 def _has_us(document: Any) -> bool:
-    return bool(ours(document) or our_status_line(document))
+    return bool(ours(document) or status_line.our_status_line(document))
 
 
 def remove_hook() -> None:

@@ -19,7 +19,7 @@ _WORDS = 6  # interpreter, -I, -c, code, directory, command; options of the user
 _OPTIONS = {"--color"}
 
 
-def status_line() -> str:
+def command() -> str:
     """Return the command of our status line for the client's shell.
 
     It needs this whole program, so it runs with the Python in which that is installed.
@@ -56,17 +56,17 @@ def has_foreign_status_line(document: Any) -> bool:
     return found is not None and not our_status_line(document)
 
 
-def add_status_line(text: str) -> str:
+def add(text: str) -> str:
     """Return the settings with our status line, unless they have another program's."""
     document = root(text).value
     old = our_status_line(document)
     if old:
-        new = " ".join([status_line(), *_words(old)[_WORDS:]])
+        new = " ".join([command(), *_words(old)[_WORDS:]])
         return text if new == old else put(text, (STATUS_LINE, "command"), new)
     if has_foreign_status_line(document):
         return text
-    return put(text, (STATUS_LINE,), {"type": "command", "command": status_line()})
+    return put(text, (STATUS_LINE,), {"type": "command", "command": command()})
 
 
-def remove_status_line(text: str) -> str:
+def remove(text: str) -> str:
     return drop(text, (STATUS_LINE,)) if our_status_line(root(text).value) else text

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.project import state_directory
-from gsd_fsm.install import doctor
+from gsd_fsm.install import doctor, status_line
 from gsd_fsm.install.hook_entries import CODE
-from gsd_fsm.install.status_line import status_line
 from tests.support.client_settings import Client, everywhere, program
 from tests.support.command_line import Here
 
@@ -76,7 +75,7 @@ def test_doctor_runs_the_hook_of_each_scope(here: Here, client: Client) -> None:
     assert failed(rows(here)) == []
 
 
-def test_doctor_reports_a_hook_that_never_blocks_and_its_fix_once(
+def test_doctor_reports_a_hook_that_never_blocks_and_init_fixes_it(
     installed: Here, client: Client
 ) -> None:
     client.hook.write_text(IDLE)
@@ -89,11 +88,12 @@ def test_doctor_reports_a_hook_that_never_blocks_and_its_fix_once(
     shown = installed.run("doctor").out
     assert shown.count("→ gsd-fsm init --scope local\n") == 1
     assert shown.endswith("3 checks failed.\n")
+    assert "--yes" in installed.refused(2, "init").err
+    installed.ok("init", "--yes")
+    assert failed(rows(installed)) == []
 
 
-def test_doctor_reports_missing_parts_and_init_repairs_them(
-    installed: Here, client: Client
-) -> None:
+def test_doctor_reports_missing_parts(installed: Here, client: Client) -> None:
     client.hook.unlink()
     document = client.read()
     del document["hooks"]["SessionEnd"]
@@ -102,8 +102,6 @@ def test_doctor_reports_missing_parts_and_init_repairs_them(
     assert found["hook file"]["told"] == f"{client.hook} is missing"
     assert found["events"]["told"] == "not registered for SessionEnd"
     assert found["trial run"]["state"] == "failed"
-    installed.ok("init", "--yes")
-    assert failed(rows(installed)) == []
 
 
 def test_doctor_reports_an_interpreter_that_is_missing_or_not_python(
@@ -272,7 +270,7 @@ def test_doctor_does_not_run_the_status_line_of_others(
     mark = tmp_path / "mark"
     script = program(tmp_path / "evil", f"#!/bin/sh\ntouch {shlex.quote(str(mark))}\n")
     document = client.read()
-    words = shlex.split(status_line())
+    words = shlex.split(status_line.command())
     document["statusLine"]["command"] = shlex.join([str(script), *words[1:]])
     client.write(document)
     row = status_row(here)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gsd_fsm.install import installer, status_line
-from gsd_fsm.install.status_line import add_status_line, has_foreign_status_line, our_status_line
+from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line
 from tests.support.client_settings import SETTINGS, Client
 from tests.support.command_line import A, Here
 
@@ -25,7 +25,7 @@ def test_status_line_needs_no_path_and_ignores_files_of_the_project(
 ) -> None:
     here.ok("init", "--status-line", "--yes")
     entry = client.read()["statusLine"]
-    assert entry == {"type": "command", "command": status_line.status_line()}
+    assert entry == {"type": "command", "command": status_line.command()}
     assert shlex.split(entry["command"])[:2] == [sys.executable, "-I"]
     here.start("goal", "g", "--criterion", "c", env=A)
     (here.root / "click.py").write_text("raise SystemExit('hijacked')")
@@ -83,14 +83,14 @@ def test_status_line_of_the_user_is_not_hidden_by_ours(here: Here, client: Clien
 def test_older_status_line_of_ours_is_updated_and_keeps_its_options(
     here: Here, client: Client
 ) -> None:
-    ours = shlex.split(status_line.status_line())
+    ours = shlex.split(status_line.command())
     old = shlex.join(["/old venv/bin/python", *ours[1:4], "/old/lib", "statusline", "--color"])
     client.write({"statusLine": {"type": "command", "command": old, "padding": 2}})
     told = here.ok("init", "--status-line", "--yes").out
     assert "and updates the status line" in told
     assert client.read()["statusLine"] == {
         "type": "command",
-        "command": f"{status_line.status_line()} --color",
+        "command": f"{status_line.command()} --color",
         "padding": 2,
     }
 
@@ -111,12 +111,12 @@ def test_older_status_line_of_ours_is_updated_and_keeps_its_options(
     ],
 )
 def test_status_line_that_does_more_than_ours_is_foreign(command: Any) -> None:
-    line = command.format(status_line.status_line()) if isinstance(command, str) else command
+    line = command.format(status_line.command()) if isinstance(command, str) else command
     document = {"statusLine": {"type": "command", "command": line}}
     assert our_status_line(document) == ""
     assert has_foreign_status_line(document)
     text = json.dumps(document)
-    assert add_status_line(text) == text
+    assert status_line.add(text) == text
 
 
 def test_status_line_quotes_a_path_with_special_characters(
@@ -126,7 +126,7 @@ def test_status_line_quotes_a_path_with_special_characters(
     odd.parent.mkdir()
     odd.symlink_to(sys.executable)
     monkeypatch.setattr(sys, "executable", str(odd))
-    line = status_line.status_line()
+    line = status_line.command()
     assert our_status_line({"statusLine": {"command": line}}) == line
     done = subprocess.run(
         ["/bin/sh", "-c", f'set -- {line}; printf \'%s\\n\' "$1" "$#"'],
