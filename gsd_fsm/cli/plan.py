@@ -11,7 +11,7 @@ from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.engine.planned.plan import plan_to_show
 from gsd_fsm.plans.load import BrokenPlan, load_plan
-from gsd_fsm.plans.view import mermaid_of, plan_lines, plan_view
+from gsd_fsm.plans.show import mermaid_of, plan_lines, plan_view
 
 
 @click.command()

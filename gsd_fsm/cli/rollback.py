@@ -34,7 +34,7 @@ def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) ->
 
 
 def _list(call: Call, phase: str | None) -> None:
-    from gsd_fsm.phase.name import plainly
+    from gsd_fsm.plans.phase_name import shortest_name
 
     known = engine.list_checkpoints(call.context, phase)
     width = max((len(it.name) for it in known.found), default=0)
@@ -46,7 +46,7 @@ def _list(call: Call, phase: str | None) -> None:
         for it in known.found
     ]
     found = [it._asdict() for it in known.found]
-    call.answer({"phase": plainly(known.phase), "checkpoints": found}, "\n".join(lines))
+    call.answer({"phase": shortest_name(known.phase), "checkpoints": found}, "\n".join(lines))
 
 
 def _preview(call: Call, target: str, phase: str | None) -> None:

@@ -5,7 +5,8 @@ read          bounded reading of regular files: read_bytes, read_if_exists, read
               Errors: Unreadable, Missing, Malformed (with `line`). Object: a dict with line numbers
 files         Change and write_change (replace a file in one step), current_content, follow_link,
               require_writable; TextFile and open_text (edit a text, keep its other bytes)
-front_matter  split_front_matter, front_matter_lines (to edit single lines), load_yaml, scalar_value
+front_matter  split_front_matter, front_matter_lines (to edit single lines), line_value,
+              load_yaml, scalar_value
 markdown      prose (lines outside of fences and comments), hidden_at, headings, heading_of, item_of,
               opening_fence, closes_fence, split_lines, line_end, newline_of, escape_markdown;
               quotations and QUOTED (quoted texts in a check)

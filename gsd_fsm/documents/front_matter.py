@@ -27,13 +27,22 @@ class FrontMatter(NamedTuple):
         """Return the top-level keys in order, even if the text is not valid YAML."""
         return [found[1] for line in self.text.split("\n") if (found := _KEY.match(line))]
 
-    def value(self, key: str) -> str | None:
-        """Return the value on the line of a top-level key, even if other lines are not YAML."""
-        for line in self.text.split("\n"):
-            found = _KEY.match(line)
-            if found and found[1] == key:
-                return re.split(r"(?:^|\s)#", found[2])[0].strip().strip("\"'")
+
+def line_value(text: str, *keys: str) -> str | None:
+    """Return the value on the line of the first of these top-level keys of the front matter.
+
+    Other lines need not be valid YAML; the end marker may be missing.
+    """
+    lines = text.split("\n")
+    if lines[0].rstrip() != "---":
         return None
+    for line in lines[1:]:
+        if line.rstrip() in ("---", "..."):
+            break
+        found = _KEY.match(line)
+        if found and found[1] in keys:
+            return re.split(r"(?:^|\s)#", found[2])[0].strip().strip("\"'")
+    return None
 
 
 def front_matter_lines(lines: Sequence[str]) -> range | None:

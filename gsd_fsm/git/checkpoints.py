@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.git.repo import Repository
-from gsd_fsm.phase.name import key_of
+from gsd_fsm.plans.phase_name import phase_key
 
 FIRST, LAST = "pre", "post"
 TAG = re.compile("gsd/(?:checkpoint|rollback)/phase-(?P<phase>[^/]+)/(?P<name>[^/]+)")
@@ -38,7 +38,7 @@ def rollback_tag(part: str, moment: str) -> str:
 
 def phase_part(phase: int | str) -> str:
     """Return the name of a phase in tags, the same for all spellings."""
-    return ref_part(key_of(phase) or str(phase))
+    return ref_part(phase_key(phase) or str(phase))
 
 
 def ref_part(text: str) -> str:

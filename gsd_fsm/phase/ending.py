@@ -1,4 +1,4 @@
-"""What the end of a phase changes in the project's files: all of it computed before any of it."""
+"""The changes that the end of a phase makes to the project's files; all computed before any is made."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.documents.files import Change
-from gsd_fsm.phase import project_state, state_lines, summary
-from gsd_fsm.phase.document import Document, read, require_writable
-from gsd_fsm.phase.name import Phase, number_of
-from gsd_fsm.phase.roadmap import completed, later_phases, roadmap_changes, roadmaps
+from gsd_fsm.documents.files import Change, TextFile, open_text, require_writable
+from gsd_fsm.documents.read import FIX_HINT, Malformed, decode
+from gsd_fsm.phase import state_files, summary
+from gsd_fsm.phase.roadmap import MOST_BYTES, completed, later_phases, roadmap_changes, roadmaps
 from gsd_fsm.plans.find import FOREIGN, OWN, artefacts
+from gsd_fsm.plans.phase_name import Phase, phase_number
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.plans.plan import Plan
 
 
-def plan_ending(  # noqa: PLR0917 - each is one fact of the ending, and all are needed
+def plan_ending(  # noqa: PLR0917 - each is one fact about the end
     project: Path,
     plan: Plan,
     loop: Loop,
@@ -26,13 +26,13 @@ def plan_ending(  # noqa: PLR0917 - each is one fact of the ending, and all are 
     commits: summary.Commits,
     now_iso: str,
 ) -> list[Change]:
-    """The changes that end a phase: summary, state, roadmap; none where they are made already.
+    """Return the changes that end a phase: summary, state, roadmap; none that are already made.
 
-    Whatever stands in the way of any of them is told now, before one of them is carried out. After
-    an interruption the same call gives what is left to do.
+    Raise CannotWrite or UsageError if any of them cannot be made. After an interruption, the same
+    call returns the remaining ones.
     """
     page = _summary(project, plan.path, phase)
-    changes = page.become(summary.merged(page.text, summary.summary(loop, plan, commits, phase)))
+    changes = page.changes(summary.merged(page.text, summary.summary(loop, plan, commits, phase)))
     if phase is not None:
         changes += _state_changes(project, phase, now_iso)
         changes += roadmap_changes(project, phase, plan.title)
@@ -42,7 +42,7 @@ def plan_ending(  # noqa: PLR0917 - each is one fact of the ending, and all are 
 
 
 def metadata_paths(project: Path, plan: Plan, phase: Phase | None) -> list[Path]:
-    """The files that the commit of the ended phase is made of, also those changed in an earlier try."""
+    """Return the files for the commit of a finished phase, also those that an earlier try changed."""
     found = [_summary(project, plan.path, phase)]
     if phase is not None:
         found += [_state(project)]
@@ -56,22 +56,23 @@ def is_summarized(project: Path, plan_path: Path, loop: Loop) -> bool:
 
 
 def ending_notes(project: Path) -> list[str]:
-    """What the report should say about files that the end of a phase would have changed."""
+    """Return notes for the report about files that are missing."""
     if (project / FOREIGN).is_dir() and _state(project).content is None:
-        return [f"{FOREIGN}/{project_state.FILE_NAME} is missing, so the phase is not noted there."]
+        name = f"{FOREIGN}/{state_files.JSON_FILE}"
+        return [f"{name} is missing, so the phase is not marked complete there."]
     return []
 
 
-def _summary(project: Path, plan_path: Path, phase: Phase | None) -> Document:
-    number = number_of(phase)
+def _summary(project: Path, plan_path: Path, phase: Phase | None) -> TextFile:
+    number = phase_number(phase)
     folder = artefacts(project, plan_path, phase if number is None else number)
-    return read(project, folder / summary.FILE_NAME)
+    return open_text(project, folder / summary.FILE_NAME, MOST_BYTES)
 
 
-def _state(project: Path) -> Document:
-    if (project / FOREIGN).is_dir():
-        return read(project, project / FOREIGN / project_state.FILE_NAME)
-    return read(project, project / OWN / state_lines.FILE_NAME)
+def _state(project: Path) -> TextFile:
+    foreign = project / FOREIGN
+    path = foreign / state_files.JSON_FILE if foreign.is_dir() else project / OWN / "STATE.md"
+    return open_text(project, path, MOST_BYTES)
 
 
 def _state_changes(project: Path, phase: Phase, now_iso: str) -> list[Change]:
@@ -79,16 +80,13 @@ def _state_changes(project: Path, phase: Phase, now_iso: str) -> list[Change]:
     if state.content is None:
         return []
     if state.path.suffix == ".md":
-        return state.become(state_lines.with_phase_complete(state.text, phase, now_iso))
-    later = [it for page in roadmaps(project) for it in later_phases(page.text, phase)]
+        return state.changes(state_files.complete_in_markdown(state.text, phase, now_iso))
+    later = {it for page in roadmaps(project) for it in later_phases(page.text, phase)}
+    decode(state.content, state.path)
     try:
-        state.content.decode()
-        return state.become(
-            project_state.with_phase_complete(state.text, phase, now_iso, sorted(set(later)))
-        )
-    except UnicodeDecodeError as error:
-        line = state.content.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{state.path}:{line}: not valid UTF-8", "save it as UTF-8") from error
+        text = state_files.complete_in_json(state.text, phase, now_iso, sorted(later))
+    except Malformed as error:
+        raise Malformed(state.path, error.line, error.problem) from error
     except UsageError as error:
-        what = f"{state.path}: {error.message}"
-        raise UsageError(what, error.hint or "mend the file, then run the command again") from error
+        raise UsageError(f"{state.path}: {error.message}", error.hint or FIX_HINT) from error
+    return state.changes(text)

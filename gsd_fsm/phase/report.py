@@ -1,4 +1,4 @@
-"""What is told at the end of a phase."""
+"""The report at the end of a phase."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.phase.markdown import plain
-from gsd_fsm.phase.name import number_of, plainly
+from gsd_fsm.documents.markdown import escape_markdown
 from gsd_fsm.phase.summary import Commits, called, in_order, phase_of, short
+from gsd_fsm.plans.phase_name import phase_number, shortest_name
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
@@ -27,13 +27,13 @@ def final_report(
     *,
     notes: Sequence[str] = (),
 ) -> str:
-    """What a phase came to, and what can be done now; `settings` holds plain values."""
-    target = plain(settings.get("deploy_target") or "", 60)
+    """Return the result of a phase and the next steps; `settings` maps names to values."""
+    target = escape_markdown(settings.get("deploy_target") or "", 60)
     parts = [
         [f"## {called(loop, plan)} Complete!"],
         list(_outcome(loop, plan, commits)),
         list(_found(loop)),
-        [f"**Note:** {plain(note)}" for note in notes],
+        [f"**Note:** {escape_markdown(note)}" for note in notes],
         *(_offer(target) if target else []),
         ["Next steps:", *_next_steps(loop, plan, push=bool(target))],
         ["State saved. Safe to /compact or start a new session."],
@@ -69,27 +69,27 @@ def _offer(target: str) -> list[list[str]]:
             "Pushing now will create a preview deployment you can verify against.",
         ],
         ["> Push to trigger preview deployment? (y/n)"],
-        ["gsd-fsm never pushes by itself: run `git push`, or let the agent run it on your word."],
+        ["gsd-fsm never pushes by itself: run `git push`, or tell the agent to run it."],
     ]
 
 
 def _next_steps(loop: Loop, plan: Plan, push: bool) -> Iterator[str]:
     phase = phase_of(loop, plan)
-    name = "" if phase is None else f" --phase {shlex.quote(display(str(plainly(phase))))}"
+    name = "" if phase is None else f" --phase {shlex.quote(display(str(shortest_name(phase))))}"
     file = loop.plan.file
     found = file.startswith((".gsd/plans/phase-", ".opti-gsd/plans/phase-"))
     meant = name if found or not file else f" --plan {shlex.quote(display(file))}"
     yield f"→ `gsd-fsm start verify{meant}`, then `gsd-fsm verify` — Verify phase completion"
     if push:
         yield "→ `git push` — Trigger the preview deployment"
-    number = number_of(phase)
+    number = phase_number(phase)
     if number is not None:
         yield f"→ `gsd-fsm start execute --phase {number + 1}` — Execute the next phase"
     yield f"→ `gsd-fsm rollback pre{name}` — Go back to before this phase"
 
 
 def _duration(loop: Loop) -> str:
-    """About how long it took, in words."""
+    """Return the approximate duration in words."""
     if not (loop.started and loop.last_event):
         return "unknown"
     seconds = max(0, ms_of(loop.last_event) - ms_of(loop.started)) // 1000

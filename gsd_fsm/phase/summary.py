@@ -1,4 +1,4 @@
-"""`summary.md`: what a phase brought, between two marks; what others wrote around them stays."""
+"""`summary.md`: the result of a phase, between two marker lines; text around them stays."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from gsd_fsm.core.loop.records import Task
-from gsd_fsm.phase.markdown import lines_of, newline_of, plain
-from gsd_fsm.phase.name import Phase, plainly
+from gsd_fsm.documents.markdown import escape_markdown, newline_of, split_lines
+from gsd_fsm.plans.phase_name import Phase, shortest_name
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
@@ -21,16 +21,17 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def summary(loop: Loop, plan: Plan, commits: Commits, phase: Phase | None = None) -> str:
-    """The summary of a phase: made from these alone, so that it can be made again."""
+    """Return the summary of a phase; the same arguments give the same text."""
     tasks = list(in_order(loop, plan))
     sections = {
         "Completed": [line for it in tasks if (line := _completed(*it, commits))],
-        "Auto-Fixes Applied": [plain(text) for *_, task in tasks for text in task.fixes],
+        "Auto-Fixes Applied": [escape_markdown(text) for *_, task in tasks for text in task.fixes],
         "Issues Discovered": [
-            f"[{plain(it.severity or 'unknown', 40)}] {plain(it.text)}" for it in loop.issues
+            f"[{escape_markdown(it.severity or 'unknown', 40)}] {escape_markdown(it.text)}"
+            for it in loop.issues
         ],
         "Token Usage": [
-            f"Estimated: {plain(plan.estimated_tokens or 'unknown', 40)}",
+            f"Estimated: {escape_markdown(plan.estimated_tokens or 'unknown', 40)}",
             f"Actual: {_in_thousands(loop.spent_tokens)}",
         ],
         "Record": [
@@ -46,10 +47,10 @@ def summary(loop: Loop, plan: Plan, commits: Commits, phase: Phase | None = None
 
 
 def merged(before: str, text: str) -> str:
-    """The file with this summary in the place of an older one, else before all that is there."""
+    """Return the file with this summary instead of an older one, else before the old text."""
     newline = newline_of(before)
     ours = newline.join([BEGIN, *text.rstrip("\n").split("\n"), END]) + newline
-    lines, begin = lines_of(before), None
+    lines, begin = split_lines(before), None
     for number, line in enumerate(lines):
         if line.strip() == BEGIN:
             begin = number
@@ -63,13 +64,13 @@ def phase_of(loop: Loop, plan: Plan) -> Phase | None:
 
 
 def called(loop: Loop, plan: Plan, phase: Phase | None = None) -> str:
-    """The phase by its name; a plan may belong to none."""
+    """Return the name of the phase, or "Plan" if the plan belongs to none."""
     known = phase_of(loop, plan) if phase is None else phase
-    return "Plan" if known is None else f"Phase {plain(str(plainly(known)), 60)}"
+    return "Plan" if known is None else f"Phase {escape_markdown(str(shortest_name(known)), 60)}"
 
 
 def in_order(loop: Loop, plan: Plan) -> Iterator[tuple[str, str, Task]]:
-    """Number, title and state of each task: those of the plan as it has them, then the others."""
+    """Yield number, title and state of each task: those of the plan first, then the others."""
     planned = [task for task in plan.tasks if task.id in loop.tasks]
     for task in planned:
         yield task.number, task.title, loop.tasks[task.id]
@@ -80,14 +81,14 @@ def in_order(loop: Loop, plan: Plan) -> Iterator[tuple[str, str, Task]]:
 
 
 def short(commit: str | None) -> str:
-    """A commit as people read it; what is no digest of git's is only made harmless."""
+    """Return the short form of a commit; anything that is not a git digest is only escaped."""
     found = (commit or "").strip()
     is_digest = len(found) >= 7 and _HEX.issuperset(found.lower())
-    return found[:7] if is_digest else plain(found, 40)
+    return found[:7] if is_digest else escape_markdown(found, 40)
 
 
 def _completed(number: str, title: str, task: Task, commits: Commits) -> str:
-    line = f"Task {plain(number, 60)}: {plain(title)}".rstrip(": ")
+    line = f"Task {escape_markdown(number, 60)}: {escape_markdown(title)}".rstrip(": ")
     if task.status == "skipped":
         return f"{line} (skipped)"
     commit = short(commits.get(task.id))

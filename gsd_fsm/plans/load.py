@@ -1,4 +1,4 @@
-"""From a file to a plan: read safely, the format sniffed, every problem named with its line."""
+"""Load a plan from a file in Markdown or JSON; its content decides which."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.documents.read import read_bytes
-from gsd_fsm.plans.plan import Plan, PlanDraft, PlanTask, Problem, TaskDraft, Wave, task_name
-from gsd_fsm.plans.validate import problems_of, warnings_of
-from gsd_fsm.plans.values import title_of
+from gsd_fsm.documents.read import Malformed, decode, read_bytes
+from gsd_fsm.plans.plan import Plan, PlanDraft, Problem, Wave
+from gsd_fsm.plans.validate import give_waves, problems_of, warnings_of
 
 MOST_BYTES = 4 << 20
 _SHOWN = 20
@@ -21,31 +20,35 @@ class BrokenPlan(UsageError):
     """A plan that no loop can follow; `problems` names each reason."""
 
     def __init__(self, path: Path, problems: list[Problem], shown: int = _SHOWN) -> None:
-        told = [f"{path}:{problem.line}: {problem.what}" for problem in problems[:shown]]
+        lines = [f"{path}:{problem.line}: {problem.what}" for problem in problems[:shown]]
         if len(problems) > shown:
-            told.append(f"and {len(problems) - shown} more")
-        super().__init__("\n".join(told), "mend the plan, then: gsd-fsm plan check --plan FILE")
+            lines.append(f"and {len(problems) - shown} more")
+        hint = "Fix the plan, then run: gsd-fsm plan check --plan FILE"
+        super().__init__("\n".join(lines), hint)
         self.path = path
         self.problems = problems
 
 
 def load_plan(path: Path, only: Collection[str] | None = None) -> Plan:
-    """The plan in this file; UsageError with file and line if it is none, or a broken one.
+    """Return the plan in this file; raise BrokenPlan with file and lines, or Unreadable.
 
-    `only` names the tasks that are wanted of a plan that is known to hold together: of a long one,
-    the others need not be read.
+    `only` limits a plan that is known to be valid to the tasks of these ids, to save time.
     """
-    content = read_bytes(path, MOST_BYTES, "a plan is a text for one phase, named with --plan FILE")
-    return read_plan(path, content, only)
+    hint = "Name the plan of one phase with --plan FILE."
+    return read_plan(path, read_bytes(path, MOST_BYTES, hint), only)
 
 
 def read_plan(path: Path, content: bytes, only: Collection[str] | None = None) -> Plan:
     """Return the plan in this content of a file, as `load_plan` does."""
-    draft = _draft(_text(path, content), None if only is None else frozenset(only))
+    try:
+        draft = _draft(decode(content, path), only)
+    except Malformed as error:
+        raise BrokenPlan(path, [Problem(error.line, error.problem)]) from error
+    give_waves(draft)
     problems = problems_of(draft) if only is None else draft.problems
     if problems:
         raise BrokenPlan(path, problems)
-    numbers = sorted({task.wave for task in draft.tasks if task.wave})
+    numbers = sorted({task.wave for task in draft.tasks})
     return Plan(
         path,
         hashlib.sha256(content).hexdigest()[:16],
@@ -54,52 +57,19 @@ def read_plan(path: Path, content: bytes, only: Collection[str] | None = None) -
         draft.title,
         draft.must_haves,
         tuple(draft.waves.get(number, Wave(number, "", False)) for number in numbers),
-        tuple(_task(task) for task in sorted(draft.tasks, key=lambda task: task.wave or 0)),
+        tuple(sorted(draft.tasks, key=lambda task: task.wave)),
         draft.estimated_tokens,
         warnings_of(draft),
     )
-
-
-def _text(path: Path, content: bytes) -> str:
-    try:
-        text = content.removeprefix(b"\xef\xbb\xbf").decode().replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise BrokenPlan(path, [Problem(line, "not valid UTF-8")]) from error
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise BrokenPlan(path, [Problem(line, "a NUL character: this is no text")])
-    return text
 
 
 def _draft(text: str, only: Collection[str] | None) -> PlanDraft:
     first = text.lstrip()[:1]
     # Markdown may begin with a link, and so with a bracket.
     if first == "{" or (first == "[" and not re.search(r"^[ \t]*<task\b", text, re.MULTILINE)):
-        from gsd_fsm.plans.structured import read_json
+        from gsd_fsm.plans.from_json import read_json
 
         return read_json(text)
-    from gsd_fsm.plans.markdown import read_markdown
+    from gsd_fsm.plans.from_markdown import read_markdown
 
-    return read_markdown(text, only)
-
-
-def _task(task: TaskDraft) -> PlanTask:
-    return PlanTask(
-        id=task_name(task.number),
-        number=task.number,
-        title=title_of(task.title, task.action),
-        wave=task.wave or 1,
-        depends=tuple(dict.fromkeys(task_name(number) for number in task.depends)),
-        files=task.files,
-        action=task.action,
-        libraries=task.libraries,
-        checks=task.checks,
-        done=task.done,
-        skills=task.skills,
-        reqs=task.reqs,
-        test_required=task.test_required,
-        test_files=task.test_files,
-        commit_type=task.commit_type,
-        line=task.line,
-    )
+    return read_markdown(text, None if only is None else frozenset(only))

@@ -1,13 +1,16 @@
-"""A plan: waves of tasks, each with its proof of completion; and the draft that readers fill."""
+"""A plan: waves of tasks, each with its checks; and the draft that a reader fills."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.loop.limits import MOST_TASKS
+from gsd_fsm.plans.phase_name import Phase
+
+NO_WAVE = -1  # of a task that names none; validation gives it one
+INVALID_WAVE = 0
 
 
 class Check(NamedTuple):
@@ -26,7 +29,7 @@ class PlanFile(NamedTuple):
 
 class PlanTask(NamedTuple):
     id: str
-    number: str
+    number: str  # as the plan writes the id
     title: str
     wave: int
     depends: tuple[str, ...]
@@ -53,7 +56,7 @@ class Plan(NamedTuple):
     path: Path
     digest: str
     format: str
-    phase: int | str | None
+    phase: Phase | None
     title: str
     must_haves: tuple[str, ...]
     waves: tuple[Wave, ...]
@@ -71,60 +74,35 @@ class Plan(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is wrong with a plan, and where."""
+    """What is wrong with a plan, and in which line."""
 
     line: int
     what: str
 
 
 def task_name(number: str) -> str:
-    """The id of a task in a loop: '01' is T01, a name that starts with a letter stays."""
+    """Return the id of a task in a loop: T01 for "01"; a name that starts with a letter stays."""
     return f"T{number}" if number[:1].isdigit() else number
-
-
-def is_phase(phase: int | str) -> bool:
-    """Whether this can name a phase: a number, or a plain word or two; never a path."""
-    name = str(phase)
-    return len(name) <= 100 and re.fullmatch(r"\w[\w.\- ]*", name) is not None and ".." not in name
-
-
-@dataclass
-class TaskDraft:
-    """A wave of None is not said, one of 0 is no wave."""
-
-    number: str
-    line: int
-    wave: int | None = None
-    title: str = ""
-    depends: tuple[str, ...] = ()
-    files: tuple[PlanFile, ...] = ()
-    action: str = ""
-    libraries: tuple[str, ...] = ()
-    checks: tuple[Check, ...] = ()
-    done: str = ""
-    skills: tuple[str, ...] = ()
-    reqs: str = ""
-    test_required: str = "false"
-    test_files: tuple[str, ...] = ()
-    commit_type: str = "feat"
 
 
 @dataclass
 class PlanDraft:
+    """What a reader has found; `problems` says what is wrong with it."""
+
     format: str
-    phase: int | str | None = None
+    phase: Phase | None = None
     title: str = ""
     must_haves: tuple[str, ...] = ()
     waves: dict[int, Wave] = field(default_factory=dict)
-    tasks: list[TaskDraft] = field(default_factory=list)
+    tasks: list[PlanTask] = field(default_factory=list)
     estimated_tokens: str | None = None
     counts: dict[str, Any] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
-    def wrong(self, line: int, what: str) -> None:
+    def report(self, line: int, what: str) -> None:
         self.problems.append(Problem(line, what))
 
     @property
     def is_full(self) -> bool:
-        """Whether there are more tasks than a plan may have: nobody needs to read on."""
+        """Return whether there are more tasks than a plan may have, so that reading can stop."""
         return len(self.tasks) > MOST_TASKS

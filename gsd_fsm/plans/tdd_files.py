@@ -1,4 +1,4 @@
-"""Rules of test-driven tasks: the files that a phase may change, and copies to undo a refactoring."""
+"""The files of a test-driven task: which ones a TDD phase may change, and copies to undo a refactoring."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import NamedTuple
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.project import real_path, state_directory
 from gsd_fsm.documents.files import Change, current_content, write_change
+from gsd_fsm.documents.read import Unreadable, open_regular
 from gsd_fsm.plans.plan import PlanTask
 
 GOALS = {
@@ -63,10 +64,9 @@ def _digest(path: Path) -> str | None:
 
 def _content(path: Path) -> bytes | None:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return None
-        return path.read_bytes()
-    except OSError:
+        with open_regular(path) as file:
+            return file.read()
+    except (Unreadable, OSError):
         return None
 
 
@@ -102,7 +102,7 @@ class Copies:
         inside = [
             name
             for name in kept
-            # A link may lead out of the project: what is behind it is not ours.
+            # A link may point outside the project.
             if Path(os.path.realpath((project / name).parent)).is_relative_to(real)
         ]
         return [name for name in inside if _put_back(project / name, kept[name])]
@@ -147,7 +147,7 @@ def _put_back(path: Path, copy: tuple[int, str] | None) -> bool:
     """Restore one file; return whether it differed."""
     content = None if copy is None else b64decode(copy[1])
     if content == _content(path) or path.is_symlink():
-        return False  # a link may lead out of the project: what is behind it is not ours
+        return False  # a link may point outside the project
     if copy is None or content is None:
         path.unlink()
     else:

@@ -83,7 +83,7 @@ def test_start_with_broken_plan_names_its_line_and_starts_nothing(here: Here) ->
     path = write_plan(here, PLAN.replace('depends="01"', 'depends="77"'))
     answer = here.refused(2, *YOLO)
     line = path.read_text().splitlines().index('<task id="04" wave="2" depends="77">') + 1
-    assert f"{path}:{line}: task 04 depends on 77" in answer.err
+    assert f"{path}:{line}: task T04 depends on T77" in answer.err
     assert not here.journal.exists()
 
 

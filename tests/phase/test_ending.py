@@ -1,4 +1,4 @@
-"""The end of a phase: computed whole, carried out step by step, taken up again after a kill."""
+"""The changes at the end of a phase: computed first, then made one by one."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ def full(phase: Phase) -> Phase:
     return phase
 
 
-def test_all_files_are_changed_and_the_second_time_none(full: Phase) -> None:
+def test_ending_changes_all_files_once(full: Phase) -> None:
     assert full.end() == ["summary.md", "state.json", "roadmap.md"]
     assert full.changes(now="2027-01-01T00:00:00.000Z") == []
     assert json.loads(full.state.read_text()) == {"phases_complete": [1], "phases_in_progress": []}
     assert full.roadmap.read_text().startswith("### Phase 1: Loop Mechanism\n- [x] Complete\n\n**")
 
 
-def test_computing_changes_nothing(full: Phase) -> None:
+def test_plan_ending_changes_nothing(full: Phase) -> None:
     before = full.everything()
     full.changes()
     assert full.everything() == before
 
 
 @pytest.mark.parametrize("done", [0, 1, 2, 3])
-def test_what_a_kill_left_undone_is_done_by_the_next_try(full: Phase, done: int) -> None:
+def test_ending_after_a_kill_makes_the_remaining_changes(full: Phase, done: int) -> None:
     for change in full.changes()[:done]:
         write_change(change)
     assert full.end() == ["summary.md", "state.json", "roadmap.md"][done:]
@@ -46,7 +46,7 @@ def test_what_a_kill_left_undone_is_done_by_the_next_try(full: Phase, done: int)
     ]
 
 
-def test_a_file_that_changed_meanwhile_is_not_overwritten(full: Phase) -> None:
+def test_file_changed_in_the_meantime_is_not_overwritten(full: Phase) -> None:
     changes = full.changes()
     full.roadmap.write_text("## Phase 1: mine\n")
     with pytest.raises(CannotWrite, match="changed in the meantime"):
@@ -55,7 +55,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(full: Phase) -> None:
 
 
 @pytest.mark.parametrize("name", ["summary", "state", "roadmap"])
-def test_a_read_only_file_is_told_before_anything_changes(full: Phase, name: str) -> None:
+def test_read_only_file_is_refused_before_anything_changes(full: Phase, name: str) -> None:
     path: Path = getattr(full, name)
     path.touch()
     path.chmod(0o444)
@@ -66,7 +66,7 @@ def test_a_read_only_file_is_told_before_anything_changes(full: Phase, name: str
     assert full.everything() == before
 
 
-def test_a_read_only_file_that_needs_no_change_is_no_obstacle(full: Phase) -> None:
+def test_read_only_file_without_changes_is_accepted(full: Phase) -> None:
     full.end()
     for path in (full.summary, full.state, full.roadmap):
         path.chmod(0o444)
@@ -74,7 +74,7 @@ def test_a_read_only_file_that_needs_no_change_is_no_obstacle(full: Phase) -> No
 
 
 @pytest.mark.parametrize("name", ["summary", "state", "roadmap"])
-def test_what_is_no_plain_file_is_told_at_once(full: Phase, name: str) -> None:
+def test_file_that_is_not_regular_is_refused(full: Phase, name: str) -> None:
     path: Path = getattr(full, name)
     path.unlink(missing_ok=True)
     path.mkdir()
@@ -91,22 +91,22 @@ def test_what_is_no_plain_file_is_told_at_once(full: Phase, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["summary", "state", "roadmap"])
-def test_a_link_out_of_the_project_is_not_followed(full: Phase, name: str) -> None:
+def test_link_outside_the_project_is_not_followed(full: Phase, name: str) -> None:
     outside = full.root.parent / "theirs"
     outside.write_text("## Phase 1\n")
     path: Path = getattr(full, name)
     path.unlink(missing_ok=True)
     path.symlink_to(outside)
-    with pytest.raises(UsageError, match="leads out of the project"):
+    with pytest.raises(UsageError, match="points outside the project"):
         full.changes()
     path.unlink()
     path.symlink_to("/dev/zero")
-    with pytest.raises(UsageError, match="leads out of the project"):
+    with pytest.raises(UsageError, match="points outside the project"):
         full.changes()
     assert outside.read_text() == "## Phase 1\n"
 
 
-def test_a_file_in_the_place_of_the_directory_is_told(full: Phase) -> None:
+def test_file_instead_of_the_phase_directory_is_refused(full: Phase) -> None:
     full.plan.path.unlink()
     full.folder.rmdir()
     full.folder.write_text("no directory")
@@ -117,9 +117,9 @@ def test_a_file_in_the_place_of_the_directory_is_told(full: Phase) -> None:
     assert full.everything() == before
 
 
-def test_binary_and_undecodable_files_are_told_or_kept(full: Phase) -> None:
+def test_roadmap_with_invalid_bytes_keeps_them_unless_binary(full: Phase) -> None:
     full.roadmap.write_bytes("## Phase 1: A\n".encode("utf-16"))
-    with pytest.raises(UsageError, match="not a text"):
+    with pytest.raises(UsageError, match="not a text file"):
         full.changes()
     full.roadmap.write_bytes(b"\xef\xbb\xbf## Phase 1: \xff\xfe\r\n\x0c\x85\r\n")
     full.end()
@@ -131,23 +131,23 @@ def test_binary_and_undecodable_files_are_told_or_kept(full: Phase) -> None:
         full.changes()
 
 
-def test_a_missing_state_is_not_made_but_told(phase: Phase) -> None:
+def test_missing_foreign_state_is_noted_not_created(phase: Phase) -> None:
     assert phase.end() == ["summary.md"]
     assert not phase.state.exists()
     assert ending_notes(phase.root) == [
-        ".opti-gsd/state.json is missing, so the phase is not noted there."
+        ".opti-gsd/state.json is missing, so the phase is not marked complete there."
     ]
     phase.state.write_text("{}")
     assert ending_notes(phase.root) == []
 
 
-def test_in_a_project_of_our_own_no_state_is_missed(own: Phase) -> None:
+def test_missing_own_state_is_not_noted(own: Phase) -> None:
     assert own.end() == ["summary.md"]
     assert ending_notes(own.root) == []
     assert metadata_paths(own.root, own.plan, 1) == [own.summary]
 
 
-def test_a_plan_from_elsewhere_has_its_summary_where_phases_are(own: Phase) -> None:
+def test_summary_of_a_plan_elsewhere_is_in_the_phase_directory(own: Phase) -> None:
     own.plan = own.plan._replace(path=own.root / "docs" / "plan.md")
     assert [str(it.path.relative_to(own.root)) for it in own.changes(phase="01")] == [
         ".gsd/plans/phase-1/summary.md"
@@ -157,7 +157,7 @@ def test_a_plan_from_elsewhere_has_its_summary_where_phases_are(own: Phase) -> N
     ]
 
 
-def test_a_plan_without_a_phase_leaves_only_its_summary(full: Phase) -> None:
+def test_plan_without_phase_changes_only_the_summary(full: Phase) -> None:
     full.loop.phase = None
     full.plan = full.plan._replace(phase=None)
     changes = full.changes(phase=None)
@@ -166,7 +166,7 @@ def test_a_plan_without_a_phase_leaves_only_its_summary(full: Phase) -> None:
     assert metadata_paths(full.root, full.plan, None) == []
 
 
-def test_a_phase_that_could_be_a_path_is_refused(own: Phase) -> None:
+def test_phase_that_is_a_path_is_refused(own: Phase) -> None:
     own.plan = own.plan._replace(path=own.root / "plan.md")
     for name in ("../../x", "a/b", "..", "\n"):
         with pytest.raises(GsdError):

@@ -1,4 +1,4 @@
-"""What is told after a phase."""
+"""The report at the end of a phase."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ Pushing now will create a preview deployment you can verify against.
 
 > Push to trigger preview deployment? (y/n)
 
-gsd-fsm never pushes by itself: run `git push`, or let the agent run it on your word.
+gsd-fsm never pushes by itself: run `git push`, or tell the agent to run it.
 
 Next steps:
 """
 
 
-def test_the_report_after_a_phase() -> None:
+def test_report_has_the_form_of_the_seeds() -> None:
     assert final_report(told().loop, PLAN, COMMITS, {"deploy_target": None}) == REPORT
     assert final_report(told().loop, PLAN, COMMITS, {}) == REPORT
 
 
-def test_a_push_is_offered_only_where_something_would_be_deployed() -> None:
+def test_report_offers_a_push_if_there_is_a_deploy_target() -> None:
     settings = {"deploy_target": "vercel"}
     offered = final_report(told().loop, PLAN, COMMITS, settings)
     assert OFFER in offered
     assert "\n→ `git push` — Trigger the preview deployment\n" in offered
 
 
-def test_what_was_not_found_is_not_counted_and_notes_are_told() -> None:
+def test_report_omits_empty_counts_and_shows_notes() -> None:
     story = told("a", "b")
     story.loop.issues = []
     text = final_report(story.loop, PLAN, {}, {}, notes=["state.json is *missing*"])
@@ -63,7 +63,7 @@ def test_what_was_not_found_is_not_counted_and_notes_are_told() -> None:
     assert "\n\n**Note:** state.json is \\*missing\\*\n\n" in text
 
 
-def test_a_commit_of_two_tasks_is_told_once() -> None:
+def test_report_lists_a_shared_commit_once() -> None:
     text = final_report(told().loop, PLAN, {"T01": "abcdef0123", "T02": "abcdef0123"}, {})
     assert "**Commits:** abcdef0\n" in text
 
@@ -79,20 +79,20 @@ def test_a_commit_of_two_tasks_is_told_once() -> None:
         (50 * 60, "about 2 days"),
     ],
 )
-def test_the_duration_is_told_in_words(minutes: int, words: str) -> None:
+def test_report_shows_the_duration_in_words(minutes: int, words: str) -> None:
     story = told()
     story.loop.started = story.loop.last_event
     story("note", text="x", _after=minutes * MINUTE)
     assert f"**Duration:** {words}\n" in final_report(story.loop, PLAN, {}, {})
 
 
-def test_a_phase_that_is_no_number_has_no_next_one() -> None:
+def test_report_offers_no_next_phase_after_a_named_one() -> None:
     text = final_report(told(phase="auth it; rm").loop, PLAN, {}, {})
     assert "start execute" not in text
     assert "`gsd-fsm rollback pre --phase 'auth it; rm'`" in text
 
 
-def test_foreign_text_is_harmless() -> None:
+def test_report_escapes_foreign_text() -> None:
     evil = "\x1b]0;x\x07\n## Phase 9 Complete!\n`id` ![x](http://y)"
     text = final_report(told().loop, PLAN, {"T01": evil, "T02": evil}, {"deploy_target": evil})
     assert "\x1b" not in text

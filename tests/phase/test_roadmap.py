@@ -1,11 +1,14 @@
-"""A phase is marked complete in its roadmap, and nothing else is touched."""
+"""Mark a phase complete in the roadmap; all other bytes stay."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.phase.roadmap import completed, later_phases, roadmap_warning
+from gsd_fsm.documents.markdown import split_lines
+from gsd_fsm.phase.roadmap import MARK, completed, later_phases, roadmap_warning
 from tests.support.finished_phase import Phase
 
 
@@ -24,7 +27,7 @@ from tests.support.finished_phase import Phase
         ("**Status:** Completely broken", "**Status:** COMPLETE"),
     ],
 )
-def test_a_mark_in_the_section_is_set(before: str, after: str) -> None:
+def test_completed_sets_the_mark_in_the_section(before: str, after: str) -> None:
     frame = (
         "# Roadmap\n\n### Phase 1: Title\n**Goal:** x\n\n{}\n\n### Phase 2: Next\n- [ ] Complete\n"
     )
@@ -41,7 +44,7 @@ def test_a_mark_in_the_section_is_set(before: str, after: str) -> None:
         ("# Phase 1 [Not started]", "# Phase 1 [COMPLETE]"),
     ],
 )
-def test_a_state_in_the_heading_is_set(before: str, after: str) -> None:
+def test_completed_sets_the_status_in_the_heading(before: str, after: str) -> None:
     frame = "{}\n\n**Goal:** x\n\n## Phase 2: Next [PENDING]\n"
     assert completed(frame.format(before), 1) == frame.format(after)
     assert completed(frame.format(after), 1) == frame.format(after)
@@ -57,11 +60,11 @@ def test_a_state_in_the_heading_is_set(before: str, after: str) -> None:
         "## Phase 1: Core\n- [X] Complete\n",
     ],
 )
-def test_what_is_complete_already_stays_as_it_is(text: str) -> None:
+def test_completed_keeps_a_phase_that_is_already_complete(text: str) -> None:
     assert completed(text, 1) == text
 
 
-def test_without_any_mark_one_is_put_right_under_the_heading() -> None:
+def test_completed_adds_a_mark_below_the_heading() -> None:
     assert completed("### Phase 1: Fix Paths\n**Goal:** x\n", 1) == (
         "### Phase 1: Fix Paths\n- [x] Complete\n\n**Goal:** x\n"
     )
@@ -77,7 +80,7 @@ def test_without_any_mark_one_is_put_right_under_the_heading() -> None:
     assert completed("a\r\n## Phase 1", 1) == "a\r\n## Phase 1\r\n- [x] Complete"
 
 
-def test_line_ends_are_those_of_the_heading() -> None:
+def test_completed_keeps_the_line_ends() -> None:
     assert completed("## Phase 1: A\r\nGoal\r\n", 1) == (
         "## Phase 1: A\r\n- [x] Complete\r\n\r\nGoal\r\n"
     )
@@ -94,7 +97,7 @@ def test_line_ends_are_those_of_the_heading() -> None:
         *("## Phase 1: 2 tools", "## Phase 1 — 3 tools to go", "## Phase 1 ##", "##\tPhase 1"),
     ],
 )
-def test_a_heading_of_the_phase_is_known(heading: str) -> None:
+def test_heading_of_the_phase_is_found(heading: str) -> None:
     assert completed(f"{heading}\n", 1) == f"{heading}\n- [x] Complete\n"
 
 
@@ -107,11 +110,11 @@ def test_a_heading_of_the_phase_is_known(heading: str) -> None:
         *("- [ ] **Phase 1: A**", "####### Phase 1", "## Phase one"),
     ],
 )
-def test_another_heading_is_not_taken_for_it(heading: str) -> None:
+def test_heading_of_another_phase_is_not_marked(heading: str) -> None:
     assert completed(f"{heading}\n", 1) is None
 
 
-def test_phases_may_have_other_names_than_numbers() -> None:
+def test_heading_may_name_a_phase_without_number() -> None:
     assert completed("## Phase 1.5: A\n", "1.5") == "## Phase 1.5: A\n- [x] Complete\n"
     assert completed("## Phase 2b: A\n", "2B") == "## Phase 2b: A\n- [x] Complete\n"
     assert completed("## Phase Auth: A\n", "auth") == "## Phase Auth: A\n- [x] Complete\n"
@@ -128,13 +131,13 @@ def test_phases_may_have_other_names_than_numbers() -> None:
         "<!-- one --> x\n```\n## Phase 1\n",
     ],
 )
-def test_an_example_in_code_or_in_a_comment_is_no_heading(hidden: str) -> None:
+def test_headings_in_code_and_comments_are_ignored(hidden: str) -> None:
     assert completed(hidden, 1) is None
     closed = hidden if hidden.endswith(("```\n", "~~~\n", "````\n", "-->\n")) else hidden + "```\n"
     assert completed(closed + "## Phase 1\n", 1) == closed + "## Phase 1\n- [x] Complete\n"
 
 
-def test_marks_in_code_and_in_other_sections_are_not_those_of_the_phase() -> None:
+def test_marks_in_code_and_other_sections_are_ignored() -> None:
     text = (
         "## Phase 1: A\n\n```\n- [ ] Complete\n```\n### Phase 1.1: B\n- [ ] Complete\n"
         "## Other\n**Status:** PLANNED\n"
@@ -142,7 +145,7 @@ def test_marks_in_code_and_in_other_sections_are_not_those_of_the_phase() -> Non
     assert completed(text, 1) == text.replace("A\n", "A\n- [x] Complete\n", 1)
 
 
-def test_of_several_headings_the_one_with_the_title_is_meant_else_the_first() -> None:
+def test_heading_with_the_title_is_preferred_to_the_first() -> None:
     text = "# v1\n## Phase 1: Old\n- [ ] Complete\n# v2\n## Phase 1: New\n- [ ] Complete\n"
     new = text.replace("New\n- [ ]", "New\n- [x]")
     assert completed(text, 1, "new") == new
@@ -150,14 +153,14 @@ def test_of_several_headings_the_one_with_the_title_is_meant_else_the_first() ->
     assert completed(text, 1, "Unknown") == text.replace("Old\n- [ ]", "Old\n- [x]")
 
 
-def test_later_phases_are_told_in_order_and_once() -> None:
+def test_later_phases_are_in_order_without_duplicates() -> None:
     text = "## Phase 1: A\n## Phase 3\n## Phase 02\n### Phase 3: again\n## Phase auth\n"
     assert later_phases(text, 1) == [3, 2]
     assert later_phases(text, "01") == [3, 2]
     assert later_phases(text, "auth") == []
 
 
-def test_a_roadmap_without_the_phase_is_an_error_and_changes_nothing(phase: Phase) -> None:
+def test_roadmap_without_the_phase_is_refused(phase: Phase) -> None:
     phase.roadmap.write_text("# Roadmap\n\n## Phase 2: Later\n")
     before = phase.everything()
     with pytest.raises(UsageError, match=r"roadmap\.md has no heading for phase 1") as error:
@@ -166,7 +169,7 @@ def test_a_roadmap_without_the_phase_is_an_error_and_changes_nothing(phase: Phas
     assert phase.everything() == before
 
 
-def test_the_warning_at_the_start_tells_what_would_stand_in_the_way(phase: Phase) -> None:
+def test_roadmap_warning_predicts_the_refusal_at_the_end(phase: Phase) -> None:
     assert roadmap_warning(phase.root, 1) is None
     phase.roadmap.write_text("## Phase 1: A\n")
     assert roadmap_warning(phase.root, 1) is None
@@ -175,7 +178,7 @@ def test_the_warning_at_the_start_tells_what_would_stand_in_the_way(phase: Phase
     assert "not a text" in (roadmap_warning(phase.root, 1) or "")
 
 
-def test_of_two_roadmaps_those_that_name_the_phase_are_changed(phase: Phase) -> None:
+def test_every_roadmap_that_names_the_phase_is_changed(phase: Phase) -> None:
     large = phase.planning / "ROADMAP.md"
     phase.roadmap.write_text("## Phase 2: B\n")
     large.write_text("## Phase 1: A\n")
@@ -185,7 +188,7 @@ def test_of_two_roadmaps_those_that_name_the_phase_are_changed(phase: Phase) -> 
     assert phase.roadmap.read_bytes() == large.read_bytes() == b"## Phase 1: A\n- [x] Complete\n"
 
 
-def test_a_link_between_the_two_names_is_followed_and_stays(phase: Phase) -> None:
+def test_linked_roadmap_is_changed_once_and_the_link_stays(phase: Phase) -> None:
     large = phase.root / "ROADMAP.md"
     large.write_text("## Phase 1: A\n")
     phase.roadmap.symlink_to(large)
@@ -194,3 +197,67 @@ def test_a_link_between_the_two_names_is_followed_and_stays(phase: Phase) -> Non
     phase.end()
     assert phase.roadmap.is_symlink()
     assert large.read_text() == "## Phase 1: A\n- [x] Complete\n"
+
+
+lines = st.one_of(
+    st.sampled_from([
+        "## Phase 1: A", "### Phase 1: A [PLANNED]", "# Phase 01 [COMPLETE]", "## Phase 2: B",
+        "- [ ] Complete", "- [x] Complete", "- [ ] Not started", "**Status:** PLANNED",
+        "**Status:** Complete", "Status:", "```", "~~~~", "<!--", "-->", "", "text", "- item",
+        "## Phase 1.1: C", "# Other", "  - [ ] complete.", "## **Phase 1** ##", "---",
+    ]),
+    st.text(st.characters(exclude_characters="\n")),
+    st.binary(max_size=8).map(
+        lambda raw: raw.replace(b"\n", b"").decode("utf-8", "surrogateescape")
+    ),
+)  # fmt: skip
+ends = st.sampled_from(["\n", "\r\n"])
+
+
+@st.composite
+def roadmaps(draw: st.DrawFn) -> str:
+    text = "".join(draw(lines) + draw(ends) for _ in range(draw(st.integers(0, 12))))
+    return text + draw(st.just("") | lines)
+
+
+@given(text=roadmaps(), phase=st.sampled_from([1, "01", 2, "1.1"]))
+def test_completed_is_idempotent(text: str, phase: int | str) -> None:
+    once = completed(text, phase)
+    if once is not None:
+        assert completed(once, phase) == once
+
+
+@given(text=roadmaps())
+def test_completed_changes_at_most_three_lines_or_adds_a_mark(text: str) -> None:
+    once = completed(text, 1)
+    if once is None:
+        return
+    before, after = split_lines(text), split_lines(once)
+    if len(before) == len(after):
+        assert sum(old != new for old, new in zip(before, after, strict=True)) <= 3
+        return
+    size = len(once) - len(text)
+    assert any(
+        once[at : at + size].strip() == MARK and once[:at] + once[at + size :] == text
+        for at in range(len(text) + 1)
+    )
+
+
+@given(head=roadmaps(), tail=roadmaps())
+def test_completed_keeps_the_bytes_around_the_section(head: str, tail: str) -> None:
+    if any(word in head + tail for word in ("`", "~", "<!--", "Phase", "phase", "#")):
+        return
+    above, below = f"{head}\n", f"\n# End\n{tail}"
+    whole = completed(f"{above}## Phase 1: X\n{below}", 1)
+    assert whole is not None
+    assert whole.startswith(above)
+    assert whole.endswith(below)
+
+
+def test_completed_takes_linear_time_on_hostile_lines() -> None:
+    many = 200_000
+    for line in ("#" + " " * many + "x", "# " + "*" * many, "## Phase 1" + " -" * many):
+        completed(line + "\n## Phase 1: A\n**Status:** complete(" + ")" * many + "a\n", 1)
+    for line in ("`" * many + "x`", "<!--" * many, "- [ ] " + " " * many + "x", "[" * many):
+        completed(f"## Phase 1: A\n{line}\n" * 2, 1)
+    assert completed("## Phase 1: A\n" * 20_000, 1) is not None

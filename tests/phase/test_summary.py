@@ -1,4 +1,4 @@
-"""The summary has its form, its texts are harmless, and what others wrote stays."""
+"""`summary.md`: its form, its escaping, and text of others in the same file."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ FORM = """\
 """
 
 
-def test_a_summary_has_the_form_that_people_know() -> None:
+def test_summary_has_the_form_of_the_seeds() -> None:
     assert summary(told().loop, plan_of(Path("plan.md")), COMMITS) == FORM
 
 
-def test_what_did_not_happen_is_called_none_or_unknown() -> None:
+def test_summary_shows_none_and_unknown_for_missing_facts() -> None:
     story = told("only")
     story.loop.issues, story.loop.spent_tokens = [], 0
     plan = plan_of(Path("plan.md"), "only", estimated_tokens=None)
@@ -61,13 +61,13 @@ def test_what_did_not_happen_is_called_none_or_unknown() -> None:
         (123_456, "123k"),
     ],
 )
-def test_tokens_are_told_in_thousands(tokens: int, shown: str) -> None:
+def test_summary_shows_tokens_in_thousands(tokens: int, shown: str) -> None:
     story = told()
     story.loop.spent_tokens = tokens
     assert f"- Actual: {shown}\n" in summary(story.loop, plan_of(Path("plan.md")), {})
 
 
-def test_tasks_stand_in_the_order_of_the_plan_and_those_of_no_plan_follow() -> None:
+def test_summary_lists_tasks_in_plan_order_then_the_others() -> None:
     story = told()
     story("task", task="extra", status="pending", title="An extra")
     story.task("extra", "running")
@@ -81,7 +81,7 @@ def test_tasks_stand_in_the_order_of_the_plan_and_those_of_no_plan_follow() -> N
     assert done[-1] == "- Task extra: An extra (commit: not a digest)"
 
 
-def test_the_phase_is_named_as_it_is_and_a_plan_may_have_none() -> None:
+def test_summary_title_names_the_phase_or_the_plan() -> None:
     plan = plan_of(Path("plan.md"), phase=None)
     assert summary(told(phase="01").loop, plan, {}).startswith("# Phase 1 Summary\n")
     assert summary(told(phase="auth").loop, plan, {}).startswith("# Phase auth Summary\n")
@@ -91,25 +91,13 @@ def test_the_phase_is_named_as_it_is_and_a_plan_may_have_none() -> None:
     assert summary(story.loop, plan, {}).startswith("# Plan Summary\n")
 
 
-hostile = st.one_of(
-    st.text(),
-    st.sampled_from(
-        [
-            END,
-            BEGIN,
-            "x\n" + END,
-            "# Heading",
-            "</details>",
-            "![i](http://x)",
-            "```\ncode",
-            "- [x] a",
-        ]
-    ),
+hostile = st.text() | st.sampled_from(
+    [END, BEGIN, "x\n" + END, "# Heading", "</details>", "![i](http://x)", "```\ncode", "- [x] a"]
 )
 
 
 @given(title=hostile, fix=hostile, issue=hostile, severity=hostile, commit=hostile)
-def test_foreign_text_adds_no_line_and_no_markup(
+def test_summary_escapes_foreign_text(
     title: str, fix: str, issue: str, severity: str, commit: str
 ) -> None:
     story = told("a", "b")
@@ -127,28 +115,21 @@ def test_foreign_text_adds_no_line_and_no_markup(
     "\n".join(lines).encode()
 
 
-def test_names_keep_their_underscores_and_openings_are_no_markup() -> None:
+def test_summary_escapes_markup_but_not_names() -> None:
     story = told("a", "b")
-    story.loop.tasks["T01"].fixes = [
-        "max_retries",
-        "__init__",
-        "# x",
-        "1. x",
-        "- x",
-        "> x",
-        "-x",
-    ]
+    fixes = ["max_retries", "__init__", "# x", "1. x", "- x", "> x", "-x"]
+    story.loop.tasks["T01"].fixes = fixes
     text = summary(story.loop, plan_of(Path("plan.md"), "a", "b"), {})
     for line in ("max_retries", r"\_\_init\_\_", r"\# x", r"1\. x", r"\- x", r"\> x", "-x"):
         assert f"\n- {line}\n" in text
 
 
-def test_a_new_file_is_ours_between_its_marks(phase: Phase) -> None:
+def test_new_summary_file_is_between_markers(phase: Phase) -> None:
     assert phase.end() == ["summary.md"]
     assert phase.summary.read_text() == f"{BEGIN}\n{FORM}{END}\n"
 
 
-def test_what_others_wrote_stays_and_ours_stands_before_it(phase: Phase) -> None:
+def test_summary_is_written_before_text_of_others(phase: Phase) -> None:
     phase.summary.write_bytes(b"\xef\xbb\xbf# My notes\r\n\xff\xfe not UTF-8")
     phase.end()
     ours = f"{BEGIN}\n{FORM}{END}\n".replace("\n", "\r\n").encode()
@@ -158,13 +139,13 @@ def test_what_others_wrote_stays_and_ours_stands_before_it(phase: Phase) -> None
     assert phase.end() == []
 
 
-def test_an_older_summary_is_replaced_in_its_place(phase: Phase) -> None:
+def test_older_summary_is_replaced_in_place(phase: Phase) -> None:
     phase.summary.write_text(f"above\n{BEGIN}\nold\n{END}\nbelow\n")
     phase.end()
     assert phase.summary.read_text() == f"above\n{BEGIN}\n{FORM}{END}\nbelow\n"
 
 
-def test_a_mark_without_its_end_takes_nothing_with_it() -> None:
+def test_merged_ignores_a_marker_without_end() -> None:
     torn = f"{BEGIN}\nmine\n"
     once = merged(torn, FORM)
     assert once == f"{BEGIN}\n{FORM}{END}\n\n{torn}"
@@ -174,7 +155,7 @@ def test_a_mark_without_its_end_takes_nothing_with_it() -> None:
 
 
 @given(before=st.lists(st.sampled_from([BEGIN, END, "mine", "", "```"]) | st.text()).map("\n".join))
-def test_merging_twice_is_merging_once(before: str) -> None:
+def test_merged_is_idempotent(before: str) -> None:
     once = merged(before, FORM)
     assert merged(once, FORM) == once
     assert "other" in merged(once, "other\n").splitlines()

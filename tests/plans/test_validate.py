@@ -1,116 +1,108 @@
-"""Plans that hold together, and those that only look so."""
+"""Plans that a loop can follow, and plans that it cannot."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gsd_fsm.core.loop.limits import MOST_DEPENDENCIES, MOST_TASKS
-from gsd_fsm.plans.validate import in_order
-from tests.plans.test_load import broken, loaded, task
+from tests.support.plan_texts import broken, loaded, require_problem, task, task_without_wave
 
-names = st.integers(0, 12).map(str)
-graphs = st.dictionaries(names, st.lists(names, max_size=4), max_size=12)
+SEQUENTIAL = "## Wave 1 (Sequential)\n"
 
 
-@given(graphs)
-def test_every_task_comes_after_what_it_needs_unless_there_is_a_circle(
-    depends: dict[str, list[str]],
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        (task("01", 1, "T01"), [(1, "task T01 depends on itself")]),
+        (task("01") + task("T01"), [(7, "duplicate task T01: first in line 1")]),
+        (task("01", depends="09"), [(1, "task T01 depends on T09, which is not in the plan")]),
+        (task("01", 1, "08,09"), [(1, "task T01 depends on T08, T09, which are not in the plan")]),
+        (task("01", 1, "02") + task("02", 2), [(1, "task T01 of wave 1 depends on task T02 of wave 2")]),
+        (task("01") + task("02", 1, "01"),
+         [(7, "task T02 depends on T01, but both are in wave 1, which runs in parallel")]),
+        (task("01").replace("<done>It is there.</done>", ""), [(1, "task T01 has no <done>")]),
+        (task("01").replace("<action>Write 01.</action>", ""), [(1, "task T01 has no <action>")]),
+        (task("01").replace('<check type="file">01.py exists</check>', ""),
+         [(1, "task T01 has no check in <verify>")]),
+        (task("01").replace('wave="1"', 'wave="none"'), [(1, "task T01: its wave is not a positive integer")]),
+    ],
+)  # fmt: skip
+def test_problem_is_reported_with_the_line_of_its_task(
+    tmp_path: Path, text: str, problems: list[tuple[int, str]]
 ) -> None:
-    order, circles = in_order(depends)
-    assert sorted(order) == sorted(depends)
-    for circle in circles:
-        assert len(set(circle)) == len(circle)
-        for name, needed in zip(circle, circle[1:] + circle[:1], strict=True):
-            assert needed in depends[name]
-    if not circles:
-        place = {name: number for number, name in enumerate(order)}
-        for name, needs in depends.items():
-            assert all(place[other] < place[name] for other in needs if other in depends)
+    assert broken(tmp_path, text) == problems
 
 
-def test_a_circle_is_named_in_its_order_from_its_first_task(tmp_path: Path) -> None:
-    text = "## Wave 1 (Sequential)\n" + "".join(
-        task(number, 1, depends)
-        for number, depends in (("01", "03"), ("02", "03"), ("03", "04"), ("04", "02"), ("05", ""))
-    )
-    assert broken(tmp_path, text) == [
-        (8, "tasks 02 → 03 → 04 → 02 wait for each other in a circle")
-    ]
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        (task("01", 1, "02") + task("02", 2, "01"), [(1, "dependency cycle: T01 → T02 → T01")]),
+        (
+            SEQUENTIAL
+            + "".join(
+                task(number, 1, depends)
+                for number, depends in (
+                    *(("01", "03"), ("02", "03"), ("03", "04"), ("04", "02"), ("05", "")),
+                )
+            ),
+            [(8, "dependency cycle: T02 → T03 → T04 → T02")],
+        ),
+        (
+            SEQUENTIAL + task("1", 1, "2") + task("2", 1, "1") + task("3", 1, "4")
+            + task("4", 1, "3"),
+            [(2, "dependency cycle: T1 → T2 → T1"), (14, "dependency cycle: T3 → T4 → T3")],
+        ),
+    ],
+)  # fmt: skip
+def test_cycle_is_reported_once_with_only_its_own_tasks(
+    tmp_path: Path, text: str, problems: list[tuple[int, str]]
+) -> None:
+    assert broken(tmp_path, text) == problems
 
 
-def test_a_circle_over_several_waves_is_told_once(tmp_path: Path) -> None:
-    ((line, what),) = broken(tmp_path, task("01", 1, "02") + task("02", 2, "01"))
-    assert (line, what) == (1, "tasks 01 → 02 → 01 wait for each other in a circle")
-
-
-def test_a_task_that_depends_on_itself_is_refused(tmp_path: Path) -> None:
-    assert broken(tmp_path, task("01", 1, "T01")) == [(1, "task 01 depends on itself")]
-
-
-def test_the_same_id_in_two_spellings_is_the_same_task(tmp_path: Path) -> None:
-    assert broken(tmp_path, task("01") + task("T01")) == [(7, "task T01 stands at line 1 already")]
-
-
-def test_unknown_dependencies_are_named_together(tmp_path: Path) -> None:
-    what = "task 01 depends on 08, 09, which are not in the plan"
-    assert broken(tmp_path, task("01", 1, "08,09")) == [(1, what)]
-
-
-@pytest.mark.parametrize("number", ["..", "a..b", "a/b", "-x", ".x", "a b", "é", "1" * 64, "{id}"])
-def test_an_id_that_is_none_is_refused(tmp_path: Path, number: str) -> None:
-    problems = broken(tmp_path, task("01").replace('id="01"', f'id="{number}"'))
-    assert (1, f"{number!r} is not the id of a task") in problems
+@pytest.mark.parametrize(
+    "number", ["..", "a..b", "a/b", "-x", ".x", "a b", "é", "1" * 64, "{id}", "../x"]
+)
+def test_invalid_task_id_is_refused(tmp_path: Path, number: str) -> None:
+    text = task("01").replace('id="01"', f'id="{number}"')
+    require_problem(tmp_path, text, 1, f"{number!r} is not a task id")
 
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/etc/passwd",
-        "../x",
-        "a/../../x",
-        "..\\x",
-        "C:\\x",
-        "c:x",
-        "\\x",
-        "\\\\host\\x",
-        "~/x",
-        "a\x1bb",
-    ],
+    ["/etc/x", "../x", "a/../../x", "..\\x", "C:\\x", "c:x", "\\x", "\\\\host\\x", "~/x", "a\x1bb"],
 )
-def test_a_path_that_leaves_the_project_is_refused(tmp_path: Path, path: str) -> None:
+def test_path_outside_the_project_is_refused(tmp_path: Path, path: str) -> None:
     for text in (
         task("01").replace(">01.py</file>", f">{path}</file>"),
         task("01").replace("<files>", f"<test_files><file>{path}</file></test_files><files>"),
     ):
-        what = f"task 01: {path!r} is not a path inside the project"
+        what = f"task T01: {path!r} is not a path inside the project"
         assert broken(tmp_path, text) == [(1, what)]
 
 
 @pytest.mark.parametrize(
     "path", ["a/b.c", ".gsd/x", "app/[id]/page.tsx", "a..b", "x y", "…/é", "./a"]
 )
-def test_a_path_inside_may_be_strange(tmp_path: Path, path: str) -> None:
+def test_unusual_path_inside_the_project_is_accepted(tmp_path: Path, path: str) -> None:
     text = task("01").replace(">01.py</file>", f">{path}</file>")
     assert loaded(tmp_path, text).tasks[0].files[0].path == path
 
 
-def test_a_sequential_wave_may_depend_on_itself(tmp_path: Path) -> None:
-    plan = loaded(tmp_path, "## Wave 1 (Sequential)\n" + task("01", 1, "02") + task("02"))
+def test_tasks_of_a_sequential_wave_may_depend_on_each_other(tmp_path: Path) -> None:
+    plan = loaded(tmp_path, SEQUENTIAL + task("01", 1, "02") + task("02"))
     assert plan.tasks[0].depends == ("T02",)
 
 
-def test_a_dependency_named_twice_counts_once(tmp_path: Path) -> None:
+def test_duplicate_dependency_counts_once(tmp_path: Path) -> None:
     assert loaded(tmp_path, task("01") + task("02", 2, "01,T01,01")).tasks[1].depends == ("T01",)
 
 
-def test_waves_follow_from_dependencies_in_any_order(tmp_path: Path) -> None:
-    def bare(number: str, depends: str = "") -> str:
-        return task(number, depends=depends).replace(' wave="1"', "")
-
+def test_task_without_wave_follows_its_heading_or_its_dependencies(tmp_path: Path) -> None:
+    bare = task_without_wave
+    assert loaded(tmp_path, "## Wave 4: Late\n" + bare("01")).tasks[0].wave == 4
     text = bare("03", "02") + bare("02", "01,05") + bare("01") + task("05", 4)
     waves = {it.number: it.wave for it in loaded(tmp_path, text).tasks}
     assert waves == {"03": 6, "02": 5, "01": 1, "05": 4}
@@ -118,14 +110,19 @@ def test_waves_follow_from_dependencies_in_any_order(tmp_path: Path) -> None:
     assert loaded(tmp_path, long).tasks[-1].wave == 2_000
 
 
-def test_what_is_odd_is_a_warning(tmp_path: Path) -> None:
-    same = "".join(task(number).replace(f">{number}.py<", ">same.py<") for number in ("01", "02"))
-    plan = loaded(tmp_path, same + task("03", 3) + "## Wave 4\n")
-    assert plan.warnings == (
-        "no task belongs to wave 2, 4",
-        "tasks 01, 02 of wave 1 run at once, and all change same.py",
+def test_wrong_counts_empty_waves_and_shared_files_are_warnings(tmp_path: Path) -> None:
+    counts = "---\ntask_count: 5\nwave_count: 3\n---\n"
+    assert loaded(tmp_path, counts + task("01") + task("02", 3)).warnings == (
+        "task_count is 5, but the plan has 2",
+        "wave_count is 3, but the plan has 2",
+        "no task belongs to wave 2",
     )
-    assert loaded(tmp_path, "## Wave 1 (Sequential)\n" + same).warnings == ()
+    same = "".join(task(number).replace(f">{number}.py<", ">same.py<") for number in ("01", "02"))
+    assert loaded(tmp_path, same + task("03", 3) + "## Wave 4\n").warnings == (
+        "no task belongs to wave 2, 4",
+        "tasks T01, T02 of wave 1 run in parallel and change the same file: same.py",
+    )
+    assert loaded(tmp_path, SEQUENTIAL + same).warnings == ()
     far = loaded(tmp_path, task("01", 999_999)).warnings
     assert far == ("no task belongs to wave 1, 2, 3, 4, 5, 6, 7, 8, 9, 10",)
 
@@ -141,8 +138,6 @@ def test_plan_with_more_tasks_than_a_loop_may_have_is_refused(tmp_path: Path) ->
 
 def test_plan_with_more_dependencies_than_a_loop_may_have_is_refused(tmp_path: Path) -> None:
     many = ",".join(f"{number:04d}" for number in range(MOST_DEPENDENCIES + 1))
-    found = broken(tmp_path, task("x", 2, many))
-    assert "task x has more than 1,000 dependencies" in [what for _, what in found]
+    require_problem(tmp_path, task("x", 2, many), 1, "task x has more than 1,000 dependencies")
     crowd = "".join(task(f"x{number}", 2, many) for number in range(100))
-    ((line, what),) = broken(tmp_path, crowd)
-    assert (line, what) == (1, "the tasks of a plan have at most 100,000 dependencies in all")
+    assert broken(tmp_path, crowd) == [(1, "a plan has at most 100,000 dependencies")]

@@ -1,11 +1,13 @@
-"""What a check, a list or a word of a plan is taken for."""
+"""Values that plans in both formats have in common."""
 
 from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.plans.plan import Check
-from gsd_fsm.plans.values import check_of, commit_type, dedented, phase_of, quoted_texts, title_of
+from gsd_fsm.plans.plan import Check, PlanTask
+from gsd_fsm.plans.values import check_of, dedent, normalized
+
+TASK = PlanTask("", "01", "", 1, (), (), "", (), (), "", (), "", "", (), "", 1)
 
 
 @pytest.mark.parametrize(
@@ -34,11 +36,11 @@ from gsd_fsm.plans.values import check_of, commit_type, dedented, phase_of, quot
         ("Command", "make", "command"),
     ],
 )
-def test_a_check_is_what_a_machine_can_make_of_it(kind: str, text: str, found: str) -> None:
+def test_check_is_manual_unless_a_program_can_decide_it(kind: str, text: str, found: str) -> None:
     assert check_of(kind, text, None, 7).kind == found
 
 
-def test_a_command_makes_every_check_a_command() -> None:
+def test_check_with_a_command_is_a_command() -> None:
     assert check_of("file", "a.py", " ls \n", 7) == Check("command", "a.py", "ls", 7)
     assert check_of("", "", "ls", 7) == Check("command", "ls", "ls", 7)
     assert check_of("command", " ", "  ", 7).kind == "manual"
@@ -48,35 +50,22 @@ def test_a_command_makes_every_check_a_command() -> None:
     )
 
 
-def test_quotations_are_found_in_every_kind_of_quote() -> None:
-    text = "has \"a\", “b”, `c` and 'd e', but not the user's or the hooks' words"
-    assert quoted_texts(text) == ["a", "b", "c", "d e"]
-
-
-@pytest.mark.parametrize(
-    ("value", "phase"),
-    [(1, 1), ("1", 1), ("01", 1), (" 2.1 ", "2.1"), ("auth", "auth"), ("", None), (None, None),
-     (True, None), (1.5, None), ([], None), ("null", None), ("~", None), ("9" * 20, "9" * 20),
-     ("²", "²")],
-)  # fmt: skip
-def test_a_phase_is_a_number_where_it_is_one(value: object, phase: object) -> None:
-    assert phase_of(value) == phase
-
-
 @pytest.mark.parametrize(
     ("word", "found"),
     [("fix", "fix"), (" Docs ", "docs"), ("", "feat"), ("auto", "feat"), ("a b", "feat"),
      ("x\ny", "feat"), ("checkpoint:human-verify", "feat"), ("$(rm)", "feat")],
 )  # fmt: skip
-def test_the_type_of_a_commit_is_one_plain_word(word: str, found: str) -> None:
-    assert commit_type(word) == found
+def test_commit_type_is_one_word_or_feat(word: str, found: str) -> None:
+    assert normalized(TASK._replace(commit_type=word)).commit_type == found
 
 
-def test_a_title_is_one_line_of_at_most_200_characters() -> None:
-    assert title_of("", "\n  \n  Do \t it.\nThen stop.") == "Do it."
-    assert title_of("A", "B") == "A"
-    assert title_of("x" * 999, "") == "x" * 200
-    assert title_of("", " \n") == ""
+@pytest.mark.parametrize(
+    ("title", "action", "found"),
+    [("", "\n  \n  Do \t it.\nThen stop.", "Do it."), ("A", "B", "A"), ("x" * 999, "", "x" * 200),
+     ("", " \n", "")],
+)  # fmt: skip
+def test_title_is_one_line_of_at_most_200_characters(title: str, action: str, found: str) -> None:
+    assert normalized(TASK._replace(title=title, action=action)).title == found
 
 
 @pytest.mark.parametrize(
@@ -84,5 +73,5 @@ def test_a_title_is_one_line_of_at_most_200_characters() -> None:
     [("  a\n    b\n    c", "a\nb\nc"), ("\n    a\n      b\n\n    c\n  ", "a\n  b\n\nc"), ("\n\n", ""),
      ("\n\ta\n\tb", "a\nb"), ("a", "a")],
 )  # fmt: skip
-def test_the_indent_of_an_action_is_not_part_of_it(text: str, found: str) -> None:
-    assert dedented(text) == found
+def test_dedent_removes_the_common_indent(text: str, found: str) -> None:
+    assert dedent(text) == found

@@ -110,7 +110,7 @@ def plan_on_branch(repository: Repository, plan: Plan, branch: str) -> Plan:
 
 def plan_to_show(context: Context, phase: str | None, file: str | None) -> Path:
     """Return the path of the named plan, else the loop's, the current phase's, or the only one."""
-    from gsd_fsm.plans.find import NAMES, current_phase, find_plan, planning_root
+    from gsd_fsm.plans.find import current_phase, find_plan, only_plan
 
     if phase is not None and file is not None:
         raise UsageError("--phase and --plan exclude each other", "Leave one of them out.")
@@ -122,14 +122,13 @@ def plan_to_show(context: Context, phase: str | None, file: str | None) -> Path:
     wanted = current_phase(context.project) if phase is None else phase_of(phase)
     if wanted is not None:
         return find_plan(context.project, wanted)
-    folders = (planning_root(context.project) / "plans").glob("phase-*")
-    plans = [path for folder in folders for path in folder.iterdir() if path.name in NAMES]
-    if len(plans) != 1:
+    only = only_plan(context.project)
+    if only is None:
         raise UsageError(
             "no plan is named, and there is no current phase",
             "Run: gsd-fsm plan show --phase N, or: gsd-fsm plan show --plan FILE",
         )
-    return plans[0]
+    return only
 
 
 def _followed_plan(context: Context) -> Path | None:

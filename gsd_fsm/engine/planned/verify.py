@@ -155,10 +155,10 @@ def _require_active(loop: Loop) -> None:
 
 def _require_meant(context: Context, loop: Loop, phase: str | None, plan: str | None) -> None:
     """Refuse another phase or plan than that of the loop."""
-    from gsd_fsm.phase.name import same
+    from gsd_fsm.plans.phase_name import same_phase
 
     other = "Run: gsd-fsm start verify --fresh"
-    if phase is not None and not same(phase, loop.phase):
+    if phase is not None and not same_phase(phase, loop.phase):
         its = "no phase" if loop.phase is None else f"phase {loop.phase}"
         raise UsageError(
             f"loop {loop.id} verifies {its}, not {phase}", f"{other} --phase {shlex.quote(phase)}"

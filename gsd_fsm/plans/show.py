@@ -16,7 +16,7 @@ def tasks_by_wave(plan: Plan) -> dict[int, list[PlanTask]]:
 
 
 def plan_view(plan: Plan) -> dict[str, Any]:
-    """Everything the plan says, wave by wave."""
+    """Return everything that the plan says, wave by wave."""
     tasks = tasks_by_wave(plan)
     return {
         "file": str(plan.path),
@@ -51,13 +51,13 @@ def _task(task: PlanTask) -> dict[str, Any]:
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """The plan for a terminal."""
+    """Return the plan as lines for a terminal."""
     phase = "" if plan.phase is None else f"Phase {plan.phase}: "
     lines = [f"{phase}{plan.title or 'untitled'}", f"{plan.path} ({plan.format}, {plan.digest})"]
     lines += [f"  must have: {text}" for text in plan.must_haves]
     tasks = tasks_by_wave(plan)
     for wave in plan.waves:
-        how = "one at a time" if wave.sequential else "at once"
+        how = "sequential" if wave.sequential else "parallel"
         lines.append(f"Wave {wave.number} ({how}){f': {wave.title}' if wave.title else ''}")
         for task in tasks[wave.number]:
             lines += _task_lines(task)
@@ -74,12 +74,12 @@ def _task_lines(task: PlanTask) -> list[str]:
 
 
 def mermaid_of(plan: Plan) -> str:
-    """A flow chart, one box for each wave; no word of the plan can break out of its label."""
+    """Return a flow chart with a box for each wave; no text of the plan can leave its label."""
     node = {task.id: f"t{number}" for number, task in enumerate(plan.tasks, 1)}
     tasks = tasks_by_wave(plan)
     lines = ["flowchart LR"]
     for wave in plan.waves:
-        how = " (one at a time)" if wave.sequential else ""
+        how = " (sequential)" if wave.sequential else ""
         title = f": {wave.title}" if wave.title else ""
         label = _label(f"Wave {wave.number}{how}{title}")
         lines.append(f'    subgraph w{wave.number}["{label}"]')

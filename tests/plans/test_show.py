@@ -1,4 +1,4 @@
-"""`gsd-fsm plan`: looked at by people and scripts, with and without a loop."""
+"""`gsd-fsm plan`: show, check and draw a plan."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.plans.test_load import LOOP_MECHANISM, task
 from tests.support.hostile import EVIL, assert_harmless
+from tests.support.plan_texts import LOOP_MECHANISM, json_task, task
 
 if TYPE_CHECKING:
     from tests.support.command_line import Here
@@ -26,14 +26,14 @@ def planned(here: Here, phase: str = "1", directory: str = ".gsd", text: str | N
     return plan
 
 
-def test_a_plan_is_shown_without_any_project(here: Here) -> None:
+def test_plan_show_needs_no_project(here: Here) -> None:
     shutil.copyfile(LOOP_MECHANISM, here.root / "my plan.md")
     shown = here.ok("plan", "show", "--plan", "my plan.md").out
     assert shown.startswith("Phase 1: Loop Mechanism\n")
     for text in (
         "must have: Mode controls behavior: interactive prompts, yolo auto-loops",
-        "Wave 1 (at once): Infrastructure",
-        "Wave 2 (one at a time): Command Modifications",
+        "Wave 1 (parallel): Infrastructure",
+        "Wave 2 (sequential): Command Modifications",
         "T04 Add loop logic to execute.md. after T01, T02, T03",
         "create hooks/hooks.json",
         "check (file) hooks/hooks.json exists",
@@ -44,7 +44,7 @@ def test_a_plan_is_shown_without_any_project(here: Here) -> None:
     assert sorted(path.name for path in here.root.iterdir()) == ["my plan.md"]
 
 
-def test_scripts_are_told_everything_a_plan_says(here: Here) -> None:
+def test_plan_show_json_has_every_member_of_the_plan(here: Here) -> None:
     plan = planned(here)
     shown = here.ok("plan", "show", "--phase", "1", "--json").json
     assert {name: shown[name] for name in shown if name not in ("waves", "must_haves")} == {
@@ -88,11 +88,11 @@ def test_scripts_are_told_everything_a_plan_says(here: Here) -> None:
     }
 
 
-def test_a_good_plan_is_called_so(here: Here) -> None:
+def test_plan_check_accepts_a_plan_with_warnings(here: Here) -> None:
     plan = planned(here, text=f"---\ntask_count: 2\n---\n{task('01')}")
     said = here.ok("plan", "check", "--phase", "01").out
     assert "ok, 1 task in 1 wave" in said
-    assert "warning: task_count says 2, but there are 1" in said
+    assert "warning: task_count is 2, but the plan has 1" in said
     found = here.ok("plan", "check", "--phase", "01", "--json").json
     assert (found.pop("digest"), found) == (
         here.ok("plan", "show", "--phase", "1", "--json").json["digest"],
@@ -102,28 +102,28 @@ def test_a_good_plan_is_called_so(here: Here) -> None:
             "tasks": 1,
             "waves": 1,
             "problems": [],
-            "warnings": ["task_count says 2, but there are 1"],
+            "warnings": ["task_count is 2, but the plan has 1"],
         },
     )
 
 
-def test_a_broken_plan_is_told_whole(here: Here) -> None:
+def test_plan_check_reports_every_problem(here: Here) -> None:
     text = "".join(task(f"{n:02d}", depends="99") for n in range(1, 31))
     plan = planned(here, text=text)
     said = here.refused(2, "plan", "check", "--phase", "1").err
     assert said.count("which is not in the plan") == 30
-    assert f"{plan}:7: task 02 depends on 99, which is not in the plan" in said
+    assert f"{plan}:7: task T02 depends on T99, which is not in the plan" in said
     assert "and 10 more" in here.refused(2, "plan", "show", "--phase", "1").err
     answer = here.run("plan", "check", "--phase", "1", "--json")
     assert (answer.code, answer.json["ok"], answer.json["file"]) == (2, False, str(plan))
     assert len(answer.json["problems"]) == 30
     assert answer.json["problems"][1] == {
         "line": 7,
-        "what": "task 02 depends on 99, which is not in the plan",
+        "what": "task T02 depends on T99, which is not in the plan",
     }
 
 
-def test_the_graph_shows_waves_and_dependencies(here: Here) -> None:
+def test_plan_graph_shows_waves_and_dependencies(here: Here) -> None:
     planned(here)
     lines = here.ok("plan", "graph", "--phase", "1").out.splitlines()
     assert lines[:2] == ["flowchart LR", '    subgraph w1["Wave 1: Infrastructure"]']
@@ -136,18 +136,17 @@ def test_the_graph_shows_waves_and_dependencies(here: Here) -> None:
     assert drawn.splitlines() == lines
 
 
-def test_no_word_of_a_plan_breaks_out_of_its_label(here: Here) -> None:
+def test_plan_graph_escapes_titles(here: Here) -> None:
     title = 'x"] --> y; %% <script>`&#35;`'
-    plan = json.dumps({"waves": [{"title": title, "tasks": [
-        {"id": "end", "title": title, "action": "a", "done": "d", "verify": ["v"]}]}]})  # fmt: skip
-    (here.root / "p").write_text(plan)
+    waves = [{"title": title, "tasks": [json_task("end", title=title)]}]
+    (here.root / "p").write_text(json.dumps({"waves": waves}))
     drawn = here.ok("plan", "graph", "--plan", "p").out
     assert [line.count('"') for line in drawn.splitlines()] == [0, 2, 2, 0]
     assert "-->" not in drawn
     assert "#34;#93; --#62; y#59;" in drawn
 
 
-def test_without_an_option_the_plan_of_the_live_loop_is_meant(here: Here) -> None:
+def test_plan_show_uses_the_plan_of_the_live_loop(here: Here) -> None:
     planned(here, "1")
     planned(here, "2", text=task("99"))
     (here.gsd / "STATE.md").write_text("---\nphase: 2\n---\n")
@@ -160,7 +159,14 @@ def test_without_an_option_the_plan_of_the_live_loop_is_meant(here: Here) -> Non
     assert "no such loop: lp-none" in here.refused(3, "plan", "show", "--loop", "lp-none").err
 
 
-def test_a_loop_without_a_plan_leaves_the_choice_to_the_state(here: Here) -> None:
+def test_plan_check_takes_the_only_plan(here: Here) -> None:
+    plan = planned(here, "7", text=task("01"))
+    assert here.ok("plan", "check", "--json").json["file"] == str(plan)
+    planned(here, "8", text=task("01"))
+    assert "no plan is named" in here.refused(2, "plan", "check").err
+
+
+def test_plan_show_uses_the_current_phase_if_the_loop_has_no_plan(here: Here) -> None:
     here.start("goal", "g")
     assert "no plan is named" in here.refused(2, "plan", "show").err
     planned(here, "3", ".opti-gsd", text=task("01"))
@@ -168,7 +174,7 @@ def test_a_loop_without_a_plan_leaves_the_choice_to_the_state(here: Here) -> Non
     assert here.ok("plan", "show", "--json").json["task_count"] == 1
 
 
-def test_a_plan_is_looked_at_before_there_is_anything_of_ours(here: Here) -> None:
+def test_plan_check_works_before_gsd_exists(here: Here) -> None:
     planned(here, "auth", ".opti-gsd", text=task("01"))
     assert "Project State Missing" in here.refused(3, "plan", "show").err
     assert here.ok("plan", "check", "--phase", "auth", "--json").json["ok"] is True
@@ -188,14 +194,14 @@ def test_a_plan_is_looked_at_before_there_is_anything_of_ours(here: Here) -> Non
         ((), 2, "no plan is named"),
     ],
 )
-def test_what_names_no_plan_is_refused(
+def test_plan_without_a_file_is_refused(
     here: Here, options: tuple[str, ...], code: int, what: str
 ) -> None:
     for action in ("show", "check", "graph"):
         assert what in here.refused(code, "plan", action, *options).err
 
 
-def test_two_live_loops_are_a_question(here: Here) -> None:
+def test_plan_show_refuses_two_live_loops(here: Here) -> None:
     planned(here)
     for session in ("a", "b"):
         here.start("goal", "g", env={"CLAUDE_CODE_SESSION_ID": session})
@@ -203,7 +209,7 @@ def test_two_live_loops_are_a_question(here: Here) -> None:
     here.ok("plan", "show", "--phase", "1")
 
 
-def test_hostile_words_reach_the_terminal_visibly(here: Here) -> None:
+def test_plan_output_neutralizes_hostile_text(here: Here) -> None:
     words = EVIL.replace("\0", "")
     members = {"title": words, "action": words, "done": words, "verify": [words], "files": ["a"]}
     good = {"title": words, "phase": 1, "must_haves": [words], "tasks": [{"id": "01", **members}]}

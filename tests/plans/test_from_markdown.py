@@ -1,4 +1,4 @@
-"""Markdown as people and models write it: sloppy, full of examples, and never quite XML."""
+"""Plans in Markdown as people and models write them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.plans.markdown import read_markdown
+from gsd_fsm.plans.from_markdown import read_markdown
+from gsd_fsm.plans.load import BrokenPlan
 from gsd_fsm.plans.plan import PlanFile, Wave
-from tests.plans.test_load import loaded, task
+from tests.support.plan_texts import (
+    AROUND,
+    broken,
+    loaded,
+    require_problem,
+    task,
+    task_without_wave,
+)
 
-AROUND = """<task id="01" wave="1">
-  <action>
-{action}
-  </action>
-  <libraries>none</libraries>
-  <verify>
-    <check type="file">a.py exists</check>
-  </verify>
-  <done>It is there.</done>
-</task>
-"""
 EXAMPLE = """<task id="{id}" reqs="{reqs}">
   <files mode="write">
     <file>b.py</file>
@@ -43,7 +40,7 @@ def indented(text: str, by: int) -> str:
 
 @pytest.mark.parametrize("by", [0, 2, 4, 8])
 @pytest.mark.parametrize("fence", ["```xml\n{}\n```", "~~~\n{}\n~~~", "{}", "```\n```x\n{}\n```"])
-def test_a_task_quoted_in_an_action_is_a_part_of_the_action(
+def test_task_quoted_in_an_action_is_part_of_the_action(
     tmp_path: Path, by: int, fence: str
 ) -> None:
     action = "Write the prompt:\n" + fence.format(EXAMPLE) + "\nand send it."
@@ -74,14 +71,14 @@ def test_a_task_quoted_in_an_action_is_a_part_of_the_action(
         "A\tB\n\n\n    C\n  D",
     ],
 )
-def test_an_action_may_hold_anything(tmp_path: Path, action: str) -> None:
+def test_action_may_contain_anything(tmp_path: Path, action: str) -> None:
     text = AROUND.format(action=indented(action, 4)) + task("02", 2)
     first, second = loaded(tmp_path, text).tasks
     assert first.action == action
     assert (first.done, len(first.checks), second.number) == ("It is there.", 1, "02")
 
 
-def test_what_is_deeper_than_an_action_is_a_part_of_it(tmp_path: Path) -> None:
+def test_action_contains_everything_that_is_indented_deeper(tmp_path: Path) -> None:
     action = "Say\n</action>\n      <done>deep</done>\nmore"
     assert loaded(tmp_path, AROUND.format(action=action)).tasks[0].action == action
 
@@ -97,7 +94,7 @@ lines = st.lists(
 
 
 @given(lines)
-def test_whatever_an_action_holds_its_task_stays_whole(found: list[str]) -> None:
+def test_task_stays_whole_whatever_its_action_contains(found: list[str]) -> None:
     action = "\n".join(["Begin", *found, "end."])
     draft = read_markdown(AROUND.format(action=indented(action, 4)) + task("02"))
     assert draft.problems == []
@@ -107,17 +104,16 @@ def test_whatever_an_action_holds_its_task_stays_whole(found: list[str]) -> None
     assert draft.waves == {}
 
 
-def test_a_task_may_stand_in_one_line(tmp_path: Path) -> None:
+def test_tasks_in_one_line_each_are_read(tmp_path: Path) -> None:
     line = '<task id="0{}" wave="1"><action>Do</action><verify>look</verify><done>ok</done></task>'
-    plan = loaded(tmp_path, "\n".join(line.format(n) for n in (1, 2, 3)))
+    plan = loaded(tmp_path, "\n".join(line.format(n) for n in (1, 2)))
     assert [(it.id, it.action, it.line) for it in plan.tasks] == [
         ("T01", "Do", 1),
         ("T02", "Do", 2),
-        ("T03", "Do", 3),
     ]
 
 
-def test_a_task_may_end_deeper_than_it_begins_or_behind_its_last_section(tmp_path: Path) -> None:
+def test_task_may_end_deeper_or_behind_its_last_section(tmp_path: Path) -> None:
     deeper = task("01").replace("</task>", "  </task>")
     behind = task("02").replace("</done>\n</task>", "</done></task>")
     plan = loaded(tmp_path, deeper + behind + task("03") + behind.replace("02", "04"))
@@ -125,7 +121,7 @@ def test_a_task_may_end_deeper_than_it_begins_or_behind_its_last_section(tmp_pat
     assert {it.done for it in plan.tasks} == {"It is there."}
 
 
-def test_tags_and_attributes_come_in_any_spelling(tmp_path: Path) -> None:
+def test_tags_and_attributes_are_read_in_any_spelling(tmp_path: Path) -> None:
     text = """<task
   depends='A1 , B-2'  title="Say &quot;hi&quot; &amp; go"
   wave=2 id = "01" type="fix" reqs="R1, R2" test_required="existing" >
@@ -156,11 +152,8 @@ def test_tags_and_attributes_come_in_any_spelling(tmp_path: Path) -> None:
     found = loaded(tmp_path, other + text).tasks[2]
     assert (found.id, found.wave, found.depends) == ("T01", 2, ("A1", "B-2"))
     assert (found.title, found.commit_type, found.reqs) == ('Say "hi" & go', "fix", "R1, R2")
-    assert found.files == (
-        PlanFile("a b.py", "modify"),
-        PlanFile("c.py", "delete"),
-        PlanFile("d.py", ""),
-    )
+    files = [("a b.py", "modify"), ("c.py", "delete"), ("d.py", "")]
+    assert found.files == tuple(PlanFile(*it) for it in files)
     assert (found.test_required, found.test_files) == ("existing", ("tests/t.py",))
     assert (found.action, found.done) == ("Do it.\nTwice.", "One two")
     assert found.libraries == ("React Query", "zod")
@@ -170,7 +163,7 @@ def test_tags_and_attributes_come_in_any_spelling(tmp_path: Path) -> None:
     assert [check.text for check in found.checks] == [commands[0], "cd x make"]
 
 
-def test_elements_may_be_used_instead_of_attributes(tmp_path: Path) -> None:
+def test_elements_may_replace_attributes(tmp_path: Path) -> None:
     more = "<title>One\n two</title><type>docs</type><reqs>R9</reqs><test_required>true</test_required>"
     found = loaded(tmp_path, task("01").replace("  <files>", f"  {more}<files>")).tasks[0]
     assert (found.title, found.commit_type, found.reqs) == ("One", "docs", "R9")
@@ -179,24 +172,23 @@ def test_elements_may_be_used_instead_of_attributes(tmp_path: Path) -> None:
     assert loaded(tmp_path, plain).tasks[0].files == (PlanFile("a.py", ""), PlanFile("b.py", ""))
 
 
-def test_a_verify_without_checks_is_read_line_by_line(tmp_path: Path) -> None:
+def test_verify_without_checks_is_read_line_by_line(tmp_path: Path) -> None:
     check = '<check type="file">01.py exists</check>'
-    found = loaded(tmp_path, task("01").replace(check, "\n  - Look at it\n\n  Ask & see\n")).tasks[
-        0
-    ]
-    assert [(it.kind, it.text, it.line) for it in found.checks] == [
+    text = task("01").replace(check, "\n  - Look at it\n\n  Ask & see\n")
+    checks = loaded(tmp_path, text).tasks[0].checks
+    assert [(it.kind, it.text, it.line) for it in checks] == [
         ("manual", "Look at it", 5),
         ("manual", "Ask & see", 7),
     ]
 
 
-def test_unknown_elements_are_passed_over_with_what_is_in_them(tmp_path: Path) -> None:
+def test_unknown_elements_are_skipped_with_their_content(tmp_path: Path) -> None:
     more = "<context><action>no</action><done>no</done></context><br/><note>\n"
     found = loaded(tmp_path, task("01").replace("  <files>", f"  {more}<files>")).tasks[0]
     assert (found.action, found.done) == ("Write 01.", "It is there.")
 
 
-def test_examples_and_comments_between_tasks_are_no_tasks(tmp_path: Path) -> None:
+def test_tasks_in_code_fences_and_comments_are_ignored(tmp_path: Path) -> None:
     text = (
         f"    ````md\n```\n{task('07')}```\n    ````\n~~~\n```\n{task('08')}~~~\n"
         f"<!-- not now\n{task('09')}-->\n<!-- nor here -->\n```inline``` code\n{task('01')}"
@@ -214,13 +206,14 @@ def test_examples_and_comments_between_tasks_are_no_tasks(tmp_path: Path) -> Non
         ("## Wave 2", (2, "", False)),
     ],
 )
-def test_headings_tell_of_waves(tmp_path: Path, heading: str, wave: tuple[int, str, bool]) -> None:
-    bare = task("01").replace(' wave="1"', "")
-    plan = loaded(tmp_path, f"{heading}\n## Another heading\n{bare}")
+def test_heading_gives_wave_title_and_mode(
+    tmp_path: Path, heading: str, wave: tuple[int, str, bool]
+) -> None:
+    plan = loaded(tmp_path, f"{heading}\n## Another heading\n{task_without_wave('01')}")
     assert (plan.waves, plan.tasks[0].wave) == ((Wave(*wave),), 2)
 
 
-def test_must_haves_are_what_has_a_box_or_else_what_is_listed(tmp_path: Path) -> None:
+def test_must_haves_are_items_with_boxes_or_else_all_items(tmp_path: Path) -> None:
     boxes = (
         "## Must Haves\n\nThese:\n- [ ] one\n  goes on\n* [x] two\n- not this\n### more\n1. [ ] 3\n"
     )
@@ -232,17 +225,65 @@ def test_must_haves_are_what_has_a_box_or_else_what_is_listed(tmp_path: Path) ->
     assert loaded(tmp_path, front).must_haves == ("a", "one", "two")
 
 
-def test_the_front_matter_is_taken_word_for_word(tmp_path: Path) -> None:
+def test_front_matter_values_are_read_as_text(tmp_path: Path) -> None:
     front = (
         "---\nphase: 010\ntitle: No\nestimated_tokens: 1_0\ntask_count: 1\nwave_count: null\n...\n"
     )
     plan = loaded(tmp_path, front + task("01"))
     assert (plan.phase, plan.title, plan.estimated_tokens) == (10, "No", "1_0")
-    assert plan.warnings == ("wave_count says null, but there are 1",)
+    assert plan.warnings == ("wave_count is null, but the plan has 1",)
     assert loaded(tmp_path, "---\n---\n" + task("01")).phase is None
 
 
-def test_without_front_matter_the_heading_names_phase_and_title(tmp_path: Path) -> None:
+def test_heading_names_phase_and_title_without_front_matter(tmp_path: Path) -> None:
     plan = loaded(tmp_path, "# Phase 2.1: The API\n# Later\n" + task("01"))
     assert (plan.phase, plan.title) == ("2.1", "The API")
     assert loaded(tmp_path, "[link](x)\n# Plan of it\n" + task("01")).title == "Plan of it"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("```\n" + task("01"), 1, "this code fence has no end and hides a task"),
+        ("\n<!--\n" + task("01"), 2, "this comment has no end and hides a task"),
+        (task("01") + "</task>\n", 7, "</task> without <task>"),
+        (task("01").replace("</task>", ""), 1, "<task> has no </task>"),
+        (task("01").replace("</task>", "") + task("02"), 1, "<task> has no </task>"),
+        (task("01").replace('wave="1"', 'wave="1'), 1, "<task> cannot be read"),
+        (task("01").replace('id="01"', "id"), 1, "<task> cannot be read"),
+        (task("01").replace(' id="01"', ""), 1, "a task has no id"),
+        (task("01").replace("01.py exists", " "), 4, "a check is empty"),
+        (task("01").replace('type="file"', "type=>"), 4, "<check> cannot be read"),
+        (task("01").replace("</check>", ""), 4, "<check> has no </check>"),
+        (task("01").replace("</file>", ""), 2, "<file> has no </file>"),
+        (task("01").replace("</action>", ""), 3, "<action> has no </action>"),
+        (task("01").replace("</verify>", ""), 4, "<verify> has no </verify>"),
+        (task("01").replace("<verify>", "</verify><verify>").replace("</verify>\n", "\n"), 4,
+         "<verify> has no </verify>"),
+        (task("01").replace("<files>", "<done>so</done><files>"), 5, "a second <done>"),
+        ("---\ntitle: x\n" + task("01"), 1, "the front matter has no end"),
+        ("---\na: [1\n---\n" + task("01"), 2, "not valid YAML"),
+        ("---\n- x\n---\n" + task("01"), 1, "the front matter has no keys"),
+        ("---\na: &x 1\nb: *x\n---\n" + task("01"), 3, "aliases are not supported"),
+        ("---\nphase: a/b\n---\n" + task("01"), 1, "'a/b' is not a phase"),
+    ],
+)  # fmt: skip
+def test_malformed_markdown_is_reported_with_its_line(
+    tmp_path: Path, text: str, line: int, what: str
+) -> None:
+    require_problem(tmp_path, text, line, what)
+
+
+def test_later_problems_are_reported_too(tmp_path: Path) -> None:
+    first = task("01").replace("</task>\n", "")
+    problems = broken(tmp_path, first + task("02", depends="77") + task("03", depends="88"))
+    assert [line for line, _ in problems] == [1, 6, 12]
+
+
+@pytest.mark.parametrize(
+    "name", ["<a>", "</task>", "<action></action>", "```", "<check x='\"", "<task>\n", "- [ ] x\n "]
+)
+def test_repeated_markup_takes_linear_time(tmp_path: Path, name: str) -> None:
+    for text in (name * 20_000, AROUND.format(action="x").replace("<verify>", name * 20_000)):
+        with pytest.raises(BrokenPlan):
+            loaded(tmp_path, text)

@@ -1,4 +1,4 @@
-"""A phase moves among the complete ones in `state.json`; all else keeps its bytes."""
+"""Mark a phase complete in `state.json` and `STATE.md`; all other bytes stay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.phase.project_state import FLAT, NESTED, with_phase_complete
+from gsd_fsm.phase.state_files import FLAT, NESTED, complete_in_json, complete_in_markdown
 from tests.support.finished_phase import NOW, Phase
 
 NEW = {
@@ -24,15 +24,44 @@ NEW = {
     "last_active": "2026-01-26T00:00:00Z",
     "context": "Ready…",
 }
+STATE = """\
+---
+milestone: v0.6.0
+phase: 1
+task: 7/7
+
+last_active: 2026-01-19
+phases_complete: []
+phases_in_progress: [1]
+phases_pending: [2, 1, 3]  # later
+
+loop:
+  phases_complete: []
+---
+
+## Session Context
+phases_complete: []
+"""
+ENDED = (
+    STATE.replace("phases_complete: []", "phases_complete: [1]", 1)
+    .replace("[1]\nphases_pending: [2, 1, 3]", "[]\nphases_pending: [2, 3]")
+    .replace("2026-01-19", NOW)
+)
 
 
 def changed(text: str, phase: int | str = 1, later: tuple[int, ...] = ()) -> str:
-    once = with_phase_complete(text, phase, NOW, later)
-    assert with_phase_complete(once, phase, "later", later) == once
+    once = complete_in_json(text, phase, NOW, later)
+    assert complete_in_json(once, phase, "later", later) == once
     return once
 
 
-def test_flat_lists_are_edited_in_their_places() -> None:
+def changed_markdown(text: str, phase: int | str = 1) -> str:
+    once = complete_in_markdown(text, phase, NOW)
+    assert complete_in_markdown(once, phase, "later") == once
+    return once
+
+
+def test_json_flat_lists_are_edited_in_place() -> None:
     text = (
         '{ "phases_complete": [1 ,2],"phases_in_progress":[3],\n'
         '  "phases_pending": [4,5 , 3], "note":  1.50 }\n'
@@ -43,22 +72,18 @@ def test_flat_lists_are_edited_in_their_places() -> None:
     )
 
 
-def test_nested_lists_are_edited_in_their_places() -> None:
+def test_json_nested_lists_are_edited_in_place() -> None:
     text = json.dumps(NEW, indent=2, ensure_ascii=False) + "\n"
-    assert json.loads(changed(text)) == {
-        **NEW,
-        "phases": {"complete": [1], "in_progress": [], "pending": []},
-        "last_active": NOW,
-    }
+    phases = {"complete": [1], "in_progress": [], "pending": []}
+    assert json.loads(changed(text)) == {**NEW, "phases": phases, "last_active": NOW}
     assert '"context": "Ready…"' in changed(text)
     busy = text.replace('"in_progress": []', '"in_progress": [1, 7]')
     assert json.loads(changed(busy))["phases"]["in_progress"] == [7]
 
 
-def test_without_any_lists_the_flat_ones_are_added() -> None:
+def test_json_without_lists_gets_flat_ones() -> None:
     text = '{\r\n  "milestone": "v1"\r\n}\r\n'
-    found = json.loads(changed(text, 2, later=(3, 4)))
-    assert found == {
+    assert json.loads(changed(text, 2, later=(3, 4))) == {
         "milestone": "v1",
         "phases_complete": [2],
         "phases_in_progress": [],
@@ -74,7 +99,7 @@ def test_pending_phases_come_from_the_roadmap(phase: Phase) -> None:
     assert json.loads(phase.state.read_text())["phases_pending"] == [2, 3]
 
 
-def test_one_phase_has_many_spellings_and_is_complete_once() -> None:
+def test_json_phase_is_found_in_every_spelling() -> None:
     for spelled in (1, 1.0, "1", "01", "phase-1", "Phase 1"):
         text = json.dumps({"phases_complete": [spelled], "phases_pending": [2]})
         assert changed(text) == text
@@ -86,7 +111,7 @@ def test_one_phase_has_many_spellings_and_is_complete_once() -> None:
     assert changed(kept) == kept
 
 
-def test_the_loop_is_at_rest_in_the_keys_that_it_has() -> None:
+def test_json_loop_of_the_phase_is_reset() -> None:
     loop = {"active": True, "phase": 1, "task_retries": {"T01": 2}, "max_iterations": 9, "own": 1}
     text = json.dumps({"phases_complete": [1], "loop": loop, "last_updated": "x"})
     assert json.loads(changed(text)) == {
@@ -98,7 +123,7 @@ def test_the_loop_is_at_rest_in_the_keys_that_it_has() -> None:
     assert changed(other) == other
 
 
-def test_the_task_counter_is_reset_only_if_it_is_of_this_phase() -> None:
+def test_json_task_counter_of_the_phase_is_reset() -> None:
     text = '{"phases_complete": [1], "phase": 1, "task": 3, "status": "executing"}'
     assert json.loads(changed(text)) == {
         "phases_complete": [1],
@@ -108,15 +133,15 @@ def test_the_task_counter_is_reset_only_if_it_is_of_this_phase() -> None:
     }
     other = text.replace('"phase": 1', '"phase": 2')
     assert changed(other) == other
-    said = text.replace("executing", "my own words").replace("3", "null")
-    assert changed(said) == said
+    custom = text.replace("executing", "my own words").replace("3", "null")
+    assert changed(custom) == custom
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "problem"),
     [
-        (b'{\n  "a": 1,\n}', "line 3, column 1"),
-        (b"", "line 1, column 1"),
+        (b'{\n  "a": 1,\n}', "state.json:3: "),
+        (b"", "state.json:1: "),
         (b"[]", "not a JSON object"),
         (b'{"phases_complete": 3}', "phases_complete is not a list"),
         (b'{"phases": {"complete": [], "pending": "x"}}', "phases.pending is not a list"),
@@ -128,15 +153,15 @@ def test_the_task_counter_is_reset_only_if_it_is_of_this_phase() -> None:
         (b" " * (5 << 20), "larger than 4 MiB"),
     ],
 )
-def test_a_damaged_state_is_told_with_its_place_and_nothing_changes(
-    phase: Phase, content: bytes, told: str
+def test_malformed_json_state_is_refused_and_nothing_changes(
+    phase: Phase, content: bytes, problem: str
 ) -> None:
     phase.state.write_bytes(content)
     phase.roadmap.write_text("## Phase 1: A\n")
     before = phase.everything()
     with pytest.raises(UsageError) as error:
         phase.changes()
-    assert told in error.value.message
+    assert problem in error.value.message
     assert "state.json" in error.value.message
     assert error.value.hint
     assert phase.everything() == before
@@ -157,7 +182,7 @@ def is_one(entry: Any) -> bool:
 
 
 @given(flat=flat, phases=nested | st.none(), other=others, layout=layouts)
-def test_whatever_the_shape_the_phase_is_complete_and_the_rest_is_kept(
+def test_json_in_any_layout_has_the_phase_complete_and_the_rest_unchanged(
     flat: dict, phases: dict | None, other: dict, layout: dict
 ) -> None:
     known = {"phases", *FLAT, "loop", "task", "status", "phase", "last_active", "last_updated"}
@@ -182,6 +207,58 @@ def test_whatever_the_shape_the_phase_is_complete_and_the_rest_is_kept(
 
 
 @given(text=st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
-def test_any_text_is_state_or_is_refused(text: str) -> None:
+def test_any_json_text_is_edited_or_refused(text: str) -> None:
     with contextlib.suppress(UsageError):
         assert json.loads(changed(text))
+
+
+def test_markdown_lists_are_edited_in_place() -> None:
+    assert changed_markdown(STATE) == ENDED
+    assert changed_markdown(STATE.replace("\n", "\r\n")) == ENDED.replace("\n", "\r\n")
+
+
+def test_markdown_entries_keep_their_style() -> None:
+    frame = "---\nphases_complete: [{}]\nphases_pending: [{}]\nlast_updated: {} # when\n---\n"
+    assert changed_markdown(frame.format('"1"', "3,2 ,4", '"x"'), 2) == (
+        frame.format('"1", "2"', "3,4", f'"{NOW}"')
+    )
+    assert changed_markdown(frame.format("1,", "", "y"), "2b") == frame.format("1, 2b", "", NOW)
+    assert changed_markdown(frame.format("01", "x", "y")) == frame.format("01", "x", "y")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "phases_complete: []\n",
+        "---\nphases_complete: []\n",
+        "---\nphases_complete:\n  - 2\n---\n",
+        "---\nphases_complete: [[1], 2]\n---\n",
+        "---\nphases_complete: [2] and more\n---\n",
+        "---\nphases_complete: [\n  2]\n---\n",
+        "# Title\n---\nphases_complete: []\n---\n",
+    ],
+)
+def test_markdown_without_flow_lists_in_front_matter_stays(text: str) -> None:
+    assert changed_markdown(text) == text
+
+
+def test_markdown_state_is_edited_only_without_a_foreign_state(own: Phase) -> None:
+    own.state.write_bytes(b"\xef\xbb\xbf" + STATE.encode() + b"\xff\n")
+    assert own.end() == ["summary.md", "STATE.md"]
+    assert own.state.read_bytes() == b"\xef\xbb\xbf" + ENDED.encode() + b"\xff\n"
+    assert own.end() == []
+    foreign = Phase(own.root, ".opti-gsd")
+    own.state.write_text(STATE)
+    assert foreign.end() == ["summary.md"]
+    assert own.state.read_text() == STATE
+
+
+@given(
+    st.lists(
+        st.sampled_from(["---", "phases_complete: [2]", "phases_pending: [1]", "last_active: x"])
+        | st.text()
+    ).map("\n".join)
+)
+def test_markdown_edit_is_idempotent_and_keeps_the_number_of_lines(text: str) -> None:
+    assert changed_markdown(text).count("\n") == text.count("\n")
