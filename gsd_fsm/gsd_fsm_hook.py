@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "7bf10a5b2ed7e729"  # digest of the parts
+IDENTITY = "6eaf1b8ca553f78b"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_take_details", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_resume", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "change_plan", "clarify_key", "complete", "completes_by_command", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice_answer", "pause", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_take_details", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_resume", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "background_notice", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "elsewhere", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "stranger_notice", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -722,6 +722,7 @@ if __name__ == "__main__":
 #                 if type(value) is str:
 #                     return value
 #             return ""
+#         agent, cap, pid = env("AI_AGENT"), env(CAP), env("CLAUDE_PID")
 #         self.client = client_of(payload, env)
 #         self.event = event_of(payload)
 #         if self.event == "Stop" and not _hook_clients_ended_its_turn(payload, self.client):
@@ -739,9 +740,8 @@ if __name__ == "__main__":
 #         self.agent_transcript = first("agent_transcript_path")
 #         self.task = first("task_id")
 #         self.subject = first("task_subject")
-#         self.quiet = _hook_clients_is_quiet(self.client, env("AI_AGENT"))
-#         self.cap = block_cap(self.client, env(CAP))
-#         pid = env("CLAUDE_PID")
+#         self.quiet = _hook_clients_is_quiet(self.client, agent)
+#         self.cap = block_cap(self.client, cap)
 #         self.pid = int(pid) if pid.isdecimal() and len(pid) < 12 else 0
 #         self.copy = session_name(copy or digest_of(__file__))
 #         self.digest = digest_of(text)
@@ -946,6 +946,12 @@ if __name__ == "__main__":
 #         offset += len(part)
 #         size -= len(part)
 #     return parts[0] if len(parts) == 1 else b"".join(parts)
+# def read_file(path, offset, size):
+#     fd = system.open(path, READ)
+#     try:
+#         return read_at(fd, offset, size)
+#     finally:
+#         close(fd)
 # def sync(fd):
 #     if sys.platform == "darwin":
 #         from errno import EINVAL, ENOTSUP, ENOTTY
@@ -1095,12 +1101,8 @@ if __name__ == "__main__":
 #     if start > size:
 #         start = 0
 #     try:
-#         fd = system.open(path, READ)
-#     except OSError:
-#         return False
-#     try:
 #         while start < size:
-#             part = read_at(fd, start, _hook_activity_CHUNK)
+#             part = read_file(path, start, _hook_activity_CHUNK)
 #             if any(call in part for call in _hook_activity_TOOL_CALLS):
 #                 return True
 #             if len(part) < _hook_activity_CHUNK:
@@ -1108,8 +1110,6 @@ if __name__ == "__main__":
 #             start += len(part) - _hook_activity_LONGEST
 #     except OSError:
 #         pass
-#     finally:
-#         close(fd)
 #     return False
 # def head_commit(gsd):
 #     git = join(parent_of(gsd), ".git")
@@ -1141,15 +1141,9 @@ if __name__ == "__main__":
 #     return _hook_activity_text(path, 512).strip()
 # def _hook_activity_text(path, most=1 << 22):
 #     try:
-#         fd = system.open(path, READ)
+#         return read_file(path, 0, most).decode("utf-8", "replace")
 #     except (OSError, ValueError):
 #         return ""
-#     try:
-#         return read_at(fd, 0, most).decode("utf-8", "replace")
-#     except OSError:
-#         return ""
-#     finally:
-#         close(fd)
 # # ── loop.records
 # DONE = ("complete", "skipped")
 # _loop_records_PLANNED = ("title", "wave", "step", "mirrored", "named", "condition")
@@ -3170,6 +3164,8 @@ if __name__ == "__main__":
 #         name = "wave_%d" % last
 #         review = " (review: %s)" % review_words(loop, name) if name in loop.reviews else ""
 #         yield "wave:%d" % wave, "Wave %d complete%s. Continue to Wave %d?" % (last, review, wave)
+# # ── text.notices
+# """Compose what sessions and users read about a loop: at a start, with a prompt, when it ends."""
 # # ── hook.decide
 # _hook_decide_TOGETHER_MS = 15_000
 # class Observed:
@@ -3193,28 +3189,23 @@ if __name__ == "__main__":
 #     if seen.disabled_by:
 #         return _hook_decide_allow("disabled", "The hook is disabled by %s" % seen.disabled_by)
 #     if loop.status in ("paused", "waiting"):
-#         load("rare")
 #         message = "" if _hook_decide_user_knows(loop) else notice(loop)
 #         return _hook_decide_allow(loop.status, _hook_decide_why_not_active(loop), message)
 #     work = background_work(loop, signal)
 #     if work is not None:
-#         load("rare")
 #         reason, ids = work
 #         return _hook_decide_allow("background", reason, background_notice(loop, reason), background=ids)
 #     is_done = is_complete(loop, latest_tree(loop))
 #     if is_done and not completes_by_command(loop):
-#         load("rare")
 #         return Decision("complete", {}, completion_notice(loop))
 #     asked = pending_question(loop) if not busy_tasks(loop) else None
 #     if asked is not None:
-#         load("rare")
 #         key, question = asked
 #         data = {"question": question, "about": key, "for": "human"}
 #         return Decision("wait", data, wait_notice(loop, question))
 #     activity = seen.tool_used or _hook_decide_has_committed(loop, seen)
 #     limit = reached_limit(loop, now, activity, signal.cap)
 #     if limit is not None:
-#         load("rare")
 #         reason = limit.reason + ("; only 'gsd-fsm complete' is left to run" if is_done else "")
 #         message = pause_notice(loop, limit.code, reason, limit.remedy)
 #         return Decision("pause", {"code": limit.code, "reason": reason}, message)
@@ -3260,6 +3251,57 @@ if __name__ == "__main__":
 #         and last.copy != signal.copy
 #         and abs(now - ms_of(last.ts)) <= _hook_decide_TOGETHER_MS
 #     )
+# # ── project
+# IGNORED = (
+#     "journal.jsonl", "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
+#     "snapshot.json.new", "hook.log", "STOP",
+# )
+# def state_directory():
+#     if sys.platform == "win32":
+#         base = getenv("LOCALAPPDATA") or join(home(), "AppData\\Local")
+#     elif sys.platform == "darwin":
+#         base = join(home(), "Library/Application Support")
+#     else:
+#         base = getenv("XDG_STATE_HOME").strip()
+#         if not base.startswith("/"):
+#             base = join(home(), ".local/state")
+#     return join(base, "gsd-fsm")
+# def real_path(path):
+#     if sys.platform == "win32":
+#         final = str(vars(system)["_getfinalpathname"](path))
+#         return final.replace("\\\\?\\UNC\\", "\\\\", 1).replace("\\\\?\\", "", 1)
+#     loaded = sys.modules.get("os")
+#     if loaded is not None:
+#         return str(loaded.path.realpath(path))
+#     try:
+#         before = system.getcwd()
+#     except OSError:
+#         before = ""
+#     system.chdir(path)
+#     try:
+#         return system.getcwd()
+#     finally:
+#         if before:
+#             system.chdir(before)
+# def _project_journals():
+#     return join(state_directory(), "journals")
+# def _project_entry(journal_id, gsd):
+#     return join(_project_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
+# def is_registered(journal_id, gsd):
+#     return bool(journal_id) and exists(_project_entry(journal_id, real_path(gsd)))
+# def is_known_place(gsd):
+#     try:
+#         suffix = "-" + digest_of(real_path(gsd))
+#         return any(name.endswith(suffix) for name in system.listdir(_project_journals()))
+#     except OSError:
+#         return False
+# # ── hook.hook_log
+# LOG_NAME = "hook.log"
+# _hook_hook_log_MAX_LOG = 1 << 18
+# # ── hook.sessions
+# _hook_sessions_TEMPORARY = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
+# _hook_sessions_CONTINUING = frozenset(("clear", "resume"))
+# _hook_sessions_TURN_LOST = "The client, not the loop, ended the turn after block %d"
 # # ── journal.scan
 # CHUNK = 1 << 16
 # SECTOR = 512
@@ -3687,50 +3729,6 @@ if __name__ == "__main__":
 #         event["client"] = author.client
 #     event["data"] = data
 #     return event
-# # ── project
-# IGNORED = (
-#     "journal.jsonl", "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
-#     "snapshot.json.new", "hook.log", "STOP",
-# )
-# def state_directory():
-#     if sys.platform == "win32":
-#         base = getenv("LOCALAPPDATA") or join(home(), "AppData\\Local")
-#     elif sys.platform == "darwin":
-#         base = join(home(), "Library/Application Support")
-#     else:
-#         base = getenv("XDG_STATE_HOME").strip()
-#         if not base.startswith("/"):
-#             base = join(home(), ".local/state")
-#     return join(base, "gsd-fsm")
-# def real_path(path):
-#     if sys.platform == "win32":
-#         final = str(vars(system)["_getfinalpathname"](path))
-#         return final.replace("\\\\?\\UNC\\", "\\\\", 1).replace("\\\\?\\", "", 1)
-#     loaded = sys.modules.get("os")
-#     if loaded is not None:
-#         return str(loaded.path.realpath(path))
-#     try:
-#         before = system.getcwd()
-#     except OSError:
-#         before = ""
-#     system.chdir(path)
-#     try:
-#         return system.getcwd()
-#     finally:
-#         if before:
-#             system.chdir(before)
-# def _project_journals():
-#     return join(state_directory(), "journals")
-# def _project_entry(journal_id, gsd):
-#     return join(_project_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
-# def is_registered(journal_id, gsd):
-#     return bool(journal_id) and exists(_project_entry(journal_id, real_path(gsd)))
-# def is_known_place(gsd):
-#     try:
-#         suffix = "-" + digest_of(real_path(gsd))
-#         return any(name.endswith(suffix) for name in system.listdir(_project_journals()))
-#     except OSError:
-#         return False
 # # ── hook.respond
 # _hook_respond_LOCK_SECONDS = 4.0
 # _hook_respond_SMALL = 1 << 14
@@ -3764,10 +3762,9 @@ if __name__ == "__main__":
 #         if answer is not None:
 #             return answer
 #         if signal.event == "SessionStart":
-#             load("rare")
 #             context += [elsewhere(loop, signal.source) for loop in loops.live()[:3]]
 #             notices += [stranger_notice(loop) for loop in loops.live()[:3]]
-#     return _hook_respond_texts_answer(signal, "\n".join(context), "\n".join(notices))
+#     return _hook_respond_texts_answer(signal, "\n".join(context), "\n".join(notices)) if context else {}
 # def _hook_respond_transaction(journal, signal):
 #     trusted = journal.loops.journal_id
 #     def require(loops):
@@ -3832,9 +3829,6 @@ if __name__ == "__main__":
 #     if blocks:
 #         return block_answer(signal.client, signal.quiet, text)
 #     return notice_answer(signal.client, text)
-# # ── hook.hook_log
-# LOG_NAME = "hook.log"
-# _hook_hook_log_MAX_LOG = 1 << 18
 # # ── journal.snapshot
 # SNAPSHOT_NAME = "snapshot.json"
 # MAX_SNAPSHOT = 1 << 28
@@ -4929,6 +4923,116 @@ if __name__ == "__main__":
 #     return ", ".join(facts) or "done"
 # def plural(count, noun):
 #     return "%d %s%s" % (count, noun, "" if count == 1 else "s")
+# # ── text.notices, rarely
+# def resumption(loop, nonce):
+#     active = loop.status in ACTIVE
+#     most = loop.limits.max_iterations
+#     count = "%d of %d" % (loop.iteration, most) if most else "%d" % loop.iteration
+#     lines = [
+#         "[LOOP RESUME] %s loop detected" % ("Active" if active else loop.status.capitalize()),
+#         "Loop: %s (%s, %s)" % (loop.id, loop.kind, loop.status),
+#     ]
+#     if loop.goal:
+#         what = "Spec" if loop.kind == "goal" else "Goal"
+#         lines.append("%s: %s" % (what, one_line(loop.goal, 1_000)))
+#     if loop.stage or loop.spec_score is not None:
+#         spec = "none" if loop.spec_score is None else "%d/10" % loop.spec_score
+#         fit = "none" if loop.fit_score is None else "%d" % loop.fit_score
+#         shape = " (%s)" % loop.shape if loop.shape else ""
+#         lines.append("Stage: %s | Spec: %s | Fit: %s%s" % (loop.stage or "none", spec, fit, shape))
+#     lines.append("Progress: %s | Iteration: %s" % (_text_notices_progress(loop), count))
+#     if loop.reviews:
+#         last = list(loop.reviews)[-5:]
+#         reviews = ["%s: %s" % (name.replace("_", " "), review_words(loop, name)) for name in last]
+#         lines.append("Reviews: %s" % "; ".join(reviews))
+#     if loop.criteria:
+#         named = ", ".join([one_line(name, 160) for name in unmet(loop)[:10]])
+#         lines.append("Unmet criteria: %s" % (named or "none"))
+#     if loop.last_error and loop.status in ("retrying", "paused"):
+#         lines.append(fenced("Last error", loop.last_error, nonce, 600))
+#     words, command = next_step(loop, brief=True)
+#     lines.append("Next: %s" % one_line(words, 600))
+#     run = "Run" if active else "If the user wants the loop to continue, run"
+#     lines.append("%s: %s" % (run, one_line(command, 600)))
+#     lines.append(GROUND_RULES % loop.id)
+#     return "\n".join(lines)
+# def _text_notices_progress(loop):
+#     if loop.tasks:
+#         steps = all(task.step for task in loop.tasks.values())
+#         done = len(loop.tasks) - len(open_tasks(loop))
+#         wave = current_wave(loop)
+#         text = "%d/%d %s" % (done, len(loop.tasks), "steps" if steps else "tasks")
+#         return text + (" | Wave: %d" % wave if wave else "")
+#     if loop.gaps:
+#         closed = len([gap for gap in loop.gaps.values() if not gap.is_open])
+#         return "%d/%d gaps closed | Round: %d" % (closed, len(loop.gaps), loop.round)
+#     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
+# def elsewhere(loop, source):
+#     if loop.owner:
+#         owner = "belongs to session %s" % one_line(loop.owner)
+#         if source == "fork":
+#             owner += ", which this session may be forked from"
+#         then = "This session is not part of it. To continue it here, run: gsd-fsm --loop %s resume"
+#     else:
+#         owner = "has no owner yet"
+#         then = (
+#             "The user's next prompt will bind it to this session. To see it, run: "
+#             "gsd-fsm --loop %s status"
+#         )
+#     goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
+#     about = (loop.id, loop.kind, loop.status, goal, owner)
+#     return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. " % about + then % loop.id
+# def reminder(loop):
+#     words, command = next_step(loop)
+#     if loop.status == "paused":
+#         then = "If the user wants the loop to continue, run: %s" % command
+#     elif loop.status != "waiting":
+#         return ""
+#     elif loop.wait_for == "human":
+#         then = "If this message answers it, run: %s (TEXT: the user's answer, quoted)" % command
+#     else:
+#         then = "To continue, run: %s" % command
+#     return "gsd-fsm loop %s: %s %s" % (loop.id, one_line(words, 1_000), one_line(then, 600))
+# def notice(loop):
+#     if loop.status == "waiting":
+#         return wait_notice(loop, loop.question or "")
+#     reason = loop.pause_reason
+#     if loop.last_error and loop.pause_code in ("blocking", "unknown", "retries", "repeated"):
+#         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
+#     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
+# def stranger_notice(loop):
+#     if not loop.owner:
+#         words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
+#         return words % (loop.id, loop.status)
+#     words = "gsd-fsm: loop %s (%s) belongs to another session. To continue it here, run: %s"
+#     return words % (loop.id, loop.status, "gsd-fsm --loop %s resume" % loop.id)
+# def lost_turn_notice(loop):
+#     words = (
+#         "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To pause it, run: "
+#         "gsd-fsm --loop %s pause"
+#     )
+#     return words % (loop.id, loop.status, loop.id)
+# def pause_notice(loop, code, reason, command):
+#     reason = one_line(reason, 600).rstrip(".")
+#     words = "gsd-fsm: loop %s is paused (%s): %s. To continue, run: %s"
+#     return words % (loop.id, code, reason, command)
+# def wait_notice(loop, question):
+#     words = "gsd-fsm: loop %s is waiting for your answer: %s Answer here, or run: %s"
+#     return words % (loop.id, one_line(question, 600), "gsd-fsm --loop %s answer TEXT" % loop.id)
+# def background_notice(loop, reason):
+#     return "gsd-fsm: loop %s: %s" % (loop.id, reason)
+# def completion_notice(loop):
+#     iterations = plural(loop.iteration, "iteration")
+#     words = "gsd-fsm: loop %s completed after %s" % (loop.id, iterations)
+#     if loop.notes:
+#         words += "; undelivered notes: %d" % len(loop.notes)
+#     words += ". To see its history, run: gsd-fsm --loop %s replay" % loop.id
+#     return words + closing_report(loop)
+# def closing_report(loop):
+#     if "report" not in loop.views:
+#         return ""
+#     load("rare")
+#     return "\n" + report(loop)
 # # ── hook.decide, rarely
 # def _hook_decide_allow(code, reason, message="", **more):
 #     return Decision("stop", {"code": code, "reason": reason, **more}, message)
@@ -4942,6 +5046,197 @@ if __name__ == "__main__":
 #     return notified and not (loop.status == "waiting" and loop.human_spoke)
 # def unowned_loop(loops):
 #     return next((loop for loop in loops.live() if not loop.owner), None)
+# # ── project, rarely
+# def find_gsd(start):
+#     found = nearest_gsd(start)
+#     if not found:
+#         raise NotFound("no gsd-fsm project at or above %s" % start, "Run: gsd-fsm start --help")
+#     return found
+# def new_gsd(start):
+#     above = list(walk_up(start))
+#     if not above:
+#         raise NotFound(
+#             "%s cannot be a project: it is your home or the root directory" % start,
+#             "Change to a project directory, or add: --project DIR",
+#         )
+#     top = above[-1] if exists(join(above[-1], ".git")) else start
+#     return join(top, GSD)
+# def make_gsd(path):
+#     try:
+#         try:
+#             system.mkdir(path, 0o700)
+#         except FileExistsError:
+#             pass
+#         else:
+#             sync_parent(path)
+#         directory = open_directory(path)
+#         try:
+#             fd = open_regular(directory, ".gitignore", WRITE | CREATE)
+#             try:
+#                 _project_ignore_our_files(fd)
+#             finally:
+#                 system.close(fd)
+#         finally:
+#             close_directory(directory)
+#     except OSError as error:
+#         raise stopped_by(error, "%s cannot be created" % path) from error
+# def _project_ignore_our_files(fd):
+#     kept = read_at(fd, 0, 1 << 20)
+#     lines = kept.decode("utf-8", "replace").splitlines()
+#     new = [name for name in IGNORED if name not in lines]
+#     if new:
+#         glue = "\n" if kept and not kept.endswith(b"\n") else ""
+#         system.write(fd, (glue + "\n".join(new) + "\n").encode("ascii"))
+# def make_directories(path):
+#     if not exists(path):
+#         make_directories(parent_of(path))
+#         try:
+#             system.mkdir(path, 0o700)
+#         except FileExistsError:
+#             pass
+# def register(journal_id, gsd, now):
+#     real = real_path(gsd)
+#     entry = _project_entry(journal_id, real)
+#     try:
+#         make_directories(parent_of(entry))
+#         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
+#         with open(entry, "w", encoding="ascii") as file:
+#             file.write(text)
+#             file.flush()
+#             system.fsync(file.fileno())
+#         sync_parent(entry)
+#     except OSError as error:
+#         raise CannotWrite(
+#             "cannot register the journal in %s: %s" % (state_directory(), explain(error)),
+#             "Make that directory writable.",
+#         ) from error
+# # ── hook.hook_log, rarely
+# def log_failure(
+#     error, projects, outcome="the stop is allowed"
+# ):
+#     line = display(error if isinstance(error, str) else _hook_hook_log_words(error))
+#     try:
+#         text = "gsd-fsm hook: %s: %s\n" % (outcome, line)
+#         system.write(2, text.encode("ascii", "backslashreplace"))
+#     except OSError:
+#         pass
+#     for gsd in projects[:1]:
+#         if is_known_place(gsd):
+#             _hook_hook_log_append_line(gsd, "%s %s\n" % (to_iso(now_ms()), line))
+# def _hook_hook_log_words(error):
+#     if isinstance(error, GsdError):
+#         return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
+#     if isinstance(error, OSError):
+#         return explain(error)
+#     return "%s: %s" % (type(error).__name__, error)
+# def _hook_hook_log_append_line(gsd, line):
+#     try:
+#         directory = open_directory(gsd)
+#         try:
+#             fd = open_regular(directory, LOG_NAME, WRITE | CREATE)
+#             if system.fstat(fd).st_size > _hook_hook_log_MAX_LOG:
+#                 system.ftruncate(fd, 0)
+#             system.write(fd, line.encode("ascii", "backslashreplace"))
+#             close(fd)
+#         finally:
+#             close_directory(directory)
+#     except (OSError, GsdError):
+#         pass
+# # ── hook.sessions, rarely
+# def loop_for_signal(loops, signal):
+#     own = own_loop(loops, signal.session)
+#     if own is not None or not signal.session:
+#         return own
+#     if signal.event == "SessionStart" and signal.source == "clear":
+#         return next((loop for loop in loops.live() if signal.pid and loop.pid == signal.pid), None)
+#     if signal.event == "UserPromptSubmit" and is_human(signal, ""):
+#         return unowned_loop(loops)
+#     return None
+# def paused_loops_of_others(loops, signal):
+#     if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
+#         return []
+#     return [
+#         loop
+#         for loop in loops.live()
+#         if not loop.is_active and signal.session not in (loop.owner, *loop.prompted_elsewhere)
+#     ]
+# def append_prompts(tx, signal):
+#     for loop in paused_loops_of_others(tx.loops, signal):
+#         tx.append(loop, "session", {"action": "prompt"})
+# def append_signal(
+#     tx,
+#     loop,
+#     signal,
+#     nonce,
+#     transcript,
+#     tool_used,
+# ):
+#     event = signal.event
+#     if event in CLIENT_REPORTS or by_another_copy(loop.last_signal, signal, tx.now):
+#         return "", ""
+#     if event == "StopFailure":
+#         _hook_sessions_append_failed_turn(tx, loop, signal)
+#         return "", ""
+#     def mark(action, **data):
+#         if signal.pid:
+#             data["pid"] = signal.pid
+#         if transcript is not None and action in ("bind", "prompt"):
+#             data["transcript"] = transcript
+#         data.update(signal=signal.digest, copy=signal.copy)
+#         tx.append(loop, "session", {"action": action, **data})
+#     if event == "PreCompact":
+#         mark("compact", reason=signal.reason)
+#         return "", ""
+#     if event == "UserPromptSubmit" and not _hook_sessions_is_new_prompt(loop, signal):
+#         return "", ""
+#     notice = ""
+#     lost = 0 if signal.source == "compact" or tool_used else loop.unconfirmed
+#     if lost:
+#         tx.append(loop, "stop", {"code": "client", "reason": _hook_sessions_TURN_LOST % lost})
+#     if lost or (event == "SessionStart" and _hook_sessions_was_lost(loop)):
+#         notice = lost_turn_notice(loop)
+#     if event == "SessionEnd":
+#         mark("end", reason=signal.reason)
+#         if loop.session_only and signal.reason not in _hook_sessions_CONTINUING:
+#             tx.append(loop, "cancel", {"reason": "its session has ended"})
+#         return "", notice
+#     bound = loop.owner != signal.session
+#     if bound:
+#         mark("bind", source=signal.source or "prompt")
+#     if event == "SessionStart":
+#         mark("start", source=signal.source)
+#         return resumption(loop, nonce), notice
+#     mark("prompt")
+#     if bound:
+#         return "This session now owns the loop below.\n" + resumption(loop, nonce), notice
+#     return reminder(loop), notice
+# def _hook_sessions_is_new_prompt(loop, signal):
+#     answer = loop.last_answer
+#     return is_human(signal, answer.text if answer and answer.blocks else "")
+# def _hook_sessions_was_lost(loop):
+#     last, answer = loop.last_stop, loop.last_answer
+#     return bool(last and last.code == "client" and (not answer or answer.seq < last.seq))
+# def _hook_sessions_append_failed_turn(tx, loop, signal):
+#     if not loop.is_active:
+#         return
+#     error = signal.error if _hook_sessions_is_code(signal.error) else "unknown"
+#     if error in _hook_sessions_TEMPORARY:
+#         data = {"for": "throttled", "reason": "the client reports %s" % error}
+#         until = _hook_sessions_reset_time(signal.message, tx.now)
+#         if until:
+#             data["until"] = to_iso(until)
+#         tx.append(loop, "wait", data)
+#     else:
+#         reason = "the client could not finish the turn: %s" % error
+#         tx.append(loop, "pause", {"code": "client", "reason": reason})
+# def _hook_sessions_is_code(text):
+#     return len(text) <= 40 and text.isascii() and text.islower() and text.replace("_", "").isalpha()
+# def _hook_sessions_reset_time(message, now):
+#     moment = message.rpartition("|")[2].strip()
+#     if not (moment.isdecimal() and len(moment) == 10):
+#         return 0
+#     until = int(moment) * 1000
+#     return until if now < until < now + 8 * 86_400_000 else 0
 # # ── journal.scan, rarely
 # def frame_ok(line, previous):
 #     digest = sha256(previous.encode("ascii") + line[:-SUM_TAIL]).hexdigest()[:16]
@@ -5011,70 +5306,6 @@ if __name__ == "__main__":
 #         sync_directory(directory)
 #         return name
 #     raise CannotWrite("too many files named %s-*" % base, "Move some of them elsewhere.")
-# # ── project, rarely
-# def find_gsd(start):
-#     found = nearest_gsd(start)
-#     if not found:
-#         raise NotFound("no gsd-fsm project at or above %s" % start, "Run: gsd-fsm start --help")
-#     return found
-# def new_gsd(start):
-#     above = list(walk_up(start))
-#     if not above:
-#         raise NotFound(
-#             "%s cannot be a project: it is your home or the root directory" % start,
-#             "Change to a project directory, or add: --project DIR",
-#         )
-#     top = above[-1] if exists(join(above[-1], ".git")) else start
-#     return join(top, GSD)
-# def make_gsd(path):
-#     try:
-#         try:
-#             system.mkdir(path, 0o700)
-#         except FileExistsError:
-#             pass
-#         else:
-#             sync_parent(path)
-#         directory = open_directory(path)
-#         try:
-#             fd = open_regular(directory, ".gitignore", WRITE | CREATE)
-#             try:
-#                 _project_ignore_our_files(fd)
-#             finally:
-#                 system.close(fd)
-#         finally:
-#             close_directory(directory)
-#     except OSError as error:
-#         raise stopped_by(error, "%s cannot be created" % path) from error
-# def _project_ignore_our_files(fd):
-#     kept = read_at(fd, 0, 1 << 20)
-#     lines = kept.decode("utf-8", "replace").splitlines()
-#     new = [name for name in IGNORED if name not in lines]
-#     if new:
-#         glue = "\n" if kept and not kept.endswith(b"\n") else ""
-#         system.write(fd, (glue + "\n".join(new) + "\n").encode("ascii"))
-# def make_directories(path):
-#     if not exists(path):
-#         make_directories(parent_of(path))
-#         try:
-#             system.mkdir(path, 0o700)
-#         except FileExistsError:
-#             pass
-# def register(journal_id, gsd, now):
-#     real = real_path(gsd)
-#     entry = _project_entry(journal_id, real)
-#     try:
-#         make_directories(parent_of(entry))
-#         text = dumps({"id": journal_id, "path": real, "registered": to_iso(now)}) + "\n"
-#         with open(entry, "w", encoding="ascii") as file:
-#             file.write(text)
-#             file.flush()
-#             system.fsync(file.fileno())
-#         sync_parent(entry)
-#     except OSError as error:
-#         raise CannotWrite(
-#             "cannot register the journal in %s: %s" % (state_directory(), explain(error)),
-#             "Make that directory writable.",
-#         ) from error
 # # ── hook.respond, rarely
 # def _hook_respond_texts_answer(signal, context, notice):
 #     answer = context_answer(signal.client, signal.event, context) if context else {}
@@ -5108,7 +5339,6 @@ if __name__ == "__main__":
 #     except (OSError, GsdError):
 #         return False
 # def _hook_respond_respond_to_other(journal, loops, signal):
-#     load("rare")
 #     own = loop_for_signal(loops, signal)
 #     if own is None:
 #         if paused_loops_of_others(loops, signal):
@@ -5135,38 +5365,6 @@ if __name__ == "__main__":
 #         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used)
 #         append_prompts(tx, signal)
 #     return _hook_respond_texts_answer(signal, context, notice)
-# # ── hook.hook_log, rarely
-# def log_failure(
-#     error, projects, outcome="the stop is allowed"
-# ):
-#     line = display(error if isinstance(error, str) else _hook_hook_log_words(error))
-#     try:
-#         text = "gsd-fsm hook: %s: %s\n" % (outcome, line)
-#         system.write(2, text.encode("ascii", "backslashreplace"))
-#     except OSError:
-#         pass
-#     for gsd in projects[:1]:
-#         if is_known_place(gsd):
-#             _hook_hook_log_append_line(gsd, "%s %s\n" % (to_iso(now_ms()), line))
-# def _hook_hook_log_words(error):
-#     if isinstance(error, GsdError):
-#         return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
-#     if isinstance(error, OSError):
-#         return explain(error)
-#     return "%s: %s" % (type(error).__name__, error)
-# def _hook_hook_log_append_line(gsd, line):
-#     try:
-#         directory = open_directory(gsd)
-#         try:
-#             fd = open_regular(directory, LOG_NAME, WRITE | CREATE)
-#             if system.fstat(fd).st_size > _hook_hook_log_MAX_LOG:
-#                 system.ftruncate(fd, 0)
-#             system.write(fd, line.encode("ascii", "backslashreplace"))
-#             close(fd)
-#         finally:
-#             close_directory(directory)
-#     except (OSError, GsdError):
-#         pass
 # # ── journal.snapshot, rarely
 # def pack(record):
 #     packed = {}
@@ -5503,115 +5701,6 @@ if __name__ == "__main__":
 #     stuck = "Stuck: %d%s" % (loop.stuck, "/%d" % most if most else "")
 #     lines.append(" | ".join([stuck, *_text_progress_costs(loop)]))
 #     return "\n".join(lines)
-# # ── text.notices
-# def resumption(loop, nonce):
-#     active = loop.status in ACTIVE
-#     most = loop.limits.max_iterations
-#     count = "%d of %d" % (loop.iteration, most) if most else "%d" % loop.iteration
-#     lines = [
-#         "[LOOP RESUME] %s loop detected" % ("Active" if active else loop.status.capitalize()),
-#         "Loop: %s (%s, %s)" % (loop.id, loop.kind, loop.status),
-#     ]
-#     if loop.goal:
-#         what = "Spec" if loop.kind == "goal" else "Goal"
-#         lines.append("%s: %s" % (what, one_line(loop.goal, 1_000)))
-#     if loop.stage or loop.spec_score is not None:
-#         spec = "none" if loop.spec_score is None else "%d/10" % loop.spec_score
-#         fit = "none" if loop.fit_score is None else "%d" % loop.fit_score
-#         shape = " (%s)" % loop.shape if loop.shape else ""
-#         lines.append("Stage: %s | Spec: %s | Fit: %s%s" % (loop.stage or "none", spec, fit, shape))
-#     lines.append("Progress: %s | Iteration: %s" % (_text_notices_progress(loop), count))
-#     if loop.reviews:
-#         last = list(loop.reviews)[-5:]
-#         reviews = ["%s: %s" % (name.replace("_", " "), review_words(loop, name)) for name in last]
-#         lines.append("Reviews: %s" % "; ".join(reviews))
-#     if loop.criteria:
-#         named = ", ".join([one_line(name, 160) for name in unmet(loop)[:10]])
-#         lines.append("Unmet criteria: %s" % (named or "none"))
-#     if loop.last_error and loop.status in ("retrying", "paused"):
-#         lines.append(fenced("Last error", loop.last_error, nonce, 600))
-#     words, command = next_step(loop, brief=True)
-#     lines.append("Next: %s" % one_line(words, 600))
-#     run = "Run" if active else "If the user wants the loop to continue, run"
-#     lines.append("%s: %s" % (run, one_line(command, 600)))
-#     lines.append(GROUND_RULES % loop.id)
-#     return "\n".join(lines)
-# def _text_notices_progress(loop):
-#     if loop.tasks:
-#         steps = all(task.step for task in loop.tasks.values())
-#         done = len(loop.tasks) - len(open_tasks(loop))
-#         wave = current_wave(loop)
-#         text = "%d/%d %s" % (done, len(loop.tasks), "steps" if steps else "tasks")
-#         return text + (" | Wave: %d" % wave if wave else "")
-#     if loop.gaps:
-#         closed = len([gap for gap in loop.gaps.values() if not gap.is_open])
-#         return "%d/%d gaps closed | Round: %d" % (closed, len(loop.gaps), loop.round)
-#     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
-# def elsewhere(loop, source):
-#     if loop.owner:
-#         owner = "belongs to session %s" % one_line(loop.owner)
-#         if source == "fork":
-#             owner += ", which this session may be forked from"
-#         then = "This session is not part of it. To continue it here, run: gsd-fsm --loop %s resume"
-#     else:
-#         owner = "has no owner yet"
-#         then = (
-#             "The user's next prompt will bind it to this session. To see it, run: "
-#             "gsd-fsm --loop %s status"
-#         )
-#     goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
-#     about = (loop.id, loop.kind, loop.status, goal, owner)
-#     return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. " % about + then % loop.id
-# def reminder(loop):
-#     words, command = next_step(loop)
-#     if loop.status == "paused":
-#         then = "If the user wants the loop to continue, run: %s" % command
-#     elif loop.status != "waiting":
-#         return ""
-#     elif loop.wait_for == "human":
-#         then = "If this message answers it, run: %s (TEXT: the user's answer, quoted)" % command
-#     else:
-#         then = "To continue, run: %s" % command
-#     return "gsd-fsm loop %s: %s %s" % (loop.id, one_line(words, 1_000), one_line(then, 600))
-# def notice(loop):
-#     if loop.status == "waiting":
-#         return wait_notice(loop, loop.question or "")
-#     reason = loop.pause_reason
-#     if loop.last_error and loop.pause_code in ("blocking", "unknown", "retries", "repeated"):
-#         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
-#     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
-# def stranger_notice(loop):
-#     if not loop.owner:
-#         words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
-#         return words % (loop.id, loop.status)
-#     words = "gsd-fsm: loop %s (%s) belongs to another session. To continue it here, run: %s"
-#     return words % (loop.id, loop.status, "gsd-fsm --loop %s resume" % loop.id)
-# def lost_turn_notice(loop):
-#     words = (
-#         "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To pause it, run: "
-#         "gsd-fsm --loop %s pause"
-#     )
-#     return words % (loop.id, loop.status, loop.id)
-# def pause_notice(loop, code, reason, command):
-#     reason = one_line(reason, 600).rstrip(".")
-#     words = "gsd-fsm: loop %s is paused (%s): %s. To continue, run: %s"
-#     return words % (loop.id, code, reason, command)
-# def wait_notice(loop, question):
-#     words = "gsd-fsm: loop %s is waiting for your answer: %s Answer here, or run: %s"
-#     return words % (loop.id, one_line(question, 600), "gsd-fsm --loop %s answer TEXT" % loop.id)
-# def background_notice(loop, reason):
-#     return "gsd-fsm: loop %s: %s" % (loop.id, reason)
-# def completion_notice(loop):
-#     iterations = plural(loop.iteration, "iteration")
-#     words = "gsd-fsm: loop %s completed after %s" % (loop.id, iterations)
-#     if loop.notes:
-#         words += "; undelivered notes: %d" % len(loop.notes)
-#     words += ". To see its history, run: gsd-fsm --loop %s replay" % loop.id
-#     return words + closing_report(loop)
-# def closing_report(loop):
-#     if "report" not in loop.views:
-#         return ""
-#     return "\n" + report(loop)
 # # ── text.redact
 # PATTERNS = r"""
 # pem          private        -----BEGIN PEMNAME[^-]*(?:-(?!----)[^-]*)*-----END PEMNAME
@@ -6114,11 +6203,7 @@ if __name__ == "__main__":
 #     return bool(loop.status == "paused" and loop.human_spoke)
 # def is_younger(path, moment):
 #     try:
-#         fd = system.open(path, READ)
-#         try:
-#             start = read_at(fd, 0, _usage_transcript_LONGEST_ROW)
-#         finally:
-#             close(fd)
+#         start = read_file(path, 0, _usage_transcript_LONGEST_ROW)
 #     except (OSError, ValueError):
 #         return False
 #     replies = [row for row in start.split(b"\n") if _usage_transcript_REPLY in row]
@@ -6236,104 +6321,6 @@ if __name__ == "__main__":
 #     if directory and directory == list_directory("auto", signal.session, getenv):
 #         change = created_task if signal.event == "TaskCreated" else completed_task
 #         yield from change(loop, signal.task, signal.subject, list_of(loop, signal.session))
-# # ── hook.sessions
-# _hook_sessions_TEMPORARY = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
-# _hook_sessions_CONTINUING = frozenset(("clear", "resume"))
-# _hook_sessions_TURN_LOST = "The client, not the loop, ended the turn after block %d"
-# def loop_for_signal(loops, signal):
-#     own = own_loop(loops, signal.session)
-#     if own is not None or not signal.session:
-#         return own
-#     if signal.event == "SessionStart" and signal.source == "clear":
-#         return next((loop for loop in loops.live() if signal.pid and loop.pid == signal.pid), None)
-#     if signal.event == "UserPromptSubmit" and is_human(signal, ""):
-#         return unowned_loop(loops)
-#     return None
-# def paused_loops_of_others(loops, signal):
-#     if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
-#         return []
-#     return [
-#         loop
-#         for loop in loops.live()
-#         if not loop.is_active and signal.session not in (loop.owner, *loop.prompted_elsewhere)
-#     ]
-# def append_prompts(tx, signal):
-#     for loop in paused_loops_of_others(tx.loops, signal):
-#         tx.append(loop, "session", {"action": "prompt"})
-# def append_signal(
-#     tx,
-#     loop,
-#     signal,
-#     nonce,
-#     transcript,
-#     tool_used,
-# ):
-#     event = signal.event
-#     if event in CLIENT_REPORTS or by_another_copy(loop.last_signal, signal, tx.now):
-#         return "", ""
-#     if event == "StopFailure":
-#         _hook_sessions_append_failed_turn(tx, loop, signal)
-#         return "", ""
-#     def mark(action, **data):
-#         if signal.pid:
-#             data["pid"] = signal.pid
-#         if transcript is not None and action in ("bind", "prompt"):
-#             data["transcript"] = transcript
-#         data.update(signal=signal.digest, copy=signal.copy)
-#         tx.append(loop, "session", {"action": action, **data})
-#     if event == "PreCompact":
-#         mark("compact", reason=signal.reason)
-#         return "", ""
-#     if event == "UserPromptSubmit" and not _hook_sessions_is_new_prompt(loop, signal):
-#         return "", ""
-#     notice = ""
-#     lost = 0 if signal.source == "compact" or tool_used else loop.unconfirmed
-#     if lost:
-#         tx.append(loop, "stop", {"code": "client", "reason": _hook_sessions_TURN_LOST % lost})
-#     if lost or (event == "SessionStart" and _hook_sessions_was_lost(loop)):
-#         notice = lost_turn_notice(loop)
-#     if event == "SessionEnd":
-#         mark("end", reason=signal.reason)
-#         if loop.session_only and signal.reason not in _hook_sessions_CONTINUING:
-#             tx.append(loop, "cancel", {"reason": "its session has ended"})
-#         return "", notice
-#     bound = loop.owner != signal.session
-#     if bound:
-#         mark("bind", source=signal.source or "prompt")
-#     if event == "SessionStart":
-#         mark("start", source=signal.source)
-#         return resumption(loop, nonce), notice
-#     mark("prompt")
-#     if bound:
-#         return "This session now owns the loop below.\n" + resumption(loop, nonce), notice
-#     return reminder(loop), notice
-# def _hook_sessions_is_new_prompt(loop, signal):
-#     answer = loop.last_answer
-#     return is_human(signal, answer.text if answer and answer.blocks else "")
-# def _hook_sessions_was_lost(loop):
-#     last, answer = loop.last_stop, loop.last_answer
-#     return bool(last and last.code == "client" and (not answer or answer.seq < last.seq))
-# def _hook_sessions_append_failed_turn(tx, loop, signal):
-#     if not loop.is_active:
-#         return
-#     error = signal.error if _hook_sessions_is_code(signal.error) else "unknown"
-#     if error in _hook_sessions_TEMPORARY:
-#         data = {"for": "throttled", "reason": "the client reports %s" % error}
-#         until = _hook_sessions_reset_time(signal.message, tx.now)
-#         if until:
-#             data["until"] = to_iso(until)
-#         tx.append(loop, "wait", data)
-#     else:
-#         reason = "the client could not finish the turn: %s" % error
-#         tx.append(loop, "pause", {"code": "client", "reason": reason})
-# def _hook_sessions_is_code(text):
-#     return len(text) <= 40 and text.isascii() and text.islower() and text.replace("_", "").isalpha()
-# def _hook_sessions_reset_time(message, now):
-#     moment = message.rpartition("|")[2].strip()
-#     if not (moment.isdecimal() and len(moment) == 10):
-#         return 0
-#     until = int(moment) * 1000
-#     return until if now < until < now + 8 * 86_400_000 else 0
 # # ── views.state_md
 # SECTION = (
 #     "active", "type", "phase", "iteration", "max_iterations", "task_retries", "gaps_remaining",

@@ -207,6 +207,15 @@ def read_at(fd: int, offset: int, size: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def read_file(path: str, offset: int, size: int) -> bytes:
+    """Return up to `size` bytes of a file from `offset`; OSError or ValueError if it is unreadable."""
+    fd = system.open(path, READ)
+    try:
+        return read_at(fd, offset, size)
+    finally:
+        close(fd)
+
+
 def copy_bytes(source: int, target: int, start: int, end: int) -> None:
     while start < end:
         view = memoryview(read_at(source, start, min(_PIECE, end - start)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.syscalls import READ, close, is_regular, read_at
+from gsd_fsm.core.syscalls import is_regular, read_file
 from gsd_fsm.core.system import exists, join, parent_of, system
 
 # A tool call in a transcript. Quotes inside a JSON text are escaped, so a message cannot imitate it.
@@ -31,12 +31,8 @@ def used_a_tool(path: str, known: int | None, size: int) -> bool:
     if start > size:
         start = 0  # the file was replaced
     try:
-        fd = system.open(path, READ)
-    except OSError:
-        return False
-    try:
         while start < size:
-            part = read_at(fd, start, _CHUNK)
+            part = read_file(path, start, _CHUNK)
             if any(call in part for call in _TOOL_CALLS):
                 return True
             if len(part) < _CHUNK:
@@ -44,8 +40,6 @@ def used_a_tool(path: str, known: int | None, size: int) -> bool:
             start += len(part) - _LONGEST
     except OSError:
         pass
-    finally:
-        close(fd)
     return False
 
 
@@ -87,12 +81,6 @@ def _line(path: str) -> str:
 
 def _text(path: str, most: int = 1 << 22) -> str:
     try:
-        fd = system.open(path, READ)
+        return read_file(path, 0, most).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
-    try:
-        return read_at(fd, 0, most).decode("utf-8", "replace")
-    except OSError:
-        return ""
-    finally:
-        close(fd)

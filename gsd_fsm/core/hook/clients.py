@@ -72,6 +72,7 @@ class Signal:
                     return value
             return ""
 
+        agent, cap, pid = env("AI_AGENT"), env(CAP), env("CLAUDE_PID")
         self.client = client_of(payload, env)
         self.event = event_of(payload)
         if self.event == "Stop" and not _ended_its_turn(payload, self.client):
@@ -89,9 +90,8 @@ class Signal:
         self.agent_transcript = first("agent_transcript_path")
         self.task = first("task_id")
         self.subject = first("task_subject")
-        self.quiet = _is_quiet(self.client, env("AI_AGENT"))
-        self.cap = block_cap(self.client, env(CAP))
-        pid = env("CLAUDE_PID")
+        self.quiet = _is_quiet(self.client, agent)
+        self.cap = block_cap(self.client, cap)
         self.pid = int(pid) if pid.isdecimal() and len(pid) < 12 else 0
         self.copy = session_name(copy or digest_of(__file__))
         self.digest = digest_of(text)

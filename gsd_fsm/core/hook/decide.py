@@ -8,6 +8,13 @@ from gsd_fsm.core.loop.completion import completes_by_command, is_complete, late
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.loop.waves import busy_tasks
 from gsd_fsm.core.text.block_text import next_action
+from gsd_fsm.core.text.notices import (
+    background_notice,
+    completion_notice,
+    notice,
+    pause_notice,
+    wait_notice,
+)
 from gsd_fsm.core.text.questions import pending_question
 
 TYPE_CHECKING = False
@@ -62,28 +69,20 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
         return _allow("disabled", "The hook is disabled by %s" % seen.disabled_by)
 
     if loop.status in ("paused", "waiting"):
-        from gsd_fsm.core.text.notices import notice
-
         message = "" if _user_knows(loop) else notice(loop)
         return _allow(loop.status, _why_not_active(loop), message)
 
     work = background_work(loop, signal)
     if work is not None:
-        from gsd_fsm.core.text.notices import background_notice
-
         reason, ids = work
         return _allow("background", reason, background_notice(loop, reason), background=ids)
 
     is_done = is_complete(loop, latest_tree(loop))
     if is_done and not completes_by_command(loop):
-        from gsd_fsm.core.text.notices import completion_notice
-
         return Decision("complete", {}, completion_notice(loop))
 
     asked = pending_question(loop) if not busy_tasks(loop) else None
     if asked is not None:
-        from gsd_fsm.core.text.notices import wait_notice
-
         key, question = asked
         data: dict[str, Any] = {"question": question, "about": key, "for": "human"}
         return Decision("wait", data, wait_notice(loop, question))
@@ -91,8 +90,6 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     activity = seen.tool_used or _has_committed(loop, seen)
     limit = reached_limit(loop, now, activity, signal.cap)
     if limit is not None:
-        from gsd_fsm.core.text.notices import pause_notice
-
         reason = limit.reason + ("; only 'gsd-fsm complete' is left to run" if is_done else "")
         message = pause_notice(loop, limit.code, reason, limit.remedy)
         return Decision("pause", {"code": limit.code, "reason": reason}, message)

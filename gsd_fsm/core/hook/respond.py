@@ -21,6 +21,13 @@ from gsd_fsm.core.hook.decide import (
     decide_stop,
     loop_for_stop,
 )
+from gsd_fsm.core.hook.hook_log import log_failure
+from gsd_fsm.core.hook.sessions import (
+    append_prompts,
+    append_signal,
+    loop_for_signal,
+    paused_loops_of_others,
+)
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
@@ -35,6 +42,7 @@ from gsd_fsm.core.syscalls import (
     read_at,
 )
 from gsd_fsm.core.system import exists, getenv, join, system
+from gsd_fsm.core.text.notices import elsewhere, stranger_notice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,18 +87,14 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
         except NotFound:
             continue
         except Exception as error:  # noqa: BLE001 - a stop that cannot be decided is allowed
-            from gsd_fsm.core.hook.hook_log import log_failure
-
             log_failure(error, [gsd])
             continue
         if answer is not None:
             return answer
         if signal.event == "SessionStart":
-            from gsd_fsm.core.text.notices import elsewhere, stranger_notice
-
             context += [elsewhere(loop, signal.source) for loop in loops.live()[:3]]
             notices += [stranger_notice(loop) for loop in loops.live()[:3]]
-    return _texts_answer(signal, "\n".join(context), "\n".join(notices))
+    return _texts_answer(signal, "\n".join(context), "\n".join(notices)) if context else {}
 
 
 def _texts_answer(signal: Signal, context: str, notice: str) -> dict[str, Any]:
@@ -230,13 +234,6 @@ def _may_repeat(tx: Transaction, seq: int, copy: str) -> bool:
 
 
 def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[str, Any] | None:
-    from gsd_fsm.core.hook.sessions import (
-        append_prompts,
-        append_signal,
-        loop_for_signal,
-        paused_loops_of_others,
-    )
-
     own = loop_for_signal(loops, signal)
     if own is None:
         if paused_loops_of_others(loops, signal):

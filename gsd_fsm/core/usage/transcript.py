@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.schema import session_name
-from gsd_fsm.core.syscalls import READ, close, is_regular, read_at
+from gsd_fsm.core.syscalls import READ, close, is_regular, read_at, read_file
 from gsd_fsm.core.system import system
 
 TYPE_CHECKING = False
@@ -50,11 +50,7 @@ def is_resting(loop: Loop) -> bool:
 def is_younger(path: str, moment: str) -> bool:
     """Return whether the first reply in this transcript is later than `moment`, so that all are."""
     try:
-        fd = system.open(path, READ)
-        try:
-            start = read_at(fd, 0, _LONGEST_ROW)
-        finally:
-            close(fd)
+        start = read_file(path, 0, _LONGEST_ROW)
     except (OSError, ValueError):
         return False
     replies = [row for row in start.split(b"\n") if _REPLY in row]
