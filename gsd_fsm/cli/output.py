@@ -11,7 +11,7 @@ import click
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.loop.state import Loop, undelivered_notes
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.evidence.interruption import Interruption
+from gsd_fsm.evidence.interruption import Interruption, Output
 
 COLOURS = {
     "running": "green",
@@ -49,7 +49,7 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-class Screen:
+class Screen(Output):
     """Show the output of checks; they continue even if nobody reads it.
 
     A signal also ends a write that blocks.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 Poll = Callable[[], None]
 
@@ -81,8 +80,8 @@ def interruptible() -> Iterator[Interruption]:
         interruption.poll()
 
 
-class Output(Protocol):
-    """Receives what running commands print, and may end them."""
+class Output:
+    """Receives what running commands print, and may end them; this one does neither."""
 
     def say(self, text: str) -> None:
         """Show a line about the commands."""
@@ -98,18 +97,6 @@ class Output(Protocol):
 Watch = Callable[[], AbstractContextManager[Output]]
 
 
-class _Silence:
-    def say(self, text: str) -> None:
-        pass
-
-    def show(self, chunk: bytes) -> None:
-        pass
-
-    def poll(self) -> None:
-        pass
-
-
-@contextlib.contextmanager
-def in_silence() -> Iterator[Output]:
+def in_silence() -> AbstractContextManager[Output]:
     """Show nothing and let every command end by itself."""
-    yield _Silence()
+    return contextlib.nullcontext(Output())

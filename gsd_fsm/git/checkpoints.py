@@ -100,7 +100,7 @@ def lost_without(repository: Repository, loop: Loop, commit: str) -> list[str]:
     for name in _complete(loop):
         own = checkpoint_tag(_phase(loop), name)
         known = loop.checkpoints.get(own) or loop.tasks[name].commit
-        if known and not repository.is_within(known, commit):
+        if known and not repository.contains(known, commit):
             lost.append(name)
     return lost
 

@@ -32,17 +32,6 @@ def task_message(  # noqa: PLR0917 - one argument for each part of the message
     return "\n\n".join(part for part in (subject, _details(details), trailer) if part)
 
 
-def fix_message(
-    phase: int | str | None,
-    gap_id: str,
-    description: str,
-    details: str = "",
-    co_author: str = "",
-) -> str:
-    """Return the message of the commit that closes a gap."""
-    return task_message("fix", phase, gap_id, description, details, co_author)
-
-
 def metadata_message(phase: int | str | None) -> str:
     """Return the message of the commit with the summary of a phase."""
     return _cut("docs: complete phase" + ("" if phase is None else f" {_one_line(str(phase))}"))

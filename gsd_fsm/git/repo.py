@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.core.views.loop_json import LOOP_FILES
-from gsd_fsm.git.run import NO_WORK_TREE, Done, act, git_program, read, words
+from gsd_fsm.git.run import Done, act, find_work_tree, output, read
 
 COMMIT_ID = re.compile("[0-9a-fA-F]{4,64}")
 NO_IDENTITY = re.compile(
@@ -25,7 +25,6 @@ OUR_VIEWS = (
 )
 HEADS = "refs/heads/"
 STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
-LOOK = "Run: git status"
 UNTRACKED = "??"
 
 
@@ -45,14 +44,8 @@ class Repository(NamedTuple):
     @classmethod
     def around(cls, project: Path) -> Repository | None:
         """Return the repository of this project; None without git or a work tree."""
-        program = git_program()
-        if program is None:
-            return None
-        done = read(program, project, "rev-parse", "--show-toplevel")
-        if done.returncode and NO_WORK_TREE.search(done.stderr):
-            return None
-        top = _text(done).removesuffix("\n")
-        return cls(program, Path(top), project)
+        found = find_work_tree(project, _refused)
+        return cls(found.program, found.top, project) if found else None
 
     # reading
 
@@ -64,10 +57,6 @@ class Repository(NamedTuple):
     def head(self) -> str | None:
         """Return the commit of HEAD; None before the first commit."""
         return self._maybe("rev-parse", "-q", "--verify", "HEAD^{commit}")
-
-    def has_branch(self, name: str) -> bool:
-        """Return whether this branch exists, locally or at a remote."""
-        return self.branch_commit(name) is not None
 
     def branch_commit(self, name: str) -> str | None:
         """Return the commit of this branch, locally or at a remote; None if it does not exist."""
@@ -93,28 +82,21 @@ class Repository(NamedTuple):
         return self._look("check-ref-format", HEADS + name).returncode == 0
 
     def has_commit(self, sha: str) -> bool:
-        known = COMMIT_ID.fullmatch(sha)
-        return bool(known) and self._look("cat-file", "-e", sha + "^{commit}").returncode == 0
+        return bool(COMMIT_ID.fullmatch(sha)) and self.resolved(sha) is not None
 
     def resolved(self, name: str) -> str | None:
         """Return the commit with this name; None if it does not exist."""
         if name.startswith("-") or not name.strip() or "\0" in name:
             return None
         done = self._look("rev-parse", "-q", "--verify", name + "^{commit}")
-        return _text(done).strip("\n") if done.returncode == 0 else None
+        return os.fsdecode(done.stdout).strip("\n") if done.returncode == 0 else None
 
     def touched(self, before: str, after: str, paths: Iterable[Path | str]) -> bool:
         """Return whether one of these paths in the project differs between two commits."""
-        places = [place for path in paths if (place := self._place(str(path)))]
-        options = ("-r", "-z", "--name-only", "--no-renames")
-        changed = self._read("diff-tree", *options, before, after, "--").split("\0")
+        places, changed = self._places(paths), self._differing(before, after)
         return any(it == place or it.startswith(place + "/") for it in changed for place in places)
 
-    def contains(self, sha: str) -> bool:
-        """Return whether HEAD contains this commit."""
-        return self.is_within(sha, "HEAD")
-
-    def is_within(self, sha: str, later: str) -> bool:
+    def contains(self, sha: str, later: str = "HEAD") -> bool:
         """Return whether `later` is this commit or contains it."""
         if not COMMIT_ID.fullmatch(sha):
             return False
@@ -138,9 +120,7 @@ class Repository(NamedTuple):
 
     def uncommitted(self, paths: Iterable[Path | str]) -> list[str]:
         """Return the paths among these, in the project, that are changed or untracked."""
-        wanted = sorted({place for path in paths if (place := self._place(str(path)))})
-        found = self._status(*wanted) if wanted else {}
-        return [path for path in found if not path.endswith("/")]
+        return list(self._changed(paths))
 
     def tags(self, pattern: str, *conditions: str) -> dict[str, str]:
         """Return the commits of all tags that match, oldest first."""
@@ -167,13 +147,21 @@ class Repository(NamedTuple):
 
     def changes_to(self, commit: str) -> list[str]:
         """Return the tracked paths that differ between HEAD and this commit."""
-        options = ("-r", "-z", "--name-only", "--no-renames")
-        return self._read("diff-tree", *options, "HEAD", commit, "--").split("\0")[:-1]
+        return self._differing("HEAD", commit)
 
     def dirty(self) -> list[str]:
         """Return changed and untracked paths, except ignored ones and our own views."""
-        found = self._status()
-        return [path for path in found if not ("/" + path).endswith(OUR_VIEWS)]
+        return [path for path in self._status() if not ("/" + path).endswith(OUR_VIEWS)]
+
+    def _differing(self, before: str, after: str, *options: str) -> list[str]:
+        options = ("-r", "-z", "--name-only", "--no-renames", *options)
+        return self._read("diff-tree", *options, before, after, "--").split("\0")[:-1]
+
+    def _changed(self, paths: Iterable[Path | str]) -> dict[str, str]:
+        """Return the states of the paths among these that are changed or untracked."""
+        wanted = self._places(paths)
+        found = self._status(*wanted) if wanted else {}
+        return {path: state for path, state in found.items() if not path.endswith("/")}
 
     def _status(self, *paths: str) -> dict[str, str]:
         limit = ("--ignore-submodules=dirty", "--", *paths)
@@ -189,7 +177,7 @@ class Repository(NamedTuple):
             raise Refused(f"not a valid branch name: {name!r}", "Choose another name.")
         if create:
             self._checkout("-b", name)
-        elif self.has_branch(name):
+        elif self.branch_commit(name):
             self._checkout("--guess", name)
         else:
             raise Refused(f"branch {name} does not exist", f"Run: git checkout -b {name}")
@@ -203,8 +191,7 @@ class Repository(NamedTuple):
     def require_reset(self, commit: str) -> None:
         """Raise Refused if git would refuse to reset a clean work tree to this commit."""
         self._branch_to_move()
-        options = ("-r", "-z", "--name-only", "--no-renames", "--diff-filter=A")
-        added = self._read("diff-tree", *options, "HEAD", commit, "--").split("\0")[:-1]
+        added = self._differing("HEAD", commit, "--diff-filter=A")
         in_the_way = [path for path in added if os.path.lexists(self.top / path)]
         if in_the_way:
             raise Refused(
@@ -249,12 +236,10 @@ class Repository(NamedTuple):
         Paths that are ignored, missing or outside the work tree are skipped, as is the project as a
         whole. Other staged changes stay staged. If git refuses, the index is unchanged.
         """
-        wanted = sorted({place for path in paths if (place := self._place(str(path)))})
-        found = self._status(*wanted) if wanted else {}
-        changed = {path: kind for path, kind in found.items() if not path.endswith("/")}
+        changed = self._changed(paths)
         if not changed:
             return None
-        new = [path for path, kind in changed.items() if kind == UNTRACKED]
+        new = [path for path, state in changed.items() if state == UNTRACKED]
         chosen = ("--only", *_literally(changed))
         text = message.encode("utf-8", "replace")
         before = self.head()
@@ -265,28 +250,30 @@ class Repository(NamedTuple):
                 self._act("-c", "i18n.commitEncoding=UTF-8", "commit", "-qF-", *chosen, stdin=text)
         finally:
             after = self.head()
-            if after == before:
-                self._forget(new)
+            if new and after == before:
+                names = b"".join(os.fsencode(path) + b"\0" for path in new)
+                forget = ("update-index", "-z", "--force-remove", "--stdin")
+                act(self.program, self.top, *forget, stdin=names)
         return None if after == before else after
 
+    def _places(self, paths: Iterable[Path | str]) -> list[str]:
+        return sorted({place for path in paths if (place := self._place(str(path)))})
+
     def _place(self, path: str) -> str | None:
-        """Return the path relative to the work tree; None if it is outside."""
+        """Return the path relative to the work tree; None if it is outside or not a path."""
         project, top = Path(os.path.realpath(self.project)), Path(os.path.realpath(self.top))
         whole = project / path
-        if not _is_path(path) or whole.name == os.pardir:
+        try:
+            is_path = b"\0" not in os.fsencode(path)
+        except UnicodeEncodeError:
+            is_path = False
+        if not is_path or whole.name == os.pardir:
             return None
         # Resolve links in the parent, since git does not follow them; the last part may be a link.
         real = Path(os.path.realpath(whole.parent)) / whole.name
         if real in (project, top) or not real.is_relative_to(top):
             return None
         return real.relative_to(top).as_posix()
-
-    def _forget(self, paths: list[str]) -> None:
-        """Remove paths from the index that were not in it before."""
-        if paths:
-            names = b"".join(os.fsencode(path) + b"\0" for path in paths)
-            forget = ("update-index", "-z", "--force-remove", "--stdin")
-            act(self.program, self.top, *forget, stdin=names)
 
     # running git
 
@@ -305,26 +292,19 @@ class Repository(NamedTuple):
         _text(act(self.program, self.top, *arguments, stdin=stdin))
 
 
-def _is_path(text: str) -> bool:
-    """Return whether this text can be a file name."""
-    try:
-        return b"\0" not in os.fsencode(text)
-    except UnicodeEncodeError:
-        return False
-
-
 def _literally(paths: Iterable[str]) -> tuple[str, ...]:
     # Not --literal-pathspecs: the user's hooks would inherit it.
     return ("--", *(f":(top,literal){path}" for path in paths))
 
 
 def _text(done: Done) -> str:
-    if done.returncode == 0:
-        return os.fsdecode(done.stdout)
-    said = words(done)
+    return os.fsdecode(output(done, _refused))
+
+
+def _refused(said: str) -> Refused:
     if NO_IDENTITY.search(said):
-        raise Refused(
+        return Refused(
             "git has no identity for commits: user.name and user.email are not set",
             "Run: git config user.name NAME && git config user.email ADDRESS",
         )
-    raise Refused(f"git refused: {said}", LOOK)
+    return Refused(f"git refused: {said}", "Run: git status")

@@ -8,8 +8,14 @@ import re
 import subprocess
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsd_fsm.core.errors import GsdError
 
 Done = subprocess.CompletedProcess[bytes]
 
@@ -24,9 +30,14 @@ NO_WORK_TREE = re.compile(
     rb"not a git repository \(or any|must be run in a work tree|cannot use bare repository"
 )
 ACTING_SECONDS = 600.0  # the user's hooks may run whole test suites
-STOP_SECONDS = 2.0  # from SIGTERM, at which git removes its locks, to SIGKILL
 SLICE_SECONDS = 0.1  # Windows delivers Ctrl-C only between two waits
 MOST_WORDS = 2_000
+
+
+class WorkTree(NamedTuple):
+    program: str
+    top: Path
+    algorithm: str
 
 
 def git_program() -> str | None:
@@ -35,6 +46,19 @@ def git_program() -> str | None:
     places = (Path(folder) / name for folder in os.get_exec_path())
     runnable = (it for it in places if it.is_absolute() and os.access(it, os.X_OK) and it.is_file())
     return next(map(str, runnable), None)
+
+
+def find_work_tree(where: Path, error: Callable[[str], GsdError]) -> WorkTree | None:
+    """Return the work tree around this directory; None without git or a work tree."""
+    program = git_program()
+    if program is None:
+        return None
+    done = read(program, where, "rev-parse", "--show-object-format", "--show-toplevel")
+    if done.returncode and NO_WORK_TREE.search(done.stderr):
+        return None
+    algorithm, top = output(done, error).split(b"\n", 1)
+    known = "sha256" if algorithm == b"sha256" else "sha1"
+    return WorkTree(program, Path(os.fsdecode(top.removesuffix(b"\n"))), known)
 
 
 def read(program: str, where: Path, *arguments: str, stdin: bytes = b"") -> Done:
@@ -85,6 +109,13 @@ def act(
         return Done(command, process.returncode, out.read(), err.read())
 
 
+def output(done: Done, error: Callable[[str], GsdError]) -> bytes:
+    """Return what git printed; if it failed, raise this error with its words."""
+    if done.returncode:
+        raise error(words(done))
+    return done.stdout
+
+
 def words(done: Done) -> str:
     """Return the error output of git or a hook, redacted and truncated."""
     from gsd_fsm.documents.journal_text import redact_and_truncate
@@ -102,6 +133,8 @@ def _environment() -> dict[str, str]:
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
+    from gsd_fsm.evidence.checks import STOP_SECONDS, signal_group
+
     try:
         if not _ended_within(process, seconds):
             raise CannotWrite(
@@ -109,7 +142,11 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
                 "Check the hooks and the signing program of this repository.",
             )
     except BaseException:
-        _end(process)
+        try:
+            signal_group(process, deadly=False)  # git removes its locks
+            _ended_within(process, STOP_SECONDS)
+        finally:
+            signal_group(process, deadly=True)
         raise
 
 
@@ -119,13 +156,3 @@ def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(min(SLICE_SECONDS, seconds))
     return process.poll() is not None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    from gsd_fsm.evidence.checks import signal_group
-
-    try:
-        signal_group(process, deadly=False)
-        _ended_within(process, STOP_SECONDS)
-    finally:
-        signal_group(process, deadly=True)

@@ -7,11 +7,9 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import NamedTuple
 
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.git.run import NO_WORK_TREE, Done, read, words
-from gsd_fsm.git.run import git_program as _git_program
+from gsd_fsm.git.run import WorkTree, find_work_tree, output, read
 
 FILE, COMMIT = b"10", b"16"  # first digits of git's modes; permissions are not content
 LINK = FILE if os.name == "nt" else b"12"  # Windows may check links out as files
@@ -31,33 +29,22 @@ def content_tree(root: Path) -> str | None:
     The same content has the same digest, staged, committed or neither. `.gsd/` and views of loops
     are left out. Return None without git or a work tree. Nothing is written.
     """
-    program = _git_program()
-    tree = _WorkTree.around(root, program) if program else None
+    tree = find_work_tree(root, _failed)
     if tree is None:
         return None
-    entries = tree.entries()
+    entries = _Content(tree).entries()
     digest = hashlib.sha256()
     for path in sorted(entries):
         digest.update(b"%b\t%b\0" % (entries[path], path))
     return digest.hexdigest()[:16]
 
 
-class _WorkTree(NamedTuple):
-    program: str
-    top: Path
-    algorithm: str
-
-    @classmethod
-    def around(cls, root: Path, program: str) -> _WorkTree | None:
-        done = read(program, root, "rev-parse", "--show-object-format", "--show-toplevel")
-        if done.returncode and NO_WORK_TREE.search(done.stderr):
-            return None
-        algorithm, top = _output(done).split(b"\n", 1)
-        known = "sha256" if algorithm == b"sha256" else "sha1"
-        return cls(program, Path(os.fsdecode(top.removesuffix(b"\n"))), known)
+class _Content:
+    def __init__(self, tree: WorkTree) -> None:
+        self.program, self.top, self.algorithm = tree
 
     def records(self, *arguments: str) -> list[bytes]:
-        return _output(read(self.program, self.top, *arguments, "-z")).split(b"\0")[:-1]
+        return output(read(self.program, self.top, *arguments, "-z"), _failed).split(b"\0")[:-1]
 
     def entries(self) -> dict[bytes, bytes]:
         """Return kind and id of each file that is included, by path."""
@@ -160,7 +147,7 @@ class _WorkTree(NamedTuple):
             elif tries:
                 tries -= 1  # it may have been rewritten meanwhile
             else:
-                _output(done)
+                output(done, _failed)
         return entries
 
 
@@ -174,7 +161,5 @@ def _quoted(path: bytes) -> bytes:
     return b'"%b"\n' % path
 
 
-def _output(done: Done) -> bytes:
-    if done.returncode:
-        raise CheckFailed(f"git failed: {words(done)}", "Run: git status")
-    return done.stdout
+def _failed(said: str) -> CheckFailed:
+    return CheckFailed(f"git failed: {said}", "Run: git status")

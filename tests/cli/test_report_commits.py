@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import AGENT, Here
-from tests.support.git_commands import commit
 from tests.support.plan_loops import INTERACTIVE, report, report_complete, start_plan
-from tests.support.repositories import git
+from tests.support.repositories import commit, git
 from tests.support.verify_loops import FILE, failed_round, start_verify
 
 SECRET = "ghp_" + "a1B2" * 9

@@ -8,9 +8,8 @@ import pytest
 
 from tests.support import repositories as git_rig
 from tests.support.command_line import B, Here
-from tests.support.git_commands import commit
 from tests.support.phases import Phase
-from tests.support.repositories import git
+from tests.support.repositories import commit, git
 from tests.support.rollbacks import Work, facts
 
 _isolated_git = git_rig._isolated_git  # a fixture

@@ -8,9 +8,8 @@ from gsd_fsm.core.journal.journal import Journal
 from tests.support import repositories as git_rig
 from tests.support.command_line import AGENT, Here
 from tests.support.events import append, draft
-from tests.support.git_commands import hook
 from tests.support.plan_loops import start_plan
-from tests.support.repositories import git, posix_only
+from tests.support.repositories import git, hook, posix_only
 from tests.support.rollbacks import Work, facts
 
 _isolated_git = git_rig._isolated_git  # a fixture

@@ -19,8 +19,8 @@ from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from tests.support.command_line import Here
 from tests.support.faults import in_child, outcome
-from tests.support.git_commands import hook
 from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock
+from tests.support.repositories import hook
 
 DOCS = "docs: complete phase 1"
 AFTER = '"type":"complete"'

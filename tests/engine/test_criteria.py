@@ -7,8 +7,8 @@ import pytest
 
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.engine.criteria import declare_criterion, give_exit_signal, run_checks
+from gsd_fsm.evidence.interruption import Output
 from tests.support.engine_project import EngineProject
-from tests.support.output import RecordedOutput, SilentOutput
 
 CRITERIA = [
     {"name": "passes", "check": "echo fine"},
@@ -71,7 +71,21 @@ def test_give_exit_signal_with_an_unmet_criterion_is_refused(project: EngineProj
         give_exit_signal(project.context, "done")
 
 
-class Interrupting(SilentOutput):
+class RecordedOutput(Output):
+    """Keeps what was said and shown."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.shown = b""
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def show(self, chunk: bytes) -> None:
+        self.shown += chunk
+
+
+class Interrupting(Output):
     """Ends the commands at the first poll."""
 
     def poll(self) -> None:

@@ -23,9 +23,8 @@ from tests.support.faults import (
     wired,
     without_sync,
 )
-from tests.support.git_commands import hook
 from tests.support.plan_loops import YOLO, ready, report, report_complete, task_state, write_plan
-from tests.support.repositories import git
+from tests.support.repositories import git, hook
 from tests.support.tdd_loops import TDD_PLAN
 
 DONE, TAGGED = b'"status":"complete"', b'"type":"checkpoint"'

@@ -8,9 +8,8 @@ from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.lifecycle import Running, answer, resume, set_mode
 from tests.support.command_line import Here
-from tests.support.git_commands import commit
 from tests.support.phases import PLAN, Phase, kill_after
-from tests.support.repositories import git
+from tests.support.repositories import commit, git
 
 START = ("start", "execute", "--phase", "1", "--mode", "interactive")
 AFTER = b'"type":"answer"'

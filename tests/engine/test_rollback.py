@@ -12,8 +12,8 @@ from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.rollback import roll_back
 from tests.support.faults import wired
-from tests.support.git_commands import commit
 from tests.support.phases import Impatient, Phase, held_lock
+from tests.support.repositories import commit
 
 AFTER = '"left":"gsd/rollback/'
 PENDING = {"T01": "complete", "T02": "pending"}

@@ -7,9 +7,9 @@ import pytest
 from gsd_fsm.core.errors import CheckFailed, Refused
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
+from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.plans.tdd_files import tasks_with_copies
 from tests.support.command_line import Here, here
-from tests.support.output import SilentOutput
 from tests.support.planned import loop_of, start_planned, task_text
 
 __all__ = ["here"]
@@ -30,10 +30,10 @@ def cycle(here: Here) -> Context:
     return context
 
 
-def run(context: Context, exit_code: int, output: SilentOutput | None = None) -> TddState:
+def run(context: Context, exit_code: int, output: Output | None = None) -> TddState:
     """Run tests that exit with this code."""
     (context.project / "outcome").write_text(str(exit_code))
-    return run_tests(context, "T01", watch=lambda: nullcontext(output or SilentOutput()))
+    return run_tests(context, "T01", watch=lambda: nullcontext(output or Output()))
 
 
 def refactoring(context: Context) -> None:
@@ -86,7 +86,7 @@ def test_run_tests_leaves_the_files_if_the_loop_was_paused_meanwhile(
     assert (cycle.project / "01.py").read_text() == "refactored\n"
 
 
-class PausingMeanwhile(SilentOutput):
+class PausingMeanwhile(Output):
     """Pauses the loop when the command is shown."""
 
     def __init__(self, here: Here) -> None:

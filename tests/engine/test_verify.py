@@ -18,10 +18,10 @@ from gsd_fsm.engine.planned.verify import (
     report_gap,
     verify,
 )
+from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.verify.gaps import Result
 from gsd_fsm.verify.reported_gaps import ReportedGap
 from tests.support.engine_project import EngineProject
-from tests.support.output import SilentOutput
 from tests.support.small_plans import result
 
 ORPHAN = ReportedGap(3, "", "orphan", "menu.ts", "never imported", "grep: nothing")
@@ -232,14 +232,14 @@ def test_verify_without_plan_and_command_is_refused(tmp_path: Path) -> None:
         verify(EngineProject(tmp_path, "verify").context)
 
 
-class Interrupting(SilentOutput):
+class Interrupting(Output):
     """Ends the commands at the first poll."""
 
     def poll(self) -> None:
         raise KeyboardInterrupt
 
 
-class PausingMeanwhile(SilentOutput):
+class PausingMeanwhile(Output):
     """Pauses the loop when the first result is shown."""
 
     def __init__(self, project: EngineProject) -> None:

@@ -6,25 +6,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsd_fsm.git.repo import Repository
-from tests.support import repositories as git_rig
+from tests.support.repositories import _isolated_git, opened, repo
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_isolated_git, repo = git_rig._isolated_git, git_rig.repo  # fixtures
+    from gsd_fsm.git.repo import Repository
+
+__all__ = ["_isolated_git", "repo"]
 
 
 @pytest.fixture
 def repository(repo: Path) -> Repository:
-    found = Repository.around(repo)
-    assert found is not None
-    return found
+    return opened(repo)
 
 
 @pytest.fixture
 def trap(tmp_path: Path) -> Path:
-    """A program that leaves a trace when it is started: the file `sprung` beside it."""
+    """Return a program that makes the file `sprung` beside it when it is started."""
     program = tmp_path / "trap"
     program.write_text(f"#!/bin/sh\ntouch '{tmp_path}/sprung'\ncat\n")
     program.chmod(0o755)

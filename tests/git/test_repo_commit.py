@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.git.repo import Repository
-from tests.support.git_commands import commit, files_of, hook, status
-from tests.support.repositories import git, new_repository, posix_only
+from tests.support.repositories import (
+    commit,
+    files_of,
+    git,
+    hook,
+    new_repository,
+    opened,
+    posix_only,
+    status,
+)
 
 
 def test_commit_includes_changed_new_and_deleted_files(repo, repository):
@@ -33,12 +40,8 @@ def test_commit_leaves_other_staged_changes_staged(repo, repository):
     repository.commit(["ours"], "feat: ours")
     assert files_of(repo) == ["ours"]
     assert git(repo, "diff", "--cached") == before
-    assert sorted(status(repo)) == [
-        "?? sub/deep.txt",
-        "A  theirs",
-        "D  sub/deep.txt",
-        "MM kept.txt",
-    ]
+    left = ["?? sub/deep.txt", "A  theirs", "D  sub/deep.txt", "MM kept.txt"]
+    assert sorted(status(repo)) == left
 
 
 def test_commit_takes_current_content_of_partly_staged_path(repo, repository):
@@ -71,18 +74,17 @@ def test_commit_skips_unusable_paths_and_commits_others(repo, repository):
     assert files_of(repo) == ["ours"]
 
 
-def test_commit_of_reverted_staged_change_returns_none(repo, repository):
-    (repo / "kept.txt").write_text("staged")
-    git(repo, "add", "kept.txt")
-    (repo / "kept.txt").write_text("kept\n")
+@pytest.mark.parametrize("staged", ["edited", None], ids=["reverted", "removed from index only"])
+def test_commit_of_file_equal_to_head_returns_none(repo, repository, staged):
+    if staged:
+        (repo / "kept.txt").write_text(staged)
+        git(repo, "add", "kept.txt")
+        (repo / "kept.txt").write_text("kept\n")
+    else:
+        git(repo, "rm", "-q", "--cached", "kept.txt")
+    before = status(repo)
     assert repository.commit(["kept.txt"], "feat: nothing") is None
-    assert status(repo) == ["MM kept.txt"]
-
-
-def test_commit_keeps_file_removed_from_index_only(repo, repository):
-    git(repo, "rm", "-q", "--cached", "kept.txt")
-    assert repository.commit(["kept.txt"], "feat: nothing") is None
-    assert status(repo) == ["D  kept.txt", "?? kept.txt"]
+    assert status(repo) == before == (["MM kept.txt"] if staged else ["D  kept.txt", "?? kept.txt"])
 
 
 def test_commit_of_directory_includes_its_changes(repo, repository):
@@ -113,8 +115,7 @@ def test_commit_paths_are_relative_to_project_in_subdirectory(repo):
     (project / "deep.txt").write_text("edited")
     (repo / "deep.txt").write_text("of the same name, above")
     (repo / "kept.txt").write_text("edited")
-    nested = Repository.around(project)
-    assert nested is not None
+    nested = opened(project)
     nested.commit(["deep.txt"], "feat: below")
     assert files_of(repo) == ["sub/deep.txt"]
     nested.commit(["../kept.txt"], "feat: above, in the same work tree")
@@ -126,8 +127,7 @@ def test_commit_follows_parent_links_and_commits_a_link_itself(repo, tmp_path):
     (tmp_path / "alias").symlink_to(repo)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "f").write_text("")
-    found = Repository.around(tmp_path / "alias")
-    assert found is not None
+    found = opened(tmp_path / "alias")
     (repo / "to-sub").symlink_to("sub")
     (repo / "out").symlink_to(tmp_path / "outside")
     (repo / "sub" / "deep.txt").write_text("edited")
@@ -143,8 +143,7 @@ def test_commit_can_be_first_of_its_branch(tmp_path):
     (tmp_path / "ours").write_text("ours")
     (tmp_path / "theirs").write_text("theirs")
     git(tmp_path, "add", "theirs")
-    found = Repository.around(tmp_path)
-    assert found is not None
+    found = opened(tmp_path)
     assert found.commit(["ours"], "feat: first") == git(tmp_path, "rev-parse", "HEAD")
     assert git(tmp_path, "ls-tree", "--name-only", "HEAD") == "ours"
     assert status(tmp_path) == ["A  theirs"]
@@ -153,8 +152,7 @@ def test_commit_can_be_first_of_its_branch(tmp_path):
 def test_commit_in_linked_work_tree_uses_its_branch(repo, tmp_path):
     git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     (tmp_path / "linked" / "new").write_text("new")
-    linked = Repository.around(tmp_path / "linked")
-    assert linked is not None
+    linked = opened(tmp_path / "linked")
     sha = linked.commit(["new"], "feat: side")
     assert git(repo, "rev-parse", "side") == sha
     assert git(repo, "rev-parse", "HEAD") != sha
@@ -239,17 +237,7 @@ def test_commit_during_merge_changes_nothing(repo, repository):
     commit(repo, "kept.txt", "theirs")
     git(repo, "checkout", "-q", "-")
     head = commit(repo, "kept.txt", "ours")
-    git(
-        repo,
-        "-c",
-        "merge.conflictStyle=merge",
-        "merge",
-        "-q",
-        "theirs",
-        "--no-commit",
-        "-s",
-        "ours",
-    )
+    git(repo, "merge", "-q", "theirs", "--no-commit", "-s", "ours")
     (repo / "new").write_text("new")
     before = status(repo)
     with pytest.raises(Refused, match="during a merge"):

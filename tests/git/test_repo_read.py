@@ -6,24 +6,12 @@ import pytest
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.git.repo import Repository
-from tests.support.git_commands import commit
-from tests.support.repositories import git, new_repository, posix_only
+from tests.support.repositories import commit, git, new_repository, opened, posix_only
 
 
 def test_repository_is_found_from_subdirectory(repo):
-    found = Repository.around(repo / "sub")
-    assert found is not None
+    found = opened(repo / "sub")
     assert (found.top, found.project) == (repo.resolve(), repo / "sub")
-
-
-def test_repository_without_git_or_work_tree_is_none(repo, tmp_path, monkeypatch):
-    (tmp_path / "plain").mkdir()
-    assert Repository.around(tmp_path / "plain") is None
-    assert Repository.around(repo / ".git") is None
-    git(tmp_path, "init", "-q", "--template=", "--bare", "bare.git")
-    assert Repository.around(tmp_path / "bare.git") is None
-    monkeypatch.setenv("PATH", str(tmp_path / "plain"))
-    assert Repository.around(repo) is None
 
 
 def test_broken_repository_is_refused_with_git_message(tmp_path):
@@ -34,14 +22,13 @@ def test_broken_repository_is_refused_with_git_message(tmp_path):
 
 def test_branch_and_head_before_and_after_first_commit(tmp_path):
     git(tmp_path, "init", "-q", "--template=", "-b", "start")
-    fresh = Repository.around(tmp_path)
-    assert fresh is not None
+    fresh = opened(tmp_path)
     assert (fresh.branch(), fresh.head()) == ("start", None)
-    assert not fresh.has_branch("start")
+    assert fresh.branch_commit("start") is None
     assert not fresh.contains("abcd")
     first = commit(tmp_path, "a")
     assert (fresh.branch(), fresh.head()) == ("start", first)
-    assert fresh.has_branch("start")
+    assert fresh.branch_commit("start") == first
 
 
 def test_branch_of_detached_head_is_none(repo, repository):
@@ -56,31 +43,27 @@ def test_branch_beside_tag_of_same_name_keeps_its_name(repo, repository):
     assert repository.branch() == "twice/named"
 
 
-def test_has_branch_finds_local_and_remote_branches_only(repo, repository, tmp_path):
+def test_branch_commit_finds_local_and_remote_branches_only(repo, repository, tmp_path):
     git(repo, "branch", "gsd/one")
     git(repo, "tag", "gsd/tagged")
-    assert repository.has_branch("gsd/one")
-    assert not repository.has_branch("gsd")
-    assert not repository.has_branch("one")
-    assert not repository.has_branch("gsd/tagged")
-    clone = tmp_path / "clone"
-    git(tmp_path, "clone", "-q", str(repo), str(clone))
-    cloned = Repository.around(clone)
-    assert cloned is not None
-    assert cloned.has_branch("gsd/one")
+    assert repository.branch_commit("gsd/one") == repository.head()
+    for name in ("gsd", "one", "gsd/tagged"):
+        assert repository.branch_commit(name) is None
+    git(tmp_path, "clone", "-q", str(repo), "clone")
+    assert opened(tmp_path / "clone").branch_commit("gsd/one") == repository.head()
 
 
 @pytest.mark.parametrize(
-    "name", ["", "-x", "a b", "a..b", "a~", "x.lock", "a\nb", "a\0b", "HEAD", "a/"]
+    ("valid", "names"),
+    [
+        (False, ["", "-x", "a b", "a..b", "a~", "x.lock", "a\nb", "a\0b", "HEAD", "a/"]),
+        (True, ["gsd/v1.0", "ü", "a-b_c"]),
+    ],
 )
-def test_is_branch_name_rejects_invalid_names(repository, name):
-    assert not repository.is_branch_name(name)
-    assert not repository.has_branch(name)
-
-
-@pytest.mark.parametrize("name", ["gsd/v1.0", "ü", "a-b_c"])
-def test_is_branch_name_accepts_valid_names(repository, name):
-    assert repository.is_branch_name(name)
+def test_is_branch_name_accepts_valid_names_only(repository, valid, names):
+    for name in names:
+        assert repository.is_branch_name(name) is valid, name
+        assert repository.branch_commit(name) is None
 
 
 def test_has_commit_accepts_abbreviated_ids(repo, repository):
@@ -92,8 +75,8 @@ def test_has_commit_accepts_abbreviated_ids(repo, repository):
     git(repo, "checkout", "-q", first)
     assert repository.has_commit(second)
     assert not repository.contains(second)
-    assert repository.is_within(first, second)
-    assert not repository.is_within(second, first)
+    assert repository.contains(first, second)
+    assert not repository.contains(second, first)
 
 
 @pytest.mark.parametrize(
@@ -108,18 +91,15 @@ def test_has_commit_rejects_blob_id(repo, repository):
     assert not repository.has_commit(git(repo, "rev-parse", "HEAD:kept.txt"))
 
 
-def test_commits_returns_subjects_even_if_empty(repo, repository):
-    git(repo, "commit", "-q", "--allow-empty", "--allow-empty-message", "-m", "")
-    git(repo, "commit", "-q", "--allow-empty", "-m", "ü: two\n\nbody")
-    assert [it.subject for it in repository.commits("HEAD")] == ["ü: two", "", "first"]
-    assert [it.subject for it in repository.commits("--max-count=1", "HEAD")] == ["ü: two"]
-    assert repository.count("HEAD") == 3
-
-
-def test_commits_decodes_subject_in_other_encoding(repo, repository):
-    git(repo, "-c", "i18n.commitEncoding=latin1", "commit", "-q", "--allow-empty", "-F", "-",
+def test_commits_returns_decoded_subjects_even_if_empty(repo, repository):
+    empty = ("commit", "-q", "--allow-empty")
+    git(repo, *empty, "--allow-empty-message", "-m", "")
+    git(repo, *empty, "-m", "ü: two\n\nbody")
+    git(repo, "-c", "i18n.commitEncoding=latin1", *empty, "-F", "-",
         input="gr\udcfcn", encoding="utf-8", errors="surrogateescape")  # fmt: skip
-    assert repository.commits("--max-count=1", "HEAD")[0].subject == "grün"
+    assert [it.subject for it in repository.commits("HEAD")] == ["grün", "ü: two", "", "first"]
+    assert [it.subject for it in repository.commits("--max-count=1", "HEAD")] == ["grün"]
+    assert repository.count("HEAD") == 4
 
 
 def test_tags_returns_commits_of_lightweight_and_annotated_tags(repo, repository):
@@ -132,20 +112,24 @@ def test_tags_returns_commits_of_lightweight_and_annotated_tags(repo, repository
     assert repository.tags("nothing/*") == {}
 
 
-def test_dirty_includes_changed_staged_and_untracked_files(repo, repository):
+def test_dirty_includes_changed_moved_staged_and_untracked_files(repo, repository):
     assert repository.dirty() == []
-    (repo / "kept.txt").write_text("edited")
+    for setting, value in (
+        ("showUntrackedFiles", "no"),
+        ("relativePaths", "true"),
+        ("renames", "copies"),
+    ):
+        git(repo, "config", f"status.{setting}", value)
+    git(repo, "mv", "kept.txt", "moved.txt")
     (repo / "sub" / "deep.txt").unlink()
     (repo / "new folder").mkdir()
     (repo / "new folder" / "ü new").write_text("")
     (repo / "staged").write_text("")
     git(repo, "add", "staged")
-    assert sorted(repository.dirty()) == ["kept.txt", "new folder/ü new", "staged", "sub/deep.txt"]
-
-
-def test_dirty_includes_both_paths_of_moved_file(repo, repository):
-    git(repo, "mv", "kept.txt", "moved.txt")
-    assert sorted(repository.dirty()) == ["kept.txt", "moved.txt"]
+    changed = ["kept.txt", "moved.txt", "new folder/ü new", "staged", "sub/deep.txt"]
+    assert sorted(repository.dirty()) == changed
+    (repo / "moved.txt").write_text("edited")
+    assert sorted(repository.dirty()) == changed
 
 
 def test_dirty_leaves_out_ignored_files_and_views(repo, repository):
@@ -156,39 +140,24 @@ def test_dirty_leaves_out_ignored_files_and_views(repo, repository):
         for name in (".gitignore", "STATE.md", "config.toml"):
             (folder / name).write_text("")
     (repo / "STATE.md").write_text("")
-    assert repository.dirty() == [
-        ".gitignore",
-        ".gsd/config.toml",
-        "STATE.md",
-        "sub/.gsd/config.toml",
-    ]
-
-
-def test_dirty_ignores_user_settings_that_hide_changes(repo, repository):
-    git(repo, "config", "status.showUntrackedFiles", "no")
-    git(repo, "config", "status.relativePaths", "true")
-    git(repo, "config", "status.renames", "copies")
-    (repo / "new").write_text("")
-    assert repository.dirty() == ["new"]
+    kept = [".gitignore", ".gsd/config.toml", "STATE.md", "sub/.gsd/config.toml"]
+    assert repository.dirty() == kept
 
 
 @posix_only
-@pytest.mark.parametrize(
-    "name", [" blank ", "-dash", "new\nline", '"quoted"', "ü", "tab\t", "*", ":(top)"]
-)
-def test_dirty_returns_odd_paths_verbatim(repo, repository, name):
-    (repo / name).write_text("")
-    assert repository.dirty() == [name]
+def test_dirty_returns_odd_paths_verbatim(repo, repository):
+    names = [" blank ", "-dash", "new\nline", '"quoted"', "ü", "tab\t", "*", ":(top)"]
+    for name in names:
+        (repo / name).write_text("")
+    assert sorted(repository.dirty()) == sorted(names)
 
 
-def test_linked_work_tree_is_its_own_repository(repo, tmp_path):
+def test_linked_work_tree_is_its_own_repository(repo, repository, tmp_path):
     git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
-    linked = Repository.around(tmp_path / "linked")
-    assert linked is not None
-    assert linked.branch() == "side"
+    linked = opened(tmp_path / "linked")
     (tmp_path / "linked" / "new").write_text("")
-    assert linked.dirty() == ["new"]
-    assert Repository.around(repo).dirty() == []
+    assert (linked.branch(), linked.dirty()) == ("side", ["new"])
+    assert repository.dirty() == []
 
 
 @posix_only
@@ -210,22 +179,13 @@ def test_reading_starts_no_program_of_the_repository(repo, repository, trap, tmp
     assert repository.commits("HEAD")
     assert repository.tags("*") == {}
     assert repository.contains(head)
-    assert repository.has_branch("none") is False
+    assert repository.branch_commit("none") is None
     assert repository.changes_to(head) == []
     assert not (tmp_path / "sprung").exists()
 
 
-def test_bare_repository_among_files_is_not_used(repo):
-    git(repo, "init", "-q", "--template=", "--bare", "bait")
-    git(repo / "bait", "config", "core.bare", "false")
-    git(repo / "bait", "config", "core.worktree", str(repo / "sub"))
-    assert Repository.around(repo / "bait") is None
-
-
-def test_a_repository_with_sha256_ids_works_the_same(tmp_path):
-    place = new_repository(tmp_path / "repo", "--object-format=sha256")
-    found = Repository.around(place)
-    assert found is not None
+def test_repository_with_sha256_ids_works_the_same(tmp_path):
+    found = opened(new_repository(tmp_path / "repo", "--object-format=sha256"))
     assert found.contains(found.head())
     assert found.tag("gsd/x") == found.head()
     assert found.tags("gsd/*") == {"gsd/x": found.head()}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.git.repo import Repository
-from tests.support.git_commands import commit, hook, status
-from tests.support.repositories import git, posix_only
+from tests.support.repositories import commit, git, hook, opened, posix_only, status
 
 
 def test_switch_creates_branch_and_keeps_local_changes(repo, repository):
@@ -31,52 +29,44 @@ def test_switch_tracks_remote_branch(repo, tmp_path):
     there = commit(repo, "there")
     git(repo, "checkout", "-q", "-")
     git(tmp_path, "clone", "-q", str(repo), "clone")
-    clone = Repository.around(tmp_path / "clone")
-    assert clone is not None
+    clone = opened(tmp_path / "clone")
     git(clone.top, "config", "checkout.guess", "false")
-    clone.switch("gsd/v1", create=not clone.has_branch("gsd/v1"))
+    clone.switch("gsd/v1", create=False)
     assert (clone.branch(), clone.head()) == ("gsd/v1", there)
 
 
-def test_switch_that_would_lose_changes_is_refused(repo, repository):
+@pytest.mark.parametrize(
+    ("name", "ignored"), [("kept.txt", ""), ("secret.env", ""), ("secret.env", "*.env\n")]
+)
+def test_switch_that_would_lose_changes_is_refused(repo, repository, name, ignored):
     git(repo, "checkout", "-qb", "other")
-    commit(repo, "kept.txt", "other")
+    commit(repo, name, "theirs")
     git(repo, "checkout", "-q", "-")
     base = repository.branch()
-    (repo / "kept.txt").write_text("precious")
-    with pytest.raises(Refused, match=r"would be overwritten by checkout[\s\S]*kept\.txt"):
+    (repo / ".git" / "info").mkdir(exist_ok=True)
+    (repo / ".git" / "info" / "exclude").write_text(ignored)
+    (repo / name).write_text("precious")
+    with pytest.raises(Refused, match=rf"would be overwritten by checkout[\s\S]*{name}"):
         repository.switch("other", create=False)
     assert repository.branch() == base
-    assert (repo / "kept.txt").read_text() == "precious"
+    assert (repo / name).read_text() == "precious"
 
 
-@pytest.mark.parametrize("listed", [False, True], ids=["untracked", "ignored"])
-def test_switch_overwrites_no_untracked_file(repo, repository, listed):
-    git(repo, "checkout", "-qb", "other")
-    commit(repo, "secret.env", "theirs")
-    git(repo, "checkout", "-q", "-")
-    (repo / ".git" / "info").mkdir(exist_ok=True)
-    (repo / ".git" / "info" / "exclude").write_text("*.env\n" if listed else "")
-    (repo / "secret.env").write_text("precious")
-    with pytest.raises(Refused, match=r"secret\.env"):
-        repository.switch("other", create=False)
-    assert (repo / "secret.env").read_text() == "precious"
-
-
-@pytest.mark.parametrize("name", ["none", "-f", "--detach", "a b", "", "HEAD", "@{-1}"])
-def test_switch_to_missing_branch_is_refused(repo, repository, name):
-    with pytest.raises(Refused):
-        repository.switch(name, create=False)
+def test_switch_to_missing_branch_is_refused(repo, repository):
     git(repo, "tag", "v1")
+    for name in ("none", "--detach", "@{-1}"):
+        with pytest.raises(Refused):
+            repository.switch(name, create=False)
     with pytest.raises(Refused, match="branch v1 does not exist"):
         repository.switch("v1", create=False)
     assert repository.branch() is not None
 
 
+@pytest.mark.parametrize("create", [False, True])
 @pytest.mark.parametrize("name", ["-f", "a b", "", "HEAD", "a..b"])
-def test_switch_refuses_invalid_branch_name(repository, name):
+def test_switch_refuses_invalid_branch_name(repository, name, create):
     with pytest.raises(Refused, match="not a valid branch name"):
-        repository.switch(name, create=True)
+        repository.switch(name, create=create)
 
 
 def test_switch_refuses_to_create_existing_branch(repo, repository):
@@ -85,12 +75,13 @@ def test_switch_refuses_to_create_existing_branch(repo, repository):
         repository.switch("twice", create=True)
 
 
-def test_switch_creates_branch_before_first_commit(tmp_path):
+def test_switch_and_tag_before_first_commit(tmp_path):
     git(tmp_path, "init", "-q", "--template=")
-    fresh = Repository.around(tmp_path)
-    assert fresh is not None
+    fresh = opened(tmp_path)
     fresh.switch("gsd/v1", create=True)
     assert fresh.branch() == "gsd/v1"
+    assert fresh.tag("gsd/x") is None
+    assert fresh.tags("gsd/*") == {}
 
 
 @posix_only
@@ -112,14 +103,6 @@ def test_tag_is_lightweight_moves_and_returns_commit(repo, repository):
     assert repository.tags("gsd/*/*/*") == {"gsd/checkpoint/phase-1/pre": second}
     repository.untag("gsd/checkpoint/phase-1/pre")
     assert repository.tags("gsd/*/*/*") == {}
-
-
-def test_tag_before_first_commit_returns_none(tmp_path):
-    git(tmp_path, "init", "-q", "--template=")
-    fresh = Repository.around(tmp_path)
-    assert fresh is not None
-    assert fresh.tag("gsd/x") is None
-    assert fresh.tags("gsd/*") == {}
 
 
 def test_tag_with_invalid_name_is_refused(repo, repository):
@@ -178,35 +161,28 @@ def test_reset_to_never_overwrites_untracked_file(repo, repository, listed, shap
     assert precious.read_text() == "precious"
 
 
-def test_reset_to_with_detached_head_is_refused(repo, repository):
-    first = repository.head()
-    second = commit(repo, "second")
-    git(repo, "checkout", "-q", "--detach")
-    with pytest.raises(Refused, match="detached"):
-        repository.reset_to(first)
-    assert repository.head() == second
-
-
-def test_reset_to_during_merge_is_refused(repo, repository):
+@pytest.mark.parametrize("during", ["detached", "merge is in progress"])
+def test_reset_to_with_detached_head_or_during_merge_is_refused(repo, repository, during):
     first = repository.head()
     git(repo, "checkout", "-qb", "theirs")
     commit(repo, "theirs")
     git(repo, "checkout", "-q", "-")
     second = commit(repo, "second")
-    git(repo, "merge", "-q", "theirs", "--no-commit", "-s", "ours")
+    if during == "detached":
+        git(repo, "checkout", "-q", "--detach")
+    else:
+        git(repo, "merge", "-q", "theirs", "--no-commit", "-s", "ours")
     assert status(repo) == []
-    with pytest.raises(Refused, match="merge is in progress"):
+    with pytest.raises(Refused, match=during):
         repository.reset_to(first)
     assert repository.head() == second
-    git(repo, "merge", "--abort")
 
 
 def test_reset_to_leaves_other_work_trees_unchanged(repo, repository, tmp_path):
     first = repository.head()
     second = commit(repo, "second")
     git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
-    linked = Repository.around(tmp_path / "linked")
-    assert linked is not None
+    linked = opened(tmp_path / "linked")
     linked.reset_to(first)
     assert (linked.head(), repository.head()) == (first, second)
     assert (repo / "second").exists()

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from gsd_fsm.core.errors import CannotWrite
-from gsd_fsm.git.run import Done, act, git_program, read, words
-from tests.support.git_commands import hook
-from tests.support.repositories import git, new_repository, posix_only
+from gsd_fsm.core.errors import CannotWrite, Refused
+from gsd_fsm.git.run import Done, act, find_work_tree, git_program, read, words
+from tests.support.repositories import git, hook, new_repository, posix_only
 
-
-def program() -> str:
-    found = git_program()
-    assert found is not None
-    return found
+PROGRAM = git_program() or ""
+COMMIT = ("commit", "-q", "--allow-empty")
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process still runs; one that has ended and waits for its parent does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -36,29 +33,29 @@ def wait_for_end(pid: int) -> None:
 
 
 @posix_only
-def test_act_ends_hanging_hook_with_children_and_leaves_no_lock(repo):
-    hook(repo, "pre-commit", "sleep 1000 & echo $! > child\nwait")
+@pytest.mark.parametrize(
+    ("script", "leaves_lock"),
+    [
+        ("sleep 1000 & echo $! > child\nwait", False),
+        ("trap '' TERM\necho $$ > child\nwhile :; do sleep 0.1; done", True),
+    ],
+    ids=["with child", "ignoring SIGTERM"],
+)
+def test_act_ends_hanging_hook_with_its_children(repo, script, leaves_lock):
+    hook(repo, "pre-commit", script)
     (repo / "kept.txt").write_text("changed")
     with pytest.raises(CannotWrite, match=r"did not finish within 0\.5 seconds") as caught:
-        act(program(), repo, "commit", "-qam", "never", seconds=0.5)
+        act(PROGRAM, repo, "commit", "-qam", "never", seconds=0.5)
     assert "hook" in caught.value.hint
     wait_for_end(int((repo / "child").read_text()))
-    assert not (repo / ".git" / "index.lock").exists()
+    assert leaves_lock or not (repo / ".git" / "index.lock").exists()
     assert git(repo, "rev-list", "--count", "HEAD") == "1"
-
-
-@posix_only
-def test_act_ends_hook_that_ignores_sigterm(repo):
-    hook(repo, "pre-commit", "trap '' TERM\necho $$ > child\nwhile :; do sleep 0.1; done")
-    with pytest.raises(CannotWrite):
-        act(program(), repo, "commit", "-q", "--allow-empty", "-m", "never", seconds=0.3)
-    wait_for_end(int((repo / "child").read_text()))
 
 
 @posix_only
 def test_act_does_not_wait_for_background_processes_of_hook(repo):
     hook(repo, "post-commit", "sleep 1000 & echo $! > child")
-    done = act(program(), repo, "commit", "-q", "--allow-empty", "-m", "made")
+    done = act(PROGRAM, repo, *COMMIT, "-m", "made")
     assert done.returncode == 0
     pid = int((repo / "child").read_text())
     assert is_alive(pid)
@@ -68,7 +65,7 @@ def test_act_does_not_wait_for_background_processes_of_hook(repo):
 @posix_only
 def test_act_gives_hook_no_input_and_no_terminal(repo):
     hook(repo, "pre-commit", "cat > input; (: < /dev/tty) 2>/dev/null && echo yes > terminal\n:")
-    act(program(), repo, "commit", "-qF-", "--allow-empty", stdin=b"the message")
+    act(PROGRAM, repo, "commit", "-qF-", "--allow-empty", stdin=b"the message")
     assert (repo / "input").read_bytes() == b""
     assert not (repo / "terminal").exists()
     assert git(repo, "log", "-1", "--format=%B") == "the message"
@@ -78,7 +75,7 @@ def test_act_gives_hook_no_input_and_no_terminal(repo):
 def test_act_gives_hook_the_users_git(repo):
     told = "GIT_LITERAL_PATHSPECS GIT_ALLOW_PROTOCOL GIT_OPTIONAL_LOCKS"
     hook(repo, "pre-commit", f"for n in {told}; do eval echo \\$$n; done > told")
-    act(program(), repo, "commit", "-q", "--allow-empty", "-m", "made")
+    act(PROGRAM, repo, *COMMIT, "-m", "made")
     assert (repo / "told").read_text().split() == []
 
 
@@ -94,29 +91,52 @@ def test_git_ignores_variables_of_surrounding_hook(repo, tmp_path, monkeypatch):
     }.items():
         monkeypatch.setenv(name, str(value))
     for run in (read, act):
-        done = run(program(), repo, "rev-parse", "--show-toplevel")
+        done = run(PROGRAM, repo, "rev-parse", "--show-toplevel")
         assert Path(done.stdout.decode().strip()) == repo.resolve()
 
 
 def test_git_keeps_identity_from_environment(repo, monkeypatch):
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody Else")
-    act(program(), repo, "commit", "-q", "--allow-empty", "-m", "made")
+    act(PROGRAM, repo, *COMMIT, "-m", "made")
     assert git(repo, "log", "-1", "--format=%an") == "Somebody Else"
 
 
-def test_git_program_is_found_on_path_only(tmp_path, monkeypatch):
+def test_git_program_is_found_in_absolute_directories_of_path_only(repo, tmp_path, monkeypatch):
+    fake = repo / ("git.exe" if sys.platform == "win32" else "git")
+    fake.write_text("#!/bin/sh\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.chdir(repo)
+    monkeypatch.setenv("PATH", "." + os.pathsep + os.environ["PATH"])
+    assert git_program() == PROGRAM
     monkeypatch.setenv("PATH", str(tmp_path))
     assert git_program() is None
 
 
-def test_act_reports_git_that_cannot_start(repo):
-    with pytest.raises(CannotWrite, match="cannot run git"):
-        act(str(repo / "no-such-program"), repo, "status")
+@pytest.mark.parametrize("place", ["plain", ".git", "bare.git", "bait", "without git"])
+def test_find_work_tree_without_git_or_work_tree_is_none(repo, monkeypatch, place):
+    where = repo / place
+    if place == "bare.git":
+        where = repo.parent / place
+        git(repo.parent, "init", "-q", "--template=", "--bare", place)
+    elif place == "bait":  # a bare repository among the files, which names a work tree
+        git(repo, "init", "-q", "--template=", "--bare", place)
+        git(where, "config", "core.bare", "false")
+        git(where, "config", "core.worktree", str(repo / "sub"))
+    elif place == "plain":
+        where = repo.parent / place
+        where.mkdir()
+    elif place == "without git":
+        where = repo
+        monkeypatch.setenv("PATH", str(repo))
+    assert find_work_tree(where, Refused) is None
 
 
-def test_act_reports_too_many_arguments(repo):
+@pytest.mark.parametrize(
+    ("program", "paths"), [("/no/such/program", []), (PROGRAM, ["x" * 100_000] * 100)]
+)
+def test_act_reports_git_that_cannot_start(repo, program, paths):
     with pytest.raises(CannotWrite, match="cannot run git"):
-        act(program(), repo, "add", "--", *["x" * 100_000] * 100)
+        act(program, repo, "add", "--", *paths)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The digest of a work tree changes with its content only."""
+"""The digest of a work tree changes with its content only; trouble is reported."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.git.tree import content_tree
-from tests.support import repositories as git_rig
 from tests.support.repositories import git, new_repository, posix_only
 
-_isolated_git, repo = git_rig._isolated_git, git_rig.repo  # fixtures
+NOBODY = 65_534
 
 
 def assert_staging_and_committing_keep(repo: Path) -> str:
@@ -58,17 +59,13 @@ def test_content_tree_changes_with_content_and_back(repo, change, staged):
     assert content_tree(repo) == before
 
 
-def test_content_tree_changes_if_files_swap_content(repo):
-    before = content_tree(repo)
-    (repo / "kept.txt").write_bytes(b"deep\n")
-    (repo / "sub" / "deep.txt").write_bytes(b"kept\n")
-    assert content_tree(repo) != before
-
-
-def test_content_tree_ignores_modification_time(repo):
+def test_content_tree_ignores_times_and_changes_if_files_swap_content(repo):
     before = content_tree(repo)
     os.utime(repo / "kept.txt", (1, 1))
     assert content_tree(repo) == before
+    (repo / "kept.txt").write_bytes(b"deep\n")
+    (repo / "sub" / "deep.txt").write_bytes(b"kept\n")
+    assert content_tree(repo) != before
 
 
 def test_content_tree_leaves_out_ignored_files_and_gsd(repo):
@@ -103,18 +100,8 @@ def test_content_tree_writes_nothing_to_git_directory(repo):
 
 @posix_only
 def test_content_tree_includes_odd_paths(repo):
-    names = [
-        "new\nline",
-        '"quoted"',
-        "-dash",
-        "--",
-        "end\r",
-        "back\\slash\\n",
-        "tab\t",
-        "ü ",
-        ":(top)",
-        "*",
-    ]
+    names = ["new\nline", '"quoted"', "-dash", "--", "end\r", "back\\slash\\n", "tab\t", "ü ", ":(top)",
+             "*"]  # fmt: skip
     for name in names:
         (repo / name).write_text("one")
     first = assert_staging_and_committing_keep(repo)
@@ -186,13 +173,10 @@ def test_content_tree_of_nested_repository_is_its_commit(repo):
     nested = new_repository(repo / "nested")
     before = assert_staging_and_committing_keep(repo)
     git(nested, "commit", "-qm", "second", "--allow-empty")
-    assert content_tree(repo) != before
-
-
-def test_content_tree_accepts_nested_repository_without_commit(repo):
-    (repo / "unborn").mkdir()
-    git(repo / "unborn", "init", "-q", "--template=")
-    assert content_tree(repo)
+    changed = content_tree(repo)
+    assert changed != before
+    git(repo, "init", "-q", "--template=", "without-commit")
+    assert content_tree(repo) != changed
 
 
 def test_content_tree_of_unmerged_file_is_its_current_content(repo):
@@ -239,7 +223,7 @@ def test_content_tree_sees_edits_hidden_from_git_status(repo, flag):
     assert content_tree(repo) != before
 
 
-def test_a_repository_with_sha256_ids_works_the_same(tmp_path):
+def test_content_tree_with_sha256_ids_ignores_staging(tmp_path):
     repo = new_repository(tmp_path / "repo", "--object-format=sha256")
     (repo / "new.txt").write_text("new")
     if sys.platform != "win32":
@@ -252,3 +236,83 @@ def test_content_tree_of_linked_work_tree_is_its_own(repo, tmp_path):
     assert content_tree(tmp_path / "linked") == content_tree(repo)
     (tmp_path / "linked" / "kept.txt").write_text("edited")
     assert content_tree(tmp_path / "linked") != content_tree(repo)
+
+
+@posix_only
+def test_content_tree_leaves_out_file_that_vanishes(repo):
+    # git hashes in the order of names: the filter of the first removes the second
+    (repo / ".gitattributes").write_text("a.txt filter=thief\n")
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (repo / name).write_text(name)
+    git(repo, "config", "filter.thief.clean", "rm -f b.txt; cat")
+    stolen = content_tree(repo)
+    assert not (repo / "b.txt").exists()
+    assert content_tree(repo) == stolen
+    (repo / "c.txt").write_text("still seen")
+    assert content_tree(repo) != stolen
+
+
+@pytest.fixture
+def theirs():
+    """Make a repository of an ordinary user, in a directory that everybody can enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield new_repository(Path(folder) / "repo")
+
+
+@posix_only
+def test_content_tree_accepts_unreadable_file(theirs):
+    (theirs / "secret.txt").write_text("secret")
+    if os.geteuid() == 0:
+        for path in (theirs, *theirs.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+    # The child drops root, which reads everything, after its imports: only root may read some
+    # interpreters.
+    source = (
+        "import os, pathlib, sys; from gsd_fsm.git.tree import content_tree\n"
+        "repo, nobody = pathlib.Path(sys.argv[1]), int(sys.argv[2])\n"
+        "if os.geteuid() == 0: os.setgroups([]); os.setgid(nobody); os.setuid(nobody)\n"
+        "readable = content_tree(repo)\n"
+        "(repo / 'secret.txt').chmod(0)\n"
+        "print(readable, content_tree(repo))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", source, str(theirs), str(NOBODY)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    readable, unreadable = done.stdout.split()
+    assert "None" not in (readable, unreadable)
+    assert unreadable != readable
+
+
+@posix_only
+def test_content_tree_reports_failing_filter(repo):
+    (repo / ".gitattributes").write_text("new.txt filter=broken\n")
+    git(repo, "config", "filter.broken.clean", "false")
+    git(repo, "config", "filter.broken.required", "true")
+    (repo / "new.txt").write_text("new")
+    with pytest.raises(CheckFailed, match="clean filter 'broken' failed"):
+        content_tree(repo)
+
+
+@posix_only
+def test_content_tree_starts_no_program_of_the_repository(repo, trap, tmp_path):
+    for setting in ("core.fsmonitor", "diff.external", "pager.ls-files", "core.pager"):
+        git(repo, "config", setting, str(trap))
+    (repo / "kept.txt").write_text("edited")
+    assert content_tree(repo)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_content_tree_of_empty_repository_exists(tmp_path):
+    git(tmp_path, "init", "-q", "--template=")
+    assert content_tree(tmp_path)
+
+
+def test_content_tree_reports_broken_index_and_dangling_git_file(repo, tmp_path):
+    (repo / ".git" / "index").write_bytes(b"no index at all, and long enough to be read")
+    with pytest.raises(CheckFailed, match="index"):
+        content_tree(repo)
+    (tmp_path / ".git").write_text("gitdir: /no/such/place\n")
+    with pytest.raises(CheckFailed, match="not a git repository"):
+        content_tree(tmp_path)

@@ -1,4 +1,4 @@
-"""Repositories for tests, made by a git that knows no settings of ours."""
+"""Git repositories for tests, made without the user's settings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from gsd_fsm.git.repo import Repository
+
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
-
-
-# Nothing here outlives its test: no upkeep after a commit, no waiting for the disk.
+# No maintenance after a commit, which would outlive the test, and no waiting for the disk.
 SETTINGS = ("protocol.file.allow=always", "maintenance.auto=false", "core.fsync=none")
+RAW = {"encoding": "utf-8", "errors": "surrogateescape"}
 
 
 def git(where: Path, *arguments: str, **options) -> str:
+    """Run git, which must succeed; return what it prints."""
     settings = [word for it in SETTINGS for word in ("-c", it)]
     command = ["git", "-C", str(where), *settings, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True, **options)
@@ -35,6 +37,7 @@ def _isolated_git(monkeypatch):
 
 
 def new_repository(where: Path, *options: str) -> Path:
+    """Make a repository with one commit of two files."""
     where.mkdir(parents=True)
     git(where, "init", "-q", "--template=", *options)
     (where / "kept.txt").write_bytes(b"kept\n")
@@ -48,3 +51,36 @@ def new_repository(where: Path, *options: str) -> Path:
 @pytest.fixture
 def repo(tmp_path):
     return new_repository(tmp_path / "repo")
+
+
+def opened(where: Path) -> Repository:
+    found = Repository.around(where)
+    assert found is not None
+    return found
+
+
+def hook(repo: Path, name: str, script: str) -> None:
+    place = repo / ".git" / "hooks" / name
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("#!/bin/sh\n" + script + "\n")
+    place.chmod(0o755)
+
+
+def commit(repo: Path, name: str, content: str = "") -> str:
+    """Commit one file, and return the commit, which is named like the file."""
+    (repo / name).write_text(content or name)
+    git(repo, "add", "--", name)
+    git(repo, "commit", "-qm", name)
+    return git(repo, "rev-parse", "HEAD")
+
+
+def files_of(repo: Path, sha: str = "HEAD") -> list[str]:
+    """Return the paths that a commit changed."""
+    named = git(repo, "show", "-z", "--name-only", "--no-renames", "--format=", sha, **RAW)
+    return sorted(name for name in named.split("\0") if name)
+
+
+def status(repo: Path) -> list[str]:
+    """Return the lines of `git status`."""
+    records = git(repo, "status", "--porcelain", "-z", "-uall", "--no-renames", "--branch", **RAW)
+    return [record for record in records.split("\0") if record][1:]

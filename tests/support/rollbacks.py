@@ -8,8 +8,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.git.checkpoints import checkpoint_tag
 from tests.support.command_line import Here
 from tests.support.events import append, draft
-from tests.support.git_commands import commit
-from tests.support.repositories import git
+from tests.support.repositories import commit, git
 
 
 class Work:

@@ -105,7 +105,7 @@ def _check_out(context: Context, loop: Loop, branch: str) -> None:
         raise Refused("the git work tree no longer exists")
     before = repository.branch()
     try:
-        repository.switch(branch, create=not repository.has_branch(branch))
+        repository.switch(branch, create=repository.branch_commit(branch) is None)
     except CannotWrite as error:
         raise Refused(error.message) from error
     if not plan_path(context.project, loop).is_file():

@@ -240,7 +240,7 @@ def commit_work(context: Context, loop: Loop, name: str, result: Result) -> str 
 
 
 def _work(context: Context, loop: Loop, name: str, result: Result) -> _Work | None:
-    from gsd_fsm.git.messages import co_author, fix_message, task_message
+    from gsd_fsm.git.messages import co_author, task_message
 
     trailer = co_author(context.author.client)
     brief = result.details[:2_000]
@@ -249,7 +249,7 @@ def _work(context: Context, loop: Loop, name: str, result: Result) -> _Work | No
         # An orphan is fixed in its parent, so the files that the fix names belong to it too.
         paths = [*result.files, *([gap.file] if gap.file else ())]
         title = result.commit_message or gap.description
-        return _Work(paths, fix_message(loop.phase, name, title, brief, trailer))
+        return _Work(paths, task_message("fix", loop.phase, name, title, brief, trailer))
     try:
         task = frozen_plan(context.project, loop, [name]).task(name)
     except GsdError:
