@@ -8,9 +8,8 @@ import pytest
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.branches import NeededSwitch, needed_switch
-from tests.conftest import Project
-from tests.support.git_commands import commit
-from tests.support.repositories import git
+from tests.support.command_line import Project
+from tests.support.repositories import commit, git
 
 SETTINGS = {"branching": "milestone", "base_branch": "main", "branch_prefix": "gsd/"}
 NO_MILESTONE = (
