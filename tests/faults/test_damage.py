@@ -1,4 +1,4 @@
-"""Any changed byte, and any moved line, is reported with its line; nothing is folded past it."""
+"""Damaged journals: every changed byte and moved line is reported with its line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _assert_reported(
         assert verdict.damaged == line, (offset, value, verdict)
 
 
-def test_every_bit_flip_at_every_offset_of_twenty_events_is_reported_with_its_line(
+def test_read_reports_every_bit_flip_with_its_line(
     tmp_path: Path,
 ) -> None:
     data = long_bytes(tmp_path / "p" / ".gsd", 20, longest=20)
@@ -51,14 +51,14 @@ def test_every_bit_flip_at_every_offset_of_twenty_events_is_reported_with_its_li
             _assert_reported(data, offset, data[offset] ^ 1 << bit, line, begin)
 
 
-def test_every_value_at_every_offset_of_the_last_line_is_reported(tmp_path: Path) -> None:
+def test_read_reports_every_changed_byte_of_last_line(tmp_path: Path) -> None:
     data = long_bytes(tmp_path / "p" / ".gsd", 3, longest=30)
     for offset in range(data.rindex(b"\n", 0, -1) + 1, len(data)):
         for value in set(range(256)) - {data[offset]}:
             _assert_reported(data, offset, value, 3, positions(data)[2])
 
 
-def test_one_nul_byte_on_the_edge_of_a_sector_is_damage_and_not_torn(tmp_path: Path) -> None:
+def test_nul_byte_at_sector_edge_is_damage_and_not_torn(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     pad_to(long_journal(gsd, 3), 511)
     say(Journal(str(gsd)), "acknowledged")
@@ -103,7 +103,7 @@ def edits(data: bytes, other: bytes) -> Iterator[tuple[str, bytes, int]]:
     yield "upper case sum", data[:-18] + data[-18:-2].upper() + data[-2:], len(lines)
 
 
-def test_lines_that_were_moved_or_re_saved_are_reported_with_the_right_line(
+def test_read_reports_moved_and_resaved_lines(
     tmp_path: Path,
 ) -> None:
     data = long_bytes(tmp_path / "p" / ".gsd", 30)
@@ -116,12 +116,12 @@ def test_lines_that_were_moved_or_re_saved_are_reported_with_the_right_line(
     assert count > 600
 
 
-def test_an_editor_that_drops_the_last_newline_changes_nothing(tmp_path: Path) -> None:
+def test_missing_last_newline_changes_nothing(tmp_path: Path) -> None:
     data = long_bytes(tmp_path / "p" / ".gsd", 5)
     assert judge(data[:-1]) == judge(data)
 
 
-def test_nothing_is_folded_or_appended_past_damage(tmp_path: Path) -> None:
+def test_damage_ends_fold_and_refuses_append(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 10)
     lines = data.splitlines(keepends=True)
@@ -140,7 +140,7 @@ def test_nothing_is_folded_or_appended_past_damage(tmp_path: Path) -> None:
     assert (gsd / "journal.jsonl").read_bytes() == hurt
 
 
-def test_a_writer_that_is_already_open_sees_that_the_file_was_restored_from_a_copy(
+def test_open_writer_notices_restored_file(
     tmp_path: Path,
 ) -> None:
     gsd = tmp_path / "p" / ".gsd"
@@ -154,7 +154,7 @@ def test_a_writer_that_is_already_open_sees_that_the_file_was_restored_from_a_co
     assert judge((gsd / "journal.jsonl").read_bytes()) == (13, written["sum"], 0, 0)
 
 
-def test_the_command_line_names_line_and_byte_and_writes_nothing(project: Project) -> None:
+def test_commands_report_line_and_byte_of_damage_and_write_nothing(project: Project) -> None:
     data = long_bytes(project.gsd, 9)
     lines = data.splitlines(keepends=True)
     choose = random.Random(5)
@@ -177,7 +177,7 @@ def test_the_command_line_names_line_and_byte_and_writes_nothing(project: Projec
 
 
 @pytest.mark.torture
-def test_every_offset_of_a_thousand_events_damaged(tmp_path: Path) -> None:
+def test_read_reports_damage_at_every_offset_of_long_journal(tmp_path: Path) -> None:
     data = long_bytes(tmp_path / "p" / ".gsd", torture(1_000))
     places, choose = positions(data), random.Random(6)
     for offset in range(len(data)):
@@ -189,7 +189,7 @@ def test_every_offset_of_a_thousand_events_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.torture
-def test_every_moved_line_of_a_long_journal(tmp_path: Path) -> None:
+def test_read_reports_every_moved_line_of_long_journal(tmp_path: Path) -> None:
     size = max(12, torture(200))
     data = long_bytes(tmp_path / "p" / ".gsd", size, longest=20)
     other = long_bytes(tmp_path / "q" / ".gsd", size, seed=9, longest=20)

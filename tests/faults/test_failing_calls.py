@@ -1,4 +1,4 @@
-"""The N-th system call fails, once or for ever: an honest error, and on when the cause is gone."""
+"""Failing system calls: a clear error, and recovery when the cause is gone."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ SCENES = ("appending", "appending with a snapshot", "appending two", "mending", 
 
 @pytest.mark.parametrize("for_ever", [False, True], ids=["once", "for ever"])
 @pytest.mark.parametrize("scene", SCENES)
-def test_any_call_may_fail_with_any_error(tmp_path: Path, scene: str, for_ever: bool) -> None:
+def test_append_with_any_failing_call_reports_error_and_recovers(
+    tmp_path: Path, scene: str, for_ever: bool
+) -> None:
     gsd = tmp_path / "p" / ".gsd"
     work, known = _make(gsd, scene)
     files = files_in(gsd)
@@ -168,7 +170,7 @@ def _unsound(
 
 
 @pytest.mark.parametrize("look", ["read", "read_cached"])
-def test_any_call_of_a_reader_may_fail(tmp_path: Path, look: str) -> None:
+def test_read_with_any_failing_call_reports_error(tmp_path: Path, look: str) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 4)
     calls = len(calls_of(getattr(Journal(str(gsd)), look)))
@@ -183,7 +185,7 @@ def test_any_call_of_a_reader_may_fail(tmp_path: Path, look: str) -> None:
     assert problems == []
 
 
-def test_a_failed_sync_is_never_tried_again_and_the_event_is_taken_back(tmp_path: Path) -> None:
+def test_append_with_failed_sync_never_retries_and_removes_event(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 4)
     syncs = 0
@@ -201,14 +203,14 @@ def test_a_failed_sync_is_never_tried_again_and_the_event_is_taken_back(tmp_path
     assert (gsd / "journal.jsonl").read_bytes() == data
 
 
-def test_every_event_is_synced_before_it_is_acknowledged(tmp_path: Path) -> None:
+def test_append_syncs_each_event_before_acknowledging(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
     calls = [name for name, _ in calls_of(lambda: say(Journal(str(gsd)), "one", "two"))]
     assert [name for name in calls if name in ("write", "fsync")] == ["write", "fsync"] * 2
 
 
-def test_without_free_descriptors_nothing_is_written(tmp_path: Path) -> None:
+def test_append_without_free_descriptors_writes_nothing(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 3)
 

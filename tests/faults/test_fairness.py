@@ -1,4 +1,4 @@
-"""Many processes want the lock: each gets it in time, and no stop is allowed for lack of it."""
+"""The lock under load: every process gets it in time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _slices(_turn_at_every_append: None, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(lock, "_SLICE", SLICE)
 
 
-def test_writer_that_releases_the_lock_gets_it_back_after_the_waiting_one(
+def test_lock_goes_to_waiting_process_before_its_last_holder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gsd = tmp_path / "p" / ".gsd"
@@ -67,7 +67,7 @@ def test_writer_that_releases_the_lock_gets_it_back_after_the_waiting_one(
     busy.close()
 
 
-def test_busy_writer_takes_the_lock_without_its_turn_for_its_slice_only(tmp_path: Path) -> None:
+def test_busy_writer_keeps_lock_for_its_slice_only(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
     busy = LockedDir(str(gsd))
@@ -86,7 +86,7 @@ def test_busy_writer_takes_the_lock_without_its_turn_for_its_slice_only(tmp_path
     busy.close()
 
 
-def test_lock_is_free_for_others_while_a_waiting_process_is_stopped(tmp_path: Path) -> None:
+def test_lock_is_available_while_waiting_process_is_stopped(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
     held = LockedDir(str(gsd))
@@ -115,7 +115,7 @@ def test_lock_is_free_for_others_while_a_waiting_process_is_stopped(tmp_path: Pa
         os.close(reader)
 
 
-def test_append_works_where_directories_cannot_be_locked(tmp_path: Path) -> None:
+def test_append_works_without_directory_locks(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
 
@@ -219,13 +219,13 @@ def _mix(root: Path, rounds: int, apart: float) -> list[int]:
     return _shares(project)
 
 
-def test_thirty_six_processes_of_all_kinds_get_the_lock_in_time(tmp_path: Path) -> None:
+def test_36_processes_get_the_lock_in_time(tmp_path: Path) -> None:
     # Not all at once: this must leave time to the tests that run beside it.
     assert len(_mix(tmp_path, rounds=1, apart=0.1)) == 6
 
 
 @pytest.mark.torture
-def test_thirty_six_processes_of_all_kinds_get_the_lock_in_time_for_long(tmp_path: Path) -> None:
+def test_36_processes_get_the_lock_in_time_repeatedly(tmp_path: Path) -> None:
     rounds = torture(50)
     shares = _mix(tmp_path, rounds, apart=0)
     assert len(shares) == 6

@@ -1,4 +1,4 @@
-"""No space, no permission: exit 6 with the cause, nothing half-written, and on when it is gone."""
+"""Full disks: exit code 6 with the cause, no partial write, and recovery."""
 
 from __future__ import annotations
 
@@ -162,13 +162,11 @@ def read_only_mount(where: Path) -> None:
     "function",
     ["append_until_full", "commands_on_a_full_disk", "torn_on_a_full_disk", "read_only_mount"],
 )
-def test_without_space_nothing_is_half_written_and_it_works_again_afterwards(
-    tmp_path: Path, function: str
-) -> None:
+def test_full_disk_leaves_no_partial_write_and_recovers(tmp_path: Path, function: str) -> None:
     _in_own_mounts(function, tmp_path)
 
 
-def test_a_write_cut_short_at_any_byte_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+def test_short_write_at_any_byte_leaves_file_unchanged(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     journal = long_journal(gsd, 4)
     path = gsd / "journal.jsonl"
@@ -185,7 +183,7 @@ def test_a_write_cut_short_at_any_byte_leaves_the_file_as_it_was(tmp_path: Path)
     assert judge(path.read_bytes()).events == 5
 
 
-def test_a_command_with_a_limit_on_file_size_says_so_and_leaves_the_file(project: Project) -> None:
+def test_command_over_file_size_limit_reports_it_and_leaves_file(project: Project) -> None:
     project.ok("start", "goal", "Stay small")
     before = project.journal.read_bytes()
     limit = len(before) + 50
@@ -202,7 +200,7 @@ def test_a_command_with_a_limit_on_file_size_says_so_and_leaves_the_file(project
     project.ok("note", "enough")
 
 
-def test_an_answer_that_cannot_be_printed_does_not_undo_the_event(project: Project) -> None:
+def test_command_that_cannot_print_keeps_its_event(project: Project) -> None:
     project.ok("start", "goal", "Be heard")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

@@ -235,9 +235,7 @@ def _killed(told: list[Told]) -> int:
 
 
 @pytest.mark.parametrize("name", ["a block", "a completion", "a prompt that binds", "a torn tail"])
-def test_a_hook_that_is_killed_has_told_nothing_that_is_not_recorded(
-    tmp_path: Path, name: str
-) -> None:
+def test_killed_hook_printed_nothing_unrecorded(tmp_path: Path, name: str) -> None:
     scene = SCENES[name](tmp_path / "project")
     points = _points(scene)
     assert len(points) > 60
@@ -246,16 +244,14 @@ def test_a_hook_that_is_killed_has_told_nothing_that_is_not_recorded(
 
 
 @pytest.mark.parametrize("name", list(SCENES)[:2])
-def test_a_hook_whose_calls_fail_leaves_with_0_and_a_sound_journal(
-    tmp_path: Path, name: str
-) -> None:
+def test_hook_with_failing_calls_exits_0_and_keeps_journal_valid(tmp_path: Path, name: str) -> None:
     scene = SCENES[name](tmp_path / "project")
     points = _sample(_points(scene, REFUSABLE), seed=2)
     errors = itertools.cycle(ERRORS)
     _campaign(scene, [(point, f"error={next(errors)}") for point in points])
 
 
-def test_a_block_is_synced_before_it_is_printed(tmp_path: Path) -> None:
+def test_hook_syncs_block_before_printing_it(tmp_path: Path) -> None:
     scene = blocking(tmp_path / "project")
     kept = [(point.call, args) for point, args in _calls(scene)]
     writes = [(call, args[:1]) for call, args in kept if call in ("write", "fsync")]
@@ -280,7 +276,7 @@ def _history(root: Path, seed: int) -> str:
 
 @pytest.mark.torture
 @pytest.mark.parametrize("name", SCENES)
-def test_a_hook_may_be_killed_at_every_call(tmp_path: Path, name: str) -> None:
+def test_hook_killed_at_every_call_loses_nothing(tmp_path: Path, name: str) -> None:
     kills = 0
     for seed in range(torture(6)):
         root = tmp_path / str(seed) / "project"
@@ -293,7 +289,7 @@ def test_a_hook_may_be_killed_at_every_call(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.torture
 @pytest.mark.parametrize("name", SCENES)
-def test_every_call_of_a_hook_may_fail(tmp_path: Path, name: str) -> None:
+def test_hook_with_every_call_failing_exits_0(tmp_path: Path, name: str) -> None:
     scene = SCENES[name](tmp_path / "project")
     trials = [(p, f"error={e}") for p in _points(scene, REFUSABLE) for e in ERRORS]
     _campaign(scene, trials[:: round(1 / min(1.0, torture(100) / 100))])

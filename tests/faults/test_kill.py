@@ -1,4 +1,4 @@
-"""kill -9 at every step of an append, and after every byte of its write: nothing is lost."""
+"""kill -9 at every step of an append loses no acknowledged event."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _campaign(scene: Scene, points: list[tuple[int, int]]) -> int:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_a_kill_at_any_step_loses_no_acknowledged_event(
+def test_kill_at_any_step_loses_no_acknowledged_event(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal_module, "SMALL", 0)
@@ -187,7 +187,7 @@ def test_a_kill_at_any_step_loses_no_acknowledged_event(
     assert killed >= 43  # in each of seven scenes
 
 
-def test_a_child_that_is_killed_after_its_last_call_has_acknowledged_everything(
+def test_process_killed_after_last_call_acknowledged_everything(
     tmp_path: Path,
 ) -> None:
     scene = appending(tmp_path / "p" / ".gsd", "hello")
@@ -196,7 +196,7 @@ def test_a_child_that_is_killed_after_its_last_call_has_acknowledged_everything(
     assert _kill_once(scene, (0, 0)) == []
 
 
-def test_a_process_with_the_pid_of_a_killed_one_can_repair(tmp_path: Path) -> None:
+def test_process_with_pid_of_killed_one_can_repair(tmp_path: Path) -> None:
     scene = cutting(tmp_path / "p" / ".gsd", "hello")
     put_back(scene.gsd, scene.files)
     # In containers pids come again and again: this is what a kill just before the rename leaves.
@@ -207,7 +207,7 @@ def test_a_process_with_the_pid_of_a_killed_one_can_repair(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("size", [1, 40, 150])
-def test_start_works_after_a_kill_within_the_first_line(here: Here, size: int) -> None:
+def test_start_after_kill_within_first_line_works(here: Here, size: int) -> None:
     here.start("goal", "first")
     header = here.journal.read_bytes().splitlines(keepends=True)[0]
     here.journal.write_bytes(header[:size])
@@ -217,7 +217,7 @@ def test_start_works_after_a_kill_within_the_first_line(here: Here, size: int) -
 
 
 @pytest.mark.torture
-def test_ten_thousand_kills_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_10000_kills_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_module, "SMALL", 0)
     goal, done, rounds = torture(10_000), 0, 0
     choose = random.Random(2)

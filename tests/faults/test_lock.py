@@ -1,4 +1,4 @@
-"""The lock: a deadline instead of a hang, and no trust in what was swapped while waiting."""
+"""The lock: deadlines, replaced files and directories, forked processes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stopped_holder(gsd: Path) -> Iterator[int]:
         assert outcome(pid) == -signal.SIGKILL
 
 
-def test_a_lock_held_by_a_stopped_process_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+def test_append_names_lock_of_stopped_process_and_writes_nothing(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 3)
     with stopped_holder(gsd):
@@ -54,7 +54,7 @@ def test_a_lock_held_by_a_stopped_process_is_named_and_nothing_is_written(tmp_pa
     assert say(Journal(str(gsd), lock_seconds=0.1), "yes")[0]["seq"] == 4
 
 
-def test_a_half_written_line_beside_a_holder_is_under_way_and_is_left_alone(tmp_path: Path) -> None:
+def test_read_leaves_partial_line_while_lock_is_held(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 3) + b'{"v":1,"seq":4'
     (gsd / "journal.jsonl").write_bytes(data)
@@ -65,7 +65,7 @@ def test_a_half_written_line_beside_a_holder_is_under_way_and_is_left_alone(tmp_
     assert (gsd / "journal.jsonl").read_bytes() == data
 
 
-def test_the_command_line_gives_up_with_exit_6_and_names_the_lock(project: Project) -> None:
+def test_command_exits_6_and_names_held_lock(project: Project) -> None:
     project.ok("start", "goal", "Wait your turn")
     before = project.journal.read_bytes()
     with stopped_holder(project.gsd):
@@ -116,13 +116,13 @@ def _race(root: Path) -> None:
     assert judge(data) == (6, written["sum"], 0, 0)
 
 
-def test_a_directory_swapped_while_waiting_gets_the_event_and_the_old_one_does_not(
+def test_append_writes_to_directory_swapped_while_waiting(
     tmp_path: Path,
 ) -> None:
     _race(tmp_path)
 
 
-def test_a_directory_that_became_a_link_while_waiting_is_refused(tmp_path: Path) -> None:
+def test_append_refuses_directory_that_became_a_link(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 3)
 
@@ -136,7 +136,7 @@ def test_a_directory_that_became_a_link_while_waiting_is_refused(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "../.gsd"])
-def test_what_was_deleted_while_waiting_is_not_made_again(tmp_path: Path, name: str) -> None:
+def test_append_does_not_recreate_deleted_directory(tmp_path: Path, name: str) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 3)
     (refused,) = _while_waiting(gsd, lambda: (gsd / name).rename(tmp_path / "away"))
@@ -147,7 +147,7 @@ def test_what_was_deleted_while_waiting_is_not_made_again(tmp_path: Path, name: 
     assert not (gsd / "journal.jsonl").exists()
 
 
-def test_a_lock_file_replaced_while_waiting_is_waited_for_anew(tmp_path: Path) -> None:
+def test_append_waits_again_for_replaced_lock_file(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
     (written,) = _while_waiting(gsd, (gsd / "journal.lock").unlink)
@@ -156,7 +156,7 @@ def test_a_lock_file_replaced_while_waiting_is_waited_for_anew(tmp_path: Path) -
     assert judge((gsd / "journal.jsonl").read_bytes())[2:] == (0, 0)
 
 
-def test_the_lock_file_is_never_unlinked(tmp_path: Path) -> None:
+def test_lock_file_is_never_unlinked(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     journal = long_journal(gsd, 3)
     before = (gsd / "journal.lock").stat()
@@ -166,7 +166,7 @@ def test_the_lock_file_is_never_unlinked(tmp_path: Path) -> None:
 
 
 @pytest.mark.torture
-def test_a_hundred_stopped_holders(tmp_path: Path) -> None:
+def test_100_stopped_lock_holders_are_reported(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
     for number in range(torture(100)):
@@ -176,13 +176,13 @@ def test_a_hundred_stopped_holders(tmp_path: Path) -> None:
 
 
 @pytest.mark.torture
-def test_a_thousand_swapped_directories(tmp_path: Path) -> None:
+def test_1000_swapped_directories_get_their_events(tmp_path: Path) -> None:
     for number in range(torture(1_000)):
         (tmp_path / str(number)).mkdir()
         _race(tmp_path / str(number))
 
 
-def test_a_forked_child_does_not_share_the_lock_of_its_parent(tmp_path: Path) -> None:
+def test_forked_child_does_not_share_lock_of_parent(tmp_path: Path) -> None:
     shared = long_journal(tmp_path / "p" / ".gsd", 3)
     children = [in_child(lambda: [say(shared, f"child {n}") for n in range(50)]) for _ in range(4)]
     for number in range(50):
@@ -191,14 +191,14 @@ def test_a_forked_child_does_not_share_the_lock_of_its_parent(tmp_path: Path) ->
     assert judge((tmp_path / "p" / ".gsd" / "journal.jsonl").read_bytes()).events == 3 + 5 * 50
 
 
-def test_a_journal_that_is_dropped_leaves_no_file_open(tmp_path: Path) -> None:
+def test_dropped_journal_closes_its_files(tmp_path: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for number in range(20):
         say(long_journal(tmp_path / str(number) / ".gsd", 3), "and away")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_a_forked_child_leaves_the_lock_with_its_parent(tmp_path: Path) -> None:
+def test_forked_child_leaves_lock_with_parent(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
     held = LockedDir(str(gsd))

@@ -1,4 +1,4 @@
-"""The tests' own teeth: each of these small mistakes in the engine is noticed by a named test."""
+"""Mutation tests: a named test fails for each small mistake in mutants.txt."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MUTANTS = [_mutant(entry) for entry in ("\n" + TABLE).split("\n* ")[1:]]
 NAMES = [mutant.name for mutant in MUTANTS]
 
 
-def test_every_mutant_still_fits_its_source_in_one_place() -> None:
+def test_every_mutant_fits_its_source_in_one_place() -> None:
     assert len(set(NAMES)) == len(NAMES) >= 18
     for name, file, test, old, new in MUTANTS:
         source = "\n" + (ROOT / file).read_text("utf-8")
@@ -48,7 +48,7 @@ def test_every_mutant_still_fits_its_source_in_one_place() -> None:
         assert f"\ndef {function}(" in (ROOT / path).read_text("utf-8"), name
 
 
-def test_guarantees_give_the_number_of_mutants() -> None:
+def test_guarantees_page_states_number_of_mutants() -> None:
     assert f" {len(MUTANTS)} mutants " in (ROOT / "docs" / "guarantees.md").read_text("utf-8")
 
 
@@ -82,7 +82,7 @@ def _pytest(place: Path, *tests: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.torture
-def test_the_named_tests_pass_while_nothing_is_changed(tmp_path: Path) -> None:
+def test_named_tests_pass_without_mutant(tmp_path: Path) -> None:
     done = _pytest(_copy(tmp_path), *sorted({mutant.test for mutant in MUTANTS}))
     assert done.returncode == 0, done.stdout[-4000:]
 

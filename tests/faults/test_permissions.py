@@ -1,4 +1,4 @@
-"""What an ordinary user may not write is refused, named, and works once it is allowed."""
+"""Missing permissions: refused with the path, and working once granted."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: object) -> It
     shutil.rmtree(open_place, ignore_errors=True)
 
 
-def test_a_directory_without_write_permission_is_refused_and_works_again_with_it(
+def test_append_needs_write_permission_of_directory(
     theirs: Project,
 ) -> None:
     assert _as_user(theirs, "start", "goal", "Be allowed").code == 0
@@ -84,7 +84,7 @@ def test_a_directory_without_write_permission_is_refused_and_works_again_with_it
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal.lock"])
-def test_a_file_without_write_permission_is_refused_and_named(theirs: Project, name: str) -> None:
+def test_append_names_file_without_write_permission(theirs: Project, name: str) -> None:
     assert _as_user(theirs, "start", "goal", "Be allowed").code == 0
     before = theirs.journal.read_bytes()
     (theirs.gsd / name).chmod(0o400)
@@ -96,7 +96,7 @@ def test_a_file_without_write_permission_is_refused_and_named(theirs: Project, n
     assert _as_user(theirs, "note", "yes").code == 0
 
 
-def test_nobody_starts_a_loop_where_nobody_may_write(theirs: Project) -> None:
+def test_start_in_unwritable_directory_is_refused(theirs: Project) -> None:
     theirs.root.chmod(0o500)
     answer = _as_user(theirs, "start", "goal", "No")
     assert answer.code == 6
@@ -107,7 +107,7 @@ def test_nobody_starts_a_loop_where_nobody_may_write(theirs: Project) -> None:
 
 
 @pytest.mark.parametrize("what", [".gsd", ".gsd/journal.jsonl", ".gsd/journal.lock"])
-def test_what_belongs_to_another_user_is_refused(
+def test_append_refuses_files_of_another_user(
     theirs: Project, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _as_user(theirs, "start", "goal", "Mine").code == 0

@@ -1,4 +1,4 @@
-"""After a power cut any unsynced sector may be missing: no event is lost, nothing called corrupt."""
+"""Power cuts: unsynced sectors may be lost, acknowledged events never."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _explore(gsd: Path, disk: Disk, known: list[str], count: int, seed: int) -> 
     return done
 
 
-def test_power_cuts_during_appends_lose_nothing_and_are_never_called_corrupt(
+def test_power_cut_during_append_loses_nothing_and_is_not_corrupt(
     tmp_path: Path,
 ) -> None:
     gsd = tmp_path / "p" / ".gsd"
@@ -108,7 +108,7 @@ def test_power_cuts_during_appends_lose_nothing_and_are_never_called_corrupt(
     assert _explore(gsd, _recorded(gsd, _append), known, 500, seed=1) == 500
 
 
-def test_power_cuts_while_a_journal_is_made_leave_one_that_can_be_completed(
+def test_power_cut_during_creation_leaves_usable_journal(
     tmp_path: Path,
 ) -> None:
     gsd = tmp_path / "p" / ".gsd"
@@ -126,9 +126,7 @@ TAILS = {
 
 
 @pytest.mark.parametrize("tail", TAILS)
-def test_a_second_power_cut_while_a_torn_tail_is_mended_loses_nothing(
-    tmp_path: Path, tail: str
-) -> None:
+def test_power_cut_during_tail_repair_loses_nothing(tmp_path: Path, tail: str) -> None:
     gsd = tmp_path / "p" / ".gsd"
     pad_to(long_journal(gsd, 4), 400)
     data = (gsd / "journal.jsonl").read_bytes()
@@ -138,7 +136,7 @@ def test_a_second_power_cut_while_a_torn_tail_is_mended_loses_nothing(
     assert _explore(gsd, mending, sums(data), 250, seed=3) == 250
 
 
-def test_power_cuts_during_a_repair_keep_the_old_file_and_the_good_lines(tmp_path: Path) -> None:
+def test_power_cut_during_repair_keeps_old_file_and_valid_lines(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 12)
     lines = data.splitlines(keepends=True)
@@ -158,7 +156,7 @@ def test_power_cuts_during_a_repair_keep_the_old_file_and_the_good_lines(tmp_pat
             _survive(gsd, moment, image, sums(data)[:8])
 
 
-def test_the_directory_that_holds_a_new_gsd_is_synced_too(tmp_path: Path) -> None:
+def test_parent_of_new_gsd_is_synced(tmp_path: Path) -> None:
     synced: list[str] = []
 
     def watch(name: str, real: Any, *args: Any, **more: Any) -> Any:
@@ -205,14 +203,14 @@ def _line_campaign(gsd: Path, count: int, seed: int) -> int:
     return done
 
 
-def test_any_lost_sectors_and_any_size_of_the_last_line_are_torn_and_not_corrupt(
+def test_lost_sectors_of_last_line_are_torn_and_not_corrupt(
     tmp_path: Path,
 ) -> None:
     assert _line_campaign(tmp_path / "p" / ".gsd", 10_000, seed=5) == 10_000
 
 
 @pytest.mark.torture
-def test_a_million_power_cuts_within_the_last_line(tmp_path: Path) -> None:
+def test_1000000_power_cuts_within_last_line_are_torn(tmp_path: Path) -> None:
     goal, done, round_ = torture(1_000_000), 0, 0
     while done < goal:
         share = min(100_000, goal - done)
@@ -222,7 +220,7 @@ def test_a_million_power_cuts_within_the_last_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.torture
-def test_power_cuts_at_every_step_lived_through(tmp_path: Path) -> None:
+def test_power_cut_at_every_step_loses_nothing(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     known = sums(long_bytes(gsd, 4))
     done = _explore(gsd, _recorded(gsd, _append), known, torture(20_000), seed=6)

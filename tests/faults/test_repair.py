@@ -1,4 +1,4 @@
-"""`fsck --repair`: the old file is kept whole, the good lines go on."""
+"""`fsck --repair` keeps the old file and continues from the valid lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _hurt(data: bytes, line: int) -> bytes:
 
 
 @pytest.mark.parametrize("line", [1, 2, 4])
-def test_a_repair_keeps_the_old_file_and_goes_on_from_the_good_lines(here: Here, line: int) -> None:
+def test_repair_keeps_old_file_and_continues_from_valid_lines(here: Here, line: int) -> None:
     data = long_bytes(here.gsd, 5)
     hurt = _hurt(data, line)
     here.journal.write_bytes(hurt)
@@ -53,7 +53,7 @@ def test_a_repair_keeps_the_old_file_and_goes_on_from_the_good_lines(here: Here,
     assert here.journal.stat().st_mode & 0o777 == 0o600
 
 
-def test_two_repairs_keep_two_old_files(tmp_path: Path) -> None:
+def test_repair_twice_keeps_two_old_files(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 8)
     path = gsd / "journal.jsonl"
@@ -69,7 +69,7 @@ def test_two_repairs_keep_two_old_files(tmp_path: Path) -> None:
     assert judge(path.read_bytes()).events == 3
 
 
-def test_a_repair_of_a_good_journal_changes_nothing(tmp_path: Path) -> None:
+def test_repair_of_valid_journal_changes_nothing(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     long_bytes(gsd, 5)
     before = files_in(gsd)
@@ -78,9 +78,7 @@ def test_a_repair_of_a_good_journal_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [1, 4])
-def test_a_repair_that_runs_out_of_space_in_its_last_line_leaves_the_old_journal(
-    tmp_path: Path, line: int
-) -> None:
+def test_repair_without_space_leaves_old_journal(tmp_path: Path, line: int) -> None:
     gsd = tmp_path / "p" / ".gsd"
     hurt = _hurt(long_bytes(gsd, 6), line)
     (gsd / "journal.jsonl").write_bytes(hurt)

@@ -1,4 +1,4 @@
-"""The snapshot is a cache: damaged, forged, stale or gone, it never changes what is shown."""
+"""Snapshots are a cache: damaged, forged or stale ones change no result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _forged(text: str, change: dict[str, Any], in_world: dict[str, Any]) -> str:
     return f'{{"digest":"{digest_of(rest)}","body":{rest}'
 
 
-def test_the_snapshot_is_used_at_all(gsd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshot_is_used(gsd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     real = snapshot.load_snapshot
 
@@ -67,7 +67,7 @@ def test_the_snapshot_is_used_at_all(gsd: Path, monkeypatch: pytest.MonkeyPatch)
     assert seen == [32, None]
 
 
-def test_a_snapshot_damaged_at_any_byte_changes_nothing(gsd: Path) -> None:
+def test_snapshot_damaged_at_any_byte_changes_nothing(gsd: Path) -> None:
     path = gsd / "snapshot.json"
     good, truth = path.read_bytes(), _loops(gsd)
     choose = random.Random(1)
@@ -99,7 +99,7 @@ FORGERIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_a_forged_snapshot_changes_nothing(
+def test_forged_snapshot_changes_nothing(
     gsd: Path, capsys: pytest.CaptureFixture[str], forgery: str
 ) -> None:
     path = gsd / "snapshot.json"
@@ -109,7 +109,7 @@ def test_a_forged_snapshot_changes_nothing(
     assert say(Journal(str(gsd)), "next")[0]["seq"] == 71
 
 
-def test_a_snapshot_forged_by_a_cloned_repository_cannot_hide_what_was_trusted(
+def test_snapshot_of_cloned_repository_cannot_forge_trust(
     gsd: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = gsd / "snapshot.json"
@@ -124,9 +124,7 @@ def test_a_snapshot_forged_by_a_cloned_repository_cannot_hide_what_was_trusted(
     assert _status(gsd, capsys) == truth
 
 
-def test_a_stale_snapshot_of_the_same_journal_is_caught_up(
-    gsd: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stale_snapshot_is_caught_up(gsd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = gsd / "snapshot.json"
     old = path.read_bytes()
     journal = Journal(str(gsd))
@@ -140,7 +138,7 @@ def test_a_stale_snapshot_of_the_same_journal_is_caught_up(
     assert _status(gsd, capsys) == truth
 
 
-def test_a_snapshot_of_another_or_a_longer_journal_is_passed_over(
+def test_snapshot_of_other_or_longer_journal_is_ignored(
     gsd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     truth = _status(gsd, capsys)

@@ -1,4 +1,4 @@
-"""What only a deliberate mistake in the engine brought to light as untested."""
+"""Faults that only a mutant showed to be untested."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.faults import (
 from tests.support.power import Disk
 
 
-def test_of_two_events_none_is_written_if_the_second_is_refused(tmp_path: Path) -> None:
+def test_transaction_writes_nothing_if_second_event_is_refused(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     journal = long_journal(gsd, 4)
     before = (gsd / "journal.jsonl").read_bytes()
@@ -42,7 +42,7 @@ def test_of_two_events_none_is_written_if_the_second_is_refused(tmp_path: Path) 
     assert judge((gsd / "journal.jsonl").read_bytes()) == (5, written["sum"], 0, 0)
 
 
-def test_a_last_line_without_newline_is_an_event_only_with_its_very_sum(tmp_path: Path) -> None:
+def test_last_line_without_newline_needs_its_sum(tmp_path: Path) -> None:
     data = long_bytes(tmp_path / "p" / ".gsd", 6)
     good = data[: data.rindex(b"\n", 0, -1) + 1]
     line = data[len(good) : -1]
@@ -52,7 +52,7 @@ def test_a_last_line_without_newline_is_an_event_only_with_its_very_sum(tmp_path
     assert judge(good + other) == (5, sums(good)[-1], len(line), 0)
 
 
-def test_a_lost_sector_in_any_line_but_the_last_is_damage(tmp_path: Path) -> None:
+def test_lost_sector_before_last_line_is_damage(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     say(long_journal(gsd, 3), "y" * 3000)
     say(Journal(str(gsd)), "acknowledged")
@@ -64,7 +64,7 @@ def test_a_lost_sector_in_any_line_but_the_last_is_damage(tmp_path: Path) -> Non
     assert judge(hurt).damaged == 4
 
 
-def test_who_waited_for_a_replaced_lock_file_waits_for_the_holder_of_the_new_one(
+def test_waiting_process_waits_for_holder_of_replaced_lock_file(
     tmp_path: Path,
 ) -> None:
     gsd = tmp_path / "p" / ".gsd"
@@ -81,7 +81,7 @@ def test_who_waited_for_a_replaced_lock_file_waits_for_the_holder_of_the_new_one
     assert say(journal, "one after the other")[0]["seq"] == 4
 
 
-def test_a_snapshot_of_another_fold_is_passed_over(
+def test_snapshot_of_other_fold_version_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal_module, "SMALL", 0)
@@ -97,7 +97,7 @@ def test_a_snapshot_of_another_fold_is_passed_over(
     assert Journal(str(gsd)).read_cached().by_id["lp-1"].goal == "seed 0"
 
 
-def test_no_power_cut_loses_both_a_torn_tail_and_what_was_set_aside(tmp_path: Path) -> None:
+def test_power_cut_keeps_torn_tail_or_its_saved_copy(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     tail = b'{"v":1,"seq":5,"text":"' + b"t" * 700
     torn = long_bytes(gsd, 4) + tail
@@ -114,7 +114,7 @@ def test_no_power_cut_loses_both_a_torn_tail_and_what_was_set_aside(tmp_path: Pa
     assert kept
 
 
-def test_zeros_behind_a_whole_last_line_are_cut_before_it_is_completed(tmp_path: Path) -> None:
+def test_zeros_after_whole_last_line_are_removed_first(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, 4)
     for zeros in (1, 2, 600):
@@ -125,7 +125,7 @@ def test_zeros_behind_a_whole_last_line_are_cut_before_it_is_completed(tmp_path:
         assert judge(found) == (5, written["sum"], 0, 0)
 
 
-def test_a_writer_that_is_already_open_goes_on_in_the_file_that_took_the_place(
+def test_open_writer_continues_in_replaced_file(
     tmp_path: Path,
 ) -> None:
     gsd = tmp_path / "p" / ".gsd"
@@ -138,9 +138,7 @@ def test_a_writer_that_is_already_open_goes_on_in_the_file_that_took_the_place(
 
 
 @pytest.mark.parametrize("wrong", [{"seq": 7}, {"ts": "2026-11-15T23:00:00.12xZ"}], ids=str)
-def test_a_reader_refuses_in_a_known_line_what_the_fold_refuses(
-    tmp_path: Path, wrong: dict[str, object]
-) -> None:
+def test_reader_refuses_what_fold_refuses(tmp_path: Path, wrong: dict[str, object]) -> None:
     data = long_bytes(tmp_path / "p" / ".gsd", 2)
     last, when = sums(data)[-1], {"ts": "2026-11-15T23:00:00.123Z"}
     for seq, change in ((3, {}), (4, {}), (5, wrong)):
@@ -153,7 +151,7 @@ def test_a_reader_refuses_in_a_known_line_what_the_fold_refuses(
         assert found.value.line == 5
 
 
-def test_resume_sees_damage_that_a_snapshot_hides(
+def test_resume_reports_damage_hidden_by_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal_module, "SMALL", 0)
@@ -168,7 +166,7 @@ def test_resume_sees_damage_that_a_snapshot_hides(
     assert path.read_bytes() == hurt
 
 
-def test_the_name_of_an_ended_loop_is_never_given_again(tmp_path: Path) -> None:
+def test_id_of_ended_loop_is_never_reused(tmp_path: Path) -> None:
     journal = new_journal(tmp_path / "p" / ".gsd")
     for loop in ("lp-1", "lp-2"):  # of the ended loops only the last is held in memory
         cancel = draft("cancel", loop, "human", {})

@@ -1,4 +1,4 @@
-"""A journal cut at any byte: the whole lines before the cut, and the rest is torn."""
+"""Truncated journals: whole lines are read, the rest is torn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _expected(data: bytes, size: int) -> tuple[int, int]:
     return (whole + 1, 0) if tail and data[size : size + 1] == b"\n" else (whole, tail)
 
 
-def test_every_truncation_of_fifty_events_recovers_the_whole_lines_before_it(
+def test_read_after_any_truncation_returns_whole_lines(
     tmp_path: Path,
 ) -> None:
     data = long_bytes(tmp_path / "p" / ".gsd", 50, longest=90)
@@ -50,7 +50,7 @@ def _assert_writer_goes_on(gsd: Path, data: bytes, size: int) -> None:
     assert journal.loops.repairs == bool(torn)
 
 
-def test_after_a_truncation_the_torn_bytes_are_kept_told_and_followed_by_the_next_event(
+def test_append_after_truncation_saves_and_reports_torn_bytes(
     tmp_path: Path,
 ) -> None:
     gsd = tmp_path / "p" / ".gsd"
@@ -60,7 +60,7 @@ def test_after_a_truncation_the_torn_bytes_are_kept_told_and_followed_by_the_nex
         _assert_writer_goes_on(gsd, data, size)
 
 
-def test_the_command_line_reads_past_a_torn_tail_and_tells_of_it_once(project: Project) -> None:
+def test_commands_report_torn_tail_once(project: Project) -> None:
     data = long_bytes(project.gsd, 3)
     tail = data.splitlines()[-1][:60]
     project.journal.write_bytes(data + tail)
@@ -80,7 +80,7 @@ def test_the_command_line_reads_past_a_torn_tail_and_tells_of_it_once(project: P
 
 
 @pytest.mark.torture
-def test_every_truncation_of_a_thousand_events(tmp_path: Path) -> None:
+def test_read_after_any_truncation_of_long_journal_returns_whole_lines(tmp_path: Path) -> None:
     gsd = tmp_path / "p" / ".gsd"
     data = long_bytes(gsd, torture(1_000))
     known, places = ["", *sums(data)], positions(data)

@@ -1,4 +1,4 @@
-"""What is not a plain file of ours is refused at once, and nothing is written elsewhere."""
+"""Files that are not regular files of the user are refused at once."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ KINDS: dict[str, Make] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal.lock"])
-def test_what_is_not_a_plain_file_is_refused_and_nothing_is_written(
+def test_append_refuses_irregular_files_and_writes_nothing(
     tmp_path: Path, name: str, kind: str
 ) -> None:
     gsd = tmp_path / "p" / ".gsd"
@@ -104,7 +104,7 @@ def test_what_is_not_a_plain_file_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_command_line_refuses_such_a_journal_with_exit_6(
+def test_command_refuses_irregular_journal_with_exit_6(
     project: Project, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long_journal(project.gsd, 3)
@@ -123,7 +123,7 @@ def _ask(project: Project, *arguments: str) -> Answer:
 
 @pytest.mark.parametrize("kind", ["a dangling link", "a pipe"])
 @pytest.mark.parametrize("verb", [("start", "goal", "no"), ("fsck", "--repair", "--yes")])
-def test_other_verbs_that_write_refuse_such_a_journal_too(
+def test_every_writing_command_refuses_irregular_journal(
     project: Project, kind: str, verb: tuple[str, ...]
 ) -> None:
     long_journal(project.gsd, 3)
@@ -134,9 +134,7 @@ def test_other_verbs_that_write_refuse_such_a_journal_too(
 
 
 @pytest.mark.parametrize("content", ["a journal", "nothing"])
-def test_a_gsd_that_is_a_link_is_refused_and_nothing_is_written_behind_it(
-    project: Project, content: str
-) -> None:
+def test_linked_gsd_is_refused_and_target_unchanged(project: Project, content: str) -> None:
     elsewhere = project.root.parent / "elsewhere"
     if content == "a journal":
         long_journal(elsewhere, 3)
@@ -150,7 +148,7 @@ def test_a_gsd_that_is_a_link_is_refused_and_nothing_is_written_behind_it(
         assert everything_below(project.root.parent) == before, verb
 
 
-def test_a_gitignore_that_is_a_link_is_not_written_through(project: Project) -> None:
+def test_linked_gitignore_is_not_written(project: Project) -> None:
     precious = project.root.parent / "precious"
     precious.write_text("mine\n")
     project.gsd.mkdir()
@@ -159,15 +157,13 @@ def test_a_gitignore_that_is_a_link_is_not_written_through(project: Project) -> 
     assert precious.read_text() == "mine\n"
 
 
-def test_a_gitignore_that_is_a_pipe_does_not_hang_the_start(project: Project) -> None:
+def test_start_with_gitignore_pipe_does_not_hang(project: Project) -> None:
     project.gsd.mkdir()
     os.mkfifo(project.gsd / ".gitignore")
     assert _ask(project, "start", "goal", "Do not wait for ever").code in (0, 6)
 
 
-def test_a_snapshot_that_is_a_pipe_or_a_link_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_snapshot_pipe_or_link_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gsd_fsm.core.journal.journal.SMALL", 0)
     gsd = tmp_path / "p" / ".gsd"
     journal = long_journal(gsd, 63)
@@ -189,7 +185,7 @@ def test_a_snapshot_that_is_a_pipe_or_a_link_is_passed_over(
             snapshot.unlink(missing_ok=True)
 
 
-def test_a_huge_damaged_journal_is_examined_in_little_memory(project: Project) -> None:
+def test_fsck_of_huge_damaged_journal_uses_little_memory(project: Project) -> None:
     long_bytes(project.gsd, 3)
     os.truncate(project.journal, 8 << 30)
     import resource

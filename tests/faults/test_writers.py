@@ -1,4 +1,4 @@
-"""Many writers and readers at once: every acknowledged event once, in one unbroken chain."""
+"""Many writers and readers: every acknowledged event once, in one chain."""
 
 from __future__ import annotations
 
@@ -95,18 +95,18 @@ def _assert_all_there(data: bytes, told: dict[int, list[str]], first: int) -> No
         assert len(mine[writer]) - len(lines) in (0, 1)
 
 
-def test_eight_writers_with_readers_beside_them(
+def test_8_writers_beside_readers_lose_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal_module, "SMALL", 0)
     assert _storm(tmp_path / "p" / ".gsd", writers=8, events=50, kills=0, readers=2) == 400
 
 
-def test_writers_that_are_killed_take_nothing_with_them(tmp_path: Path) -> None:
+def test_killed_writers_lose_no_acknowledged_event(tmp_path: Path) -> None:
     assert _storm(tmp_path / "p" / ".gsd", writers=8, events=40, kills=3, readers=1) >= 5 * 40
 
 
-def test_command_line_readers_never_fail_while_others_write(project: Project) -> None:
+def test_reading_commands_never_fail_beside_writers(project: Project) -> None:
     project.ok("start", "goal", "Be read while written")
     loop = project.lines()[1]["loop"]
 
@@ -127,7 +127,7 @@ def test_command_line_readers_never_fail_while_others_write(project: Project) ->
 
 
 @pytest.mark.torture
-def test_sixty_four_writers_of_a_thousand_events_a_quarter_of_them_killed(tmp_path: Path) -> None:
+def test_64_writers_partly_killed_lose_nothing(tmp_path: Path) -> None:
     events = torture(1_000)
     total = _storm(tmp_path / "p" / ".gsd", writers=64, events=events, kills=16, readers=4)
     assert total >= 48 * events
@@ -135,6 +135,6 @@ def test_sixty_four_writers_of_a_thousand_events_a_quarter_of_them_killed(tmp_pa
 
 
 @pytest.mark.torture
-def test_sixty_four_writers_of_a_thousand_events(tmp_path: Path) -> None:
+def test_64_writers_lose_nothing(tmp_path: Path) -> None:
     events = torture(1_000)
     assert _storm(tmp_path / "p" / ".gsd", 64, events, kills=0, readers=0) == 64 * events

@@ -1,4 +1,4 @@
-"""What the fault tests share: journals to hurt, calls to break, children to kill, a judge."""
+"""Help fault tests: damaged journals, failing calls, killed children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that forgets: from the calls that were made, every image a power cut may leave."""
+"""Compute every disk image that a power cut may leave after recorded calls."""
 
 from __future__ import annotations
 
