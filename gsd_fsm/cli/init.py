@@ -49,7 +49,9 @@ _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "r
 )
 @click.option("--status-line", "line", is_flag=True, help="Also show the loop below the prompt.")
 @click.option(
-    "--python", metavar="PATH", help="Run the hook with this interpreter (default: one that lasts)."
+    "--python",
+    metavar="PATH",
+    help="Run the hook with this interpreter (default: one outside of virtual environments).",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @command_options

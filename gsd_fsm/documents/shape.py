@@ -191,14 +191,14 @@ def _items(lines: list[str]) -> list[_Item]:
 def _commands(language: str, start: int, lines: list[str]) -> Iterator[_Item]:
     """Yield each line of a fence as a check."""
     if language not in _SHELLS:
-        raise _mistake(start, "not a fence of shell commands", "Begin it with ```sh")
+        raise _mistake(start, "code fence is not marked as shell commands", "Begin it with ```sh")
     for number, line in enumerate(lines, start + 1):
         command = line.strip().removeprefix("$ ").strip()
         if not command or command.startswith("#"):
             continue
         if not _is_closed(command) or _UNFINISHED.fullmatch(command):
             hint = "Join the lines with &&, or put them into a script."
-            raise _mistake(number, "not a command of its own", hint)
+            raise _mistake(number, "incomplete command: each line runs on its own", hint)
         yield _Item("verification", number, "", command)
 
 

@@ -86,7 +86,7 @@ def ask(path: str) -> tuple[Interpreter, str]:
     except OSError as error:
         raise UsageError(f"{path} cannot be run: {explain(error)}", LASTING) from error
     except (subprocess.SubprocessError, ValueError, TypeError) as error:
-        raise UsageError(f"{path} is not a Python", LASTING) from error
+        raise UsageError(f"{path} is not a Python interpreter", LASTING) from error
     if tuple(version) < OLDEST:
         raise UsageError(f"{path} is Python {found.version}; the hook needs 3.8 or newer", LASTING)
     return found, str(real)

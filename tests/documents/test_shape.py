@@ -155,7 +155,7 @@ def test_code_that_does_not_end_an_item_after_a_colon_is_never_a_command(
         ("# T\n# Success Criteria\n\n- a\n", ":2: unknown section: Success Criteria"),
         ("# Criteria\n## Must-not rules\n- a\n", ":2: unknown section: Must-not rules"),
         ("# Verify\n```sh\nmake\n```\n", ":1: unknown section: Verify"),
-        ("# Verification\n```\nmake\n```\n", ":2: not a fence of shell commands"),
+        ("# Verification\n```\nmake\n```\n", ":2: code fence is not marked as shell commands"),
         ("# Criteria\n- a: `x`\n- A: `y`\n", ":3: a second command for 'A'"),
         ("# Criteria\n- " + "a " * 1_001, ":2: item longer than 2000 bytes"),
         ("# Criteria\n- " + "a " * 101 + ": `x`", ":2: item longer than 200 bytes"),
@@ -174,7 +174,7 @@ def test_mistake_is_refused_with_path_and_line(
 )
 def test_fence_line_that_needs_the_next_line_is_refused(file: Path, line: str) -> None:
     error = refused(file, f"# Verification\n\n```sh\n{line}\n\n```\n")
-    assert error.message == f"{file}:4: not a command of its own"
+    assert error.message == f"{file}:4: incomplete command: each line runs on its own"
 
 
 @pytest.mark.parametrize("command", ["make a\u202eb", "make \x1b[2K", "make " + "a" * 8_000])

@@ -115,7 +115,7 @@ def test_doctor_reports_an_interpreter_that_is_missing_or_not_python(
     assert found["interpreter"]["told"] == f"{link} does not exist"
     assert "cannot be started" in found["trial run"]["told"]
     link.symlink_to("/bin/sh")
-    assert rows(installed, code=7)["interpreter"]["told"] == f"{link} is not a Python"
+    assert rows(installed, code=7)["interpreter"]["told"] == f"{link} is not a Python interpreter"
 
 
 def test_doctor_notes_an_interpreter_of_a_conda_environment_without_bytecode(

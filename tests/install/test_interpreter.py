@@ -66,7 +66,7 @@ def test_choose_without_a_suitable_python_names_every_candidate(
     with pytest.raises(UsageError) as told:
         choose(None)
     assert "gone cannot be run" in told.value.message
-    assert "liar is not a Python" in told.value.message
+    assert "liar is not a Python interpreter" in told.value.message
     assert "--python" in told.value.hint
 
 
@@ -88,7 +88,7 @@ def test_ask_refuses_a_program_that_never_answers(
 ) -> None:
     monkeypatch.setattr(interpreter, "PATIENCE", 0.2)
     silent = program(tmp_path / "python", "#!/bin/sh\nexec sleep 60\n")
-    with pytest.raises(UsageError, match="is not a Python"):
+    with pytest.raises(UsageError, match="is not a Python interpreter"):
         ask(str(silent))
 
 
