@@ -1,3 +1,5 @@
+"""config, and the settings that start freezes."""
+
 from __future__ import annotations
 
 import os
@@ -18,7 +20,7 @@ def user_file() -> Path:
     return Path(os.environ["XDG_CONFIG_HOME"]) / "gsd-fsm/config.toml"
 
 
-def test_config_shows_each_value_and_where_it_came_from(here: Here) -> None:
+def test_config_shows_each_value_and_its_source(here: Here) -> None:
     settings = here.ok("config", "--json").json["settings"]
     assert {name: s["value"] for name, s in settings.items()} == {
         **DEFAULTS,
@@ -40,7 +42,7 @@ def test_config_shows_each_value_and_where_it_came_from(here: Here) -> None:
     assert str(here.gsd / "config.toml") in shown
 
 
-def test_config_shows_the_files_of_the_planning_tool_as_sources(here: Here) -> None:
+def test_config_shows_files_of_opti_gsd_as_sources(here: Here) -> None:
     here.gsd.mkdir()
     foreign = here.root / ".opti-gsd" / "config.json"
     foreign.parent.mkdir()
@@ -74,14 +76,14 @@ def test_config_shows_the_files_of_the_planning_tool_as_sources(here: Here) -> N
     assert files == [str(here.gsd / "config.toml"), str(foreign), str(markdown), str(user_file())]
 
 
-def test_config_without_a_project_names_the_users_file_only(here: Here) -> None:
+def test_config_without_project_names_only_the_file_of_the_user(here: Here) -> None:
     shown = here.ok("config").out
     assert shown.splitlines()[-1].strip() == str(user_file())
     assert ".opti-gsd" not in shown
     assert [line.split()[1] for line in shown.splitlines() if line.startswith("mcps")] == ["none"]
 
 
-def test_a_wrong_member_of_a_foreign_file_names_its_file_and_line(here: Here) -> None:
+def test_config_and_start_name_file_and_line_of_wrong_opti_gsd_setting(here: Here) -> None:
     here.gsd.mkdir()
     foreign = here.root / ".opti-gsd" / "config.json"
     foreign.parent.mkdir()
@@ -105,7 +107,34 @@ def test_a_wrong_member_of_a_foreign_file_names_its_file_and_line(here: Here) ->
     assert list(here.gsd.iterdir()) == []
 
 
-def test_no_file_of_an_untrusted_project_is_obeyed(here: Here) -> None:
+@pytest.mark.parametrize(
+    ("content", "line", "words"),
+    [
+        ("mode = 'yolo'\nstuk_limit = 3\n", 2, "did you mean 'stuck_limit'"),
+        ("\n\nstuck_limit = -1\n", 3, "stuck_limit must be"),
+        ("auto_loop = 'yes'\n", 1, "true or false"),
+        ("stuck_limit = true\n", 1, "whole number"),
+        ("mode =\n", 1, "TOML"),
+        ("stuck_limit = 1\nstuck_limit = 2\n", 2, "duplicate"),
+        ("[tool]\nx = 1\n", 1, "table"),
+    ],
+)
+def test_config_and_start_name_file_and_line_of_wrong_setting(
+    here: Here, content: str, line: int, words: str
+) -> None:
+    for path in (user_file(), here.gsd / "config.toml"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        for command in (["config"], ["start", "goal", "g"], ["config", "--json"]):
+            answer = here.run(*command)
+            assert answer.code == 2, answer
+            assert f"{path}:{line}: " in answer.err
+            assert words in answer.err
+        path.unlink()
+    assert not here.journal.exists() or len(here.lines()) == 1
+
+
+def test_config_of_untrusted_project_ignores_its_files(here: Here) -> None:
     here.start("goal", "g")
     foreign = here.root / ".opti-gsd" / "config.json"
     foreign.parent.mkdir()
@@ -121,14 +150,14 @@ def test_no_file_of_an_untrusted_project_is_obeyed(here: Here) -> None:
     assert f"{copy / '.opti-gsd' / 'config.json'} (ignored" in shown
 
 
-def test_limits_of_a_foreign_file_are_frozen_into_start(here: Here) -> None:
+def test_start_freezes_limits_of_opti_gsd_settings(here: Here) -> None:
     here.gsd.mkdir()
     (here.gsd / "config.md").write_text("```yaml\nloop:\n  execute_max_retries: 1\n```\n")
     here.start("execute", "--task", "T1")
     assert here.last()["data"]["limits"]["max_retries"] == 1
 
 
-def test_settings_are_frozen_into_start(here: Here) -> None:
+def test_start_freezes_settings_into_its_event(here: Here) -> None:
     here.gsd.mkdir()
     config = here.gsd / "config.toml"
     config.write_text(
@@ -156,34 +185,7 @@ def test_settings_are_frozen_into_start(here: Here) -> None:
     assert here.status()["pause_code"] == "retries"
 
 
-@pytest.mark.parametrize(
-    ("content", "line", "words"),
-    [
-        ("mode = 'yolo'\nstuk_limit = 3\n", 2, "did you mean 'stuck_limit'"),
-        ("\n\nstuck_limit = -1\n", 3, "stuck_limit must be"),
-        ("auto_loop = 'yes'\n", 1, "true or false"),
-        ("stuck_limit = true\n", 1, "whole number"),
-        ("mode =\n", 1, "TOML"),
-        ("stuck_limit = 1\nstuck_limit = 2\n", 2, "duplicate"),
-        ("[tool]\nx = 1\n", 1, "table"),
-    ],
-)
-def test_a_wrong_setting_names_its_file_and_line(
-    here: Here, content: str, line: int, words: str
-) -> None:
-    for path in (user_file(), here.gsd / "config.toml"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-        for command in (["config"], ["start", "goal", "g"], ["config", "--json"]):
-            answer = here.run(*command)
-            assert answer.code == 2, answer
-            assert f"{path}:{line}: " in answer.err
-            assert words in answer.err
-        path.unlink()
-    assert not here.journal.exists() or len(here.lines()) == 1
-
-
-def test_a_start_that_fails_on_its_settings_leaves_nothing_behind(here: Here) -> None:
+def test_start_with_wrong_setting_creates_nothing(here: Here) -> None:
     here.gsd.mkdir()
     (here.gsd / "config.toml").write_text("stuck_limit = 'often'\n")
     answer = here.run("start", "goal", "Be careful")
@@ -192,7 +194,7 @@ def test_a_start_that_fails_on_its_settings_leaves_nothing_behind(here: Here) ->
     assert [path.name for path in here.gsd.iterdir()] == ["config.toml"]
 
 
-def test_config_shows_what_the_first_start_would_obey(here: Here) -> None:
+def test_config_before_first_start_shows_opti_gsd_settings(here: Here) -> None:
     (here.root / ".opti-gsd").mkdir()
     (here.root / ".opti-gsd" / "config.json").write_text('{"mode": "yolo"}')
     shown = here.ok("config", "--json").json["settings"]["mode"]

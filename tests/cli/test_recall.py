@@ -1,21 +1,20 @@
+"""recall: lessons of earlier loops, and the decisions about them."""
+
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.support.command_line import A, B
-
-if TYPE_CHECKING:
-    from tests.support.command_line import Here
+from tests.support.command_line import A, B, Here
 
 GOAL = "Parser of dates"
 
 
 @pytest.fixture
 def learnt(here: Here) -> Here:
-    """A project in which three things went wrong with dates, and one with something else."""
+    """Return a project with three failures about dates and one about something else."""
     here.start("execute", "Calendar", *(f"--task=T{number}" for number in range(1, 5)))
     for number, error in enumerate(("bad date", "wrong dates", "no date", "colour"), 1):
         here.ok("fail", f"T{number}", "--error", error, "--fix", f"remedy {number}")
@@ -39,7 +38,7 @@ def listed(here: Here, *args: str) -> dict[int, str]:
     return {lesson["number"]: lesson["error"] for lesson in found}
 
 
-def test_lessons_are_listed_with_numbers_and_nothing_is_recorded(learnt: Here) -> None:
+def test_recall_lists_numbered_lessons_and_records_nothing(learnt: Here) -> None:
     old = learnt.status()["loop"]
     loop = learnt.start("goal", GOAL)
     before = learnt.journal.read_bytes()
@@ -63,7 +62,7 @@ def test_lessons_are_listed_with_numbers_and_nothing_is_recorded(learnt: Here) -
     assert learnt.journal.read_bytes() == before
 
 
-def test_each_decision_is_a_note_and_the_other_lessons_keep_their_numbers(learnt: Here) -> None:
+def test_recall_records_each_decision_as_a_note_and_keeps_other_numbers(learnt: Here) -> None:
     old = learnt.status()["loop"]
     loop = learnt.start("goal", GOAL)
     answer = learnt.ok("recall", "--accept", "2", "--json").json
@@ -90,7 +89,7 @@ def test_each_decision_is_a_note_and_the_other_lessons_keep_their_numbers(learnt
         (("--dismiss", "all"), 0, 3),
     ],
 )
-def test_several_are_decided_at_once(
+def test_recall_decides_several_lessons_at_once(
     learnt: Here, args: tuple[str, ...], accepted: int, dismissed: int
 ) -> None:
     learnt.start("goal", GOAL)
@@ -99,7 +98,7 @@ def test_several_are_decided_at_once(
     assert len(notes(learnt)) == accepted + dismissed
 
 
-def test_all_means_what_is_left_even_if_that_is_nothing(learnt: Here) -> None:
+def test_recall_all_decides_the_remaining_lessons(learnt: Here) -> None:
     learnt.start("goal", GOAL)
     learnt.ok("recall", "--dismiss", "1")
     learnt.ok("recall", "--accept", "all")
@@ -110,7 +109,7 @@ def test_all_means_what_is_left_even_if_that_is_nothing(learnt: Here) -> None:
     assert [note.get("dismissed", False) for note in notes(learnt)] == [True, False, False]
 
 
-def test_what_cannot_be_decided_is_refused(learnt: Here) -> None:
+def test_recall_with_unknown_or_decided_number_is_refused(learnt: Here) -> None:
     learnt.start("goal", GOAL)
     assert "lesson 4 does not exist" in learnt.refused(2, "recall", "--accept", "4").err
     assert "lesson 0 does not exist" in learnt.refused(2, "recall", "--accept", "0").err
@@ -122,7 +121,7 @@ def test_what_cannot_be_decided_is_refused(learnt: Here) -> None:
     assert "lesson 1 is already decided" in learnt.refused(4, "recall", "--dismiss", "1").err
 
 
-def test_another_goal_can_be_asked_for_and_is_named_in_the_command(learnt: Here) -> None:
+def test_recall_with_another_goal_names_it_in_the_command(learnt: Here) -> None:
     loop = learnt.start("goal", GOAL)
     assert listed(learnt, "new colours") == {1: "colour"}
     run = f"gsd-fsm --loop {loop} recall 'new colours'"
@@ -134,25 +133,25 @@ def test_another_goal_can_be_asked_for_and_is_named_in_the_command(learnt: Here)
     assert none.out == "No failure of an earlier loop is related to this goal.\n"
 
 
-def test_without_a_live_loop_one_can_look_but_not_decide(learnt: Here) -> None:
+def test_recall_without_live_loop_lists_but_refuses_decisions(learnt: Here) -> None:
     assert listed(learnt, GOAL) == {1: "no date", 2: "wrong dates", 3: "bad date"}
     assert "gsd-fsm start goal --help" in learnt.ok("recall", GOAL).out
     assert "no live loop" in learnt.refused(3, "recall").err
     assert "no live loop" in learnt.refused(3, "recall", GOAL, "--accept", "1").err
 
 
-def test_a_loop_without_a_goal_needs_one(learnt: Here) -> None:
+def test_recall_of_loop_without_goal_needs_one(learnt: Here) -> None:
     learnt.start("execute", "--task", "T1")
     assert "gsd-fsm recall GOAL" in learnt.refused(2, "recall").err
 
 
-def test_the_failures_of_the_loop_itself_are_no_lessons(learnt: Here) -> None:
+def test_recall_excludes_failures_of_the_loop_itself(learnt: Here) -> None:
     learnt.start("goal", GOAL)
     learnt.ok("fail", "--error", "dates of this very loop")
     assert "dates of this very loop" not in listed(learnt).values()
 
 
-def test_each_loop_decides_for_itself(learnt: Here) -> None:
+def test_recall_decisions_belong_to_one_loop(learnt: Here) -> None:
     first = learnt.start("goal", GOAL, env=A)
     second = learnt.start("goal", GOAL, env=B)
     learnt.ok("recall", "--accept", "all", env=A)
@@ -163,7 +162,7 @@ def test_each_loop_decides_for_itself(learnt: Here) -> None:
     assert {line["loop"] for line in learnt.lines() if line["type"] == "note"} == {first, second}
 
 
-def test_a_journal_of_somebody_else_does_not_talk(learnt: Here) -> None:
+def test_recall_of_untrusted_journal_is_refused(learnt: Here) -> None:
     learnt.start("goal", GOAL)
     shutil.copytree(learnt.root, learnt.root.parent / "clone")
     answer = learnt.run("--project", "../clone", "recall", "--json")

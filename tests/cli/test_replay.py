@@ -1,19 +1,20 @@
+"""replay."""
+
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from gsd_fsm.core.loop.fold import steps_of
 from gsd_fsm.history import machine, replay
+from tests.support.command_line import A, B, Here
 from tests.support.forge import body, chain, header, plant, start, sums_of
 
-if TYPE_CHECKING:
-    from tests.support.command_line import Here
 
-
-def story(here: Here) -> str:
+def tell_story(here: Here) -> str:
+    """Run an execute loop of six events to its end."""
     loop = here.start("execute", "the goal", "--task", "T1")
     here.ok("fail", "T1", "--error", "AssertionError: 1", env={"CLAUDECODE": "1"})
     here.ok("task", "T1", "running")
@@ -22,8 +23,18 @@ def story(here: Here) -> str:
     return loop
 
 
-def test_the_timeline_shows_when_who_what_from_to(here: Here) -> None:
-    loop = story(here)
+def remove_transition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build machines in which a running loop cannot complete."""
+
+    def steps(trigger: str, source: Any) -> Any:
+        missing = (trigger, source) == ("complete", "running")
+        return () if missing else steps_of(trigger, source)
+
+    monkeypatch.setattr(machine, "steps_of", steps)
+
+
+def test_replay_prints_time_author_event_and_change_of_status(here: Here) -> None:
+    loop = tell_story(here)
     before = here.journal.read_bytes()
     lines = here.ok("replay").out.splitlines()
     assert len(lines) == 7
@@ -38,8 +49,8 @@ def test_the_timeline_shows_when_who_what_from_to(here: Here) -> None:
     assert here.journal.read_bytes() == before
 
 
-def test_replay_json_is_head_events_status_and_the_state_of_status(here: Here) -> None:
-    story(here)
+def test_replay_with_json_prints_head_events_status_and_state(here: Here) -> None:
+    tell_story(here)
     found = here.ok("replay", "--json").json
     assert list(found) == ["head", "events", "status", "state"]
     assert (found["events"], found["status"]) == (6, "completed")
@@ -48,8 +59,8 @@ def test_replay_json_is_head_events_status_and_the_state_of_status(here: Here) -
     assert here.ok("replay", "--json", "--strict").json == {**found, "findings": []}
 
 
-def test_replay_events_is_one_line_for_each_event(here: Here) -> None:
-    story(here)
+def test_replay_events_prints_one_json_line_per_event(here: Here) -> None:
+    tell_story(here)
     rows = [json.loads(line) for line in here.ok("replay", "--events").out.splitlines()]
     assert [list(row) for row in rows] == [["seq", "ts", "type", "by", "from", "to", "data"]] * 6
     moves = [(row["type"], row["from"], row["to"]) for row in rows]
@@ -66,7 +77,7 @@ def test_replay_events_is_one_line_for_each_event(here: Here) -> None:
 
 
 def test_replay_at_stops_after_that_event(here: Here) -> None:
-    story(here)
+    tell_story(here)
     sums = sums_of(here.journal.read_bytes())
     statuses = [None, "running", "retrying", "running", "running", "completed"]
     for seq, status in enumerate(statuses, 1):
@@ -75,7 +86,9 @@ def test_replay_at_stops_after_that_event(here: Here) -> None:
         assert found["head"] == f"{seq}:{sums[seq - 1]}"
     assert len(here.ok("replay", "--at", "3").out.splitlines()) == 4
     assert len(here.ok("replay", "--events", "--at", "3").out.splitlines()) == 3
-    assert "ends at event 6" in here.refused(2, "replay", "--at", "7").err
+    answer = here.refused(2, "replay", "--at", "7")
+    assert answer.out == ""
+    assert "ends at event 6" in answer.err
     here.refused(2, "replay", "--at", "0")
 
 
@@ -95,30 +108,37 @@ def test_replay_until_stops_before_the_first_later_event(here: Here) -> None:
         ("2026-11-16", 4),
     ):
         assert here.ok("replay", "--json", "--until", until).json["events"] == events, until
+    found = here.ok("replay", "--until", "2020-01-01", "--json").json
+    assert found == {"head": "", "events": 0, "status": None, "state": None}
+    assert here.ok("replay", "--until", "2020-01-01").out == "0 events, head \n"
     assert "is not a time" in here.refused(2, "replay", "--until", "soon").err
 
 
-def test_replay_of_one_loop_shows_only_that_loop(here: Here) -> None:
-    first = here.start("goal", "one", env={"CLAUDE_CODE_SESSION_ID": "a"})
-    second = here.start("goal", "two", env={"CLAUDE_CODE_SESSION_ID": "b"})
-    here.ok("--loop", second, "note", "n")
-    rows = here.ok("replay", "--events", "--loop", second).out.splitlines()
+def test_replay_of_several_loops_tells_them_apart(here: Here) -> None:
+    one = here.start("goal", "one", env=A)
+    two = here.start("goal", "two", env=B)
+    here.ok("--loop", one, "note", "n")
+    lines = here.ok("replay").out.splitlines()
+    assert "goal, interactive: one" in lines[1]
+    assert lines[2].strip() == f"loop {two}"
+    assert "goal, interactive: two" in lines[3]
+    assert lines[4].strip() == f"loop {one}"
+    assert lines[-1].startswith("4 events, head 4:")
+    assert len(here.ok("replay", "--events").out.splitlines()) == 4
+
+
+def test_replay_of_one_loop_shows_only_its_events(here: Here) -> None:
+    one = here.start("goal", "one", env=A)
+    two = here.start("goal", "two", env=B)
+    here.ok("--loop", two, "note", "n")
+    rows = here.ok("replay", "--events", "--loop", two).out.splitlines()
     assert [json.loads(row)["seq"] for row in rows] == [3, 4]
-    assert here.ok("--loop", first, "replay", "--json").json["state"]["goal"] == "one"
+    assert here.ok("replay", "--loop", two).out.splitlines()[-1].startswith("2 of 4 events")
+    assert here.ok("--loop", one, "replay", "--json").json["state"]["goal"] == "one"
     here.refused(3, "replay", "--loop", "lp-none")
 
 
-def test_the_timeline_of_several_live_loops_needs_no_choice(here: Here) -> None:
-    here.start("goal", "one", env={"CLAUDE_CODE_SESSION_ID": "a"})
-    here.start("goal", "two", env={"CLAUDE_CODE_SESSION_ID": "b"})
-    shown = here.ok("replay").out
-    assert "goal, interactive: one" in shown
-    assert "goal, interactive: two" in shown
-    assert "3 events, head 3:" in shown
-    assert len(here.ok("replay", "--events").out.splitlines()) == 3
-
-
-def test_an_illegal_transition_is_refused_with_its_line(here: Here) -> None:
+def test_replay_names_the_line_of_an_illegal_transition(here: Here) -> None:
     bodies = [header(), start(), body(3, "answer", "lp-1", {"text": "nobody asked"})]
     plant(here.root, chain(bodies))
     for command in (["replay"], ["replay", "--json"], ["replay", "--strict"], ["status"]):
@@ -127,7 +147,20 @@ def test_an_illegal_transition_is_refused_with_its_line(here: Here) -> None:
         assert "cannot run 'answer'" in answer.err
 
 
-def test_replay_says_when_the_clock_went_back_and_when_the_tail_is_torn(here: Here) -> None:
+def test_replay_of_damaged_journal_shows_every_valid_event(here: Here) -> None:
+    tell_story(here)
+    here.journal.write_bytes(
+        here.journal.read_bytes().replace(b'"status":"running"', b'"status":"runnnng"')
+    )
+    answer = here.refused(5, "replay")
+    assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2", "3"]
+    lines = [header(), start(), body(3, "answer", "lp-1", {"text": "t"})]
+    plant(here.root, chain(lines))
+    answer = here.refused(5, "replay")
+    assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2"]
+
+
+def test_replay_reports_clock_that_went_back_and_torn_tail(here: Here) -> None:
     bodies = [header(), start(), body(3, "note", "lp-1", {"text": "x"}).replace(b"T23", b"T22")]
     journal = plant(here.root, chain(bodies))
     assert "clock went back 1 time" in here.ok("replay").err
@@ -138,33 +171,7 @@ def test_replay_says_when_the_clock_went_back_and_when_the_tail_is_torn(here: He
     assert journal.read_bytes().endswith(b'"seq":4')
 
 
-def test_the_same_bytes_give_the_same_replay(here: Here) -> None:
-    story(here)
-    first = here.ok("replay", "--json").out
-    assert {here.ok("replay", "--json").out for _ in range(3)} == {first}
-    here.gsd.joinpath("snapshot.json").unlink(missing_ok=True)
-    assert here.ok("replay", "--json").out == first
-
-
-def test_an_early_limit_shows_nothing(here: Here) -> None:
-    story(here)
-    answer = here.ok("replay", "--until", "2020-01-01")
-    assert answer.out == "0 events, head \n"
-    found = here.ok("replay", "--until", "2020-01-01", "--json").json
-    assert found == {"head": "", "events": 0, "status": None, "state": None}
-
-
-def test_an_event_that_is_not_there_is_told_before_anything_is_shown(here: Here) -> None:
-    story(here)
-    answer = here.refused(2, "replay", "--at", "99")
-    assert answer.out == ""
-    assert "ends at event 6" in answer.err
-
-
-# rules and the machine
-
-
-def test_strict_replay_lists_refused_events_with_line_numbers_and_exits_0(here: Here) -> None:
+def test_replay_strict_lists_refused_events_with_their_lines_and_exits_0(here: Here) -> None:
     gap = {"gap": "G1", "description": "d"}
     bodies = [
         header(),
@@ -180,6 +187,8 @@ def test_strict_replay_lists_refused_events_with_line_numbers_and_exits_0(here: 
         body(11, "cancel", "lp-2", {}, by="agent"),
     ]
     plant(here.root, chain(bodies))
+    assert "finding" not in here.ok("replay").out
+    assert "findings" not in here.ok("replay", "--json").json
     expected = [
         (5, "gap", "gap G1 is already closed"),
         (8, "complete", "no verification has passed since the last gap was closed"),
@@ -201,15 +210,7 @@ def test_strict_replay_lists_refused_events_with_line_numbers_and_exits_0(here: 
     assert as_lines.err.count("finding: line ") == len(expected)
 
 
-def test_replay_without_strict_lists_no_findings(here: Here) -> None:
-    bodies = [header(), start(), body(3, "complete", "lp-1", {})]
-    plant(here.root, chain(bodies))
-    assert "finding" not in here.ok("replay").out
-    assert "findings" not in here.ok("replay", "--json").json
-    assert len(here.ok("replay", "--strict", "--json").json["findings"]) == 1
-
-
-def test_findings_of_a_journal_show_control_characters_escaped(here: Here) -> None:
+def test_replay_strict_escapes_control_characters_in_findings(here: Here) -> None:
     bodies = [
         header(),
         start(criteria=[{"name": "a\x1b[31m"}]),
@@ -219,76 +220,43 @@ def test_findings_of_a_journal_show_control_characters_escaped(here: Here) -> No
     assert "\x1b" not in here.ok("replay", "--strict").out
 
 
-def without_transition(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Build machines in which a running loop cannot complete."""
-
-    def steps(trigger: str, source: Any) -> Any:
-        missing = (trigger, source) == ("complete", "running")
-        return () if missing else steps_of(trigger, source)
-
-    monkeypatch.setattr(machine, "steps_of", steps)
-
-
 @pytest.mark.parametrize(
     "options", [(), ("--strict",), ("--at", "6"), ("--until", "2100-01-01"), ("--json",)]
 )
 def test_replay_steps_the_machine_with_any_options(
     here: Here, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
-    story(here)
-    without_transition(monkeypatch)
+    tell_story(here)
+    remove_transition(monkeypatch)
     error = here.refused(1, "replay", *options).err
     assert "event 6: the fold says completed, the machine refuses it" in error
 
 
 def test_resume_steps_the_machine(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    story(here)
+    tell_story(here)
     here.start("goal", "g")
     here.ok("pause")
-    without_transition(monkeypatch)
+    remove_transition(monkeypatch)
     assert "the machine refuses it" in here.refused(1, "resume").err
 
 
 def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story(here)
-    without_transition(monkeypatch)
+    tell_story(here)
+    remove_transition(monkeypatch)
     monkeypatch.setattr(replay, "MACHINE_LIMIT", 5)
     here.ok("replay")
     here.ok("replay", "--at", "5")
     assert "the machine refuses it" in here.refused(1, "replay", "--strict").err
 
 
-def test_replay_up_to_an_event_within_the_machine_limit_steps_the_machine(
+def test_replay_at_event_within_the_machine_limit_steps_the_machine(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story(here)
+    tell_story(here)
     here.start("goal", "another")
-    without_transition(monkeypatch)
+    remove_transition(monkeypatch)
     monkeypatch.setattr(replay, "MACHINE_LIMIT", 6)
     here.ok("replay")
     assert "the machine refuses it" in here.refused(1, "replay", "--at", "6").err
-
-
-def test_every_good_event_before_the_damage_is_shown(here: Here) -> None:
-    story(here)
-    here.journal.write_bytes(
-        here.journal.read_bytes().replace(b'"status":"running"', b'"status":"runnnng"')
-    )
-    answer = here.refused(5, "replay")
-    assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2", "3"]
-    lines = [header(), start(), body(3, "answer", "lp-1", {"text": "t"})]
-    plant(here.root, chain(lines))
-    answer = here.refused(5, "replay")
-    assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2"]
-
-
-def test_several_loops_are_told_apart(here: Here) -> None:
-    one = here.start("goal", "g", env={"CLAUDE_CODE_SESSION_ID": "a"})
-    two = here.start("goal", "g", env={"CLAUDE_CODE_SESSION_ID": "b"})
-    here.ok("--loop", one, "note", "n")
-    lines = here.ok("replay").out.splitlines()
-    assert lines[2].strip() == f"loop {two}"
-    assert lines[4].strip() == f"loop {one}"
-    assert here.ok("replay", "--loop", one).out.splitlines()[-1].startswith("2 of 4 events")

@@ -1,4 +1,4 @@
-"""`rollback`: back to a checkpoint, in git and in the loop."""
+"""rollback: go back to a checkpoint, in git and in the loop."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from tests.support import repositories as git_rig
+from tests.support import repositories
 from tests.support.command_line import B, Here
 from tests.support.phases import Phase
 from tests.support.repositories import commit, git
 from tests.support.rollbacks import Work, facts
 
-_isolated_git = git_rig._isolated_git  # a fixture
+_isolated_git = repositories._isolated_git  # a fixture
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def phase(here: Here) -> Phase:
     return Phase(here)
 
 
-def test_without_a_target_the_checkpoints_are_listed_the_newest_last(work: Work) -> None:
+def test_rollback_without_target_lists_checkpoints_newest_last(work: Work) -> None:
     answer = work.here.ok("rollback")
     lines = answer.out.splitlines()
     assert lines[0] == "Checkpoints of phase 1, newest last:"
@@ -46,7 +46,7 @@ def test_without_a_target_the_checkpoints_are_listed_the_newest_last(work: Work)
     assert work.here.ok("rollback", "--phase", "2").out == "Phase 2 has no checkpoints.\n"
 
 
-def test_at_first_it_is_only_told_what_would_be_done(work: Work) -> None:
+def test_rollback_without_yes_only_shows_what_would_change(work: Work) -> None:
     before = (work.here.journal.read_bytes(), work.head())
     said = work.here.ok("rollback", "T01").out.splitlines()
     assert said == [
@@ -70,7 +70,7 @@ def test_at_first_it_is_only_told_what_would_be_done(work: Work) -> None:
     assert work.left() == []
 
 
-def test_of_many_commits_ten_are_named(work: Work) -> None:
+def test_rollback_preview_names_at_most_ten_commits(work: Work) -> None:
     for number in range(12):
         commit(work.here.root, f"more-{number}")
     said = work.here.ok("rollback", "T02").out
@@ -81,7 +81,7 @@ def test_of_many_commits_ten_are_named(work: Work) -> None:
 
 
 @pytest.mark.parametrize("target", ["T01", "01", "gsd/checkpoint/phase-1/T01"])
-def test_with_yes_branch_files_and_tasks_go_back(work: Work, target: str) -> None:
+def test_rollback_with_yes_resets_branch_files_and_tasks(work: Work, target: str) -> None:
     answer = work.here.ok("rollback", target, "--yes", "--json")
     assert work.head() == work.shas["T01"]
     assert git(work.here.root, "branch", "--show-current") == "main"
@@ -115,7 +115,7 @@ def test_with_yes_branch_files_and_tasks_go_back(work: Work, target: str) -> Non
     assert work.here.ok("fsck").code == 0
 
 
-def test_what_was_undone_can_be_done_again_and_undone_again(work: Work) -> None:
+def test_rollback_can_be_repeated_after_tasks_are_done_again(work: Work) -> None:
     said = work.here.ok("rollback", "pre", "--yes").out
     (left,) = work.left()
     assert f"is back at pre ({work.shas['pre'][:7]}). 2 commits undone, kept as {left}." in said
@@ -154,13 +154,7 @@ def test_rollback_pre_returns_to_before_the_phase_and_loses_nothing(phase: Phase
     assert (phase.root / "02.py").read_text() == "02"
 
 
-def test_the_way_back_from_a_rollback_is_the_tag_it_left(work: Work) -> None:
-    left = work.here.ok("rollback", "pre", "--yes", "--json").json["left"]
-    git(work.here.root, "merge", "-q", "--ff-only", left)
-    assert work.head() == work.shas["T02"]
-
-
-def test_our_own_files_survive_and_do_not_make_the_tree_dirty(work: Work) -> None:
+def test_rollback_keeps_files_of_gsd(work: Work) -> None:
     (work.here.gsd / "STATE.md").write_text("a view\n")
     lines = work.here.lines()
     work.here.ok("rollback", "pre", "--yes")
@@ -168,7 +162,7 @@ def test_our_own_files_survive_and_do_not_make_the_tree_dirty(work: Work) -> Non
     assert (work.here.gsd / ".gitignore").exists()
 
 
-def test_a_checkpoint_that_is_checked_out_is_nothing_to_do(work: Work) -> None:
+def test_rollback_to_current_checkpoint_does_nothing(work: Work) -> None:
     (work.here.root / "dirty").write_text("")
     before = work.here.journal.read_bytes()
     said = work.here.ok("rollback", "T02", "--yes")
@@ -178,7 +172,7 @@ def test_a_checkpoint_that_is_checked_out_is_nothing_to_do(work: Work) -> None:
     assert work.here.journal.read_bytes() == before
 
 
-def test_a_loop_that_has_ended_is_left_as_it_is(work: Work) -> None:
+def test_rollback_after_the_loop_ended_changes_only_git(work: Work) -> None:
     work.here.ok("cancel")
     before = work.here.journal.read_bytes()
     answer = work.here.ok("rollback", "T01", "--yes", "--json")
@@ -189,7 +183,7 @@ def test_a_loop_that_has_ended_is_left_as_it_is(work: Work) -> None:
     assert "nothing was recorded" in work.here.ok("rollback", "pre", "--yes").out
 
 
-def test_tags_are_enough_where_the_journal_is_gone(work: Work) -> None:
+def test_rollback_without_journal_needs_a_phase(work: Work) -> None:
     for path in work.here.gsd.iterdir():
         path.unlink()
     work.here.gsd.rmdir()
@@ -198,7 +192,7 @@ def test_tags_are_enough_where_the_journal_is_gone(work: Work) -> None:
     assert work.head() == work.shas["pre"]
 
 
-def test_of_two_live_loops_of_the_phase_one_must_be_named(work: Work) -> None:
+def test_rollback_with_two_loops_of_the_phase_needs_one_named(work: Work) -> None:
     other = work.here.start("verify", "--phase", "1", env=B)
     assert other in work.here.refused(2, "rollback", "T01", "--phase", "1").err
     assert work.here.ok("rollback", "T01", "--phase", "1", "--json", env=B).json["reset"] == []
@@ -207,7 +201,7 @@ def test_of_two_live_loops_of_the_phase_one_must_be_named(work: Work) -> None:
     assert work.here.ok(*named, "--yes", "--json").json["loop"] == work.loop
 
 
-def test_a_project_in_a_subdirectory_goes_back_with_its_repository(here: Here) -> None:
+def test_rollback_in_subdirectory_resets_the_whole_repository(here: Here) -> None:
     git(here.root, "init", "-q", "--template=", "-b", "main")
     first = commit(here.root, "code")
     git(here.root, "tag", "gsd/checkpoint/phase-beta/pre")

@@ -1,3 +1,5 @@
+"""simulate: scripts of stops, prompts and commands."""
+
 from __future__ import annotations
 
 import os
@@ -24,7 +26,13 @@ def simulate(here: Here, script: str, *options: str) -> dict[str, object]:
     return dict(here.ok("simulate", str(path), *options, "--json").json)
 
 
-def test_simulate_tells_each_decision_with_its_events(here: Here) -> None:
+def write_script(here: Here, script: str) -> str:
+    path = here.root / "script.txt"
+    path.write_text(script)
+    return str(path)
+
+
+def test_simulate_lists_each_decision_with_its_events(here: Here) -> None:
     told = simulate(here, GOAL + "stop Done.\ncriterion tests met\nstop <loop-complete>\n")
 
     assert [(row["decision"], row["events"]) for row in told["steps"]] == [
@@ -37,18 +45,18 @@ def test_simulate_tells_each_decision_with_its_events(here: Here) -> None:
     assert (told["stops"], told["blocks"], told["status"]) == (2, 1, "completed")
 
 
-def test_limits_are_tried_before_money_is_spent(here: Here) -> None:
+def test_simulate_pauses_at_limits(here: Here) -> None:
     told = simulate(here, GOAL + "x20 stop --tool Still at it.\n")
 
     assert (told["blocks"], told["status"]) == (5, "paused")
     assert "stuck" in str(told["steps"])
 
 
-def test_an_idle_agent_is_paused_after_three_equal_stops(here: Here) -> None:
+def test_simulate_pauses_idle_agent_after_three_stops(here: Here) -> None:
     assert simulate(here, GOAL + "x9 stop Hm.\n")["blocks"] == 3
 
 
-def test_background_work_and_throttling_can_be_played(here: Here) -> None:
+def test_simulate_plays_background_work_and_rate_limits(here: Here) -> None:
     script = """
 # comments and blank lines say nothing
 stop --background shell:b1 Serving.
@@ -73,7 +81,7 @@ stop Back again.
         ("startup", ["session end"], "belongs to session simulation.", "allow"),
     ],
 )
-def test_a_session_changes_as_in_the_client(
+def test_simulate_changes_the_session_like_the_client(
     here: Here, source: str, events: list[str], said: str, decision: str
 ) -> None:
     told = simulate(here, GOAL + f"session {source}\nstop Am I to go on?\n")
@@ -84,14 +92,14 @@ def test_a_session_changes_as_in_the_client(
     assert stop["decision"] == decision
 
 
-def test_a_client_that_was_left_does_not_hand_its_loop_on(here: Here) -> None:
+def test_simulate_keeps_the_loop_of_a_client_that_was_left(here: Here) -> None:
     told = simulate(here, GOAL + "session startup\nsession clear\nstop Mine?\n")
 
     assert "belongs to session simulation." in told["steps"][3]["said"]
     assert told["steps"][4]["decision"] == "allow"
 
 
-def test_checks_are_run_and_their_evidence_is_journalled(here: Here) -> None:
+def test_simulate_runs_checks_and_records_their_evidence(here: Here) -> None:
     code = "import sys; sys.stdout.buffer.write(bytes([111, 107, 255])); sys.exit(3)"
     script = f"""start goal g --mode yolo --check 'tests="{sys.executable}" -c "{code}"'
 check
@@ -107,32 +115,31 @@ stop Done.
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
-def test_simulate_that_is_interrupted_in_a_check_is_over(
-    project: Project, name: str, code: int
-) -> None:
+def test_simulate_ends_when_a_check_is_interrupted(project: Project, name: str, code: int) -> None:
     path = project.root / "script.txt"
     path.write_text(
         f"start goal g --check 'tests=kill -{name} $PPID; sleep 9'\ncheck\nnote later\n"
     )
 
-    answer = project.run("simulate", str(path))
+    answer = project.run("simulate", path)
 
     assert answer.code == code
     assert "note later" not in answer.out
 
 
-def test_a_bug_in_a_command_ends_simulate(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulate_ends_at_a_bug_and_names_the_line(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr("gsd_fsm.cli.note.note")
-    path = here.root / "script.txt"
-    path.write_text(GOAL + "note first\nstop Done.\n")
+    path = write_script(here, GOAL + "note first\nstop Done.\n")
 
-    answer = here.refused(1, "simulate", str(path))
+    answer = here.refused(1, "simulate", path)
 
     assert answer.err.startswith("gsd-fsm: line 3: this is a bug in gsd-fsm: AttributeError")
     assert "stop Done." not in answer.out
 
 
-def test_a_copy_of_the_journal_is_played_on_and_the_journal_stays_as_it_is(here: Here) -> None:
+def test_simulate_copy_leaves_the_journal_unchanged(here: Here) -> None:
     here.start("goal", "g", "--mode", "yolo", env={"CLAUDE_CODE_SESSION_ID": "s-9"})
     before = here.journal.read_bytes()
 
@@ -142,7 +149,7 @@ def test_a_copy_of_the_journal_is_played_on_and_the_journal_stays_as_it_is(here:
     assert here.journal.read_bytes() == before
 
 
-def test_a_copy_goes_on_behind_a_torn_tail(here: Here) -> None:
+def test_simulate_copy_repairs_a_torn_tail(here: Here) -> None:
     here.start("goal", "g", "--mode", "yolo", env={"CLAUDE_CODE_SESSION_ID": "s-9"})
     with here.journal.open("ab") as file:
         file.write(b'{"v":1,"se')
@@ -152,7 +159,7 @@ def test_a_copy_goes_on_behind_a_torn_tail(here: Here) -> None:
     assert [row["events"] for row in told["steps"]] == [["iteration continue"], ["note"]]
 
 
-def test_a_journal_that_is_not_trusted_is_not_played_on(here: Here, tmp_path: Path) -> None:
+def test_simulate_copy_of_untrusted_journal_is_refused(here: Here, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     here.start("goal", "g", "--check", f"tests=echo x > {ran}")
     cloned = tmp_path / "cloned"
@@ -167,7 +174,7 @@ def test_a_journal_that_is_not_trusted_is_not_played_on(here: Here, tmp_path: Pa
 
 
 @pytest.mark.parametrize("end", ["stop Done.\n", "stop --never x\n", "start nonsense\n"])
-def test_nothing_is_left_behind_and_the_environment_is_as_before(
+def test_simulate_leaves_no_files_and_restores_the_environment(
     here: Here, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     # The worst place for a scratch directory: inside a repository, whose top a new project seeks.
@@ -175,12 +182,11 @@ def test_nothing_is_left_behind_and_the_environment_is_as_before(
     monkeypatch.setattr("tempfile.tempdir", str(here.root))
     homes = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
     monkeypatch.setenv("GEMINI_PROJECT_DIR", str(here.root))
-    path = here.root / "script.txt"
-    path.write_text(GOAL + "config\nx2 stop Hm.\nsession clear\n" + end)
+    path = write_script(here, GOAL + "config\nx2 stop Hm.\nsession clear\n" + end)
     places = [here.root, *(Path(os.environ[name]) for name in homes)]
     before = dict(os.environ), contents(places)
 
-    here.run("simulate", str(path))
+    here.run("simulate", path)
 
     assert (dict(os.environ), contents(places)) == before
 
@@ -190,7 +196,7 @@ def contents(places: list[Path]) -> dict[Path, bytes]:
     return {path: path.read_bytes() if path.is_file() else b"" for path in files}
 
 
-def test_a_step_costs_no_more_when_many_went_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulation_step_costs_the_same_after_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     folded = []
     fold = Loops.fold
 
@@ -241,31 +247,28 @@ def test_a_step_costs_no_more_when_many_went_before_it(monkeypatch: pytest.Monke
         ),
     ],
 )
-def test_a_line_that_cannot_be_played_is_named(here: Here, script: str, told: str) -> None:
-    path = here.root / "script.txt"
-    path.write_text(script)
+def test_simulate_names_the_line_that_it_rejects(here: Here, script: str, told: str) -> None:
+    path = write_script(here, script)
 
-    answer = here.refused(2, "simulate", str(path))
+    answer = here.refused(2, "simulate", path)
 
     assert told in answer.err
 
 
-def test_a_wrong_command_is_told_with_its_line_and_its_own_hint(here: Here) -> None:
-    path = here.root / "script.txt"
-    path.write_text(GOAL + "stat --json\n")
+def test_simulate_prints_error_and_hint_of_a_wrong_command(here: Here) -> None:
+    path = write_script(here, GOAL + "stat --json\n")
 
-    answer = here.refused(2, "simulate", str(path))
+    answer = here.refused(2, "simulate", path)
 
     assert answer.err == (
         "gsd-fsm: line 3: unknown command 'stat'. Did you mean 'start'?\n  → Run: gsd-fsm --help\n"
     )
 
 
-def test_people_see_each_step_with_what_came_of_it(here: Here) -> None:
-    path = here.root / "script.txt"
-    path.write_text(GOAL + "stop Done.\n")
+def test_simulate_prints_each_step_and_its_result(here: Here) -> None:
+    path = write_script(here, GOAL + "stop Done.\n")
 
-    said = here.ok("simulate", str(path)).out
+    said = here.ok("simulate", path).out
 
     assert "block · iteration continue · running" in said
     assert "Continuing goal loop iteration 1/6" in said
@@ -273,21 +276,20 @@ def test_people_see_each_step_with_what_came_of_it(here: Here) -> None:
 
 
 @pytest.mark.parametrize(("expected", "code"), [(4, 0), (0, 7), (5, 7)])
-def test_simulate_compares_exit_code_of_command(here: Here, expected: int, code: int) -> None:
-    path = here.root / "script.txt"
-    path.write_text(f"start goal g --criterion c\ncomplete => {expected}\n")
-    answer = here.run("simulate", str(path))
+def test_simulate_compares_the_expected_exit_code(here: Here, expected: int, code: int) -> None:
+    path = write_script(here, f"start goal g --criterion c\ncomplete => {expected}\n")
+    answer = here.run("simulate", path)
     assert answer.code == code
     assert ("line 2: expected exit code" in answer.err) is (code != 0)
 
 
-def test_simulate_runs_command_as_agent_on_numbered_loop(here: Here) -> None:
-    path = here.root / "script.txt"
-    path.write_text(
+def test_simulate_runs_commands_as_agent_and_on_numbered_loops(here: Here) -> None:
+    path = write_script(
+        here,
         "CLAUDECODE=1 start goal g\nCLAUDECODE=1 pause\nCLAUDECODE=1 cancel => 4\n"
-        "--loop {1} cancel\nnotes.md <- text\n"
+        "--loop {1} cancel\nnotes.md <- text\n",
     )
-    steps = here.ok("simulate", "--json", str(path)).json["steps"]
+    steps = here.ok("simulate", "--json", path).json["steps"]
     statuses = [step["status"] for step in steps]
     assert statuses == ["running", "paused", "paused", "cancelled", "cancelled"]
     assert steps[-1]["step"] == "notes.md <- text"

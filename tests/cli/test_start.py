@@ -1,3 +1,5 @@
+"""start: the event it writes, and the directory it creates."""
+
 from __future__ import annotations
 
 import hashlib
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support.command_line import Project
 
 
-def test_every_line_of_the_journal_is_as_documented_to_the_byte(here: Here) -> None:
+def test_start_writes_journal_lines_as_documented_to_the_byte(here: Here) -> None:
     here.ok("start", "goal", "Überall grün 🟢", "--criterion", "c", env={"CLAUDECODE": "1"})
     here.ok("note", "a", env={"CLAUDE_CODE_SESSION_ID": "s-1"})
     raw = here.journal.read_bytes()
@@ -49,14 +51,14 @@ def test_every_line_of_the_journal_is_as_documented_to_the_byte(here: Here) -> N
     assert (third["by"], third["session"]) == ("human", "s-1")
 
 
-def test_an_append_prints_loop_seq_status_and_head(here: Here) -> None:
+def test_start_with_json_prints_loop_seq_status_and_head(here: Here) -> None:
     answer = here.ok("start", "execute", "--task", "T1", "--json").json
     assert list(answer) == ["loop", "seq", "status", "head"]
     assert answer["head"] == f"2:{sums_of(here.journal.read_bytes())[-1]}"
     assert (answer["seq"], answer["status"]) == (2, "running")
 
 
-def test_every_option_of_start_is_frozen_into_its_event(here: Here) -> None:
+def test_start_freezes_every_option_into_its_event(here: Here) -> None:
     (here.root / "PLAN.md").write_bytes(b"the plan\n")
     here.ok(
         *("start", "execute", "the goal", "--phase", "3", "--plan", "PLAN.md", "--mode", "yolo"),
@@ -92,7 +94,7 @@ def test_every_option_of_start_is_frozen_into_its_event(here: Here) -> None:
     }
 
 
-def test_the_defaults_are_interactive_and_three_iterations_a_task(here: Here) -> None:
+def test_start_defaults_to_interactive_mode_and_three_iterations_per_task(here: Here) -> None:
     tasks = [word for n in range(9) for word in ("--task", f"T{n}")]
     here.ok("start", "execute", *tasks)
     status = here.status()
@@ -101,6 +103,11 @@ def test_the_defaults_are_interactive_and_three_iterations_a_task(here: Here) ->
     assert here.status()["max_iterations"] == 20
     here.ok("start", "goal", "g", "--fresh", "--max-iterations", "0")
     assert here.status()["max_iterations"] == 0
+    steps = [word for n in range(10) for word in ("--step", f"step {n}")]
+    here.start("goal", "g", "--fresh", *steps)
+    assert here.status()["max_iterations"] == 20
+    here.start("execute", "--fresh", *steps)
+    assert here.status()["max_iterations"] == 30
 
 
 @pytest.mark.parametrize(
@@ -131,7 +138,7 @@ def test_the_defaults_are_interactive_and_three_iterations_a_task(here: Here) ->
         (["start", "execute", "--unknown"], "--unknown"),
     ],
 )
-def test_a_wrong_start_is_a_usage_error_that_names_it(
+def test_start_with_wrong_argument_exits_2_and_names_it(
     here: Here, wrong: list[str], named: str
 ) -> None:
     answer = here.run(*wrong)
@@ -140,14 +147,14 @@ def test_a_wrong_start_is_a_usage_error_that_names_it(
     assert not here.journal.exists() or len(here.lines()) == 1
 
 
-def test_a_plan_that_is_a_pipe_is_refused_instead_of_read(project: Project) -> None:
+def test_start_with_pipe_as_plan_exits_2(project: Project) -> None:
     os.mkfifo(project.root / "plan")
     command = [sys.executable, "-m", "gsd_fsm", "start", "execute", "--plan", "plan"]
     done = subprocess.run(command, cwd=project.root, capture_output=True, timeout=10, check=False)
     assert done.returncode == 2, done
 
 
-def test_gsd_is_made_at_the_git_top_and_is_private(here: Here) -> None:
+def test_start_creates_private_gsd_at_the_top_of_the_repository(here: Here) -> None:
     git(here.root, "init", "-q", "--template=")
     here.where = here.root / "deep" / "down"
     here.where.mkdir(parents=True)
@@ -168,7 +175,7 @@ def test_gsd_is_made_at_the_git_top_and_is_private(here: Here) -> None:
     assert done.stdout == b"?? .gsd/.gitignore\n"
 
 
-def test_without_git_gsd_is_made_in_the_current_directory(here: Here) -> None:
+def test_start_without_git_creates_gsd_in_the_current_directory(here: Here) -> None:
     here.where = here.root / "sub"
     here.where.mkdir()
     here.ok("start", "execute")
@@ -176,7 +183,7 @@ def test_without_git_gsd_is_made_in_the_current_directory(here: Here) -> None:
     assert not here.gsd.exists()
 
 
-def test_a_directory_that_exists_keeps_its_mode_and_the_users_ignore_lines(here: Here) -> None:
+def test_start_keeps_mode_and_gitignore_of_existing_gsd(here: Here) -> None:
     here.gsd.mkdir()
     here.gsd.chmod(0o755)
     here.gsd.joinpath(".gitignore").write_bytes(b"mine \xff\n*.tmp")
@@ -192,7 +199,7 @@ def test_a_directory_that_exists_keeps_its_mode_and_the_users_ignore_lines(here:
     assert here.gsd.joinpath(".gitignore").read_bytes() == before
 
 
-def test_start_is_refused_while_stop_exists(here: Here) -> None:
+def test_start_is_refused_while_stop_file_exists(here: Here) -> None:
     here.start("execute")
     here.gsd.joinpath("STOP").touch()
     answer = here.refused(4, "start", "execute", "--fresh")
@@ -201,7 +208,7 @@ def test_start_is_refused_while_stop_exists(here: Here) -> None:
     here.ok("start", "execute", "--fresh")
 
 
-def test_a_journal_whose_making_was_interrupted_is_completed_by_start(here: Here) -> None:
+def test_start_completes_a_journal_whose_creation_was_interrupted(here: Here) -> None:
     here.start("goal", "g")
     header = here.journal.read_bytes().split(b"\n")[0]
     for torn in (b"", header[:1], header[:-1], b"\0" * 600):
@@ -211,7 +218,7 @@ def test_a_journal_whose_making_was_interrupted_is_completed_by_start(here: Here
         assert here.status()["goal"] == "again"
 
 
-def test_a_linked_gsd_is_refused_and_nothing_is_written_behind_it(here: Here) -> None:
+def test_start_refuses_gsd_that_is_a_link(here: Here) -> None:
     other = here.root.parent / "other"
     other.mkdir()
     here.gsd.symlink_to(other)
@@ -219,7 +226,7 @@ def test_a_linked_gsd_is_refused_and_nothing_is_written_behind_it(here: Here) ->
     assert list(other.iterdir()) == []
 
 
-def test_a_linked_gitignore_does_not_lead_out_of_gsd(here: Here) -> None:
+def test_start_does_not_follow_gitignore_that_is_a_link(here: Here) -> None:
     victim = here.root.parent / "victim"
     victim.write_bytes(b"mine\n")
     here.gsd.mkdir()
@@ -228,7 +235,7 @@ def test_a_linked_gitignore_does_not_lead_out_of_gsd(here: Here) -> None:
     assert victim.read_bytes() == b"mine\n"
 
 
-def test_a_gitignore_that_is_a_pipe_does_not_block(project: Project) -> None:
+def test_start_does_not_block_on_gitignore_that_is_a_pipe(project: Project) -> None:
     project.gsd.mkdir()
     os.mkfifo(project.gsd / ".gitignore")
     command = [sys.executable, "-m", "gsd_fsm", "start", "execute"]
@@ -236,7 +243,7 @@ def test_a_gitignore_that_is_a_pipe_does_not_block(project: Project) -> None:
     assert done.returncode in (0, 6), done
 
 
-def test_ids_of_loops_and_journals_differ(here: Here, tmp_path: Path) -> None:
+def test_start_gives_every_loop_and_journal_its_own_id(here: Here, tmp_path: Path) -> None:
     first = here.start("execute")
     here.where = tmp_path / "second"
     here.where.mkdir()
@@ -255,19 +262,11 @@ def test_ids_of_loops_and_journals_differ(here: Here, tmp_path: Path) -> None:
     ],
     ids=["number", "long check", "no text", "tasks"],
 )
-def test_a_start_that_is_refused_makes_nothing(here: Here, options: list[str]) -> None:
+def test_start_that_is_rejected_creates_nothing(here: Here, options: list[str]) -> None:
     here.refused(2, "start", "goal", "g", *options)
     assert list(here.root.iterdir()) == []
 
 
-def test_a_fresh_start_names_what_it_cancelled(here: Here) -> None:
+def test_start_fresh_names_the_cancelled_loop(here: Here) -> None:
     old = here.start("goal", "g")
     assert f"Cancelled loop {old}." in here.ok("start", "goal", "h", "--fresh").out
-
-
-def test_only_the_tasks_of_an_execute_loop_raise_its_iterations(here: Here) -> None:
-    steps = [word for n in range(10) for word in ("--step", f"step {n}")]
-    here.start("goal", "g", *steps)
-    assert here.status()["max_iterations"] == 20
-    here.start("execute", *steps, "--fresh")
-    assert here.status()["max_iterations"] == 30

@@ -1,4 +1,4 @@
-"""`statusline`: one line at most, exit code 0 whatever happens, and what the session has cost."""
+"""statusline: at most one line, always exit code 0, and the cost of the session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOAL = ("goal", "g", "--mode", "yolo", "--criterion", "a", "--criterion", "b")
 
 
 def told(here: Here, cost: Any = None, session: str = "session-a", **more: Any) -> bytes:
-    """What the client writes to the command of its status line."""
+    """Return what the client writes to the command of its status line."""
     facts = {
         "session_id": session,
         "transcript_path": "/t.jsonl",
@@ -34,7 +34,7 @@ def told(here: Here, cost: Any = None, session: str = "session-a", **more: Any) 
 
 
 def shown(here: Here, stdin: bytes | None = None, *args: str, **how: Any) -> str:
-    """What is printed: at most one line, and nothing is wrong."""
+    """Return the line that is printed, or an empty string."""
     answer: Answer = here.run(
         "statusline", *args, stdin=told(here) if stdin is None else stdin, **how
     )
@@ -47,15 +47,13 @@ def spends(here: Here) -> list[Any]:
     return [event["data"]["total_usd"] for event in here.lines() if event["type"] == "spend"]
 
 
-def test_a_goal_in_one_line(here: Here) -> None:
+def test_statusline_shows_progress_limits_and_status(here: Here) -> None:
     here.start(*GOAL, "--budget", "25", env=A)
     here.ok("criterion", "a", "met", env=A)
     here.ok("iterate", env=A)
     here.ok("spend", "2.5", env=A)
     assert shown(here) == "gsd-fsm goal ▸ 1/20 · 1/2 criteria · $2.50/$25 · running"
-
-
-def test_tasks_gaps_and_limits_are_shown_where_there_are_any(here: Here) -> None:
+    here.ok("cancel", env=A)
     here.start("execute", "--task", "T1", "--task", "T2", "--max-iterations", "0", env=A)
     here.ok("task", "T1", "running", env=A)
     here.ok("task", "T1", "complete", env=A)
@@ -66,7 +64,7 @@ def test_tasks_gaps_and_limits_are_shown_where_there_are_any(here: Here) -> None
     assert shown(here) == "gsd-fsm verify ▸ 0/20 · 1 gap open · fixing"
 
 
-def test_why_a_loop_stands_still_is_said_on_the_line(here: Here) -> None:
+def test_statusline_of_halted_loop_shows_question_or_reason(here: Here) -> None:
     here.start(*GOAL, env=A)
     here.ok("wait", "Which\nof \x1b[31mthem?", env=A)
     assert shown(here).endswith(" · waiting: Which of \\u{1b}[31mthem?")
@@ -75,20 +73,20 @@ def test_why_a_loop_stands_still_is_said_on_the_line(here: Here) -> None:
     assert words == "x" * 79 + "…"
 
 
-def test_colour_is_an_option(here: Here) -> None:
+def test_statusline_is_coloured_only_with_its_option(here: Here) -> None:
     here.start(*GOAL, env=A)
     assert "\x1b[" not in shown(here)
     assert shown(here, None, "--color").endswith("\x1b[32mrunning\x1b[0m")
 
 
-def test_scripts_get_an_object(here: Here) -> None:
+def test_statusline_with_json_prints_one_object(here: Here) -> None:
     assert json.loads(shown(here, None, "--json")) == {}
     loop = here.start(*GOAL, env=A)
     found = json.loads(shown(here, None, "--json"))
     assert found == {"loop": loop, "status": "running", "line": shown(here)}
 
 
-def test_the_loop_of_the_session_comes_before_others(here: Here) -> None:
+def test_statusline_shows_the_loop_of_its_session_first(here: Here) -> None:
     here.start(*GOAL, "--max-iterations", "7", env=A)
     assert shown(here, told(here, session="session-b")).endswith("running · of another session")
     here.start(*GOAL, "--max-iterations", "9", env=B)
@@ -103,7 +101,16 @@ def test_the_loop_of_the_session_comes_before_others(here: Here) -> None:
     assert shown(here).endswith("running · of no session yet")
 
 
-def test_the_project_is_found_wherever_the_client_was_started(here: Here, tmp_path: Path) -> None:
+def test_statusline_shows_the_loop_of_its_option(here: Here) -> None:
+    loop = here.start(*GOAL, env=A)
+    here.start("goal", "another", env=B)
+    assert "criteria" in shown(here, told(here, session="session-b"), "--loop", loop)
+    assert shown(here, told(here, session="session-b"), "--loop", "lp-none") == ""
+
+
+def test_statusline_finds_the_project_by_the_directories_of_the_client(
+    here: Here, tmp_path: Path
+) -> None:
     here.start(*GOAL, env=A)
     here.where = tmp_path
     nowhere: dict[str, Any] = {"cwd": str(tmp_path), "workspace": {}}
@@ -126,7 +133,9 @@ def test_the_project_is_found_wherever_the_client_was_started(here: Here, tmp_pa
         b'{"workspace": {"project_dir": "a\\u0000b", "current_dir": ""}, "cwd": "\\ud800"}',
     ],
 )  # fmt: skip
-def test_bad_input_is_no_reason_to_fail(here: Here, stdin: bytes) -> None:
+def test_statusline_with_invalid_input_exits_0_and_records_nothing(
+    here: Here, stdin: bytes
+) -> None:
     assert shown(here, stdin) == ""
     here.start(*GOAL, "--budget", "5", env=A)
     before = here.journal.read_bytes()
@@ -134,14 +143,14 @@ def test_bad_input_is_no_reason_to_fail(here: Here, stdin: bytes) -> None:
     assert here.journal.read_bytes() == before
 
 
-def test_a_pretty_object_with_a_byte_order_mark_is_read(here: Here) -> None:
+def test_statusline_reads_indented_json_with_byte_order_mark(here: Here) -> None:
     here.start(*GOAL, env=A)
     here.start(*GOAL, env=B)
     pretty = json.dumps(json.loads(told(here)), indent=2).replace("\n", "\r\n")
     assert shown(here, b"\xef\xbb\xbf" + pretty.encode())
 
 
-def test_no_project_no_journal_and_damage_show_nothing(here: Here) -> None:
+def test_statusline_without_readable_journal_prints_nothing(here: Here) -> None:
     assert shown(here) == ""
     here.gsd.mkdir()
     assert shown(here) == ""
@@ -156,7 +165,16 @@ def test_no_project_no_journal_and_damage_show_nothing(here: Here) -> None:
     assert here.run("--project", "/nowhere", "statusline", stdin=told(here)).code == 0
 
 
-def test_the_cost_of_the_session_is_recorded_as_it_grows(here: Here) -> None:
+def test_statusline_of_untrusted_journal_prints_nothing(here: Here) -> None:
+    here.start(*GOAL, "--budget", "5", env=A)
+    for entry in Path(state_directory(), "journals").iterdir():
+        entry.unlink()
+    before = here.journal.read_bytes()
+    assert shown(here, told(here, 1)) == ""
+    assert here.journal.read_bytes() == before
+
+
+def test_statusline_records_the_cost_of_the_session_as_it_grows(here: Here) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
     for cost in (1, 1.005, 1.01, 1.01, 1.0, 0.6, 2.5, True, "3", None, -1, 1e300, 2.505):
         shown(here, told(here, cost))
@@ -178,7 +196,7 @@ def test_the_cost_of_the_session_is_recorded_as_it_grows(here: Here) -> None:
         ("x" * (1 << 20), False),
     ],
 )
-def test_all_that_a_session_cost_is_the_loops_if_it_replied_to_nobody_before(
+def test_statusline_counts_earlier_cost_only_if_the_session_is_younger(
     here: Here, rows: str, counts: bool
 ) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
@@ -189,14 +207,7 @@ def test_all_that_a_session_cost_is_the_loops_if_it_replied_to_nobody_before(
         assert f"${total if counts else total - 1.25:.2f}/$5" in line
 
 
-def test_a_loop_can_be_named(here: Here) -> None:
-    loop = here.start(*GOAL, env=A)
-    here.start("goal", "another", env=B)
-    assert "criteria" in shown(here, told(here, session="session-b"), "--loop", loop)
-    assert shown(here, told(here, session="session-b"), "--loop", "lp-none") == ""
-
-
-def test_without_a_budget_only_a_tenth_of_a_dollar_is_worth_an_event_of_the_session(
+def test_statusline_without_budget_records_steps_of_ten_cents(
     here: Here,
 ) -> None:
     here.start(*GOAL, env=A)
@@ -212,14 +223,14 @@ def test_without_a_budget_only_a_tenth_of_a_dollar_is_worth_an_event_of_the_sess
     assert spends(here) == [1, 1.1, 3, 4]
 
 
-def test_a_figure_that_was_begun_anew_counts_from_zero(here: Here) -> None:
+def test_statusline_counts_a_reset_cost_from_zero(here: Here) -> None:
     here.start(*GOAL, "--budget", "9", env=A)
     for cost in (5.0, 5.2, 0.5, 3.0):
         shown(here, told(here, cost))
     assert here.status()["spent_usd"] == 3.2
 
 
-def test_a_spent_budget_pauses_the_loop(here: Here) -> None:
+def test_statusline_pauses_the_loop_when_its_budget_is_spent(here: Here) -> None:
     here.start(*GOAL, "--budget", "2", env=A)
     shown(here, told(here, 10))
     assert shown(here, told(here, 12.25)).endswith("$2.25/$2 · paused: 2.25 of 2.00 USD are spent")
@@ -229,7 +240,7 @@ def test_a_spent_budget_pauses_the_loop(here: Here) -> None:
     assert [event["type"] for event in here.lines()].count("pause") == 1
 
 
-def test_what_is_done_is_not_paused(here: Here) -> None:
+def test_statusline_does_not_pause_a_loop_that_can_complete(here: Here) -> None:
     here.start("goal", "g", "--criterion", "a", "--mode", "yolo", "--budget", "2", env=A)
     here.ok("criterion", "a", "met", env=A)
     here.ok("exit-signal", env=A)
@@ -237,7 +248,7 @@ def test_what_is_done_is_not_paused(here: Here) -> None:
     assert shown(here, told(here, 9)).endswith(" · $8.00/$2 · running")
 
 
-def test_while_the_lock_is_held_it_only_prints(here: Here) -> None:
+def test_statusline_with_held_lock_only_prints(here: Here) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
     hold = LockedDir(str(here.gsd))
     hold.acquire(1)
@@ -250,17 +261,8 @@ def test_while_the_lock_is_held_it_only_prints(here: Here) -> None:
     assert spends(here) == [1]
 
 
-def test_a_journal_that_is_not_trusted_is_not_shown(here: Here) -> None:
-    here.start(*GOAL, "--budget", "5", env=A)
-    for entry in Path(state_directory(), "journals").iterdir():
-        entry.unlink()
-    before = here.journal.read_bytes()
-    assert shown(here, told(here, 1)) == ""
-    assert here.journal.read_bytes() == before
-
-
 @pytest.mark.parametrize("end", [b"\n", b""])
-def test_the_client_need_not_close_its_end(here: Here, end: bytes) -> None:
+def test_statusline_does_not_wait_for_the_end_of_stdin(here: Here, end: bytes) -> None:
     here.start(*GOAL, env=A)
     with subprocess.Popen(
         [sys.executable, "-m", "gsd_fsm", "statusline"],

@@ -1,3 +1,5 @@
+"""trust and ps, and what an untrusted journal cannot do."""
+
 from __future__ import annotations
 
 import os
@@ -6,31 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import AGENT, Here, git
+from tests.support.command_line import AGENT, A, Here, git
 from tests.support.forge import body, chain, header, plant, start
 
 CHECKED = [{"name": "t", "check": "touch pwned"}]
 
 
-def unregistered(here: Here) -> None:
+def plant_untrusted(here: Here) -> None:
     plant(here.root, chain([header(), start(goal="do as I say", criteria=CHECKED)]))
 
 
-def test_an_unregistered_journal_is_read_but_not_written_or_run(here: Here) -> None:
-    unregistered(here)
+def test_untrusted_journal_is_read_but_not_written_or_run(here: Here) -> None:
+    plant_untrusted(here)
     for command in (
         *(["start", "goal", "g"], ["start", "goal", "g", "--fresh"], ["check"], ["iterate"]),
         *(["note", "n"], ["cancel"], ["pause"], ["resume"], ["complete"], ["task", "T", "running"]),
         *(["fail", "--error", "e"], ["gap", "found", "--description", "d"], ["exit-signal"]),
-        *(
-            ["verified", "pass"],
-            ["next"],
-            ["criterion", "t", "unmet"],
-            ["review", "begun"],
-            ["stage"],
-            ["mode", "yolo"],
-        ),
-        *(["spend", "1"], ["wait", "q"]),
+        *(["verified", "pass"], ["next"], ["criterion", "t", "unmet"], ["review", "begun"]),
+        *(["stage"], ["mode", "yolo"], ["spend", "1"], ["wait", "q"]),
     ):
         answer = here.refused(6, *command)
         assert "not trusted" in answer.err, command
@@ -41,8 +36,8 @@ def test_an_unregistered_journal_is_read_but_not_written_or_run(here: Here) -> N
     assert sorted(path.name for path in here.root.iterdir()) == [".gsd"]
 
 
-def test_even_a_torn_tail_of_an_unregistered_journal_is_left_alone(here: Here) -> None:
-    unregistered(here)
+def test_torn_tail_of_untrusted_journal_is_not_repaired(here: Here) -> None:
+    plant_untrusted(here)
     raw = here.journal.read_bytes() + b'{"v":1,"seq":3'
     here.journal.write_bytes(raw)
     for command in (["note", "n"], ["start", "goal", "g"], ["cancel"]):
@@ -50,8 +45,42 @@ def test_even_a_torn_tail_of_an_unregistered_journal_is_left_alone(here: Here) -
     assert [path.name for path in here.gsd.glob("*broken*")] == []
 
 
-def test_trust_shows_the_goal_and_the_checks_and_registers(here: Here) -> None:
-    unregistered(here)
+def test_damage_of_untrusted_journal_is_reported_first(here: Here) -> None:
+    plant_untrusted(here)
+    here.journal.write_bytes(here.journal.read_bytes().replace(b"do as", b"be as"))
+    for command in (["note", "n"], ["check"], ["start", "goal", "g"], ["trust"]):
+        assert "line 2" in here.refused(5, *command).err
+
+
+def test_settings_of_untrusted_project_are_ignored(here: Here) -> None:
+    plant_untrusted(here)
+    here.gsd.joinpath("config.toml").write_text("max_iterations = 0\nthis is no setting\n")
+    shown = here.ok("config", "--json").json
+    assert shown["trusted"] is False
+    assert {setting["source"] for setting in shown["settings"].values()} == {"default"}
+    assert "ignored" in here.ok("config").out
+    assert "not trusted" in here.refused(6, "start", "goal", "g").err
+    here.ok("trust")
+    assert "config.toml:2" in here.refused(2, "config").err
+
+
+def test_complete_of_untrusted_journal_does_not_run_git(repository: Here) -> None:
+    proof = {"command": "c", "exit_code": 0, "tree": "1"}
+    criterion = {"criterion": "t", "met": True, "evidence": proof}
+    events = [
+        header(),
+        start(criteria=[{"name": "t", "check": "c"}]),
+        body(3, "criterion", "lp-1", criterion),
+    ]
+    plant(repository.root, chain(events))
+    (repository.root / ".gitattributes").write_text("* filter=evil\n")
+    git(repository.root, "config", "filter.evil.clean", "touch pwned; cat")
+    repository.refused(6, "complete")
+    assert not list(repository.root.rglob("pwned"))
+
+
+def test_trust_shows_goal_and_checks_and_registers_the_journal(here: Here) -> None:
+    plant_untrusted(here)
     shown = here.ok("trust").out
     assert "do as I say" in shown
     assert "check t: touch pwned" in shown
@@ -74,13 +103,46 @@ def test_trust_shows_the_goal_and_the_checks_and_registers(here: Here) -> None:
     assert (here.root / "pwned").exists()
 
 
-def test_trust_needs_a_journal(here: Here) -> None:
+def test_trust_shows_the_commands_of_a_plan(here: Here) -> None:
+    check = '<check type="command">make \x1b[1m proof</check>'
+    plan = here.root / ".gsd" / "plans" / "phase-1" / "plan.md"
+    plan.parent.mkdir(parents=True)
+    plan.write_text(
+        f'<task id="01" wave="1">\n<action>x</action>\n<verify>{check}</verify>\n<done>y</done>\n</task>\n'
+    )
+    (here.gsd / "config.toml").write_text('ci_test = "make test"\n')
+    here.ok("start", "verify", "--phase", "1")
+    copy = Here(here.root.parent / "copy", here.patch)
+    shutil.copytree(here.root, copy.root)
+    shown = copy.ok("trust").out
+    assert "plan .gsd/plans/phase-1/plan.md" in shown
+    assert "verify runs: make \\u{1b}[1m proof" in shown
+    assert "verify runs: make test" in shown
+    plan = copy.root / ".gsd" / "plans" / "phase-1" / "plan.md"
+    plan.write_text("nothing")
+    assert "verify runs: (unknown: " in copy.ok("trust").out
+
+
+def test_trust_escapes_newlines_in_the_goal(here: Here) -> None:
+    goal = "good\n    check tests: pytest -q\nJournal j-forged is now trusted."
+    plant(here.root, chain([header(), start(goal=goal)]))
+    shown = here.ok("trust").out.splitlines()
+    assert len(shown) == 2
+    assert "\\u{a}" in shown[0]
+
+
+def test_trust_without_journal_exits_3(here: Here) -> None:
     here.refused(3, "trust")
     here.gsd.mkdir()
     here.refused(3, "trust")
 
 
-def test_a_copied_or_moved_project_is_not_trusted(here: Here) -> None:
+def test_trust_by_agent_is_refused(here: Here) -> None:
+    here.start("goal", "g")
+    assert "Ask the user" in here.refused(6, "trust", env=AGENT).err
+
+
+def test_copied_or_moved_project_is_not_trusted(here: Here) -> None:
     here.start("goal", "g")
     copy = here.root.parent / "copy"
     shutil.copytree(here.root, copy)
@@ -97,13 +159,13 @@ def test_a_copied_or_moved_project_is_not_trusted(here: Here) -> None:
     here.ok("note", "n")
 
 
-def test_a_swapped_journal_at_a_trusted_place_is_not_trusted(here: Here) -> None:
+def test_replaced_journal_at_trusted_path_is_not_trusted(here: Here) -> None:
     here.start("goal", "g")
     here.journal.write_bytes(chain([header(), start()]))
     here.refused(6, "note", "n")
 
 
-def test_the_same_project_through_a_link_is_the_same(here: Here) -> None:
+def test_trusted_project_is_trusted_through_a_link(here: Here) -> None:
     here.start("goal", "g")
     link = here.root.parent / "link"
     link.symlink_to(here.root)
@@ -113,26 +175,7 @@ def test_the_same_project_through_a_link_is_the_same(here: Here) -> None:
     here.ok("--project", str(link), "note", "n")
 
 
-def test_the_settings_of_an_untrusted_project_are_not_obeyed(here: Here) -> None:
-    unregistered(here)
-    here.gsd.joinpath("config.toml").write_text("max_iterations = 0\nthis is no setting\n")
-    shown = here.ok("config", "--json").json
-    assert shown["trusted"] is False
-    assert {setting["source"] for setting in shown["settings"].values()} == {"default"}
-    assert "ignored" in here.ok("config").out
-    assert "not trusted" in here.refused(6, "start", "goal", "g").err
-    here.ok("trust")
-    assert "config.toml:2" in here.refused(2, "config").err
-
-
-def test_damage_is_reported_before_trust(here: Here) -> None:
-    unregistered(here)
-    here.journal.write_bytes(here.journal.read_bytes().replace(b"do as", b"be as"))
-    for command in (["note", "n"], ["check"], ["start", "goal", "g"], ["trust"]):
-        assert "line 2" in here.refused(5, *command).err
-
-
-def test_registrations_are_private_and_outside_of_the_project(here: Here) -> None:
+def test_registrations_are_private_and_outside_the_project(here: Here) -> None:
     before = os.umask(0)
     try:
         here.start("goal", "g")
@@ -155,7 +198,7 @@ def test_home_and_root_are_never_projects(here: Here, there: str) -> None:
     assert here.run("status").code == 3
 
 
-def test_the_search_goes_up_to_the_git_top_and_no_further(here: Here) -> None:
+def test_project_search_ends_at_the_top_of_the_git_repository(here: Here) -> None:
     loop = here.start("goal", "outer")
     here.where = here.root / "a" / "b"
     here.where.mkdir(parents=True)
@@ -167,49 +210,80 @@ def test_the_search_goes_up_to_the_git_top_and_no_further(here: Here) -> None:
     assert here.status()["goal"] == "inner"
 
 
-def test_git_is_not_asked_about_a_journal_that_is_not_trusted(repository: Here) -> None:
-    proof = {"command": "c", "exit_code": 0, "tree": "1"}
-    criterion = {"criterion": "t", "met": True, "evidence": proof}
-    events = [
-        header(),
-        start(criteria=[{"name": "t", "check": "c"}]),
-        body(3, "criterion", "lp-1", criterion),
+def test_ps_lists_the_live_loops_of_all_projects(here: Here, tmp_path: Path) -> None:
+    assert here.ok("ps").out == "No live loops.\n"
+    assert here.ok("ps", "--json").json == {"loops": [], "problems": []}
+    one = here.start("goal", "one", env=A)
+    here.start("verify")
+    here.ok("--loop", one, "iterate")
+    other = here.where = tmp_path / "z other"
+    other.mkdir()
+    here.start("execute")
+    here.start("execute", "--fresh")
+    here.where = Path("/")
+    found = here.ok("ps", "--json").json
+    assert found["problems"] == []
+    rows = [(row["project"], row["kind"], row["status"]) for row in found["loops"]]
+    assert rows == [
+        (str(here.root), "goal", "running"),
+        (str(here.root), "verify", "running"),
+        (str(other), "execute", "running"),
     ]
-    plant(repository.root, chain(events))
-    (repository.root / ".gitattributes").write_text("* filter=evil\n")
-    git(repository.root, "config", "filter.evil.clean", "touch pwned; cat")
-    repository.refused(6, "complete")
-    assert not list(repository.root.rglob("pwned"))
+    assert list(found["loops"][0]) == [
+        *("project", "loop", "kind", "status", "iteration", "owner", "goal", "last_event"),
+    ]
+    assert (found["loops"][0]["owner"], found["loops"][0]["iteration"]) == ("session-a", 1)
+    shown = here.ok("ps").out
+    assert one in shown
+    assert str(other) in shown
 
 
-def test_what_trust_shows_cannot_pass_for_more_lines(here: Here) -> None:
-    goal = "good\n    check tests: pytest -q\nJournal j-forged is now trusted."
-    plant(here.root, chain([header(), start(goal=goal)]))
-    shown = here.ok("trust").out.splitlines()
-    assert len(shown) == 2
-    assert "\\u{a}" in shown[0]
-
-
-def test_trust_shows_the_commands_that_a_plan_would_run(here: Here) -> None:
-    check = '<check type="command">make \x1b[1m proof</check>'
-    plan = here.root / ".gsd" / "plans" / "phase-1" / "plan.md"
-    plan.parent.mkdir(parents=True)
-    plan.write_text(
-        f'<task id="01" wave="1">\n<action>x</action>\n<verify>{check}</verify>\n<done>y</done>\n</task>\n'
-    )
-    (here.gsd / "config.toml").write_text('ci_test = "make test"\n')
-    here.ok("start", "verify", "--phase", "1")
-    copy = Here(here.root.parent / "copy", here.patch)
-    shutil.copytree(here.root, copy.root)
-    shown = copy.ok("trust").out
-    assert "plan .gsd/plans/phase-1/plan.md" in shown
-    assert "verify runs: make \\u{1b}[1m proof" in shown
-    assert "verify runs: make test" in shown
-    plan = copy.root / ".gsd" / "plans" / "phase-1" / "plan.md"
-    plan.write_text("nothing")
-    assert "verify runs: (unknown: " in copy.ok("trust").out
-
-
-def test_trust_by_agent_is_refused(here: Here) -> None:
+def test_ps_skips_missing_projects_and_reports_damaged_ones(here: Here, tmp_path: Path) -> None:
     here.start("goal", "g")
-    assert "Ask the user" in here.refused(6, "trust", env=AGENT).err
+    here.journal.write_bytes(b"rubbish\n")
+    gone = here.where = tmp_path / "gone"
+    gone.mkdir()
+    here.start("goal", "g")
+    here.where = tmp_path
+    gone.rename(tmp_path / "elsewhere")
+    found = here.ok("ps", "--json").json
+    assert found["loops"] == []
+    assert [problem["project"] for problem in found["problems"]] == [str(here.root)]
+    assert "corrupt" in found["problems"][0]["error"]
+    assert f"! {here.root}" in here.ok("ps").out
+
+
+def test_ps_ignores_replaced_journals_and_broken_registrations(here: Here) -> None:
+    here.start("goal", "g")
+    plant(here.root, chain([header(), start()]))
+    journals = Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm/journals"
+    for name, content in (
+        ("a", b"\xff"),
+        ("b", b"[]"),
+        ("c", b'{"id":1}'),
+        ("d", b"{}"),
+        ("e", b"1"),
+    ):
+        journals.joinpath(name).write_bytes(content)
+    journals.joinpath("f").mkdir()
+    assert here.ok("ps", "--json").json["loops"] == []
+
+
+def test_ps_lists_a_project_with_several_registrations_once(here: Here) -> None:
+    here.start("goal", "g")
+    for _ in range(2):
+        here.journal.write_bytes(b"damaged\n")
+        here.ok("fsck", "--repair", "--yes")
+    here.journal.write_bytes(b"damaged\n")
+    assert len(here.ok("ps", "--json").json["problems"]) == 1
+    here.ok("fsck", "--repair", "--yes")
+    here.start("goal", "g")
+    assert len(here.ok("ps", "--json").json["loops"]) == 1
+
+
+def test_ps_and_start_escape_newlines_in_paths(here: Here, tmp_path: Path) -> None:
+    odd = here.where = tmp_path / "odd\nlp-fake goal running"
+    odd.mkdir()
+    made = here.ok("start", "goal", "g").out
+    assert made.count("\n") == 1
+    assert here.ok("ps").out.count("\n") == 1

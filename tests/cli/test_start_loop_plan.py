@@ -1,4 +1,4 @@
-"""The loop plan, a phase of seven tasks, is executed and then verified from start to end."""
+"""start to complete: the loop plan, a phase of seven tasks, is executed and then verified."""
 
 from __future__ import annotations
 

@@ -1,25 +1,32 @@
+"""fsck: damage is found with line and byte, and a repair keeps the damaged file."""
+
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
+from tests.support.command_line import Here
 from tests.support.forge import body, chain, header, plant, start, sums_of
-
-if TYPE_CHECKING:
-    from tests.support.command_line import Here
 
 KEYS = ["ok", "events", "head", "torn", "damage"]
 
 
-def filled(here: Here) -> bytes:
+def fill(here: Here) -> bytes:
+    """Write a journal of six events."""
     here.start("goal", "g")
     for number in range(4):
         here.ok("note", f"note {number}")
     return here.journal.read_bytes()
 
 
-def test_a_sound_journal_is_told_so(here: Here) -> None:
-    raw = filled(here)
+def damage(here: Here) -> bytes:
+    """Change a byte of line 4; return the valid journal."""
+    raw = fill(here)
+    here.journal.write_bytes(raw.replace(b"note 1", b"note x"))
+    return raw
+
+
+def test_fsck_of_valid_journal_reports_no_damage(here: Here) -> None:
+    raw = fill(here)
     answer = here.ok("fsck")
     assert "6 valid events" in answer.out
     assert "no damage" in answer.out
@@ -31,8 +38,8 @@ def test_a_sound_journal_is_told_so(here: Here) -> None:
     assert here.journal.read_bytes() == raw
 
 
-def test_damage_is_named_by_line_and_byte(here: Here) -> None:
-    raw = filled(here)
+def test_fsck_names_damage_by_line_and_byte(here: Here) -> None:
+    raw = fill(here)
     lines = raw.split(b"\n")
     offset = raw.index(lines[3])
     here.journal.write_bytes(raw.replace(b'"text":"note 1"', b'"text":"note x"'))
@@ -50,9 +57,16 @@ def test_damage_is_named_by_line_and_byte(here: Here) -> None:
     assert (first["line"], first["offset"]) == (4, offset)
 
 
-def test_every_other_command_refuses_a_corrupt_journal_and_names_the_line(here: Here) -> None:
-    raw = filled(here)
-    here.journal.write_bytes(raw.replace(b"note 1", b"note x"))
+def test_fsck_lists_every_damaged_line(here: Here) -> None:
+    bodies = [header(), start()] + [body(n, "note", "lp-1", {"text": f"n{n}"}) for n in range(3, 9)]
+    raw = chain(bodies).replace(b'"n3"', b'"x3"').replace(b'"n6"', b'"x6"')
+    plant(here.root, raw)
+    report = here.run("fsck", "--json").json
+    assert [found["line"] for found in report["damage"]] == [3, 6]
+
+
+def test_other_commands_refuse_a_corrupt_journal_and_name_the_line(here: Here) -> None:
+    damage(here)
     for command in (
         *(["status"], ["next"], ["why"], ["replay"], ["note", "n"], ["start", "goal", "g"]),
         *(["check"], ["trust"], ["resume"], ["config"], ["complete"]),
@@ -62,8 +76,8 @@ def test_every_other_command_refuses_a_corrupt_journal_and_names_the_line(here: 
         assert "gsd-fsm fsck" in answer.err, command
 
 
-def test_a_torn_tail_is_no_damage_and_the_next_append_sets_it_aside(here: Here) -> None:
-    raw = filled(here)
+def test_torn_tail_is_not_damage_and_is_saved_by_the_next_append(here: Here) -> None:
+    raw = fill(here)
     tail = b'{"v":1,"seq":7,"ts":"2026'
     here.journal.write_bytes(raw + tail)
     report = here.ok("fsck", "--json").json
@@ -78,17 +92,16 @@ def test_a_torn_tail_is_no_damage_and_the_next_append_sets_it_aside(here: Here) 
     assert here.ok("fsck", "--json").json["torn"] == 0
 
 
-def test_repair_of_a_torn_tail_sets_it_aside_at_once(here: Here) -> None:
-    raw = filled(here)
+def test_fsck_repair_saves_a_torn_tail(here: Here) -> None:
+    raw = fill(here)
     here.journal.write_bytes(raw + b"{torn")
     report = here.ok("fsck", "--repair", "--json").json
     assert (report["ok"], report["torn"], report["events"]) == (True, 0, 7)
     assert here.last()["type"] == "repair"
 
 
-def test_repair_asks_before_it_cuts(here: Here) -> None:
-    raw = filled(here)
-    here.journal.write_bytes(raw.replace(b"note 1", b"note x"))
+def test_fsck_repair_asks_before_it_cuts(here: Here) -> None:
+    damage(here)
     damaged = here.journal.read_bytes()
     unanswered = here.run("fsck", "--repair")
     assert unanswered.code == 2
@@ -101,8 +114,8 @@ def test_repair_asks_before_it_cuts(here: Here) -> None:
     assert here.journal.read_bytes() != damaged
 
 
-def test_repair_keeps_the_whole_old_file_and_goes_on_from_the_good_lines(here: Here) -> None:
-    raw = filled(here)
+def test_fsck_repair_keeps_the_damaged_file_and_the_valid_lines(here: Here) -> None:
+    raw = fill(here)
     damaged = raw.replace(b"note 1", b"note x")
     here.journal.write_bytes(damaged)
     answer = here.ok("fsck", "--repair", "--yes", "--json")
@@ -119,8 +132,8 @@ def test_repair_keeps_the_whole_old_file_and_goes_on_from_the_good_lines(here: H
     assert here.status()["status"] == "running"
 
 
-def test_a_journal_without_one_good_line_begins_anew_and_is_kept(here: Here) -> None:
-    filled(here)
+def test_fsck_repair_without_a_valid_line_begins_a_new_journal(here: Here) -> None:
+    fill(here)
     rubbish = b"\x00\xff rubbish\nmore\n"
     here.journal.write_bytes(rubbish)
     here.ok("fsck", "--repair", "--yes")
@@ -129,18 +142,10 @@ def test_a_journal_without_one_good_line_begins_anew_and_is_kept(here: Here) -> 
     here.start("goal", "again")
 
 
-def test_an_unreadable_end_is_kept_when_its_newline_alone_is_missing(here: Here) -> None:
-    raw = filled(here)
+def test_line_without_its_newline_is_completed_by_the_next_append(here: Here) -> None:
+    raw = fill(here)
     here.journal.write_bytes(raw[:-1])
     assert here.ok("fsck", "--json").json["events"] == 6
     here.ok("note", "n")
     assert here.journal.read_bytes().startswith(raw)
     assert here.last()["seq"] == 7
-
-
-def test_fsck_lists_later_damage_too(here: Here) -> None:
-    bodies = [header(), start()] + [body(n, "note", "lp-1", {"text": f"n{n}"}) for n in range(3, 9)]
-    raw = chain(bodies).replace(b'"n3"', b'"x3"').replace(b'"n6"', b'"x6"')
-    plant(here.root, raw)
-    report = here.run("fsck", "--json").json
-    assert [found["line"] for found in report["damage"]] == [3, 6]
