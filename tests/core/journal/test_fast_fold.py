@@ -25,16 +25,14 @@ def after_a_note(*bodies: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_all_readers_make_the_same_world_of_a_random_journal(seed: int) -> None:
+def test_readers_agree_on_random_journal(seed: int) -> None:
     loops, events = run_random_story(Random(seed), 200)
     assert set(verdicts(*lines_of(events)).values()) == {frozen(loops)}
 
 
 @pytest.mark.parametrize("member", [b'"seq":3', b'"ts":"2026-11-15T23:00:03.000Z"', b'"by":"cli"'])
 @pytest.mark.parametrize("place", ["middle", "end"])
-def test_a_member_given_twice_is_judged_alike_by_a_reader_that_remembers(
-    member: bytes, place: str
-) -> None:
+def test_caching_reader_agrees_on_duplicate_members(member: bytes, place: str) -> None:
     lines = lines_of(Story("goal").events)
     for seq in (3, 4, 5):
         line = b'{"v":1,"seq":%d,"ts":"2026-11-15T23:00:0%d.000Z","loop":"lp-1",' % (seq, seq)
@@ -47,7 +45,7 @@ def test_a_member_given_twice_is_judged_alike_by_a_reader_that_remembers(
 
 
 @pytest.mark.parametrize("what", HARMLESS)
-def test_harmless_data_in_a_known_form_is_taken_and_taken_again(what: str) -> None:
+def test_caching_reader_accepts_valid_data_repeatedly(what: str) -> None:
     data = b'"data":{"text":"t","x":' + HARMLESS[what] + b"}"
     found = verdicts(*after_a_note(data, data))
     assert len(set(found.values())) == 1, found
@@ -55,7 +53,7 @@ def test_harmless_data_in_a_known_form_is_taken_and_taken_again(what: str) -> No
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_hostile_data_in_a_known_form_is_refused(what: str) -> None:
+def test_caching_reader_refuses_invalid_data(what: str) -> None:
     data = b'"data":{"text":"t","x":' + HOSTILE[what] + b"}"
     assert verdicts(*after_a_note(data)) == dict.fromkeys(READERS, 3)
 
@@ -79,13 +77,13 @@ def test_hostile_data_in_a_known_form_is_refused(what: str) -> None:
         b'"loop":"lp-2","data":{"text":"t"}',
     ],
 )
-def test_anything_else_in_a_known_form_is_judged_alike(body: bytes) -> None:
+def test_caching_reader_agrees_on_any_data(body: bytes) -> None:
     found = verdicts(*after_a_note(body, body, b'"data":{"text":"t"}'))
     assert len(set(found.values())) == 1, found
 
 
 @pytest.mark.parametrize(("depth", "taken"), [(14, True), (15, False), (16, False)])
-def test_a_line_nested_to_the_limit_is_taken_and_one_deeper_is_not(depth: int, taken: bool) -> None:
+def test_caching_reader_accepts_lines_up_to_maximum_depth(depth: int, taken: bool) -> None:
     data = b'"data":{"text":"t","x":' + b"[" * depth + b"]" * depth + b"}"
     found = verdicts(*after_a_note(data))
     assert len(set(found.values())) == 1, found
@@ -101,15 +99,13 @@ BODIES = st.lists(PARTS, min_size=1, max_size=7).map(b"".join)
 
 @settings(max_examples=400)
 @given(st.lists(BODIES | st.just(b'"data":{"text":"t","x":[1]}'), min_size=1, max_size=3))
-def test_any_row_of_parts_is_judged_alike(bodies: list[bytes]) -> None:
+def test_caching_reader_agrees_on_any_line(bodies: list[bytes]) -> None:
     found = verdicts(*after_a_note(*bodies))
     assert len(set(found.values())) == 1, found
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_reader_that_forgets_often_reads_the_same(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_caching_reader_with_small_cache_agrees(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader_module, "_REMEMBERED", 2)
     loops, events = run_random_story(Random(seed), 200)
     assert verdict(reader_module.into_fold, *lines_of(events)) == frozen(loops)

@@ -31,7 +31,7 @@ def notes(journal: Journal) -> list[str]:
     return [note.text for note in journal.read_cached().by_id["lp-1"].notes.values()]
 
 
-def test_read_cached_again_folds_only_what_another_process_appended(
+def test_read_cached_folds_only_new_events_of_other_process(
     started: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = Journal(started.path)
@@ -49,7 +49,7 @@ def test_read_cached_again_folds_only_what_another_process_appended(
     assert len(taken) == 1
 
 
-def test_read_cached_after_damage_reads_the_restored_file_from_its_first_line(
+def test_read_cached_after_damage_rereads_restored_file(
     started: Journal,
 ) -> None:
     reader = Journal(started.path)
@@ -65,7 +65,7 @@ def test_read_cached_after_damage_reads_the_restored_file_from_its_first_line(
     assert notes(reader) == ["first", "second", "third"]
 
 
-def test_read_cached_of_a_replaced_file_forgets_the_old_one(started: Journal) -> None:
+def test_read_cached_of_replaced_file_forgets_old_one(started: Journal) -> None:
     reader = Journal(started.path)
     note(started, "second")
     assert notes(reader) == ["first", "second"]
@@ -77,7 +77,7 @@ def test_read_cached_of_a_replaced_file_forgets_the_old_one(started: Journal) ->
     assert notes(reader) == ["first"]
 
 
-def test_read_cached_of_a_file_cut_in_place_forgets_the_lost_events(started: Journal) -> None:
+def test_read_cached_of_truncated_file_forgets_lost_events(started: Journal) -> None:
     reader = Journal(started.path)
     note(started, "second")
     assert notes(reader) == ["first", "second"]

@@ -258,10 +258,10 @@ def explore(examples: int, steps: int) -> None:
     )
 
 
-def test_the_journal_does_what_a_small_model_says() -> None:
+def test_journal_agrees_with_model() -> None:
     explore(20, 30)
 
 
 @pytest.mark.torture
-def test_the_journal_does_what_a_small_model_says_for_long() -> None:
+def test_journal_agrees_with_model_in_long_runs() -> None:
     explore(int(4_000 * float(os.environ.get("GSD_TORTURE", "1.0"))) + 1, 50)

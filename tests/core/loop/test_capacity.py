@@ -115,7 +115,7 @@ def _append(story: Story, event: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_event_beyond_a_limit_is_refused_and_journal_beyond_it_is_read(
+def test_append_beyond_capacity_is_refused_but_journal_is_read(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     most, fill, event, named = CASES[case]
@@ -129,7 +129,7 @@ def test_event_beyond_a_limit_is_refused_and_journal_beyond_it_is_read(
     _append(story, event)
 
 
-def test_known_names_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_capacity_ignores_known_names(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, most in (("MOST_TASKS", 2), ("MOST_CRITERIA", 1), ("MOST_GAPS", 1)):
         monkeypatch.setattr(capacity, name, most)
     for name in ("MOST_REVIEWS", "MOST_CHECKPOINTS"):
@@ -164,7 +164,7 @@ def test_delivered_notes_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     story("note", text="second")
 
 
-def test_start_beyond_a_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_beyond_capacity_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity, "MOST_TASKS", 2)
     monkeypatch.setattr(capacity, "MOST_LIVE_LOOPS", 1)
     story = Story()

@@ -20,7 +20,7 @@ def not_done(story: Story, *words: str, **data: Any) -> None:
         assert word in message
 
 
-def test_an_execute_loop_completes_when_every_task_is_complete_or_skipped() -> None:
+def test_execute_loop_completes_when_all_tasks_are_complete_or_skipped() -> None:
     story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}])
     not_done(story, "task T1 is pending", "task T2 is pending")
     story.task("T1", "running")
@@ -35,11 +35,11 @@ def test_an_execute_loop_completes_when_every_task_is_complete_or_skipped() -> N
     assert story("complete").status == "completed"
 
 
-def test_an_execute_loop_without_a_task_has_done_nothing() -> None:
+def test_execute_loop_without_tasks_cannot_complete() -> None:
     not_done(Story("execute"), "no task")
 
 
-def test_a_verify_loop_needs_a_pass_after_the_last_gap_was_closed() -> None:
+def test_verify_loop_needs_pass_after_last_closed_gap() -> None:
     story = Story("verify")
     not_done(story, "verification")
     story.gap("G1")
@@ -55,7 +55,7 @@ def test_a_verify_loop_needs_a_pass_after_the_last_gap_was_closed() -> None:
 
 
 @pytest.mark.parametrize("action", ["found", "reopened"])
-def test_a_pass_does_not_outlive_the_next_gap(action: str) -> None:
+def test_verify_loop_pass_is_void_after_next_gap(action: str) -> None:
     story = Story("verify")
     story.gap("G1")
     story.gap("G1", "closed")
@@ -64,14 +64,14 @@ def test_a_pass_does_not_outlive_the_next_gap(action: str) -> None:
     not_done(story, "is open", "verification")
 
 
-def test_a_failed_verification_takes_back_an_earlier_pass() -> None:
+def test_verify_loop_pass_is_void_after_failed_round() -> None:
     story = Story("verify")
     story("verified", passed=True)
     story("verified", passed=False)
     not_done(story, "verification")
 
 
-def test_a_goal_loop_needs_every_criterion_and_the_exit_signal() -> None:
+def test_goal_loop_needs_all_criteria_and_exit_signal() -> None:
     story = Story("goal", criteria=[{"name": "A"}, {"name": "B"}])
     not_done(story, "criterion not met: A", "criterion not met: B", "exit signal")
     assert "A, B" in story.refused("exit").message
@@ -83,7 +83,7 @@ def test_a_goal_loop_needs_every_criterion_and_the_exit_signal() -> None:
     assert story("complete").status == "completed"
 
 
-def test_an_unmet_criterion_takes_the_exit_signal_back() -> None:
+def test_unmet_criterion_withdraws_exit_signal() -> None:
     story = Story("goal", criteria=[{"name": "A"}])
     story("criterion", criterion="A", met=True)
     story("exit")
@@ -92,7 +92,7 @@ def test_an_unmet_criterion_takes_the_exit_signal_back() -> None:
     not_done(story, "exit signal")
 
 
-def test_the_exit_signal_alone_is_enough_where_no_criterion_was_named() -> None:
+def test_goal_loop_without_criteria_needs_exit_signal_only() -> None:
     story = Story("goal")
     not_done(story, "exit signal")
     story("exit")
@@ -113,7 +113,7 @@ def begun(story: Story) -> None:
 
 
 @pytest.mark.parametrize("why", [scored, staged, begun, None])
-def test_a_goal_loop_that_was_scored_staged_or_asked_needs_the_thorough_review(why: Any) -> None:
+def test_scored_or_staged_goal_needs_thorough_review(why: Any) -> None:
     story = Story("goal", **({} if why else {"review": True}))
     if why:
         why(story)
@@ -127,7 +127,7 @@ def test_a_goal_loop_that_was_scored_staged_or_asked_needs_the_thorough_review(w
     assert story("complete").status == "completed"
 
 
-def test_a_second_review_that_fails_takes_the_first_pass_back() -> None:
+def test_failed_review_voids_earlier_pass() -> None:
     story = Story("goal")
     story("exit")
     for verdict in ("passed", "failed"):
@@ -145,7 +145,7 @@ def test_a_second_review_that_fails_takes_the_first_pass_back() -> None:
         proof("make "),
     ],
 )
-def test_a_criterion_with_a_check_is_met_only_by_its_own_check(evidence: Any) -> None:
+def test_criterion_with_check_is_met_by_its_check_only(evidence: Any) -> None:
     story = Story("goal", criteria=[{"name": "A", "check": "make"}])
     more = {} if evidence is None else {"evidence": evidence}
     refusal = story.refused("criterion", criterion="A", met=True, **more)
@@ -154,7 +154,7 @@ def test_a_criterion_with_a_check_is_met_only_by_its_own_check(evidence: Any) ->
     assert story.loop.criteria["A"].met is True
 
 
-def test_a_failed_check_is_kept_as_evidence_and_not_met() -> None:
+def test_failed_check_is_evidence_and_leaves_criterion_unmet() -> None:
     story = Story("goal", criteria=[{"name": "A", "check": "make"}])
     story("criterion", criterion="A", met=False, evidence=proof(exit_code=2, tail="boom"))
     criterion = story.loop.criteria["A"]
@@ -162,13 +162,13 @@ def test_a_failed_check_is_kept_as_evidence_and_not_met() -> None:
     assert (criterion.evidence or {})["seq"] == story.events[-1]["seq"]
 
 
-def test_a_criterion_nobody_named_is_refused_with_the_list() -> None:
+def test_unknown_criterion_is_refused_with_known_ones() -> None:
     story = Story("goal", criteria=[{"name": "A"}, {"name": "B"}])
     assert "A, B" in story.refused("criterion", criterion="C", met=True).hint
 
 
 @pytest.mark.parametrize("kind", ["execute", "verify", "goal"])
-def test_evidence_of_other_content_is_stale_and_stale_is_not_met(kind: str) -> None:
+def test_evidence_of_other_content_is_stale_and_unmet(kind: str) -> None:
     story = Story(kind, criteria=[{"name": "A", "check": "make"}])
     story("criterion", criterion="A", met=True, evidence=proof(tree="old"))
     story("verified", passed=True)
@@ -181,7 +181,7 @@ def test_evidence_of_other_content_is_stale_and_stale_is_not_met(kind: str) -> N
     assert story("complete", tree="old").status == "completed"
 
 
-def test_evidence_without_a_tree_cannot_be_stale() -> None:
+def test_evidence_without_tree_is_never_stale() -> None:
     story = Story("goal", criteria=[{"name": "A", "check": "make"}])
     story("criterion", criterion="A", met=True, evidence=proof(tree=None))
     story("exit")
@@ -189,7 +189,7 @@ def test_evidence_without_a_tree_cannot_be_stale() -> None:
     assert story("complete", tree="any").status == "completed"
 
 
-def test_every_criterion_must_be_proven_by_the_same_content() -> None:
+def test_all_criteria_need_evidence_of_the_same_content() -> None:
     criteria = [{"name": "A", "check": "a"}, {"name": "B", "check": "b"}]
     story = Story("goal", criteria=criteria)
     story("criterion", criterion="A", met=True, evidence=proof("a", tree="1"))
@@ -202,7 +202,7 @@ def test_every_criterion_must_be_proven_by_the_same_content() -> None:
 
 
 @pytest.mark.parametrize("kind", ["execute", "verify"])
-def test_criteria_count_in_every_kind_of_loop(kind: str) -> None:
+def test_criteria_are_required_in_every_kind_of_loop(kind: str) -> None:
     story = Story(kind, criteria=[{"name": "A"}])
     story.task("T1", "skipped")
     story("verified", passed=True)

@@ -20,7 +20,7 @@ from tests.support.story import PAYLOADS, Story, in_status
 
 
 @pytest.mark.parametrize("status", ACTIVE)
-def test_an_answer_brings_back_what_was_before_the_wait(status: str) -> None:
+def test_answer_restores_status_before_wait(status: str) -> None:
     story = in_status(status)
     story("wait", for_="human", question="Which?")
     assert (story.loop.wait_for, story.loop.question) == ("human", "Which?")
@@ -33,7 +33,7 @@ def test_an_answer_brings_back_what_was_before_the_wait(status: str) -> None:
 
 
 @pytest.mark.parametrize("status", [*ACTIVE, "waiting"])
-def test_a_resume_brings_back_what_was_before_the_pause(status: str) -> None:
+def test_resume_restores_status_before_pause(status: str) -> None:
     story = in_status(status)
     assert story("pause", code="manual", reason="tea").status == "paused"
     assert (story.loop.pause_code, story.loop.pause_reason) == ("manual", "tea")
@@ -42,7 +42,7 @@ def test_a_resume_brings_back_what_was_before_the_pause(status: str) -> None:
 
 
 @pytest.mark.parametrize("status", ACTIVE)
-def test_a_wait_that_was_paused_still_knows_where_it_came_from(status: str) -> None:
+def test_paused_wait_restores_status_before_it(status: str) -> None:
     story = in_status(status)
     story("wait", for_="human", question="Which?")
     story("pause", code="manual")
@@ -52,13 +52,13 @@ def test_a_wait_that_was_paused_still_knows_where_it_came_from(status: str) -> N
 
 
 @pytest.mark.parametrize("status", ACTIVE)
-def test_a_failure_that_pauses_returns_where_it_was(status: str) -> None:
+def test_resume_after_pausing_failure_restores_status(status: str) -> None:
     story = in_status(status)
     story.fail(None, "blocking")
     assert story("resume").status == status
 
 
-def test_a_throttled_wait_knows_until_when_and_ends_by_resume() -> None:
+def test_throttled_wait_keeps_its_end_and_is_resumed() -> None:
     story = in_status("running")
     story("wait", for_="throttled", until="2026-11-16T00:00:00.000Z", reason="rate limit")
     assert story.loop.until == "2026-11-16T00:00:00.000Z"
@@ -66,7 +66,7 @@ def test_a_throttled_wait_knows_until_when_and_ends_by_resume() -> None:
     assert (story.status, story.loop.until) == ("running", None)
 
 
-def test_iterations_are_counted_in_every_active_status_and_nowhere_else() -> None:
+def test_iteration_is_counted_in_active_statuses_only() -> None:
     for status in LIVE:
         story = in_status(status)
         if status in ACTIVE:
@@ -88,7 +88,7 @@ def test_iterations_are_counted_in_every_active_status_and_nowhere_else() -> Non
         ("skipped", set()),
     ],
 )
-def test_a_task_moves_only_along_its_own_arrows(before: str, allowed: set[str]) -> None:
+def test_task_status_changes_along_its_arrows_only(before: str, allowed: set[str]) -> None:
     for wanted in ("pending", "running", "complete", "checkpoint", "skipped"):
         story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}])
         if before == "failed":
@@ -102,7 +102,7 @@ def test_a_task_moves_only_along_its_own_arrows(before: str, allowed: set[str]) 
             story.refused("task", task="T1", status=wanted)
 
 
-def test_a_task_carries_its_reference_commit_and_question() -> None:
+def test_task_keeps_reference_commit_and_question() -> None:
     story = Story("execute", tasks=[{"id": "T1", "title": "Login"}])
     story.task("T1", "running", ref="bg-1")
     story.task("T1", "checkpoint", question="Which port?")
@@ -111,7 +111,7 @@ def test_a_task_carries_its_reference_commit_and_question() -> None:
     assert task.title == "Login"
 
 
-def test_a_task_waits_for_what_it_depends_on() -> None:
+def test_task_cannot_start_before_its_dependencies() -> None:
     story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2", "depends": ["T1"]}])
     assert "T1" in story.refused("task", task="T2", status="running").message
     story.task("T1", "running")
@@ -120,7 +120,7 @@ def test_a_task_waits_for_what_it_depends_on() -> None:
     story.task("T2", "running")
 
 
-def test_the_wave_is_the_first_with_open_work_and_at_last_the_last() -> None:
+def test_wave_is_first_with_open_tasks_else_last() -> None:
     tasks = [{"id": "A", "wave": 1}, {"id": "B", "wave": 2}, {"id": "C", "wave": 2}]
     story = Story("execute", tasks=tasks)
     waves = []
@@ -141,7 +141,7 @@ def test_green_attempts_are_counted_from_one_each_time_green_is_entered_anew() -
     assert seen == [0, 1, 2, 3, 3, 3, 1]
 
 
-def test_a_phase_belongs_to_a_running_task() -> None:
+def test_tdd_phase_needs_running_task() -> None:
     story = Story("execute", tasks=[{"id": "T1"}])
     story.task("T1", "running")
     story.refused("task", task="T1", status="complete", phase="green")
@@ -163,7 +163,7 @@ def test_gaps_open_close_and_reopen_under_one_id() -> None:
         assert "G9" in story.refused("gap", gap="G9", action=action).message
 
 
-def test_with_auto_loop_off_a_gap_pauses_with_the_report() -> None:
+def test_gap_without_auto_loop_pauses_with_report() -> None:
     story = Story("verify", auto_loop=False)
     assert story.gap("G1").status == "paused"
     assert (story.loop.pause_code, "G1" in story.loop.pause_reason) == ("manual", True)
@@ -172,7 +172,7 @@ def test_with_auto_loop_off_a_gap_pauses_with_the_report() -> None:
     assert story.gap("G1", "reopened").status == "paused"
 
 
-def test_a_note_is_delivered_once() -> None:
+def test_note_is_delivered_once() -> None:
     story = Story("goal")
     story("note", text="first")
     story("note", text="old wisdom", kind="recall")
@@ -197,7 +197,7 @@ def test_stages_follow_each_other_without_skipping_and_may_go_back() -> None:
     story.refused("stage", stage="executing")
 
 
-def test_reviews_are_kept_by_wave_and_the_thorough_one_by_its_verdict() -> None:
+def test_reviews_are_kept_by_wave_and_thorough_verdict() -> None:
     story = Story("goal")
     story("review", action="light", wave=2, score=8, issues=1, blockers=0)
     assert story.loop.reviews["wave_2"].facts() == {"score": 8, "issues": 1, "blockers": 0}
@@ -236,7 +236,7 @@ def test_cents_add_up() -> None:
     assert (story.loop.spent_usd, story.loop.spent_tokens) == (10, 700)
 
 
-def test_history_has_one_line_for_each_change_of_status() -> None:
+def test_history_has_one_entry_per_status_change() -> None:
     story = in_status("retrying")
     story("iteration")
     story.task("T1", "running")
@@ -257,7 +257,7 @@ def test_history_is_bounded() -> None:
     assert len(story.loop.history) == 200
 
 
-def test_a_start_that_names_a_thing_twice_is_refused() -> None:
+def test_start_with_duplicate_names_is_refused() -> None:
     story = Story()
     start = PAYLOADS["start"]
     story.refused("start", **start, tasks=[{"id": "A"}, {"id": "A"}])
@@ -265,7 +265,7 @@ def test_a_start_that_names_a_thing_twice_is_refused() -> None:
     assert story.loops.by_id == {}
 
 
-def test_limits_are_frozen_into_the_start_over_the_defaults() -> None:
+def test_start_limits_override_defaults() -> None:
     story = Story("goal", limits={"stuck_limit": 9})
     assert story.loop.limits.stuck_limit == 9
     assert story.loop.limits.max_iterations == 20
@@ -273,7 +273,7 @@ def test_limits_are_frozen_into_the_start_over_the_defaults() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_fold_changes_no_event(seed: int) -> None:
+def test_fold_does_not_change_events(seed: int) -> None:
     _, events = run_random_story(Random(seed), 150)
     before = dumps(events)
     loops = Loops()
@@ -282,7 +282,7 @@ def test_the_fold_changes_no_event(seed: int) -> None:
     assert dumps(events) == before
 
 
-def test_a_reopened_gap_leaves_the_task_of_its_name_alone_where_no_plan_is_verified() -> None:
+def test_reopened_gap_without_plan_leaves_task_of_same_name() -> None:
     story = Story("execute", tasks=[{"id": "T1"}])
     story("task", task="T1", status="running")
     story("task", task="T1", status="complete")
@@ -475,7 +475,7 @@ def test_fold_accepts_what_a_rule_would_refuse(rule: str) -> None:
     assert story.loops.by_id[event["loop"]].last_seq == seq + 1
 
 
-def test_fold_refuses_an_unknown_task_gap_or_criterion() -> None:
+def test_fold_refuses_unknown_task_gap_or_criterion() -> None:
     story = Story("execute", tasks=[{"id": "T1"}])
     story.obeys_rules = False
     story.refused("task", task="T9", status="running")
@@ -483,7 +483,7 @@ def test_fold_refuses_an_unknown_task_gap_or_criterion() -> None:
     story.refused("criterion", criterion="C", met=True)
 
 
-def test_loops_know_dropped_ids_of_a_snapshot_and_new_ones() -> None:
+def test_loops_know_ids_dropped_in_snapshot_and_later() -> None:
     for known in (b"", b"lp-a", b"lp-a lp-b lp-c"):
         story = Story()
         story.loops.restore({}, known)

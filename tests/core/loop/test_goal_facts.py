@@ -16,7 +16,7 @@ def question(story: Story) -> str | None:
     return asked[0] if asked else None
 
 
-def test_a_criterion_that_joins_later_takes_the_exit_signal_back() -> None:
+def test_added_criterion_withdraws_exit_signal() -> None:
     story = Story("goal", criteria=[{"name": "a", "met": True}])
     story("exit")
     story("plan", criteria=[{"name": "a"}, {"name": "b"}], must_not=["x"], file="SHAPE.md")
@@ -25,7 +25,7 @@ def test_a_criterion_that_joins_later_takes_the_exit_signal_back() -> None:
     assert list(story.loop.must_not) == ["x"]
 
 
-def test_a_check_that_joins_later_is_taken_by_a_criterion_that_has_none() -> None:
+def test_added_check_joins_criterion_without_check() -> None:
     story = Story("goal", criteria=[{"name": "a"}, {"name": "b", "check": "make b"}])
     proof = {"command": "make b", "exit_code": 0}
     story("criterion", criterion="a", met=True, evidence={"command": "look", "exit_code": 0})
@@ -40,7 +40,7 @@ def test_a_check_that_joins_later_is_taken_by_a_criterion_that_has_none() -> Non
     assert found == [("make a", False, False), ("make b", True, True)]
 
 
-def test_a_colleague_without_steps_talks_after_each_iteration_and_not_before_the_work() -> None:
+def test_colleague_without_steps_asks_after_each_iteration() -> None:
     story = Story("goal", mode="yolo")
     story("score", **COLLEAGUE)
     assert question(story) is None
@@ -50,7 +50,7 @@ def test_a_colleague_without_steps_talks_after_each_iteration_and_not_before_the
     assert question(story) is None
 
 
-def test_an_unclear_goal_goes_back_but_not_forward() -> None:
+def test_unclear_goal_may_go_back_but_not_forward() -> None:
     story = Story("goal")
     for stage in ("intent", "shape"):
         story("stage", stage=stage)
@@ -73,7 +73,7 @@ def test_nothing_is_carried_that_could_not_have_been(data: dict[str, object]) ->
         Story("goal", **data)
 
 
-def test_failed_tasks_of_a_loop_that_was_taken_over_are_failed() -> None:
+def test_imported_failed_tasks_are_failed() -> None:
     tasks = [{"id": "A", "status": "failed", "retries": 2}, {"id": "B", "status": "complete"}]
     story = Story("goal", tasks=tasks, carried={"iteration": 4, "stuck": 2, "last_unmet": "x"})
     assert (list(story.loop.failed), story.loop.tasks["A"].retries) == (["A"], 2)
@@ -82,7 +82,7 @@ def test_failed_tasks_of_a_loop_that_was_taken_over_are_failed() -> None:
     assert not story.loop.failed
 
 
-def test_only_goals_count_the_iterations_that_asked_for_counsel() -> None:
+def test_advice_is_counted_in_goal_loops_only() -> None:
     for kind, counted in (("goal", 1), ("verify", 0)):
         story = Story(kind)
         story("iteration")
@@ -91,7 +91,7 @@ def test_only_goals_count_the_iterations_that_asked_for_counsel() -> None:
         assert (story.loop.failed_verifications, story.loop.advice_given) == (1, counted)
 
 
-def test_failed_verifications_are_counted_until_the_failed_check_passes() -> None:
+def test_failed_verifications_are_counted_until_check_passes() -> None:
     story = Story("goal", criteria=[{"name": "A", "check": "make"}, {"name": "B"}])
     proof = {"command": "make", "exit_code": 1}
     story("criterion", criterion="A", met=False, evidence=proof)
@@ -103,7 +103,7 @@ def test_failed_verifications_are_counted_until_the_failed_check_passes() -> Non
     assert story.loop.failed_verifications == 0
 
 
-def test_of_many_transcripts_the_last_ones_are_remembered() -> None:
+def test_only_latest_transcripts_are_remembered() -> None:
     story = Story("goal", _session="s-1")
     story("spend", tokens=1, source="s-1", counted=99, messages=["m"])
     for number in range(60):
@@ -112,21 +112,21 @@ def test_of_many_transcripts_the_last_ones_are_remembered() -> None:
     assert list(story.loop.offsets) == ["s-1", *[f"agent-{n}" for n in range(11, 60)]]
 
 
-def test_a_smaller_total_of_a_meter_counts_from_zero_and_the_first_adds_nothing() -> None:
+def test_meter_reset_counts_from_zero_and_first_total_adds_nothing() -> None:
     story = Story("goal")
     for total in (5, 6.5, 1, 1.25):
         story("spend", meter="s", total_usd=total)
     assert story.loop.spent_usd == 2.75
 
 
-def test_waves_that_a_task_names_itself_are_not_laid_anew() -> None:
+def test_explicit_waves_are_not_recomputed() -> None:
     story = Story("goal", tasks=[{"id": "A", "wave": 3}, {"id": "B", "wave": 1, "depends": ["A"]}])
     assert [task.wave for task in story.loop.tasks.values()] == [3, 1]
     story.task("C", "pending", depends=["A"], wave=7)
     assert [task.wave for task in story.loop.tasks.values()] == [3, 1, 7]
 
 
-def test_a_task_that_has_begun_waits_for_nothing_more() -> None:
+def test_started_task_ignores_new_dependencies() -> None:
     story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2"}])
     story.task("T1", "running", depends=["T2"])
     assert not story.loop.tasks["T1"].depends

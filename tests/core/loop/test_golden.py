@@ -22,7 +22,7 @@ def _record() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_golden_journal_replays_to_the_recorded_bytes(name: str, here: Here) -> None:
+def test_golden_journal_replays_to_recorded_bytes(name: str, here: Here) -> None:
     here.gsd.mkdir()
     here.journal.write_bytes(journal_bytes(name))
     loops = Loops()
@@ -38,13 +38,13 @@ def test_a_golden_journal_replays_to_the_recorded_bytes(name: str, here: Here) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_todays_writer_writes_the_golden_bytes_again(name: str) -> None:
+def test_writer_reproduces_golden_bytes(name: str) -> None:
     lines = journal_bytes(name).splitlines()
     events = [parse_json(line.decode("ascii")) for line in lines]
     assert write_lines(events) == journal_bytes(name)
 
 
-def test_the_golden_journals_are_those_named_here() -> None:
+def test_golden_journals_are_complete() -> None:
     assert sorted(path.stem for path in DIRECTORY.glob("*.jsonl")) == sorted(NAMES)
     seen = {
         parse_json(line.decode("ascii"))["type"]

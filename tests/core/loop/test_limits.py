@@ -24,7 +24,7 @@ def code(story: Story, later: int = 0, *, activity: bool = False) -> str:
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 20])
-def test_a_limit_of_n_iterations_gives_n(most: int) -> None:
+def test_iteration_limit_allows_exactly_n(most: int) -> None:
     story = Story("goal", limits={**OFF, "max_iterations": most})
     assert story.blocks() == (most, "iterations")
 
@@ -34,14 +34,14 @@ def test_zero_iterations_are_unlimited() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7])
-def test_a_limit_of_n_idle_blocks_gives_n(most: int) -> None:
+def test_idle_limit_allows_exactly_n_blocks(most: int) -> None:
     story = Story("goal", limits={**OFF, "idle_limit": most})
     assert story.blocks() == (most, "idle")
     assert code(story, activity=True) == ""
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7])
-def test_after_an_activity_a_limit_of_n_idle_blocks_gives_n_again(most: int) -> None:
+def test_activity_resets_idle_count(most: int) -> None:
     story = Story("goal", limits={**OFF, "idle_limit": most})
     for _ in range(3):
         assert story.block(activity=True) is None
@@ -49,14 +49,14 @@ def test_after_an_activity_a_limit_of_n_idle_blocks_gives_n_again(most: int) -> 
 
 
 @pytest.mark.parametrize("by", ["agent", "human"])
-def test_an_event_by_agent_or_human_is_activity(by: str) -> None:
+def test_event_by_agent_or_human_is_activity(by: str) -> None:
     story = Story("goal", limits={**OFF, "idle_limit": 3})
     assert story.blocks() == (3, "idle")
     story("spend", usd=0, _by=by)
     assert story.blocks() == (3, "idle")
 
 
-def test_a_prompt_is_activity_and_the_engines_own_events_are_not() -> None:
+def test_prompt_is_activity_but_engine_events_are_not() -> None:
     story = Story("goal", limits={**OFF, "idle_limit": 3})
     story.blocks()
     for by in ("hook", "cli"):
@@ -67,7 +67,7 @@ def test_a_prompt_is_activity_and_the_engines_own_events_are_not() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 9])
-def test_a_limit_of_n_stuck_iterations_gives_n(most: int) -> None:
+def test_stuck_limit_allows_exactly_n_iterations(most: int) -> None:
     story = Story("goal", limits={**OFF, "stuck_limit": most})
     assert story.blocks() == (most, "stuck")
 
@@ -96,7 +96,7 @@ def stuck_story(most: int = 3) -> Story:
 
 
 @pytest.mark.parametrize("what", PROGRESS)
-def test_every_kind_of_progress_frees_a_stuck_loop_at_once(what: str) -> None:
+def test_any_progress_resets_stuck_count(what: str) -> None:
     story = stuck_story()
     assert story.blocks() == (3, "stuck")
     PROGRESS[what](story)
@@ -109,7 +109,7 @@ def test_every_kind_of_progress_frees_a_stuck_loop_at_once(what: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["nothing", *PROGRESS])
-def test_stuck_count_is_the_same_in_the_limit_and_in_every_view(what: str) -> None:
+def test_stuck_count_is_equal_in_limit_and_views(what: str) -> None:
     story = stuck_story()
     story.blocks()
     PROGRESS.get(what, lambda _: None)(story)
@@ -122,7 +122,7 @@ def test_stuck_count_is_the_same_in_the_limit_and_in_every_view(what: str) -> No
     assert f"stuck {count}/3" in counts(story.loop)
 
 
-def test_what_changes_nothing_frees_nobody() -> None:
+def test_event_without_change_keeps_stuck_count() -> None:
     story = stuck_story()
     story("criterion", criterion="A", met=False, _by="cli")
     story.blocks()
@@ -133,7 +133,7 @@ def test_what_changes_nothing_frees_nobody() -> None:
     assert code(story) == "stuck"
 
 
-def test_a_gap_that_opens_and_closes_between_two_iterations_is_no_progress() -> None:
+def test_gap_opened_and_closed_within_iteration_is_not_progress() -> None:
     story = stuck_story()
     story.blocks()
     story.gap("G1", _by="cli")
@@ -142,7 +142,7 @@ def test_a_gap_that_opens_and_closes_between_two_iterations_is_no_progress() -> 
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_a_limit_of_n_rounds_gives_n_verifications(most: int) -> None:
+def test_round_limit_allows_exactly_n_verifications(most: int) -> None:
     story = Story("verify", limits={**OFF, "max_rounds": most})
     for _ in range(most):
         assert code(story) == ""
@@ -156,7 +156,7 @@ def test_rounds_bind_only_verify_loops() -> None:
     assert code(story) == ""
 
 
-def test_the_same_error_three_times_is_enough_where_no_retry_limit_applies() -> None:
+def test_repeated_limit_pauses_after_three_equal_errors() -> None:
     story = Story("goal", limits=OFF, tasks=[{"id": "T1"}])
     for _ in range(2):
         story.fail(None, error="same")
@@ -169,7 +169,7 @@ def test_the_same_error_three_times_is_enough_where_no_retry_limit_applies() -> 
     assert code(story) == "repeated"
 
 
-def test_a_finished_task_ends_a_row_of_repeated_errors() -> None:
+def test_completed_task_resets_repeated_errors() -> None:
     story = Story("goal", limits=OFF, tasks=[{"id": "T1"}])
     for _ in range(3):
         story.fail(None, error="same")
@@ -177,14 +177,14 @@ def test_a_finished_task_ends_a_row_of_repeated_errors() -> None:
     assert code(story) == ""
 
 
-def test_the_errors_of_a_task_have_their_own_limit() -> None:
+def test_repeated_limit_ignores_errors_of_tasks() -> None:
     story = Story("goal", limits={**OFF, "max_retries": 9}, tasks=[{"id": "T1"}])
     for _ in range(6):
         story.fail("T1", error="same")
     assert code(story) == ""
 
 
-def test_the_budget_is_spent_when_it_is_reached() -> None:
+def test_budget_is_used_up_when_reached() -> None:
     story = Story("goal", limits={**OFF, "budget_usd": 0.3})
     for _ in range(2):
         story("spend", usd=0.1)
@@ -193,7 +193,7 @@ def test_the_budget_is_spent_when_it_is_reached() -> None:
     assert code(story) == "budget"
 
 
-def test_minutes_are_spent_by_active_time_even_before_the_next_event() -> None:
+def test_minutes_limit_counts_active_time_until_now() -> None:
     story = Story("goal", limits={**OFF, "max_minutes": 2})
     assert code(story, 2 * MINUTE - 1) == ""
     assert code(story, 2 * MINUTE) == "minutes"
@@ -218,7 +218,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(-90 * MINUTE, 90 * MINUTE))
-def test_active_time_is_the_sum_of_the_forward_steps_while_active(
+def test_active_time_is_sum_of_forward_steps_while_active(
     steps: list[tuple[str, int]], last: int
 ) -> None:
     data = {"pause": {"code": "manual"}, "wait": {"for": "human"}, "answer": {"text": "y"}}
@@ -248,7 +248,7 @@ def test_active_time_is_the_sum_of_the_forward_steps_while_active(
 
 
 @pytest.mark.parametrize("jump", [-MINUTE, -(10**9), -(NOW - 1000), 315_360_000_000])
-def test_a_jump_of_the_clock_breaks_nothing_and_going_back_gives_no_time(jump: int) -> None:
+def test_clock_jump_is_tolerated_and_backward_step_adds_no_time(jump: int) -> None:
     story = Story("goal", limits={**OFF, "max_minutes": 3})
     story("iteration", _after=2 * MINUTE)
     story("iteration", _after=jump)
@@ -261,7 +261,7 @@ def test_a_jump_of_the_clock_breaks_nothing_and_going_back_gives_no_time(jump: i
     assert code(story, MINUTE) == "minutes"
 
 
-def test_a_moment_in_the_far_future_is_clamped_to_year_9999() -> None:
+def test_time_in_far_future_is_clamped_to_year_9999() -> None:
     story = Story("goal")
     story("iteration", _after=10**15)
     assert story.loop.last_event == to_iso(10**18) == "9999-12-31T23:59:59.999Z"

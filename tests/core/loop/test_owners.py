@@ -15,20 +15,20 @@ def owned(owner: str | None = "s-1") -> Story:
     return story
 
 
-def test_a_start_inside_a_session_owns_at_once() -> None:
+def test_start_inside_session_is_owned_by_it() -> None:
     story = Story()
     loop = story("start", **START, _session="s-1", _client="claude")
     assert (loop.owner, loop.client) == ("s-1", "claude")
 
 
-def test_a_start_outside_a_session_owns_nothing_until_one_is_bound() -> None:
+def test_start_outside_session_is_unowned_until_bound() -> None:
     story = owned(None)
     assert story.loop.owner is None
     story("session", action="bind", _session="s-1", _client="claude", _by="hook")
     assert (story.loop.owner, story.loop.client) == ("s-1", "claude")
 
 
-def test_a_session_owns_at_most_one_live_loop() -> None:
+def test_session_owns_at_most_one_live_loop() -> None:
     story = owned()
     refusal = story.refused("start", **START, _loop="lp-2", _session="s-1")
     assert "lp-1" in refusal.message
@@ -37,7 +37,7 @@ def test_a_session_owns_at_most_one_live_loop() -> None:
     story("start", **START, _loop="lp-2", _session="s-2")
 
 
-def test_a_journal_has_at_most_one_unowned_live_loop() -> None:
+def test_journal_has_at_most_one_unowned_live_loop() -> None:
     story = owned(None)
     assert "lp-1" in story.refused("start", **START, _loop="lp-2").message
     story("start", **START, _loop="lp-2", _session="s-2")
@@ -49,7 +49,7 @@ def test_a_journal_has_at_most_one_unowned_live_loop() -> None:
 
 
 @pytest.mark.parametrize("end", ["cancel", "complete"])
-def test_an_ended_loop_stands_in_nobodys_way(end: str) -> None:
+def test_ended_loop_does_not_conflict(end: str) -> None:
     story = owned()
     story.task("T1", "skipped")
     story(end)
@@ -57,7 +57,7 @@ def test_an_ended_loop_stands_in_nobodys_way(end: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["paused", "waiting"])
-def test_a_loop_that_stands_still_still_belongs_to_its_session(status: str) -> None:
+def test_paused_loop_keeps_its_owner(status: str) -> None:
     story = owned()
     if status == "paused":
         story("pause", code="manual")
@@ -66,44 +66,44 @@ def test_a_loop_that_stands_still_still_belongs_to_its_session(status: str) -> N
     story.refused("start", **START, _loop="lp-2", _session="s-1")
 
 
-def test_a_resume_gives_the_loop_to_the_calling_session() -> None:
+def test_resume_gives_loop_to_calling_session() -> None:
     story = owned()
     story("pause", code="manual")
     assert story("resume", _session="s-9", _client="gemini").owner == "s-9"
     assert story.loop.client == "gemini"
 
 
-def test_a_resume_outside_a_session_clears_the_owner() -> None:
+def test_resume_outside_session_clears_owner() -> None:
     story = owned()
     assert story("resume").owner is None
 
 
-def test_a_session_with_a_loop_can_neither_resume_nor_bind_another() -> None:
+def test_session_with_loop_cannot_resume_or_bind_another() -> None:
     story = owned()
     story("start", **START, _loop="lp-2", _session="s-2")
     assert "lp-1" in story.refused("resume", _loop="lp-2", _session="s-1").message
     assert "lp-1" in story.refused("session", action="bind", _loop="lp-2", _session="s-1").message
 
 
-def test_a_binding_needs_a_session() -> None:
+def test_bind_needs_session() -> None:
     assert "session" in owned(None).invalid("session", action="bind")
 
 
 @pytest.mark.parametrize("action", ["start", "prompt", "compact", "end"])
-def test_other_news_of_a_session_change_no_owner(action: str) -> None:
+def test_other_session_events_keep_owner(action: str) -> None:
     story = owned()
     story("session", action=action, _session="s-2", _by="hook")
     assert story.loop.owner == "s-1"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\nb", "é", "\u202e", "x" * 201, 7, None, ["s"]])
-def test_what_is_no_session_name_owns_nothing(name: object) -> None:
+def test_invalid_session_name_owns_nothing(name: object) -> None:
     story = Story()
     story.invalid("start", **START, _session=name)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "é"])
-def test_a_draft_is_held_to_the_same_names_as_a_line(name: str) -> None:
+def test_append_checks_names_like_read(name: str) -> None:
     story = Story()
     event = story.event("start", **START, _session=name)
     del event["sum"]

@@ -40,7 +40,9 @@ SPENT: list[Any] = [
 
 
 @pytest.mark.parametrize(("code", "limit", "spend", "option"), SPENT)
-def test_a_spent_limit_needs_more_of_it(code: str, limit: str, spend: Any, option: str) -> None:
+def test_resume_of_reached_limit_needs_addition(
+    code: str, limit: str, spend: Any, option: str
+) -> None:
     story = Story("verify", limits={limit: 2})
     spend(story)
     spent = reached_limit(story.loop, story.now)
@@ -58,7 +60,7 @@ def test_a_spent_limit_needs_more_of_it(code: str, limit: str, spend: Any, optio
 
 
 @pytest.mark.parametrize(("code", "limit", "spend", "option"), SPENT)
-def test_a_spent_limit_is_asked_for_whatever_the_loop_was_paused_for(
+def test_resume_needs_addition_whatever_the_pause_code(
     code: str, limit: str, spend: Any, option: str
 ) -> None:
     story = Story("verify", limits={limit: 2})
@@ -79,14 +81,14 @@ def test_spent_retries_need_more_retries() -> None:
     assert story.fail("T1").status == "paused"
 
 
-def test_a_transient_pause_needs_no_more_retries() -> None:
+def test_resume_after_transient_pause_needs_no_retries() -> None:
     story = Story("execute", tasks=[{"id": "T1"}])
     story.fail("T1", "transient")
     story.fail("T1", "transient")
     assert story("resume").status == "retrying"
 
 
-def test_of_two_spent_limits_raising_one_is_not_enough() -> None:
+def test_resume_needs_addition_to_every_reached_limit() -> None:
     story = Story("goal", limits={"max_iterations": 2, "budget_usd": 2})
     spend_iterations(story)
     spend_budget(story)
@@ -96,14 +98,14 @@ def test_of_two_spent_limits_raising_one_is_not_enough() -> None:
     story("resume", add={"max_iterations": 1, "budget_usd": 0.5})
 
 
-def test_what_is_unlimited_stays_unlimited() -> None:
+def test_resume_keeps_unlimited_limits() -> None:
     before = {"max_iterations": 0, "max_retries": 0, "max_minutes": 0, "budget_usd": 0}
     more = Limits.given(before).plus(dict.fromkeys(before, 5))
     assert more == Limits.given({**before, "max_retries": 5})
     assert Limits().plus({"budget_usd": 5, "max_minutes": 5}) == Limits()
 
 
-def test_a_resume_zeroes_stuck_idle_and_repeated() -> None:
+def test_resume_resets_stuck_idle_and_repeated() -> None:
     story = Story("goal")
     for _ in range(3):
         story.fail(None, error="same")
@@ -116,7 +118,7 @@ def test_a_resume_zeroes_stuck_idle_and_repeated() -> None:
 
 
 @pytest.mark.parametrize("status", ["running", "retrying", "fixing", "reviewing"])
-def test_a_resume_of_an_active_loop_keeps_its_status(status: str) -> None:
+def test_resume_of_active_loop_keeps_status(status: str) -> None:
     story = in_status(status)
     assert story("resume", _session="s-1").status == status
     assert story.loop.owner == "s-1"
@@ -138,7 +140,9 @@ NEEDS_A_HUMAN: list[Any] = [
 
 
 @pytest.mark.parametrize(("where", "kind", "data"), NEEDS_A_HUMAN)
-def test_an_agent_needs_a_human_prompt_first(where: str, kind: str, data: dict[str, Any]) -> None:
+def test_agent_cannot_resume_before_human_prompt(
+    where: str, kind: str, data: dict[str, Any]
+) -> None:
     story = in_status("running" if where == "iterated" else where)
     if where == "iterated":
         story("iteration", _by="hook")
@@ -149,7 +153,7 @@ def test_an_agent_needs_a_human_prompt_first(where: str, kind: str, data: dict[s
 
 
 @pytest.mark.parametrize(("where", "kind", "data"), NEEDS_A_HUMAN)
-def test_a_human_needs_no_prompt(where: str, kind: str, data: dict[str, Any]) -> None:
+def test_human_can_resume_without_prompt(where: str, kind: str, data: dict[str, Any]) -> None:
     story = in_status("running" if where == "iterated" else where)
     if where == "iterated":
         story("iteration", _by="hook")
@@ -157,7 +161,7 @@ def test_a_human_needs_no_prompt(where: str, kind: str, data: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("later", ["iteration", "wait", "pause"])
-def test_a_prompt_from_before_the_wait_pause_or_iteration_allows_nothing(later: str) -> None:
+def test_prompt_before_wait_pause_or_iteration_does_not_permit(later: str) -> None:
     story = in_status("running")
     story("iteration", _by="hook")
     prompt(story)
@@ -166,18 +170,18 @@ def test_a_prompt_from_before_the_wait_pause_or_iteration_allows_nothing(later: 
     story.refused("cancel", _by="agent")
 
 
-def test_a_pausing_failure_needs_a_new_prompt_too() -> None:
+def test_pausing_failure_needs_new_prompt() -> None:
     story = in_status("running")
     story.fail("T1", "blocking", _by="agent")
     story.refused("resume", add={"max_retries": 1}, _by="agent")
 
 
-def test_an_agent_may_resume_a_pause_whose_limit_is_not_spent() -> None:
+def test_agent_can_resume_pause_without_reached_limit() -> None:
     story = in_status("paused")
     assert story("resume", _by="agent", _session="s-1").status == "running"
 
 
-def test_the_pause_for_minutes_does_not_count_as_active_time() -> None:
+def test_minutes_pause_is_not_active_time() -> None:
     story = Story("goal", limits={"max_minutes": 2})
     spend_minutes(story)
     story("pause", code="minutes")
@@ -188,7 +192,7 @@ def test_the_pause_for_minutes_does_not_count_as_active_time() -> None:
     assert spent.code == "minutes"
 
 
-def test_limits_of_a_later_version_are_left_alone() -> None:
+def test_resume_keeps_limits_of_later_version() -> None:
     story = Story("goal", limits={"foo": "abc", "bar": [1]})
     assert story("resume", add={"foo": 1, "bar": [2]}).status == "running"
     assert story.loop.limits == Limits()

@@ -19,7 +19,7 @@ def execute(**more: object) -> Story:
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 7])
-def test_a_limit_of_n_gives_n_retries_and_the_next_failure_pauses(most: int) -> None:
+def test_retry_limit_allows_exactly_n_then_pauses(most: int) -> None:
     story = execute(limits={"max_retries": most})
     for count in range(1, most + 1):
         assert story.fail("T1").status == "retrying"
@@ -34,7 +34,7 @@ def test_a_limit_of_n_gives_n_retries_and_the_next_failure_pauses(most: int) -> 
     assert story.loop.tasks["T1"].status == "failed"
 
 
-def test_the_default_is_three_retries() -> None:
+def test_default_retry_limit_is_three() -> None:
     story = execute()
     assert [story.fail("T1").status for _ in range(4)] == ["retrying"] * 3 + ["paused"]
 
@@ -48,7 +48,7 @@ def test_retries_are_counted_for_each_task_alone() -> None:
     assert story.fail("T2").status == "paused"
 
 
-def test_a_success_keeps_the_count_of_retries() -> None:
+def test_completed_task_keeps_retry_count() -> None:
     story = execute()
     story.fail("T1")
     story.task("T1", "running")
@@ -56,7 +56,7 @@ def test_a_success_keeps_the_count_of_retries() -> None:
     assert story.loop.tasks["T1"].retries == 1
 
 
-def test_a_pending_task_may_fail_and_a_finished_one_may_not() -> None:
+def test_pending_task_can_fail_but_finished_one_cannot() -> None:
     story = execute()
     assert story.fail("T1").tasks["T1"].status == "failed"
     story.task("T2", "skipped")
@@ -66,13 +66,13 @@ def test_a_pending_task_may_fail_and_a_finished_one_may_not() -> None:
     assert "complete" in story.refused("failure", task="T1", error="e", class_="logic").message
 
 
-def test_a_task_the_loop_does_not_have_cannot_fail() -> None:
+def test_unknown_task_cannot_fail() -> None:
     refusal = execute().refused("failure", task="T9", error="e", class_="logic")
     assert "T9" in refusal.message
     assert "T1, T2" in refusal.hint
 
 
-def test_a_loop_without_a_list_takes_the_tasks_as_they_come() -> None:
+def test_loop_without_task_list_accepts_new_tasks() -> None:
     story = Story("execute")
     story.fail("T7")
     assert story.loop.tasks["T7"].retries == 1
@@ -87,7 +87,7 @@ def test_blocking_and_unknown_errors_pause_at_once(class_: str, task: str | None
     assert story.loop.tasks["T1"].retries == 0
 
 
-def test_a_transient_error_is_retried_once() -> None:
+def test_transient_error_is_retried_once() -> None:
     story = execute()
     assert story.fail("T1", "transient").status == "retrying"
     assert story.fail("T1", "transient").status == "paused"
@@ -96,7 +96,7 @@ def test_a_transient_error_is_retried_once() -> None:
     assert story.loop.tasks["T1"].retries == 1
 
 
-def test_a_transient_error_of_the_loop_is_retried_once() -> None:
+def test_transient_error_of_loop_is_retried_once() -> None:
     story = execute()
     assert story.fail(None, "transient").status == "retrying"
     assert story.fail(None, "transient").status == "paused"
@@ -104,7 +104,7 @@ def test_a_transient_error_of_the_loop_is_retried_once() -> None:
 
 
 @pytest.mark.parametrize("task", ["T1", None])
-def test_only_success_or_a_resume_allows_another_transient_error(task: str | None) -> None:
+def test_transient_error_is_retried_again_after_success_or_resume(task: str | None) -> None:
     story = execute()
     story.fail(task, "transient")
     story.fail(task, "logic")
@@ -121,7 +121,7 @@ def test_retries_that_are_used_up_are_not_called_transient() -> None:
     assert story.loop.pause_reason == "Task T1 failed after 3 retries"
 
 
-def test_success_resets_the_transient_count_of_the_loop() -> None:
+def test_success_resets_transient_count_of_loop() -> None:
     story = execute()
     story.fail(None, "transient")
     story.task("T1", "running")
@@ -129,14 +129,14 @@ def test_success_resets_the_transient_count_of_the_loop() -> None:
     assert story.fail(None, "transient").status == "retrying"
 
 
-def test_the_reason_of_a_first_transient_error_beyond_the_retries_speaks_of_retries() -> None:
+def test_transient_error_beyond_retries_is_reported_as_retries() -> None:
     story = execute(limits={"max_retries": 0})
     story.fail("T1", "transient")
     assert story.loop.pause_code == "retries"
     assert "again" not in story.loop.pause_reason
 
 
-def test_with_auto_loop_off_every_failure_pauses_with_the_report() -> None:
+def test_failure_without_auto_loop_pauses_with_report() -> None:
     story = execute(auto_loop=False)
     assert story.fail("T1").status == "paused"
     assert story.loop.pause_code == "manual"
@@ -145,7 +145,7 @@ def test_with_auto_loop_off_every_failure_pauses_with_the_report() -> None:
     assert story.fail("T1", "blocking").pause_code == "blocking"
 
 
-def test_a_loop_recovers_when_its_last_failed_task_runs_again() -> None:
+def test_loop_runs_again_when_last_failed_task_restarts() -> None:
     story = execute()
     story.fail("T1")
     story.fail("T2")
@@ -153,14 +153,14 @@ def test_a_loop_recovers_when_its_last_failed_task_runs_again() -> None:
     assert story.task("T2", "running").status == "running"
 
 
-def test_a_loop_with_open_gaps_recovers_into_fixing() -> None:
+def test_loop_with_open_gaps_returns_to_fixing() -> None:
     story = execute()
     story.gap("G1")
     story.fail("T1")
     assert story.task("T1", "running").status == "fixing"
 
 
-def test_skipping_the_failed_task_recovers_the_loop_too() -> None:
+def test_loop_runs_again_when_failed_task_is_skipped() -> None:
     story = execute()
     story.fail("T1")
     assert story.task("T1", "skipped").status == "running"
@@ -183,7 +183,7 @@ def test_task_keeps_the_error_of_every_attempt(retries: int, kept: str) -> None:
     assert "".join(error.text for error in story.loop.tasks["T1"].errors) == kept
 
 
-def test_errors_that_differ_only_beside_their_signature_are_the_same() -> None:
+def test_errors_with_same_signature_are_equal() -> None:
     story = execute()
     story.fail("T1", error="at 10:00", signature="at T")
     story.fail("T1", error="at 10:01", signature="at T", analysis="why", fix="how")
@@ -192,7 +192,7 @@ def test_errors_that_differ_only_beside_their_signature_are_the_same() -> None:
     assert (story.loop.errors[0].analysis, story.loop.errors[0].fix) == ("why", "how")
 
 
-def test_a_failed_task_that_succeeds_forgets_its_errors() -> None:
+def test_completed_task_clears_its_errors() -> None:
     story = execute()
     story.fail("T1")
     story.task("T1", "running")
@@ -236,7 +236,7 @@ def test_added_retry_is_granted_after_each_pause_again() -> None:
         assert attempts_until_pause(story) == [number]
 
 
-def test_added_retry_keeps_a_retry_that_has_not_begun() -> None:
+def test_added_retry_keeps_unused_retry() -> None:
     story = execute(limits={"max_retries": 1})
     story.fail("T1")
     story("pause", code="manual")
@@ -270,7 +270,7 @@ def test_added_retry_counts_only_tasks_without_a_retry_left() -> None:
 
 
 @pytest.mark.parametrize("by", ["human", "agent"])
-def test_interactive_loop_does_not_ask_to_retry_once_the_user_added_retries(by: str) -> None:
+def test_interactive_loop_does_not_ask_after_retries_were_added(by: str) -> None:
     story = execute(mode="interactive", limits={"max_retries": 0})
     story.fail("T1")
     story("session", action="prompt", _by="hook", _session="s-1")
@@ -282,7 +282,7 @@ def test_interactive_loop_does_not_ask_to_retry_once_the_user_added_retries(by: 
 
 
 @pytest.mark.parametrize("by", ["human", "agent"])
-def test_interactive_loop_does_not_ask_to_retry_the_loop_once_the_user_added_retries(
+def test_interactive_loop_failure_does_not_ask_after_retries_were_added(
     by: str,
 ) -> None:
     story = execute(mode="interactive")

@@ -10,7 +10,7 @@ from tests.support.story import PAYLOADS, Story, frozen, in_status
 
 
 @pytest.mark.parametrize("seq", [0, 2, 4, "3", None, 3.0, True])
-def test_an_event_out_of_place_is_no_event(seq: object) -> None:
+def test_event_with_wrong_seq_is_refused(seq: object) -> None:
     loops = in_status("running").loops
     before = frozen(loops)
     story = Story(loops=Loops())
@@ -21,7 +21,7 @@ def test_an_event_out_of_place_is_no_event(seq: object) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 0, None, "1", True, 1.0])
-def test_an_event_of_another_version_is_left_alone(version: object) -> None:
+def test_event_of_later_version_is_refused_as_newer(version: object) -> None:
     story = in_status("running")
     before = frozen(story.loops)
     with pytest.raises((Newer, ValueError)):
@@ -29,7 +29,7 @@ def test_an_event_of_another_version_is_left_alone(version: object) -> None:
     assert frozen(story.loops) == before
 
 
-def test_a_journal_that_needs_unknown_features_is_left_alone() -> None:
+def test_journal_with_unknown_features_is_refused_as_newer() -> None:
     loops = Loops()
     event = Story().event("journal", id="j", incompat=["zstd"], _loop=None)
     with pytest.raises(Newer, match="zstd"):
@@ -37,13 +37,13 @@ def test_a_journal_that_needs_unknown_features_is_left_alone() -> None:
     assert loops.seq == 0
 
 
-def test_the_first_event_is_the_journal_and_no_other_is() -> None:
+def test_only_first_event_is_journal() -> None:
     with pytest.raises(ValueError):
         Loops().apply({**Story().event("start", **PAYLOADS["start"]), "seq": 1})
     assert "first" in in_status("running").invalid("journal", id="j", _loop=None)
 
 
-def test_an_unknown_type_is_passed_over_only_if_it_says_so() -> None:
+def test_unknown_event_type_is_ignored_only_if_optional() -> None:
     story = in_status("running")
     assert "telepathy" in story.invalid("telepathy")
     loop = frozen(story.loops)
@@ -52,7 +52,7 @@ def test_an_unknown_type_is_passed_over_only_if_it_says_so() -> None:
     assert story.status == "running"
 
 
-def test_repairs_and_steps_back_of_the_clock_are_counted() -> None:
+def test_repairs_and_backward_clock_steps_are_counted() -> None:
     story = in_status("running")
     story("repair", bytes=3, _loop=None)
     story("iteration", _after=-5000)
@@ -70,7 +70,7 @@ def test_loops_live_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("loop", [None, 7, "", "../x", [], {}, "lp-1", "lp-9"])
-def test_an_optional_event_about_anything_is_passed_over_or_refused_in_words(loop: object) -> None:
+def test_optional_event_with_any_data_is_ignored_or_refused(loop: object) -> None:
     story = in_status("running")
     loops = dict(story.loops.by_id)
     try:

@@ -100,7 +100,7 @@ def triggers_of(event: dict[str, Any], part: str) -> tuple[str, ...]:
     return (trigger, "condition") if holds else (trigger,)
 
 
-def test_status_of_tasks_gaps_and_stages_changes_only_as_their_tables_say() -> None:
+def test_tasks_gaps_and_stages_follow_their_tables() -> None:
     tables = {"task": TASK_TABLE, "gap": GAP_TABLE, "stage": STAGE_TABLE}
     known: dict[str, dict[tuple[str, str], str]] = {}
     taken: set[tuple[str, str, str, str]] = set()

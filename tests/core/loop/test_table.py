@@ -75,7 +75,7 @@ def prepared(trigger: str, status: str) -> Story:
     return brought_to(status, story)
 
 
-def test_the_contract_here_names_every_trigger_of_the_table() -> None:
+def test_contract_lists_every_trigger() -> None:
     assert set(CONTRACT) == set(TRIGGERS) == set(PAYLOADS)
     assert {trigger: set(sources) for trigger, sources in CONTRACT.items()} == {
         trigger: {source for name, source, *_ in ROWS if name == trigger} for trigger in TRIGGERS
@@ -83,7 +83,7 @@ def test_the_contract_here_names_every_trigger_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("trigger", CONTRACT)
-def test_a_trigger_moves_as_the_contract_says_or_is_refused(trigger: str) -> None:
+def test_trigger_follows_contract_or_is_refused(trigger: str) -> None:
     kind = trigger.split(".", maxsplit=1)[0]
     for status in (status for status in STATUSES if status != "idle"):
         story = prepared(trigger, status)
@@ -99,18 +99,18 @@ def test_a_trigger_moves_as_the_contract_says_or_is_refused(trigger: str) -> Non
             assert story(kind, **PAYLOADS[trigger]).status == target, status
 
 
-def test_nothing_but_start_happens_to_a_loop_that_was_never_started() -> None:
+def test_unstarted_loop_accepts_start_only() -> None:
     for trigger in CONTRACT.keys() - {"start"}:
         refusal = Story().refused(trigger.split(".", maxsplit=1)[0], **PAYLOADS[trigger])
         assert "no such loop: lp-1" in refusal.message, trigger
 
 
-def test_a_start_makes_a_running_loop() -> None:
+def test_start_makes_loop_running() -> None:
     assert Story()("start", **PAYLOADS["start"]).status == "running"
 
 
 @pytest.mark.parametrize("status", FINAL)
-def test_final_is_final_whatever_is_appended(status: str) -> None:
+def test_final_loop_accepts_no_event(status: str) -> None:
     story = in_status(status)
     for trigger, payload in PAYLOADS.items():
         story.refused(trigger.split(".")[0], **payload)
@@ -118,17 +118,17 @@ def test_final_is_final_whatever_is_appended(status: str) -> None:
     assert story.status == status
 
 
-def test_every_status_is_reached_from_idle() -> None:
+def test_every_status_is_reachable_from_idle() -> None:
     assert reachable("idle") == set(STATUSES)
 
 
 @pytest.mark.parametrize("status", LIVE)
-def test_every_live_status_reaches_both_ends(status: str) -> None:
+def test_every_live_status_can_complete_and_cancel(status: str) -> None:
     assert set(FINAL) <= reachable(status)
 
 
 @pytest.mark.parametrize("status", FINAL)
-def test_no_arrow_leaves_a_final_status(status: str) -> None:
+def test_final_statuses_have_no_arrows(status: str) -> None:
     assert reachable(status) == {status}
     assert possible_triggers(status) == []
 
@@ -143,14 +143,14 @@ def reachable(source: str) -> set[str]:
         found = more
 
 
-def test_every_event_type_has_a_trigger_and_every_trigger_a_type() -> None:
+def test_event_types_and_triggers_match() -> None:
     assert {trigger.split(".")[0] for trigger in TRIGGERS} == set(EVENTS) - set(OF_THE_JOURNAL)
     for name in {trigger.split(".")[0] for trigger in TRIGGERS}:
         actions = [trigger.action for trigger in EVENTS[name].triggers]
         assert actions == [""] or (all(actions) and EVENTS[name].has_actions), name
 
 
-def test_the_last_arrow_of_every_trigger_and_source_always_holds() -> None:
+def test_last_arrow_of_trigger_is_unconditional() -> None:
     for trigger in TRIGGERS:
         for source in STATUSES:
             conditions = [when for when, _, _ in steps_of(trigger, source)]
@@ -160,12 +160,12 @@ def test_the_last_arrow_of_every_trigger_and_source_always_holds() -> None:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_the_machine_knows_the_same_possibilities_as_the_table(status: str) -> None:
+def test_machine_has_same_triggers_as_table(status: str) -> None:
     known = MachineLoops().machine.get_triggers(status)
     assert sorted(known) == sorted(possible_triggers(status))
 
 
-def test_the_machine_has_no_way_around_the_table() -> None:
+def test_machine_has_no_transition_beyond_table() -> None:
     machine = MachineLoops().machine
     assert set(machine.events) == set(TRIGGERS)
     arrows = [

@@ -114,12 +114,12 @@ def check_life(seed: int) -> None:
 
 
 @pytest.mark.parametrize("part", range(5))
-def test_no_agent_gets_more_iterations_than_its_limits_allow(part: int) -> None:
+def test_random_agents_stay_within_iteration_limits(part: int) -> None:
     for seed in range(part * 100, part * 100 + 100):
         check_life(seed)
 
 
 @pytest.mark.torture
-def test_a_hundred_thousand_agents_end() -> None:
+def test_100000_random_agents_stay_within_limits() -> None:
     for seed in range(int(100_000 * float(os.environ.get("GSD_TORTURE", "1.0")))):
         check_life(seed)

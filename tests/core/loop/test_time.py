@@ -45,7 +45,7 @@ def clock(tmp_path: Path) -> Clock:
     return Clock(tmp_path)
 
 
-def test_the_journal_takes_its_times_from_the_clock(clock: Clock) -> None:
+def test_journal_uses_times_of_the_clock(clock: Clock) -> None:
     with freeze_time(BEGIN):
         assert to_iso(now_ms()) == "2026-03-29T00:30:00.000Z"
     clock.ok("start", "goal", "g", after=1)
@@ -67,7 +67,7 @@ def test_minutes_are_spent_by_active_time_alone(clock: Clock) -> None:
     assert clock.loop.pause_code == "minutes"
 
 
-def test_a_clock_that_goes_back_gives_no_minutes_away(clock: Clock) -> None:
+def test_backward_clock_adds_no_active_minutes(clock: Clock) -> None:
     clock.ok("start", "goal", "g", "--max-minutes", "10")
     clock.ok("iterate", after=6)
     clock.ok("iterate", after=-60 * 24)
@@ -76,7 +76,7 @@ def test_a_clock_that_goes_back_gives_no_minutes_away(clock: Clock) -> None:
     assert clock.loop.pause_code == "minutes"
 
 
-def test_a_clock_that_jumps_ten_years_ahead_pauses_and_nothing_breaks(clock: Clock) -> None:
+def test_clock_jump_of_ten_years_pauses_loop(clock: Clock) -> None:
     clock.ok("start", "goal", "g", "--max-minutes", "10")
     assert clock.run("iterate", after=60 * 24 * 3653) == 4
     assert clock.loop.pause_code == "minutes"
@@ -88,7 +88,7 @@ def test_a_clock_that_jumps_ten_years_ahead_pauses_and_nothing_breaks(clock: Clo
     clock.ok("replay", "--json")
 
 
-def test_a_change_to_summer_time_is_no_time_at_all(
+def test_daylight_saving_change_adds_no_active_time(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # In this zone the clocks jump from 02:00 to 03:00 local time at 01:00 UTC.
@@ -116,7 +116,7 @@ def test_days_that_are_special_are_written_right(moment: str, written: str) -> N
         assert to_iso(now_ms())[:19] == written[:19]
 
 
-def test_a_throttled_wait_keeps_its_end_and_costs_no_active_time(clock: Clock) -> None:
+def test_throttled_wait_adds_no_active_time(clock: Clock) -> None:
     clock.ok("start", "goal", "g", "--max-minutes", "10")
     clock.ok("wait", "--until", "2026-03-29T05:00:00Z", after=1)
     assert (clock.loop.status, clock.loop.wait_for) == ("waiting", "throttled")
@@ -128,7 +128,7 @@ def test_a_throttled_wait_keeps_its_end_and_costs_no_active_time(clock: Clock) -
     assert clock.run("iterate", after=0.5) == 4
 
 
-def test_a_wait_that_ends_in_the_past_is_a_wait_like_any_other(clock: Clock) -> None:
+def test_throttled_wait_until_past_time_is_accepted(clock: Clock) -> None:
     clock.ok("start", "goal", "g")
     clock.ok("wait", "--until", "2020-01-01T00:00:00+02:00")
     assert clock.loop.until == "2019-12-31T22:00:00.000Z"
