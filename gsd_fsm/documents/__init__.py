@@ -1,7 +1,7 @@
 """Read and edit text files: the only code that parses Markdown, front matter, JSON text and elements.
 
 read          bounded reading of regular files: read_bytes, read_if_exists, read_text, decode,
-              open_regular; inside a project: read_inside, require_inside, is_inside, locate_inside.
+              open_to_read; inside a project: read_inside, require_inside, is_inside, locate_inside.
               Errors: Unreadable, Missing, Malformed (with `line`). Object: a dict with line numbers
 files         Change and write_change (replace a file in one step), current_content, follow_link,
               require_writable; TextFile and open_text (edit a text, keep its other bytes)

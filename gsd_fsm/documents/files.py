@@ -14,6 +14,7 @@ from gsd_fsm.core.syscalls import explain
 from gsd_fsm.documents.read import MAX_BYTES, Malformed, Unreadable, read_if_exists
 
 _BOM = "\ufeff"
+_MOST_BYTES = 1 << 30  # of a file that is replaced
 
 
 class Change(NamedTuple):
@@ -69,7 +70,7 @@ def follow_link(path: Path) -> Path:
     return real
 
 
-def current_content(path: Path, limit: int = MAX_BYTES) -> bytes | None:
+def current_content(path: Path, limit: int = _MOST_BYTES) -> bytes | None:
     """Return the content of a regular file, None if there is none; raise CannotWrite or UsageError."""
     try:
         return read_if_exists(path, limit, "Rename or remove it.")

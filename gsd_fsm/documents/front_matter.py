@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.text.sanitize import clean, display
@@ -31,15 +32,11 @@ class FrontMatter(NamedTuple):
 def line_value(text: str, *keys: str) -> str | None:
     """Return the value on the line of the first of these top-level keys of the front matter.
 
-    Other lines need not be valid YAML; the end marker may be missing.
+    Other lines need not be valid YAML.
     """
     lines = text.split("\n")
-    if lines[0].rstrip() != "---":
-        return None
-    for line in lines[1:]:
-        if line.rstrip() in ("---", "..."):
-            break
-        found = _KEY.match(line)
+    for at in front_matter_lines(lines) or ():
+        found = _KEY.match(lines[at])
         if found and found[1] in keys:
             return re.split(r"(?:^|\s)#", found[2])[0].strip().strip("\"'")
     return None
@@ -108,76 +105,45 @@ def load_yaml(
     """
     import yaml
 
+    def line_of(event: Any) -> int:
+        return first_line + int(event.start_mark.line)
+
+    def require(condition: bool, event: Any, problem: str) -> None:
+        if not condition:
+            raise Malformed(file, line_of(event), problem, hint)
+
+    def build(event: Any, depth: int) -> Any:
+        require(not isinstance(event, yaml.AliasEvent), event, "YAML aliases are not supported")
+        require(event.tag is None, event, "YAML tags are not supported")
+        require(depth <= MAX_DEPTH, event, f"nested more than {MAX_DEPTH} levels deep")
+        if isinstance(event, yaml.ScalarEvent):
+            return scalar(event.value) if event.implicit[0] else event.value
+        if isinstance(event, yaml.SequenceStartEvent):
+            return [build(item, depth + 1) for item in until(yaml.SequenceEndEvent)]
+        found = Object(line_of(event))
+        for key in until(yaml.MappingEndEvent):
+            require(isinstance(key, yaml.ScalarEvent), key, "a key must be text")
+            require(key.value not in found, key, f"duplicate key: {shown_key(key.value)}")
+            found.lines[key.value] = line_of(key)
+            found[key.value] = build(next(events), depth + 1)
+        return found
+
+    def until(end: type) -> Iterator[Any]:
+        return takewhile(lambda event: not isinstance(event, end), events)
+
+    events: Iterator[Any] = yaml.parse(text, Loader=yaml.SafeLoader)
+    values: list[Any] = []
     try:
-        events = yaml.parse(text, Loader=yaml.SafeLoader)
-        return _Builder(events, file, first_line, hint, scalar).document()
+        for event in events:
+            if isinstance(event, yaml.NodeEvent):
+                require(not values, event, "a second YAML document")
+                values.append(build(event, 0))
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0))
         why = getattr(error, "problem", None) or getattr(error, "reason", "unreadable")
         raise Malformed(file, first_line + line, f"not valid YAML: {why}", hint) from error
-
-
-class _Builder:
-    def __init__(
-        self,
-        events: Iterator[Any],
-        file: object,
-        first_line: int,
-        hint: str,
-        scalar: Callable[[str], Any],
-    ) -> None:
-        self.events = events
-        self.file = file
-        self.first_line = first_line
-        self.hint = hint
-        self.scalar = scalar
-
-    def document(self) -> Any:
-        import yaml
-
-        found: list[Any] = []
-        for event in self.events:
-            if isinstance(event, yaml.NodeEvent):
-                if found:
-                    raise self.malformed(event, "a second YAML document")
-                found.append(self.build(event, 0))
-        return found[0] if found else None
-
-    def build(self, event: Any, depth: int) -> Any:
-        import yaml
-
-        if isinstance(event, yaml.AliasEvent):
-            raise self.malformed(event, "YAML aliases are not supported")
-        if event.tag is not None:
-            raise self.malformed(event, "YAML tags are not supported")
-        if depth > MAX_DEPTH:
-            raise self.malformed(event, f"nested more than {MAX_DEPTH} levels deep")
-        if isinstance(event, yaml.ScalarEvent):
-            return self.scalar(event.value) if event.implicit[0] else event.value
-        if isinstance(event, yaml.SequenceStartEvent):
-            return [self.build(item, depth + 1) for item in self.until(yaml.SequenceEndEvent)]
-        found = Object(self.line(event))
-        for key in self.until(yaml.MappingEndEvent):
-            if not isinstance(key, yaml.ScalarEvent):
-                raise self.malformed(key, "a key must be text")
-            if key.value in found:
-                raise self.malformed(key, f"duplicate key: {shown_key(key.value)}")
-            found.lines[key.value] = self.line(key)
-            found[key.value] = self.build(next(self.events), depth + 1)
-        return found
-
-    def until(self, end: type) -> Iterator[Any]:
-        for event in self.events:
-            if isinstance(event, end):
-                return
-            yield event
-
-    def line(self, event: Any) -> int:
-        return self.first_line + int(event.start_mark.line)
-
-    def malformed(self, event: Any, problem: str) -> Malformed:
-        return Malformed(self.file, self.line(event), problem, self.hint)
+    return values[0] if values else None
 
 
 def shown_key(key: str) -> str:

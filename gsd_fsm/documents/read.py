@@ -52,7 +52,7 @@ class Object(dict[str, Any]):
         return self.lines.get(key, self.line)
 
 
-def open_regular(path: Path, name: str = "", hint: str = "") -> BinaryIO:
+def open_to_read(path: Path, name: str = "", hint: str = "") -> BinaryIO:
     """Open a regular file to read it; raise Missing or Unreadable, and never wait for a pipe."""
     name = name or str(path)
     try:
@@ -81,7 +81,7 @@ def read_bytes(path: Path, limit: int = MAX_BYTES, hint: str = "", name: str = "
     """
     name = name or str(path)
     try:
-        with open_regular(path, name, hint) as file:
+        with open_to_read(path, name, hint) as file:
             content = file.read(limit + 1)
     except OSError as error:
         raise Unreadable(f"{name}: cannot be read: {explain(error)}", hint) from error
@@ -145,7 +145,7 @@ def require_inside(project: Path, path: str) -> None:
     """Raise Unreadable unless a regular file is there, or a directory if the path ends in "/"."""
     real = locate_inside(project, path)
     if not path.endswith("/"):
-        open_regular(real, path).close()
+        open_to_read(real, path).close()
     elif not real.exists():
         raise Missing(f"missing file: {path}")
     elif not real.is_dir():

@@ -10,7 +10,7 @@ from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.documents.files import Change, TextFile, open_text
 from gsd_fsm.documents.markdown import (
     Heading,
-    heading_of,
+    headings,
     item_of,
     line_end,
     newline_of,
@@ -78,7 +78,7 @@ def roadmap_warning(project: Path, phase: Phase) -> str | None:
 def later_phases(text: str, phase: Phase) -> list[int]:
     """Return the numbers of the later phases in a roadmap, in its order."""
     number = phase_number(phase)
-    named = [phase_number(_phase_in(it.title)) for it in _headings(split_lines(text))[0]]
+    named = [phase_number(_phase_in(it.title)) for it in headings(split_lines(text))]
     later = [it for it in named if it is not None and number is not None and it > number]
     return list(dict.fromkeys(later))
 
@@ -89,14 +89,14 @@ def completed(text: str, phase: Phase, title: str = "") -> str | None:
     Of several headings, take the one with the title, else the first.
     """
     lines = split_lines(text)
-    headings, readable = _headings(lines)
-    found = [it for it in headings if same_phase(_phase_in(it.title), phase)]
+    every = list(headings(lines))
+    found = [it for it in every if same_phase(_phase_in(it.title), phase)]
     if not found:
         return None
     titled = [it for it in found if title and title.lower() in it.title.lower()]
     heading = (titled or found)[0]
-    end = next((it.line for it in headings if _ends(heading, it)), len(lines))
-    body = [at for at in readable if heading.line < at < end]
+    end = next((it.line for it in every if _ends(heading, it)), len(lines))
+    body = [at for at in prose(lines) if heading.line < at < end]
     marks = [
         _mark_first(lines, [heading.line], with_state),
         _mark_first(lines, body, ticked),
@@ -105,13 +105,6 @@ def completed(text: str, phase: Phase, title: str = "") -> str | None:
     if not any(marks):
         lines[heading.line] += _mark_below(lines, heading.line, newline_of(text))
     return "".join(lines)
-
-
-def _headings(lines: list[str]) -> tuple[list[Heading], list[int]]:
-    """Return all headings, and the indices of all lines outside of code and comments."""
-    readable = list(prose(lines))
-    found = [(heading_of(lines[at]), at) for at in readable]
-    return [heading._replace(line=at) for heading, at in found if heading], readable
 
 
 def _phase_in(words: str) -> str | None:

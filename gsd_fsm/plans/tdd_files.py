@@ -1,4 +1,4 @@
-"""The files of a test-driven task: which ones a TDD phase may change, and copies to undo a refactoring."""
+"""The files of a TDD task: which ones a TDD phase may change, and copies to undo a refactoring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.project import real_path, state_directory
 from gsd_fsm.documents.files import Change, current_content, write_change
-from gsd_fsm.documents.read import Unreadable, open_regular
+from gsd_fsm.documents.read import Unreadable, open_to_read, read_bytes
 from gsd_fsm.plans.plan import PlanTask
 
 GOALS = {
@@ -22,11 +22,12 @@ GOALS = {
     "refactor": ("Clean up the implementation while the tests stay green", "the tests still pass"),
 }
 _SUFFIX = ".json"
+_MOST_BYTES = 1 << 30
 _NOT_RUN = (126, 127)  # exit codes of a shell for a command that it could not start
 
 
 class Rules(NamedTuple):
-    """The rules of one phase of the cycle."""
+    """The rules of one TDD phase: red, green or refactor."""
 
     phase: str
     allowed: tuple[str, ...]
@@ -58,15 +59,20 @@ def digests(project: Path, paths: tuple[str, ...]) -> dict[str, str | None]:
 
 
 def _digest(path: Path) -> str | None:
-    content = _content(path)
-    return None if content is None else hashlib.sha256(content).hexdigest()[:16]
+    digest = hashlib.sha256()
+    try:
+        with open_to_read(path) as file:
+            for block in iter(lambda: file.read(1 << 20), b""):
+                digest.update(block)
+    except (Unreadable, OSError):
+        return None
+    return digest.hexdigest()[:16]
 
 
 def _content(path: Path) -> bytes | None:
     try:
-        with open_regular(path) as file:
-            return file.read()
-    except (Unreadable, OSError):
+        return read_bytes(path, _MOST_BYTES)
+    except Unreadable:
         return None
 
 
@@ -95,8 +101,8 @@ class Copies:
         import json
 
         try:
-            kept = json.loads(self.path.read_bytes())
-        except (OSError, ValueError):
+            kept = json.loads(read_bytes(self.path, _MOST_BYTES))
+        except (Unreadable, ValueError):
             return None
         real = os.path.realpath(project)
         inside = [

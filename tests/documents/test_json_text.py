@@ -1,4 +1,4 @@
-"""A JSON text is edited in place: what is not touched keeps its bytes."""
+"""Read JSON strictly, and edit it in place; bytes outside of the edit stay."""
 
 from __future__ import annotations
 
@@ -8,13 +8,60 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.documents.json_text import NotJson, append, drop, find, put, put_text, root
+from gsd_fsm.documents.json_text import (
+    NotJson,
+    append,
+    drop,
+    find,
+    put,
+    put_text,
+    read_object,
+    root,
+)
 from tests.support.json_values import layouts, values
 
 SPACED = '{\n\t"b" : 1,\n\n\t"a":{ "x": [1 ,2] , "y":{}}\n}\n'
 
 
-def test_a_new_member_stands_behind_the_last_one_in_its_style() -> None:
+def test_read_object_knows_the_lines_of_objects_and_keys() -> None:
+    text = '{"a": [\n {"b": "{\\"x\\":",\n\n "c"\n: {}}],\n"d": 12345678901234567890}'
+    found = read_object(text, "F")
+    assert found == {"a": [{"b": '{"x":', "c": {}}], "d": 12345678901234567890.0}
+    inner = found["a"][0]
+    lines = (found.line, found.line_of("d"), inner.line, inner.line_of("c"), inner["c"].line)
+    assert lines == (1, 6, 2, 4, 5)
+    assert found.line_of("absent") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"a": 1,\n"b": 2, "a": 3}', "F:2: duplicate key: a"),
+        ('{"a": 1, "\\u0061": 3}', "F:1: duplicate key: a"),
+        ('{"a":\n' + "[" * 101, "F:2: nested more than 100 levels deep"),
+        ('{"a":\n-Infinity}', "F:2: not valid JSON: -Infinity is not a JSON value"),
+        ("[1]", "F:1: not a JSON object"),
+        ('{"a": "\n"}', "F:1:8: not valid JSON: Invalid control character at"),
+        ('{"a": 1}\n{', "F:2:1: not valid JSON: Extra data"),
+        ('{"a": "\\"', "F:1:7: not valid JSON: Unterminated string starting at"),
+        ("}" * 9, "F:1:1: not valid JSON: Expecting value"),
+    ],
+)
+def test_read_object_refuses_other_text_with_file_and_line(text: str, problem: str) -> None:
+    with pytest.raises(NotJson) as error:
+        read_object(text, "F")
+    assert error.value.message == problem
+
+
+@given(value=st.dictionaries(st.text(), values, max_size=5), layout=layouts)
+def test_read_object_reads_what_json_writes(value: dict, layout: dict) -> None:
+    text = json.dumps(value, **layout)
+    assert read_object(text, "F") == json.loads(
+        text, parse_int=lambda it: float(it) if len(it) > 19 else int(it)
+    )
+
+
+def test_put_adds_a_member_after_the_last_in_its_style() -> None:
     assert put(SPACED, ("c",), {"d": [True]}) == (
         '{\n\t"b" : 1,\n\n\t"a":{ "x": [1 ,2] , "y":{}},\n\t"c": {\n\t\t"d": [\n\t\t\ttrue\n\t\t]\n\t}\n}\n'
     )
@@ -22,12 +69,12 @@ def test_a_new_member_stands_behind_the_last_one_in_its_style() -> None:
     assert put('{"a":1}', ("b", "c"), "é") == '{"a":1, "b": {"c": "é"}}'
 
 
-def test_an_empty_text_is_laid_out_in_lines() -> None:
+def test_put_writes_lines_into_an_empty_object() -> None:
     assert put("{}\n", ("a",), [1]) == '{\n  "a": [\n    1\n  ]\n}\n'
     assert put(" { } ", ("a",), 1) == ' {\n   "a": 1\n } '
 
 
-def test_line_ends_are_those_of_the_text() -> None:
+def test_put_uses_the_line_ends_of_the_text() -> None:
     text = '{\r\n    "a": {}\r\n}\r\n'
     changed = put(put(text, ("a", "b"), {"c": 1}), ("d",), [1])
     assert changed == (
@@ -36,7 +83,7 @@ def test_line_ends_are_those_of_the_text() -> None:
     )
 
 
-def test_what_is_dropped_takes_its_comma_with_it() -> None:
+def test_drop_removes_the_part_and_its_comma() -> None:
     assert drop("[1, 2, 3]", (0,)) == "[2, 3]"
     assert drop("[1, 2, 3]", (1,)) == "[1, 3]"
     assert drop("[1, 2, 3]", (2,)) == "[1, 2]"
@@ -44,13 +91,13 @@ def test_what_is_dropped_takes_its_comma_with_it() -> None:
     assert drop('{"a": 1}', ("b",)) == '{"a": 1}'
 
 
-def test_put_text_replaces_a_value_by_the_given_letters() -> None:
+def test_put_text_replaces_a_value_by_the_given_text() -> None:
     assert put_text('{"a": "x" }', ("a",), "1.50e1") == '{"a": 1.50e1 }'
     assert put_text(" {} ", (), "{ }") == " { } "
     assert put_text("{}", ("a",), "1") == "{}"
 
 
-def test_of_a_key_given_twice_the_last_is_meant_and_the_first_stays() -> None:
+def test_last_of_duplicate_keys_is_edited() -> None:
     text = '{"a": {"x": 1}, "a": {"y": 2}}'
     assert put(text, ("a", "z"), 3) == '{"a": {"x": 1}, "a": {"y": 2, "z": 3}}'
     assert find(text, ("a", "x")) is None
@@ -58,7 +105,7 @@ def test_of_a_key_given_twice_the_last_is_meant_and_the_first_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         ('{\n  "a": 1,\n}', "line 3, column 1"),
         ('{\n  // why\n  "a": 1}', "line 2, column 3"),
@@ -69,8 +116,8 @@ def test_of_a_key_given_twice_the_last_is_meant_and_the_first_stays() -> None:
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_no_json_is_told_with_its_place(text: str, told: str) -> None:
-    with pytest.raises(NotJson, match=told):
+def test_root_refuses_invalid_json_with_line_and_column(text: str, problem: str) -> None:
+    with pytest.raises(NotJson, match=problem):
         root(text)
 
 
@@ -78,7 +125,7 @@ objects = st.dictionaries(st.text(), values, max_size=5)
 
 
 @given(document=objects, layout=layouts, key=st.text(), value=values)
-def test_put_and_drop_mean_what_they_mean_in_a_dictionary(
+def test_put_and_drop_act_like_a_dictionary_and_keep_other_bytes(
     document: dict, layout: dict, key: str, value: object
 ) -> None:
     text = json.dumps(document, **layout)
@@ -91,9 +138,7 @@ def test_put_and_drop_mean_what_they_mean_in_a_dictionary(
 
 
 @given(items=st.lists(values, max_size=5), layout=layouts, value=values)
-def test_what_is_appended_to_a_list_can_be_dropped_without_a_trace(
-    items: list, layout: dict, value: object
-) -> None:
+def test_drop_reverses_append(items: list, layout: dict, value: object) -> None:
     text = json.dumps({"list": items}, **layout)
     changed = append(text, ("list",), value)
     assert json.loads(changed) == {"list": [*items, value]}
