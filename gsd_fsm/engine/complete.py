@@ -77,8 +77,8 @@ def _tree_now(context: Context, loop: Loop) -> str | None:
     tree = content_tree(context.project)
     if tree is None:
         raise CannotWrite(
-            "the evidence is bound to the content of a git work tree, and git cannot read it now",
-            "Fix git here, or check again without it: gsd-fsm check",
+            "git cannot read the work tree that the evidence was taken from",
+            "Fix git, or run the checks again: gsd-fsm check",
         )
     return tree
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
+from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -244,8 +245,7 @@ def _named(loops: Loops, loop_id: str) -> Loop:
     if found is None and loops.has_dropped(loop_id):
         raise Refused(f"loop {loop_id} has ended", "Run: gsd-fsm start --help")
     if found is None:
-        known = ", ".join(loop.id for loop in loops.by_id.values()) or "none"
-        raise NotFound(f"no such loop: {loop_id}", f"Loops here: {known}")
+        raise NotFound(f"no such loop: {loop_id}", one_of(loops.by_id))
     return found
 
 
@@ -260,9 +260,15 @@ def require_trust(loops: Loops, gsd: str) -> None:
         raise NotFound("the journal is empty", "Run: gsd-fsm start --help")
     if not is_registered(loops.journal_id, gsd):
         raise CannotWrite(
-            "this journal is not trusted: it was not started by you at this place",
-            "Look at it: gsd-fsm replay. Then accept it: gsd-fsm trust",
+            "this journal is not trusted: you did not start it here",
+            "Run: gsd-fsm replay, and if you trust it: gsd-fsm trust",
         )
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Return the hint that lists these names; if there are none, one that shows the loop."""
+    listed = ", ".join(islice(names, 20))
+    return f"Use one of: {listed}" if listed else "Run: gsd-fsm status"
 
 
 def require_id(name: str, what: str) -> None:
@@ -275,9 +281,11 @@ def _existing(directory: str | os.PathLike[str]) -> str:
     try:
         found = os.path.abspath(directory)
     except OSError as error:
-        raise NotFound("the current directory no longer exists", "Change directory.") from error
+        raise NotFound(
+            "the current directory no longer exists", "Change to an existing directory."
+        ) from error
     if not os.path.isdir(found):
-        raise NotFound(f"not a directory: {found}", "Check --project.")
+        raise NotFound(f"not a directory: {found}", "Pass an existing directory to --project.")
     return found
 
 
@@ -301,7 +309,7 @@ class WorkLock:
         with self.tried(gsd, _PATIENCE) as is_held:
             if not is_held:
                 raise CannotWrite(
-                    "another gsd-fsm command is at work in this project",
+                    "another gsd-fsm command is running in this project",
                     "Wait for it or end it, then retry.",
                 )
             yield

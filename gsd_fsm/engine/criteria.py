@@ -9,7 +9,7 @@ from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.documents.journal_text import redact_and_truncate
-from gsd_fsm.engine.context import Context, Receipt
+from gsd_fsm.engine.context import Context, Receipt, one_of
 from gsd_fsm.evidence.interruption import Watch, in_silence
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def run_checks(
 
     loop = context.loop(context.read())
     if loop.status in FINAL:
-        raise Refused(f"loop {loop.id} is {loop.status}: nothing is left to check")
+        raise Refused(f"cannot check: loop {loop.id} is {loop.status}", "Run: gsd-fsm status")
     wanted = _wanted(loop, names)
     limit = float(timeout or context.settings()["check_timeout_seconds"] or 0)
     outcomes: dict[str, Outcome] = {}
@@ -82,8 +82,8 @@ def find_criterion(loop: Loop, wanted: str) -> str:
     names = list(loop.criteria)
     if wanted.isdecimal() and len(wanted) < 10 and 1 <= int(wanted) <= len(names):
         return names[int(wanted) - 1]
-    listed = "; ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "none"
-    raise UsageError(f"loop {loop.id} has no criterion {wanted!r}", f"Its criteria: {listed}")
+    known = one_of(f"{number} {name}" for number, name in enumerate(names, 1))
+    raise UsageError(f"loop {loop.id} has no criterion {wanted!r}", known)
 
 
 def _wanted(loop: Loop, names: Sequence[str]) -> dict[str, str]:

@@ -66,8 +66,8 @@ def parse_finding(text: str) -> Finding:
     severity = severity.strip().upper()
     if not colon or severity not in SEVERITIES or not words.strip():
         raise UsageError(
-            f"not SEVERITY:TEXT: --finding {text!r}",
-            "For example: --finding 'BLOCKER: tokens never expire'",
+            f"--finding {text!r} is not SEVERITY:TEXT",
+            "Example: --finding 'BLOCKER: tokens never expire'",
         )
     return Finding(severity, redact_or_reject(words, "a finding", 500))
 
@@ -86,9 +86,9 @@ def review(
     """
     known = {name: value for name, value in figures.items() if value is not None}
     if action == "light" and "wave" not in known:
-        raise UsageError("a light review needs its wave", "Run: gsd-fsm review light --wave N")
+        raise UsageError("a light review needs a wave", "Run: gsd-fsm review light --wave N")
     if action == "begun" and (findings or any(known.values())):
-        raise UsageError("a review that begins has no findings", "Run: gsd-fsm review begun")
+        raise UsageError("a review has no findings when it begins", "Run: gsd-fsm review begun")
     data: dict[str, Any] = {"action": action, **known}
     named = [finding.text for finding in findings if finding.severity == SEVERITIES[0]]
     if findings:
@@ -119,7 +119,7 @@ def enter_stage(context: Context, name: str | None, shape_file: str | None = Non
         loop = tx.loop
         if shape and loop.kind != "goal":
             raise Refused(
-                f"loop {loop.id} ({loop.kind}) has no shape: a shape belongs to a goal",
+                f"loop {loop.id} ({loop.kind}) is not a goal loop, so it has no shape",
                 "Run: gsd-fsm start goal --help",
             )
         tx.append("stage", {"stage": name or _next_stage(loop)})

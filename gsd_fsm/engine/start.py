@@ -315,7 +315,7 @@ def require_enabled(context: Context) -> None:
     """Raise Refused if `.gsd/STOP` disables all loops."""
     stop = os.path.join(context.gsd_or_new, "STOP")
     if os.path.lexists(stop):
-        raise Refused(f"{stop} disables all loops", f"Remove it: rm {shlex.quote(stop)}")
+        raise Refused(f"all loops are disabled by {stop}", f"Remove it: rm {shlex.quote(stop)}")
 
 
 def create(context: Context) -> None:
@@ -355,7 +355,7 @@ def other_loop_notes(context: Context, known: Loops | None) -> list[str]:
     """Return a note for each file in which a loop of another tool still runs."""
     loops = known.by_id.values() if known else ()
     return [
-        f"{name} has a live loop. To take it over: gsd-fsm import {name}"
+        f"{name} has a live loop. To import it, run: gsd-fsm import {name}"
         for name in _OTHER_TOOLS
         if not any(shows(loop, name) or loop.imported.get("file") == name for loop in loops)
         and _has_live_loop(context.project, name)
@@ -367,7 +367,7 @@ def kept_state_notes(context: Context, loop: Loop) -> list[str]:
     kept = kept_name(STATE_PATH, loop.id)
     if _has_live_loop(context.project, kept):
         note = f"{STATE_PATH} showed a live loop of another tool; the file was saved as {kept}."
-        return [f"{note} To take that loop over: gsd-fsm import {kept}"]
+        return [f"{note} To import that loop, run: gsd-fsm import {kept}"]
     with contextlib.suppress(OSError, ValueError):
         text = (context.project / STATE_PATH).read_text("utf-8")
         if shows_other_loop(text, [loop]):

@@ -9,8 +9,7 @@ from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.hook.hook_log import LOG_NAME
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.loop.records import Criterion, Gap, Task
-from gsd_fsm.core.loop.state import ACTIVE, Loop, open_gaps, open_tasks
+from gsd_fsm.core.loop.state import ACTIVE, Loop, open_gaps
 from gsd_fsm.core.loop.waves import current_wave, ready_gaps, ready_tasks, running_tasks
 from gsd_fsm.core.project import is_registered
 from gsd_fsm.core.syscalls import READ, close_directory, open_directory, open_regular
@@ -19,7 +18,7 @@ from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.core.views.state_md import history_line
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import note_unfinished
-from gsd_fsm.engine.planned.plan import frozen_plan, has_changed
+from gsd_fsm.engine.planned.plan import frozen_plan, has_changed, unknown_work
 from gsd_fsm.history.timeline import DECISIONS, aftermath, explain_decision, follows, undecided
 
 # The exit code of `status --check`, by status.
@@ -57,48 +56,45 @@ def status(context: Context) -> Status:
 def status_view(loop: Loop, head: str) -> dict[str, Any]:
     """Everything a script may ask about a loop; absent things are null or empty, never missing."""
     sentence, command = next_step(loop)
-    tasks = [_task(task) for task in loop.tasks.values()]
+    tasks = loop.tasks.values()
     return {
         "loop": loop.id,
-        "kind": loop.kind,
-        "status": loop.status,
-        "mode": loop.mode,
-        "goal": loop.goal,
-        "phase": loop.phase,
+        **_members(loop, "kind status mode goal phase"),
         "wave": current_wave(loop),
-        "round": loop.round,
-        "iteration": loop.iteration,
+        **_members(loop, "round iteration"),
         "max_iterations": loop.limits.max_iterations,
         "last_iteration": loop.last_iteration,
-        "task_retries": {name: task.retries for name, task in loop.tasks.items()},
-        "tasks": tasks,
+        "task_retries": {task.id: task.retries for task in tasks},
+        "tasks": [
+            {
+                **_members(task, "id title status wave"),
+                "depends": list(task.depends),
+                **_members(task, "retries phase attempts ref commit"),
+                "errors": [error.text for error in task.errors],
+            }
+            for task in tasks
+        ],
         "background_tasks": [
             {"task_id": task.ref, "task_num": task.id, "status": "running"}
-            for task in loop.tasks.values()
+            for task in tasks
             if task.ref and task.status == "running"
         ],
         "steps": [
             {"step": task.title, "id": task.id, "status": task.status}
-            for task in loop.tasks.values()
+            for task in tasks
             if task.step
         ],
-        "gaps": [_gap(gap) for gap in loop.gaps.values()],
+        "gaps": [
+            _members(gap, "id kind file description evidence reopened round status")
+            for gap in loop.gaps.values()
+        ],
         "gaps_remaining": len(open_gaps(loop)),
-        "criteria": [_criterion(criterion) for criterion in loop.criteria.values()],
-        "last_unmet": loop.last_unmet,
-        "exit_signal": loop.exit_signal,
-        "stuck": loop.stuck,
-        "idle": loop.idle,
-        "last_error": loop.last_error,
-        "started": loop.started,
-        "last_event": loop.last_event,
-        "pause_code": loop.pause_code,
-        "pause_reason": loop.pause_reason,
-        "owner": loop.owner,
-        "stage": loop.stage,
-        "spec_score": loop.spec_score,
-        "fit_score": loop.fit_score,
-        "shape": loop.shape,
+        "criteria": [
+            _members(criterion, "name check met stale evidence")
+            for criterion in loop.criteria.values()
+        ],
+        **_members(loop, "last_unmet exit_signal stuck idle last_error started last_event"),
+        **_members(loop, "pause_code pause_reason owner stage spec_score fit_score shape"),
         "reviews": {name: review.facts() for name, review in loop.reviews.items()},
         "spent_usd": loop.spent_usd,
         "budget_usd": loop.limits.budget_usd,
@@ -108,30 +104,8 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
     }
 
 
-def _criterion(criterion: Criterion) -> dict[str, Any]:
-    shown = ("name", "check", "met", "stale", "evidence")
-    return {name: getattr(criterion, name) for name in shown}
-
-
-def _gap(gap: Gap) -> dict[str, Any]:
-    shown = ("id", "kind", "file", "description", "evidence", "reopened", "round", "status")
-    return {name: getattr(gap, name) for name in shown}
-
-
-def _task(task: Task) -> dict[str, Any]:
-    return {
-        "id": task.id,
-        "title": task.title,
-        "status": task.status,
-        "wave": task.wave,
-        "depends": list(task.depends),
-        "retries": task.retries,
-        "phase": task.phase,
-        "attempts": task.attempts,
-        "ref": task.ref,
-        "commit": task.commit,
-        "errors": [error.text for error in task.errors],
-    }
+def _members(record: object, names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names.split()}
 
 
 # what to do now
@@ -203,7 +177,7 @@ def next_item(context: Context, name: str, command: str = "gsd-fsm") -> Item:
     loop = context.loop_or_last(context.read())
     if not loop.is_planned:
         raise UsageError(
-            f"loop {loop.id} follows no plan, so task {name} has no prompt", "Run: gsd-fsm next"
+            f"task {name} has no prompt: loop {loop.id} does not follow a plan", "Run: gsd-fsm next"
         )
     return _Prompts(context, loop, command).one(name)
 
@@ -233,8 +207,7 @@ class _Prompts:
         task_id = name if name in loop.tasks else f"T{name}"
         task = loop.tasks.get(task_id)
         if loop.kind != "execute" or task is None:
-            known = ", ".join([*open_tasks(loop), *open_gaps(loop)][:20]) or "none"
-            raise UsageError(f"loop {loop.id} has no task or gap {name}", f"Open: {known}")
+            raise unknown_work(loop, name)
         if task.is_done:
             raise Refused(f"task {task_id} is {task.status}", "Run: gsd-fsm next")
         return self._tasks([task_id], prompts=True)[0]

@@ -13,7 +13,14 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
-from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time, require_id
+from gsd_fsm.engine.context import (
+    Context,
+    LoopTransaction,
+    Receipt,
+    one_at_a_time,
+    one_of,
+    require_id,
+)
 from gsd_fsm.engine.planned.checkpoints import finish_task
 from gsd_fsm.engine.planned.plan import (
     append_consequences,
@@ -122,10 +129,8 @@ def _require_extensible(loop: Loop, depends: Sequence[str]) -> None:
         )
     unknown = [name for name in depends if name not in loop.tasks]
     if unknown:
-        known = ", ".join(list(loop.tasks)[:20]) or "none"
-        raise UsageError(
-            f"loop {loop.id} has no task {', '.join(unknown[:20])}", f"Its tasks: {known}"
-        )
+        names = ", ".join(unknown[:20])
+        raise UsageError(f"loop {loop.id} has no task {names}", one_of(loop.tasks))
 
 
 def _require_own(context: Context, loop: Loop, task_id: str) -> None:

@@ -28,7 +28,9 @@ def criterion_specs(criteria: Collection[str], checks: Collection[str]) -> list[
     for check in checks:
         name, equals, command = check.partition("=")
         if not equals or not name.strip() or not command.strip():
-            raise UsageError(f"--check {check!r} is not NAME=CMD", '--check tests="pytest -q"')
+            raise UsageError(
+                f"--check {check!r} is not NAME=CMD", 'Example: --check tests="pytest -q"'
+            )
         specs.append(_check(name, command))
     _refuse_duplicates("criterion", [spec["name"] for spec in specs])
     return specs
@@ -62,7 +64,9 @@ def _add_dependencies(specs: list[Spec], blocked_by: Collection[str]) -> None:
         unknown = [one for one in (name.strip(), *depends) if one not in known]
         if not equals or not depends or unknown:
             what = f"no such task: {', '.join(unknown)}" if unknown and equals else "not ID=ID"
-            raise UsageError(f"--blocked-by {text!r}: {what}", "--task A --task B --blocked-by B=A")
+            raise UsageError(
+                f"--blocked-by {text!r}: {what}", "Example: --task A --task B --blocked-by B=A"
+            )
         spec = known[name.strip()]
         spec["depends"] = [*spec.get("depends", ()), *depends]
     refuse_cycle({spec["id"]: spec.get("depends", []) for spec in specs})
@@ -89,7 +93,7 @@ def _check(name: str, command: str) -> Spec:
 def _refuse_duplicates(what: str, names: list[str]) -> None:
     repeated = duplicates(names)
     if repeated:
-        raise UsageError(f"duplicate {what}: {', '.join(repeated)}", "Name each once.")
+        raise UsageError(f"duplicate {what}: {', '.join(repeated)}", "Remove the duplicate.")
 
 
 # SHAPE.md

@@ -62,7 +62,7 @@ def test_check_runs_the_named_checks_in_the_project_directory(here: Here) -> Non
     assert not (here.root / "two").exists()
     here.ok("check", "two")
     assert (here.root / "two").exists()
-    assert "Its criteria" in here.refused(2, "check", "three").err
+    assert "Use one of: " in here.refused(2, "check", "three").err
 
 
 def test_check_without_any_check_is_refused(here: Here) -> None:
@@ -223,5 +223,5 @@ def test_criterion_that_is_unknown_names_the_known_ones(here: Here) -> None:
     here.start("goal", "g", "--criterion", "one", "--criterion", "two words")
     for wrong in ("3", "0", "One", "9" * 5000):
         answer = here.refused(2, "criterion", wrong, "met")
-        assert "1 one; 2 two words" in answer.err
+        assert "1 one, 2 two words" in answer.err
     here.refused(2, "criterion", "one", "perhaps")

@@ -124,7 +124,7 @@ def test_report_without_one_clear_verdict_changes_nothing(
 def test_report_of_unknown_task_names_the_open_ones(planned: Here) -> None:
     answer = planned.refused(2, "report", "T99", stdin=b"TASK COMPLETE")
     assert "has no task or gap T99" in answer.err
-    assert "Open: T01, T02, T03, T04" in answer.err
+    assert "Use one of: T01, T02, T03, T04" in answer.err
 
 
 def test_report_of_task_with_open_dependencies_is_refused(planned: Here) -> None:

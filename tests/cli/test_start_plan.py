@@ -71,7 +71,7 @@ def test_start_without_phase_takes_the_one_in_progress_or_asks(here: Here) -> No
     state = here.root / ".opti-gsd" / "state.json"
     for text in ('{"milestone": "v1"}', '{"phase": null}', '{"phase": 1.5}'):
         state.write_text(text)
-        assert "no phase is named" in here.refused(2, "start", "execute").err
+        assert "no phase given" in here.refused(2, "start", "execute").err
     assert not here.gsd.exists()
     for text in ('{"phases_in_progress": [1]}', '{"phases": {"in_progress": [1]}}'):
         state.write_text(text)

@@ -104,12 +104,12 @@ def test_next_of_failed_task_adds_its_errors_to_the_prompt(planned: Here) -> Non
 
 
 def test_next_with_unknown_or_complete_task_is_refused(planned: Here) -> None:
-    assert "Open: T01" in planned.refused(2, "next", "T99").err
+    assert "Use one of: T01" in planned.refused(2, "next", "T99").err
     report_complete(planned, "T01")
     planned.refused(4, "next", "T01")
     planned.ok("cancel")
     planned.ok("start", "goal", "g")
-    assert "follows no plan" in planned.refused(2, "next", "T01").err
+    assert "does not follow a plan" in planned.refused(2, "next", "T01").err
 
 
 def test_resume_and_next_list_running_tasks_with_their_references(planned: Here) -> None:

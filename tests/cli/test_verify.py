@@ -218,7 +218,7 @@ def test_verify_without_verify_loop_says_how_to_start_one(here: Here) -> None:
     )
     here.start("goal", "g")
     answer = here.refused(2, "verify", "--phase", "2")
-    assert "is goal, not verify" in answer.err
+    assert "is not a verify loop" in answer.err
     assert "gsd-fsm start verify --phase 2" in answer.err
 
 

@@ -53,7 +53,7 @@ def test_import_continues_a_loop_of_each_format(here: Here, name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in FILES if name != ".gsd/STATE.md"])
 def test_start_notes_a_live_loop_of_another_tool(here: Here, name: str) -> None:
     put(here, name, FILES[name][1])
-    note = f"{name} has a live loop. To take it over: gsd-fsm import {name}"
+    note = f"{name} has a live loop. To import it, run: gsd-fsm import {name}"
     assert here.ok("start", "goal", "g", "--json").json["notes"] == [note]
     put(here, name, "{}")
     assert here.ok("start", "goal", "g", "--fresh", "--json").json["notes"] == []
@@ -154,7 +154,7 @@ def test_import_into_an_untrusted_journal_is_refused(here: Here) -> None:
 def test_import_is_refused_while_loops_are_disabled(here: Here) -> None:
     put(here, "a.json", json.dumps(STATE))
     put(here, ".gsd/STOP", "")
-    assert "disables all loops" in here.refused(4, "import", "a.json").err
+    assert "all loops are disabled by" in here.refused(4, "import", "a.json").err
     assert not here.journal.exists()
     here.ok("import", "a.json", "--dry-run")
 
@@ -281,7 +281,7 @@ def test_start_saves_the_state_md_of_another_tool(here: Here) -> None:
     (note,) = answer["notes"]
     assert note == (
         f".gsd/STATE.md showed a live loop of another tool; the file was saved as {kept}. "
-        f"To take that loop over: gsd-fsm import {kept}"
+        f"To import that loop, run: gsd-fsm import {kept}"
     )
     here.ok("start", "goal", "g", "--fresh")
     assert len(list(here.gsd.glob("STATE.md*"))) == 2

@@ -168,7 +168,7 @@ def test_plan_check_takes_the_only_plan(here: Here) -> None:
 
 def test_plan_show_uses_the_current_phase_if_the_loop_has_no_plan(here: Here) -> None:
     here.start("goal", "g")
-    assert "no plan is named" in here.refused(2, "plan", "show").err
+    assert "no plan given" in here.refused(2, "plan", "show").err
     planned(here, "3", ".opti-gsd", text=task("01"))
     (here.root / ".opti-gsd" / "state.json").write_text('{"current_phase": 3}')
     assert here.ok("plan", "show", "--json").json["task_count"] == 1
@@ -187,11 +187,11 @@ def test_plan_check_works_before_gsd_exists(here: Here) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "what"),
     [
-        (("--phase", "1", "--plan", "x"), 2, "--phase and --plan exclude each other"),
+        (("--phase", "1", "--plan", "x"), 2, "--phase and --plan cannot be used together"),
         (("--phase", "../x"), 2, "is not a phase"),
         (("--plan", "nowhere.md"), 2, "missing file"),
         (("--plan", "."), 2, "not a regular file"),
-        ((), 2, "no plan is named"),
+        ((), 2, "no plan given"),
     ],
 )
 def test_plan_without_a_file_is_refused(

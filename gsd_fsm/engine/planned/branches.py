@@ -51,8 +51,8 @@ def needed_switch(context: Context, settings: Mapping[str, Any]) -> NeededSwitch
         raise Refused(
             f"No Milestone Active: You're on {base} with branching: milestone configured, "
             "but no milestone is active.",
-            f'git checkout -b {prefix}NAME, and set "milestone" in .opti-gsd/state.json; '
-            'or branching = "none" in .gsd/config.toml',
+            f'Run: git checkout -b {prefix}NAME, and set "milestone" in .opti-gsd/state.json. '
+            'Or set branching = "none" in .gsd/config.toml',
         )
     branch = f"{prefix}{milestone}"
     if branch == base:
@@ -60,7 +60,7 @@ def needed_switch(context: Context, settings: Mapping[str, Any]) -> NeededSwitch
     if not repository.is_branch_name(branch):
         raise UsageError(
             f"the milestone {milestone!r} cannot be a branch: git would refuse {branch!r}",
-            'Give "milestone" in .opti-gsd/state.json letters, digits and dashes only.',
+            'Use letters, digits and dashes for "milestone" in .opti-gsd/state.json.',
         )
     question = f"You're on {base} but milestone {milestone} exists. Switch to {branch}? [Y/n]"
     return NeededSwitch(repository, branch, question)

@@ -14,8 +14,9 @@ from gsd_fsm.core.loop.completion import latest_tree, missing
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_tasks
 from gsd_fsm.core.loop.waves import busy_tasks, can_start, current_wave, is_undecided, ready_tasks
 from gsd_fsm.core.text.questions import pending_question
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import redact_or_reject
-from gsd_fsm.engine.context import Context, Effect, LoopTransaction
+from gsd_fsm.engine.context import Context, Effect, LoopTransaction, one_of
 
 if TYPE_CHECKING:
     from gsd_fsm.git.repo import Repository
@@ -73,8 +74,8 @@ def _require_no_plans(project: Path) -> None:
     root = planning_root(project)
     if root.name == ".opti-gsd" or (root / "plans").is_dir():
         raise UsageError(
-            f"no phase is named, and {root} has no current one",
-            "Run: gsd-fsm start execute --phase N. With tasks of your own: --task ID:TITLE",
+            f"no phase given, and {root} has no current phase",
+            "Run: gsd-fsm start execute --phase N, or: gsd-fsm start execute --task ID:TITLE",
         )
 
 
@@ -87,8 +88,7 @@ def _require_project_state(project: Path) -> None:
     elif not (project / ".gsd").is_dir():
         raise NotFound(
             f"Not Initialized: no .opti-gsd/ or .gsd/ directory found in {project}",
-            "With a plan of your own: gsd-fsm start execute --plan FILE. "
-            "To add the hook: gsd-fsm init",
+            "Run: gsd-fsm start execute --plan FILE, or: gsd-fsm init",
         )
 
 
@@ -104,7 +104,9 @@ def plan_on_branch(repository: Repository, plan: Plan, branch: str) -> Plan:
         return plan  # a checkout leaves the file as it is
     content = repository.content(there, plan.path)
     if content is None:
-        raise NotFound(f"branch {branch} does not have {plan.path}", "Add the plan to that branch.")
+        raise NotFound(
+            f"branch {branch} does not have {plan.path}", "Commit the plan to that branch."
+        )
     return read_plan(plan.path, content)
 
 
@@ -113,7 +115,7 @@ def plan_to_show(context: Context, phase: str | None, file: str | None) -> Path:
     from gsd_fsm.plans.find import current_phase, find_plan, only_plan
 
     if phase is not None and file is not None:
-        raise UsageError("--phase and --plan exclude each other", "Leave one of them out.")
+        raise UsageError("--phase and --plan cannot be used together", "Omit one of them.")
     if file is not None:
         return Path(context.directory) / file
     followed = _followed_plan(context) if phase is None else None
@@ -125,7 +127,7 @@ def plan_to_show(context: Context, phase: str | None, file: str | None) -> Path:
     only = only_plan(context.project)
     if only is None:
         raise UsageError(
-            "no plan is named, and there is no current phase",
+            "no plan given, and there is no current phase",
             "Run: gsd-fsm plan show --phase N, or: gsd-fsm plan show --plan FILE",
         )
     return only
@@ -150,11 +152,11 @@ def named_plan(directory: Path, name: str) -> dict[str, Any]:
     path = directory / name
     try:
         if path.exists() and not path.is_file():
-            raise UsageError(f"{path} cannot be read: not a file", "--plan needs a regular file.")
+            raise UsageError(f"{path} cannot be read: not a file", "Pass a regular file to --plan.")
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"{path} cannot be read: {error.strerror}", "--plan needs a regular file."
+            f"{path} cannot be read: {error.strerror}", "Pass a regular file to --plan."
         ) from error
     return {"file": name, "digest": sha256(content).hexdigest()[:16]}
 
@@ -223,9 +225,9 @@ def frozen_plan(project: Path, loop: Loop, only: Collection[str] | None = None) 
     plan = load_plan(plan_path(project, loop), only)
     if plan.digest != loop.plan.digest:
         raise Refused(
-            f"{plan.path} was changed after loop {loop.id} began with it",
-            f"Accept it: gsd-fsm --loop {loop.id} resume. "
-            f"Or pause until it is restored: gsd-fsm --loop {loop.id} pause",
+            f"{plan.path} was changed after loop {loop.id} started",
+            f"To accept the change, run: gsd-fsm --loop {loop.id} resume. "
+            f"To restore the plan first, run: gsd-fsm --loop {loop.id} pause",
         )
     return plan
 
@@ -294,8 +296,7 @@ def require_turn(loop: Loop, task_id: str) -> None:
 def _require_gap(loop: Loop, gap_id: str) -> None:
     """Refuse a fix whose gap is unknown, or that has not begun and awaits a decision."""
     if gap_id not in loop.gaps:
-        known = ", ".join(open_gaps(loop)[:20]) or "none"
-        raise Refused(f"loop {loop.id} has no gap {gap_id}", f"Open gaps: {known}")
+        raise Refused(f"loop {loop.id} has no gap {gap_id}", one_of(open_gaps(loop)))
     task = loop.tasks.get(gap_id)
     if task is not None and task.status == "running":
         return  # a gap that was found meanwhile must not refuse the report of this fix
@@ -306,6 +307,11 @@ def _require_gap(loop: Loop, gap_id: str) -> None:
             f"loop {loop.id} is {loop.status}: gap {gap_id} is waiting for your decision",
             "Run: gsd-fsm next",
         )
+
+
+def unknown_work(loop: Loop, name: str) -> UsageError:
+    known = [*open_tasks(loop), *open_gaps(loop)]
+    return UsageError(f"loop {loop.id} has no task or gap {display(name)}", one_of(known))
 
 
 def require_answered_checkpoint(context: Context, loop: Loop, task_id: str) -> None:
@@ -331,7 +337,7 @@ def append_plan_change(tx: LoopTransaction, project: Path) -> bool:
         return False
     name = loop.plan.file
     tx.append("plan", {"file": name, "changed": True}, by="cli")
-    reason = f"{name} was changed after the loop began with it; resume accepts it as it is now"
+    reason = f"{name} was changed after the loop started; resume accepts the change"
     if not plan_path(project, loop).is_file():
         reason = f"{name} is missing; restore it, then resume"
     tx.pause("plan", reason)
@@ -371,9 +377,8 @@ def accept_plan_change(tx: LoopTransaction, context: Context) -> None:
         return
     if not plan_path(project, loop).is_file():
         raise Refused(
-            f"{loop.plan.file} is missing, and loop {loop.id} follows it",
-            f"Restore it: git checkout -- {loop.plan.file}. "
-            f"Or end the loop: gsd-fsm --loop {loop.id} cancel",
+            f"{loop.plan.file} is missing, but loop {loop.id} follows it",
+            f"Run: git checkout -- {loop.plan.file}, or: gsd-fsm --loop {loop.id} cancel",
         )
     context.require_human(loop, "accept another plan for")
     from gsd_fsm.plans.load import load_plan

@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
 from gsd_fsm.core.loop.schema import is_id
-from gsd_fsm.core.loop.state import MAX_KEPT, Loop, open_gaps, open_tasks
+from gsd_fsm.core.loop.state import MAX_KEPT, Loop
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time
 from gsd_fsm.engine.effects import require_rolled_back
 from gsd_fsm.engine.planned.checkpoints import commits_since_start, finish_task, finish_tasks
-from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
+from gsd_fsm.engine.planned.plan import (
+    append_consequences,
+    frozen_plan,
+    require_turn,
+    unknown_work,
+)
 from gsd_fsm.engine.tasks import failure_data
 
 if TYPE_CHECKING:
@@ -109,11 +114,7 @@ def _known(loop: Loop, given: str) -> str:
             return name
     if loop.accepts_tasks and loop.kind != "verify" and is_id(given):
         return given
-    known = [*open_tasks(loop), *open_gaps(loop)]
-    raise UsageError(
-        f"loop {loop.id} has no task or gap {display(given)}",
-        f"Open: {', '.join(known[:20]) or 'none'}",
-    )
+    raise unknown_work(loop, given)
 
 
 def _redacted(result: Result) -> Result:

@@ -136,7 +136,7 @@ def _finish_move(repository: Repository, rollback: Rollback, commit: str) -> Non
         )
     head = repository.head()
     if head not in (rollback.head, commit):
-        raise Refused(f"branch {rollback.branch} was changed since", "Roll back again.")
+        raise Refused(f"branch {rollback.branch} has moved since", "Run the rollback again.")
     if head != commit:
         _require_clean(repository)
     _move(repository, rollback, commit)
@@ -194,7 +194,7 @@ def _surroundings(context: Context) -> tuple[Loops, Repository]:
     except NotFound:
         loops, repository = Loops(), Repository.around(Path(context.directory))
     if repository is None:
-        raise NotFound("there is no git work tree here", "A rollback needs git. Run: git init")
+        raise NotFound("there is no git work tree here", "Run: git init")
     return loops, repository
 
 
@@ -270,14 +270,14 @@ def _require_safety(repository: Repository, target: Checkpoint, branch: str) -> 
     if not target.contained:
         raise Refused(
             f"{target.name} ({target.commit[:7]}) is not part of branch {branch}",
-            f"A rollback only goes back. See: git log --oneline {branch}..{target.tag}",
+            f"Run: git log --oneline {branch}..{target.tag}",
         )
     _require_clean(repository)
     ours = [path for path in repository.changes_to(target.commit) if _is_ours(path)]
     if ours:
         raise Refused(
             f"git tracks {', '.join(ours)}: a rollback would change the journal itself",
-            "Run git rm --cached on them; checkpoints that are set after that can be rolled back to.",
+            f"Run: git rm --cached {' '.join(ours)}. Only later checkpoints can be rolled back to.",
         )
     repository.require_reset(target.commit)
 

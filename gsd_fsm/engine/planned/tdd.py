@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
 from gsd_fsm.core.loop.fold import not_possible
 from gsd_fsm.core.loop.records import Task
-from gsd_fsm.engine.context import Context, LoopTransaction, Receipt
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of
 from gsd_fsm.engine.planned.checkpoints import drop_copies, finish_task
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
 from gsd_fsm.engine.planned.report import commit_work
@@ -60,7 +60,7 @@ class _Cycle:
         self.loop = context.loop(context.read())
         if not self.loop.is_planned or self.loop.kind != "execute":
             raise UsageError(
-                f"loop {self.loop.id} does not execute a plan, which would name the tests",
+                f"loop {self.loop.id} does not execute a plan, so its tasks name no tests",
                 "Run: gsd-fsm task ID running --phase red|green|refactor",
             )
         if not self.loop.is_active:
@@ -78,8 +78,7 @@ class _Cycle:
         known = any(name in self.loop.tasks for name in names)
         task = frozen_plan(self.project, self.loop, names).task(task_id) if known else None
         if task is None:
-            listed = ", ".join(list(self.loop.tasks)[:20])
-            raise UsageError(f"the plan has no task {task_id}", f"Its tasks: {listed}")
+            raise UsageError(f"the plan has no task {task_id}", one_of(self.loop.tasks))
         if task.test_required == "false":
             raise Refused(f"task {task.id} needs no tests", f"Run: gsd-fsm next {task.id}")
         return task

@@ -137,7 +137,7 @@ def _chosen(context: Context, phase: str | None, plan: str | None) -> Loop:
     except NotFound as error:
         raise NotFound(error.message, error.hint if context.loop_id else start) from error
     if loop.kind != "verify":
-        raise UsageError(f"the kind of loop {loop.id} is {loop.kind}, not verify", start)
+        raise UsageError(f"loop {loop.id} ({loop.kind}) is not a verify loop", start)
     _require_active(loop)
     _require_meant(context, loop, phase, plan)
     return loop

@@ -68,7 +68,7 @@ def test_needed_switch_without_a_milestone_is_refused(
         switch(context, milestone)
 
     assert caught.value.message == NO_MILESTONE
-    assert caught.value.hint.startswith('git checkout -b gsd/NAME, and set "milestone" in ')
+    assert caught.value.hint.startswith('Run: git checkout -b gsd/NAME, and set "milestone" in ')
 
 
 @pytest.mark.parametrize("milestone", ["a b", "..", "x.lock", "a\nb", "a\0b", "lone \ud800", "a:b"])
