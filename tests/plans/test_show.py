@@ -163,7 +163,7 @@ def test_plan_check_takes_the_only_plan(here: Here) -> None:
     plan = planned(here, "7", text=task("01"))
     assert here.ok("plan", "check", "--json").json["file"] == str(plan)
     planned(here, "8", text=task("01"))
-    assert "no plan is named" in here.refused(2, "plan", "check").err
+    assert "no plan given" in here.refused(2, "plan", "check").err
 
 
 def test_plan_show_uses_the_current_phase_if_the_loop_has_no_plan(here: Here) -> None:
