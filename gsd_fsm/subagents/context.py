@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.loop.schema import is_id
+from gsd_fsm.documents.front_matter import front_matter_lines
+from gsd_fsm.documents.markdown import Heading, headings, item_of
 from gsd_fsm.documents.read import Missing, Unreadable, is_inside, read_inside
 from gsd_fsm.plans.find import planning_root
 
@@ -19,30 +21,32 @@ _SKILLS = (
     "skills/{}.md",
 )
 _MOST_FILES, _ISSUE_FILES, _ISSUE_FILE = 500, 20, 800
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
-_FENCE = re.compile(r" {0,3}(```|~~~)")
-MOST_BYTES = 64 * 1024
-_LEAST = 400  # less of a document is no help
-_SETTLED = r"(?:closed|resolved|fixed)"
-# A word of these settles a line only where it is a remark on it: "must be fixed" is none.
+MAX_BYTES = 64 * 1024
+_LEAST = 400  # a shorter part of a document does not help
+_CLOSED = r"(?:closed|resolved|fixed)"
+# These words close an issue only as a remark: "must be fixed" does not.
 _REMARK = re.compile(
     rf"""
-    ^\W* {_SETTLED} (?= \s*[:\])|*_~] | \s+[—–-]\s | \s*$ )
-  | [\[(|*_~:,;—–]\s* {_SETTLED} (?![\w-])
-  | (?<!\bbe\ )(?<!\bnot\ ) \b{_SETTLED} \W*$
+    ^\W* {_CLOSED} (?= \s*[:\])|*_~] | \s+[—–-]\s | \s*$ )
+  | [\[(|*_~:,;—–]\s* {_CLOSED} (?![\w-])
+  | (?<!\bbe\ )(?<!\bnot\ ) \b{_CLOSED} \W*$
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_BOX = re.compile(r"[ \t>]*[-*+][ \t]+\[([ xX])\][ \t]+\S")
-_SECTION = re.compile(r"(#{1,6})[ \t]+(.*)")
 _RULE = re.compile(r"[\s|:=-]*")
-_STATUS = re.compile(rf"\W*status\W+(?:{_SETTLED}|done)\b", re.IGNORECASE)
-_OPEN = re.compile(r"^[^\w\n]*status[^\w\n]+open\b", re.IGNORECASE | re.MULTILINE)
-_FRONT = re.compile(r"---\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_CLOSED_STATUS = re.compile(rf"\W*status\W+(?:{_CLOSED}|done)\b", re.IGNORECASE)
+_OPEN_STATUS = re.compile(r"^[^\w\n]*status[^\w\n]+open\b", re.IGNORECASE | re.MULTILINE)
+
+
+class Document(NamedTuple):
+    """A text, and the path of the whole text in the project."""
+
+    path: str
+    text: str
 
 
 class Context(NamedTuple):
-    """The documents that there are, each cut to its share, and what else a task may use."""
+    """The documents of a project, each cut to its share, and the settings for tasks."""
 
     root: Path
     project: Document | None
@@ -52,148 +56,124 @@ class Context(NamedTuple):
     browser: bool
     base_url: str | None
     test_command: str
-    notes: tuple[str, ...]  # what could not be read, and why
+    notes: tuple[str, ...]  # which files could not be read, and why
 
     def skill(self, name: str) -> Document | None:
-        """The instructions of a skill; None where the project has none of that name."""
+        """Return the instructions of a skill; None if the project has no such skill."""
         for pattern in _SKILLS if is_id(name) else ():
             try:
                 found = read_document(self.root, pattern.format(name))
             except Unreadable as error:
-                return Document(pattern.format(name), f"[not read: {error}]")
+                return Document(pattern.format(name), f"[not read: {error.message}]")
             if found:
-                return found._replace(text=shortened(found, SKILL))
+                return _cut(found, SKILL)
         return None
 
 
 def read_context(project: Path, settings: Mapping[str, Any]) -> Context:
-    """The context of every task of this project; what cannot be read is left out and noted.
+    """Return the context of every task of this project; note files that cannot be read.
 
-    `settings`: every setting's value by its name.
+    `settings` has the value of every setting by its name.
     """
-    shelf = _Shelf(project)
-    overview = shelf.find("", "PROJECT.md")
-    conventions = shelf.find("codebase", "CONVENTIONS.md")
+    notes: list[str] = []
+    root = planning_root(project).name
+
+    def find(directory: str, name: str) -> Document | None:
+        try:
+            return read_document(project, _spelled(project, directory, name))
+        except Unreadable as error:
+            notes.append(error.message)
+            return None
+
+    overview = find(root, "PROJECT.md")
+    conventions = find(f"{root}/codebase", "CONVENTIONS.md")
+    listed = find(root, "ISSUES.md")
+    names = [name for name in _names(project / root / "issues") if name.lower().endswith(".md")]
+    files = (find(f"{root}/issues", name) for name in names[:_MOST_FILES])
     return Context(
         root=project,
         project=overview and overview._replace(text=_overview(overview)),
         conventions=conventions and _cut(conventions, CONVENTIONS),
-        issues=_issues(project, shelf),
+        issues=_issues(root, listed, [it for it in files if it and is_open(it.text)]),
         mcps=tuple(settings.get("mcps") or ()),
         browser=bool(settings.get("browser")),
         base_url=settings.get("base_url"),
         test_command=test_command(project, settings),
-        notes=tuple(shelf.notes),
+        notes=tuple(notes),
     )
 
 
-class _Shelf:
-    """The planning root, and what is wrong with the documents there."""
-
-    def __init__(self, project: Path) -> None:
-        self.project = project
-        self.root = planning_root(project).name
-        self.notes: list[str] = []
-
-    def find(self, directory: str, name: str) -> Document | None:
-        where = f"{self.root}/{directory}" if directory else self.root
-        try:
-            return read_document(self.project, spelled(self.project, where, name))
-        except Unreadable as error:
-            self.notes.append(str(error))
-            return None
-
-
 def test_command(project: Path, settings: Mapping[str, Any]) -> str:
-    """The command that runs the project's tests: the setting, else what is usual there."""
+    """Return the command that runs the tests: the setting, or the usual one of the project."""
     usual = "npm test" if is_inside(project, "package.json") else "pytest"
     return settings.get("ci_test") or usual
 
 
-def _cut(document: Document, room: int) -> Document:
-    return document._replace(text=shortened(document, room))
-
-
 def _overview(document: Document) -> str:
-    """The section that is headed "overview", else the beginning."""
-    kept: list[str] = []
-    level = 0
-    in_code = False
-    for line in document.text.split("\n"):
-        in_code ^= bool(_FENCE.match(line))
-        heading = None if in_code else _HEADING.match(line)
-        if heading and level and len(heading[1]) <= level:
+    """Return the section "Overview", or the beginning of the document."""
+    lines = document.text.split("\n")
+    for heading, section in _sections(lines, with_subsections=True):
+        if heading.title.strip(" \t#*_:.0123456789").lower() == "overview":
+            text = "\n".join(section).strip()
+            if text:
+                return shortened(document._replace(text=text), OVERVIEW)
             break
-        if level:
-            kept.append(line)
-        elif heading and heading[2].strip(" \t#*_:.0123456789").lower() == "overview":
-            level = len(heading[1])
-    text = "\n".join(kept).strip()
-    if text:
-        return shortened(document._replace(text=text), OVERVIEW)
     return shortened(document, OPENING)
 
 
-def _issues(project: Path, shelf: _Shelf) -> Document | None:
-    listed = shelf.find("", "ISSUES.md")
-    parts = [open_issues(listed.text)] if listed else []
-    found = []
-    names = [n for n in names_in(project / shelf.root / "issues") if n.lower().endswith(".md")]
-    for name in names[:_MOST_FILES]:
-        document = shelf.find("issues", name)
-        if document and is_open(document.text):
-            found.append(document._replace(text=without_front_matter(document.text)))
-    parts += [f"{each.path}:\n{shortened(each, _ISSUE_FILE)}" for each in found[:_ISSUE_FILES]]
-    if len(found) > _ISSUE_FILES:
-        parts.append(f"…[{len(found) - _ISSUE_FILES} more open issues in {shelf.root}/issues]")
-    text = "\n\n".join(part for part in parts if part.strip())
-    where = listed.path if listed else f"{shelf.root}/issues"
-    return _cut(Document(where, text), ISSUES) if text else None
+def _sections(
+    lines: list[str], *, with_subsections: bool = False
+) -> Iterator[tuple[Heading, list[str]]]:
+    """Yield each heading with the lines below it; the lines before the first have level 0."""
+    found = [Heading(0, "", -1), *headings(lines)]
+    for number, heading in enumerate(found):
+        level = heading.level if with_subsections else 6
+        ends = (later.line for later in found[number + 1 :] if later.level <= level)
+        yield heading, lines[heading.line + 1 : next(ends, len(lines))]
 
 
-class Document(NamedTuple):
-    """A text, and the path in the project at which all of it can be read."""
-
-    path: str
-    text: str
+# documents
 
 
 def read_document(project: Path, path: str) -> Document | None:
-    """The document, None if there is none; Unreadable if it is no text inside of the project."""
+    """Return the document, None if there is none; raise Unreadable if it is not a text file."""
     try:
         content = read_inside(project, path)
     except Missing:
         return None
     if b"\0" in content:
-        raise Unreadable(f"{path}: not a text")
-    text = content[:MOST_BYTES].decode("utf-8-sig", "replace")
+        raise Unreadable(f"{path}: not a text file (NUL byte)")
+    text = content[:MAX_BYTES].decode("utf-8-sig", "replace")
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
-    if len(content) > MOST_BYTES:
+    if len(content) > MAX_BYTES:
         text = text.rstrip("\ufffd") + _cut_note(path)
     return Document(path, text) if text else None
 
 
-def names_in(directory: Path) -> list[str]:
-    """What a directory holds, in order; nothing if it is none."""
+def _names(directory: Path) -> list[str]:
     try:
         return sorted(entry.name for entry in directory.iterdir())
     except OSError:
         return []
 
 
-def spelled(project: Path, directory: str, name: str) -> str:
-    """The path of this name as the directory spells it: `conventions.md` may be in capitals."""
-    found = [entry for entry in names_in(project / directory) if entry.lower() == name.lower()]
+def _spelled(project: Path, directory: str, name: str) -> str:
+    """Return the path of this name as the directory spells it, in any case."""
+    found = [entry for entry in _names(project / directory) if entry.lower() == name.lower()]
     return f"{directory}/{name if name in found or not found else found[0]}"
 
 
+def _cut(document: Document, room: int) -> Document:
+    return document._replace(text=shortened(document, room))
+
+
 def shortened(document: Document, room: int) -> str:
-    """The text in this room: cut at a line where it can be, and saying so."""
+    """Return the text, cut to fit, preferably at a line, with a note that it was cut."""
     text = document.text
     if len(text) <= room:
         return text
     if room < _LEAST:
-        return f"[left out for want of room; read {document.path}]"
+        return f"[omitted for lack of space; read {document.path}]"
     note = _cut_note(document.path)
     kept = text[: room - len(note)]
     line = kept.rfind("\n")
@@ -204,68 +184,76 @@ def _cut_note(path: str) -> str:
     return f"\n…[cut here; the rest is in {path}]"
 
 
-def open_issues(text: str) -> str:
-    """The unchecked items of a list of issues; of one without boxes, whatever is not settled."""
-    lines = text.split("\n")
-    if any(_BOX.match(line) for line in lines):
-        return "\n".join(_unchecked(lines))
-    return "\n".join(_unsettled(lines)).strip()
+# issues
 
 
-def _unchecked(lines: list[str]) -> list[str]:
-    kept: list[str] = []
-    inside = False
-    for line in lines:
-        box = _BOX.match(line)
-        if box:
-            inside = box[1] == " " and not _is_settled(line)
-        elif not line.startswith((" ", "\t")):
-            inside = False
-        if inside and line.strip():
-            kept.append(line.rstrip())
-    return kept
-
-
-def _unsettled(lines: list[str]) -> list[str]:
-    """The lines of every section that is not settled as a whole."""
-    kept: list[str] = []
-    settled_above = 0  # the level of the settled heading that we are below
-    for heading, body in _sections(lines):
-        found = _SECTION.match(heading)
-        level = len(found[1]) if found else 0
-        if settled_above and level > settled_above:
-            continue
-        settled_above = 0
-        if found and (_is_settled(found[2]) or any(_STATUS.match(line) for line in body)):
-            settled_above = level
-            continue
-        left = [line.rstrip() for line in body if not (_RULE.fullmatch(line) or _is_settled(line))]
-        if level > 1 and left:
-            kept.append(heading.rstrip())
-        kept += left
-    return kept
-
-
-def _is_settled(line: str) -> bool:
-    bare = line.strip(" \t-*+>")
-    return (bare.startswith("~~") and bare.endswith("~~")) or bool(_REMARK.search(line))
-
-
-def _sections(lines: list[str]) -> list[tuple[str, list[str]]]:
-    found: list[tuple[str, list[str]]] = [("", [])]
-    for line in lines:
-        if _SECTION.match(line):
-            found.append((line, []))
-        else:
-            found[-1][1].append(line)
-    return found
+def _issues(root: str, listed: Document | None, files: list[Document]) -> Document | None:
+    """Return the open issues of the list and of files about one issue each."""
+    parts = [open_issues(listed.text)] if listed else []
+    for each in files[:_ISSUE_FILES]:
+        bare = each._replace(text=_without_front_matter(each.text))
+        parts.append(f"{each.path}:\n{shortened(bare, _ISSUE_FILE)}")
+    if len(files) > _ISSUE_FILES:
+        parts.append(f"…[{len(files) - _ISSUE_FILES} more open issues in {root}/issues]")
+    text = "\n\n".join(part for part in parts if part.strip())
+    path = listed.path if listed else f"{root}/issues"
+    return _cut(Document(path, text), ISSUES) if text else None
 
 
 def is_open(text: str) -> bool:
-    """Whether a file about one issue says that it is open."""
-    return bool(_OPEN.search(text))
+    """Return whether a file about one issue says that it is open."""
+    return bool(_OPEN_STATUS.search(text))
 
 
-def without_front_matter(text: str) -> str:
-    found = _FRONT.match(text)
-    return text[found.end() :].strip() if found else text
+def _without_front_matter(text: str) -> str:
+    lines = text.split("\n")
+    front = front_matter_lines(lines)
+    return "\n".join(lines[front.stop + 1 :]).strip() if front else text
+
+
+def open_issues(text: str) -> str:
+    """Return the unchecked items of a list of issues, or without check boxes all that is open."""
+    lines = text.split("\n")
+    if any(_box(line) for line in lines):
+        return "\n".join(_unchecked(lines))
+    return "\n".join(_open_sections(lines)).strip()
+
+
+def _box(line: str) -> str | None:
+    item = item_of(line.lstrip("> \t"))
+    return item.box if item and item.text else None
+
+
+def _unchecked(lines: list[str]) -> Iterator[str]:
+    inside = False
+    for line in lines:
+        box = _box(line)
+        if box:
+            inside = box == " " and not _is_closed(line)
+        elif not line.startswith((" ", "\t")):
+            inside = False
+        if inside and line.strip():
+            yield line.rstrip()
+
+
+def _open_sections(lines: list[str]) -> Iterator[str]:
+    """Yield the open lines of every section that is not closed as a whole."""
+    closed_level = 0  # the level of the closed heading above
+    for heading, section in _sections(lines):
+        if closed_level and heading.level > closed_level:
+            continue
+        closed_level = 0
+        if heading.level and (
+            _is_closed(heading.title) or any(_CLOSED_STATUS.match(line) for line in section)
+        ):
+            closed_level = heading.level
+            continue
+        left = [line for line in section if not (_RULE.fullmatch(line) or _is_closed(line))]
+        if heading.level > 1 and left:
+            yield lines[heading.line].rstrip()
+        yield from (line.rstrip() for line in left)
+
+
+def _is_closed(line: str) -> bool:
+    bare = line.strip(" \t-*+>")
+    return (bare.startswith("~~") and bare.endswith("~~")) or bool(_REMARK.search(line))

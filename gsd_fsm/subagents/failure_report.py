@@ -1,4 +1,4 @@
-"""What a human is shown when a task needs them: after its last failure, and at a checkpoint."""
+"""Write the reports for the user: after the last failure of a task, and at a checkpoint."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from gsd_fsm.core.loop.records import Failure, Task
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display, one_line, truncate
+from gsd_fsm.documents.markdown import code_block
 
 if TYPE_CHECKING:
-    from gsd_fsm.core.loop.state import Loop
-    from gsd_fsm.subagents.results import Result
+    from gsd_fsm.subagents.report_parser import Report
 
 _ERROR, _DETAILS, _LINE, _LISTED = 4_000, 4_000, 600, 50
 
 
 def failure_report(loop: Loop, task_id: str) -> str:
-    """All that is known about a task that failed and is not retried any more, as Markdown."""
+    """Return everything known about a failed task, as Markdown."""
     task = _known(loop, task_id)
     errors = task.errors
     last = errors[-1].text if errors else ""
-    reason, blocker, steps = _told(last)
+    reason, blocker, steps = _reported(last)
     why = one_line(loop.pause_reason) or f"Task {task_id} failed"
     fixes = [one_line(error.fix, _LINE) for error in errors if error.fix]
     parts = [
         f"## Task {task_id} Failed",
-        f"**Reason:** {reason or 'not told'} ({why})",
+        f"**Reason:** {reason or 'not reported'} ({why})",
         "\n".join(["**Progress:**", *steps, _progress(loop)]),
-        f"**Blocker:** {blocker or one_line(last, _LINE) or 'not told'}",
-        f"**Suggested Fix:** {fixes[-1] if fixes else 'none was suggested'}",
+        f"**Blocker:** {blocker or one_line(last, _LINE) or 'not reported'}",
+        f"**Suggested Fix:** {fixes[-1] if fixes else 'none'}",
         f"**Attempts:** {task.retries} of {loop.limits.max_retries} retries used",
         *(_error(error, number, len(errors)) for number, error in enumerate(errors, 1)),
         f"Execution paused. Fix the issue, then: {_remedy(loop)}",
@@ -39,23 +39,23 @@ def failure_report(loop: Loop, task_id: str) -> str:
     return "\n\n".join(parts)
 
 
-def checkpoint_report(loop: Loop, task_id: str, result: Result) -> str:
-    """What must be decided before a task can go on, as Markdown."""
+def checkpoint_report(loop: Loop, task_id: str, report: Report) -> str:
+    """Return the decision that a task needs, as Markdown."""
     _known(loop, task_id)
     done = [name for name, task in loop.tasks.items() if task.status in ("complete", "skipped")]
     named = ", ".join(done[:_LISTED]) + (" …" if len(done) > _LISTED else "")
     parts = [
-        f"## Checkpoint: {one_line(result.reason)}",
+        f"## Checkpoint: {one_line(report.reason)}",
         f"**Completed:** {named or 'none yet'} ({len(done)} of {len(loop.tasks)} tasks)",
-        f"**Decision Needed:** (task {task_id})\n{_paragraph(result.details or result.reason)}",
+        f"**Decision Needed:** (task {task_id})\n{_paragraph(report.details or report.reason)}",
     ]
-    if result.options:
-        options = [one_line(option, _LINE) for option in result.options[:_LISTED]]
+    if report.options:
+        options = [one_line(option, _LINE) for option in report.options[:_LISTED]]
         parts.append("\n".join(["**Options:**", *options]))
-    if result.recommendation:
-        parts.append(f"**Recommendation:** {one_line(result.recommendation, _LINE)}")
+    if report.recommendation:
+        parts.append(f"**Recommendation:** {one_line(report.recommendation, _LINE)}")
     run = f"gsd-fsm --loop {loop.id} answer TEXT"
-    parts.append(f"Reply with your choice to continue. For the loop it is: {run}")
+    parts.append(f"Reply with your choice to continue. To answer for the loop, run: {run}")
     return "\n\n".join(parts)
 
 
@@ -63,17 +63,19 @@ def _known(loop: Loop, task_id: str) -> Task:
     found = loop.tasks.get(task_id)
     if found is None:
         known = ", ".join(list(loop.tasks)[:20]) or "none"
-        raise NotFound(f"loop {loop.id} has no task {one_line(task_id, 80)}", f"its tasks: {known}")
+        raise NotFound(
+            f"loop {loop.id} has no task {one_line(task_id, 80)}", f"Use one of its tasks: {known}"
+        )
     return found
 
 
-def _told(error: str) -> tuple[str, str, list[str]]:
-    """What the last report said itself: the reason, what is blocking, and its list of steps."""
+def _reported(error: str) -> tuple[str, str, list[str]]:
+    """Return reason, blocker and steps of the last error text."""
     reason = next((line for line in error.splitlines() if line.strip()), "")
     blocker = re.search(r"^\W*blocker\W*?:\W*(.+)$", error, re.IGNORECASE | re.MULTILINE)
     steps = re.findall(r"^\s*[-*] \[[ xX]\] .+$", error, re.MULTILINE)[:_LISTED]
-    told = one_line(blocker[1], _LINE) if blocker else ""
-    return one_line(reason, _LINE), told, [one_line(step, _LINE) for step in steps]
+    blocking = one_line(blocker[1], _LINE) if blocker else ""
+    return one_line(reason, _LINE), blocking, [one_line(step, _LINE) for step in steps]
 
 
 def _progress(loop: Loop) -> str:
@@ -90,7 +92,7 @@ def _progress(loop: Loop) -> str:
 
 def _error(error: Failure, number: int, count: int) -> str:
     lines = [f"### Error {number} of {count} (event {error.seq}, {error.error_class})", ""]
-    lines.append(_code(display(truncate(error.text.strip("\n"), _ERROR), lines=True)))
+    lines.append(code_block(display(truncate(error.text.strip("\n"), _ERROR), lines=True)))
     for label, text in (("Analysis", error.analysis), ("Suggested fix", error.fix)):
         if text:
             lines.append(f"- {label}: {one_line(text, _LINE)}")
@@ -99,15 +101,8 @@ def _error(error: Failure, number: int, count: int) -> str:
     return "\n".join(lines)
 
 
-def _code(text: str) -> str:
-    """The text in a fence that it cannot close."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text}\n{fence}"
-
-
 def _paragraph(text: str) -> str:
-    """Foreign lines, each marked as a quotation: none passes for one of ours."""
+    """Return the text with a quotation mark before each line."""
     shown = display(truncate(text.strip(), _DETAILS), lines=True)
     return "\n".join(f"> {line}".rstrip() for line in shown.split("\n"))
 

@@ -1,4 +1,4 @@
-"""The complete prompt of the subagent that is to do one task of a plan.
+"""Write the prompt of the subagent that does one task of a plan.
 
 The same task, state and documents always give the same text.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from gsd_fsm.core.loop.records import Limits, Task
 from gsd_fsm.core.text.sanitize import clean, display, fenced, one_line
+from gsd_fsm.documents.elements import escape
 from gsd_fsm.plans.plan import Plan, PlanTask
 from gsd_fsm.plans.tdd_files import first_phase, rules_of
 from gsd_fsm.subagents.context import Context, Document, shortened
@@ -27,9 +28,10 @@ ELEMENTS = (
     "decision", "question", "answer", "left_out", "output",
 )  # fmt: skip
 _END = re.compile(rf"<(\s*)/(?=\s*(?:{'|'.join(ELEMENTS)})(?![\w:.-]))", re.IGNORECASE)
-BLUNTED = "<\\/"
-_EMOJI_STYLE = str.maketrans("", "", "\ufe0e\ufe0f")  # they only choose between two glyphs
-_ERROR, _THOUGHT, _QUESTION = 4_000, 1_500, 6_000
+ESCAPED_END = "<\\/"
+_EMOJI_STYLE = str.maketrans("", "", "\ufe0e\ufe0f")  # these only choose between two glyphs
+_ERROR, _ANALYSIS, _QUESTION = 4_000, 1_500, 6_000
+_FRAME = 200  # characters for the tags around a document
 _SUCCESS = {
     "red": "Test FAILS (this is correct!)",
     "green": "Test PASSES",
@@ -67,11 +69,11 @@ Report exactly ONE of:
 If unrelated issues found:
 - NEW ISSUE: [{{severity}}] {{description}}
 
-If something small had to be mended for this task to work:
+If this task needed a small unrelated fix:
 - AUTO-FIX: {{description}}
 
-A program reads this report: each of these begins a line of its own, in capitals and outside of
-code fences, and of the first three there is one in all. Below a verdict, each on its own line:
+A program reads this report. Begin a line with each of these, in capitals and outside of code
+fences, and use the first three only once in all. Below the verdict, each on its own line:
 - when complete, Files: a, b
 - when complete, Tests: {{status}}
 - when complete, Commit message: {commit}: {{description}}
@@ -84,7 +86,7 @@ code fences, and of the first three there is one in all. Below a verdict, each o
 
 
 def description(phase: int | str | None, name: str, title: str) -> str:
-    """A few words for a list of running tasks: `P1 T02: Create API endpoints`."""
+    """Return a short title for a list of running tasks: `P1 T02: Create API endpoints`."""
     title = one_line(title, 1_000)
     if len(title) > _SHORT_TITLE:
         kept = title[:_SHORT_TITLE]
@@ -104,11 +106,11 @@ def task_prompt(
     command: str,
     nonce: str,
 ) -> str:
-    """Everything that a subagent must know for this task.
+    """Return the complete prompt of a task.
 
-    `command`: how the loop is named on a command line. `nonce`: what the author of quoted output
-    cannot know. Of a text that is too long the documents are cut first, then the skills; never what
-    is to be done, what proves it, and how it is reported.
+    `command` is the command line that selects the loop, `nonce` a text that the authors of quoted
+    output cannot know. If the prompt is too long, cut the documents first, then the skills, but
+    never the task, its checks and the form of the report.
     """
     documents = _documents(task, context)
     task_element = _task(task)
@@ -116,18 +118,18 @@ def task_prompt(
     def build(texts: Mapping[str, str]) -> str:
         parts = (
             _OPENING,
-            _about_project(texts),
+            block("context", [element(it, texts.get(it, "")) for it in ("project", "conventions")]),
             task_element,
-            cycle(task, limits.tdd_max_attempts, context.test_command),
+            _cycle(task, limits.tdd_max_attempts, context.test_command),
             _skills(task, texts),
             _context7(task, context),
             element("known_issues", texts.get("known_issues", "")),
             _mcps(context),
             _browser(context),
-            rules(task, command, BLUNTED in task_element),
+            _rules(task, command, ESCAPED_END in task_element),
             previous_attempt(loop_task, limits.max_retries, nonce),
             decision(loop_task, nonce),
-            element("left_out", framed("\n".join(context.notes))),
+            element("left_out", element_text("\n".join(context.notes))),
             output(plan, task),
         )
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -136,18 +138,17 @@ def task_prompt(
 
 
 def _documents(task: PlanTask, context: Context) -> dict[str, Document]:
-    """Everything that can be cut, what is cut last first."""
+    """Return everything that can be cut; the last is cut first."""
     named = {f"skill {name}": context.skill(name) for name in task.skills}
     named["project"] = context.project
     named["conventions"] = context.conventions
     named["known_issues"] = context.issues
-    return {key: it._replace(text=framed(it.text)) for key, it in named.items() if it}
+    return {key: it._replace(text=element_text(it.text)) for key, it in named.items() if it}
 
 
 def _fitting(documents: dict[str, Document], room: int) -> dict[str, str]:
-    """Each document in what those before it leave; the frame of each has its own share."""
-    frame = 200
-    room -= frame * (len(documents) + 1)
+    """Return the texts of the documents; each gets the room that those before it leave."""
+    room -= _FRAME * (len(documents) + 1)
     texts = {}
     for key, document in documents.items():
         texts[key] = shortened(document, room)
@@ -155,28 +156,23 @@ def _fitting(documents: dict[str, Document], room: int) -> dict[str, str]:
     return texts
 
 
-def _about_project(texts: Mapping[str, str]) -> str:
-    named = ("project", "conventions")
-    return block("context", [element(name, texts.get(name, "")) for name in named])
-
-
 def _task(task: PlanTask) -> str:
-    files = [element("file", framed(file.path), action=file.action) for file in task.files]
-    checks = [element("check", framed(check.text), type=check.kind) for check in task.checks]
+    files = [element("file", element_text(file.path), action=file.action) for file in task.files]
+    checks = [element("check", element_text(check.text), type=check.kind) for check in task.checks]
     parts = (
         block("files", files, mode="write"),
-        element("test_required", framed(task.test_required)),
-        block("test_files", map(framed, task.test_files), mode="dynamic"),
-        element("action", framed(task.action)),
-        element("libraries", framed(", ".join(task.libraries))),
+        element("test_required", element_text(task.test_required)),
+        block("test_files", map(element_text, task.test_files), mode="dynamic"),
+        element("action", element_text(task.action)),
+        element("libraries", element_text(", ".join(task.libraries))),
         block("verify", checks),
-        element("done", framed(task.done)),
+        element("done", element_text(task.done)),
     )
     return block("task", parts, id=task.number, reqs=task.reqs)
 
 
 def _skills(task: PlanTask, texts: Mapping[str, str]) -> str:
-    unknown = "This project has no file about it. If you have a skill of this name, follow it."
+    unknown = "This project has no file for it. If you have a skill of this name, follow it."
     texts_of = ((name, texts.get(f"skill {name}") or unknown) for name in task.skills)
     return block("skills", [element("skill", text, name=name) for name, text in texts_of])
 
@@ -185,7 +181,7 @@ def _context7(task: PlanTask, context: Context) -> str:
     if not task.libraries:
         return ""
     if any(name.lower() == "context7" for name in context.mcps):
-        named = framed(", ".join(task.libraries))
+        named = element_text(", ".join(task.libraries))
         return element(
             "context7",
             f"Before implementing, use Context7 to fetch current documentation for: {named}\n"
@@ -205,52 +201,37 @@ def _browser(context: Context) -> str:
     if not context.browser and not context.base_url:
         return ""
     enabled = "true" if context.browser else "false"
-    return empty_element("browser", enabled=enabled, base_url=context.base_url or "")
+    return f"<browser{_attributes({'enabled': enabled, 'base_url': context.base_url or ''})}/>"
 
 
-def framed(text: str) -> str:
-    """A text of the user's that may stand in an element: visible all through, and without its end."""
+def element_text(text: str) -> str:
+    """Return text as the content of an element: visible, and without the end of our elements."""
     text = clean(text).replace("\r\n", "\n").translate(_EMOJI_STYLE)
     return _END.sub(r"<\1\\/", display(text.strip("\n"), lines=True))
 
 
 def element(name: str, body: str, /, **attributes: str) -> str:
-    """The element, "" if there is nothing to stand in it."""
+    """Return the element, "" if its body is empty."""
     if not body.strip():
         return ""
-    glue = "\n" if "\n" in body else ""
-    return f"<{name}{_named(attributes)}>{glue}{body}{glue}</{name}>"
+    newline = "\n" if "\n" in body else ""
+    return f"<{name}{_attributes(attributes)}>{newline}{body}{newline}</{name}>"
 
 
 def block(name: str, parts: Iterable[str], /, **attributes: str) -> str:
-    """An element of parts with a line for each; "" if there are none."""
-    body = lines(*parts)
-    return f"<{name}{_named(attributes)}>\n{body}\n</{name}>" if body else ""
+    """Return an element with each part on lines of its own; "" if all parts are empty."""
+    body = "\n".join(part for part in parts if part)
+    return f"<{name}{_attributes(attributes)}>\n{body}\n</{name}>" if body else ""
 
 
-def empty_element(name: str, /, **attributes: str) -> str:
-    return f"<{name}{_named(attributes)}/>"
-
-
-def lines(*parts: str) -> str:
-    """The parts that are not empty, one below the other."""
-    return "\n".join(part for part in parts if part)
-
-
-def _named(attributes: dict[str, str]) -> str:
-    return "".join(f' {key}="{_attribute(value)}"' for key, value in attributes.items() if value)
-
-
-def _attribute(value: str) -> str:
-    flat = one_line(value, 500).replace("&", "&amp;").replace('"', "&quot;")
-    return flat.replace("<", "&lt;").replace(">", "&gt;")
+def _attributes(attributes: dict[str, str]) -> str:
+    return "".join(
+        f' {key}="{escape(one_line(value, 500))}"' for key, value in attributes.items() if value
+    )
 
 
 def previous_attempt(task: Task, max_retries: int, nonce: str) -> str:
-    """The last different errors, the oldest first, "" for a task that has not failed yet.
-
-    What programs said is quoted as data: it can neither end the quotation nor give orders.
-    """
+    """Return the last distinct errors, oldest first, quoted as data; "" if there are none."""
     if not task.errors:
         return ""
     parts = ["Do not repeat what failed."]
@@ -259,41 +240,41 @@ def previous_attempt(task: Task, max_retries: int, nonce: str) -> str:
         parts += [
             element("error", _data(what, error.text, nonce, _ERROR)),
             element("tdd_attempts", str(error.attempts or "")),
-            element("analysis", one_line(error.analysis, _THOUGHT)),
-            element("suggested_fix", one_line(error.fix, _THOUGHT)),
+            element("analysis", one_line(error.analysis, _ANALYSIS)),
+            element("suggested_fix", one_line(error.fix, _ANALYSIS)),
         ]
     parts.append(element("attempt", f"{task.retries} of {max_retries}"))
     return block("previous_attempt", parts)
 
 
 def decision(task: Task, nonce: str) -> str:
-    """What the task had asked and a human has answered, "" where nothing was decided."""
+    """Return the question of the task and the answer; "" without an answer."""
     if not task.answer:
         return ""
     question = task.question
-    asked = _data("It was asked", question, nonce, _QUESTION) if question else ""
-    said = "A human has decided this. Act on the answer; do not ask again."
-    parts = [element("question", asked), element("answer", framed(task.answer)), said]
+    asked = _data("The question", question, nonce, _QUESTION) if question else ""
+    note = "The user has decided this. Act on the answer; do not ask again."
+    parts = [element("question", asked), element("answer", element_text(task.answer)), note]
     return block("decision", parts)
 
 
 def _data(what: str, text: str, nonce: str, room: int) -> str:
-    # Even who has guessed the nonce cannot write it into a quotation.
+    # Even an author who guesses the nonce cannot end the quotation.
     return fenced(what, text.replace(nonce, "[nonce]"), nonce, room)
 
 
-def is_test_driven(task: PlanTask) -> bool:
+def _is_test_driven(task: PlanTask) -> bool:
     return task.test_required in ("true", "existing")
 
 
-def cycle(task: PlanTask, max_attempts: int, test_command: str) -> str:
-    """The element of the cycle, "" for a task without tests; existing tests begin it at GREEN."""
-    if not is_test_driven(task):
+def _cycle(task: PlanTask, max_attempts: int, test_command: str) -> str:
+    """Return the TDD cycle, which begins at GREEN for existing tests; "" for a task without tests."""
+    if not _is_test_driven(task):
         return ""
     names = list(_SUCCESS)
     phases = [_phase(task, name) for name in names[names.index(first_phase(task)) :]]
     most = element("max_attempts", str(max_attempts))
-    command = element("test_command", framed(test_command))
+    command = element("test_command", element_text(test_command))
     return block("tdd_cycle", [most, command, *phases], enabled="true")
 
 
@@ -304,7 +285,7 @@ def _phase(task: PlanTask, name: str) -> str:
     body = [
         element("allowed_files", _paths(rules.allowed, unnamed if tests_first else "")),
         element("locked_files", _paths(rules.locked, "" if tests_first else unnamed)),
-        element("goal", framed(rules.goal)),
+        element("goal", element_text(rules.goal)),
         element("success_condition", _SUCCESS[name]),
         element("on_failure", _ON_FAILURE[name]),
         element("on_complete", _ON_COMPLETE[name]),
@@ -313,34 +294,34 @@ def _phase(task: PlanTask, name: str) -> str:
 
 
 def _paths(paths: tuple[str, ...], unnamed: str) -> str:
-    return "\n".join(framed(path) for path in paths) or unnamed
+    return "\n".join(element_text(path) for path in paths) or unnamed
 
 
-def rules(task: PlanTask, command: str, blunted: bool) -> str:
-    """The rules of this task; `blunted`: its text had an end of one of our elements in it."""
+def _rules(task: PlanTask, command: str, escaped: bool) -> str:
+    """Return the rules of this task; `escaped` if closing tags in its text were escaped."""
     found = [rule for rule in RULES if task.files or rule != _LISTED_ONLY]
     if not task.files:
         found.append("The plan lists no files: only modify what the action names")
-    if is_test_driven(task):
-        run = framed(f"{command} tdd {task.id}")
+    if _is_test_driven(task):
+        run = element_text(f"{command} tdd {task.id}")
         found.append(
             f"Run `{run}` to begin the TDD cycle and to see which files may change now; "
             f"run `{run} --run` to end a phase: it runs the tests and decides"
         )
     paths = [file.path for file in task.files] + list(task.test_files)
     listed = any(path.removeprefix("./").startswith(".gsd/") for path in paths)
-    found.append("Change no file in .gsd" + (" but those listed above" if listed else ""))
-    if blunted:
-        found.append(f"Where the task says {BLUNTED} it means </: write it so into files")
+    found.append("Change no file in .gsd" + (" except those listed above" if listed else ""))
+    if escaped:
+        found.append(f"{ESCAPED_END} in the task means </: write </ into files")
     return block("rules", [element("rule", rule) for rule in found])
 
 
 def output(plan: Plan, task: PlanTask) -> str:
-    """The forms of a report."""
+    """Return the forms of the report of a task."""
     where = task.number if plan.phase is None else f"{plan.phase}-{task.number}"
     return output_for(f"{task.commit_type}({where})")
 
 
 def output_for(commit: str) -> str:
-    """The forms of a report of work whose commit begins like this."""
+    """Return the forms of a report, with this beginning of the commit message."""
     return element("output", _OUTPUT.format(commit=one_line(commit, 120)))

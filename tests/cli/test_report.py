@@ -108,7 +108,7 @@ def test_report_checkpoint_prints_progress_options_and_how_to_answer(planned: He
         (b"I think that it is done.", "has no verdict"),
         (b"```\nTASK COMPLETE\n```", "it is in a code fence"),
         (b"", "the report is empty"),
-        (b"TASK FAILED:", "has nothing after it"),
+        (b"TASK FAILED:", "has no text after it"),
         (b"\x00\x01\x02 TASK COMPLETE", "the report"),
         (bytes(range(256)) * 40, "the report"),
     ],

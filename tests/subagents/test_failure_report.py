@@ -1,4 +1,4 @@
-"""What a human is shown after the last failure of a task, and at a checkpoint."""
+"""The reports for the user after the last failure of a task, and at a checkpoint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.subagents.failure_report import checkpoint_report, failure_report
-from gsd_fsm.subagents.results import Result, read_result
+from gsd_fsm.subagents.report_parser import Report, parse_report
 from tests.support.prompts import HOSTILE
 from tests.support.story import Story
 
@@ -29,37 +29,37 @@ def exhausted(story: Story, **last: Any) -> Story:
     story.task("T02", "running", phase="red")
     story.task("T02", "running", phase="green")
     story.task("T02", "running", phase="green")
-    story.fail("T02", **{"error": "E2: it\nbroke", "fix": "mend it", **last})
+    story.fail("T02", **{"error": "E2: it\nbroke", "fix": "fix it", **last})
     assert story.status == "paused"
     return story
 
 
-def test_a_failed_task_is_told_with_everything_that_is_known() -> None:
+def test_failure_report_has_everything_known_about_the_task() -> None:
     report = failure_report(exhausted(a_story()).loop, "T02")
     assert report == (
         "## Task T02 Failed\n\n"
         "**Reason:** E2: it (Task T02 failed after 1 retry)\n\n"
         "**Progress:**\n- [x] T01: One\n- [ ] T02: Two (failed)\n- [ ] T03\n\n"
         "**Blocker:** E2: it broke\n\n"
-        "**Suggested Fix:** mend it\n\n"
+        "**Suggested Fix:** fix it\n\n"
         "**Attempts:** 1 of 1 retries used\n\n"
         "### Error 1 of 2 (event 5, logic)\n\n```\nE1: no module\n```\n- Analysis: a typo\n\n"
-        "### Error 2 of 2 (event 9, logic)\n\n```\nE2: it\nbroke\n```\n- Suggested fix: mend it\n"
+        "### Error 2 of 2 (event 9, logic)\n\n```\nE2: it\nbroke\n```\n- Suggested fix: fix it\n"
         "- Test attempts: 2\n\n"
         "Execution paused. Fix the issue, then: gsd-fsm --loop lp-1 resume --add-retries 1"
     )
 
 
-def test_a_failure_that_no_retry_helps_names_the_command_that_does() -> None:
+def test_failure_report_of_a_blocking_error_names_the_next_command() -> None:
     story = a_story()
     story.fail("T02", "blocking", error="no licence")
     report = failure_report(story.loop, "T02")
     assert "**Reason:** no licence (Task T02 failed with a blocking error)" in report
-    assert "**Suggested Fix:** none was suggested" in report
+    assert "**Suggested Fix:** none" in report
     assert report.endswith("Fix the issue, then: gsd-fsm --loop lp-1 resume")
 
 
-def test_long_errors_and_long_lists_are_cut() -> None:
+def test_failure_report_cuts_long_errors_and_lists() -> None:
     tasks = [{"id": f"T{n}"} for n in range(80)]
     story = Story("execute", tasks=tasks, limits={"max_retries": 0})
     story.fail("T7", error="BEGIN" + "x" * 5_500 + "END")
@@ -70,15 +70,15 @@ def test_long_errors_and_long_lists_are_cut() -> None:
     assert len(report) < 8_000
 
 
-def test_a_task_that_the_loop_has_not_is_not_found() -> None:
+def test_reports_of_an_unknown_task_raise_not_found() -> None:
     with pytest.raises(NotFound, match="no task T9"):
         failure_report(a_story().loop, "T9")
     with pytest.raises(NotFound, match="no task T9"):
-        checkpoint_report(a_story().loop, "T9", Result("checkpoint", "Which?"))
+        checkpoint_report(a_story().loop, "T9", Report("checkpoint", "Which?"))
 
 
-def test_a_checkpoint_is_told_with_its_options_and_how_to_answer() -> None:
-    result = read_result(
+def test_checkpoint_report_has_options_and_the_command_to_answer() -> None:
+    result = parse_report(
         "CHECKPOINT: Which database?\n\nBoth would do.\n\nOptions:\n- sqlite\n- postgres\n\n"
         "Recommendation: A"
     )
@@ -88,21 +88,21 @@ def test_a_checkpoint_is_told_with_its_options_and_how_to_answer() -> None:
         "**Decision Needed:** (task T02)\n> Both would do.\n\n"
         "**Options:**\nA) sqlite\nB) postgres\n\n"
         "**Recommendation:** A\n\n"
-        "Reply with your choice to continue. For the loop it is: gsd-fsm --loop lp-1 answer TEXT"
+        "Reply with your choice to continue. To answer for the loop, run: gsd-fsm --loop lp-1 answer TEXT"
     )
 
 
-def test_a_checkpoint_without_options_has_only_its_question() -> None:
+def test_checkpoint_report_without_options_has_only_the_question() -> None:
     story = Story("execute", tasks=TASKS)
-    report = checkpoint_report(story.loop, "T01", Result("checkpoint", "Which?"))
+    report = checkpoint_report(story.loop, "T01", Report("checkpoint", "Which?"))
     assert "**Completed:** none yet (0 of 3 tasks)" in report
     assert "> Which?" in report
     assert "Options" not in report
     assert "Recommendation" not in report
 
 
-def is_harmless(report: str, ours: str) -> None:
-    """Nothing that a terminal obeys, and no line outside of a quotation that is not ours."""
+def assert_harmless(report: str, ours: str) -> None:
+    """Assert that there are no control characters and that all foreign text is quoted."""
     categories = {unicodedata.category(c) for c in report if c != "\n"}
     assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
     quoted = re.sub(r"^(`{3,})\n.*?\n\1$", "", report, flags=re.MULTILINE | re.DOTALL)
@@ -112,7 +112,7 @@ def is_harmless(report: str, ours: str) -> None:
     assert quoted.count("\n") == ours.count("\n")
 
 
-def test_hostile_texts_stay_quotations() -> None:
+def test_reports_quote_hostile_text() -> None:
     hostile, plain = (
         failure_report(
             exhausted(a_story(), error=text, analysis=text, fix=text).loop,
@@ -121,23 +121,23 @@ def test_hostile_texts_stay_quotations() -> None:
         for text in (HOSTILE, "plain")
     )
     ours = re.sub(r"^(`{3,})\n.*?\n\1$", "", plain, flags=re.MULTILINE | re.DOTALL)
-    is_harmless(hostile, ours)
+    assert_harmless(hostile, ours)
     story = a_story()
-    result = Result(
+    result = Report(
         "checkpoint", HOSTILE, HOSTILE, options=("A) " + HOSTILE,), recommendation=HOSTILE
     )
     report = checkpoint_report(story.loop, "T02", result)
     quotation = report.count("\n>")
-    harmless = Result("checkpoint", "q", "d", options=("A) o",), recommendation="r")
+    harmless = Report("checkpoint", "q", "d", options=("A) o",), recommendation="r")
     ours = checkpoint_report(story.loop, "T02", harmless)
-    is_harmless(report, ours + "\n" * (quotation - 1))
+    assert_harmless(report, ours + "\n" * (quotation - 1))
     assert len(re.findall(r"^## ", report, re.MULTILINE)) == 1
 
 
-def test_what_the_agent_itself_told_stands_where_it_belongs() -> None:
+def test_failure_report_shows_steps_and_blocker_of_the_agent() -> None:
     story = a_story()
-    told = "no key\n\n- [x] asked for it\n- [ ] got it\nBlocker: the vault is shut\n"
-    story.fail("T02", "blocking", error=told)
+    error = "no key\n\n- [x] asked for it\n- [ ] got it\nBlocker: the vault is shut\n"
+    story.fail("T02", "blocking", error=error)
     report = failure_report(story.loop, "T02")
     assert "**Reason:** no key (Task T02 failed" in report
     assert "**Progress:**\n- [x] asked for it\n- [ ] got it\n- [x] T01" in report

@@ -1,4 +1,4 @@
-"""A plan, a task and its state, as the tests of prompts need them."""
+"""Plans, tasks and states for tests of prompts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def prompt_of(
     nonce: str = NONCE,
     **settings: Any,
 ) -> str:
-    """The prompt of a task in this project, by its documents and these settings."""
+    """Return the prompt of a task in this project with these settings."""
     task = task or a_task()
     return task_prompt(
         a_plan(task),
@@ -95,7 +95,7 @@ def write(path: Path, text: str | bytes) -> Path:
 
 
 def between(text: str, name: str) -> str:
-    """What stands in the only element of this name."""
+    """Return the content of the only element of this name."""
     bodies = re.findall(rf"<{name}(?: [^>]*)?>(.*?)</{name}>", text, re.DOTALL)
     assert len(bodies) == 1, name
     return str(bodies[0]).strip()

@@ -22,7 +22,7 @@ from gsd_fsm.engine.tasks import failure_data
 
 if TYPE_CHECKING:
     from gsd_fsm.git.repo import Repository
-    from gsd_fsm.subagents.results import Issue, Result
+    from gsd_fsm.subagents.report_parser import Issue, Report
 
 MAX_FIXES = 20
 
@@ -34,7 +34,7 @@ class Reported(NamedTuple):
     """
 
     task: str
-    result: Result
+    result: Report
     receipt: Receipt
     commit: str | None = None
     tag: str | None = None
@@ -49,9 +49,9 @@ def report_task(context: Context, task_id: str, output: str, commit: str | None 
     precedes it: the journal must accept the report. If appending fails after the commit, report
     the task again: the commit is then found instead of made.
     """
-    from gsd_fsm.subagents.results import read_result
+    from gsd_fsm.subagents.report_parser import parse_report
 
-    result = _redacted(read_result(output))
+    result = _redacted(parse_report(output))
     loop = context.loop(context.read())
     name = _known(loop, task_id)
     if result.verdict == "complete" and _is_done(loop, name):
@@ -73,7 +73,7 @@ def report_task(context: Context, task_id: str, output: str, commit: str | None 
     return Reported(name, result, context.receipt(tx.loop), made, tag)
 
 
-def _repeat(context: Context, loop: Loop, name: str, result: Result) -> Reported:
+def _repeat(context: Context, loop: Loop, name: str, result: Report) -> Reported:
     """Record what is new in the report of a completed task, and set its checkpoint if missing."""
     with context.writing(loop) as tx:
         _append_issues(tx, name, result)
@@ -82,7 +82,7 @@ def _repeat(context: Context, loop: Loop, name: str, result: Result) -> Reported
     return Reported(name, result, done, done.loop.tasks[name].commit, tag, repeated=True)
 
 
-def _checked_locks(context: Context, loop: Loop, name: str, result: Result) -> Result:
+def _checked_locks(context: Context, loop: Loop, name: str, result: Report) -> Report:
     """Return the result; turn success into failure if a locked file was changed."""
     locked = loop.tasks[name].locked if name in loop.tasks else None
     if result.verdict != "complete" or not locked:
@@ -117,7 +117,7 @@ def _known(loop: Loop, given: str) -> str:
     raise unknown_work(loop, given)
 
 
-def _redacted(result: Result) -> Result:
+def _redacted(result: Report) -> Report:
     """Return the result as it may enter the journal, a commit and the screen: without secrets."""
     texts: dict[str, Any] = {
         name: redact_and_truncate(text)
@@ -156,7 +156,7 @@ def _is_done(loop: Loop, name: str) -> bool:
 # events
 
 
-def _append_result(tx: LoopTransaction, name: str, result: Result, commit: str | None) -> None:
+def _append_result(tx: LoopTransaction, name: str, result: Report, commit: str | None) -> None:
     loop = tx.loop
     task, gap = loop.tasks.get(name), loop.gaps.get(name)
     if gap is not None:
@@ -184,7 +184,7 @@ def _append_result(tx: LoopTransaction, name: str, result: Result, commit: str |
         tx.append("gap", {"action": "closed", "gap": name})
 
 
-def _append_issues(tx: LoopTransaction, name: str, result: Result) -> None:
+def _append_issues(tx: LoopTransaction, name: str, result: Report) -> None:
     """Append each issue once: an interrupted report is given again."""
     known = {(it.task, it.severity, it.text) for it in tx.loop.issues}
     for issue in result.issues:
@@ -192,14 +192,14 @@ def _append_issues(tx: LoopTransaction, name: str, result: Result) -> None:
             tx.append("issue", {"task": name, **issue._asdict()})
 
 
-def _question(result: Result) -> str:
+def _question(result: Report) -> str:
     question = redact_and_truncate("\n".join((result.reason, *result.options)), 4_000)
     if result.recommendation:
         question += f"\nRecommendation: {redact_and_truncate(result.recommendation, 1_000)}"
     return question
 
 
-def _completion(name: str, result: Result, commit: str | None) -> dict[str, Any]:
+def _completion(name: str, result: Report, commit: str | None) -> dict[str, Any]:
     details = {
         "commit": commit,
         "summary": redact_and_truncate(result.details, 2_000),
@@ -219,7 +219,7 @@ class _Work(NamedTuple):
     message: str
 
 
-def commit_work(context: Context, loop: Loop, name: str, result: Result) -> str | None:
+def commit_work(context: Context, loop: Loop, name: str, result: Report) -> str | None:
     """Commit the result of a task if the settings allow it; else find the agent's own commit.
 
     Note in `context` which files were left out. Repeatable: a commit that an interrupted call made
@@ -240,7 +240,7 @@ def commit_work(context: Context, loop: Loop, name: str, result: Result) -> str 
     return made or _made_before(repository, loop, work) or _own_commit(repository, loop, work)
 
 
-def _work(context: Context, loop: Loop, name: str, result: Result) -> _Work | None:
+def _work(context: Context, loop: Loop, name: str, result: Report) -> _Work | None:
     from gsd_fsm.git.messages import co_author, task_message
 
     trailer = co_author(context.author.client)

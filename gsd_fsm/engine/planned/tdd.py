@@ -18,7 +18,7 @@ from gsd_fsm.evidence.interruption import Watch, in_silence
 from gsd_fsm.plans.plan import PlanTask, task_name
 from gsd_fsm.plans.tdd_files import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 from gsd_fsm.subagents.context import test_command
-from gsd_fsm.subagents.results import Result
+from gsd_fsm.subagents.report_parser import Report
 
 
 class TddState(NamedTuple):
@@ -202,7 +202,7 @@ class _Cycle:
         files = ", ".join(restored) or "no file"
         message = f"The refactoring broke the tests and was undone ({files})."
         complete["summary"] = message
-        result = Result("complete", reason="", details=message)
+        result = Report("complete", reason="", details=message)
         commit = commit_work(self.context, self.loop, self.id, result)
         if commit:
             complete["commit"] = commit
