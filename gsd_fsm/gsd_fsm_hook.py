@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "6eaf1b8ca553f78b"  # digest of the parts
+IDENTITY = "542a9b633b3548ed"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_take_details", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_resume", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "background_notice", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "elsewhere", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "stranger_notice", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_resume", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "background_notice", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "elsewhere", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "stranger_notice", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -490,14 +490,23 @@ if __name__ == "__main__":
 # BACK = "back"
 # _loop_schema_ID_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 # _loop_schema_ID_REST = _loop_schema_ID_FIRST | frozenset("._-")
+# _loop_schema_known_ids = {}
 # def is_id(text):
-#     return (
-#         type(text) is str
-#         and 0 < len(text) <= 64
+#     if type(text) is not str:
+#         return False
+#     if text in _loop_schema_known_ids:
+#         return True
+#     fits = (
+#         0 < len(text) <= 64
 #         and text[0] in _loop_schema_ID_FIRST
 #         and _loop_schema_ID_REST.issuperset(text)
 #         and ".." not in text
 #     )
+#     if fits:
+#         if len(_loop_schema_known_ids) > 4096:
+#             _loop_schema_known_ids.clear()
+#         _loop_schema_known_ids[text] = None
+#     return fits
 # def is_session(text):
 #     return (
 #         type(text) is str
@@ -1146,158 +1155,142 @@ if __name__ == "__main__":
 #         return ""
 # # ── loop.records
 # DONE = ("complete", "skipped")
-# _loop_records_PLANNED = ("title", "wave", "step", "mirrored", "named", "condition")
 # class Record:
-#     fields = {}
-#     _collections = []
-#     def __init_subclass__(cls):
-#         own = vars(cls).items()
-#         cls.fields = {
-#             name: value
-#             for name, value in own
-#             if name[0] != "_" and not hasattr(value, "__get__")
-#         }
-#         cls._collections = [it for it in cls.fields.items() if type(it[1]) in (dict, list)]
-#     def __init__(self, **values):
-#         known = self.__dict__
-#         for name, value in self._collections:
-#             known[name] = value.copy()
-#         known.update(values)
+#     __slots__ = ()
+#     def fields(self):
+#         return self.__slots__ or vars(self)
 #     def __eq__(self, other):
 #         return type(other) is type(self) and all(
-#             getattr(self, name) == getattr(other, name) for name in self.fields
+#             getattr(self, name) == getattr(other, name) for name in self.fields()
 #         )
 #     __hash__ = None
 #     def __repr__(self):
-#         values = ", ".join("%s=%r" % (name, getattr(self, name)) for name in self.fields)
+#         values = ", ".join("%s=%r" % (name, getattr(self, name)) for name in self.fields())
 #         return "%s(%s)" % (type(self).__name__, values)
 # class Limits(Record):
-#     max_iterations = 20
-#     max_retries = 3
-#     max_rounds = 20
-#     tdd_max_attempts = 5
-#     stuck_limit = 5
-#     idle_limit = 3
-#     budget_usd = None
-#     max_minutes = None
-#     max_tokens = None
-#     @classmethod
-#     def given(cls, values):
-#         return cls(**{name: values[name] for name in cls.fields if name in values})
+#     def __init__(self, values=None):
+#         given = values or {}
+#         self.max_iterations = given.get("max_iterations", 20)
+#         self.max_retries = given.get("max_retries", 3)
+#         self.max_rounds = given.get("max_rounds", 20)
+#         self.tdd_max_attempts = given.get("tdd_max_attempts", 5)
+#         self.stuck_limit = given.get("stuck_limit", 5)
+#         self.idle_limit = given.get("idle_limit", 3)
+#         self.budget_usd = given.get("budget_usd")
+#         self.max_minutes = given.get("max_minutes")
+#         self.max_tokens = given.get("max_tokens")
 #     def plus(self, add):
-#         now = {name: getattr(self, name) for name in self.fields}
-#         for name, value in now.items():
-#             if name in add and (value or name == "max_retries"):
-#                 now[name] = value + add[name]
-#         return Limits(**now)
+#         values = dict(vars(self))
+#         for name, now in values.items():
+#             if name in add and (now or name == "max_retries"):
+#                 values[name] = now + add[name]
+#         return Limits(values)
 # _loop_records_AMOUNTS = ("budget_usd", "max_minutes")
-# LIMITS = record("limits", {name: AMOUNT if name in _loop_records_AMOUNTS else COUNT for name in Limits.fields})
+# LIMITS = record("limits", {name: AMOUNT if name in _loop_records_AMOUNTS else COUNT for name in vars(Limits())})
 # class FrozenPlan(Record):
-#     file = ""
-#     digest = ""
-#     title = ""
-#     task_count = None
-#     wave_count = 0
-#     sequential = []
-#     changed = False
+#     def __init__(self):
+#         self.file = ""
+#         self.digest = ""
+#         self.title = ""
+#         self.task_count = None
+#         self.wave_count = 0
+#         self.sequential = []
+#         self.changed = False
 #     def update(self, data):
-#         for name in ("file", "digest", "title", "sequential", "changed"):
-#             if name in data:
-#                 setattr(self, name, data[name])
+#         self.file = data.get("file", self.file)
+#         self.digest = data.get("digest", self.digest)
+#         self.title = data.get("title", self.title)
 #         self.wave_count = data.get("waves", self.wave_count)
+#         self.sequential = data.get("sequential", self.sequential)
+#         self.changed = data.get("changed", self.changed)
 # class Failure(Record):
-#     seq = 0
-#     text = ""
-#     error_class = ""
-#     signature = ""
-#     analysis = None
-#     fix = None
-#     attempts = 0
-#     @classmethod
-#     def of(cls, seq, data):
-#         return cls(
-#             seq=seq,
-#             text=data["error"],
-#             error_class=data["class"],
-#             signature=data.get("signature", data["error"]),
-#             analysis=data.get("analysis"),
-#             fix=data.get("fix"),
-#         )
+#     def __init__(self, seq=0, data=None):
+#         self.seq = seq
+#         self.text = ""
+#         self.error_class = ""
+#         self.signature = ""
+#         self.analysis = None
+#         self.fix = None
+#         self.attempts = 0
+#         if data is not None:
+#             self.text = data["error"]
+#             self.error_class = data["class"]
+#             self.signature = data.get("signature", data["error"])
+#             self.analysis = data.get("analysis")
+#             self.fix = data.get("fix")
 # class Task(Record):
-#     id = ""
-#     title = ""
-#     wave = None
-#     depends = {}
-#     step = False
-#     mirrored = False
-#     list_name = None
-#     named = False
-#     condition = None
-#     status = "pending"
-#     retries = 0
-#     retry_refused = False
-#     transient = 0
-#     errors = []
-#     phase = None
-#     attempts = 0
-#     locked = None
-#     proven = None
-#     exit_code = None
-#     question = None
-#     asked = 0
-#     answer = None
-#     ref = None
-#     commit = None
-#     summary = None
-#     fixes = []
-#     @classmethod
-#     def of(cls, task_id, spec):
-#         known = {name: spec[name] for name in _loop_records_PLANNED if name in spec}
-#         depends = dict.fromkeys(spec.get("depends", ()))
-#         return cls(id=task_id, depends=depends, list_name=spec.get("list"), **known)
-#     def blank(self):
-#         known = {name: getattr(self, name) for name in _loop_records_PLANNED}
-#         return Task(id=self.id, depends=dict(self.depends), list_name=self.list_name, **known)
+#     def __init__(self, task_id="", spec=None):
+#         self.id = task_id
+#         self.title = ""
+#         self.wave = None
+#         self.depends = {}
+#         self.step = False
+#         self.mirrored = False
+#         self.list_name = None
+#         self.named = False
+#         self.condition = None
+#         if spec:
+#             self.title = spec.get("title", "")
+#             self.wave = spec.get("wave")
+#             self.depends = dict.fromkeys(spec.get("depends", ()))
+#             self.step = spec.get("step", False)
+#             self.mirrored = spec.get("mirrored", False)
+#             self.list_name = spec.get("list")
+#             self.named = spec.get("named", False)
+#             self.condition = spec.get("condition")
+#         self.status = "pending"
+#         self.retries = 0
+#         self.retry_refused = False
+#         self.transient = 0
+#         self.errors = []
+#         self.phase = None
+#         self.attempts = 0
+#         self.locked = None
+#         self.proven = None
+#         self.exit_code = None
+#         self.question = None
+#         self.asked = 0
+#         self.answer = None
+#         self.ref = None
+#         self.commit = None
+#         self.summary = None
+#         self.fixes = []
 #     @property
 #     def is_done(self):
 #         return self.status in DONE
 #     @property
 #     def is_work(self):
 #         return self.condition is None or self.condition == "blocker"
+#     def blank(self):
+#         blank = Task(self.id)
+#         for name in ("title", "wave", "step", "mirrored", "list_name", "named", "condition"):
+#             setattr(blank, name, getattr(self, name))
+#         blank.depends = dict(self.depends)
+#         return blank
 # class Gap(Record):
-#     id = ""
-#     kind = "other"
-#     file = None
-#     description = ""
-#     evidence = None
-#     check = None
-#     round = 0
-#     is_open = False
-#     reopened = 0
-#     reopened_since_resume = 0
-#     @classmethod
-#     def of(cls, data, found_in_round):
-#         return cls(
-#             id=data["gap"],
-#             kind=data.get("kind", "other"),
-#             file=data.get("file"),
-#             description=data.get("description", ""),
-#             evidence=data.get("evidence"),
-#             check=data.get("check"),
-#             round=found_in_round,
-#         )
+#     def __init__(self, data=None, found_in_round=0):
+#         found = data or {"gap": "", "action": "found"}
+#         self.id = found["gap"]
+#         self.kind = found.get("kind", "other")
+#         self.file = found.get("file")
+#         self.description = found.get("description", "")
+#         self.evidence = found.get("evidence")
+#         self.check = found.get("check")
+#         self.round = found_in_round
+#         self.is_open = False
+#         self.reopened = 0
+#         self.reopened_since_resume = 0
 #     @property
 #     def status(self):
 #         return "open" if self.is_open else "closed"
 # class Criterion(Record):
-#     name = ""
-#     check = None
-#     met = False
-#     stale = False
-#     evidence = None
-#     @classmethod
-#     def of(cls, spec):
-#         return cls(name=spec["name"], check=spec.get("check"), met=spec.get("met", False))
+#     def __init__(self, spec=None):
+#         given = spec or {"name": ""}
+#         self.name = given["name"]
+#         self.check = given.get("check")
+#         self.met = given.get("met", False)
+#         self.stale = False
+#         self.evidence = None
 #     @property
 #     def tree(self):
 #         return self.evidence.get("tree") if self.evidence else None
@@ -1307,20 +1300,24 @@ if __name__ == "__main__":
 #     @property
 #     def progress(self):
 #         proof = self.evidence
-#         shown = "%s:%s" % (proof["exit_code"], proof.get("likeness")) if proof else ""
-#         return "%s %s" % (self.met, shown)
+#         return "%s %s" % (
+#             self.met,
+#             "%s:%s" % (proof["exit_code"], proof.get("likeness")) if proof else "",
+#         )
 # class HookAnswer(Record):
-#     seq = 0
-#     ts = ""
-#     blocks = False
-#     copy = ""
-#     signal = ""
-#     text = ""
-#     notified = 0
+#     def __init__(self):
+#         self.seq = 0
+#         self.ts = ""
+#         self.blocks = False
+#         self.copy = ""
+#         self.signal = ""
+#         self.text = ""
+#         self.notified = 0
 # class AllowedStop(Record):
-#     seq = 0
-#     code = ""
-#     reason = ""
+#     def __init__(self, seq=0, code="", reason=""):
+#         self.seq = seq
+#         self.code = code
+#         self.reason = reason
 # # ── loop.completion
 # _loop_completion_WORDS = {
 #     "criterion": "criterion not met: %s",
@@ -1404,113 +1401,130 @@ if __name__ == "__main__":
 #     "returned_gaps", "transient_tasks",
 # ))
 # class Loop(Record):
-#     id = ""
-#     status = "idle"
-#     kind = ""
-#     mode = "interactive"
-#     goal = None
-#     phase = None
-#     plan = FrozenPlan()
-#     branch = None
-#     must_not = {}
-#     auto_loop = True
-#     limits = Limits()
-#     counsel = None
-#     task_list = None
-#     session_only = False
-#     review_needed = False
-#     imported = {}
-#     views = []
-#     viewed = {}
-#     started = None
-#     first_ts = ""
-#     last_event = ""
-#     last_seq = 0
-#     history = []
-#     active_ms = 0
-#     active_since = None
-#     owner = None
-#     owned_since = ""
-#     client = None
-#     pid = None
-#     human_spoke = True
-#     prompted_elsewhere = []
-#     before_wait = "running"
-#     before_pause = "running"
-#     pause_code = None
-#     pause_reason = None
-#     wait_for = None
-#     until = None
-#     question = None
-#     asked = None
-#     answered = []
-#     answer = None
-#     transcript = None
-#     commit = None
-#     background = []
-#     last_answer = None
-#     last_signal = None
-#     last_stop = None
-#     unconfirmed = 0
-#     delivered_notes = []
-#     delivered_answer = None
-#     iteration = 0
-#     last_iteration = None
-#     round = 0
-#     idle = 0
-#     stalled = 0
-#     progressed = False
-#     changed = {}
-#     milestones = {}
-#     spent_usd = 0
-#     spent_tokens = 0
-#     meters = {}
-#     priced_usd = {}
-#     meters_to_reset = {}
-#     offsets = {}
-#     tasks = {}
-#     accepts_tasks = True
-#     errors = []
-#     last_error = None
-#     repeated_errors = 0
-#     transient = 0
-#     issues = []
-#     checkpoints = {}
-#     rollback = None
-#     waves_due = 0
-#     gaps = {}
-#     verified = False
-#     criteria = {}
-#     exit_signal = False
-#     reviews = {}
-#     review_outdated = False
-#     failed_verifications = 0
-#     advice_given = 0
-#     stage = None
-#     spec = {}
-#     spec_score = None
-#     fit_score = None
-#     shape = None
-#     scored = 0
-#     human_spoke_since_score = False
-#     notes = {}
-#     recalled = []
-#     dismissed = []
-#     dependency_count = 0
-#     awaited = {}
-#     failed = {}
-#     erring = {}
-#     refused_retries = {}
-#     transient_tasks = {}
-#     criterion_tasks = {}
-#     gate_tasks = {}
-#     open_gap_count = 0
-#     returned_gaps = {}
-#     refuted = {}
-#     proven_criteria = {}
-#     proven_by_tree = {}
+#     __slots__ = (
+#         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
+#         "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch", "changed",
+#         "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
+#         "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring", "errors",
+#         "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score", "gaps",
+#         "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id", "idle",
+#         "imported", "issues", "iteration", "kind", "last_answer", "last_error", "last_event",
+#         "last_iteration", "last_seq", "last_signal", "last_stop", "limits", "meters",
+#         "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets", "open_gap_count",
+#         "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid", "plan", "priced_usd",
+#         "progressed", "prompted_elsewhere", "proven_by_tree", "proven_criteria", "question", "recalled",
+#         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
+#         "review_outdated", "reviews", "rollback", "round", "scored", "session_only", "shape",
+#         "spec", "spec_score", "spent_tokens", "spent_usd", "stage", "stalled", "started", "status",
+#         "task_list", "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until",
+#         "verified", "viewed", "views", "wait_for", "waves_due",
+#     )
 #     def __init__(self, loop_id=""):
-#         super().__init__(id=loop_id, plan=FrozenPlan())
+#         self.id = loop_id
+#         self.status = "idle"
+#         self.kind = ""
+#         self.mode = "interactive"
+#         self.goal = None
+#         self.phase = None
+#         self.plan = FrozenPlan()
+#         self.branch = None
+#         self.must_not = {}
+#         self.auto_loop = True
+#         self.limits = Limits()
+#         self.counsel = None
+#         self.task_list = None
+#         self.session_only = False
+#         self.review_needed = False
+#         self.imported = {}
+#         self.views = []
+#         self.viewed = {}
+#         self.started = None
+#         self.first_ts = ""
+#         self.last_event = ""
+#         self.last_seq = 0
+#         self.history = []
+#         self.active_ms = 0
+#         self.active_since = None
+#         self.owner = None
+#         self.owned_since = ""
+#         self.client = None
+#         self.pid = None
+#         self.human_spoke = True
+#         self.prompted_elsewhere = []
+#         self.before_wait = "running"
+#         self.before_pause = "running"
+#         self.pause_code = None
+#         self.pause_reason = None
+#         self.wait_for = None
+#         self.until = None
+#         self.question = None
+#         self.asked = None
+#         self.answered = []
+#         self.answer = None
+#         self.transcript = None
+#         self.commit = None
+#         self.background = []
+#         self.last_answer = None
+#         self.last_signal = None
+#         self.last_stop = None
+#         self.unconfirmed = 0
+#         self.delivered_notes = []
+#         self.delivered_answer = None
+#         self.iteration = 0
+#         self.last_iteration = None
+#         self.round = 0
+#         self.idle = 0
+#         self.stalled = 0
+#         self.progressed = False
+#         self.changed = {}
+#         self.milestones = {}
+#         self.spent_usd = 0
+#         self.spent_tokens = 0
+#         self.meters = {}
+#         self.priced_usd = {}
+#         self.meters_to_reset = {}
+#         self.offsets = {}
+#         self.tasks = {}
+#         self.accepts_tasks = True
+#         self.errors = []
+#         self.last_error = None
+#         self.repeated_errors = 0
+#         self.transient = 0
+#         self.issues = []
+#         self.checkpoints = {}
+#         self.rollback = None
+#         self.waves_due = 0
+#         self.gaps = {}
+#         self.verified = False
+#         self.criteria = {}
+#         self.exit_signal = False
+#         self.reviews = {}
+#         self.review_outdated = False
+#         self.failed_verifications = 0
+#         self.advice_given = 0
+#         self.stage = None
+#         self.spec = {}
+#         self.spec_score = None
+#         self.fit_score = None
+#         self.shape = None
+#         self.scored = 0
+#         self.human_spoke_since_score = False
+#         self.notes = {}
+#         self.recalled = []
+#         self.dismissed = []
+#         self.dependency_count = 0
+#         self.awaited = {}
+#         self.failed = {}
+#         self.erring = {}
+#         self.refused_retries = {}
+#         self.transient_tasks = {}
+#         self.criterion_tasks = {}
+#         self.gate_tasks = {}
+#         self.open_gap_count = 0
+#         self.returned_gaps = {}
+#         self.refuted = {}
+#         self.proven_criteria = {}
+#         self.proven_by_tree = {}
 #     @property
 #     def is_live(self):
 #         return self.status in LIVE
@@ -1831,7 +1845,7 @@ if __name__ == "__main__":
 #     gap = loop.gaps.get(gap_id) if data["action"] == "found" else loop.gap(gap_id)
 #     loop.record_progress("gap:" + gap_id)
 #     if gap is None:
-#         gap = loop.gaps[gap_id] = Gap.of(data, loop.round)
+#         gap = loop.gaps[gap_id] = Gap(data, loop.round)
 #     else:
 #         gap.evidence = data.get("evidence", gap.evidence)
 #     is_open = data["action"] != "closed"
@@ -1897,13 +1911,14 @@ if __name__ == "__main__":
 # )
 # KEPT_ERRORS = 3
 # MOST_ERRORS = 20
+# _loop_events_tasks_DETAILS = frozenset(("ref", "commit", "question", "locked", "exit_code", "summary", "fixes"))
 # BREAK_CYCLE = "Remove one of these dependencies."
 # def record_task(loop, event):
 #     data = event["data"]
 #     status = data["status"]
 #     task = loop.tasks.get(data["task"]) if status == "pending" else loop.task(data["task"])
 #     if task is None:
-#         task = Task.of(data["task"], data)
+#         task = Task(data["task"], data)
 #         loop.put_task(task)
 #     elif "depends" in data and status == "pending":
 #         if loop.waves_due and "wave" in data:
@@ -1913,8 +1928,8 @@ if __name__ == "__main__":
 #         loop.waves_due = len(loop.tasks)
 #     begins_attempt = "locked" in data and task.locked is None
 #     loop.set_task_status(task, status)
-#     if len(data) > 2:
-#         _loop_events_tasks_take_details(task, data)
+#     for name in _loop_events_tasks_DETAILS.intersection(data):
+#         setattr(task, name, data[name])
 #     if status == "running":
 #         if data.get("phase") == "green":
 #             again = task.phase == "green" and not begins_attempt
@@ -2013,7 +2028,7 @@ if __name__ == "__main__":
 #     data = event["data"]
 #     if "task" in data:
 #         loop.task(data["task"])
-#     error = Failure.of(event["seq"], data)
+#     error = Failure(event["seq"], data)
 #     transient = data["class"] == "transient"
 #     loop.last_error = data["error"]
 #     loop.failed_verifications += not transient
@@ -2029,7 +2044,7 @@ if __name__ == "__main__":
 # def _loop_events_tasks_record_task_failure(loop, task_id, error, transient):
 #     task = loop.tasks.get(task_id)
 #     if task is None:
-#         task = Task(id=task_id)
+#         task = Task(task_id)
 #         loop.put_task(task)
 #     loop.set_task_status(task, "failed")
 #     if transient:
@@ -2298,15 +2313,15 @@ if __name__ == "__main__":
 #     loop.viewed = dict.fromkeys(loop.views, event["ts"])
 #     loop.task_list = data.get("task_list")
 #     loop.session_only = data.get("session_only", False)
-#     loop.limits = Limits.given(data["limits"])
+#     loop.limits = Limits(data["limits"])
 #     loop.review_needed = data.get("review", False)
 #     if "plan" in data:
 #         loop.plan.update(data["plan"])
 #         loop.plan.task_count = data["plan"].get("tasks")
-#     loop.criteria = {spec["name"]: Criterion.of(spec) for spec in data.get("criteria", ())}
+#     loop.criteria = {spec["name"]: Criterion(spec) for spec in data.get("criteria", ())}
 #     specs = data.get("tasks", [])
 #     for spec in specs:
-#         loop.put_task(Task.of(spec["id"], spec))
+#         loop.put_task(Task(spec["id"], spec))
 #     if "carried" in data:
 #         _loop_events_lifecycle_continue_imported(loop, data)
 #     if loop.kind == "goal" and not any("wave" in spec for spec in specs):
@@ -2366,19 +2381,15 @@ if __name__ == "__main__":
 #         ]
 # def record_answer(loop, event):
 #     data = event["data"]
-#     blocks = event["type"] == "iteration"
-#     text = data.get("reason" if blocks else "said", "")
+#     answer = HookAnswer()
+#     answer.seq, answer.ts = event["seq"], event["ts"]
+#     answer.blocks = event["type"] == "iteration"
+#     answer.signal, answer.copy = data["signal"], data.get("copy", "")
+#     answer.text = data.get("reason" if answer.blocks else "said", "")
 #     before = loop.last_answer
-#     loop.last_answer = HookAnswer(
-#         seq=event["seq"],
-#         ts=event["ts"],
-#         blocks=blocks,
-#         signal=data["signal"],
-#         copy=data.get("copy", ""),
-#         text=text,
-#         notified=event["seq"] if text else before.notified if before else 0,
-#     )
-#     loop.unconfirmed = event["seq"] if blocks else 0
+#     answer.notified = event["seq"] if answer.text else before.notified if before else 0
+#     loop.last_answer = answer
+#     loop.unconfirmed = event["seq"] if answer.blocks else 0
 # ITERATION = EventType(
 #     "iteration",
 #     Trigger(verb="iterate", arrows=(Arrow(ACTIVE, SAME, count_iteration),)),
@@ -3850,6 +3861,7 @@ if __name__ == "__main__":
 #     "reviews": Review,
 # }
 # _journal_snapshot_KEYS = {"tasks": "id", "gaps": "id", "criteria": "name", "notes": "seq"}
+# _journal_snapshot_new = {}
 # _journal_snapshot_OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")
 # def unpack(packed):
 #     loop = _journal_snapshot_fill(Loop(), packed)
@@ -3858,13 +3870,13 @@ if __name__ == "__main__":
 #     loop.index()
 #     return loop
 # def _journal_snapshot_fill(record, packed):
-#     values = record.__dict__
-#     values.update(packed)
 #     for name, value in packed.items():
+#         held = value
 #         if name == "depends":
-#             values[name] = dict.fromkeys(value)
+#             held = dict.fromkeys(value)
 #         elif name in _journal_snapshot_RECORDS and type(value) in (list, dict):
-#             values[name] = _journal_snapshot_unpacked(name, value)
+#             held = _journal_snapshot_unpacked(name, value)
+#         setattr(record, name, held)
 #     return record
 # def _journal_snapshot_unpacked(name, value):
 #     kind = _journal_snapshot_RECORDS[name]
@@ -4053,35 +4065,42 @@ if __name__ == "__main__":
 #         finally:
 #             system.close(fd)
 # # ── loop.records, rarely
+# class Rollback(Record):
+#     def __init__(self, left="", head="", branch=""):
+#         self.left = left
+#         self.head = head
+#         self.branch = branch
 # class Review(Record):
-#     passed = None
-#     blockers_remaining = None
-#     score = None
-#     issues = None
-#     blockers = None
+#     def __init__(self, data=None):
+#         self.score = data.get("score") if data else None
+#         self.issues = data.get("issues") if data else None
+#         self.blockers = None
+#         self.passed = None
+#         self.blockers_remaining = None
 #     def facts(self):
-#         figures = {name: getattr(self, name) for name in ("score", "issues", "blockers")}
-#         known = {name: value for name, value in figures.items() if value is not None}
+#         light = {"score": self.score, "issues": self.issues, "blockers": self.blockers}
+#         known = {name: value for name, value in light.items() if value is not None}
 #         if self.passed is None:
 #             return known
 #         return {"passed": self.passed, "blockers_remaining": self.blockers_remaining, **known}
-# class Rollback(Record):
-#     left = ""
-#     head = ""
-#     branch = ""
 # class Note(Record):
-#     seq = 0
-#     text = ""
-#     by = ""
+#     def __init__(self, seq=0, text="", by=""):
+#         self.seq = seq
+#         self.text = text
+#         self.by = by
 # class Issue(Record):
-#     seq = 0
-#     text = ""
-#     severity = None
-#     task = None
+#     def __init__(
+#         self, seq=0, text="", severity=None, task=None
+#     ):
+#         self.seq = seq
+#         self.text = text
+#         self.severity = severity
+#         self.task = task
 # class SeenSignal(Record):
-#     ts = ""
-#     signal = ""
-#     copy = ""
+#     def __init__(self, ts="", signal="", copy=""):
+#         self.ts = ts
+#         self.signal = signal
+#         self.copy = copy
 # # ── loop.completion, rarely
 # def missing(loop, tree=None):
 #     return [words for _, words in conditions(loop, tree)]
@@ -4345,7 +4364,7 @@ if __name__ == "__main__":
 #     loop.returned_gaps[gap.id] = None
 #     fix = loop.tasks.get(gap.id)
 #     if fix is not None and fix.is_done and loop.kind == "verify" and loop.is_planned:
-#         loop.put_task(Task(id=gap.id))
+#         loop.put_task(Task(gap.id))
 # def record_gap_and_pause(loop, event):
 #     record_gap(loop, event)
 #     _loop_events_gaps_pause_at_gap(loop, event)
@@ -4370,14 +4389,6 @@ if __name__ == "__main__":
 #     loop.verified = event["data"]["passed"]
 #     loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
 # # ── loop.events.tasks, rarely
-# def _loop_events_tasks_take_details(task, data):
-#     task.ref = data.get("ref", task.ref)
-#     task.commit = data.get("commit", task.commit)
-#     task.question = data.get("question", task.question)
-#     task.locked = data.get("locked", task.locked)
-#     task.exit_code = data.get("exit_code", task.exit_code)
-#     task.summary = data.get("summary", task.summary)
-#     task.fixes = data.get("fixes", task.fixes)
 # def require_task_move(loop, event, loops):
 #     data = event["data"]
 #     wanted = data["status"]
@@ -4487,9 +4498,8 @@ if __name__ == "__main__":
 # def record_light_review(loop, event):
 #     data = event["data"]
 #     name = "wave_%d" % data.get("wave", 0)
-#     loop.reviews[name] = Review(
-#         score=data.get("score"), issues=data.get("issues"), blockers=data.get("blockers")
-#     )
+#     review = loop.reviews[name] = Review(data)
+#     review.blockers = data.get("blockers")
 #     loop.reach(name)
 # def record_review(loop, event):
 #     data = event["data"]
@@ -4498,12 +4508,9 @@ if __name__ == "__main__":
 #     loop.review_outdated = False
 #     loop.review_needed = True
 #     passed = action == "passed"
-#     loop.reviews["thorough"] = Review(
-#         passed=passed,
-#         blockers_remaining=data.get("blockers", 0 if passed else None),
-#         score=data.get("score"),
-#         issues=data.get("issues"),
-#     )
+#     review = loop.reviews["thorough"] = Review(data)
+#     review.passed = passed
+#     review.blockers_remaining = data.get("blockers", 0 if passed else None)
 #     if passed:
 #         clear_failed_verifications(loop)
 #     elif action == "failed":
@@ -4615,9 +4622,7 @@ if __name__ == "__main__":
 #     ended = action == "end" and data.get("reason") != "clear"
 #     loop.pid = None if ended else data.get("pid", loop.pid)
 #     if "signal" in data:
-#         loop.last_signal = SeenSignal(
-#             ts=event["ts"], signal=data["signal"], copy=data.get("copy", "")
-#         )
+#         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
 #     read_transcript(loop, event)
 #     if action == "bind":
 #         become_owner(loop, event)
@@ -4766,7 +4771,7 @@ if __name__ == "__main__":
 #     require_human(loop, event, "cancel")
 # def record_stop(loop, event):
 #     data = event["data"]
-#     loop.last_stop = AllowedStop(seq=event["seq"], code=data["code"], reason=data.get("reason", ""))
+#     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
 #     loop.background = data.get("background", loop.background)
 #     if loop.unconfirmed and data["code"] == "client":
 #         loop.notes.update({note.seq: note for note in loop.delivered_notes})
@@ -4783,7 +4788,7 @@ if __name__ == "__main__":
 #     for task_spec in data.get("tasks", ()):
 #         task = loop.tasks.get(task_spec["id"])
 #         if task is None or task.status == "pending":
-#             loop.put_task(Task.of(task_spec["id"], task_spec))
+#             loop.put_task(Task(task_spec["id"], task_spec))
 #     for spec in data.get("criteria", ()):
 #         known = loop.criteria.get(spec["name"])
 #         joins = data.get("joins") and known is not None and known.check is None and "check" in spec
@@ -4791,7 +4796,7 @@ if __name__ == "__main__":
 #             loop.record_progress("criterion:" + spec["name"])
 #             if known is not None:
 #                 loop.drop_proof(known)
-#             loop.criteria[spec["name"]] = Criterion.of(spec)
+#             loop.criteria[spec["name"]] = Criterion(spec)
 #             loop.exit_signal = False
 #     loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
 #     if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
@@ -4832,16 +4837,10 @@ if __name__ == "__main__":
 #         kept.append(data["text"])
 #         del kept[:-MAX_KEPT]
 #     else:
-#         loop.notes[event["seq"]] = Note(seq=event["seq"], text=data["text"], by=event["by"])
+#         loop.notes[event["seq"]] = Note(event["seq"], data["text"], event["by"])
 # def keep_issue(loop, event):
 #     data = event["data"]
-#     issue = Issue(
-#         seq=event["seq"],
-#         text=data["text"],
-#         severity=data.get("severity"),
-#         task=data.get("task"),
-#     )
-#     loop.issues.append(issue)
+#     loop.issues.append(Issue(event["seq"], data["text"], data.get("severity"), data.get("task")))
 #     del loop.issues[:-MAX_KEPT]
 # def record_checkpoint(loop, event):
 #     data = event["data"]
@@ -4849,9 +4848,7 @@ if __name__ == "__main__":
 #     loop.checkpoints[data["name"]] = data.get("commit")
 #     loop.rollback = None
 #     if "left" in data and "head" in data:
-#         loop.rollback = Rollback(
-#             left=data["left"], head=data["head"], branch=data.get("branch", "")
-#         )
+#         loop.rollback = Rollback(data["left"], data["head"], data.get("branch", ""))
 #     for task_id in data.get("reset", ()):
 #         if task_id in loop.tasks:
 #             loop.put_task(loop.tasks[task_id].blank())
@@ -5367,10 +5364,15 @@ if __name__ == "__main__":
 #     return _hook_respond_texts_answer(signal, context, notice)
 # # ── journal.snapshot, rarely
 # def pack(record):
+#     kind = type(record)
+#     if kind not in _journal_snapshot_new:
+#         new = kind()
+#         names = [name for name in new.fields() if name not in INDEXES]
+#         _journal_snapshot_new[kind] = [(name, getattr(new, name)) for name in names]
 #     packed = {}
-#     for name, first in record.fields.items():
+#     for name, first in _journal_snapshot_new[kind]:
 #         value = getattr(record, name)
-#         if value != first and name not in INDEXES:
+#         if value != first:
 #             packed[name] = value if type(value) in (str, int, bool) else _journal_snapshot_packed(name, value)
 #     return packed
 # def _journal_snapshot_packed(name, value):

@@ -41,9 +41,6 @@ def note(frame, event, _):
     is_function = frame.f_code.co_flags & 1  # not the body of a class
     if event == "call" and is_function and module.startswith("{PACKAGE}"):
         names.add((module, frame.f_code.co_qualname.partition(".")[0]))
-        if frame.f_code.co_name == "__init__":  # that of a base class, perhaps
-            made = type(frame.f_locals["self"])
-            names.add((made.__module__, made.__qualname__))
 sys.setprofile(note)
 from gsd_fsm.core.hook import main
 def leave(_):

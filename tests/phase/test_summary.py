@@ -102,7 +102,7 @@ def test_summary_escapes_foreign_text(
 ) -> None:
     story = told("a", "b")
     story.loop.tasks["T01"].fixes = [fix]
-    story.loop.issues = [Issue(seq=1, text=issue, severity=severity)]
+    story.loop.issues = [Issue(1, issue, severity)]
     plan = plan_of(Path("plan.md"), title, "b", estimated_tokens=severity, title=title)
     lines = summary(story.loop, plan, {"T01": commit}).split("\n")
     assert len(lines) == 21

@@ -14,8 +14,8 @@ class Ledger:
     """Counts what the guards should count, and says which limit a block overstepped."""
 
     def __init__(self, start: dict[str, Any], cap: int) -> None:
-        given = Limits.given(start["limits"])
-        self.limits: dict[str, Any] = {name: getattr(given, name) for name in Limits.fields}
+        given = Limits(start["limits"])
+        self.limits: dict[str, Any] = {name: getattr(given, name) for name in vars(given)}
         self.kind = start["kind"]
         self.cap = cap
         self.blocks = self.rounds = self.idle = self.stuck = self.repeats = 0

@@ -70,15 +70,22 @@ _RECORDS: dict[str, type[Record]] = {
     "reviews": Review,
 }
 _KEYS = {"tasks": "id", "gaps": "id", "criteria": "name", "notes": "seq"}
+# The values of a new record of each kind, by field.
+_new: dict[type[Record], list[tuple[str, Any]]] = {}
 _OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")
 
 
 def pack(record: Record) -> dict[str, Any]:
     """Return the values of a record that differ from those of a new one, as JSON can hold them."""
+    kind = type(record)
+    if kind not in _new:
+        new = kind()
+        names = [name for name in new.fields() if name not in INDEXES]
+        _new[kind] = [(name, getattr(new, name)) for name in names]
     packed = {}
-    for name, first in record.fields.items():
+    for name, first in _new[kind]:
         value = getattr(record, name)
-        if value != first and name not in INDEXES:
+        if value != first:
             packed[name] = value if type(value) in (str, int, bool) else _packed(name, value)
     return packed
 
@@ -105,13 +112,13 @@ def unpack(packed: dict[str, Any]) -> Loop:
 
 
 def _fill(record: Record, packed: dict[str, Any]) -> Any:
-    values = record.__dict__
-    values.update(packed)
     for name, value in packed.items():
+        held = value
         if name == "depends":
-            values[name] = dict.fromkeys(value)
+            held = dict.fromkeys(value)
         elif name in _RECORDS and type(value) in (list, dict):  # a review counts its issues
-            values[name] = _unpacked(name, value)
+            held = _unpacked(name, value)
+        setattr(record, name, held)
     return record
 
 

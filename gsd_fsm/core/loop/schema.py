@@ -41,6 +41,7 @@ BACK: Literal["back"] = "back"  # return to the status from before the wait or t
 
 _ID_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _ID_REST = _ID_FIRST | frozenset("._-")
+_known_ids: dict[Any, None] = {}
 
 
 # names
@@ -48,13 +49,21 @@ _ID_REST = _ID_FIRST | frozenset("._-")
 
 def is_id(text: Any) -> bool:
     """Return whether this is 1 to 64 of A-Z a-z 0-9 . _ - and cannot be mistaken for a path."""
-    return (
-        type(text) is str
-        and 0 < len(text) <= 64
+    if type(text) is not str:
+        return False
+    if text in _known_ids:
+        return True
+    fits = (
+        0 < len(text) <= 64
         and text[0] in _ID_FIRST
         and _ID_REST.issuperset(text)
         and ".." not in text
     )
+    if fits:
+        if len(_known_ids) > 4096:
+            _known_ids.clear()
+        _known_ids[text] = None
+    return fits
 
 
 def is_session(text: Any) -> bool:

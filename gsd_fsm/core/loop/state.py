@@ -56,146 +56,163 @@ INDEXES = frozenset((
 class Loop(Record):
     """One loop, as its events left it."""
 
-    id: str = ""
-    status: Status = "idle"
-    kind: str = ""
-    mode: str = "interactive"
-    goal: str | None = None
-    phase: str | int | None = None
-    plan: FrozenPlan = FrozenPlan()
-    # The branch to work on, as `start` or the user's answer says, or that `complete` was run on.
-    branch: str | None = None
-    must_not: dict[str, None] = {}
-    auto_loop: bool = True
-    limits: Limits = Limits()
-    counsel: str | None = None
-    task_list: str | None = None
-    session_only: bool = False
-    review_needed: bool = False
-    # Facts of the loop of another tool that this one continues.
-    imported: ImportedData = {}
-    # The views that show it, and since when.
-    views: list[str] = []
-    viewed: dict[str, str] = {}
-
-    started: str | None = None
-    first_ts: str = ""
-    last_event: str = ""
-    last_seq: int = 0
-    history: list[Change] = []
-    active_ms: int = 0
-    active_since: str | None = None
-
-    owner: str | None = None
-    owned_since: str = ""
-    client: str | None = None
-    pid: int | None = None
-    # Whether the user sent a message since the last wait, pause or iteration, and in which
-    # sessions that do not own the loop.
-    human_spoke: bool = True
-    prompted_elsewhere: list[str] = []
-
-    before_wait: Status = "running"
-    before_pause: Status = "running"
-    pause_code: str | None = None
-    pause_reason: str | None = None
-    wait_for: str | None = None
-    until: str | None = None
-    question: str | None = None
-    # The key of the open question, the keys of answered ones, and an answer not yet delivered.
-    asked: str | None = None
-    answered: list[str] = []
-    answer: str | None = None
-
-    # What the hook saw and answered. A block is unconfirmed until the next signal.
-    transcript: tuple[str | None, int] | None = None
-    commit: str | None = None
-    background: list[str] = []
-    last_answer: HookAnswer | None = None
-    last_signal: SeenSignal | None = None
-    last_stop: AllowedStop | None = None
-    unconfirmed: int = 0
-    delivered_notes: list[Note] = []
-    delivered_answer: str | None = None
-
-    iteration: int = 0
-    last_iteration: str | None = None
-    round: int = 0
-    idle: int = 0
-    # Iterations without progress; since the last one: whether a task was finished or a
-    # milestone reached, and the former values of criteria and gaps that changed.
-    stalled: int = 0
-    progressed: bool = False
-    changed: dict[str, str | bool | None] = {}
-    milestones: dict[str, None] = {}
-
-    spent_usd: float = 0
-    spent_tokens: int = 0
-    # The client's own totals by session, what its replies cost by session, and sessions whose
-    # next total is only a starting point.
-    meters: dict[str, float] = {}
-    priced_usd: dict[str, float] = {}
-    meters_to_reset: dict[str, None] = {}
-    # How far each transcript was counted, and the last replies in it.
-    offsets: dict[str, tuple[int, list[str]]] = {}
-
-    tasks: dict[str, Task] = {}
-    accepts_tasks: bool = True
-    errors: list[Failure] = []
-    last_error: str | None = None
-    repeated_errors: int = 0
-    transient: int = 0
-    issues: list[Issue] = []
-    checkpoints: dict[str, str | None] = {}
-    # The rollback whose target is the last checkpoint.
-    rollback: Rollback | None = None
-    # The number of tasks whose waves must be laid again before they are read.
-    waves_due: int = 0
-
-    gaps: dict[str, Gap] = {}
-    verified: bool = False
-    criteria: dict[str, Criterion] = {}
-    exit_signal: bool = False
-    reviews: dict[str, Review] = {}
-    # Whether work was done after the thorough review.
-    review_outdated: bool = False
-    failed_verifications: int = 0
-    advice_given: int = 0
-
-    stage: str | None = None
-    spec: dict[str, int] = {}
-    spec_score: int | None = None
-    fit_score: int | None = None
-    shape: str | None = None
-    scored: int = 0
-    human_spoke_since_score: bool = False
-
-    # Undelivered notes by the seq of their event.
-    notes: dict[int, Note] = {}
-    recalled: list[str] = []
-    dismissed: list[str] = []
-
-    # Indexes of the above, so that an event costs the same in a loop with 10 tasks and with
-    # 25,000. Rebuilt by `index()`.
-    dependency_count: int = 0
-    # By name, the number of tasks that depend on a task; it may not exist yet.
-    awaited: dict[str, int] = {}
-    failed: dict[str, None] = {}
-    erring: dict[str, None] = {}
-    refused_retries: dict[str, None] = {}
-    transient_tasks: dict[str, None] = {}
-    # Open tasks by the completion condition that they stand for: criteria, and all others.
-    criterion_tasks: dict[str, dict[str, None]] = {}
-    gate_tasks: dict[str, dict[str, None]] = {}
-    open_gap_count: int = 0
-    returned_gaps: dict[str, None] = {}
-    refuted: dict[str, None] = {}
-    # Met criteria whose evidence has a tree: the latest evidence last, and by their tree.
-    proven_criteria: dict[str, None] = {}
-    proven_by_tree: dict[str, dict[str, None]] = {}
+    __slots__ = (
+        "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
+        "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch", "changed",
+        "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
+        "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring", "errors",
+        "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score", "gaps",
+        "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id", "idle",
+        "imported", "issues", "iteration", "kind", "last_answer", "last_error", "last_event",
+        "last_iteration", "last_seq", "last_signal", "last_stop", "limits", "meters",
+        "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets", "open_gap_count",
+        "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid", "plan", "priced_usd",
+        "progressed", "prompted_elsewhere", "proven_by_tree", "proven_criteria", "question", "recalled",
+        "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
+        "review_outdated", "reviews", "rollback", "round", "scored", "session_only", "shape",
+        "spec", "spec_score", "spent_tokens", "spent_usd", "stage", "stalled", "started", "status",
+        "task_list", "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until",
+        "verified", "viewed", "views", "wait_for", "waves_due",
+    )  # fmt: skip
 
     def __init__(self, loop_id: str = "") -> None:
-        super().__init__(id=loop_id, plan=FrozenPlan())
+        self.id = loop_id
+        self.status: Status = "idle"
+        self.kind = ""
+        self.mode = "interactive"
+        self.goal: str | None = None
+        self.phase: str | int | None = None
+        self.plan = FrozenPlan()
+        # The branch to work on, as `start` or the user's answer says, or that `complete` was run on.
+        self.branch: str | None = None
+        self.must_not: dict[str, None] = {}
+        self.auto_loop = True
+        self.limits = Limits()
+        self.counsel: str | None = None
+        self.task_list: str | None = None
+        self.session_only = False
+        self.review_needed = False
+        # Facts of the loop of another tool that this one continues.
+        self.imported: ImportedData = {}
+        # The views that show it, and since when.
+        self.views: list[str] = []
+        self.viewed: dict[str, str] = {}
+
+        self.started: str | None = None
+        self.first_ts = ""
+        self.last_event = ""
+        self.last_seq = 0
+        self.history: list[Change] = []
+        self.active_ms = 0
+        self.active_since: str | None = None
+
+        self.owner: str | None = None
+        self.owned_since = ""
+        self.client: str | None = None
+        self.pid: int | None = None
+        # Whether the user sent a message since the last wait, pause or iteration, and in which
+        # sessions that do not own the loop.
+        self.human_spoke = True
+        self.prompted_elsewhere: list[str] = []
+
+        self.before_wait: Status = "running"
+        self.before_pause: Status = "running"
+        self.pause_code: str | None = None
+        self.pause_reason: str | None = None
+        self.wait_for: str | None = None
+        self.until: str | None = None
+        self.question: str | None = None
+        # The key of the open question, the keys of answered ones, and an answer not yet delivered.
+        self.asked: str | None = None
+        self.answered: list[str] = []
+        self.answer: str | None = None
+
+        # What the hook saw and answered. A block is unconfirmed until the next signal.
+        self.transcript: tuple[str | None, int] | None = None
+        self.commit: str | None = None
+        self.background: list[str] = []
+        self.last_answer: HookAnswer | None = None
+        self.last_signal: SeenSignal | None = None
+        self.last_stop: AllowedStop | None = None
+        self.unconfirmed = 0
+        self.delivered_notes: list[Note] = []
+        self.delivered_answer: str | None = None
+
+        self.iteration = 0
+        self.last_iteration: str | None = None
+        self.round = 0
+        self.idle = 0
+        # Iterations without progress; since the last one: whether a task was finished or a
+        # milestone reached, and the former values of criteria and gaps that changed.
+        self.stalled = 0
+        self.progressed = False
+        self.changed: dict[str, str | bool | None] = {}
+        self.milestones: dict[str, None] = {}
+
+        self.spent_usd: float = 0
+        self.spent_tokens = 0
+        # The client's own totals by session, what its replies cost by session, and sessions whose
+        # next total is only a starting point.
+        self.meters: dict[str, float] = {}
+        self.priced_usd: dict[str, float] = {}
+        self.meters_to_reset: dict[str, None] = {}
+        # How far each transcript was counted, and the last replies in it.
+        self.offsets: dict[str, tuple[int, list[str]]] = {}
+
+        self.tasks: dict[str, Task] = {}
+        self.accepts_tasks = True
+        self.errors: list[Failure] = []
+        self.last_error: str | None = None
+        self.repeated_errors = 0
+        self.transient = 0
+        self.issues: list[Issue] = []
+        self.checkpoints: dict[str, str | None] = {}
+        # The rollback whose target is the last checkpoint.
+        self.rollback: Rollback | None = None
+        # The number of tasks whose waves must be laid again before they are read.
+        self.waves_due = 0
+
+        self.gaps: dict[str, Gap] = {}
+        self.verified = False
+        self.criteria: dict[str, Criterion] = {}
+        self.exit_signal = False
+        self.reviews: dict[str, Review] = {}
+        # Whether work was done after the thorough review.
+        self.review_outdated = False
+        self.failed_verifications = 0
+        self.advice_given = 0
+
+        self.stage: str | None = None
+        self.spec: dict[str, int] = {}
+        self.spec_score: int | None = None
+        self.fit_score: int | None = None
+        self.shape: str | None = None
+        self.scored = 0
+        self.human_spoke_since_score = False
+
+        # Undelivered notes by the seq of their event.
+        self.notes: dict[int, Note] = {}
+        self.recalled: list[str] = []
+        self.dismissed: list[str] = []
+
+        # Indexes of the above, so that an event costs the same in a loop with 10 tasks and with
+        # 25,000. Rebuilt by `index()`.
+        self.dependency_count = 0
+        # By name, the number of tasks that depend on a task; it may not exist yet.
+        self.awaited: dict[str, int] = {}
+        self.failed: dict[str, None] = {}
+        self.erring: dict[str, None] = {}
+        self.refused_retries: dict[str, None] = {}
+        self.transient_tasks: dict[str, None] = {}
+        # Open tasks by the completion condition that they stand for: criteria, and all others.
+        self.criterion_tasks: dict[str, dict[str, None]] = {}
+        self.gate_tasks: dict[str, dict[str, None]] = {}
+        self.open_gap_count = 0
+        self.returned_gaps: dict[str, None] = {}
+        self.refuted: dict[str, None] = {}
+        # Met criteria whose evidence has a tree: the latest evidence last, and by their tree.
+        self.proven_criteria: dict[str, None] = {}
+        self.proven_by_tree: dict[str, dict[str, None]] = {}
 
     # questions
 

@@ -422,7 +422,7 @@ REFUSED_BY_RULE: dict[str, tuple[Story, str, dict[str, Any]]] = {
         {"task": "T1", "status": "pending", "depends": list(_named(capacity.MOST_DEPENDENCIES + 1))},
     ),
     "require_room_for_failed_task": (
-        _holding(tasks=_named(capacity.MOST_TASKS, Task(id="T1"))), "failure",
+        _holding(tasks=_named(capacity.MOST_TASKS, Task("T1"))), "failure",
         {"task": "new", "error": "e", "class": "logic"},
     ),
     "require_room_for_gap": (

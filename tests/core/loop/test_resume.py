@@ -100,8 +100,8 @@ def test_resume_needs_addition_to_every_reached_limit() -> None:
 
 def test_resume_keeps_unlimited_limits() -> None:
     before = {"max_iterations": 0, "max_retries": 0, "max_minutes": 0, "budget_usd": 0}
-    more = Limits.given(before).plus(dict.fromkeys(before, 5))
-    assert more == Limits.given({**before, "max_retries": 5})
+    more = Limits(before).plus(dict.fromkeys(before, 5))
+    assert more == Limits({**before, "max_retries": 5})
     assert Limits().plus({"budget_usd": 5, "max_minutes": 5}) == Limits()
 
 

@@ -65,7 +65,7 @@ def loops(draw: st.DrawFn) -> Loop:
         status=draw(st.sampled_from(LIVE)),
         kind=draw(st.sampled_from(KINDS)),
         phase=some(st.one_of(counts, texts)),
-        limits=Limits(max_iterations=draw(counts)),
+        limits=Limits({"max_iterations": draw(counts)}),
         iteration=draw(counts),
         tasks={name: build(Task, retries=draw(counts)) for name in draw(st.lists(ids, max_size=5))},
         gaps={

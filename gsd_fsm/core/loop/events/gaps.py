@@ -39,7 +39,7 @@ def record_gap(loop: Loop, event: Event[GapData]) -> None:
     gap = loop.gaps.get(gap_id) if data["action"] == "found" else loop.gap(gap_id)
     loop.record_progress("gap:" + gap_id)
     if gap is None:
-        gap = loop.gaps[gap_id] = Gap.of(data, loop.round)
+        gap = loop.gaps[gap_id] = Gap(data, loop.round)
     else:
         gap.evidence = data.get("evidence", gap.evidence)
     is_open = data["action"] != "closed"
@@ -57,7 +57,7 @@ def reopen_gap(loop: Loop, event: Event[GapData]) -> None:
     loop.returned_gaps[gap.id] = None
     fix = loop.tasks.get(gap.id)
     if fix is not None and fix.is_done and loop.kind == "verify" and loop.is_planned:
-        loop.put_task(Task(id=gap.id))  # its fix must be done again
+        loop.put_task(Task(gap.id))  # its fix must be done again
 
 
 def record_gap_and_pause(loop: Loop, event: Event[GapData]) -> None:

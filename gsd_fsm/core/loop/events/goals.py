@@ -175,9 +175,8 @@ EXIT = EventType(
 def record_light_review(loop: Loop, event: Event[ReviewData]) -> None:
     data = event["data"]
     name = "wave_%d" % data.get("wave", 0)
-    loop.reviews[name] = Review(
-        score=data.get("score"), issues=data.get("issues"), blockers=data.get("blockers")
-    )
+    review = loop.reviews[name] = Review(data)
+    review.blockers = data.get("blockers")
     loop.reach(name)
 
 
@@ -188,12 +187,9 @@ def record_review(loop: Loop, event: Event[ReviewData]) -> None:
     loop.review_outdated = False
     loop.review_needed = True
     passed = action == "passed"
-    loop.reviews["thorough"] = Review(
-        passed=passed,
-        blockers_remaining=data.get("blockers", 0 if passed else None),
-        score=data.get("score"),
-        issues=data.get("issues"),
-    )
+    review = loop.reviews["thorough"] = Review(data)
+    review.passed = passed
+    review.blockers_remaining = data.get("blockers", 0 if passed else None)
     if passed:
         clear_failed_verifications(loop)
     elif action == "failed":

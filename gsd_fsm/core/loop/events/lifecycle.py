@@ -125,15 +125,15 @@ def begin(loop: Loop, event: Event[StartData]) -> None:
     loop.viewed = dict.fromkeys(loop.views, event["ts"])
     loop.task_list = data.get("task_list")
     loop.session_only = data.get("session_only", False)
-    loop.limits = Limits.given(data["limits"])
+    loop.limits = Limits(data["limits"])
     loop.review_needed = data.get("review", False)
     if "plan" in data:
         loop.plan.update(data["plan"])
         loop.plan.task_count = data["plan"].get("tasks")
-    loop.criteria = {spec["name"]: Criterion.of(spec) for spec in data.get("criteria", ())}
+    loop.criteria = {spec["name"]: Criterion(spec) for spec in data.get("criteria", ())}
     specs = data.get("tasks", [])
     for spec in specs:
-        loop.put_task(Task.of(spec["id"], spec))
+        loop.put_task(Task(spec["id"], spec))
     if "carried" in data:
         _continue_imported(loop, data)
     if loop.kind == "goal" and not any("wave" in spec for spec in specs):
@@ -248,19 +248,15 @@ def count_iteration(loop: Loop, event: Event[IterationData]) -> None:
 def record_answer(loop: Loop, event: Event[Any]) -> None:
     """Remember what the hook answered to a stop, and to which one."""
     data = event["data"]
-    blocks = event["type"] == "iteration"
-    text = data.get("reason" if blocks else "said", "")
+    answer = HookAnswer()
+    answer.seq, answer.ts = event["seq"], event["ts"]
+    answer.blocks = event["type"] == "iteration"
+    answer.signal, answer.copy = data["signal"], data.get("copy", "")
+    answer.text = data.get("reason" if answer.blocks else "said", "")
     before = loop.last_answer
-    loop.last_answer = HookAnswer(
-        seq=event["seq"],
-        ts=event["ts"],
-        blocks=blocks,
-        signal=data["signal"],
-        copy=data.get("copy", ""),
-        text=text,
-        notified=event["seq"] if text else before.notified if before else 0,
-    )
-    loop.unconfirmed = event["seq"] if blocks else 0
+    answer.notified = event["seq"] if answer.text else before.notified if before else 0
+    loop.last_answer = answer
+    loop.unconfirmed = event["seq"] if answer.blocks else 0
 
 
 ITERATION = EventType(
@@ -441,7 +437,7 @@ CANCEL = EventType(
 def record_stop(loop: Loop, event: Event[StopData]) -> None:
     """Record an allowed stop; if the client dropped a block, deliver its notes again."""
     data = event["data"]
-    loop.last_stop = AllowedStop(seq=event["seq"], code=data["code"], reason=data.get("reason", ""))
+    loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
     loop.background = data.get("background", loop.background)
     if loop.unconfirmed and data["code"] == "client":
         loop.notes.update({note.seq: note for note in loop.delivered_notes})

@@ -61,7 +61,7 @@ def change_plan(loop: Loop, event: Event[PlanData]) -> None:
     for task_spec in data.get("tasks", ()):
         task = loop.tasks.get(task_spec["id"])
         if task is None or task.status == "pending":
-            loop.put_task(Task.of(task_spec["id"], task_spec))
+            loop.put_task(Task(task_spec["id"], task_spec))
     for spec in data.get("criteria", ()):
         known = loop.criteria.get(spec["name"])
         joins = data.get("joins") and known is not None and known.check is None and "check" in spec
@@ -69,7 +69,7 @@ def change_plan(loop: Loop, event: Event[PlanData]) -> None:
             loop.record_progress("criterion:" + spec["name"])
             if known is not None:
                 loop.drop_proof(known)
-            loop.criteria[spec["name"]] = Criterion.of(spec)
+            loop.criteria[spec["name"]] = Criterion(spec)
             loop.exit_signal = False
     loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
     if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
@@ -157,7 +157,7 @@ def keep_note(loop: Loop, event: Event[NoteData]) -> None:
         kept.append(data["text"])
         del kept[:-MAX_KEPT]
     else:  # never dropped: each was promised to be delivered
-        loop.notes[event["seq"]] = Note(seq=event["seq"], text=data["text"], by=event["by"])
+        loop.notes[event["seq"]] = Note(event["seq"], data["text"], event["by"])
 
 
 NOTE = EventType(
@@ -171,13 +171,7 @@ NOTE = EventType(
 
 def keep_issue(loop: Loop, event: Event[IssueData]) -> None:
     data = event["data"]
-    issue = Issue(
-        seq=event["seq"],
-        text=data["text"],
-        severity=data.get("severity"),
-        task=data.get("task"),
-    )
-    loop.issues.append(issue)
+    loop.issues.append(Issue(event["seq"], data["text"], data.get("severity"), data.get("task")))
     del loop.issues[:-MAX_KEPT]
 
 
@@ -197,9 +191,7 @@ def record_checkpoint(loop: Loop, event: Event[CheckpointData]) -> None:
     loop.checkpoints[data["name"]] = data.get("commit")
     loop.rollback = None
     if "left" in data and "head" in data:  # without a head, the branch was moved before the event
-        loop.rollback = Rollback(
-            left=data["left"], head=data["head"], branch=data.get("branch", "")
-        )
+        loop.rollback = Rollback(data["left"], data["head"], data.get("branch", ""))
     for task_id in data.get("reset", ()):
         if task_id in loop.tasks:
             loop.put_task(loop.tasks[task_id].blank())

@@ -131,9 +131,7 @@ def record_session(loop: Loop, event: Event[SessionData]) -> None:
     ended = action == "end" and data.get("reason") != "clear"
     loop.pid = None if ended else data.get("pid", loop.pid)
     if "signal" in data:
-        loop.last_signal = SeenSignal(
-            ts=event["ts"], signal=data["signal"], copy=data.get("copy", "")
-        )
+        loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
     read_transcript(loop, event)
     if action == "bind":
         become_owner(loop, event)

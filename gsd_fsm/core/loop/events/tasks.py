@@ -50,6 +50,8 @@ TASK_TABLE = StatusTable(
 # Different errors of a task that are kept at least, and at most.
 KEPT_ERRORS = 3
 MOST_ERRORS = 20
+# What a task takes over from each of its events.
+_DETAILS = frozenset(("ref", "commit", "question", "locked", "exit_code", "summary", "fixes"))
 BREAK_CYCLE = "Remove one of these dependencies."
 
 
@@ -61,7 +63,7 @@ def record_task(loop: Loop, event: Event[TaskData]) -> None:
     status = data["status"]
     task = loop.tasks.get(data["task"]) if status == "pending" else loop.task(data["task"])
     if task is None:
-        task = Task.of(data["task"], data)
+        task = Task(data["task"], data)
         loop.put_task(task)
     elif "depends" in data and status == "pending":
         if loop.waves_due and "wave" in data:
@@ -71,8 +73,8 @@ def record_task(loop: Loop, event: Event[TaskData]) -> None:
         loop.waves_due = len(loop.tasks)
     begins_attempt = "locked" in data and task.locked is None
     loop.set_task_status(task, status)
-    if len(data) > 2:
-        _take_details(task, data)
+    for name in _DETAILS.intersection(data):
+        setattr(task, name, data[name])  # type: ignore[literal-required]
     if status == "running":
         if data.get("phase") == "green":
             again = task.phase == "green" and not begins_attempt
@@ -82,16 +84,6 @@ def record_task(loop: Loop, event: Event[TaskData]) -> None:
         task.asked, task.answer = event["seq"], None
     elif status in ("complete", "skipped"):
         _finish(loop, task)
-
-
-def _take_details(task: Task, data: TaskData) -> None:
-    task.ref = data.get("ref", task.ref)
-    task.commit = data.get("commit", task.commit)
-    task.question = data.get("question", task.question)
-    task.locked = data.get("locked", task.locked)
-    task.exit_code = data.get("exit_code", task.exit_code)
-    task.summary = data.get("summary", task.summary)
-    task.fixes = data.get("fixes", task.fixes)
 
 
 def _finish(loop: Loop, task: Task) -> None:
@@ -286,7 +278,7 @@ def _record_failure(loop: Loop, event: Event[FailureData]) -> Task | None:
     data = event["data"]
     if "task" in data:
         loop.task(data["task"])
-    error = Failure.of(event["seq"], data)
+    error = Failure(event["seq"], data)
     transient = data["class"] == "transient"
     loop.last_error = data["error"]
     loop.failed_verifications += not transient  # a transient error needs no other approach
@@ -304,7 +296,7 @@ def _record_failure(loop: Loop, event: Event[FailureData]) -> Task | None:
 def _record_task_failure(loop: Loop, task_id: str, error: Failure, transient: bool) -> Task:
     task = loop.tasks.get(task_id)
     if task is None:
-        task = Task(id=task_id)
+        task = Task(task_id)
         loop.put_task(task)
     loop.set_task_status(task, "failed")
     if transient:
