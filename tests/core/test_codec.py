@@ -18,20 +18,14 @@ from tests.support.lines import (
     HARMLESS,
     HOSTILE,
     READERS,
+    SAFE,
+    VALUES,
     decoded,
     in_data,
     in_envelope,
     verdicts,
 )
 from tests.support.story import Story
-
-SAFE = st.text(st.characters(exclude_categories=("Cs",)))
-NUMBERS = st.integers(-(2**53), 2**53) | st.floats(-1e15, 1e15)
-VALUES = st.recursive(
-    st.none() | st.booleans() | NUMBERS | SAFE,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(SAFE, inner, max_size=4),
-    max_leaves=20,
-)
 
 
 @pytest.mark.parametrize("what", HARMLESS)

@@ -13,8 +13,7 @@ from hypothesis import given
 
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.json_reader import parse_json
-from tests.core.test_codec import VALUES
-from tests.support.lines import HARMLESS, HOSTILE, in_data
+from tests.support.lines import HARMLESS, HOSTILE, VALUES, in_data
 
 
 @given(VALUES)

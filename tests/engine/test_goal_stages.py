@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core.hook.conftest import agent
-from tests.support.command_line import Here, here
-from tests.support.goal_scores import CLEAR, REVIEWED, score
+from tests.support.command_line import CLEAR, REVIEWED, Here, here, score
 from tests.support.hook_agent import Agent, start
 
 __all__ = ["agent", "here"]

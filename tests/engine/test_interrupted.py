@@ -23,9 +23,16 @@ from tests.support.faults import (
     wired,
     without_sync,
 )
-from tests.support.plan_loops import YOLO, ready, report, report_complete, task_state, write_plan
+from tests.support.plan_loops import (
+    TDD_PLAN,
+    YOLO,
+    ready,
+    report,
+    report_complete,
+    task_state,
+    write_plan,
+)
 from tests.support.repositories import git, hook
-from tests.support.tdd_loops import TDD_PLAN
 
 DONE, TAGGED = b'"status":"complete"', b'"type":"checkpoint"'
 COMMAND = [sys.executable, "-m", "gsd_fsm"]

@@ -14,7 +14,7 @@ from gsd_fsm.engine.planned.report import report_task
 from gsd_fsm.engine.tasks import record_task
 from gsd_fsm.plans.tdd_files import Copies, tasks_with_copies
 from tests.support.command_line import Here, here
-from tests.support.planned import commits, loop_of, start_committing, start_planned, tags
+from tests.support.plan_loops import commits, loop_of, start_committing, start_planned, tags
 from tests.support.repositories import git
 
 __all__ = ["here"]

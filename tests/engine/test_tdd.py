@@ -10,7 +10,7 @@ from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
 from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.plans.tdd_files import tasks_with_copies
 from tests.support.command_line import Here, here
-from tests.support.planned import loop_of, start_planned, task_text
+from tests.support.plan_loops import loop_of, start_planned, task_text
 
 __all__ = ["here"]
 

@@ -22,7 +22,7 @@ from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.verify.gaps import Result
 from gsd_fsm.verify.reported_gaps import ReportedGap
 from tests.support.engine_project import EngineProject
-from tests.support.small_plans import result
+from tests.support.verification import result
 
 ORPHAN = ReportedGap(3, "", "orphan", "menu.ts", "never imported", "grep: nothing")
 

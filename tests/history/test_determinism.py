@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import sys
-from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -20,6 +17,7 @@ from gsd_fsm.core.project import register
 from tests.support.chaos import run_random_story
 from tests.support.command_line import Here, Project, here
 from tests.support.golden import DIRECTORY, NAMES, journal_bytes, write_lines
+from tests.support.hook_project import interpreters
 from tests.support.story import NOW, Story, error_of
 
 __all__ = ["here"]
@@ -60,32 +58,6 @@ def test_replay_is_equal_for_every_hash_seed(name: str, project: Project) -> Non
         for seed in range(5)
     }
     assert len(found) == 1
-
-
-@cache
-def interpreters() -> list[str]:
-    """Every Python from 3.8 on that can be found here: this one at least."""
-    found: dict[tuple[int, ...], str] = {}
-    siblings = sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin/python3")))
-    for candidate in (sys.executable, *siblings):
-        if version := version_of(candidate):
-            found.setdefault(version, candidate)
-    for minor in range(8, 15):
-        candidate = shutil.which(f"python3.{minor}")
-        if (3, minor) not in found and candidate and version_of(candidate):
-            found[3, minor] = candidate
-    return [found[version] for version in sorted(found) if version >= (3, 8)]
-
-
-def version_of(python: str) -> tuple[int, ...]:
-    """Its first two numbers; none if it does not start."""
-    asked = subprocess.run(
-        [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    return tuple(map(int, asked.stdout.split())) if asked.returncode == 0 else ()
 
 
 def test_golden_journals_fold_alike_on_every_python() -> None:

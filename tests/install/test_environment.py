@@ -12,7 +12,7 @@ from gsd_fsm.install.environment import Row, check_environment, file_system_of
 from gsd_fsm.install.hook_entries import CAP
 from tests.support.client_settings import listing, program
 from tests.support.command_line import Here
-from tests.support.forge import chain, header, plant, start
+from tests.support.lines import chain, header, plant, start
 
 
 def around(here: Here, **documents: dict[str, object]) -> dict[str, list[Row]]:

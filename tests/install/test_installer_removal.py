@@ -18,7 +18,7 @@ from gsd_fsm.install.interpreter import Interpreter
 from gsd_fsm.install.record import forget, remember
 from tests.support.client_settings import SETTINGS, Client, listing
 from tests.support.command_line import Here
-from tests.support.json_values import layouts, values
+from tests.support.lines import json_layouts, json_values
 
 PYTHON = Interpreter("/usr/bin/python3", "3.11.0", "cpython-311")
 ODD = b'\xef\xbb\xbf{ "a" :1,\r\n\r\n "hooks" : { "Stop" :[ ] }, "env":{ } }  '
@@ -180,11 +180,11 @@ def test_uninstall_asks_first_and_keeps_journals(here: Here) -> None:
 events = st.sampled_from([*EVENTS, "PreToolUse", "Notification"])
 foreign = st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=9)})
 groups = st.lists(
-    st.fixed_dictionaries({"hooks": st.lists(foreign, max_size=2)}) | values, max_size=3
+    st.fixed_dictionaries({"hooks": st.lists(foreign, max_size=2)}) | json_values, max_size=3
 )
 documents = st.builds(
     lambda rest, known: {**rest, **known},
-    st.dictionaries(st.text(), values, max_size=4),
+    st.dictionaries(st.text(), json_values, max_size=4),
     st.fixed_dictionaries(
         {},
         optional={
@@ -201,7 +201,7 @@ documents = st.builds(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     document=documents,
-    layout=layouts,
+    layout=json_layouts,
     cap=st.none() | st.just("20"),
     edge=st.sampled_from(["", "\n", " \r\n"]),
     line=st.booleans(),

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.finished_phase import Phase
+from tests.support.phases import FinishedPhase
 
 
 @pytest.fixture
-def phase(tmp_path: Path) -> Phase:
+def phase(tmp_path: Path) -> FinishedPhase:
     """A project that keeps its plans in `.opti-gsd`."""
-    return Phase(tmp_path / "project")
+    return FinishedPhase(tmp_path / "project")
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Phase:
+def own(tmp_path: Path) -> FinishedPhase:
     """A project that keeps its plans in `.gsd`."""
-    return Phase(tmp_path / "project", ".gsd")
+    return FinishedPhase(tmp_path / "project", ".gsd")

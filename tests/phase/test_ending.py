@@ -11,32 +11,32 @@ import pytest
 from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
 from gsd_fsm.documents.files import write_change
 from gsd_fsm.phase.ending import ending_notes, metadata_paths
-from tests.support.finished_phase import Phase
+from tests.support.phases import FinishedPhase
 
 
 @pytest.fixture
-def full(phase: Phase) -> Phase:
+def full(phase: FinishedPhase) -> FinishedPhase:
     """A project with all three files."""
     phase.state.write_text('{"phases_complete": [], "phases_in_progress": [1]}')
     phase.roadmap.write_text("### Phase 1: Loop Mechanism\n**Goal:** x\n")
     return phase
 
 
-def test_ending_changes_all_files_once(full: Phase) -> None:
+def test_ending_changes_all_files_once(full: FinishedPhase) -> None:
     assert full.end() == ["summary.md", "state.json", "roadmap.md"]
     assert full.changes(now="2027-01-01T00:00:00.000Z") == []
     assert json.loads(full.state.read_text()) == {"phases_complete": [1], "phases_in_progress": []}
     assert full.roadmap.read_text().startswith("### Phase 1: Loop Mechanism\n- [x] Complete\n\n**")
 
 
-def test_plan_ending_changes_nothing(full: Phase) -> None:
+def test_plan_ending_changes_nothing(full: FinishedPhase) -> None:
     before = full.everything()
     full.changes()
     assert full.everything() == before
 
 
 @pytest.mark.parametrize("done", [0, 1, 2, 3])
-def test_ending_after_a_kill_makes_the_remaining_changes(full: Phase, done: int) -> None:
+def test_ending_after_a_kill_makes_the_remaining_changes(full: FinishedPhase, done: int) -> None:
     for change in full.changes()[:done]:
         write_change(change)
     assert full.end() == ["summary.md", "state.json", "roadmap.md"][done:]
@@ -46,7 +46,7 @@ def test_ending_after_a_kill_makes_the_remaining_changes(full: Phase, done: int)
     ]
 
 
-def test_file_changed_in_the_meantime_is_not_overwritten(full: Phase) -> None:
+def test_file_changed_in_the_meantime_is_not_overwritten(full: FinishedPhase) -> None:
     changes = full.changes()
     full.roadmap.write_text("## Phase 1: mine\n")
     with pytest.raises(CannotWrite, match="changed in the meantime"):
@@ -55,7 +55,7 @@ def test_file_changed_in_the_meantime_is_not_overwritten(full: Phase) -> None:
 
 
 @pytest.mark.parametrize("name", ["summary", "state", "roadmap"])
-def test_read_only_file_is_refused_before_anything_changes(full: Phase, name: str) -> None:
+def test_read_only_file_is_refused_before_anything_changes(full: FinishedPhase, name: str) -> None:
     path: Path = getattr(full, name)
     path.touch()
     path.chmod(0o444)
@@ -66,7 +66,7 @@ def test_read_only_file_is_refused_before_anything_changes(full: Phase, name: st
     assert full.everything() == before
 
 
-def test_read_only_file_without_changes_is_accepted(full: Phase) -> None:
+def test_read_only_file_without_changes_is_accepted(full: FinishedPhase) -> None:
     full.end()
     for path in (full.summary, full.state, full.roadmap):
         path.chmod(0o444)
@@ -74,7 +74,7 @@ def test_read_only_file_without_changes_is_accepted(full: Phase) -> None:
 
 
 @pytest.mark.parametrize("name", ["summary", "state", "roadmap"])
-def test_file_that_is_not_regular_is_refused(full: Phase, name: str) -> None:
+def test_file_that_is_not_regular_is_refused(full: FinishedPhase, name: str) -> None:
     path: Path = getattr(full, name)
     path.unlink(missing_ok=True)
     path.mkdir()
@@ -91,7 +91,7 @@ def test_file_that_is_not_regular_is_refused(full: Phase, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["summary", "state", "roadmap"])
-def test_link_outside_the_project_is_not_followed(full: Phase, name: str) -> None:
+def test_link_outside_the_project_is_not_followed(full: FinishedPhase, name: str) -> None:
     outside = full.root.parent / "theirs"
     outside.write_text("## Phase 1\n")
     path: Path = getattr(full, name)
@@ -106,7 +106,7 @@ def test_link_outside_the_project_is_not_followed(full: Phase, name: str) -> Non
     assert outside.read_text() == "## Phase 1\n"
 
 
-def test_file_instead_of_the_phase_directory_is_refused(full: Phase) -> None:
+def test_file_instead_of_the_phase_directory_is_refused(full: FinishedPhase) -> None:
     full.plan.path.unlink()
     full.folder.rmdir()
     full.folder.write_text("no directory")
@@ -117,7 +117,7 @@ def test_file_instead_of_the_phase_directory_is_refused(full: Phase) -> None:
     assert full.everything() == before
 
 
-def test_roadmap_with_invalid_bytes_keeps_them_unless_binary(full: Phase) -> None:
+def test_roadmap_with_invalid_bytes_keeps_them_unless_binary(full: FinishedPhase) -> None:
     full.roadmap.write_bytes("## Phase 1: A\n".encode("utf-16"))
     with pytest.raises(UsageError, match="not a text file"):
         full.changes()
@@ -131,7 +131,7 @@ def test_roadmap_with_invalid_bytes_keeps_them_unless_binary(full: Phase) -> Non
         full.changes()
 
 
-def test_missing_foreign_state_is_noted_not_created(phase: Phase) -> None:
+def test_missing_foreign_state_is_noted_not_created(phase: FinishedPhase) -> None:
     assert phase.end() == ["summary.md"]
     assert not phase.state.exists()
     assert ending_notes(phase.root) == [
@@ -141,13 +141,13 @@ def test_missing_foreign_state_is_noted_not_created(phase: Phase) -> None:
     assert ending_notes(phase.root) == []
 
 
-def test_missing_own_state_is_not_noted(own: Phase) -> None:
+def test_missing_own_state_is_not_noted(own: FinishedPhase) -> None:
     assert own.end() == ["summary.md"]
     assert ending_notes(own.root) == []
     assert metadata_paths(own.root, own.plan, 1) == [own.summary]
 
 
-def test_summary_of_a_plan_elsewhere_is_in_the_phase_directory(own: Phase) -> None:
+def test_summary_of_a_plan_elsewhere_is_in_the_phase_directory(own: FinishedPhase) -> None:
     own.plan = own.plan._replace(path=own.root / "docs" / "plan.md")
     assert [str(it.path.relative_to(own.root)) for it in own.changes(phase="01")] == [
         ".gsd/plans/phase-1/summary.md"
@@ -157,7 +157,7 @@ def test_summary_of_a_plan_elsewhere_is_in_the_phase_directory(own: Phase) -> No
     ]
 
 
-def test_plan_without_phase_changes_only_the_summary(full: Phase) -> None:
+def test_plan_without_phase_changes_only_the_summary(full: FinishedPhase) -> None:
     full.loop.phase = None
     full.plan = full.plan._replace(phase=None)
     changes = full.changes(phase=None)
@@ -166,7 +166,7 @@ def test_plan_without_phase_changes_only_the_summary(full: Phase) -> None:
     assert metadata_paths(full.root, full.plan, None) == []
 
 
-def test_phase_that_is_a_path_is_refused(own: Phase) -> None:
+def test_phase_that_is_a_path_is_refused(own: FinishedPhase) -> None:
     own.plan = own.plan._replace(path=own.root / "plan.md")
     for name in ("../../x", "a/b", "..", "\n"):
         with pytest.raises(GsdError):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.phase.report import final_report
-from tests.support.finished_phase import COMMITS, plan_of, told
+from tests.support.phases import COMMITS, plan_of, told
 from tests.support.story import MINUTE
 
 PLAN = plan_of(Path("plan.md"))

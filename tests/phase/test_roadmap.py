@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.documents.markdown import split_lines
 from gsd_fsm.phase.roadmap import MARK, completed, later_phases, roadmap_warning
-from tests.support.finished_phase import Phase
+from tests.support.phases import FinishedPhase
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_later_phases_are_in_order_without_duplicates() -> None:
     assert later_phases(text, "auth") == []
 
 
-def test_roadmap_without_the_phase_is_refused(phase: Phase) -> None:
+def test_roadmap_without_the_phase_is_refused(phase: FinishedPhase) -> None:
     phase.roadmap.write_text("# Roadmap\n\n## Phase 2: Later\n")
     before = phase.everything()
     with pytest.raises(UsageError, match=r"roadmap\.md has no heading for phase 1") as error:
@@ -169,7 +169,7 @@ def test_roadmap_without_the_phase_is_refused(phase: Phase) -> None:
     assert phase.everything() == before
 
 
-def test_roadmap_warning_predicts_the_refusal_at_the_end(phase: Phase) -> None:
+def test_roadmap_warning_predicts_the_refusal_at_the_end(phase: FinishedPhase) -> None:
     assert roadmap_warning(phase.root, 1) is None
     phase.roadmap.write_text("## Phase 1: A\n")
     assert roadmap_warning(phase.root, 1) is None
@@ -178,7 +178,7 @@ def test_roadmap_warning_predicts_the_refusal_at_the_end(phase: Phase) -> None:
     assert "not a text" in (roadmap_warning(phase.root, 1) or "")
 
 
-def test_every_roadmap_that_names_the_phase_is_changed(phase: Phase) -> None:
+def test_every_roadmap_that_names_the_phase_is_changed(phase: FinishedPhase) -> None:
     large = phase.planning / "ROADMAP.md"
     phase.roadmap.write_text("## Phase 2: B\n")
     large.write_text("## Phase 1: A\n")
@@ -188,7 +188,7 @@ def test_every_roadmap_that_names_the_phase_is_changed(phase: Phase) -> None:
     assert phase.roadmap.read_bytes() == large.read_bytes() == b"## Phase 1: A\n- [x] Complete\n"
 
 
-def test_linked_roadmap_is_changed_once_and_the_link_stays(phase: Phase) -> None:
+def test_linked_roadmap_is_changed_once_and_the_link_stays(phase: FinishedPhase) -> None:
     large = phase.root / "ROADMAP.md"
     large.write_text("## Phase 1: A\n")
     phase.roadmap.symlink_to(large)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.phase.state_files import FLAT, NESTED, complete_in_json, complete_in_markdown
-from tests.support.finished_phase import NOW, Phase
+from tests.support.phases import NOW, FinishedPhase
 
 NEW = {
     "milestone": None,
@@ -92,7 +92,7 @@ def test_json_without_lists_gets_flat_ones() -> None:
     assert "\n" not in changed(text, 2).replace("\r\n", "")
 
 
-def test_pending_phases_come_from_the_roadmap(phase: Phase) -> None:
+def test_pending_phases_come_from_the_roadmap(phase: FinishedPhase) -> None:
     phase.state.write_text("{}")
     phase.roadmap.write_text("## Phase 3: C\n## Phase 1: A\n## Phase 02: B\n")
     assert phase.end() == ["summary.md", "state.json", "roadmap.md"]
@@ -154,7 +154,7 @@ def test_json_task_counter_of_the_phase_is_reset() -> None:
     ],
 )
 def test_malformed_json_state_is_refused_and_nothing_changes(
-    phase: Phase, content: bytes, problem: str
+    phase: FinishedPhase, content: bytes, problem: str
 ) -> None:
     phase.state.write_bytes(content)
     phase.roadmap.write_text("## Phase 1: A\n")
@@ -243,12 +243,12 @@ def test_markdown_without_flow_lists_in_front_matter_stays(text: str) -> None:
     assert changed_markdown(text) == text
 
 
-def test_markdown_state_is_edited_only_without_a_foreign_state(own: Phase) -> None:
+def test_markdown_state_is_edited_only_without_a_foreign_state(own: FinishedPhase) -> None:
     own.state.write_bytes(b"\xef\xbb\xbf" + STATE.encode() + b"\xff\n")
     assert own.end() == ["summary.md", "STATE.md"]
     assert own.state.read_bytes() == b"\xef\xbb\xbf" + ENDED.encode() + b"\xff\n"
     assert own.end() == []
-    foreign = Phase(own.root, ".opti-gsd")
+    foreign = FinishedPhase(own.root, ".opti-gsd")
     own.state.write_text(STATE)
     assert foreign.end() == ["summary.md"]
     assert own.state.read_text() == STATE

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.loop.records import Issue
 from gsd_fsm.phase.summary import BEGIN, END, merged, summary
-from tests.support.finished_phase import COMMITS, Phase, plan_of, told
+from tests.support.phases import COMMITS, FinishedPhase, plan_of, told
 
 FORM = """\
 # Phase 1 Summary
@@ -124,12 +124,12 @@ def test_summary_escapes_markup_but_not_names() -> None:
         assert f"\n- {line}\n" in text
 
 
-def test_new_summary_file_is_between_markers(phase: Phase) -> None:
+def test_new_summary_file_is_between_markers(phase: FinishedPhase) -> None:
     assert phase.end() == ["summary.md"]
     assert phase.summary.read_text() == f"{BEGIN}\n{FORM}{END}\n"
 
 
-def test_summary_is_written_before_text_of_others(phase: Phase) -> None:
+def test_summary_is_written_before_text_of_others(phase: FinishedPhase) -> None:
     phase.summary.write_bytes(b"\xef\xbb\xbf# My notes\r\n\xff\xfe not UTF-8")
     phase.end()
     ours = f"{BEGIN}\n{FORM}{END}\n".replace("\n", "\r\n").encode()
@@ -139,7 +139,7 @@ def test_summary_is_written_before_text_of_others(phase: Phase) -> None:
     assert phase.end() == []
 
 
-def test_older_summary_is_replaced_in_place(phase: Phase) -> None:
+def test_older_summary_is_replaced_in_place(phase: FinishedPhase) -> None:
     phase.summary.write_text(f"above\n{BEGIN}\nold\n{END}\nbelow\n")
     phase.end()
     assert phase.summary.read_text() == f"above\n{BEGIN}\n{FORM}{END}\nbelow\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.hostile import EVIL, assert_harmless
+from tests.support.command_line import EVIL, assert_harmless
 from tests.support.plan_texts import LOOP_MECHANISM, json_task, task
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import pytest
 
 from gsd_fsm.install.hook_entries import WARM_CODE
 from scripts.build_hook import build, parts
-from tests.history.test_determinism import interpreters
 from tests.support.command_line import Here, here
+from tests.support.hook_project import interpreters
 
 __all__ = ["here"]
 

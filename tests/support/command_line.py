@@ -1,4 +1,4 @@
-"""Run commands of gsd-fsm in the process of the test, without the start-up of a subprocess."""
+"""Run commands of gsd-fsm, in a process of their own or in that of the test."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 
 from gsd_fsm.cli import run
 from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.engine.goals import DIMENSIONS
 from tests.support.events import append, draft
 
 A = {"CLAUDE_CODE_SESSION_ID": "session-a"}
@@ -143,3 +144,38 @@ def send_prompt(here: Here, loop: str) -> None:
     """Record a prompt of the user to session A, as the hook does."""
     told = draft("session", loop, "hook", {"action": "prompt"}, session="session-a")
     append(Journal(str(here.gsd)), told)
+
+
+CLEAR = (2, 2, 2, 2, 2)
+REVIEWED = (2, 2, 1, 1, 1)  # spec 7, fit 35
+COLLEAGUE = (1, 1, 1, 1, 1)  # spec 5, fit 25
+
+
+def score_options(*points: int) -> list[str]:
+    named = zip(DIMENSIONS, points, strict=True)
+    return [text for name, number in named for text in (f"--{name}", str(number))]
+
+
+def score(here: Here, *points: int, familiarity: int = 0, **how: Any) -> Any:
+    """Score the goal; return the JSON answer."""
+    more = ("--familiarity", str(familiarity), "--json")
+    return here.ok("score", *score_options(*points), *more, **how).json
+
+
+EVIL = (
+    "a\x1b[31mred\x1b]52;c;ZXZpbA==\x07\x1b]0;title\x1b\\ b\x9b2Jc\x85 d\u202eback\u2066iso\u2069 "
+    "e\u200bzero\ufeff\u00ad\u2060 f\U000e0041\U000e007f tag\x00nul\x08\x7f\r\u2028\u3164end"
+)
+DECEPTIVE = {
+    *(0xAD, 0x61C, 0x180E, 0x3164, 0xFEFF, 0xFFA0, 0x115F, 0x1160),
+    *range(0x200B, 0x2010),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    *range(0xE0000, 0xE0080),
+    *range(0x7F, 0xA0),
+}
+
+
+def assert_harmless(text: str, what: object) -> None:
+    bad = {c for c in text if (ord(c) < 32 and c not in "\n\t") or ord(c) in DECEPTIVE}
+    assert not bad, (what, bad)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,3 +109,29 @@ class HookProject:
 
     def signal(self, event: str = "Stop", **more: Any) -> str:
         return signal_of(self.root, event, **more)
+
+
+@cache
+def interpreters() -> list[str]:
+    """Return every Python from 3.8 on that is installed, at least this one."""
+    found: dict[tuple[int, ...], str] = {}
+    siblings = sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin/python3")))
+    for candidate in (sys.executable, *siblings):
+        if version := _version_of(candidate):
+            found.setdefault(version, candidate)
+    for minor in range(8, 15):
+        candidate = shutil.which(f"python3.{minor}")
+        if (3, minor) not in found and candidate and _version_of(candidate):
+            found[3, minor] = candidate
+    return [found[version] for version in sorted(found) if version >= (3, 8)]
+
+
+def _version_of(python: str) -> tuple[int, ...]:
+    """Return major and minor version, empty if it does not start."""
+    asked = subprocess.run(
+        [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return tuple(map(int, asked.stdout.split())) if asked.returncode == 0 else ()

@@ -1,10 +1,12 @@
-"""Lines of every form, and every reader's word on them."""
+"""Lines of journals: hostile and harmless ones, a second reader and writer, JSON values."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import strategies as st
 
 from gsd_fsm.core.codec import dumps, encode_event
 from gsd_fsm.core.errors import Refused
@@ -12,6 +14,10 @@ from gsd_fsm.core.journal.scan import into_fold, load_event
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.history.replay import in_bulk, watching
 from tests.support.story import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 # What a hostile hand could put where a member of `data` stands.
 HOSTILE: dict[str, bytes] = {
@@ -127,3 +133,76 @@ def lines_of(events: list[dict[str, Any]]) -> list[bytes]:
         line, previous = encode_event({n: v for n, v in event.items() if n != "sum"}, previous)
         lines.append(line[:-1])
     return lines
+
+
+TS = "2026-11-15T23:00:00.000Z"
+HEADER_DATA = {"id": "j-forged", "incompat": [], "compat": []}
+
+
+def sums_of(raw: bytes) -> list[str]:
+    """The sum every line must carry, computed from the bytes before it."""
+    sums: list[str] = []
+    for line in raw.split(b"\n")[:-1]:
+        body = line[: line.rindex(b',"sum":"')]
+        previous = sums[-1].encode() if sums else b""
+        sums.append(hashlib.sha256(previous + body).hexdigest()[:16])
+    return sums
+
+
+def chain(bodies: list[bytes]) -> bytes:
+    """Lines with right sums, whatever they say."""
+    raw, last = b"", b""
+    for body in bodies:
+        last = hashlib.sha256(last + body[:-1]).hexdigest()[:16].encode()
+        raw += body[:-1] + b',"sum":"' + last + b'"}\n'
+    return raw
+
+
+def body(seq: int, kind: Any, loop: Any, data: Any, **members: Any) -> bytes:
+    event = {"v": 1, "seq": seq, "ts": TS, "loop": loop, "type": kind, "by": "human"}
+    return json.dumps({**event, **members, "data": data}, separators=(",", ":")).encode()
+
+
+def header(**data: Any) -> bytes:
+    return body(1, "journal", None, {**HEADER_DATA, **data})
+
+
+def start(seq: int = 2, loop: str = "lp-1", **data: Any) -> bytes:
+    return body(seq, "start", loop, {"kind": "goal", "mode": "yolo", "limits": {}, **data})
+
+
+def plant(root: Path, raw: bytes) -> Path:
+    """A journal that this user neither started nor trusted."""
+    gsd = root / ".gsd"
+    gsd.mkdir(parents=True, exist_ok=True)
+    gsd.joinpath("journal.jsonl").write_bytes(raw)
+    return gsd / "journal.jsonl"
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+json_layouts = st.sampled_from(
+    [
+        {},
+        {"indent": 2},
+        {"indent": "\t"},
+        {"indent": 0},
+        {"separators": (",", ":")},
+        {"indent": 4, "ensure_ascii": False},
+    ]
+)
+# What a line can carry.
+SAFE = st.text(st.characters(exclude_categories=("Cs",)))
+NUMBERS = st.integers(-(2**53), 2**53) | st.floats(-1e15, 1e15)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | SAFE,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(SAFE, inner, max_size=4),
+    max_leaves=20,
+)

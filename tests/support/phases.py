@@ -1,4 +1,4 @@
-"""A planned phase in a real repository, and processes that are killed or hold the lock."""
+"""Phases in a repository: carried out, finished, rolled back; processes killed meanwhile."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.engine.context import Context
+from gsd_fsm.git.checkpoints import checkpoint_tag
 from gsd_fsm.git.repo import Repository
+from gsd_fsm.phase.ending import plan_ending
+from gsd_fsm.plans.plan import Plan, PlanTask
+from tests.support.events import append, draft
 from tests.support.faults import in_child, outcome, wired, without_sync
-from tests.support.repositories import git
+from tests.support.repositories import commit, git
+from tests.support.story import MINUTE, Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
+    from gsd_fsm.core.loop.state import Loop
     from tests.support.command_line import Here
 
 TASK = """
@@ -157,3 +165,106 @@ def held_lock(here: Here) -> Iterator[None]:
         yield
         assert process.stdin is not None
         process.stdin.close()
+
+
+NOW = "2026-11-16T08:00:00.000Z"
+TITLES = ("Create hooks.json", "Create stop-hook.sh", "Extend the settings")
+COMMITS = {"T01": "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", "T02": None, "T03": None}
+
+
+def task_of(number: int, title: str) -> PlanTask:
+    name = f"{number:02}"
+    return PlanTask(
+        f"T{name}", name, title, 1 if number < 3 else 2, (), (), title, (), (), "", (), "", "false",
+        (), "feat", number,
+    )  # fmt: skip
+
+
+def plan_of(path: Path, *titles: str, **other: Any) -> Plan:
+    tasks = tuple(task_of(n, title) for n, title in enumerate(titles or TITLES, 1))
+    facts = Plan(path, "0" * 16, "markdown", 1, "Loop Mechanism", (), (), tasks, "45k", ())
+    return facts._replace(**other)
+
+
+def told(*titles: str, phase: Any = 1) -> Story:
+    """A loop whose first task was retried, whose second was fixed, and whose third was skipped."""
+    tasks = [{"id": f"T{n:02}", "title": title} for n, title in enumerate(titles or TITLES, 1)]
+    story = Story("execute", tasks=tasks, phase=phase)
+    story.fail("T01")
+    for task in tasks[:-1]:
+        story.task(task["id"], "running", _after=5 * MINUTE)
+        story.task(task["id"], "complete", fixes=["add the missing import"][: task["id"] == "T02"])
+    story("issue", text="the old hook leaks", severity="minor", task="T02")
+    story("spend", tokens=45_300)
+    story.task(tasks[-1]["id"], "skipped")
+    return story
+
+
+class FinishedPhase:
+    """A project at the end of its phase."""
+
+    def __init__(self, root: Path, planning: str = ".opti-gsd") -> None:
+        self.root = root
+        self.planning = root / planning
+        self.folder = self.planning / "plans" / "phase-1"
+        self.folder.mkdir(parents=True)
+        self.plan = plan_of(self.folder / "plan.md")
+        self.plan.path.write_text("# plan\n")
+        self.loop: Loop = told().loop
+        self.summary = self.folder / "summary.md"
+        self.state = self.planning / ("state.json" if planning == ".opti-gsd" else "STATE.md")
+        self.roadmap = self.planning / "roadmap.md"
+
+    def changes(self, now: str = NOW, phase: Any = 1) -> list[Change]:
+        return plan_ending(self.root, self.plan, self.loop, phase, COMMITS, now)
+
+    def end(self) -> list[str]:
+        """End the phase; the names of the files that changed."""
+        changes = self.changes()
+        for change in changes:
+            write_change(change)
+        return [change.path.name for change in changes]
+
+    def everything(self) -> dict[str, bytes]:
+        found = sorted(path for path in self.root.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.root)): path.read_bytes() for path in found}
+
+
+class Work:
+    """A loop of phase 1 in a repository, whose tasks leave commits and checkpoints."""
+
+    def __init__(self, here: Here) -> None:
+        self.here = here
+        git(here.root, "init", "-q", "--template=", "-b", "main")
+        commit(here.root, "code")
+        tasks = ("T01", "T02", "T03")
+        named = [word for name in tasks for word in ("--task", name)]
+        self.loop = here.start("execute", "--phase", "1", "--mode", "yolo", *named)
+        self.checkpoint("pre")
+        self.shas = {"pre": self.head(), **{name: self.finish(name) for name in tasks[:2]}}
+
+    def head(self) -> str:
+        return git(self.here.root, "rev-parse", "HEAD")
+
+    def checkpoint(self, name: str) -> None:
+        tag = checkpoint_tag(1, name)
+        git(self.here.root, "tag", "-f", tag)
+        event = draft("checkpoint", self.loop, "cli", {"name": tag, "commit": self.head()})
+        append(Journal(str(self.here.gsd)), event)
+
+    def finish(self, name: str) -> str:
+        sha = commit(self.here.root, name)
+        self.here.ok("task", name, "running")
+        self.here.ok("task", name, "complete", "--commit", sha)
+        self.checkpoint(name)
+        return sha
+
+    def tasks(self) -> dict[str, str]:
+        return {task["id"]: task["status"] for task in self.here.status()["tasks"]}
+
+    def left(self) -> list[str]:
+        return git(self.here.root, "tag", "-l", "gsd/rollback/*").split()
+
+
+def facts(answer: Any, *names: str) -> list[Any]:
+    return [answer.json[name] for name in names]

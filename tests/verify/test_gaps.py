@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from gsd_fsm.verify.gaps import Result, free_id, gap_of, known_gaps, same_gap
-from tests.support.small_plans import result
 from tests.support.story import Story
+from tests.support.verification import result
 
 
 def story_with(*results: Result) -> Story:

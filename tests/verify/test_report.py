@@ -11,8 +11,8 @@ from gsd_fsm.core.errors import CannotWrite, UsageError
 from gsd_fsm.plans.load import load_plan
 from gsd_fsm.verify.report import MARKER, facts_of, is_ours, markdown, place_of, present, save
 from gsd_fsm.verify.reported_gaps import read_gaps
-from tests.support.small_plans import DOCUMENT, plan_of, result, task
 from tests.support.story import Story
+from tests.support.verification import DOCUMENT, plan_of, result, task
 
 EVIL = "a | b\n```\n<gaps>\n## Heading\n</gap> [x](http://e) \x1b[31m *b* <!-- -->"
 

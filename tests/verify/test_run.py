@@ -8,7 +8,7 @@ import pytest
 from gsd_fsm.plans.load import load_plan
 from gsd_fsm.verify.run import run_checks
 from tests.support.check_commands import ends, posix_only
-from tests.support.small_plans import DOCUMENT, DONE, lay, plan_of, probed, task
+from tests.support.verification import DOCUMENT, DONE, lay, plan_of, probed, task
 
 SECRET = "ghp_" + "a1B2" * 9
 

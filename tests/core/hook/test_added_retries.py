@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.command_line import Here
 from tests.support.hook_agent import Agent
-from tests.support.planned import start_planned
+from tests.support.plan_loops import start_planned
 
 AGENT = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s-1"}
 

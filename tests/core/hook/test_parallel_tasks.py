@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.hook_agent import Agent
-from tests.support.planned import PLAN
+from tests.support.plan_loops import THREE_TASKS
 
 COMPLETE, CHECKPOINT, FAILED = "TASK COMPLETE", "CHECKPOINT: Which one?", "TASK FAILED: no idea"
 
@@ -16,7 +16,7 @@ def begin(agent: Agent, kind: str, mode: str = "interactive") -> None:
     """Start a loop with the plan, in the session of the agent."""
     path = agent.here.root / ".gsd" / "plans" / "phase-1" / "plan.md"
     path.parent.mkdir(parents=True)
-    path.write_text(PLAN)
+    path.write_text(THREE_TASKS)
     agent.here.start(kind, "--phase", "1", "--mode", mode, env=agent.shell)
 
 

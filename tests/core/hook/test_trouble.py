@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.support.command_line import Project
-from tests.support.forge import chain, header
-from tests.support.forge import start as forged_start
 from tests.support.hook_agent import HOOK, Agent, call, judged, kinds, start, told, user
+from tests.support.lines import chain, header
+from tests.support.lines import start as forged_start
 
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")
 HERE = Path(__file__).resolve().parents[3]

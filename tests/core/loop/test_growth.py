@@ -9,8 +9,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.long_journals import GROWTH, SESSION, START, write_long_journal
-from tests.support.operations import CountedPackage, counted_package, require_linear
+from tests.support.long_journals import (
+    GROWTH,
+    SESSION,
+    START,
+    CountedPackage,
+    counted_package,
+    require_linear,
+    write_long_journal,
+)
 
 SIZES = (60, 120, 240, 480)
 

@@ -17,11 +17,10 @@ from gsd_fsm.core.text.progress import progress
 from gsd_fsm.core.views.loop_json import LOOP_FILES, state, workflow_state
 from gsd_fsm.core.views.write import project
 from gsd_fsm.git.tree import content_tree
-from tests.history.test_determinism import interpreters
 from tests.support import repositories as git_rig
 from tests.support.command_line import A, B, Here, here
 from tests.support.events import NOW, append, draft, new_journal, start_draft
-from tests.support.hook_project import HOOK, HookProject, run_hook
+from tests.support.hook_project import HOOK, HookProject, interpreters, run_hook
 from tests.support.repositories import git
 
 __all__ = ["here"]

@@ -15,10 +15,9 @@ import yaml
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.views.state_md import SECTION
-from tests.history.test_determinism import interpreters
 from tests.support.command_line import A, B, Here, here
 from tests.support.events import append
-from tests.support.hook_project import HOOK, HookProject, run_hook
+from tests.support.hook_project import HOOK, HookProject, interpreters, run_hook
 
 __all__ = ["here"]
 ROOT = Path(__file__).parents[3]

@@ -1,0 +1,96 @@
+"""Verify loops with small plans, and results of checks that nobody ran."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gsd_fsm.plans.load import load_plan
+from gsd_fsm.verify.gaps import Result
+from gsd_fsm.verify.run import run_checks
+
+if TYPE_CHECKING:
+    from gsd_fsm.plans.plan import Plan
+    from tests.support.command_line import Here
+
+DOCUMENT = Path(__file__).parents[1] / "plans" / "loop-mechanism.md"
+# The files that the tasks of that document create.
+DONE = {
+    "hooks/hooks.json": '{"hooks": {"Stop": [{"command": "bash hooks/stop-hook.sh"}]}}',
+    "hooks/stop-hook.sh": '#!/usr/bin/env bash\necho \'{"decision": "allow"}\'',
+    ".gsd/config.md": "loop:\n  execute_max_retries: 3\n  verify_max_iterations: 20\n",
+    "commands/execute.md": "Step 7a task_retries previous_attempt Loop State Reference",
+    "commands/verify.md": "Step 7a Gap-to-Task gaps_remaining Loop State Reference",
+    ".gsd/STATE.md": "loop:\n  task_retries: {}\n  history: []\n",
+    ".gsd/ROADMAP.md": "**Status:** PLANNED\n1. hooks/hooks.json\n",
+}
+
+
+def lay(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def task(number: str, checks: list[tuple[str, str]], *files: str) -> str:
+    """Return a task of a plan with these checks (type, text) and files."""
+    listed = "".join(f'<file action="create">{name}</file>\n' for name in files)
+    wanted = "".join(f'<check type="{kind}">{text}</check>\n' for kind, text in checks)
+    return (
+        f'<task id="{number}" wave="1">\n<files>\n{listed}</files>\n<action>Do it.</action>\n'
+        f"<verify>\n{wanted}</verify>\n<done>Done.</done>\n</task>\n"
+    )
+
+
+def document(*tasks: str) -> str:
+    return "---\nphase: 1\ntitle: Small\n---\n\n# Phase 1: Small\n\n## Wave 1\n\n" + "\n".join(
+        tasks
+    )
+
+
+def plan_of(root: Path, *tasks: str) -> Plan:
+    path = root / "plan.md"
+    path.write_text(document(*tasks))
+    return load_plan(path)
+
+
+def probed(plan: Plan | None, root: Path, ci: dict[str, str] | None = None) -> dict[str, Result]:
+    """Run all checks; return the results by key."""
+    results = run_checks(plan, root, ci or {}, 60, lambda _words: None, poll=lambda: None)
+    return {result.key: result for result in results}
+
+
+def result(key: str = "T01#1", *, passed: bool | None = False, **more: Any) -> Result:
+    """Return a result: by default that of a file check, or of a command for a CI key."""
+    is_ci = key.startswith("ci:")
+    base: dict[str, Any] = {
+        "task": None if is_ci else key.partition("#")[0],
+        "kind": "command" if is_ci else "file",
+        "text": "make test" if is_ci else "a.py exists",
+        "file": None if is_ci else "a.py",
+        "evidence": "" if passed else "missing file: a.py",
+        "seconds": 0.1,
+    }
+    return Result(key=key, passed=passed, **{**base, **more})
+
+
+FILE = task("01", [("file", "a.txt exists"), ("content", 'It says "yes"')], "a.txt")
+PLACE = Path(".gsd/plans/phase-1")
+
+
+def start_verify(here: Here, *tasks: str, mode: str = "yolo", **settings: str | int) -> str:
+    """Start a verify loop of phase 1 with this plan; return its id."""
+    lay(here.root, {f"{PLACE}/plan.md": document(*tasks)})
+    if settings:
+        lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items()]
+        lay(here.root, {".gsd/config.toml": "".join(lines)})
+    return here.start("verify", "--phase", "1", "--mode", mode)
+
+
+def failed_round(here: Here, *args: str) -> Any:
+    """Run a round that does not pass; return its JSON answer."""
+    answer = here.run("verify", "--json", *args)
+    assert answer.code == 7, answer
+    return answer.json
