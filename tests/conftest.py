@@ -13,10 +13,8 @@ import pytest
 from gsd_fsm.config.caller import CLIENTS
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.evidence.interruption import SIGNALS
-from tests.support.command_line import Answer, Project
+from tests.support.command_line import Project
 from tests.support.events import new_journal
-
-__all__ = ["Answer", "Project"]
 
 OF_AGENTS = {name for _, markers, session in CLIENTS for name in (*markers, session)}
 _untouched: list[Path] = []  # homes in which no test left a file

@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.check_commands import ends, posix_only, wait_for
 from tests.support.command_line import Here
-from tests.support.tdd_loops import start_tdd as start_tdd_loop
-from tests.support.verify_loops import FILE
-from tests.support.verify_loops import start_verify as start_verify_loop
+from tests.support.plan_loops import start_tdd as start_tdd_loop
+from tests.support.verification import FILE
+from tests.support.verification import start_verify as start_verify_loop
 
 pytestmark = posix_only
 

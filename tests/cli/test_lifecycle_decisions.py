@@ -16,10 +16,10 @@ from tests.support.plan_loops import (
     report,
     report_complete,
     start_plan,
+    task_text,
     write_plan,
 )
-from tests.support.planned import task_text
-from tests.support.verify_loops import FILE, failed_round, start_verify
+from tests.support.verification import FILE, failed_round, start_verify
 
 WAVE = "Wave 1 complete. Continue to Wave 2?"
 RETRY = "Task T01 failed. Retry? (0/3 attempts used) [Y/n]"

@@ -9,9 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gsd_fsm.core.project import register
-from tests.support.command_line import Here, Project
-from tests.support.forge import body, chain, header, plant, start
-from tests.support.hostile import EVIL, assert_harmless
+from tests.support.command_line import EVIL, Here, Project, assert_harmless
+from tests.support.lines import body, chain, header, plant, start
 
 READING = (
     *(["status"], ["status", "--json"], ["next"], ["next", "--json"], ["why"], ["why", "--json"]),

@@ -10,7 +10,7 @@ import pytest
 from gsd_fsm.core.loop.fold import steps_of
 from gsd_fsm.history import machine, replay
 from tests.support.command_line import A, B, Here
-from tests.support.forge import body, chain, header, plant, start, sums_of
+from tests.support.lines import body, chain, header, plant, start, sums_of
 
 
 def tell_story(here: Here) -> str:

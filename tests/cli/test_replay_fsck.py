@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.support.command_line import Here
-from tests.support.forge import body, chain, header, plant, start, sums_of
+from tests.support.lines import body, chain, header, plant, start, sums_of
 
 KEYS = ["ok", "events", "head", "torn", "damage"]
 

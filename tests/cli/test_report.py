@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from tests.support.command_line import AGENT, Here
-from tests.support.plan_loops import report, report_complete, start_plan
-from tests.support.planned import task_text
-from tests.support.verify_loops import FILE, failed_round, start_verify
+from tests.support.plan_loops import report, report_complete, start_plan, task_text
+from tests.support.verification import FILE, failed_round, start_verify
 
 SECRET = "ghp_" + "a1B2" * 9
 COMPLETE = """All good.

@@ -10,7 +10,7 @@ import pytest
 from tests.support.command_line import AGENT, Here
 from tests.support.plan_loops import INTERACTIVE, report, report_complete, start_plan
 from tests.support.repositories import commit, git
-from tests.support.verify_loops import FILE, failed_round, start_verify
+from tests.support.verification import FILE, failed_round, start_verify
 
 SECRET = "ghp_" + "a1B2" * 9
 OUTPUT = f"""Wrote it, with {SECRET}.

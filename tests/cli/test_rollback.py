@@ -8,9 +8,8 @@ import pytest
 
 from tests.support import repositories
 from tests.support.command_line import B, Here
-from tests.support.phases import Phase
+from tests.support.phases import Phase, Work, facts
 from tests.support.repositories import commit, git
-from tests.support.rollbacks import Work, facts
 
 _isolated_git = repositories._isolated_git  # a fixture
 

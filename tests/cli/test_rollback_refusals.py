@@ -6,9 +6,9 @@ import pytest
 
 from tests.support import repositories
 from tests.support.command_line import AGENT, Here, send_prompt
+from tests.support.phases import Work, facts
 from tests.support.plan_loops import start_plan
 from tests.support.repositories import git, hook, posix_only
-from tests.support.rollbacks import Work, facts
 
 _isolated_git = repositories._isolated_git  # a fixture
 

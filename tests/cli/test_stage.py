@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.engine.goals import DIMENSIONS, score_of
-from tests.support.command_line import AGENT, Here
-from tests.support.goal_scores import CLEAR, COLLEAGUE, REVIEWED, score, score_options
+from tests.support.command_line import AGENT, CLEAR, COLLEAGUE, REVIEWED, Here, score, score_options
 
 YOLO = ("goal", "g", "--mode", "yolo")
 

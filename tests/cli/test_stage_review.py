@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.command_line import AGENT, Here
-from tests.support.goal_scores import CLEAR, score
+from tests.support.command_line import AGENT, CLEAR, Here, score
 
 
 def tasks(here: Here) -> dict[str, tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.command_line import Here, git
-from tests.support.forge import sums_of
+from tests.support.lines import sums_of
 
 if TYPE_CHECKING:
     from pathlib import Path

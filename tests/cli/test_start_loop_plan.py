@@ -14,7 +14,7 @@ from gsd_fsm.plans.load import load_plan
 from tests.support.command_line import Here, git
 from tests.support.hook_agent import Agent
 from tests.support.repositories import git as output_of
-from tests.support.small_plans import DOCUMENT, lay
+from tests.support.verification import DOCUMENT, lay
 
 ACTIONS = {f"T{task.id.lstrip('T')}": task.action for task in load_plan(DOCUMENT).tasks}
 BEFORE = {

@@ -12,9 +12,9 @@ from tests.support.plan_loops import (
     report,
     report_complete,
     start_plan,
+    task_text,
     write_plan,
 )
-from tests.support.planned import task_text
 
 
 @pytest.fixture

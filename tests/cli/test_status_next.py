@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from tests.support.command_line import Here
-from tests.support.plan_loops import YOLO, ready, report, report_complete, start_plan, write_plan
-from tests.support.planned import task_text
+from tests.support.plan_loops import (
+    YOLO,
+    ready,
+    report,
+    report_complete,
+    start_plan,
+    task_text,
+    write_plan,
+)
 
 
 @pytest.fixture

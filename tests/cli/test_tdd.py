@@ -9,9 +9,17 @@ from typing import Any
 import pytest
 
 from tests.support.command_line import AGENT, Answer, Here
-from tests.support.plan_loops import YOLO, report_complete, start_plan, task_state, write_plan
+from tests.support.plan_loops import (
+    TDD_PLAN,
+    YOLO,
+    report_complete,
+    start_plan,
+    start_tdd,
+    task_state,
+    write_plan,
+)
+from tests.support.plan_loops import TDD_TASK as TASK
 from tests.support.repositories import git
-from tests.support.tdd_loops import TASK, TDD_PLAN, start_tdd
 
 # The exit code of the tests is in the file `outcome`.
 COMMAND = "cat outcome; exit $(cat outcome)"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import AGENT, A, Here, git
-from tests.support.forge import body, chain, header, plant, start
+from tests.support.lines import body, chain, header, plant, start
 
 CHECKED = [{"name": "t", "check": "touch pwned"}]
 

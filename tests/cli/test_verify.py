@@ -7,10 +7,18 @@ import json
 import pytest
 
 from tests.support.command_line import AGENT, Here
-from tests.support.plan_loops import start_plan
-from tests.support.planned import task_text
-from tests.support.small_plans import DOCUMENT, DONE, document, lay, task
-from tests.support.verify_loops import FILE, PLACE, failed_round, start_verify
+from tests.support.plan_loops import start_plan, task_text
+from tests.support.verification import (
+    DOCUMENT,
+    DONE,
+    FILE,
+    PLACE,
+    document,
+    failed_round,
+    lay,
+    start_verify,
+    task,
+)
 
 
 def test_verify_of_finished_plan_passes_and_completes_the_loop(here: Here) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import AGENT, Here
-from tests.support.small_plans import lay
-from tests.support.verify_loops import FILE, PLACE, failed_round, start_verify
+from tests.support.verification import FILE, PLACE, failed_round, lay, start_verify
 
 ORPHAN = '<gap type="orphan" file="menu.ts">never imported</gap>'
 REPORT = f"# What I found\n\n<gaps>\n  {ORPHAN}\n</gaps>\n"

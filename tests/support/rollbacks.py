@@ -1,4 +1,0 @@
-"""Old name of phases."""
-
-# ruff: noqa: F403
-from tests.support.phases import *
