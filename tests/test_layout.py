@@ -86,8 +86,8 @@ def imports(path: Path, *, typing_too: bool = False) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
             found.add(node.module or "")
-            if node.module == "gsd_fsm":
-                found |= {f"gsd_fsm.{alias.name}" for alias in node.names}
+            if node.module == "gsd_fsm" or (node.module or "").startswith("tests"):
+                found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found
 
 
@@ -119,6 +119,16 @@ def test_folders_have_at_most_12_files_and_cli_24() -> None:
         if (count := len([*folder.glob("[!_]*.py")])) > MOST_FILES.get(folder.name, 12)
     }
     assert full == {}
+
+
+def test_no_test_module_imports_another() -> None:
+    wrong = {
+        str(path.relative_to(ROOT)): module
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for module in imports(path, typing_too=True)
+        if re.match(r"tests\.(\w+\.)*(test_\w+|conftest)\b", module)
+    }
+    assert wrong == {}, "move what they share to tests/support"
 
 
 def test_package_root_holds_only_entry_point_and_hook() -> None:

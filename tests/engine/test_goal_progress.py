@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tests.core.hook.conftest import agent
-from tests.engine.test_goal_stages import do
 from tests.support.command_line import Here, here
-from tests.support.hook_agent import Agent, start
+from tests.support.hook_agent import Agent, agent, do, start
 
 __all__ = ["agent", "here"]
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.core.hook.conftest import agent
 from tests.support.command_line import CLEAR, REVIEWED, Here, here, score
-from tests.support.hook_agent import Agent, start
+from tests.support.hook_agent import Agent, agent, do, start
 
 __all__ = ["agent", "here"]
 
@@ -34,11 +33,6 @@ def shaped(here: Here) -> Here:
     """A project that has a shape."""
     (here.root / "SHAPE.md").write_text(SHAPE)
     return here
-
-
-def do(agent: Agent, *commands: str) -> None:
-    for command in commands:
-        agent.here.ok(*command.split(), env=agent.shell)
 
 
 def up_to(agent: Agent, stage: str, *points: int) -> None:

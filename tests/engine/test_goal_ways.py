@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from datetime import datetime, timezone
 from typing import Any
 
@@ -11,9 +10,8 @@ import pytest
 from freezegun import freeze_time
 
 from gsd_fsm.install import plugin
-from tests.core.hook.conftest import agent
 from tests.support.command_line import Here, here
-from tests.support.hook_agent import Agent, start
+from tests.support.hook_agent import Agent, agent, do, start
 
 __all__ = ["agent", "here"]
 
@@ -26,11 +24,6 @@ def settle(here: Here, **settings: Any) -> None:
 
 def shown(here: Here, name: str) -> str:
     return (here.root / ".loop" / name).read_text()
-
-
-def do(agent: Agent, *commands: str) -> None:
-    for command in commands:
-        agent.here.ok(*shlex.split(command), env=agent.shell)
 
 
 # the beginning

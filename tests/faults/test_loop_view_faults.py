@@ -20,16 +20,19 @@ from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.syscalls import close_directory, open_directory
 from gsd_fsm.core.views.loop_json import LOOP_FILES, view_files
 from gsd_fsm.core.views.write import project
-from tests.faults.test_permissions import NOBODY
-from tests.faults.test_unsafe_files import KINDS
-from tests.faults.test_views import At, cut_short, failing, killed
 from tests.support.events import NOW, append, draft, new_journal, start_draft
 from tests.support.faults import (
+    KINDS,
+    NOBODY,
+    At,
     calls_of,
+    cut_short,
     everything_below,
+    failing,
     files_in,
     in_child,
     judge,
+    killed,
     open_descriptors,
     outcome,
     put_back,

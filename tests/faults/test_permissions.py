@@ -14,9 +14,7 @@ import pytest
 from gsd_fsm.cli import run
 from gsd_fsm.core import syscalls as disk
 from tests.support.command_line import Answer, Project
-from tests.support.faults import everything_below, in_child, judge, outcome
-
-NOBODY = 65_534
+from tests.support.faults import NOBODY, everything_below, in_child, judge, outcome
 
 
 def _as_user(project: Project, *arguments: str) -> Answer:

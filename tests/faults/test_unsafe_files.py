@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,66 +16,7 @@ from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.journal.repair import cut_damage
 from tests.support.command_line import Answer, Project
 from tests.support.events import NOW
-from tests.support.faults import everything_below, long_bytes, long_journal, say
-
-Make = Callable[[Path, Path], None]
-
-
-def _link(path: Path, away: Path) -> None:
-    path.rename(away)
-    path.symlink_to(away)
-
-
-def _dangling(path: Path, away: Path) -> None:
-    path.unlink()
-    path.symlink_to(away)
-
-
-def _hard_link(path: Path, away: Path) -> None:
-    os.link(path, away)
-
-
-def _fifo(path: Path, away: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def _socket(path: Path, away: Path) -> None:
-    path.unlink()
-    folder = os.open(path.parent, os.O_RDONLY)
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(f"/proc/self/fd/{folder}/{path.name}")  # the name of a socket must be short
-    os.close(folder)
-
-
-def _device(path: Path, away: Path) -> None:
-    """A device node needs root; a link to one does not, and is refused just the same."""
-    path.unlink()
-    if os.geteuid() == 0:
-        os.mknod(path, 0o20600, os.makedev(1, 7))
-    else:
-        path.symlink_to("/dev/full")
-
-
-def _directory(path: Path, away: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def _sparse(path: Path, away: Path) -> None:
-    os.truncate(path, 1 << 40)
-
-
-KINDS: dict[str, Make] = {
-    "a link": _link,
-    "a dangling link": _dangling,
-    "a hard link": _hard_link,
-    "a pipe": _fifo,
-    "a socket": _socket,
-    "a device": _device,
-    "a directory": _directory,
-    "a tebibyte": _sparse,
-}
+from tests.support.faults import KINDS, everything_below, long_bytes, long_journal, say
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -169,10 +109,11 @@ def test_snapshot_pipe_or_link_is_ignored(tmp_path: Path, monkeypatch: pytest.Mo
     journal = long_journal(gsd, 63)
     precious = tmp_path / "precious"
     precious.write_text("mine\n")
-    for make in (_fifo, _directory, lambda path, _away: path.symlink_to(precious)):
+    pipe, directory = KINDS["a pipe"], KINDS["a directory"]
+    for make in (pipe, directory, lambda path, _away: path.symlink_to(precious)):
         snapshot = gsd / "snapshot.json"
         snapshot.touch()
-        if make not in (_fifo, _directory):
+        if make not in (pipe, directory):
             snapshot.unlink()
         make(snapshot, tmp_path / "away")
         assert Journal(str(gsd)).read_cached().seq == journal.loops.seq

@@ -17,14 +17,18 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import close_directory, open_directory
 from gsd_fsm.core.views.state_md import with_loop
 from gsd_fsm.core.views.write import project
-from tests.faults.test_unsafe_files import KINDS
 from tests.support.events import append, draft
 from tests.support.faults import (
+    KINDS,
+    At,
     calls_of,
+    cut_short,
     everything_below,
+    failing,
     files_in,
     in_child,
     judge,
+    killed,
     long_journal,
     open_descriptors,
     outcome,
@@ -147,43 +151,6 @@ def _calls(gsd: Path) -> range:
     begin = calls.index("fsync") + 1
     assert "replace" in calls[begin : begin + count]
     return range(begin, begin + count)
-
-
-class At:
-    """Lets something else happen than the N-th call, and tells which call that was."""
-
-    def __init__(self, number: int, fate: Callable[..., Any]) -> None:
-        self.number, self.fate = number, fate
-        self.name = ""
-
-    def __call__(self, name: str, real: Any, *args: Any, **more: Any) -> Any:
-        self.number -= 1
-        if self.number == -1:
-            self.name = name
-            return self.fate(name, real, *args, **more)
-        return without_sync(name, real, *args, **more)
-
-
-def failing(error: int) -> Callable[..., Any]:
-    def fail(name: str, real: Any, *args: Any, **more: Any) -> Any:
-        if name == "close":
-            real(*args)  # the descriptor is gone whatever close says
-        raise OSError(error, os.strerror(error))
-
-    return fail
-
-
-def cut_short(name: str, real: Any, *args: Any, **more: Any) -> Any:
-    return real(args[0], args[1][:-1]) if name == "write" else real(*args, **more)
-
-
-def killed(written: int) -> Callable[..., Any]:
-    def die(name: str, real: Any, *args: Any, **more: Any) -> Any:
-        if name == "write":
-            real(args[0], args[1][:written])
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    return die
 
 
 @pytest.mark.parametrize("fate", [*(failing(getattr(errno, name)) for name in ERRORS), cut_short])

@@ -9,6 +9,8 @@ import pkgutil
 import posix
 import random
 import resource
+import signal
+import socket
 import sys
 import traceback
 import warnings
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     Intercept = Callable[..., Any]
 
+NOBODY = 65_534  # a user id without permissions
 # Every module of the core that makes system calls.
 MODULES = [
     module
@@ -252,3 +255,103 @@ def drained(reader: int) -> bytes:
         parts.append(part)
     os.close(reader)
     return b"".join(parts)
+
+
+# calls that fail
+
+
+class At:
+    """Replaces the n-th call, and keeps its name."""
+
+    def __init__(self, number: int, fate: Callable[..., Any]) -> None:
+        self.number, self.fate = number, fate
+        self.name = ""
+
+    def __call__(self, name: str, real: Any, *args: Any, **more: Any) -> Any:
+        self.number -= 1
+        if self.number == -1:
+            self.name = name
+            return self.fate(name, real, *args, **more)
+        return without_sync(name, real, *args, **more)
+
+
+def failing(error: int) -> Callable[..., Any]:
+    def fail(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        if name == "close":
+            real(*args)  # the descriptor is gone whatever close says
+        raise OSError(error, os.strerror(error))
+
+    return fail
+
+
+def cut_short(name: str, real: Any, *args: Any, **more: Any) -> Any:
+    return real(args[0], args[1][:-1]) if name == "write" else real(*args, **more)
+
+
+def killed(written: int) -> Callable[..., Any]:
+    def die(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        if name == "write":
+            real(args[0], args[1][:written])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return die
+
+
+# irregular files
+
+
+def _link(path: Path, away: Path) -> None:
+    path.rename(away)
+    path.symlink_to(away)
+
+
+def _dangling(path: Path, away: Path) -> None:
+    path.unlink()
+    path.symlink_to(away)
+
+
+def _hard_link(path: Path, away: Path) -> None:
+    os.link(path, away)
+
+
+def _fifo(path: Path, away: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _socket(path: Path, away: Path) -> None:
+    path.unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(f"/proc/self/fd/{folder}/{path.name}")  # the name of a socket must be short
+    os.close(folder)
+
+
+def _device(path: Path, away: Path) -> None:
+    """Make a device node, which needs root, else a link to one, which is refused as well."""
+    path.unlink()
+    if os.geteuid() == 0:
+        os.mknod(path, 0o20600, os.makedev(1, 7))
+    else:
+        path.symlink_to("/dev/full")
+
+
+def _directory(path: Path, away: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _sparse(path: Path, away: Path) -> None:
+    os.truncate(path, 1 << 40)
+
+
+KINDS: dict[str, Callable[[Path, Path], None]] = {
+    "a link": _link,
+    "a dangling link": _dangling,
+    "a hard link": _hard_link,
+    "a pipe": _fifo,
+    "a socket": _socket,
+    "a device": _device,
+    "a directory": _directory,
+    "a tebibyte": _sparse,
+}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 import gsd_fsm
 from gsd_fsm.install.hook_entries import CODE
@@ -228,3 +231,15 @@ def kinds(here: Here) -> list[str]:
         detail = event["data"].get("code") or event["data"].get("action") or ""
         found.append(f"{event['type']} {detail}".strip())
     return found
+
+
+def do(agent: Agent, *commands: str) -> None:
+    """Run these commands in the agent's shell."""
+    for command in commands:
+        agent.here.ok(*shlex.split(command), env=agent.shell)
+
+
+@pytest.fixture
+def agent(here: Here, tmp_path: Path) -> Agent:
+    """Return a session of Claude Code in the project."""
+    return Agent(here, tmp_path / "home" / ".claude" / "projects" / "p")
