@@ -18,7 +18,7 @@ from gsd_fsm.documents.json_text import (
     read_object,
     root,
 )
-from tests.support.json_values import layouts, values
+from tests.support.lines import json_layouts, json_values
 
 SPACED = '{\n\t"b" : 1,\n\n\t"a":{ "x": [1 ,2] , "y":{}}\n}\n'
 
@@ -53,7 +53,7 @@ def test_read_object_refuses_other_text_with_file_and_line(text: str, problem: s
     assert error.value.message == problem
 
 
-@given(value=st.dictionaries(st.text(), values, max_size=5), layout=layouts)
+@given(value=st.dictionaries(st.text(), json_values, max_size=5), layout=json_layouts)
 def test_read_object_reads_what_json_writes(value: dict, layout: dict) -> None:
     text = json.dumps(value, **layout)
     assert read_object(text, "F") == json.loads(
@@ -121,10 +121,10 @@ def test_root_refuses_invalid_json_with_line_and_column(text: str, problem: str)
         root(text)
 
 
-objects = st.dictionaries(st.text(), values, max_size=5)
+objects = st.dictionaries(st.text(), json_values, max_size=5)
 
 
-@given(document=objects, layout=layouts, key=st.text(), value=values)
+@given(document=objects, layout=json_layouts, key=st.text(), value=json_values)
 def test_put_and_drop_act_like_a_dictionary_and_keep_other_bytes(
     document: dict, layout: dict, key: str, value: object
 ) -> None:
@@ -137,7 +137,7 @@ def test_put_and_drop_act_like_a_dictionary_and_keep_other_bytes(
         assert drop(changed, (key,)) == text
 
 
-@given(items=st.lists(values, max_size=5), layout=layouts, value=values)
+@given(items=st.lists(json_values, max_size=5), layout=json_layouts, value=json_values)
 def test_drop_reverses_append(items: list, layout: dict, value: object) -> None:
     text = json.dumps({"list": items}, **layout)
     changed = append(text, ("list",), value)
