@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gsd_fsm.documents.elements import (
-    Element,
     attributes_of,
     elements,
     opening_tag,
@@ -17,9 +16,9 @@ from gsd_fsm.documents.elements import (
 from gsd_fsm.documents.front_matter import load_yaml, split_front_matter
 from gsd_fsm.documents.markdown import heading_of, hidden_at, item_of
 from gsd_fsm.documents.read import Malformed, Object
-from gsd_fsm.plans import values
 from gsd_fsm.plans.phase_name import phase_of
-from gsd_fsm.plans.plan import NO_WAVE, Check, PlanDraft, PlanFile, PlanTask, Wave, task_name
+from gsd_fsm.plans.plan import NO_WAVE, PlanDraft, Wave, task_name
+from gsd_fsm.plans.task import dedent, make_task, names_of
 
 _PHASE = re.compile(r"phase\s+(\S+?)(?:\s*:|\s+[–—-])\s+(\S.*)", re.IGNORECASE)
 _MUST_HAVES = re.compile(r"must[- ]?haves?\b", re.IGNORECASE)
@@ -34,6 +33,8 @@ SECTIONS = (
     "title", "files", "action", "libraries", "verify", "done", "skills", "test_required",
     "test_files", "reqs", "type",
 )  # fmt: skip
+_CHILDREN = {"files": "file", "test_files": "file", "verify": "check"}
+_CONTENT = {"file": "path", "check": "check"}
 _AFTER_ACTION = "|".join(name for name in SECTIONS if name != "action")
 _NEXT_SECTION = re.compile(
     rf"(?:^([ \t]*)|(?<=</action>)[ \t]*)<(?:{_AFTER_ACTION})(?=[\s/>])", re.MULTILINE
@@ -121,9 +122,9 @@ class _Reader:
         elif self._is_wanted(self.lines[start]):
             lines = self.lines[start : block.end + 1]
             examples = [(first - start, last - start) for first, last in block.examples]
-            task = _TaskReader(self.draft, lines, start + 1, examples).read(self.wave)
-            if task:
-                self.draft.tasks.append(task)
+            found = _members(self.draft, lines, start + 1, examples)
+            if found is not None:
+                self.draft.tasks.append(make_task(found, self.wave, self.draft))
         return block.after
 
     def _is_wanted(self, line: str) -> bool:
@@ -239,99 +240,59 @@ class _Action:
             self.is_open = word.startswith("</action>") and indent > self._indent
 
 
-class _TaskReader:
-    """One `<task>`: its attributes and its sections."""
+def _members(
+    draft: PlanDraft, lines: list[str], line: int, examples: list[tuple[int, int]]
+) -> Object | None:
+    """Return attributes and sections of the task in these lines; None if its tag cannot be read."""
+    text = "\n".join(lines)
+    tag = opening_tag(text, "task")
+    if tag is None:
+        draft.report(line, '<task> cannot be read: its attributes are not name="value"')
+        return None
+    for first, last in examples:  # blank them, so that no tag in them is found
+        for at in range(first, last + 1):
+            lines[at] = " " * len(lines[at])
+    start, end = tag.end(), text.rindex("</task>")
+    inside, content = "\n".join(lines)[start:end], text[start:end]
+    found = Object(line)
+    first_line = line + text.count("\n", 0, start)
+    for it in elements(inside, first_line, SECTIONS, draft.report, {"action": _end_of_action}):
+        if it.name in found:
+            draft.report(it.line, f"a second <{it.name}> in one task")
+            break
+        found[it.name] = _section(draft, it.name, content[it.start : it.end], it.content_line)
+    for name, value in attributes_of(tag).items():
+        if value and (name not in found or name not in ("action", *_CHILDREN)):
+            found[name] = value
+    return found
 
-    def __init__(
-        self, draft: PlanDraft, lines: list[str], line: int, examples: list[tuple[int, int]]
-    ) -> None:
-        self.draft = draft
-        self.line = line
-        self.text = "\n".join(lines)
-        lines = list(lines)
-        for first, last in examples:  # blank them, so that no tag in them is found
-            for at in range(first, last + 1):
-                lines[at] = " " * len(lines[at])
-        self.searched = "\n".join(lines)
-        self.attributes: dict[str, str] = {}
-        self.sections: dict[str, tuple[str, int]] = {}  # raw text and its line
 
-    def read(self, wave: int) -> PlanTask | None:
-        """Return the task; None if its tag cannot be read. `wave` is that of the heading above."""
-        tag = opening_tag(self.text, "task")
-        if tag is None:
-            self.draft.report(
-                self.line, '<task> cannot be read: its attributes are not name="value"'
-            )
-            return None
-        given = self.attributes = attributes_of(tag)
-        self._find_sections(tag.end())
-        files = [
-            values.file_of(path.strip(), element.attributes.get("action", ""))
-            for element, path in self._children("files", "file")
-        ]
-        test_files = [path.strip() for _, path in self._children("test_files", "file")]
-        number = given.get("wave", "").strip()
-        task = PlanTask(
-            id="",
-            number=given.get("id", "").strip(),
-            title=self._value("title"),
-            wave=values.wave_number(number) if number else wave,
-            depends=values.split_names(given.get("depends") or given.get("depends_on") or ""),
-            files=tuple(files or (PlanFile(it, "") for it in self._names("files"))),
-            action=values.dedent(without_cdata(self._raw("action")[0])),
-            libraries=values.split_items(self._value("libraries")),
-            checks=tuple(self._checks()),
-            done=self._value("done"),
-            skills=self._names("skills"),
-            reqs=self._value("reqs"),
-            test_required=self._value("test_required"),
-            test_files=tuple(test_files) or self._names("test_files"),
-            commit_type=self._value("type"),
-            line=self.line,
-        )
-        return values.normalized(task)
+def _section(draft: PlanDraft, name: str, text: str, line: int) -> Any:
+    """Return the content of a section: a list of its children if it has any, else its text."""
+    child = _CHILDREN.get(name)
+    if child is None or f"<{child}" not in text:
+        plain = without_cdata(text)
+        if name == "action":
+            return dedent(plain)
+        if name == "verify":
+            return list(_lines_of(unescape(plain), line))
+        return list(names_of(unescape(plain))) if child else unescape(plain)
+    children = []
+    for it in elements(text, line, (child,), draft.report):
+        found = Object(it.line)
+        found.update(it.attributes)
+        found[_CONTENT[child]] = unescape(without_cdata(text[it.start : it.end]))
+        children.append(found)
+    return children
 
-    def _find_sections(self, start: int) -> None:
-        inside = self.searched[start : self.text.rindex("</task>")]
-        line = self.line + self.text.count("\n", 0, start)
-        ends = {"action": _end_of_action}
-        for element in elements(inside, line, SECTIONS, self.draft.report, ends):
-            if element.name in self.sections:
-                self.draft.report(element.line, f"a second <{element.name}> in one task")
-                return
-            raw = self.text[start + element.start : start + element.end]
-            self.sections[element.name] = raw, element.content_line
 
-    def _raw(self, name: str) -> tuple[str, int]:
-        return self.sections.get(name, ("", 0))
-
-    def _value(self, name: str) -> str:
-        """Return the attribute or the section of this name."""
-        return self.attributes.get(name) or unescape(without_cdata(self._raw(name)[0])).strip()
-
-    def _names(self, name: str) -> tuple[str, ...]:
-        return values.split_names(self._value(name))
-
-    def _children(self, name: str, child: str) -> Iterator[tuple[Element, str]]:
-        text, line = self._raw(name)
-        for element in elements(text, line, (child,), self.draft.report):
-            yield element, unescape(without_cdata(text[element.start : element.end]))
-
-    def _checks(self) -> Iterator[Check]:
-        raw, first = self._raw("verify")
-        if "<check" not in raw:
-            for line, text in enumerate(unescape(without_cdata(raw)).split("\n"), first):
-                if said := text.strip().removeprefix("- ").strip():
-                    yield values.check_of("", said, None, line)
-        for element, text in self._children("verify", "check"):
-            given = element.attributes
-            command = given.get("cmd") or given.get("command")
-            check = values.check_of(given.get("type", ""), text, command, element.line)
-            if check.text:
-                yield check
-            else:
-                self.draft.report(element.line, "a check is empty")
+def _lines_of(text: str, first: int) -> Iterator[Object]:
+    """Yield a check for each line of a `<verify>` without `<check>`."""
+    for line, said in enumerate(text.split("\n"), first):
+        found = Object(line)
+        found["check"] = said.strip().removeprefix("- ").strip()
+        if found["check"]:
+            yield found
 
 
 def _end_of_action(text: str, tag: re.Match[str]) -> int:

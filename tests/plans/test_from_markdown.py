@@ -168,6 +168,9 @@ def test_elements_may_replace_attributes(tmp_path: Path) -> None:
     found = loaded(tmp_path, task("01").replace("  <files>", f"  {more}<files>")).tasks[0]
     assert (found.title, found.commit_type, found.reqs) == ("One", "docs", "R9")
     assert found.test_required == "true"
+    both = task("03").replace('wave="1"', 'wave="1" action="x" files="y" done="z"')
+    found = loaded(tmp_path, both).tasks[0]
+    assert (found.action, found.files[0].path, found.done) == ("Write 03.", "03.py", "z")
     plain = task("02").replace('<file action="create">02.py</file>', "a.py,\n b.py")
     assert loaded(tmp_path, plain).tasks[0].files == (PlanFile("a.py", ""), PlanFile("b.py", ""))
 

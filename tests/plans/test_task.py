@@ -1,13 +1,18 @@
-"""Values that plans in both formats have in common."""
+"""Tasks as both formats make them."""
 
 from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.plans.plan import Check, PlanTask
-from gsd_fsm.plans.values import check_of, dedent, normalized
+from gsd_fsm.documents.read import Object
+from gsd_fsm.plans.plan import Check, PlanDraft, PlanTask
+from gsd_fsm.plans.task import check_of, dedent, make_task
 
-TASK = PlanTask("", "01", "", 1, (), (), "", (), (), "", (), "", "", (), "", 1)
+
+def task_with(**members: str) -> PlanTask:
+    found = Object(1)
+    found.update(members)
+    return make_task(found, 1, PlanDraft("json"))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +42,7 @@ TASK = PlanTask("", "01", "", 1, (), (), "", (), (), "", (), "", "", (), "", 1)
     ],
 )
 def test_check_is_manual_unless_a_program_can_decide_it(kind: str, text: str, found: str) -> None:
-    assert check_of(kind, text, None, 7).kind == found
+    assert check_of(kind, text, "", 7).kind == found
 
 
 def test_check_with_a_command_is_a_command() -> None:
@@ -45,7 +50,7 @@ def test_check_with_a_command_is_a_command() -> None:
     assert check_of("", "", "ls", 7) == Check("command", "ls", "ls", 7)
     assert check_of("command", " ", "  ", 7).kind == "manual"
     lines = "\n    if x\n    then\n      y\n    fi\n  "
-    assert check_of("run", lines, None, 7) == Check(
+    assert check_of("run", lines, "", 7) == Check(
         "command", "if x then y fi", "if x\nthen\n  y\nfi", 7
     )
 
@@ -56,7 +61,7 @@ def test_check_with_a_command_is_a_command() -> None:
      ("x\ny", "feat"), ("checkpoint:human-verify", "feat"), ("$(rm)", "feat")],
 )  # fmt: skip
 def test_commit_type_is_one_word_or_feat(word: str, found: str) -> None:
-    assert normalized(TASK._replace(commit_type=word)).commit_type == found
+    assert task_with(type=word).commit_type == found
 
 
 @pytest.mark.parametrize(
@@ -65,7 +70,7 @@ def test_commit_type_is_one_word_or_feat(word: str, found: str) -> None:
      ("", " \n", "")],
 )  # fmt: skip
 def test_title_is_one_line_of_at_most_200_characters(title: str, action: str, found: str) -> None:
-    assert normalized(TASK._replace(title=title, action=action)).title == found
+    assert task_with(title=title, action=action).title == found
 
 
 @pytest.mark.parametrize(
