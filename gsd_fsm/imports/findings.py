@@ -12,6 +12,11 @@ _SHOWN = 20
 EventData = tuple[str, dict[str, Any]]
 
 
+def given(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 class OldLoop(NamedTuple):
     """A running loop of another tool: its start, the limits it sets, and the events since."""
 

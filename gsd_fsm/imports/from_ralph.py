@@ -13,7 +13,7 @@ from typing import Any
 from gsd_fsm.documents.front_matter import FrontMatter, scalar_value
 from gsd_fsm.documents.journal_text import GOAL
 from gsd_fsm.documents.read import Malformed
-from gsd_fsm.imports.findings import Findings, OldLoop
+from gsd_fsm.imports.findings import Findings, OldLoop, given
 from gsd_fsm.imports.members import Members, shown
 
 MEMBERS = frozenset(("active", "iteration", "max_iterations", "completion_promise", "started_at"))
@@ -27,11 +27,10 @@ def read_ralph(front: FrontMatter, findings: Findings) -> OldLoop:
     members = Members({name: _value(text) for name, text in values.items()}, findings)
     if not members.flag("active", default=True):
         findings.ended("the loop is not active")
-    carried: dict[str, Any] = {"iteration": members.count("iteration", required=True) or 0}
-    most = members.count("max_iterations", required=True)
-    started = members.time("started_at")
-    if started is not None:
-        carried["started"] = started
+    carried = given(
+        iteration=members.count("iteration", required=True) or 0, started=members.time("started_at")
+    )
+    limits = given(max_iterations=members.count("max_iterations", required=True))
     # Some versions write the prompt here, and a description of the file below.
     above = members.take("original_prompt")
     prompt = front.body if above is None else blocks.get("original_prompt", str(above))
@@ -51,7 +50,6 @@ def read_ralph(front: FrontMatter, findings: Findings) -> OldLoop:
         findings.note("session_id: not imported; the loop gets its owner as with gsd-fsm start.")
     members.ignore_rest()
     start["carried"] = carried
-    limits = {} if most is None else {"max_iterations": most}
     return OldLoop("ralph", start, limits, [], findings.notes)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from gsd_fsm.documents.journal_text import GOAL
-from gsd_fsm.imports.findings import Findings, OldLoop
+from gsd_fsm.imports.findings import Findings, OldLoop, given
 from gsd_fsm.imports.members import Members, shown
 
 MEMBERS = frozenset(
@@ -24,26 +24,24 @@ def read_state(document: dict[str, Any], findings: Findings) -> OldLoop:
     status = members.choice("status", ("in_progress", *_ENDS), required=True)
     if status in _ENDS:
         findings.ended(f"the loop is {status}")
-    start: dict[str, Any] = {"kind": "goal", "goal": members.text("spec", GOAL, required=True)}
+    goal = members.text("spec", GOAL, required=True)
     criteria = _criteria(members, findings)
-    if criteria:
-        start["criteria"] = criteria
     steps = _steps(members, findings)
-    if steps:
-        start["tasks"] = steps
-    carried: dict[str, Any] = {"iteration": members.count("iteration") or 0}
-    if members.flag("exit_signal"):
-        carried["exit_signal"] = True
-        if not all(criterion.get("met") for criterion in criteria):
-            findings.problem("exit_signal is true, but a criterion is not met")
+    exit_signal = members.flag("exit_signal")
+    if exit_signal and not all(criterion.get("met") for criterion in criteria):
+        findings.problem("exit_signal is true, but a criterion is not met")
     breaker = members.inner("circuitBreaker")
-    carried["stuck"] = breaker.count("stuckCount") or 0
-    unmet = breaker.text("lastUnmet", _LONGEST_CRITERION)
-    if unmet:
-        carried["last_unmet"] = unmet
+    carried = given(
+        iteration=members.count("iteration") or 0,
+        exit_signal=exit_signal or None,
+        stuck=breaker.count("stuckCount") or 0,
+        last_unmet=breaker.text("lastUnmet", _LONGEST_CRITERION),
+    )
     breaker.ignore_rest()
     members.ignore_rest()
-    start["carried"] = carried
+    start = given(
+        kind="goal", goal=goal, criteria=criteria or None, tasks=steps or None, carried=carried
+    )
     return OldLoop("state", start, {}, [], findings.notes)
 
 

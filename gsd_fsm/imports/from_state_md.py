@@ -9,7 +9,7 @@ from gsd_fsm.core.codec import dumps, quote
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_HISTORY
 from gsd_fsm.documents.front_matter import FrontMatter, block_lines, load_yaml
-from gsd_fsm.imports.findings import EventData, Findings, OldLoop
+from gsd_fsm.imports.findings import EventData, Findings, OldLoop, given
 from gsd_fsm.imports.members import MOST, Members, shown
 
 MAX_GAPS = 200  # each becomes an event of its own
@@ -27,29 +27,27 @@ def read_state_md(front: FrontMatter, findings: Findings) -> OldLoop:
     if not runs:
         findings.ended("the loop is neither active nor paused")
     kind = members.choice("type", ("execute", "verify"), required=runs) or "execute"
-    start: dict[str, Any] = {"kind": kind}
-    phase = members.take("phase")
-    if phase is not None:
-        start["phase"] = _phase(phase, findings)
-    carried: dict[str, Any] = {}
     # In a verify loop these count the rounds.
     counted, limit = (
         ("round", "max_rounds") if kind == "verify" else ("iteration", "max_iterations")
     )
-    carried[counted] = members.count("iteration") or 0
-    most = members.count("max_iterations")
-    tasks = _tasks(members.inner("task_retries"), findings)
-    if tasks:
-        start["tasks"] = tasks
+    start = given(
+        kind=kind,
+        phase=_phase(members.take("phase"), findings),
+        tasks=_tasks(members.inner("task_retries"), findings) or None,
+        carried=given(
+            **{counted: members.count("iteration") or 0},
+            started=members.time("started"),
+            last_iteration=members.time("last_iteration"),
+            last_error=members.text("last_error", 6_000, shorten=True),
+            history=_history(members, findings) or None,
+        ),
+    )
+    limits = given(**{limit: members.count("max_iterations")})
     later = _gaps(members.count("gaps_remaining", most=MAX_GAPS) or 0, findings)
-    carried["started"] = members.time("started")
-    carried["last_iteration"] = members.time("last_iteration")
-    carried["last_error"] = members.text("last_error", 6_000, shorten=True)
-    carried["history"] = _history(members, findings) or None
     later += _pause(members, paused, findings)
     members.ignore_rest()
-    start["carried"] = {name: value for name, value in carried.items() if value is not None}
-    return OldLoop("state-md", start, {} if most is None else {limit: most}, later, findings.notes)
+    return OldLoop("state-md", start, limits, later, findings.notes)
 
 
 def _section(front: FrontMatter, findings: Findings) -> Members:
@@ -63,13 +61,13 @@ def _section(front: FrontMatter, findings: Findings) -> Members:
     return Members(value or {}, findings).inner("loop", required=True)
 
 
-def _phase(phase: Any, findings: Findings) -> int | str:
+def _phase(phase: Any, findings: Findings) -> int | str | None:
     if isinstance(phase, str):
         return findings.whole("loop.phase", phase, 100)
-    if type(phase) is not int or not 0 <= phase <= MOST:
-        findings.problem(f"loop.phase must be a number or a name, not {shown(phase)}")
-        return 0
-    return phase
+    if phase is None or (type(phase) is int and 0 <= phase <= MOST):
+        return phase
+    findings.problem(f"loop.phase must be a number or a name, not {shown(phase)}")
+    return None
 
 
 def _tasks(retries: Members, findings: Findings) -> list[dict[str, Any]]:
@@ -125,4 +123,4 @@ def _pause(members: Members, paused: bool, findings: Findings) -> list[EventData
         if reason:
             findings.note("loop.pause_reason: not imported, because the loop is not paused.")
         return []
-    return [("pause", {"code": "manual", **({"reason": reason} if reason else {})})]
+    return [("pause", given(code="manual", reason=reason))]

@@ -9,7 +9,7 @@ from gsd_fsm.core.loop.events.goals import SHAPES, STAGES
 from gsd_fsm.core.loop.state import MAX_KEPT
 from gsd_fsm.documents.journal_text import GOAL
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
-from gsd_fsm.imports.findings import EventData, Findings, OldLoop
+from gsd_fsm.imports.findings import EventData, Findings, OldLoop, given
 from gsd_fsm.imports.members import Members, shown
 
 MEMBERS = frozenset(
@@ -28,12 +28,11 @@ def read_workflow_state(document: dict[str, Any], findings: Findings) -> OldLoop
     stage = members.choice("stage", STAGES, required=True)
     if stage == "complete":
         findings.ended("its stage is complete")
-    carried = {"started": members.time("started_at"), "updated": members.time("last_updated")}
-    start: dict[str, Any] = {
-        "kind": "goal",
-        "goal": members.text("task", GOAL, required=True),
-        "carried": {name: time for name, time in carried.items() if time is not None},
-    }
+    start = given(
+        kind="goal",
+        goal=members.text("task", GOAL, required=True),
+        carried=given(started=members.time("started_at"), updated=members.time("last_updated")),
+    )
     reached = STAGES.index(stage) + 1 if stage else 0
     # The stages come first: a low score would forbid to enter them.
     later: list[EventData] = [("stage", {"stage": name}) for name in STAGES[:reached]]
@@ -53,13 +52,12 @@ def read_workflow_state(document: dict[str, Any], findings: Findings) -> OldLoop
 
 
 def _score(members: Members) -> list[EventData]:
-    scores: dict[str, Any] = {
-        "spec_score": members.count("spec_score", most=10),
-        "fit_score": members.count("fit_score", most=100),
-        "shape": members.choice("shape_chosen", SHAPES),
-    }
-    known = {name: value for name, value in scores.items() if value is not None}
-    return [("score", known)] if known else []
+    scores = given(
+        spec_score=members.count("spec_score", most=10),
+        fit_score=members.count("fit_score", most=100),
+        shape=members.choice("shape_chosen", SHAPES),
+    )
+    return [("score", scores)] if scores else []
 
 
 def _recalled(members: Members, findings: Findings) -> list[EventData]:
@@ -81,7 +79,7 @@ def _reviews(reviews: Members, findings: Findings) -> list[EventData]:
         if wave is not None and reviews.has(name):
             review = reviews.inner(name)
             data = {"action": "light", "wave": int(wave[1]), **_figures(review)}
-            events.append(("review", {**data, **_blockers(review, "blockers")}))
+            events.append(("review", {**data, **given(blockers=review.count("blockers"))}))
             review.ignore_rest()
     if reviews.has("thorough"):
         events += _thorough(reviews.inner("thorough"), findings)
@@ -91,20 +89,17 @@ def _reviews(reviews: Members, findings: Findings) -> list[EventData]:
 
 def _thorough(review: Members, findings: Findings) -> list[EventData]:
     passed = review.flag("passed")
-    blockers = _blockers(review, "blockers_remaining")
+    blockers = review.count("blockers_remaining")
     figures = _figures(review)
     review.ignore_rest()
-    if passed and blockers.get("blockers"):
+    if passed and blockers:
         findings.problem("reviews.thorough has passed, but blockers remain")
-    if not passed and not blockers:  # it is still running
+    if not passed and blockers is None:  # it is still running
         return [("review", {"action": "begun", **figures})]
-    action = "passed" if passed else "failed"
-    events: list[EventData] = [
-        ("review", {"action": "begun"}),
-        ("review", {"action": action, **figures, **blockers}),
-    ]
+    result = {"action": "passed" if passed else "failed", **figures, **given(blockers=blockers)}
+    events: list[EventData] = [("review", {"action": "begun"}), ("review", result)]
     taken: list[str] = []
-    for title in [] if passed else blocker_titles([], blockers["blockers"], []):
+    for title in [] if passed else blocker_titles([], blockers or 0, []):
         task = gate_task(taken, "B", title, "blocker")
         taken.append(task["task"])
         events.append(("task", task))
@@ -112,10 +107,4 @@ def _thorough(review: Members, findings: Findings) -> list[EventData]:
 
 
 def _figures(review: Members) -> dict[str, Any]:
-    found = {"score": review.amount("score"), "issues": review.count("issues")}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _blockers(review: Members, member: str) -> dict[str, int]:
-    found = review.count(member)
-    return {} if found is None else {"blockers": found}
+    return given(score=review.amount("score"), issues=review.count("issues"))

@@ -61,23 +61,19 @@ class Members:
 
     def count(self, name: str, *, most: int = MOST, required: bool = False) -> int | None:
         words = f"a whole number from 0 to {most}"
-        found: int | None = self._valid(
-            name, words, lambda it: type(it) is int and 0 <= it <= most, required
-        )
-        return found
+        value = self._valid(name, words, lambda it: type(it) is int and 0 <= it <= most, required)
+        return None if value is None else int(value)
 
     def amount(self, name: str) -> float | None:
-        words = f"a number from 0 to {MOST}"
-        found: float | None = self._valid(
-            name, words, lambda it: type(it) in (int, float) and 0 <= it <= MOST
-        )
-        return found
+        def accepts(value: Any) -> bool:
+            return type(value) in (int, float) and 0 <= value <= MOST
+
+        value: float | None = self._valid(name, f"a number from 0 to {MOST}", accepts)
+        return value
 
     def choice(self, name: str, words: Sequence[str], *, required: bool = False) -> str | None:
-        found: str | None = self._valid(
-            name, f"one of {', '.join(words)}", words.__contains__, required
-        )
-        return found
+        value = self._valid(name, f"one of {', '.join(words)}", words.__contains__, required)
+        return None if value is None else str(value)
 
     def time(self, name: str) -> str | None:
         words = "a time such as 2026-11-15T23:00:07Z"

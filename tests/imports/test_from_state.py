@@ -101,8 +101,8 @@ def test_state_problems_are_reported_together_up_to_a_limit() -> None:
     assert [line.split()[1] for line in found.splitlines()] == [
         "completedSteps",
         "'step1'",
-        "iteration",
         "exit_signal",
+        "iteration",
     ]
     many = [f"c{number}" for number in range(100)]
     lines = refused({**STATE, "criteria": many, "criteriaStatus": {}}).splitlines()

@@ -201,26 +201,19 @@ def test_unchecked_items_are_open_with_the_lines_below() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("is_open", "lines"),
     [
-        "- a leak (fixed)", "- [RESOLVED] a leak", "- a leak: closed", "- FIXED: a leak",
-        "- ~~a leak~~", "- a leak, fixed in 1.2", "| a leak | Closed |", "- a leak — resolved",
-        "- a leak was fixed.", "Closed - a leak",
+        (False, ("- a leak (fixed)", "- [RESOLVED] a leak", "- a leak: closed", "- FIXED: a leak",
+                 "- ~~a leak~~", "- a leak, fixed in 1.2", "| a leak | Closed |", "Closed - a leak",
+                 "- a leak — resolved", "- a leak was fixed.")),
+        (True, ("- a leak", "- the fixed-width font is wide", "- a leak that must be fixed",
+                "- closed sockets leak", "- not fixed", "| a leak | open |", "- it crashed")),
     ],
 )  # fmt: skip
-def test_line_with_a_closing_remark_is_not_open(line: str) -> None:
-    assert open_issues(f"# Issues\n\n{line}\n- another\n") == "- another"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "- a leak", "- the fixed-width font is wide", "- a leak that must be fixed",
-        "- closed sockets leak", "- not fixed", "| a leak | open |", "- it crashed",
-    ],
-)  # fmt: skip
-def test_line_with_a_closing_word_in_a_sentence_is_open(line: str) -> None:
-    assert open_issues(f"# Issues\n\n{line}\n") == line
+def test_line_is_open_unless_a_remark_closes_it(is_open: bool, lines: tuple[str, ...]) -> None:
+    for line in lines:
+        expected = f"{line}\n- another" if is_open else "- another"
+        assert open_issues(f"# Issues\n\n{line}\n- another\n") == expected
 
 
 def test_closed_section_is_closed_with_its_subsections() -> None:
@@ -236,18 +229,11 @@ def test_list_without_open_issues_is_empty() -> None:
     assert open_issues("# Issues\n\n---\n\n## Closed\n- a\n") == ""
 
 
-@pytest.mark.parametrize(
-    "text", ["status: open", "a\n**Status:** Open\nb", "- Status — open", "| status | open |"]
-)
-def test_file_with_status_open_is_open(text: str) -> None:
-    assert is_open(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "open", "status: opened", "status:\nopen", "the status: open"]
-)
-def test_file_without_status_open_is_not_open(text: str) -> None:
-    assert not is_open(text)
+def test_issue_file_is_open_if_its_status_is() -> None:
+    for text in ("status: open", "a\n**Status:** Open\nb", "- Status — open", "| status | open |"):
+        assert is_open(text)
+    for text in ("", "open", "status: opened", "status:\nopen", "the status: open"):
+        assert not is_open(text)
 
 
 @pytest.mark.parametrize(
