@@ -187,7 +187,7 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
         )
     chosen = list(installed) if everywhere else [p for n, p in here.items() if scope in (None, n)]
     changes = [installer.plan_removal(path) for path in chosen]
-    _confirm(call, changes, yes)
+    _confirm(call, changes, yes, end="\n".join(filter(None, map(summary, changes))))
     for change in changes:
         installer.remove(change)
     left = installer.settings_with_us(start)
@@ -309,19 +309,22 @@ def _diff(change: Change, name: str) -> list[str]:
 
 def summary(settings: Change) -> str:
     """Return one line about the change of the settings, since a diff may be long."""
-    if settings.before == settings.after:
+    if settings.after in (None, settings.before):
         return ""
     old, new = (
         {} if content is None else root(content.decode("utf-8-sig")).value
         for content in (settings.before, settings.after)
     )
-    parts = []
-    if ours(old) != ours(new):
-        action = "updates" if ours(old) else "adds"
-        parts.append(f"{action} one hook for {counted(len(EVENTS), 'event')}")
+    hook = f"one hook for {counted(len(EVENTS), 'event')}"
+    parts = [*_action(ours(old), ours(new), hook)]
     if cap_in(old) != cap_in(new):
-        parts.append(f"raises the client's cap to {cap_in(new)}")
-    if our_status_line(old) != our_status_line(new):
-        parts.append(f"{'updates' if our_status_line(old) else 'adds'} the status line")
+        parts.append(f"sets the client's cap to {cap_in(new) or 'its default'}")
+    parts += _action(our_status_line(old), our_status_line(new), "the status line")
     words = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
     return f"{words[:1].upper()}{words[1:]} in {display(str(settings.path))}; nothing else changes."
+
+
+def _action(old: object, new: object, what: str) -> list[str]:
+    if old == new:
+        return []
+    return [f"{'updates' if old and new else 'adds' if new else 'removes'} {what}"]

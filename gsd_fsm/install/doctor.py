@@ -150,7 +150,7 @@ def _check_interpreter(source: Source, python: str, directory: Path) -> Iterator
 def _check_hook_file(source: Source, path: Path) -> Row:
     content = current_content(path)
     is_current = content == current_content(packaged_hook())
-    problem = "missing" if content is None else "from another version of gsd-fsm"
+    problem = "missing" if content is None else "not the one of this version"
     told = str(path) if is_current else f"{path} is {problem}"
     return Row(source.where, "hook file", _state(is_current), told, source.fix)
 

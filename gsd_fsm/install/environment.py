@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -125,20 +126,14 @@ def _mounts() -> list[str]:
 
 def file_system_of(path: str, mounts: list[str]) -> str:
     """Return the type of the file system that the path is on; "" if the mounts do not say."""
-    best, kind = -1, ""
+    types = {}  # a later mount at the same place hides an earlier one
     for line in mounts:
-        left, dash, right = line.partition(" - ")
-        if not dash or len(left.split()) < 5:
-            continue
-        point = left.split()[4].encode("utf-8", "surrogateescape")
-        for octal in (b"\\040", b"\\011", b"\\012", b"\\134"):
-            point = point.replace(octal, bytes([int(octal[1:], 8)]))
-        mounted = os.fsdecode(point)
-        is_inside = path == mounted or path.startswith(mounted.rstrip("/") + "/")
-        # A later mount at the same place hides an earlier one.
-        if is_inside and len(mounted) >= best:
-            best, kind = len(mounted), right.split()[0]
-    return kind
+        left, _, right = line.partition(" - ")
+        if right and len(left.split()) > 4:
+            point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), left.split()[4])
+            types[point] = right.split()[0]
+    places = [str(place) for place in (Path(path), *Path(path).parents)]
+    return next((types[place] for place in places if place in types), "")
 
 
 def _check_journal(gsd: str, cap: int) -> Iterator[Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from gsd_fsm.core.project import new_gsd
 from gsd_fsm.core.system import home
 from gsd_fsm.documents.files import Change, current_content, follow_link, write_change
 from gsd_fsm.documents.json_text import NotJson, put_text, root
+from gsd_fsm.git.run import git_program, read
 from gsd_fsm.install import hook_entries, status_line
 from gsd_fsm.install.hook_entries import MODULE, TIMEOUT, Before, cap_in, ours
 from gsd_fsm.install.interpreter import SWITCHES, Interpreter
@@ -239,9 +239,7 @@ def remove_hook() -> None:
 
 def is_shared(path: Path) -> bool:
     """Return whether git would add the file to a commit."""
-    command = ["git", "-C", str(path.parent), "check-ignore", "-q", str(path)]
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    except OSError:
+    git = git_program()
+    if git is None:
         return False
-    return done.returncode == 1
+    return read(git, path.parent, "check-ignore", "-q", str(path)).returncode == 1

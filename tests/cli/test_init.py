@@ -66,25 +66,27 @@ def test_init_without_a_terminal_writes_nothing(here: Here, client: Client) -> N
     assert not client.data.exists()
 
 
-def test_init_summarises_each_change_in_one_line(here: Here, client: Client) -> None:
+def test_init_and_uninstall_summarise_each_change_in_one_line(here: Here, client: Client) -> None:
     end = f" in {client.files['local']}; nothing else changes."
     all_of_it = ("--raise-cap", "30", "--status-line")
     told = here.ok("init", *all_of_it, "--yes").out
-    adds = "Adds one hook for 9 events, raises the client's cap to 30 and adds the status line"
+    adds = "Adds one hook for 9 events, sets the client's cap to 30 and adds the status line"
     assert adds + end in told
     assert "restart them, or type /clear" in told
     again = here.ok("init", *all_of_it, "--yes").out
     assert "nothing else changes" not in again
     assert "restart" not in again
-    here.ok("uninstall", "--yes")
+    client.write({**client.read(), "more": 1})
+    removes = "Removes one hook for 9 events, sets the client's cap to its default and removes the status line"
+    assert removes + end in here.ok("uninstall", "--yes").out
     here.ok("init", "--yes")
     told = here.ok("init", "--raise-cap", "30", "--yes").out
-    assert f"Raises the client's cap to 30{end}" in told
+    assert f"Sets the client's cap to 30{end}" in told
     document = client.read()
     document["hooks"]["Stop"][0]["hooks"][0]["timeout"] = 9
     client.write(document)
     told = here.ok("init", "--raise-cap", "40", "--yes").out
-    assert f"Updates one hook for 9 events and raises the client's cap to 40{end}" in told
+    assert f"Updates one hook for 9 events and sets the client's cap to 40{end}" in told
 
 
 def test_init_names_the_permission_as_a_choice_and_does_not_grant_it(

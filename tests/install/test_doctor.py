@@ -82,7 +82,7 @@ def test_doctor_reports_a_hook_that_never_blocks_and_init_fixes_it(
     rewrite(client, {"timeout": 1})
     found = rows(installed, code=7)
     assert failed(found) == ["timeout", "hook file", "trial run"]
-    assert "another version" in found["hook file"]["told"]
+    assert found["hook file"]["told"] == f"{client.hook} is not the one of this version"
     assert found["trial run"]["told"] == "it did not block the stop of a live loop"
     assert {row["fix"] for row in found.values()} == {"", "gsd-fsm init --scope local"}
     shown = installed.run("doctor").out
