@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "542a9b633b3548ed"  # digest of the parts
+IDENTITY = "8ab934cfe66c2afa"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1831,6 +1831,46 @@ if __name__ == "__main__":
 #         if task is None or not (task.status == "running" or is_undecided(loop, task)):
 #             free.append(gap_id)
 #     return free
+# # ── loop.events.sessions
+# STOP_FIELDS = {"signal": str, "copy": str, "active": bool}
+# ALLOW = {**STOP_FIELDS, "said": str}
+# def clear_human_prompt(loop):
+#     loop.human_spoke = False
+#     loop.prompted_elsewhere = []
+# WAIT = EventType(
+#     "wait",
+#     Trigger(verb="wait", arrows=(Arrow(ACTIVE, "waiting", wait),)),
+#     required={"for": one_of("human", "throttled")},
+#     optional={"question": str, "until": TIME, "reason": str, "about": str, **ALLOW},
+#     text=lambda data: with_reason(data["for"], data.get("question") or data.get("reason")),
+# )
+# ANSWER = EventType(
+#     "answer",
+#     Trigger(
+#         verb="answer",
+#         rules=(require_human_answer,),
+#         arrows=(Arrow(("waiting",), BACK, take_answer),),
+#     ),
+#     required={"text": str},
+#     text="{text}",
+# )
+# def read_transcript(loop, event):
+#     if "transcript" in event["data"]:
+#         loop.transcript = (event.get("session"), event["data"]["transcript"])
+# SESSION = EventType(
+#     "session",
+#     Trigger(rules=(require_binding,), arrows=(Arrow(LIVE, SAME, record_session),)),
+#     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
+#     optional={
+#         "source": str,
+#         "reason": str,
+#         "pid": COUNT,
+#         "transcript": COUNT,
+#         "signal": str,
+#         "copy": str,
+#     },
+#     text="{action}[ {source}][ {reason}]",
+# )
 # # ── loop.events.gaps
 # GAP_TABLE = StatusTable(
 #     ("gap.found", ("new", "open"), "open"),
@@ -1890,7 +1930,7 @@ if __name__ == "__main__":
 #     Trigger(verb="verified", arrows=(Arrow(LIVE, SAME, record_round),)),
 #     required={"passed": bool},
 #     optional={"report": str},
-#     text="{passed}[ {report}]",
+#     text=lambda data: with_reason("passed" if data["passed"] else "failed", data.get("report")),
 # )
 # # ── loop.events.tasks
 # ERROR_CLASSES = ("transient", "logic", "blocking", "unknown")
@@ -2218,46 +2258,6 @@ if __name__ == "__main__":
 #         "shape": one_of(*SHAPES),
 #     },
 #     text=_loop_events_goals_score_text,
-# )
-# # ── loop.events.sessions
-# STOP_FIELDS = {"signal": str, "copy": str, "active": bool}
-# ALLOW = {**STOP_FIELDS, "said": str}
-# def clear_human_prompt(loop):
-#     loop.human_spoke = False
-#     loop.prompted_elsewhere = []
-# WAIT = EventType(
-#     "wait",
-#     Trigger(verb="wait", arrows=(Arrow(ACTIVE, "waiting", wait),)),
-#     required={"for": one_of("human", "throttled")},
-#     optional={"question": str, "until": TIME, "reason": str, "about": str, **ALLOW},
-#     text=lambda data: with_reason(data["for"], data.get("question") or data.get("reason")),
-# )
-# ANSWER = EventType(
-#     "answer",
-#     Trigger(
-#         verb="answer",
-#         rules=(require_human_answer,),
-#         arrows=(Arrow(("waiting",), BACK, take_answer),),
-#     ),
-#     required={"text": str},
-#     text="{text}",
-# )
-# def read_transcript(loop, event):
-#     if "transcript" in event["data"]:
-#         loop.transcript = (event.get("session"), event["data"]["transcript"])
-# SESSION = EventType(
-#     "session",
-#     Trigger(rules=(require_binding,), arrows=(Arrow(LIVE, SAME, record_session),)),
-#     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
-#     optional={
-#         "source": str,
-#         "reason": str,
-#         "pid": COUNT,
-#         "transcript": COUNT,
-#         "signal": str,
-#         "copy": str,
-#     },
-#     text="{action}[ {source}][ {reason}]",
 # )
 # # ── loop.events.lifecycle
 # KINDS = ("execute", "verify", "goal")
@@ -4352,6 +4352,100 @@ if __name__ == "__main__":
 #     if wave in loop.plan.sequential:
 #         return [] if busy else ready[:1]
 #     return ready
+# # ── loop.events.sessions, rarely
+# def wait(loop, event):
+#     data = event["data"]
+#     loop.before_wait = loop.status
+#     loop.wait_for = data["for"]
+#     loop.question = data.get("question", data.get("reason"))
+#     loop.until = data.get("until")
+#     loop.asked = data.get("about")
+#     loop.answer = None
+#     clear_human_prompt(loop)
+#     if event["by"] == "hook":
+#         loop.unconfirmed = 0
+# def with_reason(what, text):
+#     return "%s: %s" % (what, text) if text else what
+# def may_decide(loop, by, session):
+#     return by != "agent" or loop.human_spoke or session in loop.prompted_elsewhere
+# def require_human(loop, event, what):
+#     if not may_decide(loop, event["by"], event.get("session")):
+#         raise Refused(
+#             "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
+#             "Ask the user.",
+#         )
+# def require_human_answer(loop, event, loops):
+#     require_human(loop, event, "answer for")
+# def is_no(text):
+#     word = ""
+#     for char in text:
+#         if char.isalnum() or char == "_":
+#             word += char
+#         elif word:
+#             break
+#     return word.lower() in ("n", "no", "nope")
+# def take_answer(loop, event):
+#     loop.answer = event["data"]["text"]
+#     about, _, named = (loop.asked or "").partition(":")
+#     if about == "checkpoint":
+#         task = loop.tasks.get(named.partition(":")[0])
+#         if task is not None:
+#             task.answer = loop.answer
+#     elif about == "branch":
+#         loop.branch = None if is_no(loop.answer) else named
+#     stop_waiting(loop)
+# def stop_waiting(loop):
+#     if loop.asked:
+#         remember_answered(loop, [loop.asked])
+#     loop.wait_for = loop.question = loop.until = loop.asked = None
+# def remember_answered(loop, keys):
+#     loop.answered = [*loop.answered, *keys][-MAX_KEPT:]
+# def record_session(loop, event):
+#     data = event["data"]
+#     action = data["action"]
+#     ended = action == "end" and data.get("reason") != "clear"
+#     loop.pid = None if ended else data.get("pid", loop.pid)
+#     if "signal" in data:
+#         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
+#     read_transcript(loop, event)
+#     if action == "bind":
+#         become_owner(loop, event)
+#         loop.client = event.get("client")
+#     elif action == "release":
+#         loop.owner = None
+#     elif action == "prompt":
+#         _loop_events_sessions_record_prompt(loop, event.get("session"))
+# def _loop_events_sessions_record_prompt(loop, session):
+#     if loop.owner and session not in (None, loop.owner):
+#         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
+#     else:
+#         loop.human_spoke = loop.human_spoke_since_score = True
+#         loop.idle = 0
+# def become_owner(loop, event, restart_meter=False):
+#     session = event.get("session")
+#     if session != loop.owner or restart_meter:
+#         loop.owner, loop.owned_since = session, event["ts"]
+#     if restart_meter and session in loop.meters:
+#         loop.meters_to_reset[session] = None
+# def require_free_session(loop, event, loops):
+#     _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
+# def require_binding(loop, event, loops):
+#     action = event["data"]["action"]
+#     if action == "bind":
+#         if not event.get("session"):
+#             raise ValueError("session.bind without session")
+#         _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
+#     elif action == "release":
+#         _loop_events_sessions_require_no_other(loop, None, loops)
+# def _loop_events_sessions_require_no_other(loop, session, loops):
+#     for other in loops.live():
+#         if other.owner == session and other.id != loop.id:
+#             whose = "already belongs to this session" if session else "has no session yet"
+#             raise Refused(
+#                 "live loop %s (%s) %s" % (other.id, other.status, whose),
+#                 "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
+#                 "'start … --fresh' cancels it" % (other.id, other.id),
+#             )
 # # ── loop.events.gaps, rarely
 # def leaves_gaps(loop, event):
 #     gap = loop.gaps.get(event["data"]["gap"])
@@ -4568,100 +4662,6 @@ if __name__ == "__main__":
 #     if "shape" not in data:
 #         return " ".join(str(v) for v in data.values() if not isinstance(v, (dict, list)))
 #     return "spec %s/10, fit %s: %s" % (data.get("spec_score"), data.get("fit_score"), data["shape"])
-# # ── loop.events.sessions, rarely
-# def wait(loop, event):
-#     data = event["data"]
-#     loop.before_wait = loop.status
-#     loop.wait_for = data["for"]
-#     loop.question = data.get("question", data.get("reason"))
-#     loop.until = data.get("until")
-#     loop.asked = data.get("about")
-#     loop.answer = None
-#     clear_human_prompt(loop)
-#     if event["by"] == "hook":
-#         loop.unconfirmed = 0
-# def with_reason(what, text):
-#     return "%s: %s" % (what, text) if text else what
-# def may_decide(loop, by, session):
-#     return by != "agent" or loop.human_spoke or session in loop.prompted_elsewhere
-# def require_human(loop, event, what):
-#     if not may_decide(loop, event["by"], event.get("session")):
-#         raise Refused(
-#             "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
-#             "Ask the user.",
-#         )
-# def require_human_answer(loop, event, loops):
-#     require_human(loop, event, "answer for")
-# def is_no(text):
-#     word = ""
-#     for char in text:
-#         if char.isalnum() or char == "_":
-#             word += char
-#         elif word:
-#             break
-#     return word.lower() in ("n", "no", "nope")
-# def take_answer(loop, event):
-#     loop.answer = event["data"]["text"]
-#     about, _, named = (loop.asked or "").partition(":")
-#     if about == "checkpoint":
-#         task = loop.tasks.get(named.partition(":")[0])
-#         if task is not None:
-#             task.answer = loop.answer
-#     elif about == "branch":
-#         loop.branch = None if is_no(loop.answer) else named
-#     stop_waiting(loop)
-# def stop_waiting(loop):
-#     if loop.asked:
-#         remember_answered(loop, [loop.asked])
-#     loop.wait_for = loop.question = loop.until = loop.asked = None
-# def remember_answered(loop, keys):
-#     loop.answered = [*loop.answered, *keys][-MAX_KEPT:]
-# def record_session(loop, event):
-#     data = event["data"]
-#     action = data["action"]
-#     ended = action == "end" and data.get("reason") != "clear"
-#     loop.pid = None if ended else data.get("pid", loop.pid)
-#     if "signal" in data:
-#         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
-#     read_transcript(loop, event)
-#     if action == "bind":
-#         become_owner(loop, event)
-#         loop.client = event.get("client")
-#     elif action == "release":
-#         loop.owner = None
-#     elif action == "prompt":
-#         _loop_events_sessions_record_prompt(loop, event.get("session"))
-# def _loop_events_sessions_record_prompt(loop, session):
-#     if loop.owner and session not in (None, loop.owner):
-#         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
-#     else:
-#         loop.human_spoke = loop.human_spoke_since_score = True
-#         loop.idle = 0
-# def become_owner(loop, event, restart_meter=False):
-#     session = event.get("session")
-#     if session != loop.owner or restart_meter:
-#         loop.owner, loop.owned_since = session, event["ts"]
-#     if restart_meter and session in loop.meters:
-#         loop.meters_to_reset[session] = None
-# def require_free_session(loop, event, loops):
-#     _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
-# def require_binding(loop, event, loops):
-#     action = event["data"]["action"]
-#     if action == "bind":
-#         if not event.get("session"):
-#             raise ValueError("session.bind without session")
-#         _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
-#     elif action == "release":
-#         _loop_events_sessions_require_no_other(loop, None, loops)
-# def _loop_events_sessions_require_no_other(loop, session, loops):
-#     for other in loops.live():
-#         if other.owner == session and other.id != loop.id:
-#             whose = "already belongs to this session" if session else "has no session yet"
-#             raise Refused(
-#                 "live loop %s (%s) %s" % (other.id, other.status, whose),
-#                 "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
-#                 "'start … --fresh' cancels it" % (other.id, other.id),
-#             )
 # # ── loop.events.lifecycle, rarely
 # def _loop_events_lifecycle_continue_imported(loop, data):
 #     facts = loop.imported = data["carried"]

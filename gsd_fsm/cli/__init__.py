@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from importlib import import_module
 
@@ -178,7 +179,7 @@ def run(arguments: list[str]) -> int:
         return _report(error.message, error.hint, error.exit_code, as_json)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "gsd-fsm"
-        return _report(error.format_message(), f"Run: {where} --help", 2, as_json)
+        return _report(_usage_message(error), f"Run: {where} --help", 2, as_json)
     except Interrupted as interrupted:
         return _interrupted(interrupted.number, as_json)
     except (click.Abort, KeyboardInterrupt):
@@ -197,6 +198,15 @@ def run(arguments: list[str]) -> int:
         message = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
         return _report(message, "Please report it. The journal is safe.", 1, as_json)
     return 0
+
+
+def _usage_message(error: click.UsageError) -> str:
+    """Return the message of click in our style: lower case, one line, no final period."""
+    choice = error.param.type if isinstance(error, click.MissingParameter) and error.param else None
+    if isinstance(choice, click.Choice):
+        return f"missing argument: one of {', '.join(choice.choices)}"
+    message = re.sub(r"^Invalid value for '[\[{].*?'", "invalid value", error.format_message())
+    return f"{message[:1].lower()}{message[1:]}".removesuffix(".")
 
 
 def _interrupted(number: int, as_json: bool) -> int:

@@ -20,23 +20,33 @@ from gsd_fsm.engine.effects import CommandContext
 from gsd_fsm.evidence.interruption import interruptible
 
 MANY = 10**9
-COUNT = click.IntRange(0, MANY)
-ONE_OR_MORE = click.IntRange(1, MANY)
 
 
-class Amount(click.FloatRange):
-    """A finite number that is not negative."""
+class Number(click.types.FloatParamType):
+    """A number from `least` to `most`, whole unless declared otherwise."""
 
-    name = "number"
-
-    def __init__(self, *, above_zero: bool = False) -> None:
-        super().__init__(0, MANY, min_open=above_zero)
+    def __init__(
+        self, least: int = 0, most: int = MANY, *, whole: bool = True, above: bool = False
+    ) -> None:
+        self.least = least
+        self.most = most
+        self.whole = whole
+        self.above = above
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if number != number:  # noqa: PLR0124 - NaN passes every range
-            self.fail(f"{value} is not a finite number", param, ctx)
+        number: float = float("nan")
+        with contextlib.suppress(ValueError):
+            number = int(value) if self.whole else float(value)
+        if not self.least <= number <= self.most or (self.above and number == self.least):
+            kind = "a whole number" if self.whole else "a number"
+            first = f"above {self.least}, up to" if self.above else f"from {self.least} to"
+            self.fail(f"{str(value)[:40]!r} is not {kind} {first} {self.most}", param, ctx)
         return int(number) if number == int(number) else number
+
+
+COUNT = Number()
+ONE_OR_MORE = Number(1)
+AMOUNT = Number(whole=False)
 
 
 def parse_time(text: str) -> str:

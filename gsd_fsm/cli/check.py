@@ -15,7 +15,12 @@ from gsd_fsm.engine.criteria import run_checks
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--timeout", type=ONE_OR_MORE, metavar="SECONDS", help="Time limit of each command.")
+@click.option(
+    "--timeout",
+    type=ONE_OR_MORE,
+    metavar="SECONDS",
+    help="Time limit of each command (default: setting check_timeout_seconds, 600).",
+)
 @command_options
 def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     """Run the checks of a loop and record the evidence.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gsd_fsm.cli.call import MANY, Call, command_options
+from gsd_fsm.cli.call import Call, Number, command_options
 from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
@@ -43,7 +43,7 @@ _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "r
 @click.option(
     "--raise-cap",
     "cap",
-    type=click.IntRange(DEFAULT_CAP + 1, MANY),
+    type=Number(DEFAULT_CAP + 1),
     metavar="N",
     help=f"Let the client accept N blocks in a row without a tool call (its default: {DEFAULT_CAP}).",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Amount, Call, command_options, parse_time
+from gsd_fsm.cli.call import ONE_OR_MORE, Call, Number, command_options, parse_time
 from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.lifecycle import MODES
@@ -28,7 +28,7 @@ _UNITS = {
     "budget": "US dollars to the budget",
     "tokens": "tokens to the budget",
     "minutes": "minutes of active time",
-    "retries": "retries of each task",
+    "retries": "retries per task",
 }
 _ADDED = {**{code: row[0] for code, row in COUNTED.items()}, "retries": "max_retries"}
 
@@ -36,7 +36,9 @@ _ADDED = {**{code: row[0] for code, row in COUNTED.items()}, "retries": "max_ret
 @click.command()
 @click.argument("question", required=False)
 @click.option(
-    "--until", metavar="TIME", help="Wait until this time (UTC), when the client's limit ends."
+    "--until",
+    metavar="TIME",
+    help="Wait for the client's limit, which ends at this time (UTC unless it has an offset).",
 )
 @command_options
 def wait(call: Call, *, question: str | None, until: str | None) -> None:
@@ -110,7 +112,7 @@ def _additions(function: Callable[..., None]) -> Callable[..., None]:
         add = click.option(
             f"--add-{code}",
             limit,
-            type=Amount(above_zero=True) if is_amount else ONE_OR_MORE,
+            type=Number(whole=False, above=True) if is_amount else ONE_OR_MORE,
             metavar="USD" if code == "budget" else "N",
             help=f"Add this many {_UNITS.get(code, code)}.",
         )

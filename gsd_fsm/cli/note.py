@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gsd_fsm.cli.call import COUNT, Amount, Call, command_options
+from gsd_fsm.cli.call import AMOUNT, COUNT, Call, command_options
 from gsd_fsm.cli.output import spent_words
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.next_step import next_step
@@ -12,7 +12,7 @@ from gsd_fsm.documents.journal_text import read_option, redact_and_truncate
 
 
 @click.command()
-@click.argument("usd", type=Amount(), required=False)
+@click.argument("usd", type=AMOUNT, required=False)
 @click.option("--tokens", type=COUNT, metavar="N", help="Number of tokens used.")
 @click.option("--what", metavar="TEXT", help="Purpose of the spending.")
 @command_options

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, command_options, parse_time
+from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time
 from gsd_fsm.cli.output import counted, say, status_word, timeline_line
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
@@ -64,13 +64,13 @@ class _Lines:
 
 
 @click.command()
-@click.option("--at", "at", type=click.IntRange(1), metavar="SEQ", help="Stop after this event.")
+@click.option("--at", "at", type=ONE_OR_MORE, metavar="SEQ", help="Stop after this event.")
 @click.option("--until", metavar="TIME", help="Stop before the first event after this time (UTC).")
 @click.option("--events", is_flag=True, help="Print one JSON line per event.")
 @click.option(
     "--strict",
     is_flag=True,
-    help="List events that today's rules would refuse; use the machine beyond 100,000 events too.",
+    help="List events that today's rules would refuse; step the machine beyond 100,000 events too.",
 )
 @command_options
 def replay(call: Call, *, at: int | None, until: str | None, events: bool, strict: bool) -> None:
@@ -141,7 +141,11 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
             err=True,
         )
     if loops.backwards:
-        say(f"the clock went back {counted(loops.backwards, 'time')}; order is by seq", err=True)
+        say(_clock_words(loops), err=True)
+
+
+def _clock_words(loops: Loops) -> str:
+    return f"the clock went back {counted(loops.backwards, 'time')}; order is by seq"
 
 
 def _say_findings(found: Replay, *, err: bool = False) -> None:
@@ -205,7 +209,7 @@ def _words(report: dict[str, Any], journal: Journal) -> list[str]:
             "  → Save the damaged file and continue from the valid events: gsd-fsm fsck --repair"
         )
     elif journal.loops.backwards:
-        lines.append(f"the clock went back {journal.loops.backwards} times; order is by seq")
+        lines.append(_clock_words(journal.loops))
     if report["ok"] and not report["torn"]:
         lines.append("no damage")
     return lines

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from gsd_fsm.cli.call import COUNT, Amount, Call, command_options
+from gsd_fsm.cli.call import AMOUNT, COUNT, Call, Number, command_options
 from gsd_fsm.core.loop.events.goals import STAGES
 from gsd_fsm.engine import goals
 from gsd_fsm.engine.goals import DIMENSIONS, MOST_FAMILIARITY, MOST_POINTS
@@ -21,7 +21,7 @@ _WORDS = {
 
 def _dimensions(function: Callable[..., None]) -> Callable[..., None]:
     for name, words in reversed(DIMENSIONS.items()):
-        points = click.IntRange(0, MOST_POINTS)
+        points = Number(0, MOST_POINTS)
         option = click.option(f"--{name}", type=points, required=True, metavar="0-2", help=words)
         function = option(function)
     return function
@@ -31,10 +31,10 @@ def _dimensions(function: Callable[..., None]) -> Callable[..., None]:
 @_dimensions
 @click.option(
     "--familiarity",
-    type=click.IntRange(0, MOST_FAMILIARITY),
+    type=Number(0, MOST_FAMILIARITY),
     default=0,
     metavar="0-10",
-    help="How familiar this kind of work is.",
+    help="How familiar this kind of work is (default: 0).",
 )
 @command_options
 def score(call: Call, *, familiarity: int, **points: int) -> None:
@@ -72,7 +72,7 @@ def stage(call: Call, *, name: str | None, shape_file: str | None) -> None:
 
 @click.command()
 @click.argument("action", type=click.Choice(("begun", "passed", "failed", "light")))
-@click.option("--score", type=Amount(), metavar="N", help="Score given by the reviewers.")
+@click.option("--score", type=AMOUNT, metavar="N", help="Score given by the reviewers.")
 @click.option("--issues", type=COUNT, metavar="N", help="Number of findings of any severity.")
 @click.option(
     "--blockers", type=COUNT, metavar="N", help="Number of findings that must be resolved."

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import COUNT, Amount, Call, command_options
+from gsd_fsm.cli.call import AMOUNT, COUNT, Call, command_options
 from gsd_fsm.cli.output import counted, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
@@ -24,31 +24,56 @@ from gsd_fsm.engine.start import start as start_loop
 @click.argument("goal", required=False)
 @click.option("--goal-file", metavar="FILE|-", help="Read the goal from a file or stdin.")
 @click.option("--phase", metavar="N", help="Execute or verify this phase.")
-@click.option("--plan", metavar="FILE", help="Follow this plan; its digest is frozen.")
-@click.option("--mode", type=click.Choice(MODES), help="Ask the user at decisions, or continue.")
 @click.option(
-    "--max-iterations", type=COUNT, metavar="N", help="Maximum number of iterations (0: unlimited)."
+    "--plan", metavar="FILE", help="Follow this plan; a later change of the file pauses the loop."
 )
-@click.option("--max-retries", type=COUNT, metavar="N", help="Maximum number of retries per task.")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    help="Ask the user at decisions (default), or continue without asking.",
+)
+@click.option(
+    "--max-iterations",
+    type=COUNT,
+    metavar="N",
+    help="Maximum number of iterations (0: unlimited; default: 20, or 3 per task if more).",
+)
+@click.option(
+    "--max-retries",
+    type=COUNT,
+    metavar="N",
+    help="Maximum number of retries per task (default: 3).",
+)
 @click.option(
     "--stuck-limit",
     type=COUNT,
     metavar="N",
-    help="Pause after this many iterations without progress (0: never).",
+    help="Pause after this many iterations without progress (0: never; default: 5).",
 )
 @click.option(
     "--idle-limit",
     type=COUNT,
     metavar="N",
-    help="Pause after this many blocks without activity (0: never).",
+    help="Pause after this many blocks without activity (0: never; default: 3).",
 )
 @click.option(
-    "--budget", type=Amount(), metavar="USD", help="Pause when this many US dollars are spent."
+    "--budget",
+    type=AMOUNT,
+    metavar="USD",
+    help="Pause when this many US dollars are spent (0: no limit, the default).",
 )
 @click.option(
-    "--max-minutes", type=Amount(), metavar="N", help="Pause after this many active minutes."
+    "--max-minutes",
+    type=AMOUNT,
+    metavar="N",
+    help="Pause after this many active minutes (0: no limit, the default).",
 )
-@click.option("--max-tokens", type=COUNT, metavar="N", help="Pause when this many are used.")
+@click.option(
+    "--max-tokens",
+    type=COUNT,
+    metavar="N",
+    help="Pause when this many tokens are used (0: no limit, the default).",
+)
 @click.option(
     "--criterion", "criteria", multiple=True, metavar="TEXT", help="Add a criterion (repeatable)."
 )
@@ -91,10 +116,10 @@ from gsd_fsm.engine.start import start as start_loop
 def start(
     call: Call, *, kind: str, goal: str | None, goal_file: str | None, **options: Any
 ) -> None:
-    """Start a loop that executes, verifies or pursues a goal.
+    """Start an execute, verify or goal loop.
 
     `execute` does the tasks of a plan, `verify` checks it until no gap is left, `goal` continues
-    until every criterion is met.
+    until every criterion is met. Defaults of options can be changed by settings: gsd-fsm config
 
     Example: gsd-fsm start goal "All tests pass" --check tests="pytest -q"
     """

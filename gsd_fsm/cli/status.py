@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
 from gsd_fsm.cli.output import panel, say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.text.sanitize import display
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option(
     "--check",
     is_flag=True,
-    help="Exit 0 completed, 10 active, 11 waiting, 12 paused, 13 cancelled, 3 none.",
+    help="Exit with 0 if completed, 10 active, 11 waiting, 12 paused, 13 cancelled, 3 no loop.",
 )
 @command_options
 def status(call: Call, *, check: bool) -> None:
@@ -38,10 +38,10 @@ def status(call: Call, *, check: bool) -> None:
 
 
 @click.command()
-@click.argument("seq", type=click.IntRange(1), required=False)
+@click.argument("seq", type=ONE_OR_MORE, required=False)
 @command_options
 def why(call: Call, *, seq: int | None) -> None:
-    """Explain why the last stop, or that of event SEQ, was blocked."""
+    """Explain why the last stop, or the one of event SEQ, was blocked or allowed."""
     from gsd_fsm.engine.status import explain
 
     found = explain(call.context, seq)

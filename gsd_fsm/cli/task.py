@@ -15,7 +15,7 @@ from gsd_fsm.documents.journal_text import read_option
 @click.command()
 @command_options
 def iterate(call: Call) -> None:
-    """Begin an iteration, where no hook does it.
+    """Begin an iteration by hand; with the hook, each block begins one.
 
     If a limit is reached, the loop pauses instead (exit code 4).
     """
@@ -41,7 +41,7 @@ def iterate(call: Call) -> None:
     help="Task to finish before this pending one (repeatable, or comma-separated).",
 )
 @click.option("--commit", metavar="SHA", help="Commit with the result.")
-@click.option("--ref", metavar="ID", help="Id of the client's background task that does it.")
+@click.option("--ref", metavar="ID", help="Id of the client's background task that does the work.")
 @click.option("--phase", type=click.Choice(TDD_PHASES), help="TDD phase of the task.")
 @click.option("--question", metavar="TEXT", help="Decision that the checkpoint needs.")
 @command_options

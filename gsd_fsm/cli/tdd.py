@@ -16,7 +16,12 @@ from gsd_fsm.subagents.failure_report import failure_report
 @click.option(
     "--run", "runs", is_flag=True, help="Run the test command; its result decides the phase."
 )
-@click.option("--timeout", type=ONE_OR_MORE, metavar="SECONDS", help="Time limit of the command.")
+@click.option(
+    "--timeout",
+    type=ONE_OR_MORE,
+    metavar="SECONDS",
+    help="Time limit of the command (default: setting check_timeout_seconds, 600).",
+)
 @command_options
 def tdd(call: Call, *, task_id: str, runs: bool, timeout: int | None) -> None:
     """Show the TDD phase of a task, or run its tests.

@@ -22,9 +22,9 @@ from gsd_fsm.verify.strategy import STRATEGIES, require_kind
 
 
 @click.command()
-@click.option("--phase", metavar="N", help="Refuse unless the loop verifies this phase.")
+@click.option("--phase", metavar="N", help="Exit with 2 unless the loop verifies this phase.")
 @click.option(
-    "--plan", "plan_name", metavar="FILE", help="Refuse unless the loop follows this plan."
+    "--plan", "plan_name", metavar="FILE", help="Exit with 2 unless the loop follows this plan."
 )
 @click.option(
     "--gaps",
@@ -32,7 +32,12 @@ from gsd_fsm.verify.strategy import STRATEGIES, require_kind
     metavar="FILE|-",
     help="Read reported <gaps> from a file or stdin instead of VERIFICATION.md.",
 )
-@click.option("--timeout", type=ONE_OR_MORE, metavar="SECONDS", help="Time limit of each command.")
+@click.option(
+    "--timeout",
+    type=ONE_OR_MORE,
+    metavar="SECONDS",
+    help="Time limit of each command (default: setting check_timeout_seconds, 600).",
+)
 @command_options
 def verify(
     call: Call,
@@ -192,7 +197,7 @@ def gap(
         change = engine.change_gap(call.context, gap_id, done, description=description, **details)
     loop = change.receipt.loop
     paused = f" {loop.pause_reason}." if loop.status == "paused" else ""
-    words = f"Gap {change.gap}: {change.action}.{paused}"
+    words = f"{change.action.capitalize()} gap {change.gap}.{paused}"
     call.print_receipt(change.receipt, words, gap=change.gap)
 
 
@@ -206,4 +211,4 @@ def verified(call: Call, *, verdict: str, report: str | None) -> None:
     If this was the last round that the limit allows, the loop pauses, unless it can complete.
     """
     receipt = engine.record_verdict(call.context, passed=verdict == "pass", report=report)
-    call.print_receipt(receipt, f"Verification: {verdict}.")
+    call.print_receipt(receipt, f"Verification {verdict}ed.")

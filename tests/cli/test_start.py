@@ -113,7 +113,7 @@ def test_start_defaults_to_interactive_mode_and_three_iterations_per_task(here: 
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        (["start"], "execute"),
+        (["start"], "missing argument: one of execute, verify, goal"),
         (["start", "party"], "party"),
         (["start", "goal"], "needs a goal"),
         (["start", "goal", " \n"], "needs a goal"),
@@ -131,8 +131,8 @@ def test_start_defaults_to_interactive_mode_and_three_iterations_per_task(here: 
         (["start", "execute", "--check", "name="], "NAME=CMD"),
         (["start", "execute", "--max-iterations", "-1"], "max-iterations"),
         (["start", "execute", "--max-iterations", "9" * 5000], "max-iterations"),
-        (["start", "execute", "--budget", "nan"], "finite"),
-        (["start", "execute", "--max-minutes", "inf"], "range"),
+        (["start", "execute", "--budget", "nan"], "not a number from 0 to"),
+        (["start", "execute", "--max-minutes", "inf"], "not a number from 0 to"),
         (["start", "execute", "--phase", "9" * 5000], "phase"),
         (["start", "execute", "--mode", "turbo"], "turbo"),
         (["start", "execute", "--unknown"], "--unknown"),

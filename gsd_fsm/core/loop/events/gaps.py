@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.loop.events.sessions import with_reason
 from gsd_fsm.core.loop.limits import require_room_for_gap
 from gsd_fsm.core.loop.records import Gap, Task
 from gsd_fsm.core.loop.schema import ID, SAME, Arrow, EventType, StatusTable, Trigger, one_of
@@ -134,5 +135,5 @@ VERIFIED = EventType(
     Trigger(verb="verified", arrows=(Arrow(LIVE, SAME, record_round),)),
     required={"passed": bool},
     optional={"report": str},
-    text="{passed}[ {report}]",
+    text=lambda data: with_reason("passed" if data["passed"] else "failed", data.get("report")),
 )
