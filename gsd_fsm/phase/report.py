@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.markdown import escape_markdown
-from gsd_fsm.phase.summary import Commits, called, in_order, phase_of, short
+from gsd_fsm.phase.summary import Commits, in_order, phase_of_loop, phase_title, short
 from gsd_fsm.plans.phase_name import phase_number, shortest_name
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def final_report(
     """Return the result of a phase and the next steps; `settings` maps names to values."""
     target = escape_markdown(settings.get("deploy_target") or "", 60)
     parts = [
-        [f"## {called(loop, plan)} Complete!"],
+        [f"## {phase_title(loop, plan)} Complete!"],
         list(_outcome(loop, plan, commits)),
         list(_found(loop)),
         [f"**Note:** {escape_markdown(note)}" for note in notes],
@@ -74,7 +74,7 @@ def _offer(target: str) -> list[list[str]]:
 
 
 def _next_steps(loop: Loop, plan: Plan, push: bool) -> Iterator[str]:
-    phase = phase_of(loop, plan)
+    phase = phase_of_loop(loop, plan)
     name = "" if phase is None else f" --phase {shlex.quote(display(str(shortest_name(phase))))}"
     file = loop.plan.file
     found = file.startswith((".gsd/plans/phase-", ".opti-gsd/plans/phase-"))

@@ -40,7 +40,7 @@ def summary(loop: Loop, plan: Plan, commits: Commits, phase: Phase | None = None
             f"Retries: {_retries(tasks) or 'none'}",
         ],
     }
-    parts = [f"# {called(loop, plan, phase)} Summary"]
+    parts = [f"# {phase_title(loop, plan, phase)} Summary"]
     for title, entries in sections.items():
         parts.append("\n".join([f"## {title}", *(f"- {it}" for it in entries or ["none"])]))
     return "\n\n".join(parts) + "\n"
@@ -59,13 +59,13 @@ def merged(before: str, text: str) -> str:
     return ours + newline + before if before else ours
 
 
-def phase_of(loop: Loop, plan: Plan) -> Phase | None:
+def phase_of_loop(loop: Loop, plan: Plan) -> Phase | None:
     return plan.phase if loop.phase is None else loop.phase
 
 
-def called(loop: Loop, plan: Plan, phase: Phase | None = None) -> str:
+def phase_title(loop: Loop, plan: Plan, phase: Phase | None = None) -> str:
     """Return the name of the phase, or "Plan" if the plan belongs to none."""
-    known = phase_of(loop, plan) if phase is None else phase
+    known = phase_of_loop(loop, plan) if phase is None else phase
     return "Plan" if known is None else f"Phase {escape_markdown(str(shortest_name(known)), 60)}"
 
 
@@ -92,8 +92,9 @@ def _completed(number: str, title: str, task: Task, commits: Commits) -> str:
     if task.status == "skipped":
         return f"{line} (skipped)"
     commit = short(commits.get(task.id))
-    told = f" (commit: {commit})" if commit else ""
-    return line + told if task.status == "complete" else ""
+    if task.status != "complete":
+        return ""
+    return f"{line} (commit: {commit})" if commit else line
 
 
 def _retries(tasks: list[tuple[str, str, Task]]) -> str:

@@ -115,15 +115,6 @@ def test_summary_escapes_foreign_text(
     "\n".join(lines).encode()
 
 
-def test_summary_escapes_markup_but_not_names() -> None:
-    story = told("a", "b")
-    fixes = ["max_retries", "__init__", "# x", "1. x", "- x", "> x", "-x"]
-    story.loop.tasks["T01"].fixes = fixes
-    text = summary(story.loop, plan_of(Path("plan.md"), "a", "b"), {})
-    for line in ("max_retries", r"\_\_init\_\_", r"\# x", r"1\. x", r"\- x", r"\> x", "-x"):
-        assert f"\n- {line}\n" in text
-
-
 def test_new_summary_file_is_between_markers(phase: FinishedPhase) -> None:
     assert phase.end() == ["summary.md"]
     assert phase.summary.read_text() == f"{BEGIN}\n{FORM}{END}\n"
