@@ -1,1 +1,1 @@
-"""Take over running loops from the files of other tools."""
+"""Import running loops from files of other tools."""

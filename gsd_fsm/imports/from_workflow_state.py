@@ -34,7 +34,7 @@ def read_workflow_state(document: dict[str, Any], findings: Findings) -> OldLoop
         carried=given(started=members.time("started_at"), updated=members.time("last_updated")),
     )
     reached = STAGES.index(stage) + 1 if stage else 0
-    # The stages come first: a low score would forbid to enter them.
+    # The stages come first: a low score would block them.
     later: list[EventData] = [("stage", {"stage": name}) for name in STAGES[:reached]]
     later += _score(members)
     later += _recalled(members, findings)

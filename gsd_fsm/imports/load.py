@@ -1,4 +1,4 @@
-"""Read the loop of another tool from a file, whose content tells the format."""
+"""Read the loop of another tool from a file, and detect the format from its content."""
 
 from __future__ import annotations
 

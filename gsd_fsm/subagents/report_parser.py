@@ -301,7 +301,7 @@ def _without_end(text: str, emphasis: str) -> str:
 
 
 def _is_plain(part: _Part, verdict: str) -> bool:
-    """Return whether a part belongs to the details: also a hash, and options of no checkpoint."""
+    """Return whether a part is text; so are a commit hash, and options without a checkpoint."""
     if part.name in (OPTION, "options"):
         return verdict != "checkpoint"
     return part.name in ("", DETAIL) or (

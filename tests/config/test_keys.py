@@ -54,7 +54,7 @@ BAD_BRANCHES = (
     *("..", "a..b", ".", ".a", "a/.b", "a.", "a.lock", "a.lock/b", "/a", "a/", "a//b", "/"),
     *("a~", "a^", "a:b", "a?", "a*", "a[b", "a\\b", "a@{b"),
 )
-# git reads these as something else, or nobody can see what they say
+# git reads these as something else, or they contain invisible characters
 MISLEADING = ("@", "@{-1}", "HEAD", "a\0b", "a\u00a0b", "a\u200bb", "a\u202eb", "x" * 201)
 
 

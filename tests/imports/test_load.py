@@ -42,7 +42,7 @@ def test_unknown_format_is_rejected(content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"{\n\xff}", "FILE:2: not valid UTF-8"),
         (b"---\nloop:\0\n---\n", "FILE:2: not a text file (NUL byte)"),
@@ -57,8 +57,8 @@ def test_unknown_format_is_rejected(content: str) -> None:
         (b"{" + b'"a": 1, ' * 1_000, "FILE:1:8002: not valid JSON: "),
     ],
 )
-def test_damage_is_reported_with_its_place(content: bytes, told: str) -> None:
-    assert refused(content).startswith(told)
+def test_damage_is_reported_with_its_place(content: bytes, message: str) -> None:
+    assert refused(content).startswith(message)
 
 
 @pytest.mark.parametrize("line", ['"loop:', 'loop: "\\UFFFFFFFF"', 'loop: "\\U00110000"'])

@@ -1,4 +1,4 @@
-"""Files of other tools, and the loop that each becomes."""
+"""Files of other tools, and helpers that import them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def read(content: str | bytes | dict[str, Any], file: str = "FILE") -> OldLoop:
 
 
 def refused(content: str | bytes | dict[str, Any]) -> str:
-    """What is said of a file in which no loop can be found."""
+    """Return the error message for a file that cannot be imported."""
     with pytest.raises(UsageError) as error:
         read(content)
     assert error.value.hint
@@ -99,7 +99,7 @@ def refused(content: str | bytes | dict[str, Any]) -> str:
 
 
 def loop_of(old: OldLoop) -> Loop:
-    """The loop that the events of an import make, and nothing else."""
+    """Return the loop after the events of an import."""
     loops = Loops()
     header = draft("journal", None, "cli", {"id": "j-1"})
     drafts = [draft(kind, "lp-1", "human", data) for kind, data in old.events(FROZEN)]

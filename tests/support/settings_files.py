@@ -1,4 +1,4 @@
-"""Files of settings for tests, and what load makes of them."""
+"""Settings files for tests, and helpers that load them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DEFAULTS = {
 
 @pytest.fixture(autouse=True)
 def user_path(tmp_path, monkeypatch):
-    """The user's file lies in a directory of the test, never in the real home."""
+    """Put the user's file into a directory of the test, never into the real home."""
 
     def user_config_dir(name, *, appauthor):
         assert appauthor is False
@@ -70,7 +70,7 @@ def project_path(tmp_path):
 
 @pytest.fixture
 def foreign_path(project_path):
-    """The file of the planning tool, beside the directory of ours."""
+    """Return the path of the planning tool's file."""
     path = project_path.parent.parent / ".opti-gsd" / "config.json"
     path.parent.mkdir()
     return path
@@ -83,7 +83,7 @@ def markdown_path(project_path):
 
 @pytest.fixture
 def refusal(project_path):
-    """Write the project's file, and return what load says about it after the file's name."""
+    """Return a function that writes the project's file and returns the error after its name."""
 
     def refuse(content):
         error = refused(project_path, content)
@@ -109,7 +109,7 @@ def values_of(path, content):
 
 
 def gsd_of(path):
-    """The directory that load is given, for any file that it reads."""
+    """Return the directory to load for any of the files."""
     return path.parent.with_name(".gsd") if path.parent.name == ".opti-gsd" else path.parent
 
 

@@ -156,9 +156,9 @@ def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
 
     def say(words: str) -> None:
         said.append(words)
-        (tmp_path / "told").touch()
+        (tmp_path / "said").touch()
 
-    ci = {"lint": "while [ ! -e told ]; do sleep 0.02; done", "test": "true"}
+    ci = {"lint": "while [ ! -e said ]; do sleep 0.02; done", "test": "true"}
     checks = [("file", "a.txt exists"), ("content", "By hand")]
     plan = plan_of(tmp_path, task("01", checks, "a.txt"))
     results = run_checks(plan, tmp_path, ci, 60, say, poll=lambda: None)
