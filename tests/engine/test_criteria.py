@@ -8,7 +8,7 @@ import pytest
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.engine.criteria import declare_criterion, give_exit_signal, run_checks
 from gsd_fsm.evidence.interruption import Output
-from tests.support.engine_project import EngineProject
+from tests.support.events import EngineProject
 
 CRITERIA = [
     {"name": "passes", "check": "echo fine"},

@@ -6,7 +6,7 @@ import pytest
 
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.engine.tasks import iterate, record_failure, record_task
-from tests.support.engine_project import EngineProject
+from tests.support.events import EngineProject
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from gsd_fsm.engine.planned.verify import (
 from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.verify.gaps import Result
 from gsd_fsm.verify.reported_gaps import ReportedGap
-from tests.support.engine_project import EngineProject
+from tests.support.events import EngineProject
 from tests.support.verification import result
 
 ORPHAN = ReportedGap(3, "", "orphan", "menu.ts", "never imported", "grep: nothing")

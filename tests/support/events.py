@@ -1,19 +1,21 @@
-"""Events and journals for tests below the command line: drafts, journals, records, prefixes."""
+"""Events and journals for tests below the command line: drafts, projects, records, prefixes."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gsd_fsm.core.journal.journal import Author, Journal, create_journal
 from gsd_fsm.core.loop.fold import EVENTS
 from gsd_fsm.core.loop.schema import check_event
 from gsd_fsm.core.project import make_gsd, register
+from gsd_fsm.engine.context import Context
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.records import Record
+    from gsd_fsm.core.loop.state import Loop
 
 NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
 R = TypeVar("R", bound="Record")
@@ -80,3 +82,31 @@ def require_legal_prefixes(gsd: Path, data: bytes, step: int = 1) -> None:
             for loop in tx.loops.live():
                 tx.append(loop, "note", {"text": "continued"})
         journal.close()
+
+
+AGENT = Author("agent", "s-1")
+
+
+class EngineProject:
+    """A project with the loop `lp-1`, and the context of its agent."""
+
+    def __init__(self, root: Path, kind: str = "execute", **start: Any) -> None:
+        new_journal(root / ".gsd")
+        self.context = Context(root, author=AGENT)
+        self.first = len(self.events())
+        self._append({**start_draft("lp-1", kind, **start), "session": "s-1"})
+
+    def append(self, kind: str, by: str = "human", **data: Any) -> None:
+        self._append(draft(kind, "lp-1", by, data, session="s-1"))
+
+    def _append(self, event: dict[str, Any]) -> None:
+        append(Journal(self.context.gsd), event)
+
+    @property
+    def loop(self) -> Loop:
+        """Return the loop as a new reader of the journal sees it."""
+        return Journal(self.context.gsd).read().by_id["lp-1"]
+
+    def events(self) -> list[Any]:
+        path = Path(self.context.gsd) / "journal.jsonl"
+        return [json.loads(line) for line in path.read_bytes().splitlines()]

@@ -19,8 +19,7 @@ from gsd_fsm.core.loop.state import ACTIVE
 from gsd_fsm.history.replay import Replay
 from tests.support.faults import torture
 from tests.support.hook_project import HookProject, blocks, is_of_a_client, run_hook, said
-from tests.support.ledger import CLIENT_CAP, Ledger
-from tests.support.lives import Life, Said, Stage, events_of
+from tests.support.lives import CLIENT_CAP, Ledger, Life, Said, Stage, events_of
 
 MEMORY = Path("/dev/shm")
 
