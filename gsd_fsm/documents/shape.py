@@ -143,7 +143,7 @@ def read_shape(path: Path) -> Shape:
 def _items(lines: list[str]) -> list[_Item]:
     """Return the items of the three sections, and the commands of their fences."""
     items: list[_Item] = []
-    headings = [_Heading(0, "")]  # the one above, and the larger ones that it is in
+    headings = [_Heading(0, "")]  # the heading above, and the larger ones around it
     indent = -1  # of the last item below this heading
     is_open = False  # whether the next line continues the last item
     at = 0
@@ -217,7 +217,7 @@ def _trailing_command(text: str) -> tuple[str, str]:
     mark = "``" if spanned.endswith("``") else "`"
     start = spanned.rfind(mark, 0, -len(mark)) if spanned.endswith(mark) else -1
     before = spanned[: max(start, 0)].replace("**", "").rstrip()
-    # An odd number of marks before it: what looks like a span is the text between two spans.
+    # After an odd number of backticks this is the text between two code spans, not a span.
     if start < 0 or before.count("`") % 2 or not (before == "" or before.endswith(":")):
         return text, ""
     code = spanned[start + len(mark) : -len(mark)].strip()

@@ -19,9 +19,9 @@ class Record(NamedTuple):
 
     settings: Path
     python: str
-    created: bool  # by `init`, as was its directory
-    made_directory: bool
-    cap: str | None  # that `init` set
+    created: bool  # whether `init` created the file
+    made_directory: bool  # whether `init` created its directory
+    cap: str | None  # the client's cap, if `init` set it
     before: Before
 
 

@@ -245,7 +245,7 @@ def test_any_text_is_read_or_refused_and_gives_only_commands_of_the_grammar(
     assert {command for _, command in found.checks} <= allowed
 
 
-# Each makes some pattern look far ahead, or begin again at every place.
+# Each makes a pattern look far ahead, or start again at every position.
 FLOODS = ("`", "` ", "`` ", "[", "*a ", "**", "a: ", "| ", "- ", "> ", "#", "# a\n", '"', "$ ", "<!--", "<!--a-->",
           "```\n", "- a\n", "\n- a", "  - a\n", "criteria:\n", "~~~sh\n", " ", "a |\n", "a\n", "\n", "\n# criteri")  # fmt: skip
 

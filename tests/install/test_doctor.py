@@ -162,6 +162,7 @@ def test_doctor_names_the_switch_that_turns_a_working_hook_off(
         client.write({"disableAllHooks": True}, "user")
     answer = here.run("doctor", env=env)
     assert answer.code == code
+    assert ("→ rm " in answer.out) is (switch == "STOP")
     last = answer.out.splitlines()[-1]
     assert last.startswith("The installation is correct, but ")
     assert last.endswith(end)

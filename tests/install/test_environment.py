@@ -16,7 +16,7 @@ from tests.support.lines import chain, header, plant, start
 
 
 def around(here: Here, **documents: dict[str, object]) -> dict[str, list[Row]]:
-    """The rows by name."""
+    """Return the results by name."""
     found: dict[str, list[Row]] = {}
     for row in check_environment(str(here.root), documents):
         found.setdefault(row.name, []).append(row)
@@ -25,23 +25,6 @@ def around(here: Here, **documents: dict[str, object]) -> dict[str, list[Row]]:
 
 def test_environment_without_a_project_is_ok(here: Here) -> None:
     assert {row.state for rows in around(here, user={}).values() for row in rows} == {"ok"}
-
-
-def test_environment_reports_every_switch_that_is_off(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here.start("goal", "g")
-    assert "switch" not in around(here, user={"disableAllHooks": False})
-    (here.gsd / "STOP").touch()
-    monkeypatch.setenv("GSD_FSM_DISABLE", "1")
-    rows = around(here, user={"disableAllHooks": True})["switch"]
-    assert [(row.where, row.state) for row in rows] == [
-        ("user", "failed"),
-        ("here", "note"),
-        ("here", "note"),
-    ]
-    assert rows[2].fix == f"rm {here.gsd / 'STOP'}"
-    assert all(row.off for row in rows)
 
 
 @pytest.mark.parametrize(
