@@ -75,20 +75,6 @@ def test_check_without_any_check_is_refused(here: Here) -> None:
     here.refused(3, "check")
 
 
-def test_criterion_with_check_is_met_only_by_its_check(here: Here) -> None:
-    here.start("goal", "g", "--check", "t=test -e done")
-    answer = here.refused(4, "criterion", "t", "met")
-    assert "gsd-fsm check" in answer.err
-    assert here.run("check").code == 7
-    here.refused(4, "exit-signal")
-    (here.root / "done").touch()
-    here.ok("check")
-    here.ok("exit-signal")
-    here.ok("criterion", "t", "unmet")
-    here.refused(4, "criterion", "t", "met")
-    assert "criterion not met: t" in here.run("complete").err
-
-
 @pytest.mark.parametrize(
     ("options", "settings"), [(("--timeout", "1"), ""), ((), "check_timeout_seconds = 1\n")]
 )
@@ -174,13 +160,6 @@ def test_check_takes_the_tree_after_all_checks(repository: Here) -> None:
     repository.ok("complete")
 
 
-def test_evidence_without_git_does_not_become_stale(here: Here) -> None:
-    done_goal(here)
-    (here.root / "new").write_text("x")
-    here.ok("complete")
-    assert here.last()["data"] == {}
-
-
 def test_complete_with_tree_evidence_needs_git(
     repository: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,24 +178,6 @@ def test_check_of_loop_cancelled_meanwhile_records_nothing(here: Here) -> None:
     answer = here.run("check")
     assert answer.code == 4, answer
     assert here.last()["type"] == "cancel"
-
-
-def test_complete_needs_every_criterion_and_the_exit_signal(here: Here) -> None:
-    here.start("goal", "g", "--criterion", "one", "--criterion", "two")
-    assert "unmet: one, two" in here.refused(4, "exit-signal").err
-    here.ok("criterion", "one", "met")
-    here.ok("criterion", "2", "met")
-    assert "no exit signal" in here.run("complete").err
-    here.ok("exit-signal", "--reason", "all is well")
-    assert here.status()["exit_signal"] is True
-    here.ok("criterion", "one", "unmet")
-    status = here.status()
-    assert (status["exit_signal"], [c["met"] for c in status["criteria"]]) == (False, [False, True])
-    assert "criterion not met: one" in here.run("complete").err
-    here.ok("criterion", "one", "met")
-    here.ok("exit-signal")
-    here.ok("complete")
-    assert here.status()["status"] == "completed"
 
 
 def test_criterion_that_is_unknown_names_the_known_ones(here: Here) -> None:

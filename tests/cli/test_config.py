@@ -150,13 +150,6 @@ def test_config_of_untrusted_project_ignores_its_files(here: Here) -> None:
     assert f"{copy / '.opti-gsd' / 'config.json'} (ignored" in shown
 
 
-def test_start_freezes_limits_of_opti_gsd_settings(here: Here) -> None:
-    here.gsd.mkdir()
-    (here.gsd / "config.md").write_text("```yaml\nloop:\n  execute_max_retries: 1\n```\n")
-    here.start("execute", "--task", "T1")
-    assert here.last()["data"]["limits"]["max_retries"] == 1
-
-
 def test_start_freezes_settings_into_its_event(here: Here) -> None:
     here.gsd.mkdir()
     config = here.gsd / "config.toml"
@@ -183,15 +176,6 @@ def test_start_freezes_settings_into_its_event(here: Here) -> None:
     here.ok("fail", "T1", "--error", "AssertionError")
     here.ok("fail", "T1", "--error", "AssertionError")
     assert here.status()["pause_code"] == "retries"
-
-
-def test_start_with_wrong_setting_creates_nothing(here: Here) -> None:
-    here.gsd.mkdir()
-    (here.gsd / "config.toml").write_text("stuck_limit = 'often'\n")
-    answer = here.run("start", "goal", "Be careful")
-    assert answer.code == 2
-    assert "config.toml:1" in answer.err
-    assert [path.name for path in here.gsd.iterdir()] == ["config.toml"]
 
 
 def test_config_before_first_start_shows_opti_gsd_settings(here: Here) -> None:

@@ -86,21 +86,6 @@ def test_command_on_ended_loop_is_refused_and_names_start(here: Here, end: str) 
         assert "gsd-fsm start" in answer.err, answer
 
 
-def test_command_on_older_ended_loop_is_refused_with_and_without_a_snapshot(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = here.start("goal", "g")
-    here.ok("cancel")
-    here.start("goal", "h")
-    here.ok("cancel")
-    here.refused(4, "--loop", old, "note", "n")
-    monkeypatch.setattr("gsd_fsm.core.journal.journal.SMALL", 0)
-    here.start("goal", "i")
-    for number in range(70):
-        here.ok("note", str(number))
-    here.refused(4, "--loop", old, "note", "n")
-
-
 def test_complete_names_open_tasks_until_all_are_done(here: Here) -> None:
     here.start("execute", "--task", "T1", "--task", "T2")
     answer = here.refused(4, "complete")
@@ -109,14 +94,6 @@ def test_complete_names_open_tasks_until_all_are_done(here: Here) -> None:
     here.ok("task", "T1", "complete")
     here.ok("task", "T2", "skipped")
     assert here.ok("complete", "--json").json["status"] == "completed"
-
-
-def test_complete_without_any_task_is_refused(here: Here) -> None:
-    here.start("execute")
-    assert "no task was recorded" in here.refused(4, "complete").err
-    here.ok("task", "late", "running")
-    here.ok("task", "late", "complete")
-    here.ok("complete")
 
 
 def test_resume_adds_to_limits_and_rejects_other_amounts(here: Here) -> None:

@@ -207,14 +207,6 @@ def test_report_with_json_prints_contract_members(planned: Here) -> None:
     assert report(planned, "T02", "TASK COMPLETE", 4)["exit_code"] == 4
 
 
-def test_report_records_the_commit_option(planned: Here) -> None:
-    answer = planned.ok(
-        "report", "T01", "--commit", "abc1234", "--json", stdin=b"TASK COMPLETE"
-    ).json
-    assert answer["commit"] == "abc1234"
-    assert planned.status()["tasks"][0]["commit"] == "abc1234"
-
-
 def test_report_reads_its_output_from_a_file(planned: Here, tmp_path: Path) -> None:
     path = tmp_path / "output.txt"
     path.write_bytes(b"\xef\xbb\xbf" + COMPLETE.replace("\n", "\r\n").encode())

@@ -52,10 +52,6 @@ def test_simulate_pauses_at_limits(here: Here) -> None:
     assert "stuck" in str(told["steps"])
 
 
-def test_simulate_pauses_idle_agent_after_three_stops(here: Here) -> None:
-    assert simulate(here, GOAL + "x9 stop Hm.\n")["blocks"] == 3
-
-
 def test_simulate_plays_background_work_and_rate_limits(here: Here) -> None:
     script = """
 # comments and blank lines say nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.command_line import AGENT, CLEAR, Here, score
+from tests.support.command_line import CLEAR, Here, score
 
 
 def tasks(here: Here) -> dict[str, tuple[str, str]]:
@@ -222,26 +222,6 @@ def test_review_passed_before_begun_is_refused(here: Here) -> None:
     assert "--wave" in here.refused(2, "review", "light").err
     for wrong in ("nan", "inf", "-1"):
         here.refused(2, "review", "begun", "--score", wrong)
-
-
-def test_complete_of_scored_goal_needs_a_passed_review(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo")
-    score(here, *CLEAR)
-    here.ok("exit-signal")
-    assert "the thorough review has not passed" in refused_completion(here)
-    here.ok("review", "begun")
-    here.ok("review", "passed")
-    here.ok("complete")
-
-
-def test_unmet_criterion_withdraws_the_exit_signal(here: Here) -> None:
-    here.start("goal", "g", "--criterion", "docs")
-    here.ok("criterion", "docs", "met", env=AGENT)
-    here.ok("exit-signal", env=AGENT)
-    here.ok("criterion", "docs", "unmet", env=AGENT)
-    assert here.status()["exit_signal"] is False
-    here.ok("criterion", "docs", "met", env=AGENT)
-    assert "no exit signal" in refused_completion(here)
 
 
 def test_complete_with_stale_evidence_withdraws_the_exit_signal(repository: Here) -> None:

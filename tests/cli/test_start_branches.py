@@ -116,14 +116,6 @@ def test_start_in_yolo_mode_switches_branch(milestone: Here, exists: bool) -> No
     assert questions(milestone) == []
 
 
-def test_mode_yolo_switches_branch(milestone: Here) -> None:
-    milestone.ok(*INTERACTIVE)
-    assert "Switched to gsd/m1." in milestone.ok("mode", "yolo").out
-    assert branch(milestone) == "gsd/m1"
-    assert open_question(milestone) is None
-    assert ready(milestone) == ["T01", "T02"]
-
-
 def test_answer_by_agent_switches_no_branch_until_the_user_sends_a_message(milestone: Here) -> None:
     loop = milestone.start(*INTERACTIVE[1:])
     for command in (("answer", "y"), ("mode", "yolo")):
@@ -132,13 +124,6 @@ def test_answer_by_agent_switches_no_branch_until_the_user_sends_a_message(miles
     send_prompt(milestone, loop)
     milestone.ok("answer", "y", env=AGENT)
     assert branch(milestone) == "gsd/m1"
-
-
-def test_start_on_another_branch_does_not_ask_to_switch(milestone: Here) -> None:
-    git(milestone.root, "checkout", "-qb", "feature")
-    milestone.ok(*INTERACTIVE)
-    assert questions(milestone) == [START_QUESTION]
-    assert branch(milestone) == "feature"
 
 
 def test_answer_yes_takes_the_plan_of_the_milestone_branch(milestone: Here) -> None:

@@ -69,17 +69,6 @@ def test_start_without_session_is_refused_while_another_unowned_loop_lives(here:
     here.start("goal", "three")
 
 
-def test_loops_of_two_sessions_are_independent(here: Here) -> None:
-    one = here.start("execute", "--task", "T1", env=A)
-    two = here.start("execute", "--task", "T1", env=B)
-    here.ok("task", "T1", "running", env=A)
-    here.ok("fail", "T1", "--error", "AssertionError", env=B)
-    assert here.ok("status", "--json", env=A).json["loop"] == one
-    assert here.ok("status", "--json", env=A).json["status"] == "running"
-    assert here.ok("status", "--json", env=B).json["loop"] == two
-    assert here.ok("status", "--json", env=B).json["status"] == "retrying"
-
-
 def test_command_acts_on_own_loop_then_the_only_one_then_asks(here: Here) -> None:
     one = here.start("goal", "one", env=A)
     assert here.ok("note", "n", "--json", env=B).json["loop"] == one

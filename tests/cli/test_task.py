@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.core.journal.journal import Journal
 from tests.support.command_line import Here
-from tests.support.events import append
 
 SECRET = "ghp_" + "a1B2" * 9
 # Text that a shell or a format string would change.
@@ -49,15 +47,6 @@ def test_iterate_pauses_stuck_loop_and_progress_resets_the_count(here: Here) -> 
     here.ok("resume")
     assert here.status()["stuck"] == 0
     here.ok("iterate")
-
-
-def test_iterate_by_hand_resets_the_idle_count(here: Here) -> None:
-    here.ok("start", "goal", "Be awake", "--idle-limit", "1")
-    blocked = {"loop": here.status()["loop"], "type": "iteration", "by": "hook", "data": {}}
-    append(Journal(str(here.gsd)), blocked)
-    assert here.status()["idle"] == 1
-    here.ok("iterate")
-    assert (here.status()["status"], here.status()["idle"]) == ("running", 0)
 
 
 def test_task_records_reference_phase_question_and_commit(here: Here) -> None:
@@ -106,27 +95,6 @@ def test_task_and_fail_reject_invalid_task_ids(here: Here) -> None:
         assert here.refused(2, "fail", "--error", "e", "--", name).out == ""
 
 
-def test_fail_retries_up_to_the_limit_and_then_pauses(here: Here) -> None:
-    loop = here.start("execute", "--task", "T1", "--max-retries", "2")
-    for retry in (1, 2):
-        told = here.ok("fail", "T1", "--error", f"assert {retry}", "--class", "logic").out
-        assert f"Retry {retry} of 2" in told
-        assert here.status()["status"] == "retrying"
-        here.ok("task", "T1", "running")
-        assert here.status()["status"] == "running"
-    here.ok("fail", "T1", "--error", "again", "--analysis", "why", "--fix", "how")
-    status = here.status()
-    assert (status["status"], status["pause_code"]) == ("paused", "retries")
-    assert status["task_retries"] == {"T1": 2}
-    assert here.last()["type"] == "failure"
-    assert (here.last()["data"]["analysis"], here.last()["data"]["fix"]) == ("why", "how")
-    answer = here.refused(4, "resume")
-    assert f"gsd-fsm --loop {loop} resume --add-retries" in answer.err
-    here.ok("resume", "--add-retries", "1")
-    assert here.status()["status"] == "running"
-    here.ok("task", "T1", "running")
-
-
 @pytest.mark.parametrize("last", [["fail", "T1", "--error", "way 4"], ["task", "T1", "failed"]])
 def test_fail_with_default_retries_used_up_prints_every_error(here: Here, last: list[str]) -> None:
     loop = here.start("execute", "--task", "T1:First")
@@ -162,27 +130,6 @@ def test_fail_retries_or_pauses_by_the_class_of_the_error(here: Here) -> None:
         here.start("execute", "--task", "T1", "--fresh")
         here.ok("fail", "T1", "--error", text, *given)
         assert (here.last()["data"]["class"], here.status()["status"]) == (kind, then), text
-
-
-def test_fail_retries_transient_error_once_and_success_resets_the_count(here: Here) -> None:
-    here.start("execute", "--task", "T1", "--task", "T2")
-    here.ok("fail", "--error", "connection reset")
-    assert here.status()["status"] == "retrying"
-    here.ok("task", "T2", "running")
-    here.ok("task", "T2", "complete")
-    here.ok("fail", "--error", "connection reset")
-    assert here.status()["status"] == "retrying"
-    here.ok("fail", "--error", "connection reset")
-    assert (here.status()["status"], here.status()["pause_code"]) == ("paused", "retries")
-
-
-def test_fail_of_loop_pauses_at_the_third_same_error(here: Here) -> None:
-    here.start("goal", "g")
-    for _ in range(3):
-        assert here.status()["status"] in ("running", "retrying")
-        here.ok("fail", "--error", "AssertionError: x", "--class", "logic")
-    assert (here.status()["status"], here.status()["pause_code"]) == ("paused", "repeated")
-    assert [line["by"] for line in here.lines()[-2:]] == ["human", "cli"]
 
 
 def test_task_failed_records_a_failure_and_takes_no_options(here: Here) -> None:
@@ -331,14 +278,6 @@ def test_task_dependencies_must_be_known_and_belong_to_a_pending_task(here: Here
     here.ok("task", "B", "pending")
     here.refused(4, "task", "A", "pending", "--blocked-by", "B")
     assert "already exists" in here.refused(4, "task", "A", "pending").err
-
-
-def test_task_added_later_gets_a_wave(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo")
-    here.ok("task", "A", "pending")
-    here.ok("task", "B", "pending", "--blocked-by", "A")
-    here.ok("task", "C", "pending")
-    assert [task["wave"] for task in here.status()["tasks"]] == [1, 2, 1]
 
 
 def test_next_of_task_at_checkpoint_asks_the_user(here: Here) -> None:

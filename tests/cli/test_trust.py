@@ -52,18 +52,6 @@ def test_damage_of_untrusted_journal_is_reported_first(here: Here) -> None:
         assert "line 2" in here.refused(5, *command).err
 
 
-def test_settings_of_untrusted_project_are_ignored(here: Here) -> None:
-    plant_untrusted(here)
-    here.gsd.joinpath("config.toml").write_text("max_iterations = 0\nthis is no setting\n")
-    shown = here.ok("config", "--json").json
-    assert shown["trusted"] is False
-    assert {setting["source"] for setting in shown["settings"].values()} == {"default"}
-    assert "ignored" in here.ok("config").out
-    assert "not trusted" in here.refused(6, "start", "goal", "g").err
-    here.ok("trust")
-    assert "config.toml:2" in here.refused(2, "config").err
-
-
 def test_complete_of_untrusted_journal_does_not_run_git(repository: Here) -> None:
     proof = {"command": "c", "exit_code": 0, "tree": "1"}
     criterion = {"criterion": "t", "met": True, "evidence": proof}

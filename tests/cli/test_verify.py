@@ -122,17 +122,6 @@ def test_verify_pauses_when_a_gap_is_reopened_twice(here: Here) -> None:
     assert here.ok("verify", "--json").json["status"] == "completed"
 
 
-def test_verify_at_round_limit_names_remaining_gaps(here: Here) -> None:
-    start_verify(here, FILE, verify_max_iterations=1)
-    answer = here.run("verify")
-    assert answer.code == 7
-    assert "Round 1 of 1: 2 missed; opened G1, G2." in answer.out
-    assert "✗ G2 T01#2" in answer.out
-    assert "rounds are used; gaps left: G1, G2" in answer.err
-    assert "--add-rounds" in answer.err
-    assert here.last()["data"]["code"] == "rounds"
-
-
 def test_verify_without_a_setting_pauses_after_20_failed_rounds(here: Here) -> None:
     loop = start_verify(here, FILE)
     for number in range(1, 20):

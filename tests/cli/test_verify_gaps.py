@@ -77,22 +77,6 @@ def test_gap_with_invalid_arguments_is_refused(here: Here) -> None:
     assert "already closed" in here.refused(4, "gap", "close", "G1").err
 
 
-def test_complete_needs_a_pass_after_the_last_gap(here: Here) -> None:
-    here.start("verify")
-    answer = here.refused(4, "complete")
-    assert "no verification has passed" in answer.err
-    here.ok("verified", "pass")
-    here.ok("gap", "found", "--description", "d")
-    assert "gap G1 is open" in here.refused(4, "complete").err
-    here.ok("gap", "close", "G1")
-    assert "no verification" in here.refused(4, "complete").err
-    here.ok("verified", "fail", "--report", "still not")
-    assert "no verification" in here.refused(4, "complete").err
-    here.ok("verified", "pass")
-    assert here.status()["round"] == 3
-    assert here.ok("complete", "--json").json["status"] == "completed"
-
-
 def test_verified_at_round_limit_pauses_and_names_gaps_left(here: Here) -> None:
     start_verify(here, "verify_max_iterations = 2\n")
     for text in ("one", "two", "three"):
