@@ -17,7 +17,7 @@ from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.planned import verify as engine
 from gsd_fsm.engine.planned.verify import GapsText, Round, Verification, named
 from gsd_fsm.verify.gaps import tally
-from gsd_fsm.verify.report import manual_of
+from gsd_fsm.verify.report import manual_checks
 from gsd_fsm.verify.strategy import STRATEGIES, require_kind
 
 
@@ -92,7 +92,7 @@ def _print(call: Call, done: Verification) -> None:
             opened=this.opened,
             closed=this.closed,
             reopened=this.reopened,
-            manual=manual_of(this.results),
+            manual=manual_checks(this.results),
             report=str(done.report),
         )
     if not this.passed:

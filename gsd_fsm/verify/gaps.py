@@ -40,7 +40,7 @@ def tally(results: list[Result]) -> str:
     return ", ".join(counts) or "no checks"
 
 
-def gap_of(result: Result) -> dict[str, Any]:
+def gap_data(result: Result) -> dict[str, Any]:
     """Return the gap event data of a missed check: the text of the plan, not the evidence."""
     what = result.task or f"CI {result.key.partition(':')[2]}"
     data = {
@@ -60,7 +60,7 @@ def known_gaps(loop: Loop, results: list[Result]) -> dict[str, str]:
     reworded. No gap belongs to two checks.
     """
     found: dict[str, str] = {}
-    details = {result.key: gap_of(result) for result in results}
+    details = {result.key: gap_data(result) for result in results}
     for matches in (_same_text_and_key, _same_text, _same_key):
         for key, data in details.items():
             if key not in found:
@@ -98,7 +98,7 @@ def free_id(loop: Loop) -> str:
     return f"G{number}"
 
 
-def opening(loop: Loop, known: str | None, data: dict[str, Any]) -> dict[str, Any] | None:
+def gap_event(loop: Loop, known: str | None, data: dict[str, Any]) -> dict[str, Any] | None:
     """Return the event data that opens a gap or updates its evidence; None if nothing changed."""
     if known is None:
         return {"action": "found", "gap": free_id(loop), **data}

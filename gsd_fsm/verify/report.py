@@ -24,7 +24,7 @@ MARKER = "<!-- written by gsd-fsm -->"
 _GAP = ("id", "kind", "file", "description", "evidence", "reopened", "round", "check")
 
 
-def facts_of(loop: Loop, results: list[Result], *, passed: bool) -> dict[str, Any]:
+def report_facts(loop: Loop, results: list[Result], *, passed: bool) -> dict[str, Any]:
     """Return the content of verification.json."""
     gaps = [loop.gaps[gap_id] for gap_id in open_gaps(loop)]
     return {
@@ -38,11 +38,11 @@ def facts_of(loop: Loop, results: list[Result], *, passed: bool) -> dict[str, An
             {**{name: getattr(gap, name) for name in _GAP}, "strategy": strategy_of(gap.kind)}
             for gap in gaps
         ],
-        "manual": manual_of(results),
+        "manual": manual_checks(results),
     }
 
 
-def manual_of(results: list[Result]) -> list[dict[str, Any]]:
+def manual_checks(results: list[Result]) -> list[dict[str, Any]]:
     """Return the manual checks."""
     return [
         {"key": result.key, "task": result.task, "text": result.text}
@@ -102,7 +102,7 @@ def _gaps(facts: dict[str, Any]) -> str:
     return code_block("\n".join(lines), "xml")
 
 
-def place_of(project: Path, plan: Plan | None, phase: int | str | None) -> Path:
+def report_directory(project: Path, plan: Plan | None, phase: int | str | None) -> Path:
     """Return the real directory of the reports; raise UsageError if it is outside the project."""
     from gsd_fsm.plans.find import artefacts
 
@@ -115,7 +115,7 @@ def place_of(project: Path, plan: Plan | None, phase: int | str | None) -> Path:
     return real
 
 
-def present(project: Path, directory: Path) -> bytes | None:
+def read_report(project: Path, directory: Path) -> bytes | None:
     """Return VERIFICATION.md, None if there is none; raise UsageError if it cannot be read."""
     return _content(project, directory / NAME)
 
@@ -129,11 +129,11 @@ def _content(project: Path, path: Path) -> bytes | None:
         raise UsageError(error.message, "Rename or remove it.") from error
 
 
-def is_ours(content: bytes) -> bool:
+def is_own_report(content: bytes) -> bool:
     return content.removeprefix(b"\xef\xbb\xbf").startswith(MARKER.encode())
 
 
-def save(
+def write_report(
     project: Path, directory: Path, facts: dict[str, Any], plan: Plan | None, found: bytes | None
 ) -> Path:
     """Write both files, and keep a VERIFICATION.md of an agent as VERIFICATION.agent.md.
@@ -146,7 +146,7 @@ def save(
         write_change(Change(directory / name, _content(project, directory / name), content))
 
     try:
-        if found is not None and not is_ours(found):
+        if found is not None and not is_own_report(found):
             replace(AGENTS, found)
         write_change(Change(directory / NAME, found, markdown(facts, plan).encode()))
         replace(JSON, (json.dumps(facts, indent=2) + "\n").encode())

@@ -42,7 +42,7 @@ class Job(NamedTuple):
     task: PlanTask | None
 
 
-def run_checks(
+def run_plan_checks(
     plan: Plan | None,
     project: Path,
     ci: dict[str, str],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.plans.load import load_plan
 from gsd_fsm.verify.gaps import Result
-from gsd_fsm.verify.run import run_checks
+from gsd_fsm.verify.run import run_plan_checks
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
@@ -58,7 +58,7 @@ def plan_of(root: Path, *tasks: str) -> Plan:
 
 def probed(plan: Plan | None, root: Path, ci: dict[str, str] | None = None) -> dict[str, Result]:
     """Run all checks; return the results by key."""
-    results = run_checks(plan, root, ci or {}, 60, lambda _words: None, poll=lambda: None)
+    results = run_plan_checks(plan, root, ci or {}, 60, lambda _words: None, poll=lambda: None)
     return {result.key: result for result in results}
 
 

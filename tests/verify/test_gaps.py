@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gsd_fsm.verify.gaps import Result, free_id, gap_of, known_gaps, same_gap
+from gsd_fsm.verify.gaps import Result, free_id, gap_data, known_gaps, same_gap
 from tests.support.story import Story
 from tests.support.verification import result
 
@@ -9,24 +9,24 @@ def story_with(*results: Result) -> Story:
     """Return a loop in which these checks opened G1, G2 …"""
     story = Story("verify")
     for number, one in enumerate(results, 1):
-        story.gap(f"G{number}", **gap_of(one))
+        story.gap(f"G{number}", **gap_data(one))
     return story
 
 
 def test_gap_has_the_text_of_the_plan_and_not_the_evidence() -> None:
-    assert gap_of(result("T01#2", text="hooks/hooks.json exists", file="hooks/hooks.json")) == {
+    assert gap_data(result("T01#2", text="hooks/hooks.json exists", file="hooks/hooks.json")) == {
         "kind": "stub",
         "file": "hooks/hooks.json",
         "description": "T01: hooks/hooks.json exists",
         "check": "T01#2",
     }
-    assert gap_of(result("T02#1", kind="content", evidence="this time"))["kind"] == "stub"
-    assert gap_of(result("T03#1", kind="command", text="npm test", file=None)) == {
+    assert gap_data(result("T02#1", kind="content", evidence="this time"))["kind"] == "stub"
+    assert gap_data(result("T03#1", kind="command", text="npm test", file=None)) == {
         "kind": "ci_failure",
         "description": "T03: npm test",
         "check": "T03#1",
     }
-    assert gap_of(result("ci:test", text="npm test"))["description"] == "CI test: npm test"
+    assert gap_data(result("ci:test", text="npm test"))["description"] == "CI test: npm test"
 
 
 def test_known_gaps_match_by_text_and_key() -> None:

@@ -9,7 +9,15 @@ import pytest
 
 from gsd_fsm.core.errors import CannotWrite, UsageError
 from gsd_fsm.plans.load import load_plan
-from gsd_fsm.verify.report import MARKER, facts_of, is_ours, markdown, place_of, present, save
+from gsd_fsm.verify.report import (
+    MARKER,
+    is_own_report,
+    markdown,
+    read_report,
+    report_directory,
+    report_facts,
+    write_report,
+)
 from gsd_fsm.verify.reported_gaps import read_gaps
 from tests.support.story import Story
 from tests.support.verification import DOCUMENT, plan_of, result, task
@@ -27,7 +35,7 @@ def facts(**more: Any) -> dict[str, Any]:
         result("T01#2", passed=None, text="Looks good", file=None),
         result("ci:test", passed=True, evidence="exit code 0", seconds=12.34),
     ]
-    return {**facts_of(story.loop, results, passed=False), **more}
+    return {**report_facts(story.loop, results, passed=False), **more}
 
 
 def test_verification_json_has_checks_gaps_and_manual_checks() -> None:
@@ -114,11 +122,11 @@ def project(tmp_path: Path) -> Path:
 def test_report_directory_is_that_of_the_plan_or_phase(tmp_path: Path) -> None:
     root = project(tmp_path)
     inner = root / ".gsd" / "plans" / "phase-1"
-    assert place_of(root, plan_of(inner, task("01", [("file", "a")], "a")), None) == inner
-    assert place_of(root, plan_of(root, task("01", [("file", "a")], "a")), 1) == inner
-    assert place_of(root, None, 1) == inner
-    assert place_of(root, None, 2) == root / ".gsd" / "plans" / "phase-2"
-    assert place_of(root, None, None) == root / ".gsd" / "plans"
+    assert report_directory(root, plan_of(inner, task("01", [("file", "a")], "a")), None) == inner
+    assert report_directory(root, plan_of(root, task("01", [("file", "a")], "a")), 1) == inner
+    assert report_directory(root, None, 1) == inner
+    assert report_directory(root, None, 2) == root / ".gsd" / "plans" / "phase-2"
+    assert report_directory(root, None, None) == root / ".gsd" / "plans"
 
 
 def test_report_directory_outside_the_project_is_rejected(tmp_path: Path) -> None:
@@ -126,23 +134,23 @@ def test_report_directory_outside_the_project_is_rejected(tmp_path: Path) -> Non
     (tmp_path / "away").mkdir()
     (root / ".gsd" / "plans" / "phase-2").symlink_to(tmp_path / "away")
     with pytest.raises(UsageError, match="points outside"):
-        place_of(root, None, 2)
+        report_directory(root, None, 2)
     (root / ".gsd" / "plans" / "phase-1" / "VERIFICATION.md").symlink_to("/etc/passwd")
     with pytest.raises(UsageError, match="points outside"):
-        present(root, place_of(root, None, 1))
+        read_report(root, report_directory(root, None, 1))
 
 
 def test_save_replaces_our_report_and_keeps_that_of_an_agent(tmp_path: Path) -> None:
     root = project(tmp_path)
-    place = place_of(root, None, 1)
-    assert present(root, place) is None
+    place = report_directory(root, None, 1)
+    assert read_report(root, place) is None
     (place / "VERIFICATION.md").write_text("# Mine\n")
-    report = save(root, place, facts(), None, present(root, place))
+    report = write_report(root, place, facts(), None, read_report(root, place))
     assert report == place / "VERIFICATION.md"
-    assert is_ours(report.read_bytes())
+    assert is_own_report(report.read_bytes())
     assert (place / "VERIFICATION.agent.md").read_text() == "# Mine\n"
     assert json.loads((place / "verification.json").read_text()) == facts()
-    save(root, place, facts(round=2), None, present(root, place))
+    write_report(root, place, facts(round=2), None, read_report(root, place))
     assert "Round 2" in report.read_text()
     assert (place / "VERIFICATION.agent.md").read_text() == "# Mine\n"
     assert sorted(path.name for path in place.iterdir()) == [
@@ -152,10 +160,10 @@ def test_save_replaces_our_report_and_keeps_that_of_an_agent(tmp_path: Path) -> 
 
 def test_save_does_not_overwrite_a_changed_report(tmp_path: Path) -> None:
     root = project(tmp_path)
-    place = place_of(root, None, 1)
+    place = report_directory(root, None, 1)
     (place / "VERIFICATION.md").write_text("# New\n")
     with pytest.raises(CannotWrite, match=r"round 1 is recorded, but .* changed in the meantime"):
-        save(root, place, facts(), None, None)
+        write_report(root, place, facts(), None, None)
     assert (place / "VERIFICATION.md").read_text() == "# New\n"
 
 
@@ -163,7 +171,7 @@ def test_save_does_not_overwrite_a_changed_report(tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", ["directory", "pipe", "link", "tebibyte"])
 def test_save_leaves_other_than_regular_files_alone(tmp_path: Path, name: str, what: str) -> None:
     root = project(tmp_path)
-    place = place_of(root, None, 1)
+    place = report_directory(root, None, 1)
     (place / "VERIFICATION.md").write_text("# Mine\n")
     path = place / name
     if what == "directory":
@@ -177,5 +185,5 @@ def test_save_leaves_other_than_regular_files_alone(tmp_path: Path, name: str, w
         os.truncate(path, 1 << 40)
     before = path.lstat()
     with pytest.raises(CannotWrite, match="round 1 is recorded"):
-        save(root, place, facts(), None, present(root, place))
+        write_report(root, place, facts(), None, read_report(root, place))
     assert path.lstat().st_ino == before.st_ino

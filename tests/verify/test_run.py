@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.plans.load import load_plan
-from gsd_fsm.verify.run import run_checks
+from gsd_fsm.verify.run import run_plan_checks
 from tests.support.check_commands import ends, posix_only
 from tests.support.verification import DOCUMENT, DONE, lay, plan_of, probed, task
 
@@ -161,7 +161,7 @@ def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
     ci = {"lint": "while [ ! -e said ]; do sleep 0.02; done", "test": "true"}
     checks = [("file", "a.txt exists"), ("content", "By hand")]
     plan = plan_of(tmp_path, task("01", checks, "a.txt"))
-    results = run_checks(plan, tmp_path, ci, 60, say, poll=lambda: None)
+    results = run_plan_checks(plan, tmp_path, ci, 60, say, poll=lambda: None)
     assert [result.key for result in results] == ["T01#1", "T01#2", "ci:lint", "ci:test"]
     assert said[:2] == [
         "[1/4] ci:test command true … passed",
@@ -175,7 +175,7 @@ def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
 
 def test_command_is_ended_at_its_timeout(tmp_path: Path) -> None:
     ci = {"test": "echo begun; sleep 300"}
-    results = run_checks(None, tmp_path, ci, 0.5, lambda _words: None, poll=lambda: None)
+    results = run_plan_checks(None, tmp_path, ci, 0.5, lambda _words: None, poll=lambda: None)
     assert (results[0].passed, results[0].evidence) == (False, "timed out\nbegun")
 
 
@@ -204,5 +204,5 @@ def test_exception_of_say_ends_all_commands(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_checks(None, tmp_path, ci, 60, say, poll=lambda: None)
+        run_plan_checks(None, tmp_path, ci, 60, say, poll=lambda: None)
     assert ends(int((tmp_path / "pid").read_text()))

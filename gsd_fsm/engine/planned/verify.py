@@ -27,9 +27,9 @@ from gsd_fsm.verify.gaps import (
     MAX_DESCRIPTION,
     MAX_EVIDENCE,
     free_id,
-    gap_of,
+    gap_data,
+    gap_event,
     known_gaps,
-    opening,
     same_gap,
     tally,
 )
@@ -92,8 +92,8 @@ def verify(
     `phase` and `plan` must be the loop's, if given. `gaps` replaces the `<gaps>` that an agent wrote
     into VERIFICATION.md. If the output raises to end the commands, nothing is recorded.
     """
-    from gsd_fsm.verify.report import facts_of, place_of, present, save
-    from gsd_fsm.verify.run import CI, run_checks
+    from gsd_fsm.verify.report import read_report, report_directory, report_facts, write_report
+    from gsd_fsm.verify.run import CI, run_plan_checks
 
     loop = _chosen(context, phase, plan)
     project, settings = context.project, context.settings()
@@ -104,12 +104,12 @@ def verify(
             f"loop {loop.id} has nothing to verify: no plan, and no CI command",
             'Run: gsd-fsm start verify --plan FILE. Or set a command: ci_test = "make test"',
         )
-    directory = place_of(project, its_plan, loop.phase)
-    before = present(project, directory)
+    directory = report_directory(project, its_plan, loop.phase)
+    before = read_report(project, directory)
     reported = _reported(loop, gaps, before, directory)
     limit = float(timeout or settings["check_timeout_seconds"])
     with watch() as output:
-        results = run_checks(its_plan, project, ci, limit, output.say, poll=output.poll)
+        results = run_plan_checks(its_plan, project, ci, limit, output.say, poll=output.poll)
     if not reported and all(result.passed is None for result in results):
         raise UsageError(
             f"loop {loop.id} has only manual checks ({len(results)})",
@@ -119,8 +119,8 @@ def verify(
         _require_active(tx.loop)
         this = append_round(tx, results, reported)
         append_question(tx)
-    facts = facts_of(tx.loop, results, passed=this.passed)
-    report = save(project, directory, facts, its_plan, before)
+    facts = report_facts(tx.loop, results, passed=this.passed)
+    report = write_report(project, directory, facts, its_plan, before)
     return Verification(this, report, tx.receipt)
 
 
@@ -193,12 +193,12 @@ def _reported(
     loop: Loop, given: GapsText | None, present: bytes | None, directory: Path
 ) -> list[ReportedGap]:
     """Return the gaps that others found; those in our own file are known already."""
-    from gsd_fsm.verify.report import NAME, is_ours
+    from gsd_fsm.verify.report import NAME, is_own_report
     from gsd_fsm.verify.reported_gaps import read_gaps
 
     if given is None and present is None:
         return []
-    own = given is None and present is not None and is_ours(present)
+    own = given is None and present is not None and is_own_report(present)
     if given is None:
         given = GapsText((present or b"").decode("utf-8", "replace"), str(directory / NAME))
     return [gap for gap in read_gaps(given.text, given.name) if not _is_known(loop, gap, own)]
@@ -230,7 +230,7 @@ def append_round(tx: LoopTransaction, results: list[Result], reported: list[Repo
             this.closed.append(gap_id)
             tx.append("gap", {"action": "closed", "gap": gap_id}, by="cli")
     for miss in this.misses:
-        data = {**gap_of(miss), "evidence": redact_and_truncate(miss.evidence, MAX_EVIDENCE)}
+        data = {**gap_data(miss), "evidence": redact_and_truncate(miss.evidence, MAX_EVIDENCE)}
         gap_id = _append_opening(tx, this, known.get(miss.key), data, by="cli")
         if gap_id is not None:
             this.gap_of_check[miss.key] = gap_id
@@ -254,7 +254,7 @@ def _append_opening(
     tx: LoopTransaction, this: Round, known: str | None, data: dict[str, Any], *, by: str = ""
 ) -> str | None:
     """Open a gap, or update its evidence; return its id, None if a paused loop has no such gap."""
-    event = opening(tx.loop, known, data) if tx.loop.is_active else None
+    event = gap_event(tx.loop, known, data) if tx.loop.is_active else None
     if event is None:
         return known
     tx.append("gap", event, by=by)
