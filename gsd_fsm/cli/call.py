@@ -13,7 +13,7 @@ import click
 from gsd_fsm.cli.output import Screen, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.errors import CheckFailed, UsageError
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.effects import CommandContext
@@ -84,6 +84,15 @@ class Call:
         loop = receipt.loop
         facts = {"loop": loop.id, "seq": receipt.seq, "status": loop.status, "head": receipt.head}
         self.answer({**facts, **more}, display(f"{words} Loop {loop.id} is {loop.status}."))
+
+    def print_checked(
+        self, receipt: Receipt, words: str, facts: dict[str, Any], *, is_passed: bool
+    ) -> None:
+        """Print like `print_receipt`; exit with 7 unless passed, even if nobody reads the output."""
+        with contextlib.suppress(BrokenPipeError):
+            self.print_receipt(receipt, words, **facts)
+        if not is_passed:
+            raise click.exceptions.Exit(CheckFailed.exit_code)
 
     @contextlib.contextmanager
     def screen(self) -> Iterator[Screen]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
@@ -29,7 +27,7 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     recorded. A check that is interrupted records nothing.
     """
     run = run_checks(call.context, names, timeout=timeout, watch=call.screen)
-    loop, failed, count = run.receipt.loop, run.failed, counted(len(run.outcomes), "check")
+    loop, failed = run.receipt.loop, run.failed
     if failed and not call.json:
         raise CheckFailed(
             f"{'check' if len(failed) == 1 else 'checks'} failed: {', '.join(failed)}",
@@ -39,11 +37,9 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
         name: {"exit_code": outcome.exit_code, "timed_out": outcome.timed_out}
         for name, outcome in run.outcomes.items()
     }
-    # The exit code must be right even if nobody reads the output.
-    with contextlib.suppress(BrokenPipeError):
-        call.print_receipt(run.receipt, f"{count} passed.", checks=checks, failed=failed)
-    if failed:
-        raise click.exceptions.Exit(CheckFailed.exit_code)
+    words = f"{counted(len(run.outcomes), 'check')} passed."
+    facts = {"checks": checks, "failed": failed}
+    call.print_checked(run.receipt, words, facts, is_passed=not failed)
 
 
 @click.command()

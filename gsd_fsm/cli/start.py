@@ -202,27 +202,21 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
         preview = preview_import(call.context, file)
         events = [{"type": kind, "data": data} for kind, data in preview.events]
         lines = "\n".join(f"{kind} {dumps(data)}" for kind, data in preview.events)
-        facts = {"format": preview.format, "events": events, "notes": preview.notes}
-        call.answer(facts, _lines(lines, preview.notes))
+        call.answer({"format": preview.format, "events": events, "notes": preview.notes}, lines)
+        if not call.json:
+            _print_notes(preview.notes)
         return
     done = import_loop(call.context, file, fresh=fresh)
     loop = done.receipt.loop
     words = (
         f"{creation_words(done.new_journal, done.cancelled)}Imported {display(done.file)} as "
-        f"{loop.kind} loop {loop.id}.{owner_words(call, loop)} Loop {loop.id} is {loop.status}."
+        f"{loop.kind} loop {loop.id}.{owner_words(call, loop)}"
     )
-    call.answer(
-        {
-            "loop": loop.id,
-            "seq": done.receipt.seq,
-            "status": loop.status,
-            "head": done.receipt.head,
-            "format": done.format,
-            "notes": done.notes,
-        },
-        _lines(words, done.notes),
-    )
+    call.print_receipt(done.receipt, words, format=done.format, notes=done.notes)
+    if not call.json:
+        _print_notes(done.notes)
 
 
-def _lines(words: str, notes: list[str]) -> str:
-    return "\n".join([words, *(f"- {note}" for note in notes)])
+def _print_notes(notes: list[str]) -> None:
+    for note in notes:
+        say(display(f"- {note}", lines=True))

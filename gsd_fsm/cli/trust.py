@@ -11,8 +11,6 @@ from gsd_fsm.cli.output import say
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.journals import LiveLoop, Problem, inspect_journal, live_loops, trust_journal
 
-Event = dict[str, Any]
-
 
 @click.command()
 @command_options

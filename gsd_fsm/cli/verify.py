@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 
 import click
@@ -79,24 +78,19 @@ def _print(call: Call, done: Verification) -> None:
         if not this.passed:
             raise CheckFailed(_verdict(loop, this), _hint(loop, this, call.command))
         return
-    # The exit code must be right even if nobody reads the output.
-    with contextlib.suppress(BrokenPipeError):
-        call.print_receipt(
-            done.receipt,
-            "",
-            round=loop.round,
-            max_rounds=loop.limits.max_rounds,
-            passed=this.passed,
-            checks=[result._asdict() for result in this.results],
-            gaps=open_gaps(loop),
-            opened=this.opened,
-            closed=this.closed,
-            reopened=this.reopened,
-            manual=manual_checks(this.results),
-            report=str(done.report),
-        )
-    if not this.passed:
-        raise click.exceptions.Exit(CheckFailed.exit_code)
+    facts = {
+        "round": loop.round,
+        "max_rounds": loop.limits.max_rounds,
+        "passed": this.passed,
+        "checks": [result._asdict() for result in this.results],
+        "gaps": open_gaps(loop),
+        "opened": this.opened,
+        "closed": this.closed,
+        "reopened": this.reopened,
+        "manual": manual_checks(this.results),
+        "report": str(done.report),
+    }
+    call.print_checked(done.receipt, "", facts, is_passed=this.passed)
 
 
 def _summary(done: Verification) -> list[str]:
