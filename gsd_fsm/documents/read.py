@@ -52,13 +52,17 @@ class Object(dict[str, Any]):
         return self.lines.get(key, self.line)
 
 
-def open_to_read(path: Path, name: str = "", hint: str = "") -> BinaryIO:
-    """Open a regular file to read it; raise Missing or Unreadable, and never wait for a pipe."""
+def open_to_read(path: Path, name: str = "", hint: str = "", *, follow: bool = True) -> BinaryIO:
+    """Open a regular file to read it; raise Missing or Unreadable, and never wait for a pipe.
+
+    Without `follow`, a link in its place is refused.
+    """
     name = name or str(path)
     try:
         # Checked twice: opening a device may act on it, and the file may be replaced in between.
-        if stat.S_ISREG(path.stat().st_mode):
-            file = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115 - the caller closes it
+        if stat.S_ISREG(path.stat(follow_symlinks=follow).st_mode):
+            opener = _open_at_once if follow else _open_unlinked
+            file = open(path, "rb", opener=opener)  # noqa: SIM115 - the caller closes it
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return file
             file.close()
@@ -70,18 +74,24 @@ def open_to_read(path: Path, name: str = "", hint: str = "") -> BinaryIO:
     raise Unreadable(f"{name}: not a regular file", hint)
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
+def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def read_bytes(path: Path, limit: int = MAX_BYTES, hint: str = "", name: str = "") -> bytes:
+def _open_unlinked(path: str, flags: int) -> int:
+    return _open_at_once(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
+def read_bytes(
+    path: Path, limit: int = MAX_BYTES, hint: str = "", name: str = "", *, follow: bool = True
+) -> bytes:
     """Return the content of a regular file of at most `limit` bytes, or raise Unreadable.
 
     `name` is what messages call the file.
     """
     name = name or str(path)
     try:
-        with open_to_read(path, name, hint) as file:
+        with open_to_read(path, name, hint, follow=follow) as file:
             content = file.read(limit + 1)
     except OSError as error:
         raise Unreadable(f"{name}: cannot be read: {explain(error)}", hint) from error
@@ -138,14 +148,14 @@ def locate_inside(project: Path, path: str) -> Path:
 
 def read_inside(project: Path, path: str, limit: int = MAX_BYTES) -> bytes:
     """Return the content of a regular file in the project, or raise Unreadable."""
-    return read_bytes(locate_inside(project, path), limit, name=path)
+    return read_bytes(locate_inside(project, path), limit, name=path, follow=False)
 
 
 def require_inside(project: Path, path: str) -> None:
     """Raise Unreadable unless a regular file is there, or a directory if the path ends in "/"."""
     real = locate_inside(project, path)
     if not path.endswith("/"):
-        open_to_read(real, path).close()
+        open_to_read(real, path, follow=False).close()
     elif not real.exists():
         raise Missing(f"missing file: {path}")
     elif not real.is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,18 @@ def test_require_inside_takes_a_slash_at_the_end_for_a_directory(root: Path) -> 
     require_inside(root, "folder/")
     with pytest.raises(Unreadable, match="not a directory"):
         require_inside(root, "a.txt/")
+
+
+@pytest.mark.parametrize("use", [read_inside, require_inside])
+def test_read_inside_refuses_link_that_replaced_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: Callable[[Path, str], object]
+) -> None:
+    (tmp_path / "secret").write_text("outside")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "code.py").symlink_to(tmp_path / "secret")
+    monkeypatch.setattr(
+        "gsd_fsm.documents.read.locate_inside", lambda project, path: project / path
+    )
+    with pytest.raises(Unreadable):
+        use(project, "code.py")
