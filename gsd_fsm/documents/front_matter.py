@@ -58,7 +58,7 @@ def split_front_matter(text: str, file: object = "", hint: str = "") -> FrontMat
         return None
     within = front_matter_lines(lines)
     if within is None:
-        raise Malformed(file, 1, "the front matter has no end: a second line '---'", hint)
+        raise Malformed(file, 1, "the front matter has no closing '---' line", hint)
     front = "\n".join(lines[1 : within.stop])
     if len(front) > MAX_CHARACTERS:
         raise Malformed(

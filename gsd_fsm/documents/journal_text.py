@@ -66,11 +66,13 @@ def redact_or_reject(text: str, what: str, limit: int = GOAL) -> str:
     from gsd_fsm.core.text.redact import redact
 
     if len(text) > 4 * limit:  # not worth the search for secrets
-        raise UsageError(f"{what} is longer than {limit} bytes", "Keep details in a file it names.")
+        raise UsageError(
+            f"{what} is longer than {limit} bytes", "Move details to a file, and name that file."
+        )
     text = redact(clean(text)).strip()
     if not text:
         raise UsageError(f"{what} is empty", "Write a few words.")
     if len(quote(text)) > limit:
-        said = f"{what} is longer than {limit} bytes, as the journal writes it"
-        raise UsageError(said, "Keep details in a file it names.")
+        problem = f"{what} is longer than {limit} bytes in the journal"
+        raise UsageError(problem, "Move details to a file, and name that file.")
     return text

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.markdown import escape_markdown
 from gsd_fsm.phase.summary import Commits, in_order, phase_of_loop, phase_title, short
@@ -96,11 +97,7 @@ def _duration(loop: Loop) -> str:
     if seconds < MINUTE:
         return "less than a minute"
     if seconds < 90 * MINUTE:
-        return f"about {_counted(round(seconds / MINUTE), 'minute')}"
+        return f"about {plural(round(seconds / MINUTE), 'minute')}"
     if seconds < 36 * HOUR:
-        return f"about {_counted(round(seconds / HOUR), 'hour')}"
-    return f"about {_counted(round(seconds / DAY), 'day')}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        return f"about {plural(round(seconds / HOUR), 'hour')}"
+    return f"about {plural(round(seconds / DAY), 'day')}"

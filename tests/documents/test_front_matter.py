@@ -30,7 +30,7 @@ def test_split_front_matter_returns_text_and_body_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("---\na: 1\n", "F:1: the front matter has no end: a second line '---'"),
+        ("---\na: 1\n", "F:1: the front matter has no closing '---' line"),
         ("---\n" + "a: b\n" * 20_000 + "---\n", "F:1: the front matter is larger than 64 KiB"),
     ],
 )

@@ -46,7 +46,7 @@ def test_truncated_text_has_both_ends() -> None:
     [
         (" \n", "the goal is empty"),
         ("x" * 101, "longer than 100 bytes"),
-        ("é" * 40, "as the journal"),
+        ("é" * 40, "100 bytes in the journal"),
     ],
 )
 def test_redact_or_reject_refuses_empty_and_long_text(text: str, problem: str) -> None:

@@ -77,7 +77,7 @@ def test_ralph_session_does_not_own_the_imported_loop() -> None:
         ("active: true", "active: true\nactive: true", "FILE:3: duplicate key: active"),
         ("active: true", "active: true\nwords", "FILE:3: 'words' is not 'name: value'"),
         ("active: true", " indented\nactive: true", "FILE:2: ' indented' is not 'name: value'"),
-        ("---\n\nRead", "\nRead", "FILE:1: the front matter has no end"),
+        ("---\n\nRead", "\nRead", "FILE:1: the front matter has no closing"),
     ],
 )
 def test_ralph_problem_is_reported_with_member_or_line(

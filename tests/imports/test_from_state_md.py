@@ -156,7 +156,7 @@ def test_state_md_problem_is_reported_with_its_member(line: str, message: str) -
         (section("last_error: \x07"), "FILE:3: not valid YAML: special characters"),
         ("---\nloop: 3\n---\n", "FILE: loop must be an object, not 3"),
         ("---\nloop:\n---\n", "FILE: loop is missing"),
-        ("---\nloop:\n  active: true\n", "FILE:1: the front matter has no end"),
+        ("---\nloop:\n  active: true\n", "FILE:1: the front matter has no closing"),
         (
             section("history:", *["  - x"] * 20_000),
             "FILE:1: the front matter is larger than 64 KiB",

@@ -264,7 +264,7 @@ def test_heading_names_phase_and_title_without_front_matter(tmp_path: Path) -> N
         (task("01").replace("<verify>", "</verify><verify>").replace("</verify>\n", "\n"), 4,
          "<verify> has no </verify>"),
         (task("01").replace("<files>", "<done>so</done><files>"), 5, "a second <done>"),
-        ("---\ntitle: x\n" + task("01"), 1, "the front matter has no end"),
+        ("---\ntitle: x\n" + task("01"), 1, "the front matter has no closing"),
         ("---\na: [1\n---\n" + task("01"), 2, "not valid YAML"),
         ("---\n- x\n---\n" + task("01"), 1, "the front matter has no keys"),
         ("---\na: &x 1\nb: *x\n---\n" + task("01"), 3, "aliases are not supported"),
