@@ -1,4 +1,4 @@
-"""Running checks: exit codes, timeouts, children and interruption."""
+"""Running checks: exit codes, timeouts, children, interruption, and evidence without secrets."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import time
 import pytest
 
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.evidence.checks import run_check
+from gsd_fsm.evidence.checks import KEPT_BYTES, TAIL_CHARACTERS, run_check
 from gsd_fsm.evidence.interruption import Interrupted, interruptible
-from tests.support import check_commands as check_rig
-from tests.support.check_commands import AGES, PARENT, ends, posix_only
+from tests.support.check_commands import AGES, PARENT, ends, posix_only, python, watch, write
 
-python, watch = check_rig.python, check_rig.watch  # fixtures
+__all__ = ["python", "watch"]
+TOKEN = "ghp_" + "a1B2" * 9
 
 
 @pytest.fixture
@@ -47,15 +47,15 @@ def test_run_check_keeps_exit_code_and_order_of_streams(python, tmp_path):
     assert (outcome.exit_code, outcome.tail) == (3, "012")
 
 
-def test_run_check_of_unknown_command_keeps_shell_message(tmp_path):
-    outcome = run_check("no-such-command-anywhere", tmp_path, AGES)
-    assert outcome.exit_code != 0
-    assert "no-such-command-anywhere" in outcome.tail
-
-
 @posix_only
-def test_run_check_of_killed_command_returns_128_plus_signal(tmp_path):
-    assert run_check("kill -9 $$", tmp_path, AGES).exit_code == 128 + 9
+@pytest.mark.parametrize(
+    ("command", "code", "tail"),
+    [("no-such-command-anywhere", 127, "no-such-command-anywhere"), ("kill -9 $$", 128 + 9, "")],
+)
+def test_run_check_returns_exit_code_and_message_of_shell(tmp_path, command, code, tail):
+    outcome = run_check(command, tmp_path, AGES)
+    assert outcome.exit_code == code
+    assert tail in outcome.tail
 
 
 @pytest.mark.usefixtures("_typed_input")
@@ -78,7 +78,7 @@ def test_run_check_reports_command_that_cannot_start(tmp_path, command, folder):
 
 
 def test_run_check_echoes_raw_output_while_running(python, tmp_path):
-    # the command ends only after the echo of its first output has made a file
+    # The command ends only after the echo of its first output made a file.
     source = (
         "import time\nos.write(1, b'\\x1b[1mready')\n"
         "for _ in range(3000):\n"
@@ -97,12 +97,12 @@ def test_run_check_echoes_raw_output_while_running(python, tmp_path):
 
 
 def run_into_the_time_limit(watch, command, folder):
-    """Run with a limit that leaves the watched process time enough to come up."""
+    """Run with a limit that is just long enough for the watched process to start."""
     for limit in (0.3, 1, 3, 9):
         outcome = run_check(command, folder, limit)
         if watch.has_greeted():
             return outcome
-    return pytest.fail("the watched process never came up")
+    return pytest.fail("the watched process never started")
 
 
 @pytest.mark.parametrize("words", [(), pytest.param(("deaf",), marks=posix_only)])
@@ -199,3 +199,58 @@ def test_run_check_whose_poll_raises_at_once_starts_no_command(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run_check("echo > begun", tmp_path, AGES, poll=poll)
     assert not (tmp_path / "begun").exists()
+
+
+def test_evidence_of_long_output_keeps_end_and_digests_all(python, tmp_path):
+    def outcome_of(first):
+        source = f"sys.stdout.write({first!r} + 'line\\n' * 60000 + 'the end\\n')"
+        return run_check(python(source), tmp_path, AGES)
+
+    one, same, other = map(outcome_of, ("a", "a", "b"))
+    assert one.tail.endswith("line\nthe end")
+    assert len(one.tail) == TAIL_CHARACTERS
+    assert one.digest == same.digest != other.digest
+
+
+def test_evidence_tail_has_no_escapes_redrawn_lines_or_invalid_bytes(python, tmp_path):
+    raw = (
+        "\x1b]0;title\x07\x1b[31mred\x1b[0m\r\n10%\r50%\r\x1b[K100%\r\n"
+        "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x9b\x00bell\x07\tü\n\x1b]unfinished\nlast\r"
+    )
+    assert run_check(python(write(raw)), tmp_path, AGES).tail == "red\n100%\nlink bell\tü\n\nlast"
+    source = "sys.stdout.buffer.write(b'a\\xff\\xfeb')"
+    assert run_check(python(source), tmp_path, AGES).tail == "a\ufffd\ufffdb"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f"token {TOKEN} done",
+        f"{TOKEN[:9]}\x1b[0m{TOKEN[9:]} done",
+        TOKEN + " " + "x" * (TAIL_CHARACTERS - 12),  # the tail begins within the token
+        # The kept bytes begin within the token, and the rest collapses to one line.
+        "." * 99 + TOKEN + "\n" + "50%\r" * ((KEPT_BYTES - 20) // 4) + "\ndone",
+        "." * 99 + TOKEN + " " + "\x1b[0m" * ((KEPT_BYTES - 20) // 4) + " done",
+    ],
+    ids=["plain", "behind an escape", "at the tail", "at the kept lines", "at the kept bytes"],
+)
+def test_evidence_tail_has_no_part_of_a_secret(python, tmp_path, output):
+    outcome = run_check(python(write(output)), tmp_path, AGES)
+    assert outcome.tail.endswith(("done", "x", "%")) or "\x1b[0m " in output
+    assert TOKEN[-8:] not in outcome.tail
+
+
+def test_evidence_digest_is_of_redacted_text(python, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "gsd_fsm.core.text.redact.redact", lambda text: text.replace("secret", "******")
+    )
+    texts = ("a secret\n", "a ******\n", "a riddle\n")
+    secret, redacted, other = (run_check(python(write(it)), tmp_path, AGES) for it in texts)
+    assert secret.digest == redacted.digest != other.digest
+
+
+def test_evidence_of_outputs_with_other_times_has_same_likeness(python, tmp_path):
+    texts = ("1 failed in 0.12s", "1 failed in 0.34s", "2 failed in 0.12s")
+    one, later, other = (run_check(python(write(it)), tmp_path, AGES) for it in texts)
+    assert one.likeness == later.likeness != other.likeness
+    assert one.digest != later.digest

@@ -41,31 +41,20 @@ def test_poll_after_a_signal_raises_its_number(number: signal.Signals) -> None:
     assert reached == ["the next safe point"]
 
 
-def test_interruptible_block_without_a_poll_raises_at_its_end() -> None:
+@pytest.mark.parametrize("later", [None, signal.SIGINT, ValueError])
+def test_interruptible_block_raises_first_signal_at_its_end(later: object) -> None:
     reached = []
 
     def work(_: Interruption) -> None:
         send(signal.SIGTERM)
         reached.append("the end of the work")
+        if later is ValueError:
+            raise ValueError
+        if later:
+            send(signal.SIGINT)
 
     assert signal_that_ends(work) == signal.SIGTERM
     assert reached
-
-
-def test_interruptible_block_raises_even_if_the_work_failed() -> None:
-    def work(_: Interruption) -> None:
-        send(signal.SIGTERM)
-        raise ValueError
-
-    assert signal_that_ends(work) == signal.SIGTERM
-
-
-def test_second_signal_does_not_replace_the_first() -> None:
-    def work(_: Interruption) -> None:
-        send(signal.SIGTERM)
-        send(signal.SIGINT)
-
-    assert signal_that_ends(work) == signal.SIGTERM
 
 
 def test_interruptible_block_restores_the_handlers() -> None:

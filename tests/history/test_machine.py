@@ -24,7 +24,7 @@ MACHINE = build_machine()
 
 
 class SharedMachineLoops(MachineLoops):
-    """Building a machine costs more than a story: many worlds share one."""
+    """Loops that share one machine, since building it takes longer than a story."""
 
     def __init__(self) -> None:
         Loops.__init__(self)
@@ -32,11 +32,11 @@ class SharedMachineLoops(MachineLoops):
         self._models: dict[str, Any] = {}
 
 
-def tell_both(r: Random, length: int, seen: Counter[str] | None = None) -> int:
-    """One random story through both; how many of its events were taken."""
+def apply_to_both(r: Random, length: int, seen: Counter[str] | None = None) -> int:
+    """Apply a random story to both; return the number of accepted events."""
     MACHINE.models.clear()
     fold, machine = Loops(), SharedMachineLoops()
-    now, taken = NOW, 0
+    now, accepted = NOW, 0
     before = frozen(fold)
     for _ in range(length):
         event = random_event(r, fold, now)
@@ -48,36 +48,36 @@ def tell_both(r: Random, length: int, seen: Counter[str] | None = None) -> int:
         if ours:
             assert after == before, event
         else:
-            taken += 1
+            accepted += 1
             for name, model in machine._models.items():
                 if name in fold.by_id:
                     assert model.state == fold.by_id[name].status
         if seen is not None:
-            seen[(ours.partition(":")[0] or "taken")] += 1
+            seen[(ours.partition(":")[0] or "accepted")] += 1
             if not ours and event["loop"] in fold.by_id:
                 seen["type " + event["type"]] += 1
                 seen["status " + fold.by_id[event["loop"]].status] += 1
         before = after
-    return taken
+    return accepted
 
 
 @settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
 def test_fold_and_machine_agree_on_random_events(r: Random, length: int) -> None:
-    tell_both(r, length)
+    apply_to_both(r, length)
 
 
 def test_fold_and_machine_agree_on_seeded_stories_that_reach_everything() -> None:
     seen: Counter[str] = Counter()
     for seed in range(250):
-        tell_both(Random(seed), 30, seen)
+        apply_to_both(Random(seed), 30, seen)
     for status in STATUSES:
         assert seen["status " + status] or status == "idle", status
     for trigger in TRIGGERS:
         assert seen["type " + trigger.split(".")[0]], trigger
     assert seen["Refused"] > 100
     assert seen["ValueError"] > 100
-    assert seen["taken"] > seen["Refused"]
+    assert seen["accepted"] > seen["Refused"]
 
 
 def test_fresh_machine_agrees_with_shared_machine() -> None:
@@ -94,7 +94,7 @@ def test_fresh_machine_agrees_with_shared_machine() -> None:
 def _campaign(task: tuple[int, int]) -> tuple[int, int]:
     first, count = task
     return count, sum(
-        tell_both(Random(seed), 3 + seed % 12) for seed in range(first, first + count)
+        apply_to_both(Random(seed), 3 + seed % 12) for seed in range(first, first + count)
     )
 
 
@@ -109,5 +109,5 @@ def test_fold_and_machine_agree_on_a_million_stories() -> None:
         done = list(pool.map(_campaign, tasks))
     stories, events = sum(n for n, _ in done), sum(n for _, n in done)
     seconds = time.perf_counter() - began
-    print(f"\n{stories} stories, {events} events taken, {stories / seconds:.0f} stories/s")
+    print(f"\n{stories} stories, {events} events accepted, {stories / seconds:.0f} stories/s")
     assert stories == wanted

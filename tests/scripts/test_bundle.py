@@ -41,6 +41,15 @@ def call(python: str, cwd: Path, *start: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Return a copy of the hook file, without bytecode."""
+    path = tmp_path / "with a blank" / HOOK.name
+    path.parent.mkdir()
+    path.write_bytes(HOOK.read_bytes())
+    return path
+
+
+@pytest.fixture
 def looping(here: Here) -> Here:
     here.start("goal", "Be done", "--mode", "yolo", env=SESSION)
     return here
@@ -66,9 +75,7 @@ def test_hook_file_leaves_out_only_modules_that_the_hook_never_imports() -> None
 
 
 def test_entry_of_the_hook_stays_small() -> None:
-    assert {*parts()["entry"]} == {
-        "json_reader", "system", "hook.main",
-    }  # fmt: skip
+    assert {*parts()["entry"]} == {"json_reader", "system", "hook.main"}
     entry = HOOK.read_text("utf-8").partition("\n# begin engine\n")[0]
     assert len([*filter(None, entry.splitlines())]) < 300  # compiled at every start of a script
 
@@ -97,15 +104,12 @@ def test_hook_blocks_under_every_installed_python(python: str, looping: Here) ->
     ],
 )
 def test_ordinary_stop_needs_no_rare_part(
-    here: Here, tmp_path: Path, start: tuple[str, ...], then: tuple[str, ...]
+    here: Here, copy: Path, start: tuple[str, ...], then: tuple[str, ...]
 ) -> None:
     here.start(*start, env=SESSION)
     here.ok(*then, env=SESSION)
-    copy = tmp_path / HOOK.name
-    copy.write_bytes(HOOK.read_bytes())
-
     assert '"block"' in call(sys.executable, here.root, str(copy)).stdout
-    loaded = {path.name.split("_")[3] for path in (tmp_path / "__pycache__").iterdir()}
+    loaded = {path.name.split("_")[3] for path in (copy.parent / "__pycache__").iterdir()}
     assert loaded == {"engine"}, "run: make profile"
 
 
@@ -115,15 +119,13 @@ def test_every_part_loads_under_every_installed_python(python: str, tmp_path: Pa
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_functions_of_a_part_have_the_line_numbers_of_the_hook_file(tmp_path: Path) -> None:
-    copy = tmp_path / HOOK.name
-    copy.write_bytes(HOOK.read_bytes())
+def test_functions_of_a_part_have_the_line_numbers_of_the_hook_file(copy: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook as hook; "
         "hook.load('engine'); code = hook.respond.__code__; "
         "print(code.co_filename, code.co_firstlineno)"
     )
-    place, line = call(sys.executable, ROOT, "-c", code, str(tmp_path)).stdout.rsplit(None, 1)
+    place, line = call(sys.executable, ROOT, "-c", code, str(copy.parent)).stdout.rsplit(None, 1)
     assert place == str(copy)
     assert HOOK.read_text("utf-8").split("\n")[int(line) - 1].startswith("# def respond(")
 
@@ -136,8 +138,7 @@ def test_hook_without_a_project_loads_the_entry_only(tmp_path: Path) -> None:
     assert call(sys.executable, tmp_path, "-c", code, str(HOOK.parent)).stdout == "False\n"
 
 
-def test_hook_allows_the_stop_if_a_part_is_damaged(looping: Here, tmp_path: Path) -> None:
-    copy = tmp_path / HOOK.name
+def test_hook_allows_the_stop_if_a_part_is_damaged(looping: Here, copy: Path) -> None:
     copy.write_bytes(HOOK.read_bytes().replace(b"\n# def respond(", b"\n# def respond[", 1))
 
     done = call(sys.executable, looping.root, str(copy))
@@ -147,18 +148,17 @@ def test_hook_allows_the_stop_if_a_part_is_damaged(looping: Here, tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a named pipe")
-def test_hook_allows_the_stop_if_loading_a_part_hangs(looping: Here, tmp_path: Path) -> None:
-    copy = tmp_path / HOOK.name
-    copy.write_bytes(HOOK.read_bytes())
+def test_hook_allows_the_stop_if_loading_a_part_hangs(looping: Here, copy: Path) -> None:
+    place = str(copy.parent)
     hurry = IMPORTS.replace(
         "; gsd_fsm_hook.main", "; gsd_fsm_hook._hook_main_WORK = 0.1; gsd_fsm_hook.main"
     )
-    assert '"block"' in call(sys.executable, looping.root, "-c", IMPORTS, str(tmp_path)).stdout
-    (bytecode,) = tmp_path.rglob("gsd_fsm_hook_engine_*.pyc")
+    assert '"block"' in call(sys.executable, looping.root, "-c", IMPORTS, place).stdout
+    (bytecode,) = copy.parent.rglob("gsd_fsm_hook_engine_*.pyc")
     bytecode.unlink()
     os.mkfifo(bytecode)
 
-    done = call(sys.executable, looping.root, "-c", hurry, str(tmp_path))
+    done = call(sys.executable, looping.root, "-c", hurry, place)
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -169,23 +169,18 @@ def test_hook_without_a_name_uses_the_digest_of_its_path(looping: Here) -> None:
     assert len(looping.lines()[-1]["data"]["copy"]) == 16
 
 
-def test_hook_caches_bytecode_and_ignores_damaged_bytecode(looping: Here, tmp_path: Path) -> None:
-    place = tmp_path / "with a blank"
-    place.mkdir()
-    copy = place / HOOK.name
-    copy.write_bytes(HOOK.read_bytes())
+def test_hook_caches_bytecode_and_ignores_damaged_bytecode(looping: Here, copy: Path) -> None:
+    cache = copy.parent / "__pycache__"
     base = sys._base_executable  # type: ignore[attr-defined]  # a venv's start script is not what runs it
     assert '"block"' in call(base, looping.root, str(copy)).stdout
-    kept = sorted(path.name for path in (place / "__pycache__").iterdir())
-    assert [name.split("_")[3] for name in kept] == ["engine"]
+    assert [path.name.split("_")[3] for path in cache.iterdir()] == ["engine"]
 
-    for path in (place / "__pycache__").iterdir():
+    for path in cache.iterdir():
         path.write_bytes(b"no bytecode")
     assert '"block"' in call(base, looping.root, str(copy)).stdout
 
 
-def test_hook_file_with_windows_line_ends_blocks(looping: Here, tmp_path: Path) -> None:
-    copy = tmp_path / HOOK.name
+def test_hook_file_with_windows_line_ends_blocks(looping: Here, copy: Path) -> None:
     copy.write_bytes(HOOK.read_bytes().replace(b"\n", b"\r\n"))
 
     assert '"block"' in call(sys.executable, looping.root, str(copy)).stdout
@@ -200,17 +195,8 @@ def test_block_imports_no_expensive_module(looping: Here) -> None:
     done = call(base, looping.root, "-c", code, str(HOOK.parent))
 
     assert json.loads(done.stdout)["decision"] == "block"
-    expensive = {
-        "os",
-        "re",
-        "json",
-        "typing",
-        "pathlib",
-        "hashlib",
-        "argparse",
-        "dataclasses",
-        "__future__",
-    }
+    expensive = {"os", "re", "json", "typing", "pathlib", "hashlib", "argparse", "dataclasses",
+                 "__future__"}  # fmt: skip
     assert expensive.isdisjoint(done.stderr.split())
 
 
