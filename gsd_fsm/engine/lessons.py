@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
@@ -73,9 +72,7 @@ class Decided(NamedTuple):
 def recall(context: Context, goal: str | None = None) -> Recalled:
     """Return the lessons of earlier loops for this goal, by default for that of the loop."""
     loop, numbered = _lessons(context, goal, needs_loop=goal is None)
-    decided = _decided(loop)
-    left = {number: it for number, it in numbered.items() if _text(it) not in decided}
-    return Recalled(loop, numbered, left)
+    return Recalled(loop, numbered, _open(loop, numbered))
 
 
 def decide_lessons(
@@ -83,21 +80,21 @@ def decide_lessons(
 ) -> Decided:
     """Accept and dismiss lessons by number (or "all"); accepted ones reach the agent."""
     loop, numbered = _lessons(context, goal, needs_loop=True)
-    decided = _decided(loop)
-    accepted = _chosen(numbered, accept, decided)
-    dismissed = _chosen(numbered, dismiss, decided)
+    left = _open(loop, numbered)
+    accepted = _chosen(numbered, left, accept)
+    dismissed = _chosen(numbered, left, dismiss)
     both = sorted({*accepted} & {*dismissed})
     if both:
         named = ", ".join(map(str, both))
         raise UsageError(f"lesson {named} is both accepted and dismissed", "Choose one of them.")
     with context.writing(loop) as tx:
-        for number in sorted([*accepted, *dismissed]):
+        still_open = _open(tx.loop, numbered)  # another process may have been faster
+        for number in sorted({*accepted, *dismissed} & {*still_open}):
             lesson = numbered[number]
-            data: dict[str, Any] = {"kind": "recall", "text": _text(lesson), "source": lesson.loop}
+            data: dict[str, Any] = {"kind": "recall", "text": lesson.text, "source": lesson.loop}
             if number in dismissed:
                 data["dismissed"] = True
-            if data["text"] not in _decided(tx.loop):  # another process may have been faster
-                tx.append("note", data)
+            tx.append("note", data)
     return Decided(tx.receipt, accepted, dismissed)
 
 
@@ -110,61 +107,48 @@ def is_number(text: str) -> bool:
 def _lessons(
     context: Context, goal: str | None, *, needs_loop: bool
 ) -> tuple[Loop | None, dict[int, Lesson]]:
-    loop = _loop(context, context.read(), needs_loop)
-    wanted = goal if goal is not None else _goal(loop)
-    found = lessons(context.gsd, wanted, except_loop=loop.id if loop else None)
+    loops, loop = context.read(), None
+    try:
+        loop = context.loop(loops)
+    except NotFound:
+        if needs_loop:
+            raise
+    if goal is None:
+        goal = (loop.goal or loop.plan.title) if loop else None
+        if not goal:
+            raise UsageError("this loop has no goal", "Run: gsd-fsm recall GOAL")
+    found = lessons(context.gsd, goal, except_loop=loop.id if loop else None)
     return loop, dict(enumerate(found, 1))
 
 
-def _loop(context: Context, loops: Loops, needed: bool) -> Loop | None:
-    try:
-        return context.loop(loops)
-    except NotFound:
-        if needed:
-            raise
-        return None
+def _open(loop: Loop | None, numbered: dict[int, Lesson]) -> dict[int, Lesson]:
+    """Return the lessons that are neither accepted nor dismissed."""
+    decided = (*loop.recalled, *loop.dismissed) if loop else ()
+    return {number: it for number, it in numbered.items() if it.text not in decided}
 
 
-def _goal(loop: Loop | None) -> str:
-    goal = "" if loop is None else loop.goal or loop.plan.title
-    if not goal:
-        raise UsageError("this loop has no goal", "Run: gsd-fsm recall GOAL")
-    return goal
-
-
-def _decided(loop: Loop | None) -> set[str]:
-    return set() if loop is None else {*loop.recalled, *loop.dismissed}
-
-
-def _text(lesson: Lesson) -> str:
-    """Return the lesson as it is stored in the journal."""
-    return redact_and_truncate(lesson.text, 2_000)
-
-
-def _chosen(numbered: dict[int, Lesson], given: list[str], decided: set[str]) -> list[int]:
+def _chosen(numbered: dict[int, Lesson], left: dict[int, Lesson], given: list[str]) -> list[int]:
     """Return the selected numbers; raise if a lesson is unknown or already decided."""
     chosen: list[int] = []
     for part in ",".join(given).split(",") if given else ():
         if part.strip() == ALL:
-            chosen += [number for number, it in numbered.items() if _text(it) not in decided]
+            chosen += left
             continue
         number = int(part) if is_number(part.strip()) else 0
         if number not in numbered:
             raise UsageError(f"lesson {part.strip()} does not exist", "Run: gsd-fsm recall")
-        if _text(numbered[number]) in decided:
+        if number not in left:
             raise Refused(f"lesson {number} is already decided", "Run: gsd-fsm recall")
         chosen.append(number)
     return list(dict.fromkeys(chosen))
 
 
 class Lesson(NamedTuple):
-    """A past failure and how it ended; `text` is both, in at most 300 characters."""
+    """A past failure and how it ended; `text` is both, as the journal stores it."""
 
     loop: str
-    goal: str
     error: str
     ended: str
-    score: int
     text: str
 
 
@@ -182,7 +166,9 @@ def lessons(gsd: str, goal: str, most: int = 3, except_loop: str | None = None) 
             last = max(alike, key=lambda failure: (failure.fixed, failure.seq))
             found.append((len(shared), last))
     found.sort(key=lambda scored: (-scored[0], not scored[1].fixed, -scored[1].seq))
-    unique = {lesson.text: lesson for lesson in (_lesson(*scored) for scored in reversed(found))}
+    unique = {
+        lesson.text: lesson for lesson in (_lesson(failure) for _, failure in reversed(found))
+    }
     return [it for it in reversed(unique.values()) if it.text not in known.dismissed][:most]
 
 
@@ -229,11 +215,11 @@ def informative_line(error: str) -> str:
     return " ".join(error.split())[:_LINE]
 
 
-def _lesson(score: int, failure: Failure) -> Lesson:
+def _lesson(failure: Failure) -> Lesson:
     error = one_line(informative_line(failure.error), _ERROR)
     ended = one_line(failure.ended, _ENDED)
     how = f"ended by {ended}" if failure.fixed else f"not fixed: {ended}"
     if ended == "never":
         how = "never fixed"
-    text = f'"{error}" (loop {failure.loop}): {how}'
-    return Lesson(failure.loop, failure.goal, error, ended, score, one_line(text, _LINE))
+    text = redact_and_truncate(one_line(f'"{error}" (loop {failure.loop}): {how}', _LINE), 2_000)
+    return Lesson(failure.loop, error, ended, text)

@@ -91,8 +91,8 @@ class Failures:
         """Describe how failures were left that nothing ended."""
         for loop_id in self._by_subject:
             loop = loops.by_id.get(loop_id)
-            paused = loop is not None and loop.status == "paused"
-            self._end_all(loop_id, f"paused ({loop.pause_code})" if loop and paused else "never")
+            paused = f"paused ({loop.pause_code})" if loop and loop.status == "paused" else ""
+            self._end_all(loop_id, paused or "never")
 
     def _add(self, kind: str, name: str, like: str, failure: Failure) -> None:
         subjects = self._by_subject.setdefault(failure.loop, {})

@@ -65,8 +65,8 @@ class Replay:
                 until is not None and event["ts"] > until
             ):
                 raise _Enough
-            if strict:
-                self._judge(event)
+            if strict and (message := findings_of(self.journal.loops, event)):
+                self.findings.append(Finding(event["seq"], event["seq"], event["type"], message))
             if see is not None:
                 see(event, self.journal.loops)
             last[:] = [event]
@@ -89,12 +89,6 @@ class Replay:
 
             return MachineLoops(self.journal.keep)
         return Loops(self.journal.keep)
-
-    def _judge(self, event: Event) -> None:
-        message = findings_of(self.journal.loops, event)
-        if message:
-            seq = event["seq"]
-            self.findings.append(Finding(line=seq, seq=seq, type=event["type"], message=message))
 
 
 def last_seq(journal: Journal) -> int:
