@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime, timezone
+
 import pytest
+from freezegun import freeze_time
 
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.lifecycle import Running, answer, resume, set_mode
 from tests.support.command_line import Here
+from tests.support.hook_agent import Agent, do, start
 from tests.support.phases import PLAN, Phase, kill_after
 from tests.support.repositories import commit, git
 
@@ -162,3 +167,95 @@ def test_resume_of_damaged_journal_appends_nothing(here: Here) -> None:
         resume(Context(here.root), {})
 
     assert here.journal.read_bytes() == damaged
+
+
+# pauses, sessions and ends
+
+
+def test_pause_keeps_everything_and_names_the_command_that_continues(agent: Agent) -> None:
+    loop = start(agent, "goal", "g", "--criterion", "a", "--step", "one", "--step", "two")
+    do(agent, "task S1 running", "task S1 complete", "criterion a met", "pause --reason lunch")
+    before = agent.here.status()
+    notice = agent.allowed()
+    assert "paused (manual): lunch" in notice
+    assert f"gsd-fsm --loop {loop} resume" in notice
+
+    do(agent, "resume")
+
+    after = agent.here.status()
+    assert (after["tasks"], after["criteria"]) == (before["tasks"], before["criteria"])
+    assert "Next: Start task S2 (two)." in agent.blocked()
+
+
+def test_paused_loop_is_complete_after_days_and_has_spent_no_time(agent: Agent) -> None:
+    with freeze_time(datetime(2026, 1, 1, tzinfo=timezone.utc)):
+        start(agent, "goal", "Ship it", "--criterion", "c", "--step", "one", "--max-minutes", "5")
+        do(agent, "iterate", "task S1 running", "task S1 complete", "pause")
+    lines = agent.starts("resume").split("\n")
+    assert lines[0] == "[LOOP RESUME] Paused loop detected"
+    assert "Progress: 1/1 steps | Iteration: 1 of 20" in lines
+    do(agent, "resume")
+    assert "Unmet criteria: c" in agent.starts("resume")
+    agent.blocked()
+
+
+def test_resume_takes_the_views_of_the_settings(here: Here) -> None:
+    here.configure(views=["state"])
+    here.start("goal", "g")
+    here.configure(views=["state", "progress"])
+    here.ok("iterate")
+    assert [path.name for path in (here.root / ".loop").iterdir()] == ["state.json"]
+    here.ok("resume")
+    assert here.last()["data"] == {"views": ["state", "progress"]}
+    assert "# Loop Progress: g" in (here.root / ".loop" / "PROGRESS.md").read_text()
+    here.ok("resume")
+    assert here.last()["data"] == {}
+
+
+@pytest.mark.parametrize("reason", ["logout", "prompt_input_exit", "other"])
+def test_session_only_loop_is_cancelled_with_its_session(agent: Agent, reason: str) -> None:
+    start(agent, "goal", "g", "--session-only")
+    agent.ends(reason)
+    assert agent.here.status()["status"] == "cancelled"
+    assert agent.here.last()["data"] == {"reason": "its session has ended"}
+    assert agent.starts("resume") == ""
+
+
+def test_other_loop_outlives_its_session_and_is_offered_to_the_next(agent: Agent) -> None:
+    loop = start(agent, "goal", "g")
+    agent.ends("logout")
+    assert agent.here.status()["status"] == "running"
+    assert f"--loop {loop} resume" in agent.other("s-2").starts()
+
+
+@pytest.mark.parametrize("options", [("--session-only",), ()])
+def test_cleared_session_takes_its_loop_along(agent: Agent, options: tuple[str, ...]) -> None:
+    loop = start(agent, "goal", "g", *options)
+    agent.starts()
+    agent.ends("clear")
+    assert agent.here.status()["status"] == "running"
+    after = agent.other("s-2", CLAUDE_PID=agent.env["CLAUDE_PID"])
+    assert loop in after.starts("clear")
+    after.blocked()
+    assert agent.here.status()["owner"] == "s-2"
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_cancel_reports_done_and_remaining_work(here: Here, as_json: bool) -> None:
+    here.configure(views=["state"])
+    here.start(*("goal", "g", "--criterion", "a", "--criterion", "b", "--step", "1", "--step", "2"))
+    here.ok("criterion", "a", "met")
+    here.ok("task", "S1", "running")
+    here.ok("task", "S1", "complete")
+
+    answer = here.ok("cancel", *(["--json"] if as_json else []))
+
+    if as_json:
+        found = [answer.json[name] for name in ("status", "tasks", "criteria")]
+        shares = [{"done": ["S1"], "remaining": ["S2"]}, {"done": ["a"], "remaining": ["b"]}]
+        assert found == ["cancelled", *shares]
+    else:
+        assert "Tasks done: S1; remaining: S2. Criteria done: a; remaining: b." in answer.out
+    state = json.loads((here.root / ".loop" / "state.json").read_text())
+    assert (state["status"], state["completedSteps"]) == ("cancelled", ["1"])
+    assert state["remainingSteps"] == ["2"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from gsd_fsm.engine.effects import Outcome, carry_out
 from gsd_fsm.engine.start import StartRequest, start
 from gsd_fsm.engine.status import status
 from tests.support import repositories as git_rig
+from tests.support.command_line import Here
 from tests.support.foreign_files import STATE_MD
 from tests.support.repositories import git, new_repository
 
@@ -343,3 +345,24 @@ def test_start_in_a_new_project_creates_nothing_if_its_event_is_refused(tmp_path
         start(Context(tmp_path), StartRequest("execute", tasks=tasks))
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_start_freezes_iterations_budget_and_session_of_the_request(here: Here) -> None:
+    for most in ("10", "25", "50", "0"):
+        here.start("goal", "g", "--max-iterations", most, "--session-only", "--fresh")
+        began = here.last()["data"]
+        assert (began["limits"]["max_iterations"], began["session_only"]) == (int(most), True)
+        assert "budget_usd" not in began["limits"]
+    for budget in ("10", "25", "50"):
+        here.start("goal", "g", "--budget", budget, "--fresh")
+        assert here.status()["budget_usd"] == int(budget)
+
+
+def test_start_shows_everything_unmet_and_uncounted_in_state_json(here: Here) -> None:
+    here.configure(views=["state"])
+    here.start("goal", "Ship it", "--criterion", "tests pass", "--step", "one")
+    state = json.loads((here.root / ".loop" / "state.json").read_text())
+    assert (state["spec"], state["status"], state["iteration"]) == ("Ship it", "in_progress", 0)
+    assert state["criteriaStatus"] == {"tests pass": False}
+    assert state["exit_signal"] is False
+    assert state["circuitBreaker"] == {"stuckCount": 0, "lastUnmet": ""}

@@ -124,3 +124,20 @@ def test_plugin_readme_lists_every_command(plugin: Path) -> None:
     page = (plugin / "README.md").read_text("utf-8")
     told = set(re.findall(r"`/gsd-fsm:([a-z]+)`", page))
     assert told == {path.stem for path in (plugin / "commands").iterdir()}
+
+
+def test_plugin_loop_command_asks_for_iterations_and_budget_and_names_the_stages(
+    plugin: Path,
+) -> None:
+    asks = (plugin / "commands" / "loop.md").read_text("utf-8")
+    for choices in (
+        ("**new**", "**resume**", "**session-only**", "--session-only"),
+        ("10 (", "25 (", "50 (", "unlimited", "--max-iterations 0"),
+        ("10", "25", "50", "--budget", "none"),
+    ):
+        lines = [line for line in asks.splitlines() if all(word in line for word in choices)]
+        assert len(lines) == 1, choices
+    for stage in ("shape", "decompose", "executing", "review"):
+        assert f"- **{stage}**: " in asks
+    for words in ("gsd-fsm stage intent", "three experts who did not write it", "every must-not"):
+        assert words in asks

@@ -119,6 +119,12 @@ class Here(Project):
     def last(self) -> Any:
         return self.lines()[-1]
 
+    def configure(self, **settings: Any) -> None:
+        """Write the settings of the project."""
+        self.gsd.mkdir(exist_ok=True)
+        lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items()]
+        (self.gsd / "config.toml").write_text("".join(lines))
+
 
 @pytest.fixture
 def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Here:

@@ -97,12 +97,7 @@ class Phase:
         return self.summary.exists(), self.roadmap.read_text()
 
     def wait_for_git(self) -> None:
-        """Wait until a git that outlived its parent has removed its locks."""
-        for _ in range(500):
-            if not list((self.root / ".git").glob("*.lock")):
-                return
-            time.sleep(0.02)
-        raise AssertionError("git does not end")
+        wait_for_git(self.root)
 
     def killed(self, *command: str, after: str) -> None:
         """Run a command in a process that is killed right after it wrote this to the journal."""
@@ -125,6 +120,16 @@ class Phase:
     def rollbacks(self) -> list[dict[str, Any]]:
         """Return the data of the recorded rollbacks."""
         return [event["data"] for event in self.here.lines() if "left" in event["data"]]
+
+
+def wait_for_git(root: Path, commits: int = 0) -> None:
+    """Wait until a git that outlived its parent has removed its locks, and made this many commits."""
+    for _ in range(500):
+        made = int(git(root, "rev-list", "--count", "HEAD"))
+        if made >= commits and not list((root / ".git").glob("*.lock")):
+            return
+        time.sleep(0.02)
+    raise AssertionError("git does not end")
 
 
 def kill_after(work: Callable[[], Any], mark: bytes, *, is_written: bool = True) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,6 +26,11 @@ from tests.support.verification import result
 ORPHAN = ReportedGap(3, "", "orphan", "menu.ts", "never imported", "grep: nothing")
 
 
+@pytest.fixture
+def project(tmp_path: Path) -> EngineProject:
+    return EngineProject(tmp_path, "verify")
+
+
 def play(project: EngineProject, *results: Result, reported: tuple[ReportedGap, ...] = ()) -> Round:
     """Append one round."""
     with project.context.writing() as tx:
@@ -43,12 +47,7 @@ def told(project: EngineProject, since: int = 2) -> list[str]:
     ]
 
 
-def project_with(root: Path, **limits: Any) -> EngineProject:
-    return EngineProject(root, "verify", limits=limits)
-
-
-def test_round_without_a_miss_completes_the_loop(tmp_path: Path) -> None:
-    project = project_with(tmp_path)
+def test_round_without_a_miss_completes_the_loop(project: EngineProject) -> None:
     this = play(project, result(passed=True), result("T01#2", passed=None))
     assert this.passed
     assert told(project) == ["agent verified", "cli complete"]
@@ -56,8 +55,7 @@ def test_round_without_a_miss_completes_the_loop(tmp_path: Path) -> None:
     assert project.loop.status == "completed"
 
 
-def test_miss_opens_a_gap_and_pass_closes_it(tmp_path: Path) -> None:
-    project = project_with(tmp_path)
+def test_miss_opens_a_gap_and_pass_closes_it(project: EngineProject) -> None:
     this = play(project, result(), result("ci:test"))
     assert (this.passed, this.opened, this.closed) == (False, ["G1", "G2"], [])
     assert told(project) == ["cli found G1", "cli found G2", "agent verified"]
@@ -77,8 +75,7 @@ def test_miss_opens_a_gap_and_pass_closes_it(tmp_path: Path) -> None:
     ]
 
 
-def test_open_gap_is_recorded_again_only_with_new_evidence(tmp_path: Path) -> None:
-    project = project_with(tmp_path)
+def test_open_gap_is_recorded_again_only_with_new_evidence(project: EngineProject) -> None:
     play(project, result())
     play(project, result())
     assert told(project, 4) == ["agent verified"]
@@ -88,8 +85,7 @@ def test_open_gap_is_recorded_again_only_with_new_evidence(tmp_path: Path) -> No
     assert this.opened == this.reopened == []
 
 
-def test_gap_that_comes_back_is_reopened_and_the_second_time_pauses(tmp_path: Path) -> None:
-    project = project_with(tmp_path)
+def test_gap_that_comes_back_is_reopened_and_the_second_time_pauses(project: EngineProject) -> None:
     play(project, result())
     play(project, result(passed=True), result("ci:test"))
     this = play(project, result(), result("ci:test"))
@@ -107,7 +103,7 @@ def test_gap_that_comes_back_is_reopened_and_the_second_time_pauses(tmp_path: Pa
 
 
 def test_round_at_the_limit_pauses_and_names_the_gaps_left(tmp_path: Path) -> None:
-    project = project_with(tmp_path, max_rounds=2)
+    project = EngineProject(tmp_path, "verify", limits={"max_rounds": 2})
     play(project, result())
     this = play(project, result(), result("ci:test"))
     assert (project.loop.status, project.loop.pause_code) == ("paused", "rounds")
@@ -116,20 +112,21 @@ def test_round_at_the_limit_pauses_and_names_the_gaps_left(tmp_path: Path) -> No
 
 
 def test_last_round_of_the_limit_may_pass(tmp_path: Path) -> None:
-    project = project_with(tmp_path, max_rounds=1)
+    project = EngineProject(tmp_path, "verify", limits={"max_rounds": 1})
     play(project, result(passed=True))
     assert project.loop.status == "completed"
 
 
 def test_pause_reason_names_at_most_20_gaps(tmp_path: Path) -> None:
-    project = project_with(tmp_path, max_rounds=1)
+    project = EngineProject(tmp_path, "verify", limits={"max_rounds": 1})
     many = [result(f"T01#{number}", text=f"f{number}", file=None) for number in range(30)]
     play(project, *many)
     assert project.loop.pause_reason.endswith("G20 and 10 more")
 
 
-def test_reported_gap_is_opened_by_its_author_and_keeps_the_loop_open(tmp_path: Path) -> None:
-    project = project_with(tmp_path)
+def test_reported_gap_is_opened_by_its_author_and_keeps_the_loop_open(
+    project: EngineProject,
+) -> None:
     this = play(project, result(passed=True), reported=(ORPHAN,))
     assert not this.passed
     assert told(project) == ["agent found G1", "agent verified"]
@@ -247,11 +244,6 @@ class PausingMeanwhile(Output):
 
     def say(self, text: str) -> None:
         self.project.append("pause", code="manual")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> EngineProject:
-    return EngineProject(tmp_path, "verify")
 
 
 def test_report_gap_gives_next_free_id(project: EngineProject) -> None:

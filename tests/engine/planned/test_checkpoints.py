@@ -1,0 +1,140 @@
+"""Checkpoints of tasks, also those that an interrupted call left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.planned.checkpoints import finish_tasks
+from gsd_fsm.engine.planned.report import report_task
+from gsd_fsm.engine.tasks import record_task
+from gsd_fsm.plans.tdd_files import Copies, tasks_with_copies
+from tests.support.command_line import Here
+from tests.support.plan_loops import (
+    INTERACTIVE,
+    PLAN,
+    START_QUESTION,
+    loop_of,
+    ready,
+    report_complete,
+    start_committing,
+    start_plan,
+    start_planned,
+    tags,
+    write_plan,
+)
+from tests.support.repositories import git
+
+UNTAGGED = "checkpoint gsd/checkpoint/phase-1/T01 was not set: git refused"
+
+
+def refuse(*_: object) -> None:
+    raise Refused("git refused")
+
+
+def report_untagged(
+    monkeypatch: pytest.MonkeyPatch, context: Context, *names: str
+) -> dict[str, str | None]:
+    """Report these tasks while git refuses tags; return their commits."""
+    with monkeypatch.context() as patch:
+        patch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
+        return {name: report_task(context, name, "TASK COMPLETE").commit for name in names}
+
+
+def test_first_checkpoint_is_set_and_recorded_once_the_user_lets_the_loop_begin(
+    repository: Here,
+) -> None:
+    start_plan(repository, *INTERACTIVE)
+    status = repository.status()
+    assert (status["status"], ready(repository), tags(repository)) == ("waiting", [], {})
+    assert START_QUESTION in repository.ok("status").out
+
+    repository.ok("answer", "y")
+
+    assert list(tags(repository)) == ["pre"]
+    assert repository.last()["type"] == "checkpoint"
+    assert repository.last()["data"]["name"] == "gsd/checkpoint/phase-1/pre"
+    assert ready(repository) == ["T01", "T02"]
+
+
+def test_loop_without_commit_setting_tags_and_never_commits(repository: Here) -> None:
+    before = git(repository.root, "rev-parse", "HEAD")
+    start_plan(repository)
+    (repository.root / "01.py").write_text("x")
+    report_complete(repository, "T01", "T02", "T03", "T04")
+    repository.ok("complete")
+
+    assert git(repository.root, "rev-parse", "HEAD") == before
+    assert tags(repository).keys() == {"pre", "T01", "T02", "T03", "T04", "post"}
+    assert "wait" not in [event["type"] for event in repository.lines()]  # in yolo mode
+    (repository.gsd / "config.toml").write_text("checkpoints = false\n")
+    write_plan(repository, PLAN.replace("phase: 1", "phase: 2"), ".gsd/plans/phase-2/plan.md")
+    repository.ok("start", "execute", "--phase", "2", "--mode", "yolo")
+    assert "phase-2" not in git(repository.root, "tag")
+
+
+def test_finish_tasks_sets_missing_tags_at_the_commits_of_their_tasks(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = start_committing(here)
+    made = report_untagged(monkeypatch, context, "T01", "T02")
+    assert set(tags(here)) == {"pre"}
+
+    assert finish_tasks(context, loop_of(context)).keys() == made.keys()
+
+    assert {name: tags(here)[name] for name in made} == made
+    assert [event["data"]["task"] for event in here.lines()[-2:]] == ["T01", "T02"]
+    before = here.journal.read_bytes()
+    assert finish_tasks(context, loop_of(context)) == {}
+    assert here.journal.read_bytes() == before
+
+
+def test_finish_tasks_notes_a_tag_that_git_refuses_again(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = start_committing(here)
+    report_untagged(monkeypatch, context, "T01")
+    monkeypatch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
+
+    finish_tasks(context, loop_of(context))
+
+    assert context.notices == [UNTAGGED, UNTAGGED]
+
+
+def test_finish_tasks_on_another_branch_sets_no_tag(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = start_committing(here)
+    report_untagged(monkeypatch, context, "T01")
+    git(here.root, "checkout", "-q", "-b", "other", "HEAD~1")
+    before = here.journal.read_bytes()
+
+    assert finish_tasks(context, loop_of(context)) == {}
+    assert here.journal.read_bytes() == before
+
+
+def test_finish_tasks_without_checkpoints_setting_sets_no_tag(here: Here) -> None:
+    context = start_committing(here, "checkpoints = false\n")
+    report_task(context, "T01", "TASK COMPLETE")
+
+    assert finish_tasks(context, loop_of(context)) == {}
+    assert tags(here) == {}
+
+
+@pytest.mark.parametrize(("status", "left"), [("complete", []), ("checkpoint", ["T01"])])
+def test_finish_tasks_drops_tdd_copies_of_tasks_that_are_not_in_progress(
+    here: Here, status: str, left: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = start_planned(here)
+    record_task(context, "T01", "running", phase="refactor")
+    loop = loop_of(context)
+    Copies(context.gsd, loop.id, "T01").save(here.root, ("01.py",))
+    with monkeypatch.context() as patch:
+        patch.setattr("gsd_fsm.engine.planned.checkpoints.drop_copies", lambda *_: None)
+        record_task(context, "T01", status)
+    assert tasks_with_copies(context.gsd, loop.id) == ["T01"]
+
+    finish_tasks(context, loop_of(context))
+
+    assert tasks_with_copies(context.gsd, loop.id) == left

@@ -1,0 +1,74 @@
+"""The end of a phase: its documents, its tag and its commit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.command_line import Here
+from tests.support.hook_agent import Agent
+from tests.support.plan_loops import YOLO, report, report_complete, write_plan
+from tests.support.repositories import git, hook
+
+TAGS = "gsd/checkpoint/phase-1"
+
+
+def test_complete_writes_summary_state_roadmap_and_commits_them(repository: Here) -> None:
+    foreign = repository.root / ".opti-gsd"
+    write_plan(repository, where=".opti-gsd/plans/phase-1/plan.md")
+    (foreign / "config.json").write_text('{"deploy": {"target": "vercel"}}')
+    (foreign / "state.json").write_text('{"phases_complete": [], "phases_pending": [1, 2]}')
+    (foreign / "roadmap.md").write_text("### Phase 1: Parts\n- [ ] Complete\n")
+    remote = repository.root.with_name("remote.git")
+    git(repository.root, "init", "-q", "--bare", str(remote))
+    git(repository.root, "remote", "add", "origin", str(remote))
+    repository.gsd.mkdir()
+    (repository.gsd / "config.toml").write_text("commit = true\n")
+    repository.ok(*YOLO)
+    report(repository, "T01", "TASK COMPLETE\nAUTO-FIX: a typo\nNEW ISSUE: [high] it is slow\n")
+    report_complete(repository, "T02", "T03", "T04")
+    told = repository.ok("complete").out
+    for part in ("## Phase 1 Complete!", "**Tasks:** 4/4 completed", "**Auto-Fixes:** 1",
+                 "**Issues Found:** 1", "> Push to trigger preview deployment? (y/n)",
+                 "→ `gsd-fsm start verify --phase 1`", "Safe to /compact"):  # fmt: skip
+        assert part in told
+    assert git(remote, "for-each-ref") == ""  # a push is offered, never made
+    summary = (foreign / "plans" / "phase-1" / "summary.md").read_text()
+    for part in ("# Phase 1 Summary", "- Task 01: Write 01.", "- a typo", "- [high] it is slow"):
+        assert part in summary
+    state = json.loads((foreign / "state.json").read_text())
+    assert (state["phases_complete"], state["phases_pending"]) == ([1], [2])
+    assert "- [x] Complete" in (foreign / "roadmap.md").read_text()
+    assert git(repository.root, "log", "-1", "--format=%s") == "docs: complete phase 1"
+    assert git(repository.root, "show", "--format=", "--name-only").split("\n") == [
+        ".opti-gsd/plans/phase-1/summary.md", ".opti-gsd/roadmap.md", ".opti-gsd/state.json",
+    ]  # fmt: skip
+
+
+def test_tag_and_commit_that_git_refuses_are_reported_and_undo_no_event(repository: Here) -> None:
+    write_plan(repository)
+    (repository.gsd / "config.toml").write_text("commit = true\n")
+    git(repository.root, "tag", TAGS)  # no tag can be below a tag
+    begun = repository.ok(*YOLO)
+    assert f"checkpoint {TAGS}/pre was not set: git refused" in begun.err
+    report_complete(repository, "T01", "T02", "T03", "T04")
+    hook(repository.root, "pre-commit", "exit 1")
+
+    unfinished = repository.run("complete")
+
+    assert unfinished.code == 6
+    assert f"tag {TAGS}/post: git refused" in unfinished.err
+    assert "documents of the phase (summary.md, their commit): git refused" in unfinished.err
+    assert repository.status()["status"] == "completed"
+
+
+def test_hook_blocks_until_complete_ends_the_phase(here: Here, tmp_path: Path) -> None:
+    agent = Agent(here, tmp_path / "client")
+    write_plan(here)
+    loop = here.start(*YOLO[1:], env=agent.shell)
+    report_complete(here, "T01", "T02", "T03")
+    assert "task T04 is pending" in here.refused(4, "complete", env=agent.shell).err
+    report_complete(here, "T04")
+    assert f"Run: gsd-fsm --loop {loop} complete" in agent.blocked()
+    here.ok("complete", env=agent.shell)
+    assert (here.gsd / "plans" / "phase-1" / "summary.md").is_file()

@@ -1,0 +1,119 @@
+"""Rules of loops that follow a plan, by the commands that a user runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from gsd_fsm.core.journal.journal import Journal
+from tests.support.command_line import Here
+from tests.support.events import append, draft
+from tests.support.plan_loops import (
+    INTERACTIVE,
+    PLAN,
+    YOLO,
+    open_question,
+    ready,
+    report,
+    report_complete,
+    start_plan,
+    write_plan,
+)
+from tests.support.repositories import git
+
+
+def section(here: Here) -> Any:
+    """Return the loop section of STATE.md."""
+    return yaml.safe_load((here.gsd / "STATE.md").read_text().split("---\n")[1])["loop"]
+
+
+def test_interactive_loop_asks_between_two_waves(here: Here) -> None:
+    start_plan(here, *INTERACTIVE)
+    here.ok("answer", "y")
+    assert report(here, "T01", "TASK COMPLETE")["status"] == "running"
+    assert report(here, "T02", "TASK COMPLETE")["status"] == "waiting"
+    assert open_question(here) == "Wave 1 complete. Continue to Wave 2?"
+    here.ok("answer", "y")
+    assert ready(here) == ["T03"]
+
+
+def test_interactive_loop_asks_before_each_retry_until_the_limit(here: Here) -> None:
+    start_plan(here, *INTERACTIVE, settings="execute_max_retries = 2\n")
+    here.ok("answer", "y")
+    for used in range(2):
+        asked = here.run("report", "T01", stdin=f"TASK FAILED: error {used}".encode()).out
+        assert f"Task T01 failed. Retry? ({used}/2 attempts used) [Y/n]" in asked
+        here.ok("answer", "y")
+    assert report(here, "T01", "TASK FAILED: error 2")["status"] == "paused"
+    assert here.status()["pause_reason"] == "Task T01 failed after 2 retries"
+
+
+def test_state_md_shows_a_failing_task_until_the_phase_ends(here: Here) -> None:
+    start_plan(here)
+    for number in range(4):
+        out = here.run("report", "T01", stdin=f"TASK FAILED: error {number}".encode()).out
+        view = section(here)
+        assert (view["type"], view["phase"], view["iteration"]) == ("execute", 1, 0)
+        assert view["task_retries"]["T01"] == min(number + 1, 3)
+        assert view["last_error"] == f"error {number}"
+        assert (view["active"], view["paused"]) == (number < 3, number == 3)
+    assert view["pause_reason"] == "Task T01 failed after 3 retries"
+    for part in ("## Task T01 Failed", "**Reason:**", "**Progress:**", "**Blocker:** error 3",
+                 "**Suggested Fix:**", "Execution paused. Fix the issue, then:"):  # fmt: skip
+        assert part in out
+    here.ok("resume", "--add-retries", "1")
+    report_complete(here, "T01", "T02", "T03", "T04")
+    here.ok("complete")
+    assert (section(here)["active"], section(here)["task_retries"]) == (False, {})
+
+
+def test_retry_limit_is_three_unless_a_settings_file_changes_it(here: Here) -> None:
+    write_plan(here)
+    limits = []
+    for name, text in (
+        (".gsd/plans/none", ""),
+        (".gsd/config.md", "loop:\n  execute_max_retries: 5\n"),
+        (".opti-gsd/config.json", '{"loop": {"execute_max_retries": 2}}'),
+    ):
+        (here.root / name).parent.mkdir(exist_ok=True)
+        (here.root / name).write_text(text)
+        here.ok(*YOLO, "--plan", ".gsd/plans/phase-1/plan.md", "--fresh")
+        start = [event for event in here.lines() if event["type"] == "start"][-1]
+        limits.append(start["data"]["limits"]["max_retries"])
+    assert limits == [3, 5, 2]
+
+
+def test_verify_loop_fixes_each_gap_in_a_commit_of_its_own(repository: Here) -> None:
+    write_plan(repository)
+    (repository.gsd / "config.toml").write_text("commit = true\n")
+    repository.ok("start", "verify", "--phase", "1", "--mode", "yolo")
+    assert repository.run("verify").code == 7
+    assert section(repository)["gaps_remaining"] == 4
+    for number, gap in enumerate(repository.ok("next", "--json").json["tasks"], 1):
+        assert gap["description"].startswith(f"P1 G{number}: ")
+        assert '<gap type="stub" iteration="1/20">' in gap["prompt"]
+        (repository.root / f"0{number}.py").write_text("x")
+        report(repository, f"G{number}", "TASK COMPLETE")
+    assert git(repository.root, "log", "-4", "--reverse", "--format=%s").split("\n") == [
+        f"fix(1-G{n}): T0{n}: 0{n}.py exists" for n in (1, 2, 3, 4)
+    ]
+    assert repository.ok("verify", "--json").json["status"] == "completed"
+    assert (section(repository)["active"], section(repository)["gaps_remaining"]) == (False, 0)
+
+
+def test_next_names_the_command_of_a_prompt_instead_of_the_prompt(here: Here) -> None:
+    long = PLAN.replace("Write 01.", "Write 01.\n" + "A long story. " * 2_000)
+    start_plan(here, plan=long)
+    told = here.ok("next").out
+    assert "next T01" in told
+    assert len(told) < 1_000
+    assert len(here.ok("next", "T01").out) > 20_000
+
+
+def test_loop_that_lacks_tasks_of_its_plan_cannot_complete(here: Here) -> None:
+    start_plan(here)
+    more = draft("plan", here.status()["loop"], "cli", {"count": 5})  # and then it was killed
+    append(Journal(str(here.gsd)), more)
+    report_complete(here, "T01", "T02", "T03", "T04")
+    assert "only 4 of the 5 tasks of the plan are recorded" in here.refused(4, "complete").err

@@ -1,0 +1,290 @@
+"""Reports of subagents: one commit and one event for each, however often they are given."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.errors import CannotWrite, Refused
+from gsd_fsm.core.journal.journal import Author, Journal
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.planned.report import report_task
+from tests.support.command_line import Here
+from tests.support.faults import (
+    calls_of,
+    files_in,
+    in_child,
+    outcome,
+    put_back,
+    wired,
+    without_sync,
+)
+from tests.support.phases import kill_after, wait_for_git
+from tests.support.plan_loops import (
+    YOLO,
+    commits,
+    loop_of,
+    ready,
+    report,
+    report_complete,
+    start_committing,
+    start_plan,
+    start_planned,
+    tags,
+    write_plan,
+)
+from tests.support.repositories import git, hook
+
+COMPLETE = "Wrote it.\n\nTASK COMPLETE\n"
+UNTAGGED = "checkpoint gsd/checkpoint/phase-1/T01 was not set: git refused"
+ONE_COMMIT = ["feat(1-01): Write 01.", "first"]
+# Calls that change a file: wherever a kill comes between two of them, it leaves the same files.
+CHANGES = ("write", "rename", "ftruncate", "unlink")
+
+
+@pytest.fixture
+def committing(here: Here) -> Context:
+    return start_committing(here)
+
+
+@contextlib.contextmanager
+def locked(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hold the lock of the journal; do not let others wait for it."""
+    with monkeypatch.context() as patch, Journal(context.gsd).transaction(Author("cli")):
+        patch.setattr(Context, "journal", lambda self: Journal(self.gsd, 0.0))
+        yield
+
+
+def head(context: Context) -> str:
+    return git(context.project, "rev-parse", "HEAD")
+
+
+def refuse(*_: object) -> None:
+    raise Refused("git refused")
+
+
+def statuses(here: Here) -> dict[str, str]:
+    return {task["id"]: task["status"] for task in here.status()["tasks"]}
+
+
+def completions(here: Here, name: str) -> int:
+    tasks = [event["data"] for event in here.lines() if event["type"] == "task"]
+    return sum(data["task"] == name and data["status"] == "complete" for data in tasks)
+
+
+def test_report_commits_tags_and_returns_both(here: Here, committing: Context) -> None:
+    reported = report_task(committing, "T01", COMPLETE)
+
+    assert (reported.task, reported.commit) == ("T01", head(committing))
+    assert (reported.tag, committing.notices) == ("gsd/checkpoint/phase-1/T01", [])
+    assert commits(here) == ONE_COMMIT
+    assert tags(here)["T01"] == head(committing)
+    last = here.last()
+    assert reported.receipt.head == f"{last['seq']}:{last['sum']}"
+
+
+def test_report_that_the_journal_refuses_commits_nothing(here: Here, committing: Context) -> None:
+    with pytest.raises(Refused):
+        report_task(committing, "T03", COMPLETE)
+
+    assert commits(here) == ["first"]
+
+
+@pytest.mark.parametrize("others", [[], ["T02"]])
+def test_report_while_lock_is_held_is_repeated_with_the_same_commit(
+    here: Here, committing: Context, monkeypatch: pytest.MonkeyPatch, others: list[str]
+) -> None:
+    with locked(committing, monkeypatch), pytest.raises(CannotWrite):
+        report_task(committing, "T01", COMPLETE)
+    made = head(committing)
+    assert loop_of(committing).tasks["T01"].status == "pending"
+    for name in others:  # whose commits come on top
+        report_task(committing, name, COMPLETE)
+
+    assert report_task(committing, "T01", COMPLETE).commit == made
+    assert len(commits(here)) == 2 + len(others)
+    assert loop_of(committing).tasks["T01"].commit == tags(here)["T01"] == made
+
+
+def test_report_with_a_given_commit_tags_that_commit(here: Here) -> None:
+    git(here.root, "init", "-q", "--template=")
+    git(here.root, "commit", "-q", "--allow-empty", "-m", "first")
+    context = start_planned(here)
+    for name in ("01.py", "02.py"):
+        Path(here.root / name).write_text(name)
+        git(here.root, "add", name)
+        git(here.root, "commit", "-qm", name)
+    own = git(here.root, "rev-parse", "HEAD~1")
+
+    reported = report_task(context, "T01", COMPLETE, own[:12])
+
+    assert reported.commit == tags(here)["T01"] == own
+
+
+def test_report_of_completed_task_records_only_new_issues(here: Here, committing: Context) -> None:
+    report_task(committing, "T01", COMPLETE + "NEW ISSUE: [low] one\n")
+    made, before = head(committing), len(here.lines())
+    (here.root / "01.py").write_text("changed later\n")
+
+    again = report_task(committing, "T01", COMPLETE + "NEW ISSUE: [low] one\nNEW ISSUE: two\n")
+
+    assert (again.repeated, again.commit, commits(here)) == (True, made, ONE_COMMIT)
+    assert [event["data"].get("text") for event in here.lines()[before:]] == ["two"]
+
+
+def test_report_notes_a_tag_that_git_refuses(
+    committing: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
+
+    reported = report_task(committing, "T01", COMPLETE)
+
+    assert (reported.tag, committing.notices) == (None, [UNTAGGED])
+    assert loop_of(committing).tasks["T01"].status == "complete"
+
+
+# killed reports
+
+
+def test_loop_killed_between_two_tasks_continues_with_the_open_ones(here: Here) -> None:
+    start_plan(here)
+    report(here, "T02", "TASK FAILED: once")
+    here.ok("iterate")
+
+    def agent() -> None:
+        report_complete(here, "T01")
+        here.ok("task", "T02", "running", "--ref", "bg-2")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert outcome(in_child(agent)) == -signal.SIGKILL
+    before = here.status()
+
+    answer = here.ok("resume", "--json").json
+
+    assert answer["running"] == [{"task": "T02", "ref": "bg-2", "phase": None}]
+    after = here.status()
+    for counter in ("iteration", "task_retries", "tasks", "round", "wave"):
+        assert after[counter] == before[counter]
+    assert after["task_retries"]["T02"] == 1
+    assert ready(here) == []
+    report_complete(here, "T02")
+    assert ready(here) == ["T03"]
+    report_complete(here, "T03", "T04")
+    here.ok("complete")
+    assert [completions(here, f"T0{n}") for n in (1, 2, 3, 4)] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (b"TASK COMPLETE\nNEW ISSUE: x\nNEW ISSUE: y", "complete"),
+        (b"TASK FAILED: no", "failed"),
+        (b"CHECKPOINT: x", "checkpoint"),
+    ],
+)
+def test_report_killed_at_any_change_of_the_journal_can_be_given_again(
+    here: Here, words: bytes, status: str
+) -> None:
+    write_plan(here, where="plan.md")
+    here.ok(*YOLO, "--plan", "plan.md")
+    report(here, "T02", "TASK FAILED: once")
+    files = files_in(here.gsd)
+
+    def give_report() -> None:
+        assert here.run("report", "T01", stdin=words).code == 0
+
+    changes = [name for name, _ in calls_of(give_report) if name in CHANGES]
+    seen = set()
+    for number in range(len(changes) + 1):
+        put_back(here.gsd, files)
+        assert _killed_after(give_report, number) == -signal.SIGKILL
+        left = statuses(here)["T01"]
+        seen.add(left)
+        if left != status:
+            give_report()
+        here.ok("resume")
+        after = here.status()
+        assert after["tasks"][0]["status"] == status
+        assert list(after["task_retries"].values()) == [words.count(b"FAILED"), 1, 0, 0]
+        assert (after["status"] == "waiting") == (status == "checkpoint")
+        told = [event["type"] for event in here.lines()]
+        assert told.count("issue") == words.count(b"ISSUE")
+        assert told.count("failure") == 1 + words.count(b"FAILED")
+        here.ok("fsck")
+    assert seen == {"pending", "running", status}
+
+
+def _killed_after(work: Any, number: int) -> int:
+    """Return how a child ends that is killed after so many changes of files."""
+    made = 0
+
+    def intercept(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        nonlocal made
+        if made == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        made += name in CHANGES
+        return without_sync(name, real, *args, **more)
+
+    def child() -> None:
+        with wired(intercept):
+            work()
+
+    return outcome(in_child(child))
+
+
+@pytest.mark.parametrize("checkpoints", ["", "checkpoints = false\n"])
+@pytest.mark.parametrize("name", ["pre-commit", "post-commit"])
+def test_report_killed_while_git_commits_is_repeated_without_a_second_commit(
+    here: Here, name: str, checkpoints: str
+) -> None:
+    context = start_committing(here, checkpoints)
+    hook(here.root, name, "kill -9 $GSD_PID")
+
+    def child() -> None:
+        os.environ["GSD_PID"] = str(os.getpid())
+        report_task(context, "T01", COMPLETE)
+
+    assert outcome(in_child(child)) == -signal.SIGKILL
+    wait_for_git(here.root, commits=2)
+    (here.root / ".git" / "hooks" / name).unlink()
+    assert statuses(here)["T01"] == "pending"
+    here.ok("resume")
+    assert ready(here) == ["T01", "T02"]
+
+    assert report_task(context, "T01", COMPLETE).commit == head(context)
+
+    assert commits(here) == ONE_COMMIT
+    assert completions(here, "T01") == 1
+    assert ready(here) == ["T02"]
+
+
+@pytest.mark.parametrize("again", [["report", "T01"], ["resume"]])
+@pytest.mark.parametrize(
+    ("mark", "is_written", "checkpoints"),
+    [
+        (b'"status":"complete"', True, ""),
+        (b'"status":"complete"', True, "checkpoints = false\n"),
+        (b'"type":"checkpoint"', False, ""),
+    ],
+)
+def test_report_killed_before_its_tag_is_tagged_by_the_next_command(
+    here: Here, mark: bytes, is_written: bool, checkpoints: str, again: list[str]
+) -> None:
+    start_committing(here, checkpoints)
+    kill_after(lambda: report_complete(here, "T01"), mark, is_written=is_written)
+    assert statuses(here)["T01"] == "complete"
+
+    for _ in range(2):
+        here.ok(*again, stdin=b"TASK COMPLETE")
+
+    expected = [] if checkpoints else [git(here.root, "rev-parse", "HEAD")]
+    told = [event["data"] for event in here.lines() if event["type"] == "checkpoint"]
+    assert [data["commit"] for data in told if data.get("task") == "T01"] == expected
+    tagged = git(here.root, "tag", "--points-at", "HEAD").split()
+    assert tagged == ["gsd/checkpoint/phase-1/T01"] * len(expected)

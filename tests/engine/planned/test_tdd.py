@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import pytest
+
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
+from gsd_fsm.evidence.interruption import Output
+from tests.support.command_line import Here
+from tests.support.faults import in_child, outcome
+from tests.support.plan_loops import loop_of, start_planned, task_text
+
+TESTS = "<test_files><file>test_01.py</file></test_files>\n  <test_required>true</test_required>\n"
+PLAN = "---\nphase: 1\ntitle: Tests first\n---\n" + task_text("01").replace(
+    "  <action>", f"  {TESTS}  <action>"
+)
+SETTINGS = "ci_test = 'exit $(cat outcome)'\n"
+
+
+class OnCommand(Output):
+    """Do something when the test command is shown, before it is run."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self.act = act
+
+    def say(self, text: str) -> None:
+        self.act()
+
+
+@pytest.fixture
+def cycle(here: Here) -> Context:
+    """Return the context of a loop with one test-driven task, whose test is written."""
+    context = start_planned(here, settings=SETTINGS, plan=PLAN)
+    begin_cycle(context, "T01")
+    (here.root / "test_01.py").write_text("test\n")
+    return context
+
+
+def run(
+    context: Context, exit_code: int, meanwhile: Callable[[], object] = lambda: None
+) -> TddState:
+    """Run tests that exit with this code."""
+    (context.project / "outcome").write_text(str(exit_code))
+    return run_tests(context, "T01", watch=lambda: nullcontext(OnCommand(meanwhile)))
+
+
+def test_run_tests_leads_from_red_to_green_to_refactor(cycle: Context) -> None:
+    assert [run(cycle, code).rules.phase for code in (1, 0, 0)] == ["green", "refactor", "refactor"]
+
+
+def test_run_tests_leaves_the_files_if_the_loop_was_paused_meanwhile(
+    here: Here, cycle: Context
+) -> None:
+    for code, text in ((1, "good\n"), (0, "refactored\n")):
+        run(cycle, code)
+        (here.root / "01.py").write_text(text)
+
+    with pytest.raises(Refused, match="is paused"):
+        run(cycle, 1, lambda: here.ok("pause"))
+
+    assert (here.root / "01.py").read_text() == "refactored\n"
+
+
+def test_run_tests_killed_while_they_run_keeps_phase_and_attempts(
+    here: Here, cycle: Context
+) -> None:
+    run(cycle, 1)
+    run(cycle, 1)
+    before = here.journal.read_bytes()
+    killed = in_child(lambda: run(cycle, 0, lambda: os.kill(os.getpid(), signal.SIGKILL)))
+    assert outcome(killed) == -signal.SIGKILL
+
+    assert here.journal.read_bytes() == before
+    running = here.ok("resume", "--json").json["running"]
+    assert running == [{"task": "T01", "ref": None, "phase": "green"}]
+    assert begin_cycle(cycle, "T01").task.attempts == 2
+    run(cycle, 0)
+    task = loop_of(cycle).tasks["T01"]
+    assert (task.phase, task.attempts) == ("refactor", 2)
