@@ -145,12 +145,6 @@ def test_recall_of_loop_without_goal_needs_one(learnt: Here) -> None:
     assert "gsd-fsm recall GOAL" in learnt.refused(2, "recall").err
 
 
-def test_recall_excludes_failures_of_the_loop_itself(learnt: Here) -> None:
-    learnt.start("goal", GOAL)
-    learnt.ok("fail", "--error", "dates of this very loop")
-    assert "dates of this very loop" not in listed(learnt).values()
-
-
 def test_recall_decisions_belong_to_one_loop(learnt: Here) -> None:
     first = learnt.start("goal", GOAL, env=A)
     second = learnt.start("goal", GOAL, env=B)

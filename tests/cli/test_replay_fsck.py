@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from tests.support.command_line import Here
 from tests.support.lines import body, chain, header, plant, start, sums_of
 
@@ -76,22 +74,6 @@ def test_other_commands_refuse_a_corrupt_journal_and_name_the_line(here: Here) -
         assert "gsd-fsm fsck" in answer.err, command
 
 
-def test_torn_tail_is_not_damage_and_is_saved_by_the_next_append(here: Here) -> None:
-    raw = fill(here)
-    tail = b'{"v":1,"seq":7,"ts":"2026'
-    here.journal.write_bytes(raw + tail)
-    report = here.ok("fsck", "--json").json
-    assert (report["ok"], report["events"], report["torn"]) == (True, 6, len(tail))
-    assert f"{len(tail)} torn bytes" in here.ok("fsck").out
-    assert here.journal.read_bytes() == raw + tail
-    here.ok("note", "after")
-    repair, note = here.lines()[-2:]
-    assert (repair["type"], repair["data"]["bytes"], repair["by"]) == ("repair", len(tail), "cli")
-    assert note["data"] == {"text": "after"}
-    assert here.gsd.joinpath(repair["data"]["aside"]).read_bytes() == tail
-    assert here.ok("fsck", "--json").json["torn"] == 0
-
-
 def test_fsck_repair_saves_a_torn_tail(here: Here) -> None:
     raw = fill(here)
     here.journal.write_bytes(raw + b"{torn")
@@ -112,40 +94,3 @@ def test_fsck_repair_asks_before_it_cuts(here: Here) -> None:
     assert here.journal.read_bytes() == damaged
     assert here.run("fsck", "--repair", stdin=b"y\n").code == 0
     assert here.journal.read_bytes() != damaged
-
-
-def test_fsck_repair_keeps_the_damaged_file_and_the_valid_lines(here: Here) -> None:
-    raw = fill(here)
-    damaged = raw.replace(b"note 1", b"note x")
-    here.journal.write_bytes(damaged)
-    answer = here.ok("fsck", "--repair", "--yes", "--json")
-    assert answer.json["events"] == 4
-    kept = here.journal.read_bytes()
-    assert kept.startswith(b"\n".join(raw.split(b"\n")[:3]) + b"\n")
-    assert [json.loads(line)["sum"] for line in kept.splitlines()] == sums_of(kept)
-    told = here.last()
-    assert told["type"] == "repair"
-    assert "line 4" in told["data"]["what"]
-    assert here.gsd.joinpath(told["data"]["aside"]).read_bytes() == damaged
-    assert told["data"]["aside"] in answer.err
-    here.ok("note", "goes on")
-    assert here.status()["status"] == "running"
-
-
-def test_fsck_repair_without_a_valid_line_begins_a_new_journal(here: Here) -> None:
-    fill(here)
-    rubbish = b"\x00\xff rubbish\nmore\n"
-    here.journal.write_bytes(rubbish)
-    here.ok("fsck", "--repair", "--yes")
-    assert [line["type"] for line in here.lines()] == ["journal", "repair"]
-    assert here.gsd.joinpath(here.last()["data"]["aside"]).read_bytes() == rubbish
-    here.start("goal", "again")
-
-
-def test_line_without_its_newline_is_completed_by_the_next_append(here: Here) -> None:
-    raw = fill(here)
-    here.journal.write_bytes(raw[:-1])
-    assert here.ok("fsck", "--json").json["events"] == 6
-    here.ok("note", "n")
-    assert here.journal.read_bytes().startswith(raw)
-    assert here.last()["seq"] == 7

@@ -153,19 +153,6 @@ def test_report_with_many_issues_records_50_and_counts_the_rest(planned: Here) -
     assert issues[49][2]["text"] == "11 more issues were reported and are not kept"
 
 
-def test_report_failed_pauses_by_the_class_of_its_error(planned: Here) -> None:
-    report(planned, "T01", "TASK FAILED: connection reset by peer")
-    assert planned.status()["status"] == "retrying"
-    answer = report(planned, "T01", "TASK FAILED: connection reset by peer")
-    assert answer["status"] == "paused"
-    assert planned.status()["pause_code"] == "retries"
-    planned.ok("resume", "--add-retries", "1")
-    answer = report(planned, "T02", "TASK FAILED: no space left on device")
-    assert answer["status"] == "paused"
-    assert planned.status()["pause_code"] == "blocking"
-    assert planned.status()["pause_reason"] == "Task T02 failed with a blocking error"
-
-
 def test_report_failed_without_retries_left_prints_the_failure_report(planned: Here) -> None:
     report_complete(planned, "T02")
     for number in (1, 2, 3):
