@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from gsd_fsm.documents.json_text import read_object
 from gsd_fsm.documents.read import Object
-from gsd_fsm.plans.phase_name import phase_of
 from gsd_fsm.plans.plan import NO_WAVE, PlanDraft, Wave, task_name
-from gsd_fsm.plans.task import first_of, items_of, make_task, text_of, wave_number
+from gsd_fsm.plans.task import first_of, items_of, make_task, read_header, text_of, wave_number
 
 
 def read_json(text: str) -> PlanDraft:
     """Return the plan in this text; raise Malformed if it is not a JSON object."""
     draft = PlanDraft("json")
     found = read_object(text, "")
-    draft.phase = phase_of(found.get("phase"))
-    draft.title = " ".join(text_of(first_of(found, "title", "name")).split())
-    draft.counts = {
-        "wave_count": found.get("wave_count", found.get("total_waves")),
-        "task_count": found.get("task_count", found.get("total_tasks")),
-    }
-    draft.estimated_tokens = text_of(found.get("estimated_tokens")) or None
-    draft.must_haves = tuple(filter(None, map(text_of, items_of(found.get("must_haves")))))
+    read_header(found, draft)
     _read_tasks(draft, found)
     return draft
 

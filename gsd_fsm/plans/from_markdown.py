@@ -18,7 +18,7 @@ from gsd_fsm.documents.markdown import heading_of, hidden_at, item_of
 from gsd_fsm.documents.read import Malformed, Object
 from gsd_fsm.plans.phase_name import phase_of
 from gsd_fsm.plans.plan import NO_WAVE, PlanDraft, Wave, task_name
-from gsd_fsm.plans.task import dedent, make_task, names_of
+from gsd_fsm.plans.task import dedent, make_task, names_of, read_header
 
 _PHASE = re.compile(r"phase\s+(\S+?)(?:\s*:|\s+[–—-])\s+(\S.*)", re.IGNORECASE)
 _MUST_HAVES = re.compile(r"must[- ]?haves?\b", re.IGNORECASE)
@@ -82,16 +82,7 @@ class _Reader:
         except Malformed as error:
             self.draft.report(error.line, error.problem)
             return 1
-        draft = self.draft
-        draft.phase = phase_of(found.get("phase"))
-        draft.title = _text(found.get("title"))
-        draft.estimated_tokens = _text(found.get("estimated_tokens")) or None
-        draft.counts = {name: found.get(name) for name in ("wave_count", "task_count")}
-        listed = found.get("must_haves")
-        if isinstance(listed, Object):
-            listed = listed.get("truths")
-        if isinstance(listed, list):
-            draft.must_haves = tuple(filter(None, map(_text, listed)))
+        read_header(found, self.draft)
         return front.body_line - 1
 
     def _step(self, at: int) -> int:
@@ -154,10 +145,6 @@ class _Reader:
         elif in_item and line[:1].isspace() and line.strip():
             self.items[-1][1].append(line.strip())
             self.in_item = True
-
-
-def _text(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def _wave(number: int, rest: str) -> Wave:

@@ -45,8 +45,6 @@ def _task(task: PlanTask) -> dict[str, Any]:
     view = task._asdict()
     view["files"] = [file._asdict() for file in task.files]
     view["checks"] = [check._asdict() for check in task.checks]
-    for name in ("depends", "libraries", "skills", "test_files"):
-        view[name] = list(view[name])
     return view
 
 

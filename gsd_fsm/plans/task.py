@@ -1,4 +1,4 @@
-"""Make a task of a plan from its members, as Markdown and JSON spell them."""
+"""Make a plan and its tasks from their members, as Markdown and JSON spell them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.documents.markdown import quotations
 from gsd_fsm.documents.read import Object
+from gsd_fsm.plans.phase_name import phase_of
 from gsd_fsm.plans.plan import INVALID_WAVE, Check, PlanDraft, PlanFile, PlanTask, task_name
 
 _COMMANDS = {"command", "cmd", "run", "shell", "bash"}
@@ -26,6 +27,20 @@ _SAYS_MORE = re.compile(
     r"\b(contains?|references?|includes?|has|describes?|explains?)\b", re.IGNORECASE
 )
 _TITLE = 200
+
+
+def read_header(found: Object, draft: PlanDraft) -> None:
+    """Take everything but waves and tasks from the members of a plan."""
+    draft.phase = phase_of(found.get("phase"))
+    draft.title = _one_line(text_of(first_of(found, "title", "name")))
+    draft.estimated_tokens = text_of(found.get("estimated_tokens")) or None
+    draft.counts = {
+        "wave_count": found.get("wave_count", found.get("total_waves")),
+        "task_count": found.get("task_count", found.get("total_tasks")),
+    }
+    listed = found.get("must_haves")
+    listed = listed.get("truths") if isinstance(listed, Object) else listed
+    draft.must_haves = tuple(filter(None, (_one_line(text_of(it)) for it in items_of(listed))))
 
 
 def make_task(found: Object, wave: int, draft: PlanDraft) -> PlanTask:

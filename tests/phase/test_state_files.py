@@ -15,15 +15,10 @@ from gsd_fsm.phase.state_files import FLAT, NESTED, complete_in_json, complete_i
 from tests.support.phases import NOW, FinishedPhase
 
 NEW = {
-    "milestone": None,
-    "branch": "master",
-    "phase": None,
-    "task": None,
-    "status": "milestone_started",
-    "phases": {"complete": [], "in_progress": [], "pending": []},
-    "last_active": "2026-01-26T00:00:00Z",
-    "context": "Ready…",
-}
+    "milestone": None, "branch": "master", "phase": None, "task": None,
+    "status": "milestone_started", "phases": {"complete": [], "in_progress": [], "pending": []},
+    "last_active": "2026-01-26T00:00:00Z", "context": "Ready…",
+}  # fmt: skip
 STATE = """\
 ---
 milestone: v0.6.0
@@ -83,12 +78,8 @@ def test_json_nested_lists_are_edited_in_place() -> None:
 
 def test_json_without_lists_gets_flat_ones() -> None:
     text = '{\r\n  "milestone": "v1"\r\n}\r\n'
-    assert json.loads(changed(text, 2, later=(3, 4))) == {
-        "milestone": "v1",
-        "phases_complete": [2],
-        "phases_in_progress": [],
-        "phases_pending": [3, 4],
-    }
+    lists = {"phases_complete": [2], "phases_in_progress": [], "phases_pending": [3, 4]}
+    assert json.loads(changed(text, 2, later=(3, 4))) == {"milestone": "v1", **lists}
     assert "\n" not in changed(text, 2).replace("\r\n", "")
 
 
