@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "8ab934cfe66c2afa"  # digest of the parts
+IDENTITY = "cfb8e1d4fc5f89ca"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -95,7 +95,7 @@ _json_reader_scan_once = _json_reader_make_scanner()
 
 
 def parse_json(text):
-    """Return the one JSON value that the text consists of; ValueError for anything else."""
+    """Return the one JSON value that the text consists of; raise ValueError for anything else."""
     try:
         value, end = _json_reader_scan_once(text, 0)
     except RecursionError:
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_resume", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "background_notice", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "elsewhere", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_only", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_free_session", "require_gap_move", "require_human_answer", "require_human_for_looser_shape", "require_human_to_cancel", "require_human_to_resume", "require_known_tasks", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room_for_checkpoint", "require_room_for_failed_task", "require_room_for_gap", "require_room_for_loop", "require_room_for_note", "require_room_for_plan", "require_room_for_review", "require_room_for_task", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "stranger_notice", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_resume", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "background_notice", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "elsewhere", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "stranger_notice", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -380,7 +380,7 @@ if __name__ == "__main__":
 #             value.encode("utf-8")
 #     elif kind is int:
 #         if not -MAX_INT <= value <= MAX_INT:
-#             raise ValueError("a number beyond 2^53")
+#             raise ValueError("not a number within 2^53")
 #     elif kind is float:
 #         if not -MAX_INT <= value <= MAX_INT:
 #             raise ValueError("not a finite number within 2^53")
@@ -392,7 +392,7 @@ if __name__ == "__main__":
 #         if kind is dict:
 #             for key in value:
 #                 if type(key) is not str:
-#                     raise ValueError("a key that is no text")
+#                     raise ValueError("a key is not a text")
 #                 check_value(key)
 # def decode_line(line):
 #     value = parse_json(line.decode("ascii"))
@@ -405,7 +405,7 @@ if __name__ == "__main__":
 #     digest = sha256(previous.encode("ascii") + body).hexdigest()[:16]
 #     line = body + b',"sum":"' + digest.encode("ascii") + b'"}\n'
 #     if len(line) > MAX_LINE:
-#         raise ValueError("%d bytes are more than a line may have (%d)" % (len(line), MAX_LINE))
+#         raise ValueError("%d bytes, but a line may have at most %d" % (len(line), MAX_LINE))
 #     return line, digest
 # def digest_of(text):
 #     return str(sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16])
@@ -414,14 +414,8 @@ if __name__ == "__main__":
 # _clock_DAY_MS = 86_400_000
 # def now_ms():
 #     return int(time() * 1000)
-# def _clock_days_from_civil(year, month, day):
-#     year -= month <= 2
-#     era = year // 400
-#     of_era = year - era * 400
-#     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-#     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
-# def _clock_civil_from_seconds(seconds):
-#     days, rest = divmod(seconds, 86_400)
+# def to_iso(ms):
+#     days, rest = divmod(min(max(ms, 0), 253_402_300_799_999), _clock_DAY_MS)
 #     shifted = days + 719_468
 #     era = shifted // 146_097
 #     of_era = shifted - era * 146_097
@@ -430,27 +424,18 @@ if __name__ == "__main__":
 #     index = (5 * of_year + 2) // 153
 #     day = of_year - (153 * index + 2) // 5 + 1
 #     month = index + (3 if index < 10 else -9)
-#     return "%04d-%02d-%02dT%02d:%02d:%02d" % (
-#         year + era * 400 + (month <= 2),
-#         month,
-#         day,
-#         rest // 3600,
-#         rest // 60 % 60,
-#         rest % 60,
-#     )
-# _clock_last = [(-1, "")]
-# def to_iso(ms):
-#     seconds, milli = divmod(min(max(ms, 0), 253_402_300_799_999), 1000)
-#     known, text = _clock_last[0]
-#     if known != seconds:
-#         text = _clock_civil_from_seconds(seconds)
-#         _clock_last[0] = (seconds, text)
-#     return "%s.%03dZ" % (text, milli)
+#     year += era * 400 + (month <= 2)
+#     clock = (rest // 3_600_000, rest // 60_000 % 60, rest // 1000 % 60, rest % 1000)
+#     return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (year, month, day, *clock)
 # def ms_of(iso):
 #     year, month, day = int(iso[0:4]), int(iso[5:7]), int(iso[8:10])
 #     hour, minute = int(iso[11:13]), int(iso[14:16])
 #     second, milli = int(iso[17:19]), int(iso[20:23])
-#     days = _clock_days_from_civil(year, month, day)
+#     year -= month <= 2
+#     era = year // 400
+#     of_era = year - era * 400
+#     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+#     days = era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
 #     return days * _clock_DAY_MS + hour * 3_600_000 + minute * 60_000 + second * 1000 + milli
 # def to_ms(iso):
 #     ms = ms_of(iso)
@@ -471,10 +456,10 @@ if __name__ == "__main__":
 # class Corrupt(GsdError):
 #     exit_code = 5
 #     def __init__(self, what, line, offset, path=""):
-#         where = "line %d, byte %d" % (line, offset)
+#         name = "journal %s" % path if path else "journal"
 #         super().__init__(
-#             "journal %scorrupt at %s: %s" % (path + " " if path else "", where, what),
-#             "see 'gsd-fsm fsck'; 'gsd-fsm fsck --repair' goes on from the good lines before it",
+#             "%s is corrupt at line %d, byte %d: %s" % (name, line, offset, what),
+#             "Run: gsd-fsm fsck; to continue from the valid lines, run: gsd-fsm fsck --repair",
 #         )
 #         self.what = what
 #         self.line = line
@@ -1335,9 +1320,12 @@ if __name__ == "__main__":
 #     return words, count
 # def is_complete(loop, tree=None):
 #     return not any(True for _, names in _loop_completion_open_conditions(loop, tree) for _ in names)
-# def _loop_completion_open_conditions(loop, tree):
-#     yield "criterion", (name for name, criterion in loop.criteria.items() if not criterion.met)
-#     yield "stale", (name for name, it in loop.criteria.items() if _loop_completion_is_stale(it, tree))
+# def _loop_completion_open_conditions(
+#     loop, tree, only=None
+# ):
+#     criteria = _loop_completion_named(loop.criteria, only)
+#     yield "criterion", (name for name, criterion in criteria.items() if not criterion.met)
+#     yield "stale", (name for name, it in criteria.items() if _loop_completion_is_stale(it, tree))
 #     all_count = loop.kind == "execute"
 #     if all_count and not loop.tasks:
 #         yield "tasks", ("no task was recorded",)
@@ -1345,7 +1333,7 @@ if __name__ == "__main__":
 #         "task",
 #         (
 #             name
-#             for name, task in loop.tasks.items()
+#             for name, task in _loop_completion_named(loop.tasks, only).items()
 #             if task.status not in DONE and (all_count or task.mirrored)
 #         ),
 #     )
@@ -1355,11 +1343,13 @@ if __name__ == "__main__":
 #             words = "only %d of the %d tasks of the plan are recorded" % (len(loop.tasks), most)
 #             yield "tasks", (words,)
 #     elif loop.kind == "verify":
-#         yield "gap", (gap_id for gap_id, gap in loop.gaps.items() if gap.is_open)
+#         yield "gap", (name for name, gap in _loop_completion_named(loop.gaps, only).items() if gap.is_open)
 #         if not loop.verified:
 #             yield "verified", ("no verification has passed since the last gap was closed",)
 #     else:
 #         yield from _loop_completion_open_goal_conditions(loop)
+# def _loop_completion_named(held, only):
+#     return held if only is None else {only: held[only]} if only in held else {}
 # def _loop_completion_open_goal_conditions(loop):
 #     if loop.is_unclear:
 #         yield "clarity", ("the goal is not clear",)
@@ -1847,9 +1837,7 @@ if __name__ == "__main__":
 # ANSWER = EventType(
 #     "answer",
 #     Trigger(
-#         verb="answer",
-#         rules=(require_human_answer,),
-#         arrows=(Arrow(("waiting",), BACK, take_answer),),
+#         verb="answer", rules=(require_human,), arrows=(Arrow(("waiting",), BACK, take_answer),)
 #     ),
 #     required={"text": str},
 #     text="{text}",
@@ -1862,12 +1850,7 @@ if __name__ == "__main__":
 #     Trigger(rules=(require_binding,), arrows=(Arrow(LIVE, SAME, record_session),)),
 #     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
 #     optional={
-#         "source": str,
-#         "reason": str,
-#         "pid": COUNT,
-#         "transcript": COUNT,
-#         "signal": str,
-#         "copy": str,
+#         "source": str, "reason": str, "pid": COUNT, "transcript": COUNT, "signal": str, "copy": str,
 #     },
 #     text="{action}[ {source}][ {reason}]",
 # )
@@ -1897,7 +1880,7 @@ if __name__ == "__main__":
 #     Trigger(
 #         "found",
 #         verb="gap found",
-#         rules=(require_gap_move, require_room_for_gap),
+#         rules=(require_gap_move, require_room),
 #         arrows=(
 #             Arrow(ACTIVE, "paused", record_gap_and_pause, when=stops_at_gaps),
 #             Arrow(ACTIVE, "fixing", record_gap),
@@ -2006,10 +1989,7 @@ if __name__ == "__main__":
 #     Trigger(
 #         verb="task",
 #         rules=(
-#             require_task_move,
-#             require_room_for_task,
-#             require_no_cycle,
-#             require_clear_goal,
+#             require_task_move, require_room, require_no_cycle, require_clear_goal,
 #             require_dependencies,
 #         ),
 #         arrows=(
@@ -2019,26 +1999,13 @@ if __name__ == "__main__":
 #         ),
 #     ),
 #     required={
-#         "task": ID,
-#         "status": one_of("pending", "running", "complete", "checkpoint", "skipped"),
+#         "task": ID, "status": one_of("pending", "running", "complete", "checkpoint", "skipped"),
 #     },
 #     optional={
-#         "title": str,
-#         "wave": COUNT,
-#         "depends": IDS,
-#         "commit": str,
-#         "ref": str,
-#         "phase": one_of(*TDD_PHASES),
-#         "question": str,
-#         "summary": str,
-#         "fixes": TEXTS,
-#         "locked": DIGESTS,
-#         "exit_code": COUNT,
-#         "undone": bool,
-#         "mirrored": bool,
-#         "list": str,
-#         "named": bool,
-#         "condition": str,
+#         "title": str, "wave": COUNT, "depends": IDS, "commit": str, "ref": str,
+#         "phase": one_of(*TDD_PHASES), "question": str, "summary": str, "fixes": TEXTS,
+#         "locked": DIGESTS, "exit_code": COUNT, "undone": bool, "mirrored": bool, "list": str,
+#         "named": bool, "condition": str,
 #     },
 #     text="{task} {status}[ phase {phase}][ ref {ref}][ commit {commit}][: {title}]",
 # )
@@ -2107,7 +2074,7 @@ if __name__ == "__main__":
 #     "failure",
 #     Trigger(
 #         verb="fail",
-#         rules=(require_unfinished, require_room_for_failed_task),
+#         rules=(require_unfinished, require_room),
 #         arrows=(
 #             Arrow(ACTIVE, "retrying", record_failure_and_retry, when=may_retry),
 #             Arrow(ACTIVE, "paused", record_failure_and_pause),
@@ -2121,14 +2088,8 @@ if __name__ == "__main__":
 # EVIDENCE = record(
 #     "evidence",
 #     {
-#         "command": str,
-#         "exit_code": COUNT,
-#         "tail": str,
-#         "digest": str,
-#         "likeness": str,
-#         "tree": TEXT_OR_NULL,
-#         "seconds": AMOUNT,
-#         "timed_out": bool,
+#         "command": str, "exit_code": COUNT, "tail": str, "digest": str, "likeness": str,
+#         "tree": TEXT_OR_NULL, "seconds": AMOUNT, "timed_out": bool,
 #     },
 #     ("command", "exit_code"),
 # )
@@ -2217,17 +2178,11 @@ if __name__ == "__main__":
 #     Trigger(
 #         "light",
 #         verb="review light",
-#         rules=(require_room_for_review,),
+#         rules=(require_room,),
 #         arrows=(Arrow(LIVE, SAME, record_light_review),),
 #     ),
 #     required={"action": one_of("begun", "passed", "failed", "light")},
-#     optional={
-#         "wave": COUNT,
-#         "score": AMOUNT,
-#         "issues": COUNT,
-#         "blockers": COUNT,
-#         "report": str,
-#     },
+#     optional={"wave": COUNT, "score": AMOUNT, "issues": COUNT, "blockers": COUNT, "report": str},
 #     text=_loop_events_goals_review_text,
 # )
 # STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
@@ -2251,12 +2206,7 @@ if __name__ == "__main__":
 #         rules=(require_human_for_looser_shape,),
 #         arrows=(Arrow(LIVE, SAME, record_score),),
 #     ),
-#     optional={
-#         "spec": OBJECT,
-#         "spec_score": COUNT,
-#         "fit_score": COUNT,
-#         "shape": one_of(*SHAPES),
-#     },
+#     optional={"spec": OBJECT, "spec_score": COUNT, "fit_score": COUNT, "shape": one_of(*SHAPES)},
 #     text=_loop_events_goals_score_text,
 # )
 # # ── loop.events.lifecycle
@@ -2267,33 +2217,17 @@ if __name__ == "__main__":
 # TASKS = records(
 #     "tasks",
 #     {
-#         "id": ID,
-#         "title": str,
-#         "wave": COUNT,
-#         "depends": IDS,
-#         "step": bool,
-#         "tests": bool,
-#         "retries": COUNT,
-#         "status": one_of("pending", "running", "complete", "skipped", "failed"),
+#         "id": ID, "title": str, "wave": COUNT, "depends": IDS, "step": bool, "tests": bool,
+#         "retries": COUNT, "status": one_of("pending", "running", "complete", "skipped", "failed"),
 #     },
 #     ("id",),
 # )
 # IMPORTED = record(
 #     "imported",
 #     {
-#         "from": str,
-#         "file": str,
-#         "iteration": COUNT,
-#         "round": COUNT,
-#         "stuck": COUNT,
-#         "last_unmet": str,
-#         "started": TIME,
-#         "updated": TIME,
-#         "last_iteration": TIME,
-#         "last_error": str,
-#         "spent_usd": AMOUNT,
-#         "exit_signal": bool,
-#         "history": TEXTS,
+#         "from": str, "file": str, "iteration": COUNT, "round": COUNT, "stuck": COUNT,
+#         "last_unmet": str, "started": TIME, "updated": TIME, "last_iteration": TIME,
+#         "last_error": str, "spent_usd": AMOUNT, "exit_signal": bool, "history": TEXTS,
 #     },
 # )
 # def begin(loop, event):
@@ -2331,31 +2265,16 @@ if __name__ == "__main__":
 #     "start",
 #     Trigger(
 #         rules=(
-#             require_free_session,
-#             require_room_for_loop,
-#             require_room_for_plan,
-#             require_unique_names,
-#             require_startable_tasks,
+#             require_free_session, require_room, require_unique_names, require_startable_tasks,
 #             require_unproven_start,
 #         ),
 #         arrows=(Arrow(("idle",), "running", begin),),
 #     ),
 #     required={"kind": one_of(*KINDS), "mode": one_of(*MODES), "limits": LIMITS},
 #     optional={
-#         "goal": str,
-#         "phase": PHASE,
-#         "plan": OBJECT,
-#         "branch": str,
-#         "criteria": CRITERIA,
-#         "tasks": TASKS,
-#         "must_not": TEXTS,
-#         "auto_loop": bool,
-#         "review": bool,
-#         "carried": IMPORTED,
-#         "counsel": str,
-#         "views": TEXTS,
-#         "task_list": str,
-#         "session_only": bool,
+#         "goal": str, "phase": PHASE, "plan": OBJECT, "branch": str, "criteria": CRITERIA,
+#         "tasks": TASKS, "must_not": TEXTS, "auto_loop": bool, "review": bool, "carried": IMPORTED,
+#         "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool,
 #     },
 #     text="{kind}, {mode}[: {goal}]",
 # )
@@ -2394,13 +2313,8 @@ if __name__ == "__main__":
 #     "iteration",
 #     Trigger(verb="iterate", arrows=(Arrow(ACTIVE, SAME, count_iteration),)),
 #     optional={
-#         "activity": bool,
-#         "delivered": COUNTS,
-#         "reason": str,
-#         "code": str,
-#         "transcript": COUNT,
-#         "commit": str,
-#         **STOP_FIELDS,
+#         "activity": bool, "delivered": COUNTS, "reason": str, "code": str, "transcript": COUNT,
+#         "commit": str, **STOP_FIELDS,
 #     },
 #     text=lambda data: data.get("reason", "").split("\n", 1)[0],
 # )
@@ -2415,12 +2329,7 @@ if __name__ == "__main__":
 #     "resume",
 #     Trigger(
 #         verb="resume",
-#         rules=(
-#             require_free_session,
-#             require_human_to_resume,
-#             require_known_tasks,
-#             require_limits_left,
-#         ),
+#         rules=(require_free_session, require_human, require_failed_tasks, require_limits_left),
 #         arrows=(Arrow(ACTIVE, SAME, resume), Arrow(("waiting", "paused"), BACK, resume)),
 #     ),
 #     optional={"add": LIMITS, "retry": IDS, "reason": str, "views": TEXTS, "anew": bool},
@@ -2440,8 +2349,8 @@ if __name__ == "__main__":
 #     "cancel",
 #     Trigger(
 #         verb="cancel",
-#         rules=(require_human_to_cancel,),
-#         arrows=(Arrow(LIVE, "cancelled", record_only),),
+#         rules=(require_human,),
+#         arrows=(Arrow(LIVE, "cancelled", lambda loop, event: None),),
 #     ),
 #     optional={"reason": str},
 #     text="[{reason}]",
@@ -2462,19 +2371,10 @@ if __name__ == "__main__":
 # )
 # PLAN = EventType(
 #     "plan",
-#     Trigger(rules=(require_room_for_plan,), arrows=(Arrow(LIVE, SAME, change_plan),)),
+#     Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, change_plan),)),
 #     optional={
-#         "digest": str,
-#         "file": str,
-#         "changed": bool,
-#         "tasks": TASKS,
-#         "count": COUNT,
-#         "title": str,
-#         "waves": COUNT,
-#         "sequential": COUNTS,
-#         "criteria": CRITERIA,
-#         "must_not": TEXTS,
-#         "joins": bool,
+#         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
+#         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
 #     },
 #     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}]",
 # )
@@ -2482,20 +2382,14 @@ if __name__ == "__main__":
 #     "spend",
 #     Trigger(verb="spend", arrows=(Arrow(LIVE, SAME, record_spending),)),
 #     optional={
-#         "usd": AMOUNT,
-#         "tokens": COUNT,
-#         "what": str,
-#         "meter": str,
-#         "total_usd": AMOUNT,
-#         "source": str,
-#         "counted": COUNT,
-#         "messages": TEXTS,
+#         "usd": AMOUNT, "tokens": COUNT, "what": str, "meter": str, "total_usd": AMOUNT,
+#         "source": str, "counted": COUNT, "messages": TEXTS,
 #     },
 #     text=_loop_events_notes_spend_text,
 # )
 # NOTE = EventType(
 #     "note",
-#     Trigger(verb="note", rules=(require_room_for_note,), arrows=(Arrow(LIVE, SAME, keep_note),)),
+#     Trigger(verb="note", rules=(require_room,), arrows=(Arrow(LIVE, SAME, keep_note),)),
 #     required={"text": str},
 #     optional={"kind": one_of("steer", "recall"), "dismissed": bool, "source": str},
 #     text="{text}[ {kind}][ {dismissed}][ {source}]",
@@ -2509,7 +2403,7 @@ if __name__ == "__main__":
 # )
 # CHECKPOINT = EventType(
 #     "checkpoint",
-#     Trigger(rules=(require_room_for_checkpoint,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
+#     Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
 #     required={"name": str},
 #     optional={"commit": str, "task": ID, "left": str, "head": str, "branch": str, "reset": IDS},
 #     text="{name}[ {commit}][ {task}][ {left}]",
@@ -3981,7 +3875,7 @@ if __name__ == "__main__":
 # class Newer(GsdError):
 #     exit_code = 5
 #     def __init__(self, what):
-#         super().__init__("written by a newer gsd-fsm: " + what, "upgrade gsd-fsm")
+#         super().__init__("written by a newer gsd-fsm: " + what, "Upgrade gsd-fsm.")
 # # ── loop.schema, rarely
 # def duplicates(names):
 #     seen = set()
@@ -4110,34 +4004,14 @@ if __name__ == "__main__":
 #         for kind, names in _loop_completion_open_conditions(loop, tree)
 #         for name in names
 #     ]
+# def is_missing(loop, key):
+#     _, _, name = key.partition(":")
+#     found = _loop_completion_open_conditions(loop, latest_tree(loop), name)
+#     return any(_loop_completion_key(kind, each) == key for kind, names in found for each in names)
 # def _loop_completion_key(kind, name):
 #     if kind != "task" and kind not in _loop_completion_WORDS:
 #         return kind
 #     return "%s:%s" % (_loop_completion_KEYS.get(kind, kind), name)
-# def is_missing(loop, key):
-#     kind, _, name = key.partition(":")
-#     if kind == "criterion":
-#         criterion = loop.criteria.get(name)
-#         return criterion is not None and (
-#             not criterion.met or _loop_completion_is_stale(criterion, latest_tree(loop))
-#         )
-#     if kind == "task":
-#         task = loop.tasks.get(name)
-#         return bool(task and not task.is_done and (loop.kind == "execute" or task.mirrored))
-#     if loop.kind == "execute":
-#         return kind == "tasks" and len(loop.tasks) < (loop.plan.task_count or 1)
-#     if loop.kind == "verify":
-#         gap = loop.gaps.get(name)
-#         return (kind == "verified" and not loop.verified) or bool(
-#             kind == "gap" and gap and gap.is_open
-#         )
-#     if kind == "clarity":
-#         return loop.is_unclear
-#     if kind == "exit":
-#         return not loop.exit_signal
-#     if kind == "review":
-#         return not _loop_completion_is_reviewed(loop)
-#     return kind == "rework" and _loop_completion_is_reviewed(loop) and loop.review_outdated
 # def has_tree(loop):
 #     return any(criterion.tree for criterion in loop.criteria.values())
 # def completes_by_command(loop):
@@ -4178,65 +4052,57 @@ if __name__ == "__main__":
 #                 _loop_limits_RESUME % loop.id + " --add-retries 1",
 #             )
 #     return None
-# def _loop_limits_require(loop, what, count, most, hint=_loop_limits_SPLIT):
-#     if count > most:
-#         raise Refused("loop %s may have at most %s %s" % (loop.id, _loop_limits_digits(most), what), hint)
-# def _loop_limits_digits(number):
-#     return "{:,}".format(number)
-# def require_room_for_loop(loop, event, loops):
-#     if len(loops.live()) >= MOST_LIVE_LOOPS:
+# def require_room(loop, event, loops):
+#     kind, data = event["type"], event["data"]
+#     if kind == "gap" and data["gap"] not in loop.gaps:
+#         hint = "Fix the recorded gaps, then verify in another loop."
+#         _loop_limits_require(loop, "gaps", len(loop.gaps) + 1, MOST_GAPS, hint)
+#     elif kind == "note" and data.get("kind") != "recall":
+#         hint = "Wait until the agent has read some of them: each block delivers the oldest."
+#         _loop_limits_require(loop, "undelivered notes", len(loop.notes) + 1, MOST_NOTES, hint)
+#     elif kind == "review" and "wave_%d" % data.get("wave", 0) not in loop.reviews:
+#         _loop_limits_require(loop, "reviews", len(loop.reviews) + 1, MOST_REVIEWS)
+#     elif kind == "checkpoint" and data["name"] not in loop.checkpoints:
+#         _loop_limits_require(loop, "checkpoints", len(loop.checkpoints) + 1, MOST_CHECKPOINTS)
+#     elif kind in ("task", "failure") and "task" in data:
+#         _loop_limits_require_room_for_task(loop, data)
+#     elif kind == "start" and len(loops.live()) >= MOST_LIVE_LOOPS:
 #         raise Refused(
-#             "the journal already has %s live loops" % _loop_limits_digits(MOST_LIVE_LOOPS),
+#             "the journal already has {:,} live loops".format(MOST_LIVE_LOOPS),
 #             "Cancel those that are no longer needed: gsd-fsm --loop ID cancel",
 #         )
-# def require_room_for_plan(loop, event, loops):
-#     data = event["data"]
-#     new_tasks, dependencies = 0, loop.dependency_count
-#     for spec in data.get("tasks", ()):
-#         task = loop.tasks.get(spec["id"])
-#         new_tasks += task is None
-#         if task is None or task.status == "pending":
-#             count = len(spec.get("depends", ()))
-#             _loop_limits_require_dependencies(loop, spec["id"], count)
-#             dependencies += count - (len(task.depends) if task is not None else 0)
-#     _loop_limits_require(loop, "tasks", len(loop.tasks) + new_tasks, MOST_TASKS)
-#     _loop_limits_require(loop, "dependencies in all", dependencies, MOST_DEPENDENCIES_IN_ALL)
-#     names = {spec["name"] for spec in data.get("criteria", ())}
-#     _loop_limits_require(loop, "criteria", len(names.union(loop.criteria)), MOST_CRITERIA)
-#     must_nots = len(loop.must_not.keys() | data.get("must_not", ()))
-#     _loop_limits_require(loop, "must-nots", must_nots, MOST_MUST_NOTS)
-# def require_room_for_task(loop, event, loops):
-#     data = event["data"]
+#     elif kind in ("start", "plan"):
+#         _loop_limits_require_room_for_plan(loop, data)
+# def _loop_limits_require(loop, what, count, most, hint=_loop_limits_SPLIT):
+#     if count > most:
+#         raise Refused("loop {} may have at most {:,} {}".format(loop.id, most, what), hint)
+# def _loop_limits_require_room_for_task(loop, data):
 #     task = loop.tasks.get(data["task"])
-#     if task is None:
-#         _loop_limits_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
+#     _loop_limits_require(loop, "tasks", len(loop.tasks) + (task is None), MOST_TASKS)
 #     if "depends" in data:
 #         known = task.depends if task is not None else {}
 #         count = len(known.keys() | data["depends"])
 #         _loop_limits_require_dependencies(loop, data["task"], count)
 #         total = loop.dependency_count + count - len(known)
 #         _loop_limits_require(loop, "dependencies in all", total, MOST_DEPENDENCIES_IN_ALL)
-# def require_room_for_failed_task(loop, event, loops):
-#     if "task" in event["data"] and event["data"]["task"] not in loop.tasks:
-#         _loop_limits_require(loop, "tasks", len(loop.tasks) + 1, MOST_TASKS)
+# def _loop_limits_require_room_for_plan(loop, data):
+#     new_tasks, dependencies = 0, loop.dependency_count
+#     for spec in data.get("tasks", ()):
+#         task = loop.tasks.get(spec["id"])
+#         new_tasks += task is None
+#         if task is None or task.status == "pending":
+#             count = len(spec.get("depends", ()))
+#             dependencies += count - (len(task.depends) if task is not None else 0)
+#             _loop_limits_require_dependencies(loop, spec["id"], count)
+#     _loop_limits_require(loop, "tasks", len(loop.tasks) + new_tasks, MOST_TASKS)
+#     _loop_limits_require(loop, "dependencies in all", dependencies, MOST_DEPENDENCIES_IN_ALL)
+#     names = {spec["name"] for spec in data.get("criteria", ())}
+#     _loop_limits_require(loop, "criteria", len(names.union(loop.criteria)), MOST_CRITERIA)
+#     must_nots = len(loop.must_not.keys() | data.get("must_not", ()))
+#     _loop_limits_require(loop, "must-nots", must_nots, MOST_MUST_NOTS)
 # def _loop_limits_require_dependencies(loop, task_id, count):
 #     what = "dependencies of one task, and task %s has more" % task_id
-#     hint = "Remove some of its dependencies."
-#     _loop_limits_require(loop, what, count, MOST_DEPENDENCIES, hint)
-# def require_room_for_gap(loop, event, loops):
-#     if event["data"]["gap"] not in loop.gaps:
-#         hint = "Fix the recorded gaps, then verify in another loop."
-#         _loop_limits_require(loop, "gaps", len(loop.gaps) + 1, MOST_GAPS, hint)
-# def require_room_for_note(loop, event, loops):
-#     if event["data"].get("kind") != "recall":
-#         hint = "Wait until the agent has read some of them: each block delivers the oldest."
-#         _loop_limits_require(loop, "undelivered notes", len(loop.notes) + 1, MOST_NOTES, hint)
-# def require_room_for_review(loop, event, loops):
-#     if "wave_%d" % event["data"].get("wave", 0) not in loop.reviews:
-#         _loop_limits_require(loop, "reviews", len(loop.reviews) + 1, MOST_REVIEWS)
-# def require_room_for_checkpoint(loop, event, loops):
-#     if event["data"]["name"] not in loop.checkpoints:
-#         _loop_limits_require(loop, "checkpoints", len(loop.checkpoints) + 1, MOST_CHECKPOINTS)
+#     _loop_limits_require(loop, what, count, MOST_DEPENDENCIES, "Remove some of its dependencies.")
 # # ── loop.waves, rarely
 # def find_cycle(depends):
 #     left = set(depends) - set(start_order(depends))
@@ -4368,14 +4234,18 @@ if __name__ == "__main__":
 #     return "%s: %s" % (what, text) if text else what
 # def may_decide(loop, by, session):
 #     return by != "agent" or loop.human_spoke or session in loop.prompted_elsewhere
-# def require_human(loop, event, what):
+# def require_human(loop, event, loops):
+#     what = "cancel" if event["type"] == "cancel" else "answer for"
+#     if event["type"] == "resume":
+#         if event["data"].get("add"):
+#             what = "raise the limits of"
+#         elif loop.status != "waiting" or loop.wait_for != "human":
+#             return
 #     if not may_decide(loop, event["by"], event.get("session")):
 #         raise Refused(
 #             "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
 #             "Ask the user.",
 #         )
-# def require_human_answer(loop, event, loops):
-#     require_human(loop, event, "answer for")
 # def is_no(text):
 #     word = ""
 #     for char in text:
@@ -4736,14 +4606,10 @@ if __name__ == "__main__":
 #         if loop.tasks[task_id].retry_refused
 #         and loop.tasks[task_id].retries >= loop.limits.max_retries
 #     ]
-# def require_known_tasks(loop, event, loops):
+# def require_failed_tasks(loop, event, loops):
 #     for task_id in event["data"].get("retry", ()):
 #         if task_id not in loop.failed:
 #             raise Refused("task %s has not failed" % task_id, "Run: gsd-fsm status")
-# def require_human_to_resume(loop, event, loops):
-#     add = event["data"].get("add")
-#     if add or (loop.status == "waiting" and loop.wait_for == "human"):
-#         require_human(loop, event, "raise the limits of" if add else "answer for")
 # def require_limits_left(loop, event, loops):
 #     if loop.status != "paused":
 #         return
@@ -4757,8 +4623,6 @@ if __name__ == "__main__":
 #         )
 # def complete(loop, event):
 #     loop.branch = event["data"].get("branch", loop.branch)
-# def record_only(loop, event):
-#     """Change nothing: the status, or the record in the journal, is the whole effect."""
 # def require_conditions(loop, event, loops):
 #     left, count = first_missing(loop, event["data"].get("tree"), 20)
 #     if left:
@@ -4767,8 +4631,6 @@ if __name__ == "__main__":
 #             "loop %s is %s and not done: %s" % (loop.id, loop.status, "; ".join(left + more)),
 #             "Run: gsd-fsm next",
 #         )
-# def require_human_to_cancel(loop, event, loops):
-#     require_human(loop, event, "cancel")
 # def record_stop(loop, event):
 #     data = event["data"]
 #     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))

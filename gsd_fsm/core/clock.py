@@ -1,4 +1,7 @@
-"""Times as the journal writes them: UTC, ISO 8601, milliseconds, Z."""
+"""Times as the journal writes them: UTC, ISO 8601, milliseconds, Z.
+
+Computed here, because the functions of the C library end with the year 3000 on Windows.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,9 @@ def now_ms() -> int:
     return int(time() * 1000)
 
 
-def _days_from_civil(year: int, month: int, day: int) -> int:
-    year -= month <= 2
-    era = year // 400
-    of_era = year - era * 400
-    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
-
-
-def _civil_from_seconds(seconds: int) -> str:
-    days, rest = divmod(seconds, 86_400)
+def to_iso(ms: int) -> str:
+    """Return a time as text; one before 1970 or beyond year 9999 is clamped: the clock is wrong."""
+    days, rest = divmod(min(max(ms, 0), 253_402_300_799_999), _DAY_MS)
     shifted = days + 719_468
     era = shifted // 146_097
     of_era = shifted - era * 146_097
@@ -29,41 +25,26 @@ def _civil_from_seconds(seconds: int) -> str:
     index = (5 * of_year + 2) // 153
     day = of_year - (153 * index + 2) // 5 + 1
     month = index + (3 if index < 10 else -9)
-    return "%04d-%02d-%02dT%02d:%02d:%02d" % (
-        year + era * 400 + (month <= 2),
-        month,
-        day,
-        rest // 3600,
-        rest // 60 % 60,
-        rest % 60,
-    )
-
-
-# The last second that was written out: many moments share theirs with the one before.
-_last = [(-1, "")]
-
-
-def to_iso(ms: int) -> str:
-    """The moment as text; beyond year 9999 or before 1970 the clock is wrong and is clamped."""
-    seconds, milli = divmod(min(max(ms, 0), 253_402_300_799_999), 1000)
-    known, text = _last[0]
-    if known != seconds:
-        text = _civil_from_seconds(seconds)
-        _last[0] = (seconds, text)
-    return "%s.%03dZ" % (text, milli)
+    year += era * 400 + (month <= 2)
+    clock = (rest // 3_600_000, rest // 60_000 % 60, rest // 1000 % 60, rest % 1000)
+    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (year, month, day, *clock)
 
 
 def ms_of(iso: str) -> int:
-    """The moment of a journal time that is known to be one."""
+    """Return the milliseconds since 1970 of a time that is known to be valid."""
     year, month, day = int(iso[0:4]), int(iso[5:7]), int(iso[8:10])
     hour, minute = int(iso[11:13]), int(iso[14:16])
     second, milli = int(iso[17:19]), int(iso[20:23])
-    days = _days_from_civil(year, month, day)
+    year -= month <= 2
+    era = year // 400
+    of_era = year - era * 400
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    days = era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
     return days * _DAY_MS + hour * 3_600_000 + minute * 60_000 + second * 1000 + milli
 
 
 def to_ms(iso: str) -> int:
-    """The moment of a journal time; ValueError if it is not one to the letter."""
+    """Return the milliseconds since 1970; raise ValueError if this is not exactly a journal time."""
     ms = ms_of(iso)
     if to_iso(ms) != iso:
         raise ValueError("not a time: %.40r" % iso)

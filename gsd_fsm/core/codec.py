@@ -3,7 +3,7 @@ r"""One event, one line: canonical ASCII JSON closed by a sum that chains it to 
     {"v":1,"seq":7,"ts":…,"loop":…,"type":…,"by":…,"data":{…},"sum":"89abcdef01234567"}\n
 
 `sum` is the first 16 hex digits of SHA-256 over the previous line's sum and the raw bytes of this
-line before `,"sum"`. It is compared as bytes: hex read as a number would take `A` for `a`.
+line before `,"sum"`. It is compared as bytes: hex read as a number would accept `A` for `a`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ else:
             return lambda value, _level: encoder.iterencode(value)
 
     try:
-        # Not by trial: a module that is not there is dearer than one that is.
+        # Not by trial: looking for a missing module is expensive.
         if sys.version_info >= (3, 12):
             from _sha2 import sha256
         else:
@@ -54,19 +54,19 @@ _encode = make_encoder(None, _refuse, quote, None, ":", ",", False, False, False
 
 
 def dumps(value: Any) -> str:
-    """Compact ASCII JSON; ValueError for what JSON cannot hold."""
+    """Return compact ASCII JSON; raise ValueError for values that JSON cannot hold."""
     return "".join(_encode(value, 0))
 
 
 def check_value(value: Any, depth: int = MAX_DEPTH) -> None:
-    """ValueError unless every reader understands the value alike, and it is not too deep."""
+    """Raise ValueError unless every reader understands the value alike and it is not too deep."""
     kind = type(value)
     if kind is str:
         if not value.isascii():
             value.encode("utf-8")  # UnicodeEncodeError, a ValueError, for lone surrogates
     elif kind is int:
         if not -MAX_INT <= value <= MAX_INT:
-            raise ValueError("a number beyond 2^53")
+            raise ValueError("not a number within 2^53")
     elif kind is float:
         if not -MAX_INT <= value <= MAX_INT:  # also what a parser made of a longer integer
             raise ValueError("not a finite number within 2^53")
@@ -78,12 +78,12 @@ def check_value(value: Any, depth: int = MAX_DEPTH) -> None:
         if kind is dict:
             for key in value:
                 if type(key) is not str:
-                    raise ValueError("a key that is no text")
+                    raise ValueError("a key is not a text")
                 check_value(key)
 
 
 def decode_line(line: bytes) -> Any:
-    """The JSON value of a line whose sum is right; ValueError if it is not acceptable."""
+    """Return the JSON value of a line whose sum is right; raise ValueError if it is not valid."""
     value = parse_json(line.decode("ascii"))
     if line.count(b"{") + line.count(b"[") > MAX_DEPTH or b"\\u" in line:
         check_value(value)
@@ -91,16 +91,16 @@ def decode_line(line: bytes) -> Any:
 
 
 def encode_event(event: Mapping[str, Any], previous: str) -> tuple[bytes, str]:
-    """The line, newline included, and its sum; ValueError when it is over the limits."""
+    """Return the line, with its newline, and its sum; raise ValueError if it is over the limits."""
     check_value(event["data"], MAX_DEPTH - 1)
     body = dumps(event)[:-1].encode("ascii")
     digest = sha256(previous.encode("ascii") + body).hexdigest()[:16]
     line = body + b',"sum":"' + digest.encode("ascii") + b'"}\n'
     if len(line) > MAX_LINE:
-        raise ValueError("%d bytes are more than a line may have (%d)" % (len(line), MAX_LINE))
+        raise ValueError("%d bytes, but a line may have at most %d" % (len(line), MAX_LINE))
     return line, digest
 
 
 def digest_of(text: str) -> str:
-    """16 hex digits that name a text."""
+    """Return 16 hex digits that identify a text."""
     return str(sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16])

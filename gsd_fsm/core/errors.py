@@ -1,13 +1,10 @@
-"""Every failure a user can meet, each with its exit code and the next step."""
+"""Every expected failure, each with its exit code and a hint."""
 
 from __future__ import annotations
 
 
 class GsdError(Exception):
-    """The root of all expected failures: a sentence, an exit code and a hint.
-
-    Anything that is not a GsdError is a bug and exits with 1.
-    """
+    """An expected failure: a message, a hint and an exit code. Any other exception is a bug."""
 
     exit_code = 1
 
@@ -18,7 +15,7 @@ class GsdError(Exception):
 
 
 class UsageError(GsdError):
-    """What was asked cannot be understood, or does not say which loop it means."""
+    """The command is not understood, or it is ambiguous."""
 
     exit_code = 2
 
@@ -30,7 +27,7 @@ class NotFound(GsdError):
 
 
 class Refused(GsdError):
-    """The state machine does not allow this now."""
+    """The transition table or a rule does not allow this now."""
 
     exit_code = 4
 
@@ -41,10 +38,10 @@ class Corrupt(GsdError):
     exit_code = 5
 
     def __init__(self, what: str, line: int, offset: int, path: str = "") -> None:
-        where = "line %d, byte %d" % (line, offset)
+        name = "journal %s" % path if path else "journal"
         super().__init__(
-            "journal %scorrupt at %s: %s" % (path + " " if path else "", where, what),
-            "see 'gsd-fsm fsck'; 'gsd-fsm fsck --repair' goes on from the good lines before it",
+            "%s is corrupt at line %d, byte %d: %s" % (name, line, offset, what),
+            "Run: gsd-fsm fsck; to continue from the valid lines, run: gsd-fsm fsck --repair",
         )
         self.what = what
         self.line = line
@@ -52,7 +49,7 @@ class Corrupt(GsdError):
 
 
 class CannotWrite(GsdError):
-    """Nothing was appended: lock, space, permission or trust is missing."""
+    """Nothing was appended: no lock, disk space, permission or trust."""
 
     exit_code = 6
 
@@ -69,4 +66,4 @@ class Newer(GsdError):
     exit_code = 5
 
     def __init__(self, what: str) -> None:
-        super().__init__("written by a newer gsd-fsm: " + what, "upgrade gsd-fsm")
+        super().__init__("written by a newer gsd-fsm: " + what, "Upgrade gsd-fsm.")

@@ -36,7 +36,7 @@ _scan_once: Callable[[str, int], tuple[Any, int]] = _make_scanner()
 
 
 def parse_json(text: str) -> Any:
-    """Return the one JSON value that the text consists of; ValueError for anything else."""
+    """Return the one JSON value that the text consists of; raise ValueError for anything else."""
     try:
         value, end = _scan_once(text, 0)
     except RecursionError:

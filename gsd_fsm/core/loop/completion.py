@@ -6,11 +6,12 @@ from gsd_fsm.core.loop.records import DONE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator
+    from typing import Iterable, Iterator, TypeVar
 
     from gsd_fsm.core.loop.records import Criterion
     from gsd_fsm.core.loop.state import Loop
 
+    T = TypeVar("T")
 
 # The words of a condition that is about a task, gap or criterion; the others are their own words.
 _WORDS = {
@@ -51,10 +52,23 @@ def conditions(loop: Loop, tree: str | None = None) -> list[tuple[str, str]]:
     ]
 
 
-def _open_conditions(loop: Loop, tree: str | None) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield the conditions that do not hold: what kind they are of, and the names they are about."""
-    yield "criterion", (name for name, criterion in loop.criteria.items() if not criterion.met)
-    yield "stale", (name for name, it in loop.criteria.items() if _is_stale(it, tree))
+def is_missing(loop: Loop, key: str) -> bool:
+    """Return whether `conditions` has this key, without computing the others."""
+    _, _, name = key.partition(":")
+    found = _open_conditions(loop, latest_tree(loop), name)
+    return any(_key(kind, each) == key for kind, names in found for each in names)
+
+
+def _open_conditions(
+    loop: Loop, tree: str | None, only: str | None = None
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the conditions that do not hold: what kind they are of, and the names they are about.
+
+    `only`: look at no other criterion, task or gap.
+    """
+    criteria = _named(loop.criteria, only)
+    yield "criterion", (name for name, criterion in criteria.items() if not criterion.met)
+    yield "stale", (name for name, it in criteria.items() if _is_stale(it, tree))
     all_count = loop.kind == "execute"
     if all_count and not loop.tasks:
         yield "tasks", ("no task was recorded",)
@@ -62,7 +76,7 @@ def _open_conditions(loop: Loop, tree: str | None) -> Iterator[tuple[str, Iterab
         "task",
         (
             name
-            for name, task in loop.tasks.items()
+            for name, task in _named(loop.tasks, only).items()
             if task.status not in DONE and (all_count or task.mirrored)
         ),
     )
@@ -72,11 +86,15 @@ def _open_conditions(loop: Loop, tree: str | None) -> Iterator[tuple[str, Iterab
             words = "only %d of the %d tasks of the plan are recorded" % (len(loop.tasks), most)
             yield "tasks", (words,)
     elif loop.kind == "verify":
-        yield "gap", (gap_id for gap_id, gap in loop.gaps.items() if gap.is_open)
+        yield "gap", (name for name, gap in _named(loop.gaps, only).items() if gap.is_open)
         if not loop.verified:
             yield "verified", ("no verification has passed since the last gap was closed",)
     else:
         yield from _open_goal_conditions(loop)
+
+
+def _named(held: dict[str, T], only: str | None) -> dict[str, T]:
+    return held if only is None else {only: held[only]} if only in held else {}
 
 
 def _open_goal_conditions(loop: Loop) -> Iterator[tuple[str, Iterable[str]]]:
@@ -100,33 +118,6 @@ def _words(loop: Loop, kind: str, name: str) -> str:
     if kind == "task":
         return "task %s is %s" % (name, loop.tasks[name].status)
     return _WORDS[kind] % name if kind in _WORDS else name
-
-
-def is_missing(loop: Loop, key: str) -> bool:
-    """Return whether `conditions` has this key, without computing the others."""
-    kind, _, name = key.partition(":")
-    if kind == "criterion":
-        criterion = loop.criteria.get(name)
-        return criterion is not None and (
-            not criterion.met or _is_stale(criterion, latest_tree(loop))
-        )
-    if kind == "task":
-        task = loop.tasks.get(name)
-        return bool(task and not task.is_done and (loop.kind == "execute" or task.mirrored))
-    if loop.kind == "execute":
-        return kind == "tasks" and len(loop.tasks) < (loop.plan.task_count or 1)
-    if loop.kind == "verify":
-        gap = loop.gaps.get(name)
-        return (kind == "verified" and not loop.verified) or bool(
-            kind == "gap" and gap and gap.is_open
-        )
-    if kind == "clarity":
-        return loop.is_unclear
-    if kind == "exit":
-        return not loop.exit_signal
-    if kind == "review":
-        return not _is_reviewed(loop)
-    return kind == "rework" and _is_reviewed(loop) and loop.review_outdated
 
 
 def _is_reviewed(loop: Loop) -> bool:

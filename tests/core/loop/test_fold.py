@@ -10,9 +10,8 @@ import pytest
 
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop import limits as capacity
 from gsd_fsm.core.loop.fold import TRIGGERS, Loops, findings_of, trigger_of
-from gsd_fsm.core.loop.records import Gap, Note, Review, Task
+from gsd_fsm.core.loop.limits import MOST_MUST_NOTS
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, undelivered_notes
 from gsd_fsm.engine.status import status_view
 from tests.support.chaos import run_random_story
@@ -329,12 +328,6 @@ def _unclear() -> Story:
     return story
 
 
-def _unheard() -> Story:
-    story = Story("goal")
-    story("iteration", _by="hook")
-    return story
-
-
 def _reviewing() -> Story:
     story = Story("goal")
     story("review", action="begun")
@@ -344,24 +337,6 @@ def _reviewing() -> Story:
 def _with_skipped_task() -> Story:
     story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}])
     story.task("T1", "skipped")
-    return story
-
-
-def _holding(**held: Any) -> Story:
-    """A loop that holds as much of something as it may; all of it is one object, to save time."""
-    story = Story("goal")
-    for name, values in held.items():
-        setattr(story.loop, name, values)
-    return story
-
-
-def _named(count: int, value: Any = None) -> dict[str, Any]:
-    return dict.fromkeys((f"N{number}" for number in range(count)), value)
-
-
-def _with_live_loops() -> Story:
-    story = Story("goal")
-    story.loops.by_id.update(_named(capacity.MOST_LIVE_LOOPS - 1, story.loop))
     return story
 
 
@@ -379,12 +354,10 @@ REFUSED_BY_RULE: dict[str, tuple[Story, str, dict[str, Any]]] = {
     "require_unproven_start": (
         Story(), "start", {**_START, "criteria": [{"name": "A", "check": "make", "met": True}]},
     ),
-    "require_human_to_resume": (_waiting(), "resume", {"_by": "agent"}),
-    "require_known_tasks": (Story("execute", tasks=[{"id": "T1"}]), "resume", {"retry": ["T1"]}),
+    "require_failed_tasks": (Story("execute", tasks=[{"id": "T1"}]), "resume", {"retry": ["T1"]}),
     "require_limits_left": (_paused_by_iterations(), "resume", {}),
     "require_conditions": (Story("execute", tasks=[{"id": "T1"}]), "complete", {}),
-    "require_human_to_cancel": (_unheard(), "cancel", {"_by": "agent"}),
-    "require_human_answer": (_waiting(), "answer", {"text": "This.", "_by": "agent"}),
+    "require_human": (_waiting(), "answer", {"text": "This.", "_by": "agent"}),
     "require_binding": (
         _owned_by_sessions("s-1", "s-2"), "session", {"action": "bind", "_session": "s-2"},
     ),
@@ -411,33 +384,7 @@ REFUSED_BY_RULE: dict[str, tuple[Story, str, dict[str, Any]]] = {
     "require_no_blockers": (_reviewing(), "review", {"action": "passed", "blockers": 1}),
     "require_next_stage": (Story("goal"), "stage", {"stage": "review"}),
     "require_human_for_looser_shape": (_unclear(), "score", {"shape": "tool", "_by": "agent"}),
-    "require_room_for_loop": (
-        _with_live_loops(), "start", {**_START, "_loop": "lp-9", "_session": "s-9"},
-    ),
-    "require_room_for_plan": (
-        Story("goal"), "plan", {"must_not": list(_named(capacity.MOST_MUST_NOTS + 1))},
-    ),
-    "require_room_for_task": (
-        Story("goal"), "task",
-        {"task": "T1", "status": "pending", "depends": list(_named(capacity.MOST_DEPENDENCIES + 1))},
-    ),
-    "require_room_for_failed_task": (
-        _holding(tasks=_named(capacity.MOST_TASKS, Task("T1"))), "failure",
-        {"task": "new", "error": "e", "class": "logic"},
-    ),
-    "require_room_for_gap": (
-        _holding(gaps=_named(capacity.MOST_GAPS, Gap())), "gap", {"action": "found", "gap": "new"},
-    ),
-    "require_room_for_note": (
-        _holding(notes=dict.fromkeys(range(capacity.MOST_NOTES), Note())), "note", {"text": "new"},
-    ),
-    "require_room_for_review": (
-        _holding(reviews=_named(capacity.MOST_REVIEWS, Review())), "review",
-        {"action": "light", "wave": 1},
-    ),
-    "require_room_for_checkpoint": (
-        _holding(checkpoints=_named(capacity.MOST_CHECKPOINTS)), "checkpoint", {"name": "new"},
-    ),
+    "require_room": (Story("goal"), "plan", {"must_not": [f"N{n}" for n in range(MOST_MUST_NOTS + 1)]}),
 }  # fmt: skip
 
 

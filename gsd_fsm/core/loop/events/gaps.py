@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.sessions import with_reason
-from gsd_fsm.core.loop.limits import require_room_for_gap
+from gsd_fsm.core.loop.limits import require_room
 from gsd_fsm.core.loop.records import Gap, Task
 from gsd_fsm.core.loop.schema import ID, SAME, Arrow, EventType, StatusTable, Trigger, one_of
 from gsd_fsm.core.loop.state import ACTIVE, LIVE
@@ -94,7 +94,7 @@ GAP = EventType(
     Trigger(
         "found",
         verb="gap found",
-        rules=(require_gap_move, require_room_for_gap),
+        rules=(require_gap_move, require_room),
         arrows=(
             Arrow(ACTIVE, "paused", record_gap_and_pause, when=stops_at_gaps),
             Arrow(ACTIVE, "fixing", record_gap),

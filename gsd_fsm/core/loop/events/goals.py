@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.completion import is_missing, latest_tree
 from gsd_fsm.core.loop.events.tasks import TASK_TABLE, clear_failed_verifications
-from gsd_fsm.core.loop.limits import require_room_for_review
+from gsd_fsm.core.loop.limits import require_room
 from gsd_fsm.core.loop.records import Review
 from gsd_fsm.core.loop.schema import (
     AMOUNT,
@@ -33,17 +33,11 @@ if TYPE_CHECKING:
 EVIDENCE = record(
     "evidence",
     {
-        "command": str,
-        "exit_code": COUNT,
-        "tail": str,
-        "digest": str,
-        "likeness": str,
-        "tree": TEXT_OR_NULL,
-        "seconds": AMOUNT,
-        "timed_out": bool,
+        "command": str, "exit_code": COUNT, "tail": str, "digest": str, "likeness": str,
+        "tree": TEXT_OR_NULL, "seconds": AMOUNT, "timed_out": bool,
     },
     ("command", "exit_code"),
-)
+)  # fmt: skip
 
 
 # criterion
@@ -232,17 +226,11 @@ REVIEW = EventType(
     Trigger(
         "light",
         verb="review light",
-        rules=(require_room_for_review,),
+        rules=(require_room,),
         arrows=(Arrow(LIVE, SAME, record_light_review),),
     ),
     required={"action": one_of("begun", "passed", "failed", "light")},
-    optional={
-        "wave": COUNT,
-        "score": AMOUNT,
-        "issues": COUNT,
-        "blockers": COUNT,
-        "report": str,
-    },
+    optional={"wave": COUNT, "score": AMOUNT, "issues": COUNT, "blockers": COUNT, "report": str},
     text=_review_text,
 )
 
@@ -334,11 +322,6 @@ SCORE = EventType(
         rules=(require_human_for_looser_shape,),
         arrows=(Arrow(LIVE, SAME, record_score),),
     ),
-    optional={
-        "spec": OBJECT,
-        "spec_score": COUNT,
-        "fit_score": COUNT,
-        "shape": one_of(*SHAPES),
-    },
+    optional={"spec": OBJECT, "spec_score": COUNT, "fit_score": COUNT, "shape": one_of(*SHAPES)},
     text=_score_text,
 )

@@ -20,8 +20,7 @@ from gsd_fsm.core.loop.events.sessions import (
 from gsd_fsm.core.loop.events.tasks import refuse_cycle
 from gsd_fsm.core.loop.limits import (
     LIMIT_CODES,
-    require_room_for_loop,
-    require_room_for_plan,
+    require_room,
     used_up_limit,
     used_up_retries,
 )
@@ -73,36 +72,20 @@ CRITERIA = records("criteria", {"name": str, "check": str, "met": bool}, ("name"
 TASKS = records(
     "tasks",
     {
-        "id": ID,
-        "title": str,
-        "wave": COUNT,
-        "depends": IDS,
-        "step": bool,
-        "tests": bool,
-        "retries": COUNT,
-        "status": one_of("pending", "running", "complete", "skipped", "failed"),
+        "id": ID, "title": str, "wave": COUNT, "depends": IDS, "step": bool, "tests": bool,
+        "retries": COUNT, "status": one_of("pending", "running", "complete", "skipped", "failed"),
     },
     ("id",),
-)
+)  # fmt: skip
 # The counts of a loop of another tool, where that was imported.
 IMPORTED = record(
     "imported",
     {
-        "from": str,
-        "file": str,
-        "iteration": COUNT,
-        "round": COUNT,
-        "stuck": COUNT,
-        "last_unmet": str,
-        "started": TIME,
-        "updated": TIME,
-        "last_iteration": TIME,
-        "last_error": str,
-        "spent_usd": AMOUNT,
-        "exit_signal": bool,
-        "history": TEXTS,
+        "from": str, "file": str, "iteration": COUNT, "round": COUNT, "stuck": COUNT,
+        "last_unmet": str, "started": TIME, "updated": TIME, "last_iteration": TIME,
+        "last_error": str, "spent_usd": AMOUNT, "exit_signal": bool, "history": TEXTS,
     },
-)
+)  # fmt: skip
 
 
 # start
@@ -189,34 +172,19 @@ START = EventType(
     "start",
     Trigger(
         rules=(
-            require_free_session,
-            require_room_for_loop,
-            require_room_for_plan,
-            require_unique_names,
-            require_startable_tasks,
+            require_free_session, require_room, require_unique_names, require_startable_tasks,
             require_unproven_start,
         ),
         arrows=(Arrow(("idle",), "running", begin),),
     ),
     required={"kind": one_of(*KINDS), "mode": one_of(*MODES), "limits": LIMITS},
     optional={
-        "goal": str,
-        "phase": PHASE,
-        "plan": OBJECT,
-        "branch": str,
-        "criteria": CRITERIA,
-        "tasks": TASKS,
-        "must_not": TEXTS,
-        "auto_loop": bool,
-        "review": bool,
-        "carried": IMPORTED,
-        "counsel": str,
-        "views": TEXTS,
-        "task_list": str,
-        "session_only": bool,
+        "goal": str, "phase": PHASE, "plan": OBJECT, "branch": str, "criteria": CRITERIA,
+        "tasks": TASKS, "must_not": TEXTS, "auto_loop": bool, "review": bool, "carried": IMPORTED,
+        "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool,
     },
     text="{kind}, {mode}[: {goal}]",
-)
+)  # fmt: skip
 
 
 # iteration
@@ -263,16 +231,11 @@ ITERATION = EventType(
     "iteration",
     Trigger(verb="iterate", arrows=(Arrow(ACTIVE, SAME, count_iteration),)),
     optional={
-        "activity": bool,
-        "delivered": COUNTS,
-        "reason": str,
-        "code": str,
-        "transcript": COUNT,
-        "commit": str,
-        **STOP_FIELDS,
+        "activity": bool, "delivered": COUNTS, "reason": str, "code": str, "transcript": COUNT,
+        "commit": str, **STOP_FIELDS,
     },
     text=lambda data: data.get("reason", "").split("\n", 1)[0],
-)
+)  # fmt: skip
 
 
 # pause and resume
@@ -338,18 +301,11 @@ def used_up_tasks(loop: Loop) -> list[str]:
     ]
 
 
-def require_known_tasks(loop: Loop, event: Event[ResumeData], loops: Loops) -> None:
+def require_failed_tasks(loop: Loop, event: Event[ResumeData], loops: Loops) -> None:
     """Refuse to grant a retry to a task that has not failed."""
     for task_id in event["data"].get("retry", ()):
         if task_id not in loop.failed:
             raise Refused("task %s has not failed" % task_id, "Run: gsd-fsm status")
-
-
-def require_human_to_resume(loop: Loop, event: Event[ResumeData], loops: Loops) -> None:
-    """Refuse an agent that raises its own limits or overrides a question."""
-    add = event["data"].get("add")
-    if add or (loop.status == "waiting" and loop.wait_for == "human"):
-        require_human(loop, event, "raise the limits of" if add else "answer for")
 
 
 def require_limits_left(loop: Loop, event: Event[ResumeData], loops: Loops) -> None:
@@ -370,12 +326,7 @@ RESUME = EventType(
     "resume",
     Trigger(
         verb="resume",
-        rules=(
-            require_free_session,
-            require_human_to_resume,
-            require_known_tasks,
-            require_limits_left,
-        ),
+        rules=(require_free_session, require_human, require_failed_tasks, require_limits_left),
         arrows=(Arrow(ACTIVE, SAME, resume), Arrow(("waiting", "paused"), BACK, resume)),
     ),
     optional={"add": LIMITS, "retry": IDS, "reason": str, "views": TEXTS, "anew": bool},
@@ -388,10 +339,6 @@ RESUME = EventType(
 
 def complete(loop: Loop, event: Event[CompleteData]) -> None:
     loop.branch = event["data"].get("branch", loop.branch)
-
-
-def record_only(loop: Loop, event: Event[Any]) -> None:
-    """Change nothing: the status, or the record in the journal, is the whole effect."""
 
 
 def require_conditions(loop: Loop, event: Event[CompleteData], loops: Loops) -> None:
@@ -417,17 +364,12 @@ COMPLETE = EventType(
 )
 
 
-def require_human_to_cancel(loop: Loop, event: Event[Any], loops: Loops) -> None:
-    """Refuse an agent that cancels a loop before the user sent a message."""
-    require_human(loop, event, "cancel")
-
-
 CANCEL = EventType(
     "cancel",
     Trigger(
         verb="cancel",
-        rules=(require_human_to_cancel,),
-        arrows=(Arrow(LIVE, "cancelled", record_only),),
+        rules=(require_human,),
+        arrows=(Arrow(LIVE, "cancelled", lambda loop, event: None),),
     ),
     optional={"reason": str},
     text="[{reason}]",

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.loop.events.lifecycle import CRITERIA, MODES, TASKS
-from gsd_fsm.core.loop.limits import (
-    require_room_for_checkpoint,
-    require_room_for_note,
-    require_room_for_plan,
-)
+from gsd_fsm.core.loop.limits import require_room
 from gsd_fsm.core.loop.records import Criterion, Issue, Note, Rollback, Task
 from gsd_fsm.core.loop.schema import (
     AMOUNT,
@@ -79,22 +75,13 @@ def change_plan(loop: Loop, event: Event[PlanData]) -> None:
 
 PLAN = EventType(
     "plan",
-    Trigger(rules=(require_room_for_plan,), arrows=(Arrow(LIVE, SAME, change_plan),)),
+    Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, change_plan),)),
     optional={
-        "digest": str,
-        "file": str,
-        "changed": bool,
-        "tasks": TASKS,
-        "count": COUNT,
-        "title": str,
-        "waves": COUNT,
-        "sequential": COUNTS,
-        "criteria": CRITERIA,
-        "must_not": TEXTS,
-        "joins": bool,
+        "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
+        "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
     },
     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}]",
-)
+)  # fmt: skip
 
 
 def record_spending(loop: Loop, event: Event[SpendData]) -> None:
@@ -137,17 +124,11 @@ SPEND = EventType(
     "spend",
     Trigger(verb="spend", arrows=(Arrow(LIVE, SAME, record_spending),)),
     optional={
-        "usd": AMOUNT,
-        "tokens": COUNT,
-        "what": str,
-        "meter": str,
-        "total_usd": AMOUNT,
-        "source": str,
-        "counted": COUNT,
-        "messages": TEXTS,
+        "usd": AMOUNT, "tokens": COUNT, "what": str, "meter": str, "total_usd": AMOUNT,
+        "source": str, "counted": COUNT, "messages": TEXTS,
     },
     text=_spend_text,
-)
+)  # fmt: skip
 
 
 def keep_note(loop: Loop, event: Event[NoteData]) -> None:
@@ -162,7 +143,7 @@ def keep_note(loop: Loop, event: Event[NoteData]) -> None:
 
 NOTE = EventType(
     "note",
-    Trigger(verb="note", rules=(require_room_for_note,), arrows=(Arrow(LIVE, SAME, keep_note),)),
+    Trigger(verb="note", rules=(require_room,), arrows=(Arrow(LIVE, SAME, keep_note),)),
     required={"text": str},
     optional={"kind": one_of("steer", "recall"), "dismissed": bool, "source": str},
     text="{text}[ {kind}][ {dismissed}][ {source}]",
@@ -199,7 +180,7 @@ def record_checkpoint(loop: Loop, event: Event[CheckpointData]) -> None:
 
 CHECKPOINT = EventType(
     "checkpoint",
-    Trigger(rules=(require_room_for_checkpoint,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
+    Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
     required={"name": str},
     optional={"commit": str, "task": ID, "left": str, "head": str, "branch": str, "reset": IDS},
     text="{name}[ {commit}][ {task}][ {left}]",

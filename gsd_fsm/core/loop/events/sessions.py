@@ -63,18 +63,19 @@ def may_decide(loop: Loop, by: str, session: str | None) -> bool:
     return by != "agent" or loop.human_spoke or session in loop.prompted_elsewhere
 
 
-def require_human(loop: Loop, event: Event[Any], what: str) -> None:
-    """Refuse an agent to do `what` to this loop unless the user sent a message."""
+def require_human(loop: Loop, event: Event[Any], loops: Loops) -> None:
+    """Refuse an agent that answers, cancels or raises limits before the user sent a message."""
+    what = "cancel" if event["type"] == "cancel" else "answer for"
+    if event["type"] == "resume":
+        if event["data"].get("add"):
+            what = "raise the limits of"
+        elif loop.status != "waiting" or loop.wait_for != "human":
+            return
     if not may_decide(loop, event["by"], event.get("session")):
         raise Refused(
             "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
             "Ask the user.",
         )
-
-
-def require_human_answer(loop: Loop, event: Event[Any], loops: Loops) -> None:
-    """Refuse an agent that answers before the user sent a message."""
-    require_human(loop, event, "answer for")
 
 
 def is_no(text: str) -> bool:
@@ -113,9 +114,7 @@ def remember_answered(loop: Loop, keys: list[str]) -> None:
 ANSWER = EventType(
     "answer",
     Trigger(
-        verb="answer",
-        rules=(require_human_answer,),
-        arrows=(Arrow(("waiting",), BACK, take_answer),),
+        verb="answer", rules=(require_human,), arrows=(Arrow(("waiting",), BACK, take_answer),)
     ),
     required={"text": str},
     text="{text}",
@@ -198,12 +197,7 @@ SESSION = EventType(
     Trigger(rules=(require_binding,), arrows=(Arrow(LIVE, SAME, record_session),)),
     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
     optional={
-        "source": str,
-        "reason": str,
-        "pid": COUNT,
-        "transcript": COUNT,
-        "signal": str,
-        "copy": str,
+        "source": str, "reason": str, "pid": COUNT, "transcript": COUNT, "signal": str, "copy": str,
     },
     text="{action}[ {source}][ {reason}]",
-)
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.limits import require_room_for_failed_task, require_room_for_task
+from gsd_fsm.core.loop.limits import require_room
 from gsd_fsm.core.loop.records import DONE, Failure, Task
 from gsd_fsm.core.loop.schema import (
     COUNT,
@@ -193,10 +193,7 @@ TASK = EventType(
     Trigger(
         verb="task",
         rules=(
-            require_task_move,
-            require_room_for_task,
-            require_no_cycle,
-            require_clear_goal,
+            require_task_move, require_room, require_no_cycle, require_clear_goal,
             require_dependencies,
         ),
         arrows=(
@@ -206,29 +203,16 @@ TASK = EventType(
         ),
     ),
     required={
-        "task": ID,
-        "status": one_of("pending", "running", "complete", "checkpoint", "skipped"),
+        "task": ID, "status": one_of("pending", "running", "complete", "checkpoint", "skipped"),
     },
     optional={
-        "title": str,
-        "wave": COUNT,
-        "depends": IDS,
-        "commit": str,
-        "ref": str,
-        "phase": one_of(*TDD_PHASES),
-        "question": str,
-        "summary": str,
-        "fixes": TEXTS,
-        "locked": DIGESTS,
-        "exit_code": COUNT,
-        "undone": bool,
-        "mirrored": bool,
-        "list": str,
-        "named": bool,
-        "condition": str,
+        "title": str, "wave": COUNT, "depends": IDS, "commit": str, "ref": str,
+        "phase": one_of(*TDD_PHASES), "question": str, "summary": str, "fixes": TEXTS,
+        "locked": DIGESTS, "exit_code": COUNT, "undone": bool, "mirrored": bool, "list": str,
+        "named": bool, "condition": str,
     },
     text="{task} {status}[ phase {phase}][ ref {ref}][ commit {commit}][: {title}]",
-)
+)  # fmt: skip
 
 
 # failure
@@ -349,7 +333,7 @@ FAILURE = EventType(
     "failure",
     Trigger(
         verb="fail",
-        rules=(require_unfinished, require_room_for_failed_task),
+        rules=(require_unfinished, require_room),
         arrows=(
             Arrow(ACTIVE, "retrying", record_failure_and_retry, when=may_retry),
             Arrow(ACTIVE, "paused", record_failure_and_pause),
