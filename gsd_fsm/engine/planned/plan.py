@@ -16,6 +16,7 @@ from gsd_fsm.core.loop.waves import busy_tasks, can_start, current_wave, is_unde
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import redact_or_reject
+from gsd_fsm.documents.read import Unreadable, read_bytes
 from gsd_fsm.engine.context import Context, Effect, LoopTransaction, one_of
 
 if TYPE_CHECKING:
@@ -149,15 +150,7 @@ def _followed_plan(context: Context) -> Path | None:
 
 def named_plan(directory: Path, name: str) -> dict[str, Any]:
     """Return name and digest of a plan, for a loop whose tasks do not come from it."""
-    path = directory / name
-    try:
-        if path.exists() and not path.is_file():
-            raise UsageError(f"{path} cannot be read: not a file", "Pass a regular file to --plan.")
-        content = path.read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror}", "Pass a regular file to --plan."
-        ) from error
+    content = read_bytes(directory / name, hint="Pass a regular file to --plan.")
     return {"file": name, "digest": sha256(content).hexdigest()[:16]}
 
 
@@ -210,12 +203,11 @@ def plan_path(project: Path, loop: Loop) -> Path:
 
 def has_changed(project: Path, loop: Loop) -> bool:
     """Return whether the plan differs from the one that was frozen into this loop."""
-    path = plan_path(project, loop)
     try:
-        content = path.read_bytes() if path.is_file() else None
-    except OSError:
-        content = None
-    return content is None or sha256(content).hexdigest()[:16] != loop.plan.digest
+        content = read_bytes(plan_path(project, loop))
+    except Unreadable:
+        return True
+    return bool(sha256(content).hexdigest()[:16] != loop.plan.digest)
 
 
 def frozen_plan(project: Path, loop: Loop, only: Collection[str] | None = None) -> Plan:
