@@ -81,5 +81,6 @@ def _print_context(call: Call, reported: Reported) -> None:
         say(failure_report(loop, reported.task))
     else:
         words, command = next_step(loop)
-        say(display(f"Next: {words}"))
+        if loop.status != "waiting":  # the question was printed above
+            say(display(f"Next: {words}"))
         say(display(f"Run: {command.replace('gsd-fsm', call.command, 1)}"))

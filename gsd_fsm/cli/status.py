@@ -77,8 +77,8 @@ def next_(call: Call, *, task_id: str | None) -> None:
         running = [task._asdict() for task in found.running]
         facts.update({"wave": found.wave, "tasks": items, "running": running})
     lines = [display(found.sentence), *(_line(item) for item in found.items)]
-    lines += [f"  {task.id} is running; then run: {task.report}" for task in found.running]
-    if not found.items:
+    lines += [f"  {task.id} is running; once it ends, run: {task.report}" for task in found.running]
+    if not found.items and found.command not in [task.report for task in found.running]:
         halted = loop.status in ("paused", "waiting")
         run = "If the user wants the loop to continue, run" if halted else "Run"
         lines.append(f"{run}: {display(found.command)}")

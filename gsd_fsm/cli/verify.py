@@ -147,7 +147,7 @@ def _verdict(loop: Loop, this: Round) -> str:
 
 def _hint(loop: Loop, this: Round, command: str) -> str:
     run = f"gsd-fsm --loop {loop.id}"
-    hint = f"Fix them ({run} next), then run: {run} verify"
+    hint = f"Fix the gaps ({run} next), then run: {run} verify"
     if this.remedy:
         hint = f"Fix the gaps by hand, then run: {this.remedy}"
     elif loop.status in ("paused", "waiting"):

@@ -54,7 +54,7 @@ def test_simulate_pauses_at_limits(here: Here) -> None:
 
 def test_simulate_plays_background_work_and_rate_limits(here: Here) -> None:
     script = """
-# comments and blank lines say nothing
+# a comment
 stop --background shell:b1 Serving.
 stop --background shell:b1 Serving.
 failure rate_limit
@@ -173,7 +173,7 @@ def test_simulate_copy_of_untrusted_journal_is_refused(here: Here, tmp_path: Pat
 def test_simulate_leaves_no_files_and_restores_the_environment(
     here: Here, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    # The worst place for a scratch directory: inside a repository, whose top a new project seeks.
+    # A temporary directory inside a repository: a new project looks for the top of its repository.
     (here.root / ".git").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(here.root))
     homes = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")

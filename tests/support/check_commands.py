@@ -1,4 +1,4 @@
-"""Commands for checks: pieces of Python, and a process that can be watched."""
+"""Commands for checks: Python source, and a process that a test can observe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX sig
 
 AGES = 30
 
-# A process that can be watched: it says hello on a socket and lives until the socket is closed.
+# A process that a test observes: it connects to a socket and lives until the socket is closed.
 WATCHED = """
 import os, signal, socket, sys
 if "deaf" in sys.argv:
@@ -36,7 +36,7 @@ child = subprocess.Popen([sys.executable, *sys.argv[1:]])
 
 
 class Watch:
-    """Sees whether the watched process lives, without asking for process ids."""
+    """Observe whether the watched process is alive, without process ids."""
 
     def __init__(self, folder):
         self.server = socket.create_server(("127.0.0.1", 0))
@@ -95,7 +95,7 @@ def watch(tmp_path):
 
 @pytest.fixture
 def python(tmp_path):
-    """Give a command line that runs a piece of Python."""
+    """Return a function that makes a command line from Python source."""
 
     def command(source, *words):
         script = tmp_path / f"script{len(list(tmp_path.iterdir()))}.py"
@@ -118,7 +118,7 @@ def wait_for(path: Path) -> None:
 
 
 def ends(group: int) -> bool:
-    """Whether every process of the group ends; the last one may take a moment."""
+    """Return whether every process of the group ends within five seconds."""
     for _ in range(500):
         if not _runs(group):
             return True
@@ -127,7 +127,7 @@ def ends(group: int) -> bool:
 
 
 def _runs(group: int) -> bool:
-    """Whether a process of the group still runs; one that only waits to be buried does not."""
+    """Return whether a process of the group is running; zombies have ended."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
