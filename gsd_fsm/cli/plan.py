@@ -22,8 +22,8 @@ from gsd_fsm.plans.show import mermaid_of, plan_lines, plan_view
 def plan(call: Call, *, action: str, phase: str | None, file: str | None) -> None:
     """Show a plan, validate it, or draw its waves.
 
-    By default this is the plan that the loop follows, or that of the current phase. `graph` prints
-    a Mermaid diagram of waves and dependencies.
+    The default is the plan that the loop follows, else that of the current phase, else the only
+    plan of the project. `graph` prints a Mermaid diagram of waves and dependencies.
     """
     path = plan_to_show(call.context, phase, file)
     if action == "check":
