@@ -31,7 +31,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the collected tests from garbage collection, which would look at them each time."""
+    """Exclude the collected tests from garbage collection, to save time."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""The builder of the hook file: which modules it takes, in which order, and what becomes of names."""
+"""The builder of the hook file: its modules, their order, and their names."""
 
 from __future__ import annotations
 

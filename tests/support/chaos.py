@@ -171,7 +171,7 @@ MAKERS: dict[str, Callable[[Random, Loop | None], Event]] = {
     "answer": _fixed(text="yes"), "cancel": _fixed(), "exit": _fixed(), "plan": _plan,
     "issue": _fixed(text="i"), "stop": _fixed(code="background"), "checkpoint": _checkpoint,
 }  # fmt: skip
-# Ends are rare, or no story would last.
+# Ends are rare, otherwise stories would be short.
 RARE = {"cancel": 0.06, "complete": 0.5, "wait": 0.4, "pause": 0.4}
 
 
@@ -186,7 +186,7 @@ def _trigger(r: Random, status: str) -> str:
 
 
 def random_event(r: Random, loops: Loops, now: int) -> Event:
-    """One event for this loops: usually one that it can take."""
+    """Return an event for these loops, usually one that they accept."""
     if loops.seq == 0:
         data: Event = {"id": "j-chaos"}
         return _envelope(loops, now, "journal", None, "cli", data)
@@ -231,7 +231,7 @@ def _spoil(r: Random, event: Event) -> None:
 def run_random_story(
     r: Random, length: int, look: Callable[[Loops], None] | None = None
 ) -> tuple[Loops, list[Event]]:
-    """A loops after some random events, and those it took."""
+    """Return loops after random events, and the events that they accepted."""
     loops, taken, now = Loops(), [], NOW
     for _ in range(length):
         event = random_event(r, loops, now)

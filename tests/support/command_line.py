@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 class Project:
-    """A directory in which the real command is run."""
+    """A directory in which commands run as processes of their own."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -70,7 +70,7 @@ class Project:
         return self.ok("status", "--json").json
 
     def lines(self) -> list[Any]:
-        """The journal, parsed."""
+        """Return the events of the journal."""
         return [json.loads(line) for line in self.journal.read_bytes().splitlines()]
 
 
@@ -133,7 +133,7 @@ def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Here:
 
 @pytest.fixture
 def repository(here: Here) -> Here:
-    """A project in a git repository with one commit."""
+    """Return a project in a git repository with one commit."""
     git(here.root, "init", "-q", "--template=")
     (here.root / "code.py").write_text("one\n")
     git(here.root, "add", "code.py")

@@ -42,7 +42,7 @@ HARMLESS = ("getpid", "geteuid", "getcwd", "stat_result")
 
 
 def torture(goal: int) -> int:
-    """So many rounds of a long campaign: the goal, scaled by GSD_TORTURE."""
+    """Return the number of rounds of a long campaign: the goal times GSD_TORTURE."""
     return max(1, int(goal * float(os.environ.get("GSD_TORTURE", "1.0"))))
 
 
@@ -58,7 +58,7 @@ def say(journal_: Journal, *texts: str) -> list[dict[str, Any]]:
 
 
 def long_journal(gsd: Path, events: int, seed: int = 0, longest: int = 120) -> Journal:
-    """A journal of so many events, its lines of all lengths."""
+    """Return a journal of this many events, with lines of all lengths."""
     made = new_journal(gsd)
     append(made, start_draft(goal=f"seed {seed}"))
     choose = random.Random(seed)
@@ -73,7 +73,7 @@ def long_bytes(gsd: Path, events: int, seed: int = 0, longest: int = 120) -> byt
 
 
 def pad_to(journal_: Journal, place: int, sector: int = 512) -> None:
-    """Append until the next line begins at this place of a sector."""
+    """Append until the next line begins at this offset of a sector."""
     path = Path(journal_.journal_path())
     size = path.stat().st_size
     say(journal_, "x")
@@ -83,12 +83,12 @@ def pad_to(journal_: Journal, place: int, sector: int = 512) -> None:
 
 
 def sums(data: bytes) -> list[str]:
-    """The sum of each whole line."""
+    """Return the sum of each complete line."""
     return [line[-18:-2].decode("ascii", "replace") for line in data.split(b"\n")[:-1]]
 
 
 def positions(data: bytes) -> list[Cursor]:
-    """Where a scan stands before the first line, after it, after the second …"""
+    """Return the cursors of a scan before the first line and after each line."""
     found, offset = [Cursor()], 0
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         offset += len(line) + 1
@@ -97,7 +97,7 @@ def positions(data: bytes) -> list[Cursor]:
 
 
 class Verdict(NamedTuple):
-    """What a reader makes of some bytes."""
+    """The result of reading some bytes."""
 
     events: int
     last: str
@@ -106,7 +106,7 @@ class Verdict(NamedTuple):
 
 
 def judge(data: bytes, at: Cursor | None = None) -> Verdict:
-    """Scan and fold; from a position on only scan, for what is before it is known to be good."""
+    """Scan and fold; with a position, only scan what follows it."""
     loops = Loops()
     take = into_fold(loops) if at is None else lambda _line: None
     begin = at or Cursor()
@@ -120,7 +120,7 @@ def judge(data: bytes, at: Cursor | None = None) -> Verdict:
 
 
 def assert_goes_on(gsd: Path, known: list[str]) -> None:
-    """All of the known events are there, in order, and the next append works."""
+    """Assert that all known events are there in order, and that the next append works."""
     before = Journal(str(gsd)).read()
     held = sums((gsd / "journal.jsonl").read_bytes() + b"\n")
     assert [sum_ for sum_ in held if sum_ in set(known)] == known
@@ -133,7 +133,7 @@ def assert_goes_on(gsd: Path, known: list[str]) -> None:
     assert [sum_ for sum_ in held if sum_ in set(known)] == known
 
 
-# directories as they were
+# restored directories
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
@@ -141,7 +141,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def put_back(folder: Path, files: dict[str, bytes]) -> None:
-    """The directory holds these files and no others; the lock file stays."""
+    """Restore exactly these files in the directory; keep the lock file."""
     for path in folder.iterdir():
         if path.name not in files and path.name != "journal.lock":
             path.unlink()
@@ -150,7 +150,7 @@ def put_back(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def everything_below(folder: Path) -> dict[str, Any]:
-    """Names, kinds and contents: to prove that nothing was written there."""
+    """Return names, modes and contents, to prove that nothing was written."""
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         info = path.lstat()
@@ -163,7 +163,7 @@ def everything_below(folder: Path) -> dict[str, Any]:
 
 
 class Wired:
-    """A module of system calls, each passed through `intercept(name, real, *args)`."""
+    """A module whose system calls go through `intercept(name, real, *args)`."""
 
     def __init__(self, module: Any, intercept: Intercept) -> None:
         self.module = module
@@ -178,7 +178,7 @@ class Wired:
 
 @contextlib.contextmanager
 def wired(intercept: Intercept) -> Iterator[None]:
-    """Every system call of the journal goes through `intercept`."""
+    """Pass every system call of the journal through `intercept`."""
     for module in MODULES:
         module.system = Wired(posix, intercept)
     lock.fcntl = Wired(fcntl, intercept)
@@ -191,7 +191,7 @@ def wired(intercept: Intercept) -> Iterator[None]:
 
 
 def calls_of(work: Callable[[], Any]) -> list[tuple[str, int]]:
-    """The calls that some work makes: their names, and how many bytes were written."""
+    """Return the calls that the work makes: names and numbers of bytes written."""
     seen: list[tuple[str, int]] = []
 
     def watch(name: str, real: Any, *args: Any, **more: Any) -> Any:
@@ -209,7 +209,7 @@ def without_sync(name: str, real: Any, *args: Any, **more: Any) -> Any:
 
 @contextlib.contextmanager
 def limited(what: int, most: int) -> Iterator[None]:
-    """So much of a resource may be used here, and no more."""
+    """Limit a resource of this process."""
     soft, hard = resource.getrlimit(what)
     resource.setrlimit(what, (most, hard))
     try:
@@ -226,11 +226,11 @@ def open_descriptors() -> int:
 
 
 def in_child(work: Callable[[], Any]) -> int:
-    """Fork a child that does this and leaves with 0; its pid."""
+    """Fork a child that does this and exits with 0; return its pid."""
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking while threads run
         pid = os.fork()
     if pid:
         return pid
@@ -245,7 +245,7 @@ def in_child(work: Callable[[], Any]) -> int:
 
 
 def outcome(pid: int) -> int:
-    """Wait for a child: its exit code, or the negative signal that ended it."""
+    """Wait for a child; return its exit code, or the negated signal that ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
@@ -278,7 +278,7 @@ class At:
 def failing(error: int) -> Callable[..., Any]:
     def fail(name: str, real: Any, *args: Any, **more: Any) -> Any:
         if name == "close":
-            real(*args)  # the descriptor is gone whatever close says
+            real(*args)  # a failed close still frees the descriptor
         raise OSError(error, os.strerror(error))
 
     return fail

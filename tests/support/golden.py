@@ -1,6 +1,6 @@
-"""The golden journals: stories told once, kept as bytes, and replayed for ever.
+"""Golden journals: recorded once, kept byte for byte, and replayed by every version.
 
-`GSD_RECORD=1 pytest tests/core/loop/test_golden.py` writes new ones, and of all what they replay to.
+To record missing journals and all replays, run: GSD_RECORD=1 pytest tests/core/loop/test_golden.py
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def goal() -> Story:
 
 
 def shape() -> Story:
-    """A shape that names a criterion again, as it was written before a check could join one."""
+    """Return a shape with a repeated criterion, as written before a check could join one."""
     story = Story("goal", criteria=[{"name": "tests"}], goal="All green", views=["state"])
     story("session", action="bind", _session="s-1", _client="claude", _by="hook")
     story("stage", stage="intent")
@@ -118,7 +118,7 @@ def shape() -> Story:
     story("criterion", criterion="tests", met=True)
     story("criterion", criterion="docs", met=True)
     story("exit")
-    story.obeys_rules = False  # an earlier version let work after the review pass
+    story.obeys_rules = False  # an earlier version allowed work after the review
     story("complete")
     return story
 

@@ -19,7 +19,7 @@ HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
 SESSION = "s-1"
 # A loop with these limits blocks every stop until it is complete.
 UNLIMITED = {"max_iterations": 0, "stuck_limit": 0, "idle_limit": 0}
-# What a client in which the tests run would tell every hook that is started here.
+# Variables by which a client around the tests would change the hook.
 _OF_CLIENTS = ("_PROJECT_DIR", "CLAUDE_PID", "AI_AGENT", "CLAUDE_CODE_", "GSD_FSM_")
 
 
@@ -28,7 +28,7 @@ def is_of_a_client(variable: str) -> bool:
 
 
 class Told(NamedTuple):
-    """How a run of the hook ended, and what it printed."""
+    """The exit code and output of a run of the hook."""
 
     code: int
     out: bytes
@@ -36,7 +36,7 @@ class Told(NamedTuple):
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The one JSON object on stdout, {} when there is nothing at all."""
+        """Return the only JSON object on stdout, {} if there is no output."""
         if not self.out:
             return {}
         assert self.out.endswith(b"\n")
@@ -52,7 +52,7 @@ def blocks(answer: dict[str, Any]) -> bool:
 
 
 def said(answer: dict[str, Any]) -> str:
-    """The text of a block or of a notice."""
+    """Return the text of a block or notice."""
     return str(answer.get("reason") or answer.get("systemMessage") or "")
 
 
@@ -71,7 +71,7 @@ def run_hook(
     under: tuple[str, ...] = (),
     env: dict[str, str] | None = None,
 ) -> Told:
-    """Start the file as a client does, with this on its stdin."""
+    """Run the hook file as a client does, with this signal on stdin."""
     surroundings = {name: value for name, value in os.environ.items() if not is_of_a_client(name)}
     done = subprocess.run(
         [*under, sys.executable, "-I", "-S", str(hook), copy],
@@ -101,7 +101,7 @@ class HookProject:
         append(Journal(str(self.gsd)), *drafts)
 
     def tell(self, kind: str, by: str = "agent", **data: Any) -> None:
-        """One event of the loop, as the command line would append it."""
+        """Append an event of the loop, as the command line does."""
         self.append(draft(kind, "lp-1", by, data, session=SESSION))
 
     def events(self) -> list[Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-# What a hostile hand could put where a member of `data` stands.
+# Values that an attacker could put into a member of `data`.
 HOSTILE: dict[str, bytes] = {
     "NaN": b"NaN",
     "Infinity": b"-Infinity",
@@ -75,7 +75,7 @@ PREFIX = b'{"v":1,"seq":1,"ts":"2026-11-15T23:00:00.000Z","loop":null,"type":"jo
 
 
 def closed(body: bytes, previous: str = "") -> bytes:
-    """The body of a line with the sum it needs."""
+    """Return a line: this body with its sum."""
     digest = hashlib.sha256(previous.encode() + body).hexdigest()[:16]
     return body + b',"sum":"' + digest.encode() + b'"}'
 
@@ -89,7 +89,7 @@ def in_envelope(value: bytes) -> bytes:
 
 
 def one_by_one(loops: Loops) -> Callable[[bytes], None]:
-    """The reader that the others must agree with: it remembers nothing."""
+    """Return the reference reader, which keeps no state between lines."""
     return lambda line: loops.fold(load_event(line))
 
 
@@ -102,7 +102,7 @@ READERS: dict[str, Any] = {
 
 
 def verdict(reader: Any, *lines: bytes) -> Any:
-    """The loops after these lines, or the number of the one that was refused."""
+    """Return the loops after these lines, or the number of the refused line."""
     loops = Loops()
     take = reader(loops)
     for number, line in enumerate(lines):
@@ -140,7 +140,7 @@ HEADER_DATA = {"id": "j-forged", "incompat": [], "compat": []}
 
 
 def sums_of(raw: bytes) -> list[str]:
-    """The sum every line must carry, computed from the bytes before it."""
+    """Return the correct sum of every line, computed from the bytes before it."""
     sums: list[str] = []
     for line in raw.split(b"\n")[:-1]:
         body = line[: line.rindex(b',"sum":"')]
@@ -150,7 +150,7 @@ def sums_of(raw: bytes) -> list[str]:
 
 
 def chain(bodies: list[bytes]) -> bytes:
-    """Lines with right sums, whatever they say."""
+    """Return lines with correct sums, whatever their content."""
     raw, last = b"", b""
     for body in bodies:
         last = hashlib.sha256(last + body[:-1]).hexdigest()[:16].encode()
@@ -172,7 +172,7 @@ def start(seq: int = 2, loop: str = "lp-1", **data: Any) -> bytes:
 
 
 def plant(root: Path, raw: bytes) -> Path:
-    """A journal that this user neither started nor trusted."""
+    """Write a journal that this user neither started nor trusted."""
     gsd = root / ".gsd"
     gsd.mkdir(parents=True, exist_ok=True)
     gsd.joinpath("journal.jsonl").write_bytes(raw)
@@ -198,7 +198,7 @@ json_layouts = st.sampled_from(
         {"indent": 4, "ensure_ascii": False},
     ]
 )
-# What a line can carry.
+# Values that an event can contain.
 SAFE = st.text(st.characters(exclude_categories=("Cs",)))
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(-1e15, 1e15)
 VALUES = st.recursive(

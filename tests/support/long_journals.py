@@ -49,7 +49,7 @@ def waiting_tasks(count: int) -> Events:
 
 
 def finished_tasks(count: int) -> Events:
-    """A scored goal: each wave ends in a light review, and one task is left."""
+    """Return a scored goal whose waves end in light reviews, with one task left."""
     yield begin("goal")
     yield happen("score", spec_score=9, fit_score=40, shape="tool")
     for number in range(count):
@@ -61,7 +61,7 @@ def finished_tasks(count: int) -> Events:
 
 
 def chain(count: int) -> Events:
-    """Each task waits for the one before it, and is added by itself."""
+    """Return tasks that depend on the one before, each added alone."""
     yield begin("goal")
     yield happen("task", task="T0", status="pending")
     for number in range(1, count):
@@ -69,7 +69,7 @@ def chain(count: int) -> Events:
 
 
 def fan_in(count: int) -> Events:
-    """One task waits for all others, which are named one by one."""
+    """Return one task that depends on all others, named one by one."""
     yield begin("goal")
     yield happen("task", task="all", status="pending")
     for number in range(count):

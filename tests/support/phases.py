@@ -55,7 +55,7 @@ with open(sys.argv[1], "r+") as file:
 
 
 class Phase:
-    """Phase 1 with two tasks, both of them complete, in a repository on branch main."""
+    """Phase 1 with two completed tasks, in a repository on branch main."""
 
     def __init__(self, here: Here, settings: str = "commit = true\n") -> None:
         self.here, self.root = here, here.root
@@ -129,7 +129,7 @@ def wait_for_git(root: Path, commits: int = 0) -> None:
         if made >= commits and not list((root / ".git").glob("*.lock")):
             return
         time.sleep(0.02)
-    raise AssertionError("git does not end")
+    raise AssertionError("git did not end")
 
 
 def kill_after(work: Callable[[], Any], mark: bytes, *, is_written: bool = True) -> None:
@@ -192,7 +192,7 @@ def plan_of(path: Path, *titles: str, **other: Any) -> Plan:
 
 
 def told(*titles: str, phase: Any = 1) -> Story:
-    """A loop whose first task was retried, whose second was fixed, and whose third was skipped."""
+    """Return a loop whose tasks were retried, fixed and skipped."""
     tasks = [{"id": f"T{n:02}", "title": title} for n, title in enumerate(titles or TITLES, 1)]
     story = Story("execute", tasks=tasks, phase=phase)
     story.fail("T01")
@@ -224,7 +224,7 @@ class FinishedPhase:
         return plan_ending(self.root, self.plan, self.loop, phase, COMMITS, now)
 
     def end(self) -> list[str]:
-        """End the phase; the names of the files that changed."""
+        """End the phase; return the names of the changed files."""
         changes = self.changes()
         for change in changes:
             write_change(change)

@@ -1,4 +1,4 @@
-"""Plans as texts, and what comes of loading them."""
+"""Texts of plans, and the results of loading them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ Version = bytes
 
 
 class Disk:
-    """Watches calls in one directory; knows what is durable, what is on its way, what was promised."""
+    """Records calls in one directory: durable content, pending content, acknowledged events."""
 
     def __init__(self, files: Files) -> None:
         self.start = dict(files)
@@ -102,11 +102,11 @@ class Moment:
         return names
 
     def is_unsure(self) -> bool:
-        """Whether a power cut now may leave more than one image."""
+        """Return whether a power cut now may leave more than one image."""
         return bool(self.renamings) or any(len(known) > 1 for known in self.versions.values())
 
     def image(self, choose: random.Random, sector: int) -> Files:
-        """One of the states in which the directory may be found again."""
+        """Return one of the states that the directory may have afterwards."""
         names = self._named(choose.randint(0, len(self.renamings)))
         return {name: self._content(number, choose, sector) for name, number in names.items()}
 
@@ -131,7 +131,7 @@ class Moment:
 
 
 def line_images(good: bytes, line: bytes, sector: int, choose: random.Random) -> bytes:
-    """A journal whose last, unsynced line has lost some of its sectors or its end."""
+    """Return a journal whose last, unsynced line lost sectors or its end."""
     size = len(good) + choose.choice([len(line), choose.randint(0, len(line))])
     parts = [good]
     at = len(good)

@@ -27,7 +27,7 @@ def any_of(characters):
 
 
 class Accepted(dict):
-    """Whether a tester accepts each character, asked once."""
+    """Remembers whether a tester accepts each character."""
 
     def __init__(self, tester):
         self.tester = tester

@@ -14,7 +14,7 @@ _dice = random.Random(20)
 
 
 def some(count, alphabet=WORD):
-    """Give that many characters; the first ones hold a letter and a digit, as a real token does."""
+    """Return this many characters, the first ones with a letter and a digit, like a real token."""
     drawn = "".join(_dice.choice(alphabet) for _ in range(count - 2))
     letters = [c for c in alphabet if c.isalpha()]
     return f"{_dice.choice(letters or alphabet)}{_dice.choice(DIGITS)}{drawn}"
@@ -30,7 +30,7 @@ def jwt():
 
 _UUID = "-".join(some(n, HEX) for n in (8, 4, 4, 4, 12))
 
-# (what it is, the secret): recognised wherever it stands.
+# (name, secret): recognised anywhere.
 SHAPES = (
     ("anthropic key", token("sk-" + "ant-api03-", 95, URLSAFE)),
     ("anthropic oauth", token("sk-" + "ant-oat01-", 80, URLSAFE)),
@@ -143,7 +143,7 @@ _B64 = some(40, BASE64)
 _S = some(24)
 _HEX = some(32, HEX)
 
-# (what it is, the text it stands in, the secret): recognised by what stands around it.
+# (name, text, secret): recognised by the text around it.
 NAMED = (
     *((f"pem {n}", pem(f"{n}PRIVATE"), _PEM_BODY) for n in ("", "RSA ", "EC ", "OPENSSH ")),
     ("pem without an end", pem("RSA PRIVATE", end=False), _PEM_BODY),

@@ -1,4 +1,4 @@
-"""A journal told event by event, without a file: what the tests of the core are written in."""
+"""Write journals event by event, without a file, for tests of the core."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MINUTE = 60 * SECOND
 
 
 def frozen(loops: Loops) -> str:
-    """Everything that these loops know, as text that is equal only if all of it is equal."""
+    """Return the whole state of these loops as text."""
     return dumps(loops_to_dict(loops)) + loops.ended_ids().decode()
 
 
 class Story:
     """Events given in words: `story("task", task="T1", status="running", _by="agent")`.
 
-    Names with a leading underscore belong to the envelope; a trailing one is taken off.
+    Names with a leading underscore belong to the envelope; a trailing underscore is removed.
     """
 
     def __init__(self, kind: str = "", *, loops: Loops | None = None, **start: Any) -> None:
@@ -68,7 +68,7 @@ class Story:
         return self.loops.by_id.get(event["loop"], Loop())
 
     def refused(self, kind: str, /, **words: Any) -> Refused:
-        """The refusal this event must meet; it changes nothing."""
+        """Require that this event is refused and changes nothing; return the message."""
         before = frozen(self.loops)
         with pytest.raises(Refused) as refusal:
             self(kind, **words)
@@ -77,7 +77,7 @@ class Story:
         return refusal.value
 
     def invalid(self, kind: str, /, **words: Any) -> str:
-        """What is said about an event that is none; it changes nothing."""
+        """Require that this event is invalid and changes nothing; return the message."""
         before = frozen(self.loops)
         with pytest.raises(ValueError) as error:
             self(kind, **words)
@@ -103,14 +103,14 @@ class Story:
         return self("gap", gap=name, action=action, **words)
 
     def block(self, *, activity: bool = False) -> LimitReached | None:
-        """One stop: an iteration by the hook, or the limit that forbids it."""
+        """Stop once: append an iteration of the hook, or the pause of a reached limit."""
         spent = reached_limit(self.loop, self.now + SECOND, activity)
         if spent is None:
             self("iteration", activity=activity, _by="hook")
         return spent
 
     def blocks(self, most: int = 200, **seen: bool) -> tuple[int, str]:
-        """Stops in a row until a reached_limit ends it: how many were blocked, and the code."""
+        """Stop until a limit is reached; return the number of blocks and the code."""
         for count in range(most):
             spent = self.block(**seen)
             if spent is not None:
@@ -129,7 +129,7 @@ _STEPS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def brought_to(status: str, story: Story) -> Story:
-    """The story, in this status after one more event where it needs one."""
+    """Bring the story to this status, with one more event if needed."""
     if status in _STEPS:
         kind, words = _STEPS[status]
         story(kind, **words)
@@ -138,7 +138,7 @@ def brought_to(status: str, story: Story) -> Story:
 
 
 def in_status(status: str, loops: Loops | None = None) -> Story:
-    """A loop that has come to this status the ordinary way."""
+    """Return a loop that reached this status in the usual way."""
     if status == "idle":
         return Story(loops=loops)
     story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}], loops=loops)
@@ -192,7 +192,7 @@ def seconds(iso: str) -> float:
 
 
 def error_of(action: Any, *args: Any) -> str:
-    """The kind of the expected error, "" when there was none."""
+    """Return the kind of the error, "" if there was none."""
     try:
         action(*args)
     except GsdError as error:

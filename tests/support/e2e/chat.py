@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
-PATIENCE = 60  # seconds until a session that says nothing more is given up
+PATIENCE = 60  # seconds without a message after which a session fails
 HEADLESS = (
     "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
     "--include-hook-events", "--dangerously-skip-permissions",
@@ -18,7 +18,7 @@ HEADLESS = (
 
 
 class Chat:
-    """One process of the client, from its start until it is closed or killed."""
+    """A process of the client."""
 
     def __init__(
         self, command: list[str], project: Path, env: dict[str, str], before: tuple[str, ...]
@@ -47,7 +47,7 @@ class Chat:
                     self._changed.notify_all()
 
     def ask(self, prompt: str) -> Json:
-        """Say something to the agent; the result of the turn that follows."""
+        """Send a prompt; return the result of its turn."""
         before = len(self.results)
         self.tell(prompt)
         return self.result(before + 1)
@@ -59,12 +59,12 @@ class Chat:
         self.process.stdin.flush()
 
     def result(self, number: int) -> Json:
-        """The end of the turn with this number, counted from 1."""
+        """Return the result of the turn with this number, counted from 1."""
         self.until(lambda: len(self.results) >= number, f"result {number}")
         return self.results[number - 1]
 
     def until(self, condition: Callable[[], Any], what: str) -> None:
-        """Wait for something to be true after one more message of the client."""
+        """Wait until the condition holds after another message of the client."""
         with self._changed:
             if not self._changed.wait_for(condition, PATIENCE):
                 raise AssertionError(f"no {what}; the client said:\n{self.shown}")
@@ -74,7 +74,7 @@ class Chat:
         return self.of("result")
 
     def of(self, kind: str, subtype: str | None = None) -> list[Json]:
-        """The messages of a type, and of a subtype where one is named."""
+        """Return the messages of a type, and of a subtype if given."""
         return [
             message
             for message in self.said
@@ -83,18 +83,18 @@ class Chat:
 
     @property
     def session(self) -> str:
-        """The id of the session, known since its first message."""
+        """Return the id of the session, from its first message."""
         self.until(lambda: self.said, "message")
         return str(self.said[0]["session_id"])
 
     def hooks(self, event: str) -> list[Json]:
-        """How each hook of this event ended: `exit_code`, `stdout`, `stderr`, `outcome`."""
+        """Return `exit_code`, `stdout`, `stderr` and `outcome` of each hook of this event."""
         ended = self.of("system", "hook_response")
         return [message for message in ended if message["hook_event"] == event]
 
     @property
     def told(self) -> str:
-        """What hooks said to the user."""
+        """Return the messages of hooks to the user."""
         return "\n".join(it["content"] for it in self.of("system", "informational"))
 
     @property
@@ -102,7 +102,7 @@ class Chat:
         return "\n".join(json.dumps(message, ensure_ascii=False) for message in self.said)
 
     def close(self) -> int:
-        """End the session as a user does; the exit code of the client."""
+        """End the session as a user does; return the exit code of the client."""
         assert self.process.stdin
         self.process.stdin.close()
         code = self.process.wait(PATIENCE)
@@ -110,12 +110,12 @@ class Chat:
         return code
 
     def terminate(self) -> None:
-        """End the client politely, whatever it does now."""
+        """End the client with SIGTERM."""
         self.process.terminate()
         self.close()
 
     def kill(self) -> None:
-        """End the client in the middle of what it does."""
+        """End the client with SIGKILL."""
         self.process.kill()
         self.close()
 

@@ -1,4 +1,4 @@
-"""The pinned client: found where the user says, or installed once into the user's cache."""
+"""Find the pinned client, or install it once into the user's cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from platformdirs import user_cache_dir
 
 PACKAGE = "@anthropic-ai/claude-code"
 VERSION = "2.1.325"
-# Of the native binary, by platform: what these tests were written against.
+# SHA-256 of the native binary, by platform.
 SHA256 = {"linux-x64": "0dc4f4a9a165fc60746d7ae8489712e5fc352f1e7ad4eb22e7141bd0812eb0cf"}
 VARIABLE = "GSD_E2E_CLIENT"
 
@@ -24,7 +24,7 @@ class NoClient(Exception):
 
 
 def find_client() -> Path:
-    """The binary that GSD_E2E_CLIENT names, or the pinned one, installed if it is missing."""
+    """Return the binary of GSD_E2E_CLIENT, else the pinned one, installed if it is missing."""
     named = os.environ.get(VARIABLE)
     if named and Path(named).is_file():
         return Path(named).resolve()

@@ -1,4 +1,4 @@
-"""A model that follows a script: as much of the Messages API as the client uses, on loopback."""
+"""Serve scripted replies: the part of the Messages API that the client uses, on loopback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 Json = dict[str, Any]
-SUBTASK = "SUBTASK"  # opens the prompt of every subagent in our scripts
+SUBTASK = "SUBTASK"  # the first words of every subagent's prompt
 PATIENCE = 60
 SUMMARY = "Please provide your summary based on the conversation so far"
 OVER = "[the script is over]"
@@ -25,7 +25,7 @@ USAGE = {
 
 @dataclass(frozen=True)
 class Turn:
-    """One reply: a text, a call of a tool, both, or an error instead."""
+    """A reply: a text, a tool call, both, or an error."""
 
     text: str = ""
     tool: str = ""
@@ -36,19 +36,19 @@ class Turn:
 
 @dataclass(frozen=True)
 class Request:
-    """What the model was sent."""
+    """A request to the model."""
 
     lane: str
     body: Json
 
     @property
     def text(self) -> str:
-        """The whole conversation, in words."""
+        """Return the text of the whole conversation."""
         return _words(self.body["messages"])
 
     @property
     def heard(self) -> str:
-        """What is new since the model last spoke."""
+        """Return the text since the last reply of the model."""
         messages = self.body["messages"]
         spoke = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
         return _words(messages[spoke[-1] + 1 if spoke else 0 :])
@@ -69,7 +69,7 @@ def bash(command: str, *, background: bool = False) -> Turn:
 
 
 def delegate(prompt: str, *, background: bool, agent: str = "general-purpose") -> Turn:
-    """Hand work to a subagent, whose turns are those of the lane `sub`."""
+    """Call a subagent, whose turns are those of the lane `sub`."""
     given = {
         "description": "sub work",
         "prompt": f"{SUBTASK} {prompt}",
@@ -104,7 +104,7 @@ class Held:
 
 
 class Lane:
-    """The turns of one speaker, served in order; then `otherwise`, for ever."""
+    """The turns of one conversation, served in order; afterwards always `otherwise`."""
 
     def __init__(self, name: str, takes: Callable[[Json], bool], otherwise: Turn) -> None:
         self.name = name
@@ -120,7 +120,7 @@ class Lane:
 
 
 class FakeModel:
-    """The API, from `with` to its end. Nothing that it was sent is forgotten."""
+    """The API server; it keeps every request."""
 
     def __init__(self) -> None:
         self.main = Lane("main", lambda body: bool(body.get("tools")), say(OVER))
@@ -147,17 +147,17 @@ class FakeModel:
         self._thread.join()
 
     def lane(self, name: str, opening: str) -> Lane:
-        """Own turns for the conversations whose first message has this text in it."""
+        """Add turns for conversations whose first message contains this text."""
         lane = Lane(name, lambda body: opening in _words(body["messages"][:1]), say(OVER))
         self.lanes.insert(0, lane)
         return lane
 
     def asked(self, lane: str = "main") -> list[Request]:
-        """The requests that this lane answered, in order."""
+        """Return the requests that this lane answered, in order."""
         return [request for request in self.requests if request.lane == lane]
 
     def unsaid(self) -> list[str]:
-        """The lanes whose script was not played to its end."""
+        """Return the lanes with turns that were not served."""
         return [lane.name for lane in self.lanes if lane.turns]
 
     def reply(self, body: Json) -> Turn:
@@ -175,7 +175,7 @@ def _asks_for_summary(body: Json) -> bool:
 
 
 def _words(content: Any) -> str:
-    """Every text in messages or blocks, joined by newlines."""
+    """Return every text in messages or blocks, joined by newlines."""
     if isinstance(content, str):
         return content
     parts = []
@@ -213,7 +213,7 @@ def _message(turn: Turn, model: str) -> Json:
 
 
 def _pieces(message: Json) -> Iterator[Json]:
-    """The events in which a message is streamed."""
+    """Return the events that stream a message."""
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     for index, block in enumerate(message["content"]):
         if block["type"] == "text":

@@ -1,4 +1,4 @@
-"""No network but loopback: what a test starts can reach the fake model and nobody else."""
+"""Cut off the network except loopback, so that tests reach only the fake model."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UP = 0x1
 
 @contextlib.contextmanager
 def loopback_only() -> Iterator[None]:
-    """This thread and all that it starts lose the network, where we are root on Linux.
+    """Cut off this thread and its children from the network; this needs root on Linux.
 
-    Elsewhere the variables that switch off what the client does on its own must do.
+    Elsewhere, only the client's variables keep it from using the network on its own.
     """
     if sys.platform != "linux" or os.geteuid():
         yield

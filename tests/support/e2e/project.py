@@ -1,4 +1,4 @@
-"""A project with the hook installed, and the real client in an environment made from nothing."""
+"""A project with the hook installed, and the real client in a clean environment."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tests.support.e2e.fake_model import OVER, PATIENCE, FakeModel, Held, bash, 
 from tests.support.e2e.screen import Screen
 from tests.support.repositories import git
 
-KEPT = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")  # one user: terminal, client and hook alike
+KEPT = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")  # one user for terminal, client and hook
 KEY = "dummy-not-a-key"
-# A loop that one command can finish, as a person starts it and as an agent does.
+# Start a loop that one command can finish, as a user or an agent.
 GOAL = ("goal", "Ship it", "--mode", "yolo", "--criterion", "it is shipped")
 START = bash("gsd-fsm start " + shlex.join(GOAL))
 FINISH = bash("gsd-fsm criterion 1 met && gsd-fsm exit-signal")
-# What no user should see: an error where none is, a schema, the client's own limit.
+# Texts that no user should see: a false error, a schema, the client's own limit.
 UGLY = ("Stop hook error", "output validation failed", "Expected schema", "consecutive times")
 
 
 class Rig(Project):
-    """What a user has: a project, a terminal (`ok`, `run`), and sessions of the client."""
+    """A project, a terminal (`ok`, `run`), and sessions of the client."""
 
     def __init__(self, root: Path, claude: Path, scratch: Path, model: FakeModel) -> None:
         super().__init__(root)
@@ -54,7 +54,7 @@ class Rig(Project):
             "PATH": f"{self.scratch / 'bin'}:/usr/local/bin:/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "TERM": "dumb",
-            # Sockets are made here, and their paths must be short.
+            # For sockets, whose paths must be short.
             "TMPDIR": str(self.scratch),
             "CLAUDE_CODE_TMPDIR": str(self.scratch),
             "ANTHROPIC_BASE_URL": self.model.url,
@@ -67,21 +67,21 @@ class Rig(Project):
         }
 
     def install(self, scope: str = "project") -> None:
-        """Put our hook into the settings, as a user would."""
+        """Install the hook as a user does."""
         self.ok("init", "--scope", scope, "--yes")
 
     def start(self, *args: str) -> str:
-        """Start a loop in the terminal; the id of the loop."""
+        """Start a loop in the terminal; return its id."""
         return str(self.ok("start", *args, "--json").json["loop"])
 
     def chat(self, *args: str, before: tuple[str, ...] = (), **env: str) -> Chat:
-        """A headless session that lives until it is closed."""
+        """Start a headless session."""
         session = Chat([str(self.claude), *args], self.root, {**self.env, **env}, before)
         self.sessions.append(session)
         return session
 
     def held_after_a_block(self) -> tuple[Chat, str]:
-        """A session whose loop has been sent back once and waits for the model; and the loop."""
+        """Return a session whose stop was blocked once, and its loop."""
         self.model.main.then(START, say("I stop."), held := Held(say("Nobody hears this.")))
         chat = self.chat()
         chat.tell("Ship it.")
@@ -89,36 +89,36 @@ class Rig(Project):
         return chat, str(self.status()["loop"])
 
     def screen(self, *args: str) -> Screen:
-        """An interactive session in a terminal of its own."""
+        """Start an interactive session in its own terminal."""
         session = Screen([str(self.claude), *args], self.root, self.env, self.scratch)
         self.sessions.append(session)
         return session
 
     def until(self, condition: Callable[[], Any], what: str) -> None:
-        """Wait for something that no session tells of."""
+        """Wait for a condition that no session reports."""
         end = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < end, f"no {what}"
             time.sleep(0.05)
 
     def sent_back(self, lane: str = "main") -> list[str]:
-        """What the model was told each time it wanted to stop and might not."""
+        """Return the texts of all blocks that the model received."""
         heard = [request.heard for request in self.model.asked(lane)]
         return [text for text in heard if "Continuing " in text]
 
     def require_calm(self) -> None:
-        """No session showed an error of a hook, and the script was played to its end."""
+        """Require that no session showed a hook error, and that every turn was served."""
         shown = "\n".join(session.shown for session in self.sessions)
         for ugly in (*UGLY, OVER) if self.calm else (OVER,):
             assert ugly not in shown
         assert self.model.unsaid() == []
 
     def story(self, loop: str | None = None) -> list[str]:
-        """What the journal tells of a loop: the type of each event, and what it is about."""
+        """Return the events of a loop as type and detail."""
         return [told(event) for event in self.lines()[1:] if loop in (None, event["loop"])]
 
 
-# The part of an event's data that tells what it is about.
+# The member of an event's data that identifies it.
 ABOUT = {
     "session": "action", "task": "status", "wait": "for", "pause": "code", "stop": "code",
     "criterion": "met",
@@ -126,7 +126,7 @@ ABOUT = {
 
 
 def told(event: dict[str, Any]) -> str:
-    """An event in one or two words."""
+    """Return an event in one or two words."""
     about = event["data"].get(ABOUT.get(event["type"], ""))
     if isinstance(about, bool):
         about = "met" if about else "unmet"

@@ -1,4 +1,4 @@
-"""An interactive session of the client, in a terminal that only this test sees."""
+"""Run an interactive session of the client in a terminal of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE = 30
 
 
 class Screen:
-    """The client in a tmux server of its own."""
+    """The client in its own tmux server."""
 
     def __init__(
         self, command: list[str], project: Path, env: dict[str, str], scratch: Path
@@ -34,12 +34,12 @@ class Screen:
 
     @property
     def shown(self) -> str:
-        """The screen and what has scrolled off it, without blank lines."""
+        """Return the screen and its scrollback, without blank lines."""
         lines = self.tmux("capture-pane", "-p", "-J", "-S", "-2000").splitlines()
         return "\n".join(line.rstrip() for line in lines if line.strip())
 
     def until(self, text: str) -> str:
-        """Wait for a text; the whole screen that shows it."""
+        """Wait for a text; return the screen that shows it."""
         end = time.monotonic() + PATIENCE
         while text not in self.shown:
             assert time.monotonic() < end, f"no {text!r} on the screen:\n{self.shown}"
@@ -59,7 +59,7 @@ class Screen:
 
 
 def _skip_introductions(home: Path, project: Path, key: str) -> None:
-    """What a user has answered once: theme, key, trust in this directory."""
+    """Write the client's settings of a user who chose theme, key and trust."""
     state = {
         "hasCompletedOnboarding": True,
         "theme": "dark",
