@@ -174,14 +174,6 @@ def test_report_tags_each_task_and_complete_tags_the_phase(committing: Here) -> 
     assert told[1]["data"]["commit"] == shas["T01"]
 
 
-def test_report_without_checkpoints_setting_sets_no_tags(repository: Here) -> None:
-    start_plan(repository, settings="checkpoints = false\n")
-    report_complete(repository, "T01", "T02", "T03", "T04")
-    repository.ok("complete")
-    assert tags(repository) == {}
-    assert not [event for event in repository.lines() if event["type"] == "checkpoint"]
-
-
 def test_report_without_git_neither_commits_nor_tags(here: Here, tmp_path: Path) -> None:
     start_plan(here, settings="commit = true\n")
     assert report(here, "T01", "TASK COMPLETE")["tag"] is None

@@ -40,25 +40,6 @@ def test_gap_is_found_closed_and_reopened_and_the_status_follows(here: Here) -> 
     }
 
 
-def test_gap_found_again_keeps_its_id_and_is_reopened(here: Here) -> None:
-    here.start("verify")
-    same = ("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "d", "--json")
-    assert here.ok(*same).json["gap"] == "G1"
-    assert here.ok(*same).json["gap"] == "G1"
-    here.ok("gap", "close", "G1")
-    assert here.ok(*same).json["gap"] == "G1"
-    assert (here.last()["data"]["action"], here.status()["gaps"][0]["reopened"]) == ("reopened", 1)
-
-
-def test_gap_never_gets_the_id_of_another(here: Here) -> None:
-    here.start("verify")
-    here.ok("gap", "found", "G2", "--description", "named by hand")
-    here.ok("gap", "found", "--description", "named by us")
-    gaps = {gap["id"]: gap["description"] for gap in here.status()["gaps"]}
-    assert sorted(gaps.values()) == ["named by hand", "named by us"]
-    assert gaps["G2"] == "named by hand"
-
-
 def test_gap_with_invalid_arguments_is_refused(here: Here) -> None:
     here.start("verify")
     assert "--description" in here.refused(2, "gap", "found").err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -153,14 +152,6 @@ def test_verify_does_not_overwrite_a_report_written_meanwhile(here: Here) -> Non
     assert "changed in the meantime" in answer.err
     assert report_file(here).read_text() == "mine\n"
     assert here.status()["round"] == 1
-
-
-def test_verify_of_loop_paused_meanwhile_records_no_round(here: Here) -> None:
-    start_verify(here, FILE, ci_test=f"{sys.executable} -m gsd_fsm pause")
-    answer = here.run("verify")
-    assert answer.code == 4, answer
-    assert here.last()["type"] == "pause"
-    assert not report_file(here).exists()
 
 
 def test_verify_escapes_plan_text_in_terminal_and_report(here: Here) -> None:
