@@ -1,4 +1,4 @@
-"""STATE.md in trouble: the event is appended all the same, and the file is the old or the new one."""
+"""Views are disposable: any fault leaves each file old or new, and the event is appended."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import errno
 import os
 import resource
 import signal
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.journal import Journal, create_journal
+from gsd_fsm.core.project import make_gsd
 from gsd_fsm.core.syscalls import close_directory, open_directory
+from gsd_fsm.core.views.loop_json import LOOP_FILES, view_files
 from gsd_fsm.core.views.state_md import with_loop
 from gsd_fsm.core.views.write import project
-from tests.support.events import append, draft
+from tests.support.events import NOW, append, draft, new_journal, start_draft
 from tests.support.faults import (
     KINDS,
+    NOBODY,
     At,
     calls_of,
     cut_short,
@@ -29,7 +34,6 @@ from tests.support.faults import (
     in_child,
     judge,
     killed,
-    long_journal,
     open_descriptors,
     outcome,
     put_back,
@@ -38,76 +42,133 @@ from tests.support.faults import (
 )
 from tests.support.hook_project import HookProject, blocks, run_hook
 
-OLD = "---\nmilestone: 1\n---\n# State\n" + "x" * 3000 + "\n"
+STATE = "STATE.md"
+VIEWS = [STATE, *sorted(name for name, _ in LOOP_FILES.values())]
+CLOCK = count(NOW, 1000)  # no two appends at the same time
 ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES", "EMFILE")
 
 
+class Shown:
+    """A project whose goal loop is shown in STATE.md and in every file of `.loop/`."""
+
+    def __init__(self, root: Path) -> None:
+        self.gsd, self.loop = root / ".gsd", root / ".loop"
+        self.state = "---\nmilestone: 1\n---\n# State\n" + "x" * 3000 + "\n"
+
+    def begin(self, **data: Any) -> None:
+        self.path(STATE).write_text(self.state)
+        told = {"goal": "A goal\nof two lines ü", "views": list(LOOP_FILES), **data}
+        start = start_draft("lp-1", "goal", **{"criteria": [{"name": "one"}], **told})
+        append(Journal(str(self.gsd), now=CLOCK.__next__), {**start, "session": "lp-1"})
+
+    def iterate(self) -> str:
+        """Append an event that every view shows; return its sum."""
+        event = draft("iteration", "lp-1", "hook", {})
+        return str(append(Journal(str(self.gsd), now=CLOCK.__next__), event)[0]["sum"])
+
+    def path(self, view: str) -> Path:
+        return (self.gsd if view == STATE else self.loop) / view
+
+    def views(self) -> dict[str, bytes]:
+        return {view: self.path(view).read_bytes() for view in VIEWS}
+
+    def wanted(self) -> dict[str, bytes]:
+        """Return the content that the last event gives to each view."""
+        loops = Journal(str(self.gsd)).read()
+        shown = {file.name: file.data for file in view_files(loops)}
+        return {STATE: with_loop(self.state, loops.live()[-1]).encode(), **shown}
+
+    def temporary(self) -> list[Path]:
+        return [*self.gsd.glob("*.new"), *self.loop.glob("*.new")]
+
+    def files(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        return files_in(self.gsd), files_in(self.loop)
+
+    def put_back(self, files: tuple[dict[str, bytes], dict[str, bytes]]) -> None:
+        put_back(self.gsd, files[0])
+        put_back(self.loop, files[1])
+
+    def view_calls(self) -> range:
+        """Return the numbers of those system calls of an append that write the views."""
+        files = self.files()
+        calls = [name for name, _ in calls_of(self.iterate)]
+        loops = Journal(str(self.gsd)).read()
+        self.path(STATE).write_bytes(files[0][STATE])
+        put_back(self.loop, files[1])
+        directory = open_directory(str(self.gsd))
+        many = len(calls_of(lambda: project(directory, loops)))
+        close_directory(directory)
+        self.put_back(files)
+        first = calls.index("fsync") + 1
+        assert calls[first : first + many].count("replace") == len(VIEWS)
+        return range(first, first + many)
+
+    def require_whole(self, old: dict[str, bytes]) -> None:
+        """Each view is old or new, and new after the next event."""
+        new = self.wanted()
+        for view, data in self.views().items():
+            assert data in (old[view], new[view]), view
+        self.require_continues()
+
+    def require_continues(self) -> None:
+        self.iterate()
+        assert self.views() == self.wanted()
+        assert not self.temporary()
+
+
 @pytest.fixture
-def gsd(tmp_path: Path) -> Path:
-    """A journal of four events, and a file that shows nothing of them yet."""
-    made = tmp_path / "p" / ".gsd"
-    long_journal(made, 4)
-    (made / "STATE.md").write_text(OLD)
+def shown(tmp_path: Path) -> Shown:
+    made = Shown(tmp_path / "p")
+    new_journal(made.gsd)
+    made.begin()
     return made
 
 
-def iterate(gsd: Path) -> str:
-    """An event that is to be seen in the view; its sum."""
-    event = draft("iteration", "lp-1", "hook", {})
-    return str(append(Journal(str(gsd)), event)[0]["sum"])
-
-
-def shown(gsd: Path, before: str = OLD) -> str:
-    """What the file must hold after the last event."""
-    return with_loop(before, Journal(str(gsd)).read().live()[-1])
-
-
-def assert_whole(gsd: Path) -> None:
-    """The old file or the new one, and after the next event the new one alone."""
-    text = (gsd / "STATE.md").read_text()
-    assert text in (OLD, shown(gsd))
-    iterate(gsd)
-    assert (gsd / "STATE.md").read_text() == shown(gsd)
-    assert not (gsd / "STATE.md.gsd-fsm.new").exists()
-
-
-# what is no file of ours
+# irregular files
 
 
 def _content(data: bytes) -> Callable[[Path, Path], None]:
     return lambda path, _away: path.write_bytes(data) and None
 
 
-HOPELESS: dict[str, Callable[[Path, Path], None]] = {
+IRREGULAR: dict[str, Callable[[Path, Path], None]] = {
     **KINDS,
+    "read-only": lambda path, _away: path.chmod(0o444),
+}
+NOT_A_STATE_FILE: dict[str, Callable[[Path, Path], None]] = {
     "more than a mebibyte": _content(b"x" * ((1 << 20) + 1)),
     "not UTF-8": _content(b"---\na: \xff\n---\n"),
     "front matter without an end": _content(b"---\na: 1\n"),
     "front matter without keys": _content(b"---\n[1]\n---\n"),
-    "read-only": lambda path, _away: path.chmod(0o444),
-    "gone": lambda path, _away: path.unlink(),
+    "missing": lambda path, _away: path.unlink(),
 }
 
 
-@pytest.mark.parametrize("what", HOPELESS)
-def test_a_file_that_cannot_be_changed_is_left_and_the_event_is_appended(
-    gsd: Path, tmp_path: Path, what: str
+@pytest.mark.parametrize(
+    ("view", "make"),
+    [(view, make) for view in VIEWS for make in IRREGULAR.values()]
+    + [(STATE, make) for make in NOT_A_STATE_FILE.values()],
+)
+def test_view_that_cannot_be_replaced_stays_and_the_others_are_written(
+    shown: Shown, tmp_path: Path, view: str, make: Callable[[Path, Path], None]
 ) -> None:
-    HOPELESS[what](gsd / "STATE.md", tmp_path / "away")
-    journal = str(gsd / "journal.jsonl")
+    make(shown.path(view), tmp_path / "away")
     before = everything_below(tmp_path)
     descriptors = open_descriptors()
-    last = iterate(gsd)
-    after = everything_below(tmp_path)
-    data = after.pop(journal)[2]
-    assert judge(data) == (5, last, 0, 0)
-    assert data.startswith(before.pop(journal)[2])
-    assert after == before
+    last = shown.iterate()
     assert open_descriptors() == descriptors
+    assert judge((shown.gsd / "journal.jsonl").read_bytes()) == (3, last, 0, 0)
+    after = everything_below(tmp_path)
+    assert [*after] == [*before]
+    for path in (str(shown.path(view)), str(tmp_path / "away")):
+        assert after.get(path) == before.get(path)
+    for other, data in shown.wanted().items():
+        assert other == view or shown.path(other).read_bytes() == data
 
 
-def test_the_file_of_another_user_is_left(gsd: Path) -> None:
-    number = (gsd / "STATE.md").stat().st_ino
+def test_state_md_of_another_user_stays(shown: Shown) -> None:
+    before = shown.path(STATE).read_bytes()
+    number = shown.path(STATE).stat().st_ino
 
     def foreign(name: str, real: Any, *args: Any, **more: Any) -> Any:
         found = real(*args, **more)
@@ -116,151 +177,207 @@ def test_the_file_of_another_user_is_left(gsd: Path) -> None:
         return found
 
     with wired(foreign):
-        iterate(gsd)
-    assert (gsd / "STATE.md").read_text() == OLD
-    assert_whole(gsd)
+        shown.iterate()
+    assert shown.path(STATE).read_bytes() == before
+    shown.require_continues()
 
 
-@pytest.mark.parametrize("make", [Path.mkdir, Path.touch, lambda path: path.symlink_to("STATE.md")])
-def test_what_stands_in_the_place_of_the_temporary_file_is_no_danger(
-    gsd: Path, make: Callable[[Path], None]
+@pytest.mark.parametrize("view", [STATE, "state.json"])
+@pytest.mark.parametrize("make", [Path.mkdir, Path.touch, lambda path: path.symlink_to(STATE)])
+def test_temporary_name_that_is_taken_is_freed_unless_it_is_a_directory(
+    shown: Shown, view: str, make: Callable[[Path], None]
 ) -> None:
-    make(gsd / "STATE.md.gsd-fsm.new")
-    iterate(gsd)
+    before = shown.path(view).read_bytes()
+    temporary = shown.path(view).with_name(view + ".gsd-fsm.new")
+    make(temporary)
+    shown.iterate()
     if make is Path.mkdir:
-        assert (gsd / "STATE.md").read_text() == OLD
-        (gsd / "STATE.md.gsd-fsm.new").rmdir()
+        assert shown.path(view).read_bytes() == before
+        temporary.rmdir()
     else:
-        assert (gsd / "STATE.md").read_text() == shown(gsd)
-    assert_whole(gsd)
+        assert shown.views() == shown.wanted()
+    shown.require_continues()
 
 
-# calls that fail, a full disk, a kill
+def _linked(place: Path, away: Path) -> None:
+    place.rename(away)
+    place.symlink_to(away)
 
 
-def _calls(gsd: Path) -> range:
-    """Which calls of an append keep the view, the first one being 0."""
-    files = files_in(gsd)
-    calls = [name for name, _ in calls_of(lambda: iterate(gsd))]
-    loops = Journal(str(gsd)).read()
-    (gsd / "STATE.md").write_text(OLD)
-    directory = open_directory(str(gsd))
-    count = len(calls_of(lambda: project(directory, loops)))
-    close_directory(directory)
-    put_back(gsd, files)
-    begin = calls.index("fsync") + 1
-    assert "replace" in calls[begin : begin + count]
-    return range(begin, begin + count)
+def _instead(make: Callable[[Path], None]) -> Callable[[Path, Path], None]:
+    def replace(place: Path, away: Path) -> None:
+        place.rename(away)
+        make(place)
+
+    return replace
+
+
+NOT_A_DIRECTORY: dict[str, Callable[[Path, Path], None]] = {
+    "a link": _linked,
+    "a dangling link": _instead(lambda place: place.symlink_to("nowhere")),
+    "a file": _instead(Path.touch),
+    "a pipe": _instead(os.mkfifo),
+}
+
+
+@pytest.mark.parametrize("make", NOT_A_DIRECTORY.values(), ids=NOT_A_DIRECTORY)
+def test_loop_directory_that_is_a_link_or_file_stays(
+    shown: Shown, tmp_path: Path, make: Callable[[Path, Path], None]
+) -> None:
+    make(shown.loop, tmp_path / "away")
+    before = {p: v for p, v in everything_below(tmp_path).items() if ".gsd" not in p}
+    shown.iterate()
+    after = {p: v for p, v in everything_below(tmp_path).items() if ".gsd" not in p}
+    assert after == before
+    assert shown.path(STATE).read_bytes() == shown.wanted()[STATE]
+
+
+def test_read_only_loop_directory_keeps_its_files() -> None:
+    """Run as an ordinary user, even if the tests run as root."""
+
+    def work() -> None:
+        if os.geteuid() == 0:
+            os.chown(root, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+        shown = Shown(root)
+        make_gsd(str(shown.gsd))
+        create_journal(str(shown.gsd), "j-test", NOW)
+        shown.begin()
+        shown.loop.chmod(0o555)
+        before = files_in(shown.loop)
+        shown.iterate()
+        assert files_in(shown.loop) == before != {}
+        shown.loop.chmod(0o755)
+        shown.require_continues()
+
+    with tempfile.TemporaryDirectory() as made:  # other users cannot enter pytest's directory
+        root = Path(made)
+        assert outcome(in_child(work)) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        *((f".gsd/{STATE}", KINDS[kind]) for kind in ("a pipe", "a link", "a directory")),
+        (f".gsd/{STATE}", NOT_A_STATE_FILE["not UTF-8"]),
+        *((".loop", make) for make in NOT_A_DIRECTORY.values()),
+    ],
+)
+def test_hook_blocks_with_irregular_view(
+    tmp_path: Path, name: str, make: Callable[[Path, Path], None]
+) -> None:
+    hooked = HookProject(tmp_path / "project", views=list(LOOP_FILES))
+    (hooked.gsd / STATE).write_text("# State\n")
+    make(hooked.root / name, tmp_path / "away")
+    told = run_hook(hooked.signal())
+    assert (told.code, told.err) == (0, "")
+    assert blocks(told.answer)
+
+
+# failing calls, a full disk, a kill, other writers
 
 
 @pytest.mark.parametrize("fate", [*(failing(getattr(errno, name)) for name in ERRORS), cut_short])
-def test_any_call_for_the_view_may_fail_and_the_event_is_appended(
-    gsd: Path, fate: Callable[..., Any]
+def test_append_with_any_failing_view_call_keeps_event_and_whole_views(
+    shown: Shown, fate: Callable[..., Any]
 ) -> None:
-    files = files_in(gsd)
-    calls = _calls(gsd)
+    files, views = shown.files(), shown.views()
+    calls = shown.view_calls()
     descriptors = open_descriptors()
     for number in calls:
-        put_back(gsd, files)
+        shown.put_back(files)
         trouble = At(number, fate)
         with wired(trouble):
-            last = iterate(gsd)
+            last = shown.iterate()
         assert trouble.name
-        assert judge((gsd / "journal.jsonl").read_bytes()) == (5, last, 0, 0)
+        assert judge((shown.gsd / "journal.jsonl").read_bytes()) == (3, last, 0, 0)
         assert open_descriptors() == descriptors, trouble.name
-        assert trouble.name == "unlink" or not (gsd / "STATE.md.gsd-fsm.new").exists(), trouble.name
+        assert trouble.name == "unlink" or not shown.temporary(), trouble.name
         with wired(without_sync):
-            assert_whole(gsd)
+            shown.require_whole(views)
 
 
-def test_without_space_for_the_view_the_old_one_stays(gsd: Path) -> None:
-    """The limit lets the journal grow, but not a file of this length."""
-    whole = OLD + "x" * 100_000
-    (gsd / "STATE.md").write_text(whole)
+def test_views_without_disk_space_stay_old(tmp_path: Path) -> None:
+    """The limit lets the journal grow, but not STATE.md or a file with three copies of the name."""
+    shown = Shown(tmp_path / "p")
+    shown.state += "x" * 100_000
+    new_journal(shown.gsd)
+    shown.begin(criteria=[{"name": "x" * 20_000}])
+    before = shown.views()
 
     def work() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-        iterate(gsd)
+        most = (shown.gsd / "journal.jsonl").stat().st_size + 2_000
+        assert most < len(before["state.json"])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        shown.iterate()
 
     assert outcome(in_child(work)) == 0
-    assert judge((gsd / "journal.jsonl").read_bytes()).events == 5
-    assert (gsd / "STATE.md").read_text() == whole
-    assert not (gsd / "STATE.md.gsd-fsm.new").exists()
-    iterate(gsd)
-    assert (gsd / "STATE.md").read_text() == shown(gsd, whole)
+    assert judge((shown.gsd / "journal.jsonl").read_bytes()).events == 3
+    for view in (STATE, "state.json"):
+        assert shown.path(view).read_bytes() == before[view]
+    assert not shown.temporary()
+    shown.require_continues()
 
 
-def test_a_kill_at_any_step_leaves_the_old_file_or_the_new_one(gsd: Path) -> None:
-    files = files_in(gsd)
+def test_kill_at_any_step_leaves_each_view_old_or_new(shown: Shown) -> None:
+    files, views = shown.files(), shown.views()
     left: set[tuple[bool, bool]] = set()
 
     def work(point: At) -> None:
         with wired(point):
-            iterate(gsd)
+            shown.iterate()
 
-    for number in _calls(gsd):
+    for number in shown.view_calls():
         for written in (0, 1, 100):
-            put_back(gsd, files)
+            shown.put_back(files)
             child = in_child(partial(work, At(number, killed(written))))
             assert outcome(child) == -signal.SIGKILL
-            left.add(
-                ((gsd / "STATE.md").read_text() == OLD, (gsd / "STATE.md.gsd-fsm.new").exists())
-            )
+            is_old = shown.path(STATE).read_bytes() == views[STATE]
+            left.add((is_old, (shown.gsd / f"{STATE}.gsd-fsm.new").exists()))
             with wired(without_sync):
-                assert judge((gsd / "journal.jsonl").read_bytes())[::2] == (5, 0)
-                assert_whole(gsd)
+                assert judge((shown.gsd / "journal.jsonl").read_bytes())[::2] == (3, 0)
+                shown.require_whole(views)
     assert left == {(True, False), (True, True), (False, False)}
 
 
-# others who write
-
-
-def test_what_somebody_else_has_just_written_stays(gsd: Path) -> None:
+def test_state_md_that_changes_during_the_write_stays(shown: Shown) -> None:
     theirs = "written by hand\n"
 
     def meanwhile(name: str, real: Any, *args: Any, **more: Any) -> Any:
         if name == "fchmod":
-            (gsd / "STATE.md").write_text(theirs)
+            shown.path(STATE).write_text(theirs)
         return real(*args, **more)
 
     with wired(meanwhile):
-        iterate(gsd)
-    assert (gsd / "STATE.md").read_text() == theirs
-    assert not (gsd / "STATE.md.gsd-fsm.new").exists()
-    iterate(gsd)
-    assert (gsd / "STATE.md").read_text() == shown(gsd, theirs)
+        shown.iterate()
+    assert shown.path(STATE).read_text() == theirs
+    assert not shown.temporary()
+    shown.state = theirs
+    shown.require_continues()
 
 
-def test_of_many_writers_the_last_one_is_shown(gsd: Path) -> None:
+def test_views_of_many_writers_show_the_last_event(shown: Shown) -> None:
     def work() -> None:
-        journal = Journal(str(gsd))
         with wired(without_sync):
             for _ in range(20):
-                append(journal, draft("iteration", "lp-1", "hook", {}))
+                shown.iterate()
 
-    children = [in_child(work) for _ in range(4)]
-    assert [outcome(pid) for pid in children] == [0] * 4
-    assert Journal(str(gsd)).read().by_id["lp-1"].iteration == 80
-    assert (gsd / "STATE.md").read_text() == shown(gsd)
-    assert not (gsd / "STATE.md.gsd-fsm.new").exists()
-
-
-def test_the_view_costs_no_sync_and_nothing_at_all_when_it_is_not_there(gsd: Path) -> None:
-    with_it = [name for name, _ in calls_of(lambda: iterate(gsd))]
-    (gsd / "STATE.md").unlink()
-    without = [name for name, _ in calls_of(lambda: iterate(gsd))]
-    assert with_it.count("fsync") == without.count("fsync") == 1
-    after = without[without.index("fsync") + 1 :]
-    assert after.count("open") == 1
-    assert not {"write", "replace", "unlink"} & set(after)
+    assert [outcome(pid) for pid in [in_child(work) for _ in range(4)]] == [0] * 4
+    assert Journal(str(shown.gsd)).read().by_id["lp-1"].iteration == 80
+    assert shown.views() == shown.wanted()
+    assert not shown.temporary()
 
 
-@pytest.mark.parametrize("what", ["a pipe", "a link", "a directory", "not UTF-8"])
-def test_the_hook_blocks_whatever_the_file_is(tmp_path: Path, what: str) -> None:
-    hooked = HookProject(tmp_path / "project")
-    path = hooked.gsd / "STATE.md"
-    path.write_text(OLD)
-    HOPELESS[what](path, tmp_path / "away")
-    told = run_hook(hooked.signal())
-    assert (told.code, told.err) == (0, "")
-    assert blocks(told.answer)
+@pytest.mark.parametrize("views", [list(LOOP_FILES), []])
+def test_views_need_no_sync_and_missing_ones_no_write(tmp_path: Path, views: list[str]) -> None:
+    shown = Shown(tmp_path / "p")
+    new_journal(shown.gsd)
+    shown.begin(views=views)
+    if not views:
+        shown.path(STATE).unlink()
+    calls = [name for name, _ in calls_of(shown.iterate)]
+    assert calls.count("fsync") == 1
+    if not views:
+        after = calls[calls.index("fsync") + 1 :]
+        assert after.count("open") == 1
+        assert not {"write", "replace", "unlink"} & set(after)
