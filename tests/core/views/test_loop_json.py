@@ -66,26 +66,26 @@ def taken_over() -> Story:
     return story
 
 
-def test_the_workflow_state_has_exactly_its_members_in_their_order(taken_over: Story) -> None:
+def test_workflow_state_has_exactly_its_members_in_order(taken_over: Story) -> None:
     shown = workflow_state(taken_over.loop)
     assert json.dumps(shown) == json.dumps(WORKFLOW_STATE)
 
 
-def test_it_was_last_updated_by_the_last_event_once_there_is_one(taken_over: Story) -> None:
+def test_workflow_state_was_updated_by_the_last_event(taken_over: Story) -> None:
     taken_over("note", text="on", _after=1234)
     shown = workflow_state(taken_over.loop)
     assert shown["started_at"] == "2026-02-05T10:00:00Z"
     assert shown["last_updated"] == taken_over.loop.last_event == "2026-11-15T23:00:03.234Z"
 
 
-def test_what_is_not_known_is_null_and_a_loop_without_stages_executes() -> None:
+def test_workflow_state_of_new_loop_has_nulls_and_stage_executing() -> None:
     shown = workflow_state(goal().loop)
     assert [shown[name] for name in ("spec_score", "fit_score", "shape_chosen")] == [None] * 3
     assert (shown["stage"], shown["recall_surfaced"], shown["reviews"]) == ("executing", [], {})
     assert shown["started_at"] == shown["last_updated"] == "2026-11-15T23:00:02Z"
 
 
-def test_the_state_has_exactly_its_members_in_their_order() -> None:
+def test_state_has_exactly_its_members_in_order() -> None:
     criteria = [{"name": n, "met": m} for n, m in STATE["criteriaStatus"].items()]  # type: ignore[attr-defined]
     steps = [{"id": f"S{n}", "title": f"step{n}", "step": True} for n in (1, 2, 3)]
     steps[0]["status"] = "complete"
@@ -94,7 +94,7 @@ def test_the_state_has_exactly_its_members_in_their_order() -> None:
     assert json.dumps(state(loop)) == json.dumps(STATE)
 
 
-def test_without_steps_the_tasks_are_the_steps_and_a_skipped_one_is_done() -> None:
+def test_state_without_steps_lists_tasks_and_counts_skipped_ones_as_done() -> None:
     story = goal(tasks=[{"id": "T1", "title": "one"}, {"id": "T2"}, {"id": "T3", "title": "three"}])
     story.task("T1", "skipped")
     story.task("T2", "running")
@@ -107,7 +107,7 @@ def test_without_steps_the_tasks_are_the_steps_and_a_skipped_one_is_done() -> No
 
 
 @pytest.mark.parametrize("ending", ["completed", "cancelled"])
-def test_both_tell_how_it_ended(ending: str) -> None:
+def test_state_and_workflow_state_show_how_the_loop_ended(ending: str) -> None:
     story = goal()
     story("exit")
     story("pause", code="manual")
@@ -123,7 +123,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(texts, st.lists(texts, unique=True, max_size=3), st.sampled_from([8, 7.5, 0.1, 1e22]))
-def test_the_files_are_the_json_that_the_standard_library_writes(
+def test_view_files_equal_json_of_standard_library(
     text: str, names: list[str], score: float
 ) -> None:
     story = goal(goal=text, criteria=[{"name": name} for name in names])

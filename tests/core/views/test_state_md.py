@@ -125,7 +125,7 @@ def found_by_lines(text: str, key: str) -> str:
 
 
 @given(loops())
-def test_the_section_says_the_same_to_readers_of_yaml_and_of_lines(loop: Loop) -> None:
+def test_loop_section_is_the_same_for_yaml_and_grep(loop: Loop) -> None:
     section = "\n".join(loop_section(loop)) + "\n"
     expected = told(loop)
 
@@ -137,7 +137,7 @@ def test_the_section_says_the_same_to_readers_of_yaml_and_of_lines(loop: Loop) -
     assert found_by_lines(section, "history") == ("" if loop.history else "[]")
 
 
-def test_the_section_looks_as_the_plan_has_it() -> None:
+def test_loop_section_has_the_documented_form() -> None:
     story = Story(
         "execute", phase=1, tasks=[{"id": "T01"}, {"id": "T02"}], limits={"max_retries": 1}
     )
@@ -166,7 +166,7 @@ def test_the_section_looks_as_the_plan_has_it() -> None:
     )
 
 
-def test_a_loop_that_waits_is_active_and_a_pause_without_a_reason_tells_its_code() -> None:
+def test_loop_section_of_waiting_loop_is_active_and_of_pause_without_reason_has_code() -> None:
     story = Story("goal")
     story("wait", for_="human", question="Which?")
     assert read("\n".join(loop_section(story.loop)))["loop"]["active"] is True
@@ -241,7 +241,7 @@ def files(draw: st.DrawFn) -> tuple[str, str, str, str]:
 
 
 @given(loops(), files())
-def test_nothing_but_the_section_is_touched(loop: Loop, file: tuple[str, str, str, str]) -> None:
+def test_with_loop_changes_only_the_loop_section(loop: Loop, file: tuple[str, str, str, str]) -> None:
     before, old, after, rest = file
     end = before[: before.index("\n") + 1].lstrip("\ufeff-")
     section = "".join(line + end for line in loop_section(loop))
@@ -260,7 +260,7 @@ def test_nothing_but_the_section_is_touched(loop: Loop, file: tuple[str, str, st
 
 
 @pytest.mark.parametrize("old", OLD)
-def test_every_form_of_the_section_is_replaced_by_the_reset(old: str) -> None:
+def test_with_loop_replaces_every_form_of_the_section(old: str) -> None:
     text = "---\na: 1\n%s\n# about b\nb: 2\n---\nloop:\n"
     assert with_loop(text % old, None) == text % RESET
 
@@ -271,7 +271,7 @@ def test_every_form_of_the_section_is_replaced_by_the_reset(old: str) -> None:
 @example("# State\n\nloop:\n  active: true\n", False)
 @example("--- a: 1\n---\n", False)
 @example("one\r", False)
-def test_a_text_without_front_matter_gets_one(text: str, bom: bool) -> None:
+def test_with_loop_adds_missing_front_matter(text: str, bom: bool) -> None:
     end = "\r\n" if text.partition("\n")[0].endswith("\r") and "\n" in text else "\n"
     front = f"---\n{RESET}---\n".replace("\n", end)
     mark = "\ufeff" * bom
@@ -280,13 +280,13 @@ def test_a_text_without_front_matter_gets_one(text: str, bom: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["---\n---\n", "---\n\n# only this\n...\nbody", "---\r\n---"])
-def test_empty_front_matter_is_filled(text: str) -> None:
+def test_with_loop_fills_empty_front_matter(text: str) -> None:
     new = with_loop(text, None)
     assert yaml.safe_load(new.split("---")[1].split("...")[0]) == yaml.safe_load(RESET)
     assert with_loop(new, None) == new
 
 
-def test_of_two_loop_keys_the_first_is_ours() -> None:
+def test_with_loop_replaces_the_first_of_two_loop_keys() -> None:
     text = "---\n%sa: 1\nloop: 2\n---\n"
     assert with_loop(text % "loop: 1\n", None) == text % RESET
 
@@ -296,6 +296,6 @@ def test_of_two_loop_keys_the_first_is_ours() -> None:
     ["---", "---\n", "---\na: 1\n", "---\nloop: 1\n --- \n", "---\n{a: 1}\n---\n", "---\n- a\n---\n",
      "---\n  a: 1\n---\n", "---\nJust words\n---\n", "---\nloop: {a: [}\n---\n", "---\nloop: {\na: 1\n}\n---\n"],
 )  # fmt: skip
-def test_front_matter_without_a_place_for_the_section_is_refused(text: str) -> None:
+def test_with_loop_rejects_front_matter_without_place_for_the_section(text: str) -> None:
     with pytest.raises(ValueError):
         with_loop(text, None)
