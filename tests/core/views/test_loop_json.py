@@ -1,4 +1,4 @@
-"""What a goal loop shows in `.loop/`: exactly the members that other programs expect."""
+"""The JSON views of a goal loop have exactly the members that other programs expect."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def goal(**start: Any) -> Story:
 
 
 @pytest.fixture
-def taken_over() -> Story:
-    """A loop that another tool began, just taken over in one append."""
+def imported() -> Story:
+    """Return a loop of another tool, imported in one append."""
     times = {"started": "2026-02-05T10:00:00.000Z", "updated": "2026-02-05T10:15:00.000Z"}
     story = goal(goal="original user request", carried=times)
     words: list[tuple[str, dict[str, Any]]] = [
@@ -66,16 +66,16 @@ def taken_over() -> Story:
     return story
 
 
-def test_workflow_state_has_exactly_its_members_in_order(taken_over: Story) -> None:
-    shown = workflow_state(taken_over.loop)
+def test_workflow_state_has_exactly_its_members_in_order(imported: Story) -> None:
+    shown = workflow_state(imported.loop)
     assert json.dumps(shown) == json.dumps(WORKFLOW_STATE)
 
 
-def test_workflow_state_was_updated_by_the_last_event(taken_over: Story) -> None:
-    taken_over("note", text="on", _after=1234)
-    shown = workflow_state(taken_over.loop)
+def test_workflow_state_was_updated_by_the_last_event(imported: Story) -> None:
+    imported("note", text="on", _after=1234)
+    shown = workflow_state(imported.loop)
     assert shown["started_at"] == "2026-02-05T10:00:00Z"
-    assert shown["last_updated"] == taken_over.loop.last_event == "2026-11-15T23:00:03.234Z"
+    assert shown["last_updated"] == imported.loop.last_event == "2026-11-15T23:00:03.234Z"
 
 
 def test_workflow_state_of_new_loop_has_nulls_and_stage_executing() -> None:

@@ -1,4 +1,4 @@
-"""The loop section of STATE.md: what it says to readers of YAML and of lines, and what it spares."""
+"""The loop section of STATE.md: its content for YAML and for grep, and the rest of the file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ loop:
   last_error: null
   history: []
 """
-# What YAML would take for something else, and what a reader of lines would take for our keys.
+# Ids that YAML would read as another type, and ids that grep would take for our keys.
 ODD_IDS = ("01", "1e3", "0x1F", "0b1", "1_0", "null", "Null", "yes", "N", "on", "OFF", "True",
            "1.5", "12-01-2026", "2026-01-01", "e3", "T1.2", "paused", "x-type", "T.active")  # fmt: skip
 ODD_TEXTS = (
@@ -82,7 +82,7 @@ def loops(draw: st.DrawFn) -> Loop:
 
 
 def told(loop: Loop) -> dict[str, Any]:
-    """What the section must say of a live loop."""
+    """Return the expected section of a live loop."""
     cut = {
         name: text if text is None or type(text) is int else text[:300]
         for name, text in (
@@ -117,7 +117,7 @@ def read(text: str) -> Any:
 
 
 def found_by_lines(text: str, key: str) -> str:
-    """What `grep -A 20 "^loop:" | grep "key:" | head -1` finds, after the colon."""
+    """Return the match of `grep -A 20 "^loop:" | grep "key:" | head -1` after the colon."""
     lines = text.split("\n")
     begin = next(number for number, line in enumerate(lines) if line.startswith("loop:"))
     hit = next(line for line in lines[begin : begin + 21] if f"{key}:" in line)
@@ -216,7 +216,7 @@ YAML_OLD = [form for form in OLD if "\tactive" not in form]
 
 @st.composite
 def entries(draw: st.DrawFn) -> tuple[str, str]:
-    """Two pieces of front matter, made of different keys."""
+    """Return two pieces of front matter with different keys."""
     names = draw(st.lists(keys, unique=True, max_size=4))
     made = [draw(st.one_of(dumped, by_hand))(name) for name in names]
     pieces = [draw(between) + entry for entry in made]
@@ -226,7 +226,7 @@ def entries(draw: st.DrawFn) -> tuple[str, str]:
 
 @st.composite
 def files(draw: st.DrawFn) -> tuple[str, str, str, str]:
-    """What stands before the section, the section, the front matter after it, and the rest."""
+    """Return the text before the section, the section, the front matter after it, and the rest."""
     before, after = draw(entries())
     old = draw(st.sampled_from(["", *YAML_OLD]))
     fence = draw(st.sampled_from(["---", "---  ", "..."])) + "\n"
@@ -241,7 +241,9 @@ def files(draw: st.DrawFn) -> tuple[str, str, str, str]:
 
 
 @given(loops(), files())
-def test_with_loop_changes_only_the_loop_section(loop: Loop, file: tuple[str, str, str, str]) -> None:
+def test_with_loop_changes_only_the_loop_section(
+    loop: Loop, file: tuple[str, str, str, str]
+) -> None:
     before, old, after, rest = file
     end = before[: before.index("\n") + 1].lstrip("\ufeff-")
     section = "".join(line + end for line in loop_section(loop))
