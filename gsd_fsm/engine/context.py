@@ -105,7 +105,8 @@ class Context:
         self.work = WorkLock()
         self._gsd = ""
         self._journal: Journal | None = None
-        self._repository: Repository | None = None
+        # What git answered, once it was asked.
+        self._repository: list[Repository | None] = []
 
     @property
     def gsd(self) -> str:
@@ -134,11 +135,11 @@ class Context:
 
     def repository(self) -> Repository | None:
         """Return the git repository of the project, None without one; raise Refused if git fails."""
-        if self._repository is None:
+        if not self._repository:
             from gsd_fsm.git.repo import Repository
 
-            self._repository = Repository.around(self.project)
-        return self._repository
+            self._repository.append(Repository.around(self.project))
+        return self._repository[0]
 
     def repository_or_none(self) -> Repository | None:
         """Return the git repository of the project; None if there is none or git refuses it."""
@@ -214,12 +215,10 @@ class Context:
             yield LoopTransaction(tx, found)
 
     @contextmanager
-    def dry_run(self, loop: Loop | None = None) -> Iterator[LoopTransaction]:
-        """Begin a transaction that refuses what `writing` would, and writes nothing."""
+    def dry_run(self, loop: Loop) -> Iterator[LoopTransaction]:
+        """Begin a transaction on a loop that `read` found; it refuses what `writing` would."""
         with self.journal().dry_run(self.author) as tx:
-            require_trust(tx.loops, self.gsd)
-            found = self.loop(tx.loops) if loop is None else _named(tx.loops, loop.id)
-            yield LoopTransaction(tx, found)
+            yield LoopTransaction(tx, _named(tx.loops, loop.id))
 
     def append(self, kind: str, data: Mapping[str, object]) -> Receipt:
         """Append one event to the selected loop."""

@@ -243,15 +243,12 @@ def described(request: StartRequest) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": kind}
     if goal:
         data["goal"] = redact_or_reject(goal, "the goal")
-    criteria = criterion_specs(request.criteria, request.checks)
-    if criteria:
-        data["criteria"] = criteria
-    tasks = task_specs(request.tasks, request.steps, request.blocked_by)
-    if tasks:
-        data["tasks"] = tasks
-    phase = phase_of(request.phase)
-    if phase is not None:
-        data["phase"] = phase
+    if request.criteria or request.checks:
+        data["criteria"] = criterion_specs(request.criteria, request.checks)
+    if request.tasks or request.steps or request.blocked_by:
+        data["tasks"] = task_specs(request.tasks, request.steps, request.blocked_by)
+    if request.phase is not None:
+        data["phase"] = phase_of(request.phase)
     if request.must_not:
         data["must_not"] = [
             redact_or_reject(text, "a must-not", 2_000) for text in request.must_not

@@ -122,7 +122,7 @@ def _redacted(result: Report) -> Report:
     texts: dict[str, Any] = {
         name: redact_and_truncate(text)
         for name, text in result._asdict().items()
-        if isinstance(text, str)
+        if isinstance(text, str) and text
     }
     return result._replace(
         **texts,
@@ -202,7 +202,7 @@ def _question(result: Report) -> str:
 def _completion(name: str, result: Report, commit: str | None) -> dict[str, Any]:
     details = {
         "commit": commit,
-        "summary": redact_and_truncate(result.details, 2_000),
+        "summary": result.details and redact_and_truncate(result.details, 2_000),
         "fixes": list(result.fixes),
     }
     given = {member: value for member, value in details.items() if value}
