@@ -209,7 +209,7 @@ def test_commands_refuse_a_newer_journal_and_leave_it_unchanged(
         answer = here.run(*command)
         assert answer.code == 5
         assert "newer gsd-fsm" in answer.err
-        assert "upgrade" in answer.err
+        assert "Upgrade gsd-fsm" in answer.err
         assert_harmless(answer.out + answer.err, command)
     assert here.run("fsck", "--repair", "--yes").code == 5
     assert journal.read_bytes() == before

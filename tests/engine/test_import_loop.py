@@ -345,7 +345,7 @@ def test_import_rejects_a_loop_that_exceeds_a_journal_line(here: Here) -> None:
     steps = [f"{number:04} {'x' * 400}" for number in range(300)]
     much = {**STATE, "steps": steps, "completedSteps": [], "remainingSteps": steps}
     (here.root / "state.json").write_text(json.dumps(much))
-    assert "more than a line may have" in here.refused(2, "import", "state.json").err
+    assert "but a line may have at most" in here.refused(2, "import", "state.json").err
     assert not here.gsd.exists()
 
 

@@ -341,7 +341,7 @@ def test_start_killed_before_its_views_saves_state_md_with_the_next_event(
 def test_start_in_a_new_project_creates_nothing_if_its_event_is_refused(tmp_path: Path) -> None:
     tasks = tuple(f"T{number}:title" for number in range(3_000))
 
-    with pytest.raises(Exception, match="more than a line may have"):
+    with pytest.raises(Exception, match="but a line may have at most"):
         start(Context(tmp_path), StartRequest("execute", tasks=tasks))
 
     assert list(tmp_path.iterdir()) == []
