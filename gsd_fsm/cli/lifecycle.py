@@ -71,13 +71,12 @@ def cancel(call: Call, *, reason: str | None) -> None:
     """Cancel a loop; report what was done and what remains."""
     ended = engine.cancel(call.context, redact_and_truncate(reason, 2_000) if reason else None)
     report = "".join(
-        f" {what.capitalize()} done: {', '.join(share.done) or 'none'}; "
-        f"remaining: {', '.join(share.remaining) or 'none'}."
-        for what, share in ended.shares.items()
-        if share.done or share.remaining
+        f" {what.capitalize()} done: {', '.join(part['done']) or 'none'}; "
+        f"remaining: {', '.join(part['remaining']) or 'none'}."
+        for what, part in ended.work.items()
+        if part["done"] or part["remaining"]
     )
-    shares = {what: share._asdict() for what, share in ended.shares.items()}
-    call.print_receipt(ended.receipt, f"Cancelled.{report}", **shares)
+    call.print_receipt(ended.receipt, f"Cancelled.{report}", **ended.work)
 
 
 @click.command()

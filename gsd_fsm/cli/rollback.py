@@ -36,17 +36,17 @@ def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) ->
 def _list(call: Call, phase: str | None) -> None:
     from gsd_fsm.plans.phase_name import shortest_name
 
-    known = engine.list_checkpoints(call.context, phase)
-    width = max((len(it.name) for it in known.found), default=0)
-    title = f"Checkpoints of phase {known.phase}, newest last:"
-    lines = [title if known.found else engine.no_checkpoints(known.phase)]
+    wanted, known = engine.list_checkpoints(call.context, phase)
+    width = max((len(it.name) for it in known), default=0)
+    title = f"Checkpoints of phase {wanted}, newest last:"
+    lines = [title if known else engine.no_checkpoints(wanted)]
     lines += [
         f"  {it.name:<{width}}  {it.commit[:7]}  {it.subject}"
         + ("" if it.contained else "  (not in the current branch)")
-        for it in known.found
+        for it in known
     ]
-    found = [it._asdict() for it in known.found]
-    call.answer({"phase": shortest_name(known.phase), "checkpoints": found}, "\n".join(lines))
+    found = [it._asdict() for it in known]
+    call.answer({"phase": shortest_name(wanted), "checkpoints": found}, "\n".join(lines))
 
 
 def _preview(call: Call, target: str, phase: str | None) -> None:

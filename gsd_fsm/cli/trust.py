@@ -8,8 +8,12 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import say
+from gsd_fsm.core.clock import now_ms
+from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.project import register
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.engine.journals import LiveLoop, Problem, inspect_journal, live_loops, trust_journal
+from gsd_fsm.engine.journals import inspect_journal, live_loops
 
 
 @click.command()
@@ -17,8 +21,12 @@ from gsd_fsm.engine.journals import LiveLoop, Problem, inspect_journal, live_loo
 def ps(call: Call) -> None:
     """List the live loops of all projects on this machine."""
     found = list(live_loops())
-    rows = [_row(it) for it in found if isinstance(it, LiveLoop)]
-    problems = [it._asdict() for it in found if isinstance(it, Problem)]
+    rows = [_row(project, it) for project, it in found if isinstance(it, Loop)]
+    problems = [
+        {"project": project, "error": it.message}
+        for project, it in found
+        if isinstance(it, GsdError)
+    ]
     lines = [
         f"{row['loop']:<12}{row['kind']:<9}{row['status']:<11}iteration {row['iteration']:<5}"
         f"{row['last_event']}  {display(row['project'])}"
@@ -28,10 +36,9 @@ def ps(call: Call) -> None:
     call.answer({"loops": rows, "problems": problems}, "\n".join(lines))
 
 
-def _row(found: LiveLoop) -> dict[str, Any]:
-    loop = found.loop
+def _row(project: str, loop: Loop) -> dict[str, Any]:
     return {
-        "project": found.project,
+        "project": project,
         "loop": loop.id,
         "kind": loop.kind,
         "status": loop.status,
@@ -58,7 +65,7 @@ def trust(call: Call) -> None:
     if not call.json:
         for line in (line for row in shown for line in _lines(row)):
             say(display(line))  # before anything is trusted
-    trust_journal(foreign)
+    register(foreign.journal_id, foreign.path, now_ms())
     state = "was already trusted" if foreign.is_trusted else "is now trusted"
     facts = {"journal": foreign.journal_id, "path": foreign.path, "already": foreign.is_trusted}
     words = f"Journal {foreign.journal_id} in {foreign.path} {state}."

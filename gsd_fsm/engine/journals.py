@@ -7,27 +7,12 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.project import is_registered, register, state_directory
+from gsd_fsm.core.project import is_registered, state_directory
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.plan import plan_path
-
-
-class LiveLoop(NamedTuple):
-    """A live loop of some project."""
-
-    project: str
-    loop: Loop
-
-
-class Problem(NamedTuple):
-    """A project whose journal cannot be read."""
-
-    project: str
-    error: str
 
 
 class Foreign(NamedTuple):
@@ -40,8 +25,8 @@ class Foreign(NamedTuple):
     plan_commands: dict[str, list[str]]
 
 
-def live_loops() -> Iterator[LiveLoop | Problem]:
-    """Yield the live loops of all registered projects, and the projects that cannot be read."""
+def live_loops() -> Iterator[tuple[str, Loop | GsdError]]:
+    """Yield each live loop of the registered projects, or why a journal cannot be read."""
     broken: set[str] = set()
     for journal_id, gsd in _registered():
         if not os.path.isdir(gsd) or gsd in broken:
@@ -51,10 +36,10 @@ def live_loops() -> Iterator[LiveLoop | Problem]:
             loops = Journal(gsd).read_cached()
         except GsdError as error:
             broken.add(gsd)
-            yield Problem(project, error.message)
+            yield project, error
             continue
         if loops.journal_id == journal_id:
-            yield from (LiveLoop(project, loop) for loop in loops.live())
+            yield from ((project, loop) for loop in loops.live())
 
 
 def _registered() -> list[tuple[str, str]]:
@@ -90,11 +75,6 @@ def inspect_journal(context: Context) -> Foreign:
         list(loops.by_id.values()),
         {loop.id: _plan_commands(context, loop) for loop in planned},
     )
-
-
-def trust_journal(foreign: Foreign) -> None:
-    """Register a journal that the user has seen."""
-    register(foreign.journal_id, foreign.path, now_ms())
 
 
 def _plan_commands(context: Context, loop: Loop) -> list[str]:

@@ -26,18 +26,11 @@ from gsd_fsm.engine.planned.plan import accept_plan_change, append_question
 DECLINED = "the user declined:"
 
 
-class Share(NamedTuple):
-    """The done and the remaining parts of a loop, of one kind."""
-
-    done: list[str]
-    remaining: list[str]
-
-
 class Cancellation(NamedTuple):
-    """A cancelled loop: how much of its tasks, gaps and criteria was done."""
+    """A cancelled loop; which of its tasks, gaps and criteria are `done`, which `remaining`."""
 
     receipt: Receipt
-    shares: dict[str, Share]
+    work: dict[str, dict[str, list[str]]]
 
 
 def ask(context: Context, question: str) -> Receipt:
@@ -61,18 +54,16 @@ def cancel(context: Context, reason: str | None = None) -> Cancellation:
     """End a loop for good."""
     proof = context.append("cancel", {"reason": reason} if reason else {})
     loop = proof.loop
-    work = [name for name, task in loop.tasks.items() if task.is_work]
-    shares = {
-        "tasks": _share(work, open_work(loop)),
-        "gaps": _share(list(loop.gaps), open_gaps(loop)),
-        "criteria": _share(list(loop.criteria), unmet(loop)),
+    parts = {
+        "tasks": ([task.id for task in loop.tasks.values() if task.is_work], open_work(loop)),
+        "gaps": (loop.gaps, open_gaps(loop)),
+        "criteria": (loop.criteria, unmet(loop)),
     }
-    return Cancellation(proof, shares)
-
-
-def _share(names: list[str], remaining: list[str]) -> Share:
-    left = set(remaining)
-    return Share([name for name in names if name not in left], remaining)
+    work = {}
+    for what, (names, remaining) in parts.items():
+        left = set(remaining)
+        work[what] = {"done": [name for name in names if name not in left], "remaining": remaining}
+    return Cancellation(proof, work)
 
 
 # answers

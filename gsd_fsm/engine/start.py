@@ -61,17 +61,52 @@ class Started(NamedTuple):
     lessons: list[str]  # of earlier loops with a similar goal
 
 
-class _Draft(NamedTuple):
-    """A loop before its first event."""
+class _Draft:
+    """A loop before its first event, with the settings of this place, and notes for the user."""
 
-    id: str
-    data: dict[str, Any]
-    more_tasks: list[list[dict[str, Any]]]  # those that do not fit into the first event
-    question: NeededSwitch | None
+    def __init__(self, context: Context, request: StartRequest, data: dict[str, Any]) -> None:
+        self.context, self.request, self.data = context, request, data
+        self.id = new_loop_id()
+        self.settings = context.settings()
+        self.notes: list[str] = []
+        self.question: NeededSwitch | None = None
+        # Tasks in lists that fit into one event each.
+        self.parts: list[list[dict[str, Any]]] = [data.get("tasks", [])]
+        if not request.has_own_work:
+            self._follow_plan()
+        tasks = sum(map(len, self.parts)) if request.kind == "execute" else 0
+        data.update(frozen_limits(self.settings, request, tasks))
+        self.notes += budget_notes(context.directory, data["limits"])
+        if request.kind == "goal":
+            data.update(frozen_goal_settings(self.settings, request.task_list))
+            if request.shape_file:
+                self.notes += add_shape(data, Path(context.directory), request.shape_file)
+
+    def _follow_plan(self) -> None:
+        """Put plan, phase, tasks and branch of the plan into the data, if there is a plan."""
+        context, request, data = self.context, self.request, self.data
+        directory, phase = Path(context.directory), data.get("phase")
+        plan = plan_to_follow(request.kind, directory, request.plan, context.project, phase)
+        if plan is None:
+            return
+        phase = data.get("phase", plan.phase)
+        if request.kind == "execute":
+            needed = needed_switch(context, self.settings)
+            if needed is not None and (request.mode or self.settings["mode"]) == "yolo":
+                plan = plan_on_branch(needed.repository, plan, needed.branch)
+                data["branch"] = needed.branch
+            else:
+                self.question = needed
+            self.notes += _plan_notes(plan, context.project, phase)
+            self.parts = portions(plan)
+            data["tasks"] = self.parts[0]
+        if phase is not None:
+            data["phase"] = phase
+        data["plan"] = frozen(plan, context.project)
 
     def append(self, whole: Transaction) -> Loop:
         tx = LoopTransaction(whole, whole.start(self.id, self.data))
-        for tasks in self.more_tasks:
+        for tasks in self.parts[1:]:
             tx.append("plan", {"tasks": tasks})
         if self.question is None:
             append_question(tx)
@@ -95,7 +130,10 @@ def start(context: Context, request: StartRequest) -> Started:
     require_enabled(context)
     if loops is not None:
         require_trust(loops, context.gsd)
-    draft, notes = _draft(context, request, data, loops)
+    draft = _Draft(context, request, data)
+    notes = draft.notes
+    if request.kind == "goal":
+        notes += other_loop_notes(context, loops)
     if loops is None:
         with rehearsal(context.author) as tx:
             draft.append(tx)  # create a journal only if the draft will not be refused
@@ -114,62 +152,6 @@ def start(context: Context, request: StartRequest) -> Started:
             notes.append(f"Switched to branch {loop.branch}.")
     lessons = _lessons(context, loop) if loops is not None else []
     return Started(proof, context.gsd if loops is None else None, cancelled, notes, lessons)
-
-
-def _draft(
-    context: Context, request: StartRequest, data: dict[str, Any], loops: Loops | None
-) -> tuple[_Draft, list[str]]:
-    """Return the loop that is wanted, with the settings of this place, and notes for the user."""
-    settings = context.settings()
-    directory = Path(context.directory)
-    question: NeededSwitch | None = None
-    parts: list[list[dict[str, Any]]] = [data.get("tasks", [])]
-    notes: list[str] = []
-    if not request.has_own_work:
-        phase = data.get("phase")
-        plan = plan_to_follow(request.kind, directory, request.plan, context.project, phase)
-        if plan is not None:
-            question, parts, notes = _follow(context, plan, request, settings, data)
-    tasks = sum(map(len, parts)) if request.kind == "execute" else 0
-    data.update(frozen_limits(settings, request, tasks))
-    notes += budget_notes(context.directory, data["limits"])
-    if request.kind == "goal":
-        data.update(frozen_goal_settings(settings, request.task_list))
-        if request.shape_file:
-            notes += add_shape(data, directory, request.shape_file)
-        notes += other_loop_notes(context, loops)
-    return _Draft(new_loop_id(), data, parts[1:], question), notes
-
-
-def _follow(
-    context: Context,
-    plan: Plan,
-    request: StartRequest,
-    settings: Mapping[str, Any],
-    data: dict[str, Any],
-) -> tuple[NeededSwitch | None, list[list[dict[str, Any]]], list[str]]:
-    """Put plan, phase, tasks and branch into `data`.
-
-    Return the branch to ask about, the tasks in lists that fit into one event each, and notes.
-    """
-    question: NeededSwitch | None = None
-    parts: list[list[dict[str, Any]]] = [[]]
-    notes: list[str] = []
-    phase = data.get("phase", plan.phase)
-    if request.kind == "execute":
-        needed = needed_switch(context, settings)
-        if needed is not None and (request.mode or settings["mode"]) == "yolo":
-            plan = plan_on_branch(needed.repository, plan, needed.branch)
-            data["branch"] = needed.branch
-        else:
-            question = needed
-        notes = _plan_notes(plan, context.project, phase)
-        parts = portions(plan)
-        data["tasks"] = parts[0]
-    if phase is not None:
-        data["phase"] = phase
-    data["plan"] = frozen(plan, context.project)
-    return question, parts, notes
 
 
 def _plan_notes(plan: Plan, project: Path, phase: int | str | None) -> list[str]:

@@ -27,13 +27,6 @@ SHOWN = 10
 _UNDER_WAY = "refs/worktree/gsd-rollback"
 
 
-class Checkpoints(NamedTuple):
-    """The checkpoints of a phase, the newest last."""
-
-    phase: str
-    found: list[Checkpoint]
-
-
 class Step(NamedTuple):
     """A possible rollback: its target, the commits it leaves and the tasks it resets."""
 
@@ -59,12 +52,13 @@ class RolledBack(NamedTuple):
     receipt: Receipt | None
 
 
-def list_checkpoints(context: Context, phase: str | None) -> Checkpoints:
+def list_checkpoints(context: Context, phase: str | None) -> tuple[str, list[Checkpoint]]:
+    """Return the name of the phase in tags, and its checkpoints, the newest last."""
     from gsd_fsm.git.checkpoints import checkpoints_of
 
     loops, repository = _surroundings(context)
     wanted = _phase(context, loops, None, phase)
-    return Checkpoints(wanted, checkpoints_of(repository, wanted))
+    return wanted, checkpoints_of(repository, wanted)
 
 
 def plan_rollback(context: Context, target: str, phase: str | None) -> Step:

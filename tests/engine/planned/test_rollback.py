@@ -40,7 +40,7 @@ def test_rollback_killed_after_event_has_reset_tasks_and_kept_files(killed: Phas
 
 
 @pytest.mark.parametrize("command", [["rollback", "T01", "--yes"], ["resume"], ["note", "hello"]])
-def test_killed_rollback_is_finished_by(killed: Phase, command: list[str]) -> None:
+def test_killed_rollback_is_finished_by_next_command(killed: Phase, command: list[str]) -> None:
     answer = killed.here.ok(*command)
 
     assert f"loop {killed.loop}: finished rollback to T01" in answer.err
