@@ -212,7 +212,7 @@ _COMPILED = tuple(
 )
 
 # Remove titles, quoted source, test ids and file names: their words are not the error.
-_NAMES = re.compile(
+IGNORED_TEXT = re.compile(
     r"^[ \t]*(?:[✓✔✕✗✘×●√]|(?:not )?ok \d+ -|\d+\) |--- (?:FAIL|PASS):|test \S+ \.\.\. ).*$"
     r"|^>\s.*$|(?<=, in )\S+\n\s+.*$"
     r"|(?<!\S)\S+::\S+|\btest_\w+|\bTest[A-Z]\w*"
@@ -223,5 +223,5 @@ _NAMES = re.compile(
 
 def classify(error: str) -> str:
     """Return the class of the first pattern that matches: "transient", "blocking" or "logic"."""
-    reported = _NAMES.sub(" ", error)
+    reported = IGNORED_TEXT.sub(" ", error)
     return next((kind for kind, pattern in _COMPILED if pattern.search(reported)), "logic")
