@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "cfb8e1d4fc5f89ca"  # digest of the parts
+IDENTITY = "e1d171e98cbfc492"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -3028,8 +3028,11 @@ if __name__ == "__main__":
 #         return
 #     if all(task.status == "pending" for task in loop.tasks.values()):
 #         phase = "Phase %s: " % loop.phase if loop.phase is not None else ""
-#         size = (loop.plan.task_count or 0, loop.plan.wave_count)
-#         words = "Ready to execute %s%s (%d tasks in %d waves). Proceed?"
+#         size = (
+#             plural(loop.plan.task_count or 0, "task"),
+#             plural(loop.plan.wave_count, "wave"),
+#         )
+#         words = "Ready to execute %s%s (%s in %s). Proceed?"
 #         yield "start", words % (phase, loop.plan.title, *size)
 # def _text_questions_retry(loop):
 #     if not loop.errors or (loop.status != "retrying" and not loop.is_planned):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
-from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine import criteria
 from gsd_fsm.engine.criteria import run_checks
 
@@ -37,7 +37,7 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
         name: {"exit_code": outcome.exit_code, "timed_out": outcome.timed_out}
         for name, outcome in run.outcomes.items()
     }
-    words = f"{counted(len(run.outcomes), 'check')} passed."
+    words = f"{plural(len(run.outcomes), 'check')} passed."
     facts = {"checks": checks, "failed": failed}
     call.print_checked(run.receipt, words, facts, is_passed=not failed)
 

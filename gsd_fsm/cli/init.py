@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from gsd_fsm.cli.call import Call, Number, command_options
-from gsd_fsm.cli.output import counted, say
+from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.files import Change, write_change
@@ -259,7 +260,7 @@ def _verdict(rows: list[Row]) -> str:
     failed = [row for row in rows if row.state == "failed"]
     off = [display(row.told) for row in rows if row.off]
     if any(not row.off for row in failed):
-        return f"{counted(len(failed), 'check')} failed."
+        return f"{plural(len(failed), 'check')} failed."
     return f"The installation is correct, but {'; '.join(off)}." if off else "No problems found."
 
 
@@ -292,7 +293,7 @@ def shown(change: Change, *, in_full: bool) -> list[str]:
     if in_full and change.path.suffix != ".py":
         return _diff(change, name)
     action = "Writes" if change.before is None else "Replaces"
-    return [f"{action} {name} ({counted(len(change.after), 'byte')})"]
+    return [f"{action} {name} ({plural(len(change.after), 'byte')})"]
 
 
 def _diff(change: Change, name: str) -> list[str]:
@@ -315,7 +316,7 @@ def summary(settings: Change) -> str:
         {} if content is None else root(content.decode("utf-8-sig")).value
         for content in (settings.before, settings.after)
     )
-    hook = f"one hook for {counted(len(EVENTS), 'event')}"
+    hook = f"one hook for {plural(len(EVENTS), 'event')}"
     parts = [*_action(ours(old), ours(new), hook)]
     if cap_in(old) != cap_in(new):
         parts.append(f"sets the client's cap to {cap_in(new) or 'its default'}")

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, Number, command_options, parse_time
-from gsd_fsm.cli.output import counted, say
+from gsd_fsm.cli.output import say
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.lifecycle import MODES
 from gsd_fsm.core.loop.limits import COUNTED
 from gsd_fsm.core.loop.records import LIMITS
 from gsd_fsm.core.loop.schema import AMOUNT
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option, redact_and_truncate
 from gsd_fsm.engine import lifecycle as engine
@@ -164,7 +165,7 @@ def _limit_words(done: engine.Resumed, add: dict[str, float]) -> str:
 def _interruption_words(done: engine.Resumed) -> str:
     words = ""
     if done.verified_commits:
-        words += f" Commits of {counted(done.verified_commits, 'task')} verified."
+        words += f" Commits of {plural(done.verified_commits, 'task')} verified."
     if done.missing_commits:
         words += f" No longer on this branch: the commits of {', '.join(done.missing_commits)}."
     for task in done.running:

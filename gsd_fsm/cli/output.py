@@ -10,6 +10,7 @@ import click
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.loop.state import Loop, undelivered_notes
+from gsd_fsm.core.text.questions import review_words
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.evidence.interruption import Interruption, Output
 
@@ -42,11 +43,6 @@ def warn(text: str) -> None:
     """Print a problem that did not end the command, on standard error."""
     with contextlib.suppress(OSError):
         click.echo(f"gsd-fsm: {display(text)}", err=True)
-
-
-def counted(number: int, thing: str) -> str:
-    """Return the number and the noun, in the plural unless the number is 1."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 class Screen(Output):
@@ -88,7 +84,6 @@ def status_word(status: str) -> str:
 def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
     """Return the lines that show a loop."""
     from gsd_fsm.core.text.progress import shown_tasks
-    from gsd_fsm.core.text.questions import review_words
 
     most = view["max_iterations"]
     rows = [

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine.planned.plan import plan_to_show
 from gsd_fsm.plans.load import BrokenPlan, load_plan
 from gsd_fsm.plans.show import mermaid_of, plan_lines, plan_view
@@ -56,6 +56,6 @@ def _check(call: Call, path: Path) -> None:
         "problems": [],
         "warnings": list(found.warnings),
     }
-    work = f"{counted(len(found.tasks), 'task')} in {counted(len(found.waves), 'wave')}"
+    work = f"{plural(len(found.tasks), 'task')} in {plural(len(found.waves), 'wave')}"
     words = [f"{path}: ok, {work}, no problems found"]
     call.answer(facts, "\n".join(words + [f"warning: {it}" for it in found.warnings]))

@@ -7,7 +7,7 @@ import shlex
 import click
 
 from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import counted
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine import lessons as engine
 from gsd_fsm.engine.lessons import Recalled, decide_lessons, is_number
 
@@ -74,7 +74,7 @@ def _show(call: Call, found: Recalled, goal: str | None) -> None:
     if not found.lessons:
         lines = ["No failure of an earlier loop is related to this goal."]
     elif not found.open:
-        lines = [f"Already decided: {counted(len(found.lessons), 'lesson')}."]
+        lines = [f"Already decided: {plural(len(found.lessons), 'lesson')}."]
     elif loop is None:
         lines.append("To accept them, start a loop: gsd-fsm start goal --help")
     else:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time
-from gsd_fsm.cli.output import counted, say, status_word, timeline_line
+from gsd_fsm.cli.output import say, status_word, timeline_line
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Corrupt, GsdError, Newer, UsageError
@@ -16,6 +16,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.project import register
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.effects import note_unfinished
 from gsd_fsm.engine.status import status_view
@@ -132,7 +133,7 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
     _say_findings(found)
     of = f"{shown} of " if shown < loops.seq else ""
     say(
-        f"{of}{counted(loops.seq, 'event')}, head {found.head}"
+        f"{of}{plural(loops.seq, 'event')}, head {found.head}"
         + (f", loop {loop.id} {status_word(loop.status)}" if loop else "")
     )
     if found.journal.at.torn:
@@ -145,7 +146,7 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
 
 
 def _clock_words(loops: Loops) -> str:
-    return f"the clock went back {counted(loops.backwards, 'time')}; order is by seq"
+    return f"the clock went back {plural(loops.backwards, 'time')}; order is by seq"
 
 
 def _say_findings(found: Replay, *, err: bool = False) -> None:
@@ -192,7 +193,7 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
 def _words(report: dict[str, Any], journal: Journal) -> list[str]:
     lines = [
         display(
-            f"{journal.journal_path()}: {counted(report['events'], 'valid event')}, "
+            f"{journal.journal_path()}: {plural(report['events'], 'valid event')}, "
             f"head {report['head']}"
         )
     ]
@@ -219,7 +220,7 @@ def _repair(journal: Journal, report: dict[str, Any], yes: bool) -> None:
     if not yes:
         for line in _words(report, journal):
             say(line, err=True)
-        valid = counted(report["events"], "valid event")
+        valid = plural(report["events"], "valid event")
         try:
             agreed = click.confirm(f"Save the damaged file and continue from {valid}?", err=True)
         except click.Abort:

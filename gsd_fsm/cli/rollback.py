@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import counted
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine.planned import rollback as engine
 from gsd_fsm.engine.planned.rollback import SHOWN, Step
 
@@ -99,7 +99,7 @@ def _plan_lines(step: Step) -> list[str]:
     lines = []
     if step.leaves:
         lines.append(f"Branch {step.branch} would go back to {_place(step)}.")
-        lines.append(f"{counted(step.leaves, 'commit')} would be undone and kept by a tag:")
+        lines.append(f"{plural(step.leaves, 'commit')} would be undone and kept by a tag:")
         lines += [f"  {subject}" for subject in step.subjects]
         lines += [f"  … and {step.leaves - SHOWN} more"] if step.leaves > SHOWN else []
     if step.reset:
@@ -110,5 +110,5 @@ def _plan_lines(step: Step) -> list[str]:
 def _outcome(step: Step, left: str | None) -> str:
     if left is None:
         return f"Branch {step.branch} was already at {_place(step)}."
-    commits = counted(step.leaves, "commit")
+    commits = plural(step.leaves, "commit")
     return f"Branch {step.branch} is back at {_place(step)}. {commits} undone, kept as {left}."

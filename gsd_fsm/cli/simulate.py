@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import counted, say, status_word
+from gsd_fsm.cli.output import say, status_word
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.context import require_trust
@@ -53,7 +54,7 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
     if call.json:
         say(dumps({"steps": rows, "stops": len(stops), "blocks": blocks, "status": status}))
     else:
-        say(f"{counted(len(stops), 'stop')}, {blocks} blocked; the loop is {status_word(status)}")
+        say(f"{plural(len(stops), 'stop')}, {blocks} blocked; the loop is {status_word(status)}")
 
 
 def _row(outcome: Outcome) -> dict[str, Any]:

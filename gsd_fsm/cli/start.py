@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import AMOUNT, COUNT, Call, command_options
-from gsd_fsm.cli.output import counted, say
+from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.start import Started, StartRequest, is_hook_installed
@@ -160,7 +161,7 @@ def _details(done: Started) -> str:
     loop = done.receipt.loop
     words = [""]
     if loop.is_planned:
-        words.append(f"Plan: {loop.plan.file}, {counted(loop.plan.task_count or 0, 'task')}.")
+        words.append(f"Plan: {loop.plan.file}, {plural(loop.plan.task_count or 0, 'task')}.")
     words += done.notes
     if loop.question:
         words.append(f"{loop.question} (gsd-fsm --loop {loop.id} answer y)")

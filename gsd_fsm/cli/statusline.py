@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from gsd_fsm.cli.output import COLOURS, counted
+from gsd_fsm.cli.output import COLOURS
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Author, Journal
@@ -21,6 +21,7 @@ from gsd_fsm.core.loop.schema import session_name
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, open_gaps, open_tasks, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.project import find_gsd, is_registered
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.usage.transcript import is_resting, is_younger, unpaid
 from gsd_fsm.engine.context import LoopTransaction
@@ -165,7 +166,7 @@ def summary(loop: Loop, session: str, *, color: bool) -> str:
         wave = current_wave(loop)
         parts += [f"wave {wave}"] if wave else []
     gaps = len(open_gaps(loop))
-    parts += [f"{counted(gaps, 'gap')} open"] if gaps else []
+    parts += [f"{plural(gaps, 'gap')} open"] if gaps else []
     parts += _spent(loop)
     word = click.style(loop.status, fg=COLOURS.get(loop.status)) if color else loop.status
     why = _short(loop.pause_reason if loop.status == "paused" else loop.question)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
-from gsd_fsm.cli.output import counted
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.planned import verify as engine
@@ -132,7 +132,7 @@ def _missed(loop: Loop, this: Round) -> Iterator[str]:
 def _verdict(loop: Loop, this: Round) -> str:
     """Return why the round did not pass, and the status of the loop if it needs the user."""
     ids = open_gaps(loop)
-    words = f"verification found {counted(len(ids), 'open gap')}: {named(ids)}"
+    words = f"verification found {plural(len(ids), 'open gap')}: {named(ids)}"
     unrecorded = sum(miss.key not in this.gap_of_check for miss in this.misses)
     if unrecorded:
         words += f"; {unrecorded} more failed checks will be reported by later rounds"

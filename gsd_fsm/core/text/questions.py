@@ -73,8 +73,11 @@ def _start(loop: Loop) -> Iterator[tuple[str, str]]:
         return
     if all(task.status == "pending" for task in loop.tasks.values()):
         phase = "Phase %s: " % loop.phase if loop.phase is not None else ""
-        size = (loop.plan.task_count or 0, loop.plan.wave_count)
-        words = "Ready to execute %s%s (%d tasks in %d waves). Proceed?"
+        size = (
+            plural(loop.plan.task_count or 0, "task"),
+            plural(loop.plan.wave_count, "wave"),
+        )
+        words = "Ready to execute %s%s (%s in %s). Proceed?"
         yield "start", words % (phase, loop.plan.title, *size)
 
 
