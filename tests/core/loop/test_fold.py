@@ -1,4 +1,4 @@
-"""The fold: what each event makes of a loop, beyond its status."""
+"""The fold: numbers and versions of events, loops side by side, history, and the rules of each event."""
 
 from __future__ import annotations
 
@@ -9,230 +9,85 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.errors import Newer, Refused
 from gsd_fsm.core.loop.fold import TRIGGERS, Loops, findings_of, trigger_of
 from gsd_fsm.core.loop.limits import MOST_MUST_NOTS
-from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, undelivered_notes
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.status import status_view
 from tests.support.chaos import run_random_story
-from tests.support.story import PAYLOADS, Story, in_status
+from tests.support.story import PAYLOADS, Story, frozen, in_status
 
 
-@pytest.mark.parametrize("status", ACTIVE)
-def test_answer_restores_status_before_wait(status: str) -> None:
-    story = in_status(status)
-    story("wait", for_="human", question="Which?")
-    assert (story.loop.wait_for, story.loop.question) == ("human", "Which?")
-    assert story("answer", text="This one.").status == status
-    assert (story.loop.answer, story.loop.wait_for, story.loop.question) == (
-        "This one.",
-        None,
-        None,
-    )
+@pytest.mark.parametrize("seq", [0, 2, 4, "3", None, 3.0, True])
+def test_event_with_wrong_seq_is_refused(seq: object) -> None:
+    loops = in_status("running").loops
+    before = frozen(loops)
+    story = Story(loops=Loops())
+    event = {**story.event("iteration"), "seq": seq}
+    with pytest.raises(ValueError):
+        loops.apply(event)
+    assert frozen(loops) == before
 
 
-@pytest.mark.parametrize("status", [*ACTIVE, "waiting"])
-def test_resume_restores_status_before_pause(status: str) -> None:
-    story = in_status(status)
-    assert story("pause", code="manual", reason="tea").status == "paused"
-    assert (story.loop.pause_code, story.loop.pause_reason) == ("manual", "tea")
-    assert story("resume").status == status
-    assert (story.loop.pause_code, story.loop.pause_reason) == (None, None)
-
-
-@pytest.mark.parametrize("status", ACTIVE)
-def test_paused_wait_restores_status_before_it(status: str) -> None:
-    story = in_status(status)
-    story("wait", for_="human", question="Which?")
-    story("pause", code="manual")
-    assert story("resume").status == "waiting"
-    assert story.loop.question == "Which?"
-    assert story("answer", text="This one.").status == status
-
-
-@pytest.mark.parametrize("status", ACTIVE)
-def test_resume_after_pausing_failure_restores_status(status: str) -> None:
-    story = in_status(status)
-    story.fail(None, "blocking")
-    assert story("resume").status == status
-
-
-def test_throttled_wait_keeps_its_end_and_is_resumed() -> None:
+@pytest.mark.parametrize("version", [2, 0, None, "1", True, 1.0])
+def test_event_of_later_version_is_refused_as_newer(version: object) -> None:
     story = in_status("running")
-    story("wait", for_="throttled", until="2026-11-16T00:00:00.000Z", reason="rate limit")
-    assert story.loop.until == "2026-11-16T00:00:00.000Z"
-    story("resume", _by="agent")
-    assert (story.status, story.loop.until) == ("running", None)
+    before = frozen(story.loops)
+    with pytest.raises((Newer, ValueError)):
+        story.loops.apply({**story.event("iteration"), "v": version})
+    assert frozen(story.loops) == before
 
 
-def test_iteration_is_counted_in_active_statuses_only() -> None:
-    for status in LIVE:
-        story = in_status(status)
-        if status in ACTIVE:
-            assert story("iteration").iteration == 1
-            assert story("iteration").iteration == 2
-            assert story.loop.last_iteration == story.events[-1]["ts"]
-        else:
-            story.refused("iteration")
+def test_journal_with_unknown_features_is_refused_as_newer() -> None:
+    loops = Loops()
+    event = Story().event("journal", id="j", incompat=["zstd"], _loop=None)
+    with pytest.raises(Newer, match="zstd"):
+        loops.apply({**event, "seq": 1})
+    assert loops.seq == 0
 
 
-@pytest.mark.parametrize(
-    ("before", "allowed"),
-    [
-        ("pending", {"running", "skipped"}),
-        ("running", {"running", "complete", "checkpoint", "skipped"}),
-        ("failed", {"running", "skipped"}),
-        ("checkpoint", {"running", "complete", "skipped"}),
-        ("complete", set()),
-        ("skipped", set()),
-    ],
-)
-def test_task_status_changes_along_its_arrows_only(before: str, allowed: set[str]) -> None:
-    for wanted in ("pending", "running", "complete", "checkpoint", "skipped"):
-        story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}])
-        if before == "failed":
-            story.fail("T1")
-        elif before != "pending":
-            story.task("T1", "running") if before != "skipped" else None
-            story.task("T1", before)
-        if wanted in allowed:
-            assert story.task("T1", wanted).tasks["T1"].status == wanted
-        else:
-            story.refused("task", task="T1", status=wanted)
+def test_only_first_event_is_journal() -> None:
+    with pytest.raises(ValueError):
+        Loops().apply({**Story().event("start", **PAYLOADS["start"]), "seq": 1})
+    assert "first" in in_status("running").invalid("journal", id="j", _loop=None)
 
 
-def test_task_keeps_reference_commit_and_question() -> None:
-    story = Story("execute", tasks=[{"id": "T1", "title": "Login"}])
-    story.task("T1", "running", ref="bg-1")
-    story.task("T1", "checkpoint", question="Which port?")
-    task = story.task("T1", "complete", commit="abc").tasks["T1"]
-    assert (task.ref, task.question, task.commit) == ("bg-1", "Which port?", "abc")
-    assert task.title == "Login"
+def test_unknown_event_type_is_ignored_only_if_optional() -> None:
+    story = in_status("running")
+    assert "telepathy" in story.invalid("telepathy")
+    loop = frozen(story.loops)
+    story.loops.apply({**story.event("telepathy"), "optional": True})
+    assert frozen(story.loops) != loop
+    assert story.status == "running"
 
 
-def test_task_cannot_start_before_its_dependencies() -> None:
-    story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2", "depends": ["T1"]}])
-    assert "T1" in story.refused("task", task="T2", status="running").message
-    story.task("T1", "running")
-    story.refused("task", task="T2", status="running")
-    story.task("T1", "complete")
-    story.task("T2", "running")
+def test_repairs_and_backward_clock_steps_are_counted() -> None:
+    story = in_status("running")
+    story("repair", bytes=3, _loop=None)
+    story("iteration", _after=-5000)
+    assert (story.loops.repairs, story.loops.backwards) == (1, 1)
 
 
-def test_wave_is_first_with_open_tasks_else_last() -> None:
-    tasks = [{"id": "A", "wave": 1}, {"id": "B", "wave": 2}, {"id": "C", "wave": 2}]
-    story = Story("execute", tasks=tasks)
-    waves = []
-    for name in ("A", "B", "C"):
-        waves.append(status_view(story.loop, "")["wave"])
-        story.task(name, "skipped")
-    assert [*waves, status_view(story.loop, "")["wave"]] == [1, 2, 2, 2]
-    assert status_view(Story("goal").loop, "")["wave"] is None
-
-
-def test_green_attempts_are_counted_from_one_each_time_green_is_entered_anew() -> None:
-    story = Story("execute", tasks=[{"id": "T1"}])
-    seen = []
-    for phase in ("red", "green", "green", "green", "refactor", "red", "green"):
-        task = story.task("T1", "running", phase=phase).tasks["T1"]
-        assert task.phase == phase
-        seen.append(task.attempts)
-    assert seen == [0, 1, 2, 3, 3, 3, 1]
-
-
-def test_tdd_phase_needs_running_task() -> None:
-    story = Story("execute", tasks=[{"id": "T1"}])
-    story.task("T1", "running")
-    story.refused("task", task="T1", status="complete", phase="green")
-
-
-def test_gaps_open_close_and_reopen_under_one_id() -> None:
-    story = Story("verify")
-    story.gap("G1", kind="missing", file="a.py", description="no login", evidence="404")
-    story.gap("G2")
-    assert story.gap("G1", "closed").status == "fixing"
-    assert story.gap("G2", "closed").status == "running"
-    assert "reopen G1" in story.refused("gap", gap="G1", action="found").hint
-    story.refused("gap", gap="G1", action="closed")
-    assert story.gap("G1", "reopened", evidence="500").status == "fixing"
-    story.refused("gap", gap="G1", action="reopened")
-    gap = story.loop.gaps["G1"]
-    assert (gap.reopened, gap.evidence, gap.description) == (1, "500", "no login")
-    for action in ("closed", "reopened"):
-        assert "G9" in story.refused("gap", gap="G9", action=action).message
-
-
-def test_gap_without_auto_loop_pauses_with_report() -> None:
-    story = Story("verify", auto_loop=False)
-    assert story.gap("G1").status == "paused"
-    assert (story.loop.pause_code, "G1" in story.loop.pause_reason) == ("manual", True)
-    story("resume")
-    assert story.gap("G1", "closed").status == "running"
-    assert story.gap("G1", "reopened").status == "paused"
-
-
-def test_note_is_delivered_once() -> None:
+def test_loops_live_side_by_side() -> None:
     story = Story("goal")
-    story("note", text="first")
-    story("note", text="old wisdom", kind="recall")
-    story("note", text="second", kind="steer")
-    numbers = list(story.loop.notes)
-    assert [note.text for note in undelivered_notes(story.loop)] == ["first", "second"]
-    assert story.loop.recalled == ["old wisdom"]
-    story("iteration", delivered=numbers[:1], _by="hook")
-    assert [note.text for note in undelivered_notes(story.loop)] == ["second"]
-    story("iteration", delivered=numbers, _by="hook")
-    assert not story.loop.notes
+    story("start", **PAYLOADS["start"], _loop="lp-2", _session="s-2")
+    story("pause", code="manual", _loop="lp-2")
+    assert story.status == "running"
+    assert story.loops.by_id["lp-2"].status == "paused"
+    with pytest.raises(Refused, match="cannot run 'start'"):
+        story("start", **PAYLOADS["start"], _loop="lp-2", _session="s-3")
 
 
-def test_stages_follow_each_other_without_skipping_and_may_go_back() -> None:
-    stages = ("intent", "shape", "decompose", "executing", "review", "complete")
-    story = Story("goal")
-    for number, stage in enumerate(stages):
-        for later in stages[number + 1 :]:
-            assert stage in story.refused("stage", stage=later).hint
-        assert story("stage", stage=stage).stage == stage
-    assert story("stage", stage="shape").stage == "shape"
-    story.refused("stage", stage="executing")
-
-
-def test_reviews_are_kept_by_wave_and_thorough_verdict() -> None:
-    story = Story("goal")
-    story("review", action="light", wave=2, score=8, issues=1, blockers=0)
-    assert story.loop.reviews["wave_2"].facts() == {"score": 8, "issues": 1, "blockers": 0}
-    story("review", action="begun")
-    assert story.loop.reviews["thorough"].passed is False
-    story.refused("review", action="passed", blockers=1)
-    assert story("review", action="failed", blockers=2).status == "fixing"
-    assert story.loop.reviews["thorough"].facts() == {"passed": False, "blockers_remaining": 2}
-    story("review", action="begun")
-    story("review", action="passed", score=9)
-    thorough = {"passed": True, "blockers_remaining": 0, "score": 9}
-    assert story.loop.reviews["thorough"].facts() == thorough
-
-
-def test_facts_are_kept_where_they_belong() -> None:
-    story = Story("goal", plan={"file": "PLAN.md", "digest": "1"})
-    story("score", spec_score=80, fit_score=7, shape="tool")
-    story("plan", digest="2", changed=True)
-    story("mode", mode="interactive")
-    story("issue", text="smell", severity="WARNING")
-    story("stop", code="background", reason="a subagent runs")
-    story("checkpoint", name="before", commit="abc")
-    loop = story.loop
-    assert (loop.spec_score, loop.fit_score, loop.shape) == (80, 7, "tool")
-    assert (loop.plan.file, loop.plan.digest, loop.plan.changed) == ("PLAN.md", "2", True)
-    assert loop.mode == "interactive"
-    assert loop.issues[0].text == "smell"
-    assert loop.last_stop.code == "background"
-    assert loop.checkpoints == {"before": "abc"}
-
-
-def test_cents_add_up() -> None:
-    story = Story("goal")
-    for _ in range(100):
-        story("spend", usd=0.1, tokens=7)
-    assert (story.loop.spent_usd, story.loop.spent_tokens) == (10, 700)
+@pytest.mark.parametrize("loop", [None, 7, "", "../x", [], {}, "lp-1", "lp-9"])
+def test_optional_event_with_any_data_is_ignored_or_refused(loop: object) -> None:
+    story = in_status("running")
+    loops = dict(story.loops.by_id)
+    try:
+        story.loops.apply({**story.event("telepathy"), "optional": True, "loop": loop})
+    except ValueError:
+        assert story.loops.seq == 2
+    assert story.loops.by_id == loops
+    assert story.status == "running"
 
 
 def test_history_has_one_entry_per_status_change() -> None:
@@ -256,21 +111,6 @@ def test_history_is_bounded() -> None:
     assert len(story.loop.history) == 200
 
 
-def test_start_with_duplicate_names_is_refused() -> None:
-    story = Story()
-    start = PAYLOADS["start"]
-    story.refused("start", **start, tasks=[{"id": "A"}, {"id": "A"}])
-    story.refused("start", **start, criteria=[{"name": "A"}, {"name": "A"}])
-    assert story.loops.by_id == {}
-
-
-def test_start_limits_override_defaults() -> None:
-    story = Story("goal", limits={"stuck_limit": 9})
-    assert story.loop.limits.stuck_limit == 9
-    assert story.loop.limits.max_iterations == 20
-    assert story.loop.limits.max_retries == 3
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_fold_does_not_change_events(seed: int) -> None:
     _, events = run_random_story(Random(seed), 150)
@@ -279,16 +119,6 @@ def test_fold_does_not_change_events(seed: int) -> None:
     for event in events:
         loops.apply(event)
     assert dumps(events) == before
-
-
-def test_reopened_gap_without_plan_leaves_task_of_same_name() -> None:
-    story = Story("execute", tasks=[{"id": "T1"}])
-    story("task", task="T1", status="running")
-    story("task", task="T1", status="complete")
-    for action in ("found", "closed", "reopened", "closed"):
-        story("gap", action=action, gap="T1", kind="stub", description="d")
-    story("complete")
-    assert story.loop.status == "completed"
 
 
 # rules
@@ -342,6 +172,8 @@ def _with_skipped_task() -> Story:
 
 _DEPENDENT = [{"id": "T1"}, {"id": "T2", "depends": ["T1"]}]
 _START = PAYLOADS["start"]
+
+
 # rule -> a story, and an event that the rule refuses in it
 REFUSED_BY_RULE: dict[str, tuple[Story, str, dict[str, Any]]] = {
     "require_free_session": (

@@ -1,12 +1,16 @@
-"""Guards: each limit, counted by the fold alone, ends in its own code."""
+"""Limits of a loop: each is counted by the fold and has its own code; and the capacity of a loop."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.clock import to_iso, to_ms
+from gsd_fsm.core.loop import limits as capacity
 from gsd_fsm.core.loop.limits import active_minutes, reached_limit
 from gsd_fsm.core.loop.state import ACTIVE
 from gsd_fsm.core.text.progress import progress, status_block
@@ -24,20 +28,18 @@ def code(story: Story, later: int = 0, *, activity: bool = False) -> str:
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 20])
-def test_iteration_limit_allows_exactly_n(most: int) -> None:
-    story = Story("goal", limits={**OFF, "max_iterations": most})
-    assert story.blocks() == (most, "iterations")
+@pytest.mark.parametrize(
+    ("limit", "reached"),
+    [("max_iterations", "iterations"), ("idle_limit", "idle"), ("stuck_limit", "stuck")],
+)
+def test_iteration_limit_allows_exactly_n(limit: str, reached: str, most: int) -> None:
+    story = Story("goal", limits={**OFF, limit: most})
+    assert story.blocks() == (most, reached)
+    assert code(story, activity=True) == ("" if reached == "idle" else reached)
 
 
 def test_zero_iterations_are_unlimited() -> None:
     assert Story("goal", limits=OFF).blocks(most=150) == (150, "")
-
-
-@pytest.mark.parametrize("most", [1, 2, 3, 7])
-def test_idle_limit_allows_exactly_n_blocks(most: int) -> None:
-    story = Story("goal", limits={**OFF, "idle_limit": most})
-    assert story.blocks() == (most, "idle")
-    assert code(story, activity=True) == ""
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7])
@@ -48,28 +50,18 @@ def test_activity_resets_idle_count(most: int) -> None:
     assert story.blocks() == (most - 1, "idle")
 
 
-@pytest.mark.parametrize("by", ["agent", "human"])
-def test_event_by_agent_or_human_is_activity(by: str) -> None:
+@pytest.mark.parametrize("by", ["agent", "human", "prompt"])
+def test_event_by_agent_or_human_is_activity_but_engine_events_are_not(by: str) -> None:
     story = Story("goal", limits={**OFF, "idle_limit": 3})
     assert story.blocks() == (3, "idle")
-    story("spend", usd=0, _by=by)
-    assert story.blocks() == (3, "idle")
-
-
-def test_prompt_is_activity_but_engine_events_are_not() -> None:
-    story = Story("goal", limits={**OFF, "idle_limit": 3})
-    story.blocks()
-    for by in ("hook", "cli"):
-        story("stop", code="background", _by=by)
+    for engine in ("hook", "cli"):
+        story("stop", code="background", _by=engine)
     assert code(story) == "idle"
-    story("session", action="prompt", _by="hook", _session="s-1")
+    if by == "prompt":
+        story("session", action="prompt", _by="hook", _session="s-1")
+    else:
+        story("spend", usd=0, _by=by)
     assert story.blocks() == (3, "idle")
-
-
-@pytest.mark.parametrize("most", [1, 2, 5, 9])
-def test_stuck_limit_allows_exactly_n_iterations(most: int) -> None:
-    story = Story("goal", limits={**OFF, "stuck_limit": most})
-    assert story.blocks() == (most, "stuck")
 
 
 PROGRESS = {
@@ -122,7 +114,7 @@ def test_stuck_count_is_equal_in_limit_and_views(what: str) -> None:
     assert f"stuck {count}/3" in counts(story.loop)
 
 
-def test_event_without_change_keeps_stuck_count() -> None:
+def test_events_without_lasting_change_keep_stuck_count() -> None:
     story = stuck_story()
     story("criterion", criterion="A", met=False, _by="cli")
     story.blocks()
@@ -131,11 +123,6 @@ def test_event_without_change_keeps_stuck_count() -> None:
     story("note", text="hm", _by="cli")
     story("spend", usd=1, _by="cli")
     assert code(story) == "stuck"
-
-
-def test_gap_opened_and_closed_within_iteration_is_not_progress() -> None:
-    story = stuck_story()
-    story.blocks()
     story.gap("G1", _by="cli")
     story.gap("G1", "closed", _by="cli")
     assert code(story) == "stuck"
@@ -143,64 +130,37 @@ def test_gap_opened_and_closed_within_iteration_is_not_progress() -> None:
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_round_limit_allows_exactly_n_verifications(most: int) -> None:
-    story = Story("verify", limits={**OFF, "max_rounds": most})
+    verify, goal = (Story(kind, limits={**OFF, "max_rounds": most}) for kind in ("verify", "goal"))
     for _ in range(most):
-        assert code(story) == ""
-        story("verified", passed=False)
-    assert code(story) == "rounds"
+        assert code(verify) == ""
+        verify("verified", passed=False)
+        goal("verified", passed=False)
+    assert (code(verify), code(goal)) == ("rounds", "")
 
 
-def test_rounds_bind_only_verify_loops() -> None:
-    story = Story("goal", limits={**OFF, "max_rounds": 1})
-    story("verified", passed=False)
-    assert code(story) == ""
-
-
-def test_repeated_limit_pauses_after_three_equal_errors() -> None:
-    story = Story("goal", limits=OFF, tasks=[{"id": "T1"}])
-    for _ in range(2):
-        story.fail(None, error="same")
-    assert code(story) == ""
-    story.fail(None, error="other")
-    for _ in range(2):
-        story.fail(None, error="same")
-    assert code(story) == ""
-    story.fail(None, error="same")
-    assert code(story) == "repeated"
-
-
-def test_completed_task_resets_repeated_errors() -> None:
-    story = Story("goal", limits=OFF, tasks=[{"id": "T1"}])
-    for _ in range(3):
-        story.fail(None, error="same")
-    story.task("T1", "skipped")
-    assert code(story) == ""
-
-
-def test_repeated_limit_ignores_errors_of_tasks() -> None:
+def test_repeated_limit_counts_equal_errors_of_the_loop_until_a_task_completes() -> None:
     story = Story("goal", limits={**OFF, "max_retries": 9}, tasks=[{"id": "T1"}])
     for _ in range(6):
         story.fail("T1", error="same")
+    for error in ("same", "same", "other", "same", "same"):
+        story.fail(None, error=error)
+        assert code(story) == ""
+    story.fail(None, error="same")
+    assert code(story) == "repeated"
+    story.task("T1", "skipped")
     assert code(story) == ""
 
 
 def test_budget_is_used_up_when_reached() -> None:
     story = Story("goal", limits={**OFF, "budget_usd": 0.3})
-    for _ in range(2):
+    for reached in ("", "", "budget"):
         story("spend", usd=0.1)
-    assert code(story) == ""
-    story("spend", usd=0.1)
-    assert code(story) == "budget"
+        assert code(story) == reached
 
 
-def test_minutes_limit_counts_active_time_until_now() -> None:
+def test_minutes_limit_counts_active_time_but_not_waits_and_pauses() -> None:
     story = Story("goal", limits={**OFF, "max_minutes": 2})
-    assert code(story, 2 * MINUTE - 1) == ""
-    assert code(story, 2 * MINUTE) == "minutes"
-
-
-def test_waiting_and_paused_time_is_not_active() -> None:
-    story = Story("goal", limits={**OFF, "max_minutes": 2})
+    assert (code(story, 2 * MINUTE - 1), code(story, 2 * MINUTE)) == ("", "minutes")
     story("wait", for_="human", _after=MINUTE)
     assert active_minutes(story.loop, story.now + 90 * MINUTE) == 1
     story("answer", text="yes", _after=60 * MINUTE)
@@ -265,3 +225,170 @@ def test_time_in_far_future_is_clamped_to_year_9999() -> None:
     story = Story("goal")
     story("iteration", _after=10**15)
     assert story.loop.last_event == to_iso(10**18) == "9999-12-31T23:59:59.999Z"
+
+
+def _tasks(count: int) -> list[dict[str, Any]]:
+    return [{"id": f"T{number}"} for number in range(count)]
+
+
+def _criteria(count: int) -> list[dict[str, Any]]:
+    return [{"name": f"c{number}"} for number in range(count)]
+
+
+def _depending(count: int, each: int) -> list[dict[str, Any]]:
+    names = [f"T{number}" for number in range(each)]
+    return [*_tasks(each), *({"id": f"D{number}", "depends": names} for number in range(count))]
+
+
+# limit -> its value here, how a loop is filled up to it, the event beyond it, and its name in words
+Case = tuple[int, Callable[[], Story], dict[str, Any], str]
+
+
+PENDING = {"kind": "task", "task": "new", "status": "pending"}
+CASES: dict[str, Case] = {
+    "MOST_TASKS": (3, lambda: Story("goal", tasks=_tasks(3)), PENDING, "3 tasks"),
+    "MOST_TASKS by a plan": (
+        3,
+        lambda: Story("goal", tasks=_tasks(3)),
+        {"kind": "plan", "tasks": [{"id": "T1"}, {"id": "new"}]},
+        "3 tasks",
+    ),
+    "MOST_TASKS by a failure": (
+        3,
+        lambda: Story("goal", tasks=_tasks(3)),
+        {"kind": "failure", "task": "new", "error": "e", "class_": "logic"},
+        "3 tasks",
+    ),
+    "MOST_DEPENDENCIES": (
+        2,
+        lambda: Story("goal", tasks=_depending(1, 2)),
+        {"kind": "task", "task": "D0", "status": "pending", "depends": ["x"]},
+        "2 dependencies of one task, and task D0 has more",
+    ),
+    "MOST_DEPENDENCIES by a plan": (
+        2,
+        lambda: Story("goal", tasks=_tasks(3)),
+        {"kind": "plan", "tasks": [{"id": "new", "depends": ["T0", "T1", "T2"]}]},
+        "2 dependencies of one task, and task new has more",
+    ),
+    "MOST_DEPENDENCIES_IN_ALL": (
+        4,
+        lambda: Story("goal", tasks=_depending(2, 2)),
+        {**PENDING, "depends": ["T0"]},
+        "4 dependencies in all",
+    ),
+    "MOST_DEPENDENCIES_IN_ALL by a plan": (
+        4,
+        lambda: Story("goal", tasks=_depending(2, 2)),
+        {"kind": "plan", "tasks": [{"id": "new", "depends": ["T0"]}]},
+        "4 dependencies in all",
+    ),
+    "MOST_CRITERIA": (
+        2,
+        lambda: Story("goal", criteria=_criteria(2)),
+        {"kind": "plan", "criteria": [{"name": "c0"}, {"name": "new"}]},
+        "2 criteria",
+    ),
+    "MOST_MUST_NOTS": (
+        1,
+        lambda: Story("goal", must_not=["break it"]),
+        {"kind": "plan", "must_not": ["break it", "new"]},
+        "1 must-nots",
+    ),
+    "MOST_GAPS": (
+        1,
+        lambda: _after(Story("verify"), {"kind": "gap", "action": "found", "gap": "G1"}),
+        {"kind": "gap", "action": "found", "gap": "new"},
+        "1 gaps",
+    ),
+    "MOST_NOTES": (
+        1,
+        lambda: _after(Story("goal"), {"kind": "note", "text": "first"}),
+        {"kind": "note", "text": "second"},
+        "1 undelivered notes",
+    ),
+    "MOST_REVIEWS": (
+        1,
+        lambda: _after(Story("goal"), {"kind": "review", "action": "light", "wave": 1}),
+        {"kind": "review", "action": "light", "wave": 2},
+        "1 reviews",
+    ),
+    "MOST_CHECKPOINTS": (
+        1,
+        lambda: _after(Story("goal"), {"kind": "checkpoint", "name": "a"}),
+        {"kind": "checkpoint", "name": "b"},
+        "1 checkpoints",
+    ),
+}
+
+
+def _after(story: Story, event: dict[str, Any]) -> Story:
+    _append(story, event)
+    return story
+
+
+def _append(story: Story, event: dict[str, Any]) -> None:
+    words = {name: value for name, value in event.items() if name != "kind"}
+    story(event["kind"], **words)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_append_beyond_capacity_is_refused_but_journal_is_read(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most, fill, event, named = CASES[case]
+    monkeypatch.setattr(capacity, case.split(" ", 1)[0], most)
+    story = fill()
+    words = {name: value for name, value in event.items() if name != "kind"}
+    refusal = story.refused(event["kind"], **words)
+    assert str(refusal) == f"loop lp-1 may have at most {named}"
+    assert refusal.hint.endswith(".")
+    story.obeys_rules = False
+    _append(story, event)
+
+
+def test_capacity_ignores_known_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in (("MOST_TASKS", 2), ("MOST_CRITERIA", 1), ("MOST_GAPS", 1)):
+        monkeypatch.setattr(capacity, name, most)
+    for name in ("MOST_REVIEWS", "MOST_CHECKPOINTS"):
+        monkeypatch.setattr(capacity, name, 1)
+    story = Story("goal", tasks=_tasks(2), criteria=_criteria(1))
+    story("plan", tasks=_tasks(2), criteria=_criteria(1))
+    story.task("T1", "running")
+    story("failure", task="T1", error="e", class_="logic")
+    story("failure", error="of the loop itself", class_="logic")
+    for _ in range(2):
+        story("checkpoint", name="a")
+        story("review", action="light", wave=1)
+        story.gap("G1", "found")
+
+
+def test_replaced_plan_counts_dependencies_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capacity, "MOST_DEPENDENCIES_IN_ALL", 4)
+    story = Story("goal", tasks=_depending(2, 2))
+    story("plan", tasks=_depending(2, 2))
+    story("checkpoint", name="a", reset=["D0"])
+    story("plan", tasks=[{"id": "D0"}])
+    story.task("new", "pending", depends=["T0", "T1"])
+    story.refused("task", task="D0", status="pending", depends=["T0"])
+
+
+def test_delivered_notes_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capacity, "MOST_NOTES", 1)
+    story = Story("goal")
+    story("note", text="first")
+    story("note", text="a lesson", kind="recall")
+    story("iteration", delivered=list(story.loop.notes), _by="hook")
+    story("note", text="second")
+
+
+def test_start_beyond_capacity_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capacity, "MOST_TASKS", 2)
+    monkeypatch.setattr(capacity, "MOST_LIVE_LOOPS", 1)
+    story = Story()
+    start = {"kind": "goal", "mode": "yolo", "limits": {}}
+    refusal = story.refused("start", **start, tasks=_tasks(3))
+    assert str(refusal) == "loop lp-1 may have at most 2 tasks"
+    story("start", **start, tasks=_tasks(2))
+    refusal = story.refused("start", **start, _loop="lp-2", _session="other")
+    assert str(refusal) == "the journal already has 1 live loops"

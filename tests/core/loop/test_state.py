@@ -58,14 +58,9 @@ def event_of(loop: Loop, seq: int, now: int, kind: str, data: dict[str, Any]) ->
     }  # fmt: skip
 
 
-def run_gated_story(r: Random, length: int, accept: Accept, look: Callable[[Loop], None]) -> Loops:
-    """Fold random events with gate tasks and checks among them; show each changed loop to `look`."""
-    return run_watched_story(r, length, accept, lambda loop, _event: look(loop))
-
-
-def run_watched_story(
+def run_gated_story(
     r: Random, length: int, accept: Accept, look: Callable[[Loop, dict[str, Any]], None]
-) -> Loops:
+) -> None:
     """Fold random events, gate tasks and checks; show each to `look` with its loop after it."""
     loops, now = Loops(), NOW
     for _ in range(length):
@@ -84,7 +79,6 @@ def run_watched_story(
             continue
         if event["loop"] in loops.by_id:
             look(loops.by_id[event["loop"]], event)
-    return loops
 
 
 def parts_of(loop: Loop) -> dict[tuple[str, str], str]:
@@ -124,7 +118,7 @@ def test_tasks_gaps_and_stages_follow_their_tables() -> None:
 
     for seed in range(40):
         known.clear()
-        run_watched_story(Random(seed), 400, apply_new, look)
+        run_gated_story(Random(seed), 400, apply_new, look)
     rows = {
         (part, trigger, dest) for part, table in tables.items() for trigger, _, dest in table.rows
     }
@@ -155,51 +149,39 @@ def require_agreement(loop: Loop) -> None:
     assert {key for key in keys if is_missing(loop, key)} == missing
 
 
+def require_consistent(loop: Loop, _event: dict[str, Any]) -> None:
+    require_rebuilt_indexes(loop)
+    require_agreement(loop)
+
+
 @settings(max_examples=60)
 @given(
     st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from([apply_new, Loops.apply])
 )
-def test_indexes_after_random_events_equal_rebuilt_ones(
+def test_indexes_and_missing_conditions_are_right_after_random_events(
     r: Random, length: int, accept: Accept
 ) -> None:
-    run_gated_story(r, length, accept, require_rebuilt_indexes)
+    run_gated_story(r, length, accept, require_consistent)
 
 
 @pytest.mark.parametrize("accept", [apply_new, Loops.apply])
 def test_indexes_after_seeded_stories_equal_rebuilt_ones_and_all_are_used(accept: Accept) -> None:
     used: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
 
-    def look(loop: Loop) -> None:
-        require_rebuilt_indexes(loop)
+    def look(loop: Loop, event: dict[str, Any]) -> None:
+        require_consistent(loop, event)
         used.update(name for name in INDEXES if getattr(loop, name))
+        tree = latest_tree(loop)
+        missing.update(key.partition(":")[0] for key, _ in conditions(loop, tree))
+        missing["stale"] += bool(stale(loop, tree))
 
     for seed in range(60):
         run_gated_story(Random(seed), 120, accept, look)
     assert set(used) == set(INDEXES)
-
-
-@settings(max_examples=60)
-@given(
-    st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from([apply_new, Loops.apply])
-)
-def test_is_missing_agrees_with_conditions_after_random_events(
-    r: Random, length: int, accept: Accept
-) -> None:
-    run_gated_story(r, length, accept, require_agreement)
-
-
-def test_is_missing_agrees_with_conditions_for_every_key_in_seeded_stories() -> None:
-    seen: Counter[str] = Counter()
-
-    def look(loop: Loop) -> None:
-        require_agreement(loop)
-        seen.update(key.partition(":")[0] for key, _ in conditions(loop, latest_tree(loop)))
-        seen["stale"] += bool(stale(loop, latest_tree(loop)))
-
-    for seed in range(60):
-        run_gated_story(Random(seed), 120, apply_new, look)
-    assert {"tasks", "task", "gap", "criterion", "verified", "exit", "review"} <= set(seen)
-    assert seen["stale"]
+    keys = {"tasks", "task", "gap", "criterion", "verified", "exit", "review"}
+    assert keys <= set(missing)
+    assert missing["stale"]
 
 
 def test_gate_task_of_stale_evidence_stays_open_until_the_check_passes_again() -> None:

@@ -1,4 +1,4 @@
-"""Order tasks by their dependencies."""
+"""Order of tasks by their dependencies and waves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.loop.waves import find_cycle, lay_waves, start_order
+from gsd_fsm.engine.status import status_view
 from tests.support.events import build
+from tests.support.story import Story
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,21 @@ def test_lay_waves_places_each_task_after_its_dependencies(depends: dict[str, li
     for name, names in depends.items():
         before = [tasks[other].wave or 0 for other in names if other in tasks]
         assert tasks[name].wave == max(before, default=0) + 1
+
+
+def test_wave_is_first_with_open_tasks_else_last() -> None:
+    tasks = [{"id": "A", "wave": 1}, {"id": "B", "wave": 2}, {"id": "C", "wave": 2}]
+    story = Story("execute", tasks=tasks)
+    waves = []
+    for name in ("A", "B", "C"):
+        waves.append(status_view(story.loop, "")["wave"])
+        story.task(name, "skipped")
+    assert [*waves, status_view(story.loop, "")["wave"]] == [1, 2, 2, 2]
+    assert status_view(Story("goal").loop, "")["wave"] is None
+
+
+def test_explicit_waves_are_not_recomputed() -> None:
+    story = Story("goal", tasks=[{"id": "A", "wave": 3}, {"id": "B", "wave": 1, "depends": ["A"]}])
+    assert [task.wave for task in story.loop.tasks.values()] == [3, 1]
+    story.task("C", "pending", depends=["A"], wave=7)
+    assert [task.wave for task in story.loop.tasks.values()] == [3, 1, 7]

@@ -1,10 +1,12 @@
-"""To which session a loop belongs."""
+"""Owners of loops, and events that an agent may append only after a human prompt."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.support.story import PAYLOADS, Story
+from tests.support.story import PAYLOADS, Story, in_status
 
 START = PAYLOADS["start"]
 
@@ -15,14 +17,11 @@ def owned(owner: str | None = "s-1") -> Story:
     return story
 
 
-def test_start_inside_session_is_owned_by_it() -> None:
-    story = Story()
-    loop = story("start", **START, _session="s-1", _client="claude")
+def test_loop_is_owned_by_the_session_that_starts_or_binds_it() -> None:
+    loop = Story()("start", **START, _session="s-1", _client="claude")
     assert (loop.owner, loop.client) == ("s-1", "claude")
-
-
-def test_start_outside_session_is_unowned_until_bound() -> None:
     story = owned(None)
+    assert "session" in story.invalid("session", action="bind")
     assert story.loop.owner is None
     story("session", action="bind", _session="s-1", _client="claude", _by="hook")
     assert (story.loop.owner, story.loop.client) == ("s-1", "claude")
@@ -56,25 +55,20 @@ def test_ended_loop_does_not_conflict(end: str) -> None:
     story("start", **START, _loop="lp-2", _session="s-1")
 
 
-@pytest.mark.parametrize("status", ["paused", "waiting"])
-def test_paused_loop_keeps_its_owner(status: str) -> None:
+@pytest.mark.parametrize(
+    ("event", "words"), [("pause", {"code": "manual"}), ("wait", {"for_": "human"})]
+)
+def test_paused_loop_keeps_its_owner(event: str, words: dict[str, str]) -> None:
     story = owned()
-    if status == "paused":
-        story("pause", code="manual")
-    else:
-        story("wait", for_="human")
+    story(event, **words)
     story.refused("start", **START, _loop="lp-2", _session="s-1")
 
 
-def test_resume_gives_loop_to_calling_session() -> None:
+def test_resume_gives_loop_to_calling_session_or_to_none() -> None:
     story = owned()
     story("pause", code="manual")
     assert story("resume", _session="s-9", _client="gemini").owner == "s-9"
     assert story.loop.client == "gemini"
-
-
-def test_resume_outside_session_clears_owner() -> None:
-    story = owned()
     assert story("resume").owner is None
 
 
@@ -85,10 +79,6 @@ def test_session_with_loop_cannot_resume_or_bind_another() -> None:
     assert "lp-1" in story.refused("session", action="bind", _loop="lp-2", _session="s-1").message
 
 
-def test_bind_needs_session() -> None:
-    assert "session" in owned(None).invalid("session", action="bind")
-
-
 @pytest.mark.parametrize("action", ["start", "prompt", "compact", "end"])
 def test_other_session_events_keep_owner(action: str) -> None:
     story = owned()
@@ -97,16 +87,62 @@ def test_other_session_events_keep_owner(action: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\nb", "é", "\u202e", "x" * 201, 7, None, ["s"]])
-def test_invalid_session_name_owns_nothing(name: object) -> None:
+def test_invalid_session_name_is_refused_by_append_and_read(name: object) -> None:
     story = Story()
     story.invalid("start", **START, _session=name)
-
-
-@pytest.mark.parametrize("name", ["", "a b", "é"])
-def test_append_checks_names_like_read(name: str) -> None:
-    story = Story()
     event = story.event("start", **START, _session=name)
     del event["sum"]
     with pytest.raises(ValueError):
         story.loops.apply(event)
     assert story.loops.by_id == {}
+
+
+def prompt(story: Story) -> None:
+    story("session", action="prompt", _by="hook", _session="s-1")
+
+
+NEEDS_A_HUMAN: list[Any] = [
+    ("waiting", "answer", {"text": "yes"}),
+    ("waiting", "resume", {}),
+    ("waiting", "cancel", {}),
+    ("paused", "cancel", {}),
+    ("paused", "resume", {"add": {"max_iterations": 5}}),
+    ("iterated", "cancel", {}),
+    ("iterated", "resume", {"add": {"max_iterations": 5}}),
+]
+
+
+@pytest.mark.parametrize(("where", "kind", "data"), NEEDS_A_HUMAN)
+def test_agent_cannot_resume_before_human_prompt(
+    where: str, kind: str, data: dict[str, Any]
+) -> None:
+    story, human = (in_status("running" if where == "iterated" else where) for _ in range(2))
+    if where == "iterated":
+        story("iteration", _by="hook")
+        human("iteration", _by="hook")
+    human(kind, **data)
+    refusal = story.refused(kind, **data, _by="agent", _session="s-1")
+    assert "until the user sends a message" in refusal.message
+    prompt(story)
+    story(kind, **data, _by="agent", _session="s-1")
+
+
+@pytest.mark.parametrize("later", ["iteration", "wait", "pause"])
+def test_prompt_before_wait_pause_or_iteration_does_not_permit(later: str) -> None:
+    story = in_status("running")
+    story("iteration", _by="hook")
+    prompt(story)
+    data = {"wait": {"for": "human"}, "pause": {"code": "manual"}, "iteration": {}}[later]
+    story(later, **data, _by="hook")
+    story.refused("cancel", _by="agent")
+
+
+def test_pausing_failure_needs_new_prompt() -> None:
+    story = in_status("running")
+    story.fail("T1", "blocking", _by="agent")
+    story.refused("resume", add={"max_retries": 1}, _by="agent")
+
+
+def test_agent_can_resume_pause_without_reached_limit() -> None:
+    story = in_status("paused")
+    assert story("resume", _by="agent", _session="s-1").status == "running"

@@ -1,4 +1,4 @@
-"""Facts of goal loops, as the fold keeps them."""
+"""Criteria, stages, reviews and scores of goal loops."""
 
 from __future__ import annotations
 
@@ -61,27 +61,6 @@ def test_unclear_goal_may_go_back_but_not_forward() -> None:
     assert story.loop.stage == "intent"
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        {"criteria": [{"name": "a", "check": "true", "met": True}]},
-        {"criteria": [{"name": "a"}], "carried": {"exit_signal": True}},
-    ],
-)
-def test_nothing_is_carried_that_could_not_have_been(data: dict[str, object]) -> None:
-    with pytest.raises(Refused):
-        Story("goal", **data)
-
-
-def test_imported_failed_tasks_are_failed() -> None:
-    tasks = [{"id": "A", "status": "failed", "retries": 2}, {"id": "B", "status": "complete"}]
-    story = Story("goal", tasks=tasks, carried={"iteration": 4, "stuck": 2, "last_unmet": "x"})
-    assert (list(story.loop.failed), story.loop.tasks["A"].retries) == (["A"], 2)
-    assert (story.loop.iteration, story.loop.stuck, story.loop.last_unmet) == (4, 2, "x")
-    story.task("A", "running")
-    assert not story.loop.failed
-
-
 def test_advice_is_counted_in_goal_loops_only() -> None:
     for kind, counted in (("goal", 1), ("verify", 0)):
         story = Story(kind)
@@ -103,31 +82,45 @@ def test_failed_verifications_are_counted_until_check_passes() -> None:
     assert story.loop.failed_verifications == 0
 
 
-def test_only_latest_transcripts_are_remembered() -> None:
-    story = Story("goal", _session="s-1")
-    story("spend", tokens=1, source="s-1", counted=99, messages=["m"])
-    for number in range(60):
-        story("spend", tokens=1, source=f"agent-{number}", counted=10, messages=["m"])
-    assert story.loop.spent_tokens == 61
-    assert list(story.loop.offsets) == ["s-1", *[f"agent-{n}" for n in range(11, 60)]]
-
-
-def test_meter_reset_counts_from_zero_and_first_total_adds_nothing() -> None:
+def test_stages_follow_each_other_without_skipping_and_may_go_back() -> None:
+    stages = ("intent", "shape", "decompose", "executing", "review", "complete")
     story = Story("goal")
-    for total in (5, 6.5, 1, 1.25):
-        story("spend", meter="s", total_usd=total)
-    assert story.loop.spent_usd == 2.75
+    for number, stage in enumerate(stages):
+        for later in stages[number + 1 :]:
+            assert stage in story.refused("stage", stage=later).hint
+        assert story("stage", stage=stage).stage == stage
+    assert story("stage", stage="shape").stage == "shape"
+    story.refused("stage", stage="executing")
 
 
-def test_explicit_waves_are_not_recomputed() -> None:
-    story = Story("goal", tasks=[{"id": "A", "wave": 3}, {"id": "B", "wave": 1, "depends": ["A"]}])
-    assert [task.wave for task in story.loop.tasks.values()] == [3, 1]
-    story.task("C", "pending", depends=["A"], wave=7)
-    assert [task.wave for task in story.loop.tasks.values()] == [3, 1, 7]
+def test_reviews_are_kept_by_wave_and_thorough_verdict() -> None:
+    story = Story("goal")
+    story("review", action="light", wave=2, score=8, issues=1, blockers=0)
+    assert story.loop.reviews["wave_2"].facts() == {"score": 8, "issues": 1, "blockers": 0}
+    story("review", action="begun")
+    assert story.loop.reviews["thorough"].passed is False
+    story.refused("review", action="passed", blockers=1)
+    assert story("review", action="failed", blockers=2).status == "fixing"
+    assert story.loop.reviews["thorough"].facts() == {"passed": False, "blockers_remaining": 2}
+    story("review", action="begun")
+    story("review", action="passed", score=9)
+    thorough = {"passed": True, "blockers_remaining": 0, "score": 9}
+    assert story.loop.reviews["thorough"].facts() == thorough
 
 
-def test_started_task_ignores_new_dependencies() -> None:
-    story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2"}])
-    story.task("T1", "running", depends=["T2"])
-    assert not story.loop.tasks["T1"].depends
-    story.task("T1", "complete")
+def test_failed_check_is_evidence_and_leaves_criterion_unmet() -> None:
+    story = Story("goal", criteria=[{"name": "A", "check": "make"}])
+    story(
+        "criterion",
+        criterion="A",
+        met=False,
+        evidence={"command": "make", "exit_code": 2, "tail": "boom"},
+    )
+    criterion = story.loop.criteria["A"]
+    assert (criterion.met, (criterion.evidence or {})["tail"]) == (False, "boom")
+    assert (criterion.evidence or {})["seq"] == story.events[-1]["seq"]
+
+
+def test_unknown_criterion_is_refused_with_known_ones() -> None:
+    story = Story("goal", criteria=[{"name": "A"}, {"name": "B"}])
+    assert "A, B" in story.refused("criterion", criterion="C", met=True).hint

@@ -1,4 +1,4 @@
-"""Failures: how often a task is tried again, and what each class of error does."""
+"""Tasks and failures: allowed changes, retries and the classes of errors."""
 
 from __future__ import annotations
 
@@ -34,11 +34,6 @@ def test_retry_limit_allows_exactly_n_then_pauses(most: int) -> None:
     assert story.loop.tasks["T1"].status == "failed"
 
 
-def test_default_retry_limit_is_three() -> None:
-    story = execute()
-    assert [story.fail("T1").status for _ in range(4)] == ["retrying"] * 3 + ["paused"]
-
-
 def test_retries_are_counted_for_each_task_alone() -> None:
     story = execute()
     for _ in range(3):
@@ -48,12 +43,13 @@ def test_retries_are_counted_for_each_task_alone() -> None:
     assert story.fail("T2").status == "paused"
 
 
-def test_completed_task_keeps_retry_count() -> None:
+def test_completed_task_keeps_retry_count_and_clears_its_errors() -> None:
     story = execute()
     story.fail("T1")
     story.task("T1", "running")
     story.task("T1", "complete")
-    assert story.loop.tasks["T1"].retries == 1
+    assert (story.loop.tasks["T1"].retries, story.loop.tasks["T1"].errors) == (1, [])
+    assert story.loop.last_error == "it broke"
 
 
 def test_pending_task_can_fail_but_finished_one_cannot() -> None:
@@ -66,16 +62,11 @@ def test_pending_task_can_fail_but_finished_one_cannot() -> None:
     assert "complete" in story.refused("failure", task="T1", error="e", class_="logic").message
 
 
-def test_unknown_task_cannot_fail() -> None:
+def test_unknown_task_can_fail_only_without_task_list() -> None:
     refusal = execute().refused("failure", task="T9", error="e", class_="logic")
     assert "T9" in refusal.message
     assert "T1, T2" in refusal.hint
-
-
-def test_loop_without_task_list_accepts_new_tasks() -> None:
-    story = Story("execute")
-    story.fail("T7")
-    assert story.loop.tasks["T7"].retries == 1
+    assert Story("execute").fail("T7").tasks["T7"].retries == 1
 
 
 @pytest.mark.parametrize("class_", ["blocking", "unknown"])
@@ -87,20 +78,14 @@ def test_blocking_and_unknown_errors_pause_at_once(class_: str, task: str | None
     assert story.loop.tasks["T1"].retries == 0
 
 
-def test_transient_error_is_retried_once() -> None:
+@pytest.mark.parametrize("task", ["T1", None])
+def test_transient_error_is_retried_once(task: str | None) -> None:
     story = execute()
-    assert story.fail("T1", "transient").status == "retrying"
-    assert story.fail("T1", "transient").status == "paused"
+    assert story.fail(task, "transient").status == "retrying"
+    assert story.fail(task, "transient").status == "paused"
     assert story.loop.pause_code == "retries"
     assert "transient" in story.loop.pause_reason
-    assert story.loop.tasks["T1"].retries == 1
-
-
-def test_transient_error_of_loop_is_retried_once() -> None:
-    story = execute()
-    assert story.fail(None, "transient").status == "retrying"
-    assert story.fail(None, "transient").status == "paused"
-    assert story.loop.pause_code == "retries"
+    assert story.loop.tasks["T1"].retries == (1 if task else 0)
 
 
 @pytest.mark.parametrize("task", ["T1", None])
@@ -111,29 +96,22 @@ def test_transient_error_is_retried_again_after_success_or_resume(task: str | No
     assert story.fail(task, "transient").status == "paused"
     story("resume", add={"max_retries": 3})
     assert story.fail(task, "transient").status == "retrying"
+    if task is None:
+        story.task("T1", "running")
+        story.task("T1", "complete")
+        assert story.fail(None, "transient").status == "retrying"
 
 
-def test_retries_that_are_used_up_are_not_called_transient() -> None:
-    story = execute()
+@pytest.mark.parametrize(
+    ("most", "reason"),
+    [(3, "Task T1 failed after 3 retries"), (0, "Task T1 failed after 0 retries")],
+)
+def test_retries_that_are_used_up_are_not_called_transient(most: int, reason: str) -> None:
+    story = execute(limits={"max_retries": most})
     story.fail("T1", "transient")
-    for _ in range(3):
+    for _ in range(most):
         story.fail("T1", "logic")
-    assert story.loop.pause_reason == "Task T1 failed after 3 retries"
-
-
-def test_success_resets_transient_count_of_loop() -> None:
-    story = execute()
-    story.fail(None, "transient")
-    story.task("T1", "running")
-    story.task("T1", "complete")
-    assert story.fail(None, "transient").status == "retrying"
-
-
-def test_transient_error_beyond_retries_is_reported_as_retries() -> None:
-    story = execute(limits={"max_retries": 0})
-    story.fail("T1", "transient")
-    assert story.loop.pause_code == "retries"
-    assert "again" not in story.loop.pause_reason
+    assert (story.loop.pause_code, story.loop.pause_reason) == ("retries", reason)
 
 
 def test_failure_without_auto_loop_pauses_with_report() -> None:
@@ -151,6 +129,8 @@ def test_loop_runs_again_when_last_failed_task_restarts() -> None:
     story.fail("T2")
     assert story.task("T1", "running").status == "retrying"
     assert story.task("T2", "running").status == "running"
+    story.fail("T1")
+    assert story.task("T1", "skipped").status == "running"
 
 
 def test_loop_with_open_gaps_returns_to_fixing() -> None:
@@ -158,12 +138,6 @@ def test_loop_with_open_gaps_returns_to_fixing() -> None:
     story.gap("G1")
     story.fail("T1")
     assert story.task("T1", "running").status == "fixing"
-
-
-def test_loop_runs_again_when_failed_task_is_skipped() -> None:
-    story = execute()
-    story.fail("T1")
-    assert story.task("T1", "skipped").status == "running"
 
 
 def test_loop_keeps_its_last_three_different_errors() -> None:
@@ -192,15 +166,6 @@ def test_errors_with_same_signature_are_equal() -> None:
     assert (story.loop.errors[0].analysis, story.loop.errors[0].fix) == ("why", "how")
 
 
-def test_completed_task_clears_its_errors() -> None:
-    story = execute()
-    story.fail("T1")
-    story.task("T1", "running")
-    story.task("T1", "complete")
-    assert story.loop.tasks["T1"].errors == []
-    assert story.loop.last_error == "it broke"
-
-
 def grant(story: Story, count: int, **words: Any) -> Loop:
     """Resume with more retries, as the command does it."""
     retried = used_up_tasks(story.loop)
@@ -224,41 +189,31 @@ def attempts_until_pause(story: Story, task: str = "T1") -> list[int]:
 def test_added_retries_grant_as_many_attempts_with_new_numbers(most: int, count: int) -> None:
     story = execute(limits={"max_retries": most})
     assert attempts_until_pause(story) == list(range(most + 1))
-    grant(story, count)
-    assert attempts_until_pause(story) == list(range(most + 1, most + count + 1))
+    for first in (most + 1, most + 1 + count):
+        grant(story, count)
+        assert attempts_until_pause(story) == list(range(first, first + count))
 
 
-def test_added_retry_is_granted_after_each_pause_again() -> None:
+@pytest.mark.parametrize(
+    ("steps", "attempts"),
+    [
+        (["fail", "pause", "grant"], [1, 2]),  # a retry was unused
+        (["fail", "fail", "grant", "pause", "grant"], [2, 3]),
+        (["fail", "blocking", "grant"], [2]),
+    ],
+)
+def test_added_retries_are_granted_whatever_the_pause(
+    steps: list[str], attempts: list[int]
+) -> None:
     story = execute(limits={"max_retries": 1})
-    attempts_until_pause(story)
-    for number in (2, 3, 4):
-        grant(story, 1)
-        assert attempts_until_pause(story) == [number]
-
-
-def test_added_retry_keeps_unused_retry() -> None:
-    story = execute(limits={"max_retries": 1})
-    story.fail("T1")
-    story("pause", code="manual")
-    grant(story, 1)
-    assert attempts_until_pause(story) == [1, 2]
-
-
-def test_added_retries_add_up_before_the_attempt_begins() -> None:
-    story = execute(limits={"max_retries": 1})
-    attempts_until_pause(story)
-    grant(story, 1)
-    story("pause", code="manual")
-    grant(story, 1)
-    assert attempts_until_pause(story) == [2, 3]
-
-
-def test_added_retry_after_a_blocking_error_grants_one_attempt() -> None:
-    story = execute(limits={"max_retries": 1})
-    story.fail("T1")
-    story.fail("T1", "blocking")
-    grant(story, 1)
-    assert attempts_until_pause(story) == [2]
+    for step in steps:
+        if step == "grant":
+            grant(story, 1)
+        elif step == "pause":
+            story("pause", code="manual")
+        else:
+            story.fail("T1", "logic" if step == "fail" else step)
+    assert attempts_until_pause(story) == attempts
 
 
 def test_added_retry_counts_only_tasks_without_a_retry_left() -> None:
@@ -270,29 +225,20 @@ def test_added_retry_counts_only_tasks_without_a_retry_left() -> None:
 
 
 @pytest.mark.parametrize("by", ["human", "agent"])
-def test_interactive_loop_does_not_ask_after_retries_were_added(by: str) -> None:
-    story = execute(mode="interactive", limits={"max_retries": 0})
-    story.fail("T1")
-    story("session", action="prompt", _by="hook", _session="s-1")
-    grant(story, 1, _by=by, _session="s-1")
-    assert pending_question(story.loop) is None
-    story.task("T1", "running")
-    story.fail("T1")
-    assert story.loop.pause_code == "retries"
-
-
-@pytest.mark.parametrize("by", ["human", "agent"])
-def test_interactive_loop_failure_does_not_ask_after_retries_were_added(
-    by: str,
-) -> None:
-    story = execute(mode="interactive")
-    story.fail(None, "transient")
-    story.fail(None, "transient")
+@pytest.mark.parametrize("task", ["T1", None])
+def test_interactive_loop_does_not_ask_after_retries_were_added(by: str, task: str | None) -> None:
+    story = execute(mode="interactive", limits={"max_retries": 0} if task else {})
+    for class_ in ["logic"] if task else ["transient", "transient"]:
+        story.fail(task, class_)
     assert story.loop.pause_code == "retries"
     story("session", action="prompt", _by="hook", _session="s-1")
     grant(story, 1, _by=by, _session="s-1")
-    assert story.status == "retrying"
+    assert story.status == ("running" if task else "retrying")
     assert pending_question(story.loop) is None
+    if task:
+        story.task(task, "running")
+        story.fail(task)
+        assert story.loop.pause_code == "retries"
 
 
 def test_interactive_loop_asks_again_after_the_next_failure() -> None:
@@ -304,3 +250,69 @@ def test_interactive_loop_asks_again_after_the_next_failure() -> None:
     asked = pending_question(story.loop)
     assert asked is not None
     assert asked[1] == "Task T1 failed. Retry? (1/2 attempts used) [Y/n]"
+
+
+@pytest.mark.parametrize(
+    ("before", "allowed"),
+    [
+        ("pending", {"running", "skipped"}),
+        ("running", {"running", "complete", "checkpoint", "skipped"}),
+        ("failed", {"running", "skipped"}),
+        ("checkpoint", {"running", "complete", "skipped"}),
+        ("complete", set()),
+        ("skipped", set()),
+    ],
+)
+def test_task_status_changes_along_its_arrows_only(before: str, allowed: set[str]) -> None:
+    for wanted in ("pending", "running", "complete", "checkpoint", "skipped"):
+        story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}])
+        if before == "failed":
+            story.fail("T1")
+        elif before != "pending":
+            story.task("T1", "running") if before != "skipped" else None
+            story.task("T1", before)
+        if wanted in allowed:
+            assert story.task("T1", wanted).tasks["T1"].status == wanted
+        else:
+            story.refused("task", task="T1", status=wanted)
+
+
+def test_task_keeps_reference_commit_and_question() -> None:
+    story = Story("execute", tasks=[{"id": "T1", "title": "Login"}])
+    story.task("T1", "running", ref="bg-1")
+    story.task("T1", "checkpoint", question="Which port?")
+    task = story.task("T1", "complete", commit="abc").tasks["T1"]
+    assert (task.ref, task.question, task.commit) == ("bg-1", "Which port?", "abc")
+    assert task.title == "Login"
+
+
+def test_task_cannot_start_before_its_dependencies() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2", "depends": ["T1"]}])
+    assert "T1" in story.refused("task", task="T2", status="running").message
+    story.task("T1", "running")
+    story.refused("task", task="T2", status="running")
+    story.task("T1", "complete")
+    story.task("T2", "running")
+
+
+def test_green_attempts_are_counted_from_one_each_time_green_is_entered_anew() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}])
+    seen = []
+    for phase in ("red", "green", "green", "green", "refactor", "red", "green"):
+        task = story.task("T1", "running", phase=phase).tasks["T1"]
+        assert task.phase == phase
+        seen.append(task.attempts)
+    assert seen == [0, 1, 2, 3, 3, 3, 1]
+
+
+def test_tdd_phase_needs_running_task() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}])
+    story.task("T1", "running")
+    story.refused("task", task="T1", status="complete", phase="green")
+
+
+def test_started_task_ignores_new_dependencies() -> None:
+    story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2"}])
+    story.task("T1", "running", depends=["T2"])
+    assert not story.loop.tasks["T1"].depends
+    story.task("T1", "complete")

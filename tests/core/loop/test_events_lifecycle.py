@@ -1,0 +1,207 @@
+"""Start, wait, pause and resume: restored statuses, and limits that a resume must raise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.loop.limits import reached_limit
+from gsd_fsm.core.loop.records import Limits
+from gsd_fsm.core.loop.state import ACTIVE, LIVE
+from tests.support.story import MINUTE, PAYLOADS, SECOND, Story, in_status
+
+RESUME = "gsd-fsm --loop lp-1 resume"
+SPENT: list[Any] = [
+    ("iterations", "max_iterations", lambda s: [s("iteration") for _ in range(2)], " --add-iterations 10"),
+    ("rounds", "max_rounds", lambda s: [s("verified", passed=False) for _ in range(2)], " --add-rounds 10"),
+    ("budget", "budget_usd", lambda s: s("spend", usd=2), " --add-budget 10"),
+    ("minutes", "max_minutes", lambda s: s("iteration", _after=2 * MINUTE), " --add-minutes 30"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("paused", ["at the limit", "manual"])
+@pytest.mark.parametrize(("code", "limit", "spend", "option"), SPENT)
+def test_resume_of_reached_limit_needs_addition(
+    code: str, limit: str, spend: Any, option: str, paused: str
+) -> None:
+    story = Story("verify", limits={limit: 2})
+    spend(story)
+    spent = reached_limit(story.loop, story.now)
+    assert spent is not None
+    assert (spent.code, spent.remedy) == (code, RESUME + option)
+    if paused == "manual":
+        story("pause", code="manual")
+    else:
+        story("pause", code=spent.code, reason=spent.reason, _by="cli")
+    refusal = story.refused("resume")
+    assert refusal.hint == "Run: " + RESUME + option
+    assert spent.reason.split(" of ")[0] in refusal.message
+    story.refused("resume", add={"max_retries": 5})
+    story.refused("resume", add={limit: 0})
+    assert story("resume", add={limit: 1}).status == "running"
+    assert getattr(story.loop.limits, limit) == 3
+    assert reached_limit(story.loop, story.now) is None
+
+
+def test_spent_retries_need_more_retries_unless_the_error_was_transient() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}], limits={"max_retries": 1})
+    story.fail("T1")
+    story.fail("T1")
+    assert story.refused("resume").hint == "Run: " + RESUME + " --add-retries 1"
+    assert story("resume", add={"max_retries": 1}).status == "retrying"
+    assert story.fail("T1").status == "retrying"
+    assert story.fail("T1").status == "paused"
+    story = Story("execute", tasks=[{"id": "T1"}])
+    story.fail("T1", "transient")
+    story.fail("T1", "transient")
+    assert story("resume").status == "retrying"
+
+
+def test_resume_needs_addition_to_every_reached_limit() -> None:
+    story = Story("goal", limits={"max_iterations": 2, "budget_usd": 2})
+    for _ in range(2):
+        story("iteration")
+    story("spend", usd=2)
+    story("pause", code="iterations")
+    assert story.refused("resume").hint.endswith("resume --add-iterations 10 --add-budget 10")
+    assert story.refused("resume", add={"max_iterations": 1}).hint.endswith("--add-budget 10")
+    story("resume", add={"max_iterations": 1, "budget_usd": 0.5})
+
+
+def test_resume_keeps_unlimited_limits() -> None:
+    before = {"max_iterations": 0, "max_retries": 0, "max_minutes": 0, "budget_usd": 0}
+    more = Limits(before).plus(dict.fromkeys(before, 5))
+    assert more == Limits({**before, "max_retries": 5})
+    assert Limits().plus({"budget_usd": 5, "max_minutes": 5}) == Limits()
+
+
+def test_resume_resets_stuck_idle_and_repeated() -> None:
+    story = Story("goal")
+    for _ in range(3):
+        story.fail(None, error="same")
+        story("iteration", _by="hook")
+    loop = story.loop
+    assert (loop.stuck, loop.idle, loop.repeated_errors) == (3, 1, 3)
+    story("resume", _by="cli")
+    assert (loop.stuck, loop.idle, loop.repeated_errors, loop.transient) == (0, 0, 0, 0)
+    assert loop.iteration == 3
+
+
+@pytest.mark.parametrize("status", ["running", "retrying", "fixing", "reviewing"])
+def test_resume_of_active_loop_keeps_status(status: str) -> None:
+    story = in_status(status)
+    assert story("resume", _session="s-1").status == status
+    assert story.loop.owner == "s-1"
+
+
+def test_minutes_pause_is_not_active_time() -> None:
+    story = Story("goal", limits={"max_minutes": 2})
+    story("iteration", _after=2 * MINUTE)
+    story("pause", code="minutes")
+    story("resume", add={"max_minutes": 1}, _after=600 * MINUTE)
+    assert reached_limit(story.loop, story.now) is None
+    spent = reached_limit(story.loop, story.now + MINUTE - SECOND)
+    assert spent is not None
+    assert spent.code == "minutes"
+
+
+def test_resume_keeps_limits_of_later_version() -> None:
+    story = Story("goal", limits={"foo": "abc", "bar": [1]})
+    assert story("resume", add={"foo": 1, "bar": [2]}).status == "running"
+    assert story.loop.limits == Limits()
+
+
+@pytest.mark.parametrize("status", ACTIVE)
+def test_answer_restores_status_before_wait(status: str) -> None:
+    story = in_status(status)
+    story("wait", for_="human", question="Which?")
+    assert (story.loop.wait_for, story.loop.question) == ("human", "Which?")
+    assert story("answer", text="This one.").status == status
+    assert (story.loop.answer, story.loop.wait_for, story.loop.question) == (
+        "This one.",
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize("status", [*ACTIVE, "waiting"])
+def test_resume_restores_status_before_pause(status: str) -> None:
+    story = in_status(status)
+    assert story("pause", code="manual", reason="tea").status == "paused"
+    assert (story.loop.pause_code, story.loop.pause_reason) == ("manual", "tea")
+    assert story("resume").status == status
+    assert (story.loop.pause_code, story.loop.pause_reason) == (None, None)
+
+
+@pytest.mark.parametrize("status", ACTIVE)
+def test_paused_wait_restores_status_before_it(status: str) -> None:
+    story = in_status(status)
+    story("wait", for_="human", question="Which?")
+    story("pause", code="manual")
+    assert story("resume").status == "waiting"
+    assert story.loop.question == "Which?"
+    assert story("answer", text="This one.").status == status
+
+
+@pytest.mark.parametrize("status", ACTIVE)
+def test_resume_after_pausing_failure_restores_status(status: str) -> None:
+    story = in_status(status)
+    story.fail(None, "blocking")
+    assert story("resume").status == status
+
+
+def test_throttled_wait_keeps_its_end_and_is_resumed() -> None:
+    story = in_status("running")
+    story("wait", for_="throttled", until="2026-11-16T00:00:00.000Z", reason="rate limit")
+    assert story.loop.until == "2026-11-16T00:00:00.000Z"
+    story("resume", _by="agent")
+    assert (story.status, story.loop.until) == ("running", None)
+
+
+def test_iteration_is_counted_in_active_statuses_only() -> None:
+    for status in LIVE:
+        story = in_status(status)
+        if status in ACTIVE:
+            assert story("iteration").iteration == 1
+            assert story("iteration").iteration == 2
+            assert story.loop.last_iteration == story.events[-1]["ts"]
+        else:
+            story.refused("iteration")
+
+
+def test_start_with_duplicate_names_is_refused() -> None:
+    story = Story()
+    start = PAYLOADS["start"]
+    story.refused("start", **start, tasks=[{"id": "A"}, {"id": "A"}])
+    story.refused("start", **start, criteria=[{"name": "A"}, {"name": "A"}])
+    assert story.loops.by_id == {}
+
+
+def test_start_limits_override_defaults() -> None:
+    story = Story("goal", limits={"stuck_limit": 9})
+    assert story.loop.limits.stuck_limit == 9
+    assert story.loop.limits.max_iterations == 20
+    assert story.loop.limits.max_retries == 3
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"criteria": [{"name": "a", "check": "true", "met": True}]},
+        {"criteria": [{"name": "a"}], "carried": {"exit_signal": True}},
+    ],
+)
+def test_nothing_is_carried_that_could_not_have_been(data: dict[str, object]) -> None:
+    with pytest.raises(Refused):
+        Story("goal", **data)
+
+
+def test_imported_failed_tasks_are_failed() -> None:
+    tasks = [{"id": "A", "status": "failed", "retries": 2}, {"id": "B", "status": "complete"}]
+    story = Story("goal", tasks=tasks, carried={"iteration": 4, "stuck": 2, "last_unmet": "x"})
+    assert (list(story.loop.failed), story.loop.tasks["A"].retries) == (["A"], 2)
+    assert (story.loop.iteration, story.loop.stuck, story.loop.last_unmet) == (4, 2, "x")
+    story.task("A", "running")
+    assert not story.loop.failed

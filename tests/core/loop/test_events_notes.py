@@ -1,0 +1,60 @@
+"""Notes, costs and other facts that leave the status unchanged."""
+
+from __future__ import annotations
+
+from gsd_fsm.core.loop.state import undelivered_notes
+from tests.support.story import Story
+
+
+def test_note_is_delivered_once() -> None:
+    story = Story("goal")
+    story("note", text="first")
+    story("note", text="old wisdom", kind="recall")
+    story("note", text="second", kind="steer")
+    numbers = list(story.loop.notes)
+    assert [note.text for note in undelivered_notes(story.loop)] == ["first", "second"]
+    assert story.loop.recalled == ["old wisdom"]
+    story("iteration", delivered=numbers[:1], _by="hook")
+    assert [note.text for note in undelivered_notes(story.loop)] == ["second"]
+    story("iteration", delivered=numbers, _by="hook")
+    assert not story.loop.notes
+
+
+def test_facts_are_kept_where_they_belong() -> None:
+    story = Story("goal", plan={"file": "PLAN.md", "digest": "1"})
+    story("score", spec_score=80, fit_score=7, shape="tool")
+    story("plan", digest="2", changed=True)
+    story("mode", mode="interactive")
+    story("issue", text="smell", severity="WARNING")
+    story("stop", code="background", reason="a subagent runs")
+    story("checkpoint", name="before", commit="abc")
+    loop = story.loop
+    assert (loop.spec_score, loop.fit_score, loop.shape) == (80, 7, "tool")
+    assert (loop.plan.file, loop.plan.digest, loop.plan.changed) == ("PLAN.md", "2", True)
+    assert loop.mode == "interactive"
+    assert loop.issues[0].text == "smell"
+    assert loop.last_stop.code == "background"
+    assert loop.checkpoints == {"before": "abc"}
+
+
+def test_cents_add_up() -> None:
+    story = Story("goal")
+    for _ in range(100):
+        story("spend", usd=0.1, tokens=7)
+    assert (story.loop.spent_usd, story.loop.spent_tokens) == (10, 700)
+
+
+def test_only_latest_transcripts_are_remembered() -> None:
+    story = Story("goal", _session="s-1")
+    story("spend", tokens=1, source="s-1", counted=99, messages=["m"])
+    for number in range(60):
+        story("spend", tokens=1, source=f"agent-{number}", counted=10, messages=["m"])
+    assert story.loop.spent_tokens == 61
+    assert list(story.loop.offsets) == ["s-1", *[f"agent-{n}" for n in range(11, 60)]]
+
+
+def test_meter_reset_counts_from_zero_and_first_total_adds_nothing() -> None:
+    story = Story("goal")
+    for total in (5, 6.5, 1, 1.25):
+        story("spend", meter="s", total_usd=total)
+    assert story.loop.spent_usd == 2.75
