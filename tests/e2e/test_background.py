@@ -23,7 +23,7 @@ def test_while_a_command_runs_the_stop_is_allowed_and_then_the_loop_goes_on(rig:
     assert chat.ask("Ship it.")["result"] == "I wait for it."
     assert rig.story(loop)[-1] == "stop background"
     assert rig.status()["iteration"] == 0
-    assert "the agent may stop once while this runs" in chat.told
+    assert "one stop is allowed while this runs" in chat.told
     (rig.root / "ready").touch()
     assert chat.result(2)["result"] == "It is shipped."
     chat.close()

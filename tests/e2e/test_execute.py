@@ -52,7 +52,7 @@ def test_a_question_is_answered_in_the_chat_and_the_loop_goes_on(rig: Rig) -> No
     chat.ask("Do the tasks.")
     assert rig.story(loop)[-1] == "wait human"
     assert rig.status()["status"] == "waiting"
-    assert f"loop {loop} waits for you" in chat.told
+    assert f"loop {loop} is waiting for your answer" in chat.told
     rig.model.main.then(
         bash(f"gsd-fsm --loop {loop} answer 'Yes, try again.'"),
         say("I shall try again."),
