@@ -10,7 +10,7 @@ from tests.support.e2e.project import FINISH, GOAL, Rig
 pytestmark = pytest.mark.e2e
 
 
-def test_while_a_command_runs_the_stop_is_allowed_and_then_the_loop_goes_on(rig: Rig) -> None:
+def test_background_command_allows_one_stop_and_loop_continues(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     rig.model.main.then(
         bash("until test -e ready; do sleep 0.1; done", background=True),
@@ -33,7 +33,7 @@ def test_while_a_command_runs_the_stop_is_allowed_and_then_the_loop_goes_on(rig:
     assert "<task-notification>" in rig.model.asked()[2].heard
 
 
-def test_a_server_that_never_ends_does_not_end_the_loop(rig: Rig) -> None:
+def test_background_server_does_not_end_the_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     server = f"while test -d {rig.scratch}; do sleep 0.2; done"  # until the test is over
     rig.model.main.then(bash(server, background=True), say("The server is up."))
@@ -48,7 +48,7 @@ def test_a_server_that_never_ends_does_not_end_the_loop(rig: Rig) -> None:
     assert len(rig.sent_back()) == 1
 
 
-def test_a_subagent_neither_holds_the_loop_up_nor_completes_it(rig: Rig) -> None:
+def test_subagent_stop_neither_blocks_nor_completes_the_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     held = Held(say("<loop-complete>All is done.</loop-complete>"))
     rig.model.sub.then(held)

@@ -10,21 +10,23 @@ from tests.support.e2e import client
 from tests.support.e2e.client import NoClient, find_client
 
 
-def test_a_binary_that_is_named_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_client_uses_named_binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     binary = tmp_path / "claude"
     binary.touch()
     monkeypatch.setenv(client.VARIABLE, str(binary))
     assert find_client() == binary.resolve()
 
 
-def test_without_npm_it_is_said_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_client_without_npm_names_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(client.VARIABLE, str(tmp_path / "nothing here"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoClient, match=f"npm is missing.*{client.VERSION}.*{client.VARIABLE}"):
         find_client()
 
 
-def test_another_binary_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_client_refuses_other_binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     platform = client.platform_name()
     binary = tmp_path / "node_modules" / f"{client.PACKAGE}-{platform}" / "claude"
     binary.parent.mkdir(parents=True)

@@ -14,7 +14,7 @@ def failing(error: str) -> Turn:
     return bash(f"gsd-fsm task T1 running && gsd-fsm fail T1 --error 'AssertionError: {error}'")
 
 
-def test_a_failing_task_is_retried_with_its_errors_and_then_paused(rig: Rig) -> None:
+def test_failing_task_is_retried_with_errors_then_paused(rig: Rig) -> None:
     loop = rig.start("execute", "--mode", "yolo", "--max-retries", "2", "--task", "T1:The login")
     rig.model.main.then(
         failing("no cookie"),
@@ -45,7 +45,7 @@ def test_a_failing_task_is_retried_with_its_errors_and_then_paused(rig: Rig) -> 
     assert "retries" in rig.ok("why").out
 
 
-def test_a_question_is_answered_in_the_chat_and_the_loop_goes_on(rig: Rig) -> None:
+def test_question_is_answered_in_chat_and_loop_continues(rig: Rig) -> None:
     loop = rig.start("execute", "--task", "T1:The login")
     rig.model.main.then(failing("no cookie"), say("It failed."))
     chat = rig.chat()

@@ -28,7 +28,7 @@ def text_of(answer: str) -> str:
     return str(json.loads(answer)["content"][0]["text"])
 
 
-def test_turns_come_in_order_and_then_the_script_is_over() -> None:
+def test_fake_model_plays_turns_in_order_then_ends() -> None:
     with FakeModel() as model:
         model.main.then(say("one"), lambda request: say(request.heard.upper()))
         answers = [text_of(post(model, prompt("hello"))) for _ in range(3)]
@@ -36,7 +36,7 @@ def test_turns_come_in_order_and_then_the_script_is_over() -> None:
         assert len(model.asked()) == 3
 
 
-def test_each_speaker_has_turns_of_its_own() -> None:
+def test_fake_model_keeps_turns_per_speaker() -> None:
     with FakeModel() as model:
         model.main.then(say("main"))
         model.sub.then(say("sub"))
@@ -47,7 +47,7 @@ def test_each_speaker_has_turns_of_its_own() -> None:
         assert [len(model.asked(it)) for it in ("main", "sub", "second", "other")] == [1, 1, 1, 1]
 
 
-def test_a_streamed_turn_spells_out_the_whole_reply() -> None:
+def test_fake_model_streams_whole_reply() -> None:
     with FakeModel() as model:
         model.main.then(bash("ls"))
         lines = post(model, prompt("go", stream=True)).splitlines()
@@ -58,7 +58,7 @@ def test_a_streamed_turn_spells_out_the_whole_reply() -> None:
     assert events[-2]["delta"]["stop_reason"] == "tool_use"
 
 
-def test_what_was_heard_is_what_is_new_since_the_model_spoke() -> None:
+def test_fake_model_records_messages_since_its_last_turn() -> None:
     result = {"type": "tool_result", "content": [{"type": "text", "text": "new"}]}
     said = {"role": "assistant", "content": "said"}
     messages = [{"role": "user", "content": "old"}, said, {"role": "user", "content": [result]}]
@@ -68,7 +68,7 @@ def test_what_was_heard_is_what_is_new_since_the_model_spoke() -> None:
         assert model.asked()[0].text == "old\nsaid\nnew"
 
 
-def test_an_error_and_an_unknown_path_are_refused_as_the_api_does() -> None:
+def test_fake_model_refuses_like_the_api() -> None:
     with FakeModel() as model:
         model.main.then(refuse(529, "busy"))
         for path, status in (("/v1/messages", 529), ("/nowhere", 404)):
@@ -79,7 +79,7 @@ def test_an_error_and_an_unknown_path_are_refused_as_the_api_does() -> None:
                 assert json.load(error.value)["type"] == "error"
 
 
-def test_tokens_are_counted_and_models_are_listed() -> None:
+def test_fake_model_counts_tokens_and_lists_models() -> None:
     with FakeModel() as model:
         counted = json.loads(post(model, prompt("go"), "/v1/messages/count_tokens?beta=true"))
         assert counted["input_tokens"] > 0
@@ -88,7 +88,7 @@ def test_tokens_are_counted_and_models_are_listed() -> None:
         assert model.requests == []
 
 
-def test_a_held_turn_waits_for_the_test() -> None:
+def test_fake_model_holds_turn_until_released() -> None:
     held = Held(say("late"))
     with FakeModel() as model:
         model.main.then(held)

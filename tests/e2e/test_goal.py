@@ -12,7 +12,7 @@ pytestmark = pytest.mark.e2e
 VERIFY = "test -e mended || { echo '1 failed: test_login'; exit 1; }\n"
 
 
-def test_an_agent_that_says_done_while_the_check_fails_is_sent_back(rig: Rig) -> None:
+def test_goal_loop_blocks_agent_while_check_fails(rig: Rig) -> None:
     (rig.root / "verify.sh").write_text(VERIFY)
     loop = rig.start(
         "goal", "The login works", "--mode", "yolo", "--check", "tests=sh verify.sh"
@@ -45,7 +45,7 @@ def test_an_agent_that_says_done_while_the_check_fails_is_sent_back(rig: Rig) ->
     assert rig.status()["owner"] == chat.session
 
 
-def test_in_the_terminal_a_loop_looks_like_work_and_not_like_an_error(rig: Rig) -> None:
+def test_block_is_not_shown_as_error_in_terminal(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     rig.model.main.then(say("I stop here."), FINISH, say("It is shipped."))
     screen = rig.screen()

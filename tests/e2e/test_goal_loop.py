@@ -13,7 +13,7 @@ SCORE = "gsd-fsm score --outcome 2 --scope 2 --constraints 2 --success 2 --done 
 VERIFY = "grep -q 'def validate' auth.py"
 
 
-def test_a_goal_with_three_criteria_is_reviewed_mended_and_completed(rig: Rig) -> None:
+def test_goal_with_three_criteria_is_reviewed_fixed_and_completed(rig: Rig) -> None:
     (rig.root / ".gsd").mkdir(exist_ok=True)
     (rig.root / ".gsd" / "config.toml").write_text(
         'views = ["workflow-state", "state", "progress", "report"]\n'
@@ -68,7 +68,7 @@ def test_a_goal_with_three_criteria_is_reviewed_mended_and_completed(rig: Rig) -
     assert '"status": "completed"' in (rig.root / ".loop" / "state.json").read_text()
 
 
-def test_the_plugins_command_asks_first_and_starts_the_goal_in_its_own_words(rig: Rig) -> None:
+def test_plugin_loop_command_asks_and_starts_goal(rig: Rig) -> None:
     rig.ok("init", "--plugin", "a plugin", "--yes")
     rig.ok("uninstall", "--scope", "project", "--yes")
     rig.model.main.then(
@@ -96,7 +96,7 @@ def test_the_plugins_command_asks_first_and_starts_the_goal_in_its_own_words(rig
     assert status["owner"] == chat.session
 
 
-def test_a_spent_budget_pauses_and_a_human_extends_it(rig: Rig) -> None:
+def test_used_up_budget_pauses_until_user_extends_it(rig: Rig) -> None:
     loop = rig.start("goal", "Ship it", "--mode", "yolo", "--max-tokens", "1")
     rig.model.main.then(
         bash("true"),

@@ -10,7 +10,7 @@ from tests.support.e2e.project import FINISH, GOAL, Rig
 pytestmark = pytest.mark.e2e
 
 
-def test_an_agent_that_works_gets_25_iterations_in_one_session(rig: Rig) -> None:
+def test_active_agent_gets_25_iterations_in_one_session(rig: Rig) -> None:
     loop = rig.start(*GOAL, "--max-iterations", "25", "--stuck-limit", "0")
     rig.model.main.then(*[bash("true"), say("Enough for now.")] * 26)
     chat = rig.chat()
@@ -24,7 +24,7 @@ def test_an_agent_that_works_gets_25_iterations_in_one_session(rig: Rig) -> None
     assert f"gsd-fsm --loop {loop} resume --add-iterations 10" in chat.told
 
 
-def test_an_agent_that_only_talks_is_paused_by_the_loop_and_not_by_the_client(rig: Rig) -> None:
+def test_idle_agent_is_paused_by_loop_before_client_cap(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     rig.model.main.then(*[say(f"Done, says number {number}.") for number in range(4)])
     chat = rig.chat()
@@ -36,7 +36,7 @@ def test_an_agent_that_only_talks_is_paused_by_the_loop_and_not_by_the_client(ri
     assert "idle" in rig.ok("why").out
 
 
-def test_a_loop_without_an_idle_limit_is_paused_before_the_client_ends_the_turn(rig: Rig) -> None:
+def test_loop_without_idle_limit_pauses_before_client_cap(rig: Rig) -> None:
     loop = rig.start(*GOAL, "--idle-limit", "0", "--stuck-limit", "0")
     rig.model.main.then(*[say(f"Done, says number {number}.") for number in range(9)])
     chat = rig.chat()
@@ -47,7 +47,7 @@ def test_a_loop_without_an_idle_limit_is_paused_before_the_client_ends_the_turn(
     assert "the client would end the turn itself after 8" in chat.told
 
 
-def test_a_turn_that_the_user_breaks_off_is_not_taken_for_the_end_of_the_loop(rig: Rig) -> None:
+def test_turn_interrupted_by_user_does_not_end_the_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     rig.model.main.then(say("I stop."), held := Held(say("Nobody hears this.")))
     screen = rig.screen()
@@ -63,7 +63,7 @@ def test_a_turn_that_the_user_breaks_off_is_not_taken_for_the_end_of_the_loop(ri
     assert rig.story(loop).count("iteration") == 1
 
 
-def test_an_overloaded_model_makes_the_loop_wait_and_costs_nothing(rig: Rig) -> None:
+def test_overloaded_model_makes_loop_wait_without_iterations(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     rig.model.main.then(refuse(529, "Overloaded"))
     chat = rig.chat(CLAUDE_CODE_MAX_RETRIES="0")
@@ -78,7 +78,7 @@ def test_an_overloaded_model_makes_the_loop_wait_and_costs_nothing(rig: Rig) -> 
     assert rig.story(loop)[-1] == "complete"
 
 
-def test_a_refused_login_pauses_the_loop(rig: Rig) -> None:
+def test_refused_login_pauses_the_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     rig.model.main.then(refuse(401, "invalid x-api-key"))
     chat = rig.chat(CLAUDE_CODE_MAX_RETRIES="0")
@@ -89,7 +89,7 @@ def test_a_refused_login_pauses_the_loop(rig: Rig) -> None:
     assert "authentication_failed" in rig.status()["pause_reason"]
 
 
-def test_a_turn_that_the_client_ends_by_its_own_cap_is_seen_and_told(rig: Rig) -> None:
+def test_turn_ended_by_client_cap_is_recorded_and_reported(rig: Rig) -> None:
     def talk(_request: object) -> dict[str, object]:
         rig.ok("note", "a word from the user")  # a sign of life that the client does not count
         return say("Done, I think.")

@@ -89,7 +89,7 @@ def lines(rig: Rig, *args: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_phase_is_executed_with_retries_and_then_verified_until_no_gap_is_left(
+def test_phase_is_executed_with_retries_and_verified_without_gaps(
     planned: Rig,
 ) -> None:
     rig = planned
@@ -202,7 +202,7 @@ def verify_it(rig: Rig, chat) -> None:
     assert subjects[1].startswith("fix(1-G1): ")
 
 
-def test_an_exhausted_task_pauses_with_its_whole_story(planned: Rig) -> None:
+def test_task_without_retries_pauses_with_failure_report(planned: Rig) -> None:
     rig = planned
     loop = rig.start("execute", "--phase", "1", "--max-retries", "1")
     words = "TASK FAILED: {}\n\nBlocker: no key"
@@ -227,7 +227,7 @@ def test_an_exhausted_task_pauses_with_its_whole_story(planned: Rig) -> None:
     assert 'pause_reason: "Task T01 failed after 1 retry"' in (rig.gsd / "STATE.md").read_text()
 
 
-def test_the_plugin_brings_the_command_and_the_agent_that_does_a_task(planned: Rig) -> None:
+def test_plugin_provides_command_and_agent(planned: Rig) -> None:
     rig = planned
     rig.ok("init", "--plugin", "a plugin", "--yes")
     rig.ok("uninstall", "--scope", "project", "--yes")

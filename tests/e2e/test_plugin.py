@@ -12,7 +12,7 @@ from tests.support.e2e.project import FINISH, GOAL, Rig
 pytestmark = pytest.mark.e2e
 
 
-def test_the_client_finds_nothing_to_warn_of_in_the_plugin(rig: Rig) -> None:
+def test_plugin_passes_validation_of_client(rig: Rig) -> None:
     rig.ok("init", "--plugin", "a plugin", "--yes")
     done = subprocess.run(
         [rig.claude, "plugin", "validate", "a plugin"],
@@ -27,7 +27,7 @@ def test_the_client_finds_nothing_to_warn_of_in_the_plugin(rig: Rig) -> None:
     assert "warning" not in (done.stdout + done.stderr).lower()
 
 
-def test_the_plugin_alone_drives_a_loop_and_offers_its_commands(rig: Rig) -> None:
+def test_plugin_alone_runs_a_loop_and_offers_commands(rig: Rig) -> None:
     rig.ok("init", "--plugin", "a plugin", "--yes")
     rig.ok("uninstall", "--scope", "project", "--yes")
     loop = rig.start(*GOAL)
@@ -54,7 +54,7 @@ def test_the_plugin_alone_drives_a_loop_and_offers_its_commands(rig: Rig) -> Non
     assert "gsd-fsm status" in rig.model.asked()[-1].heard
 
 
-def test_two_copies_of_the_hook_count_one_iteration(rig: Rig) -> None:
+def test_two_hook_copies_with_client_count_one_iteration(rig: Rig) -> None:
     rig.install("local")
     rig.ok("init", "--plugin", "a plugin", "--yes")
     loop = rig.start(*GOAL)

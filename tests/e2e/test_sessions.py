@@ -18,7 +18,7 @@ def owners(rig: Rig, loop: str) -> list[str]:
     return [event["session"] for event in events if event["type"] == "iteration"]
 
 
-def test_each_of_two_sessions_has_its_own_loop_and_neither_holds_the_other(rig: Rig) -> None:
+def test_two_sessions_have_separate_loops(rig: Rig) -> None:
     held = Held(FINISH)
     rig.model.main.then(START, say("I stop."), held, say("Mine is shipped."))
     second = rig.model.lane("second", "SECOND")
@@ -45,7 +45,7 @@ def test_each_of_two_sessions_has_its_own_loop_and_neither_holds_the_other(rig: 
     assert len(rig.sent_back()) == len(rig.sent_back("second")) == 1
 
 
-def test_a_resumed_session_goes_on_with_its_loop(rig: Rig) -> None:
+def test_resumed_session_continues_its_loop(rig: Rig) -> None:
     chat, loop = rig.held_after_a_block()
     chat.terminate()
     rig.model.main.then(say("Here I am."), FINISH, say("It is shipped."))
@@ -63,7 +63,7 @@ def test_a_resumed_session_goes_on_with_its_loop(rig: Rig) -> None:
     assert rig.story(loop)[-1] == "complete"
 
 
-def test_a_fork_owns_nothing_until_it_resumes_the_loop(rig: Rig) -> None:
+def test_forked_session_owns_no_loop_until_resume(rig: Rig) -> None:
     chat, loop = rig.held_after_a_block()
     chat.terminate()
     rig.model.main.then(say("A fork."))
@@ -81,7 +81,7 @@ def test_a_fork_owns_nothing_until_it_resumes_the_loop(rig: Rig) -> None:
     assert rig.story(loop)[-1] == "complete"
 
 
-def test_a_cleared_session_takes_its_loop_along(rig: Rig) -> None:
+def test_cleared_session_keeps_its_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     rig.model.main.then(say("I stop."), held := Held(say("Nobody hears this.")))
     screen = rig.screen()
@@ -102,7 +102,7 @@ def test_a_cleared_session_takes_its_loop_along(rig: Rig) -> None:
     assert "iteration 2/20" in rig.sent_back()[1]
 
 
-def test_after_compaction_the_model_still_knows_the_loop(rig: Rig) -> None:
+def test_compaction_keeps_loop_in_context(rig: Rig) -> None:
     loop = rig.start("execute", "--task", "T1:The login")
     fail = bash("gsd-fsm task T1 running && gsd-fsm fail T1 --error 'AssertionError: no cookie'")
     rig.model.main.then(fail, say("It failed."))
@@ -125,7 +125,7 @@ def test_after_compaction_the_model_still_knows_the_loop(rig: Rig) -> None:
     assert rig.story(loop)[-1] == "complete"
 
 
-def test_after_a_kill_the_next_session_hears_of_the_loop_and_can_go_on(rig: Rig) -> None:
+def test_session_after_kill_learns_of_loop_and_can_resume(rig: Rig) -> None:
     chat, loop = rig.held_after_a_block()
     chat.kill()
     assert chat.process.returncode == -signal.SIGKILL

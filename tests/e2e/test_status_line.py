@@ -12,7 +12,7 @@ from tests.support.e2e.project import FINISH, GOAL, Rig
 pytestmark = pytest.mark.e2e
 
 
-def test_the_client_shows_the_loop_and_tells_what_the_session_costs(rig: Rig) -> None:
+def test_status_line_shows_loop_and_records_cost(rig: Rig) -> None:
     rig.ok("init", "--scope", "project", "--status-line", "--yes")
     loop = rig.start(*GOAL, "--budget", "25")
     rig.model.main.then(bash("true"), say("I stop."), held := Held(FINISH), say("It is shipped."))

@@ -26,7 +26,7 @@ def every_file(rig: Rig) -> set[Path]:
     return {*rig.root.rglob("*"), *Path(os.environ["XDG_STATE_HOME"]).rglob("*")}
 
 
-def test_without_a_loop_the_hook_prints_nothing_and_leaves_no_trace(rig: Rig) -> None:
+def test_hook_without_loop_prints_and_writes_nothing(rig: Rig) -> None:
     before = every_file(rig)
     rig.model.main.then(bash("true"), say("Hello."))
     chat = rig.chat()
@@ -41,7 +41,7 @@ def test_without_a_loop_the_hook_prints_nothing_and_leaves_no_trace(rig: Rig) ->
         assert "gsd-fsm" not in request.text
 
 
-def test_with_a_loop_that_is_over_nothing_is_printed_or_written(rig: Rig) -> None:
+def test_hook_with_ended_loop_prints_and_writes_nothing(rig: Rig) -> None:
     rig.start(*GOAL)
     rig.ok("cancel")
     journal = rig.journal.read_bytes()
@@ -54,7 +54,7 @@ def test_with_a_loop_that_is_over_nothing_is_printed_or_written(rig: Rig) -> Non
     assert "LOOP" not in rig.model.asked()[0].heard
 
 
-def test_a_corrupt_journal_lets_the_session_end_and_is_named(rig: Rig) -> None:
+def test_corrupt_journal_lets_session_end_and_is_reported(rig: Rig) -> None:
     rig.start(*GOAL)
     rig.journal.write_bytes(rig.journal.read_bytes().replace(b"Ship it", b"Sink it"))
     rig.model.main.then(say("I stop."))
@@ -67,7 +67,7 @@ def test_a_corrupt_journal_lets_the_session_end_and_is_named(rig: Rig) -> None:
     assert "fsck --repair" in why.err
 
 
-def test_a_journal_that_is_locked_lets_the_session_end_and_the_loop_is_not_lost(rig: Rig) -> None:
+def test_locked_journal_lets_session_end_and_keeps_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     held = Held(say("I stop."))
     rig.model.main.then(held)
@@ -88,7 +88,7 @@ def test_a_journal_that_is_locked_lets_the_session_end_and_the_loop_is_not_lost(
     assert rig.story(loop).count("iteration") == 1
 
 
-def test_a_stop_file_switches_the_loop_off(rig: Rig) -> None:
+def test_stop_file_disables_the_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     held = Held(say("I stop."))
     rig.model.main.then(held)
@@ -104,9 +104,7 @@ def test_a_stop_file_switches_the_loop_off(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("damage", ["raise RuntimeError", "def broken(", None])
-def test_a_broken_hook_lets_the_session_end_and_doctor_names_it(
-    rig: Rig, damage: str | None
-) -> None:
+def test_broken_hook_lets_session_end_and_doctor_reports_it(rig: Rig, damage: str | None) -> None:
     loop = rig.start(*GOAL)
     (file,) = Path(os.environ["HOME"]).rglob("gsd_fsm_hook.py")
     if damage is None:
@@ -124,7 +122,7 @@ def test_a_broken_hook_lets_the_session_end_and_doctor_names_it(
     assert "gsd-fsm init" in doctor.out + doctor.err
 
 
-def test_a_hook_that_is_cut_off_by_the_client_lets_the_session_end(rig: Rig) -> None:
+def test_hook_timeout_of_client_lets_session_end(rig: Rig) -> None:
     rig.start(*GOAL)
     settings = rig.root / ".claude" / "settings.json"
     settings.write_bytes(settings.read_bytes().replace(b'"timeout": 10', b'"timeout": 0.001'))
@@ -142,7 +140,7 @@ def test_a_hook_that_is_cut_off_by_the_client_lets_the_session_end(rig: Rig) -> 
     "garbage",
     [b"", b"\n", b"stop", b"{", b"[]", b"null", b"\xff\xfe{", b'{"hook_event_name":7}', b"{}" * 9],
 )
-def test_garbage_on_stdin_is_allowed_in_silence(rig: Rig, garbage: bytes) -> None:
+def test_hook_allows_garbage_on_stdin_silently(rig: Rig, garbage: bytes) -> None:
     loop = rig.start(*GOAL)
     hook = hook_in_settings(rig)
     done = subprocess.run(
@@ -184,7 +182,7 @@ except OSError as error:
 """
 
 
-def test_a_full_disk_lets_the_session_end_and_is_named(rig: Rig) -> None:
+def test_full_disk_lets_session_end_and_is_reported(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     fill = rig.scratch / "fill.py"
     fill.write_text(FILL)

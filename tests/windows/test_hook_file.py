@@ -18,7 +18,7 @@ from tests.support.hook_project import HOOK, HookProject, blocks, run_hook, said
 ODD_NAMES = ("with a blank", "Größe", "日本 → emoji 🙂", "it's & 100%")
 
 
-def test_a_stop_is_blocked_and_recorded(hooked: HookProject) -> None:
+def test_hook_blocks_stop_and_records_it(hooked: HookProject) -> None:
     told = run_hook(hooked.signal())
     assert (told.code, told.err) == (0, "")
     assert blocks(told.answer)
@@ -26,25 +26,25 @@ def test_a_stop_is_blocked_and_recorded(hooked: HookProject) -> None:
     assert (last["type"], last["data"]["reason"]) == ("iteration", said(told.answer))
 
 
-def test_lines_end_with_a_newline_alone(hooked: HookProject) -> None:
+def test_journal_lines_end_with_lf_only(hooked: HookProject) -> None:
     assert b"\r" not in run_hook(hooked.signal()).out
     assert b"\r" not in hooked.file.read_bytes()
 
 
-def test_without_a_project_nothing_is_said_and_nothing_is_left(tmp_path: Path) -> None:
+def test_hook_without_project_prints_and_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     assert run_hook(signal_of(folder)) == (0, b"", "")
     assert list(folder.iterdir()) == []
 
 
-def test_the_stop_of_another_session_is_allowed(hooked: HookProject) -> None:
+def test_hook_allows_stop_of_other_session(hooked: HookProject) -> None:
     before = hooked.file.read_bytes()
     assert run_hook(hooked.signal(session="s-2")) == (0, b"", "")
     assert hooked.file.read_bytes() == before
 
 
-def test_a_spent_limit_pauses_and_the_user_is_told(tmp_path: Path) -> None:
+def test_hook_pauses_at_limit_and_notifies_user(tmp_path: Path) -> None:
     hooked = HookProject(tmp_path / "project", limits={"max_iterations": 1})
     assert blocks(run_hook(hooked.signal()).answer)
     told = run_hook(hooked.signal())
@@ -53,7 +53,7 @@ def test_a_spent_limit_pauses_and_the_user_is_told(tmp_path: Path) -> None:
     assert hooked.events()[-1]["type"] == "pause"
 
 
-def test_two_copies_count_one_iteration(hooked: HookProject) -> None:
+def test_two_hook_copies_count_one_iteration(hooked: HookProject) -> None:
     signal = hooked.signal()
     one, other = run_hook(signal, "a"), run_hook(signal, "b")
     assert blocks(one.answer)
@@ -61,7 +61,7 @@ def test_two_copies_count_one_iteration(hooked: HookProject) -> None:
     assert [event["type"] for event in hooked.events()].count("iteration") == 1
 
 
-def test_two_copies_at_once_count_one_iteration(hooked: HookProject) -> None:
+def test_two_concurrent_hook_copies_count_one_iteration(hooked: HookProject) -> None:
     signal = hooked.signal()
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(lambda copy: run_hook(signal, copy), ("a", "b"))
@@ -71,7 +71,7 @@ def test_two_copies_at_once_count_one_iteration(hooked: HookProject) -> None:
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_paths_may_hold_blanks_and_letters_of_any_language(tmp_path: Path, name: str) -> None:
+def test_hook_accepts_paths_with_spaces_and_unicode(tmp_path: Path, name: str) -> None:
     hooked = HookProject(tmp_path / name)
     hook = tmp_path / name / "hook" / HOOK.name
     hook.parent.mkdir()
@@ -95,7 +95,7 @@ def _spellings(root: Path) -> list[str]:
     return found
 
 
-def test_a_project_is_known_by_every_spelling_of_its_path(tmp_path: Path) -> None:
+def test_project_is_found_by_every_spelling_of_its_path(tmp_path: Path) -> None:
     hooked = HookProject(tmp_path / "Project", limits={"idle_limit": 0, "stuck_limit": 0})
     (hooked.root / "below").mkdir()
     for path in _spellings(hooked.root):
@@ -103,7 +103,7 @@ def test_a_project_is_known_by_every_spelling_of_its_path(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("change", ["BOM", "CRLF", "BOM and CRLF", "UTF-8", "blanks around it"])
-def test_signals_are_read_as_every_shell_sends_them(hooked: HookProject, change: str) -> None:
+def test_hook_reads_signals_of_every_shell(hooked: HookProject, change: str) -> None:
     signal = json.loads(hooked.signal(last_assistant_message="Schön → fertig 🙂"))
     text = json.dumps(signal, ensure_ascii=False, indent=1 if "CRLF" in change else None)
     text = text.replace("\n", "\r\n")
@@ -113,7 +113,7 @@ def test_signals_are_read_as_every_shell_sends_them(hooked: HookProject, change:
     assert blocks(run_hook(data).answer)
 
 
-def test_stdin_need_not_end(hooked: HookProject) -> None:
+def test_hook_answers_before_stdin_ends(hooked: HookProject) -> None:
     with subprocess.Popen(
         [sys.executable, "-I", "-S", str(HOOK), "a"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -126,7 +126,7 @@ def test_stdin_need_not_end(hooked: HookProject) -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"no JSON", b"[]", b"\xff\xfe{\x00}\x00", b"\x1a"])
-def test_garbage_on_stdin_is_allowed(hooked: HookProject, garbage: bytes) -> None:
+def test_hook_allows_garbage_on_stdin(hooked: HookProject, garbage: bytes) -> None:
     before = hooked.file.read_bytes()
     told = run_hook(garbage, env={"CLAUDE_PROJECT_DIR": str(hooked.root)})
     assert (told.code, told.out) == (0, b"")
@@ -135,7 +135,7 @@ def test_garbage_on_stdin_is_allowed(hooked: HookProject, garbage: bytes) -> Non
     assert hooked.file.read_bytes() == before
 
 
-def test_the_null_device_may_be_every_stream(hooked: HookProject) -> None:
+def test_hook_accepts_null_device_as_any_stream(hooked: HookProject) -> None:
     command = [sys.executable, "-I", "-S", str(HOOK), "a"]
     null = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     assert subprocess.run(command, stdin=subprocess.DEVNULL, check=False, **null).returncode == 0
@@ -144,7 +144,7 @@ def test_the_null_device_may_be_every_stream(hooked: HookProject) -> None:
     assert hooked.events()[-1]["type"] == "iteration"
 
 
-def test_what_is_printed_is_ascii_whatever_the_console_speaks(tmp_path: Path) -> None:
+def test_hook_prints_ascii_on_every_console(tmp_path: Path) -> None:
     hooked = HookProject(tmp_path / "Größe →", goal="Ende → gut 🙂", limits={"max_iterations": 1})
     console = {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
     told = [run_hook(hooked.signal(), env=console) for _ in range(2)]
@@ -157,7 +157,7 @@ def test_what_is_printed_is_ascii_whatever_the_console_speaks(tmp_path: Path) ->
     assert (hooked.gsd / "hook.log").read_bytes().isascii()
 
 
-def test_the_command_line_works_on_a_console_without_arrows(project: Project) -> None:
+def test_command_works_on_console_without_unicode(project: Project) -> None:
     def run(*args: str, stdin: bytes = b"") -> bytes:
         done = subprocess.run(
             [sys.executable, "-m", "gsd_fsm", *args],

@@ -56,7 +56,7 @@ def held(hooked: HookProject) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def test_writers_at_once_lose_nothing(hooked: HookProject) -> None:
+def test_concurrent_writers_lose_nothing(hooked: HookProject) -> None:
     writers, times = 5, 12
     started = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(hooked.gsd), f"w{name}", str(times)])
@@ -72,7 +72,7 @@ def test_writers_at_once_lose_nothing(hooked: HookProject) -> None:
     assert examine(Journal(str(hooked.gsd)))["ok"]
 
 
-def test_hooks_and_writers_at_once_lose_nothing(hooked: HookProject) -> None:
+def test_concurrent_hooks_and_writers_lose_nothing(hooked: HookProject) -> None:
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(hooked.gsd), "w", "20"])
     told = [run_hook(hooked.signal(last_assistant_message=f"Turn {n}.")) for n in range(4)]
     assert writer.wait(300) == 0
@@ -85,7 +85,7 @@ def test_hooks_and_writers_at_once_lose_nothing(hooked: HookProject) -> None:
     assert examine(Journal(str(hooked.gsd)))["ok"]
 
 
-def test_hook_blocks_every_stop_beside_a_busy_writer(tmp_path: Path) -> None:
+def test_hook_blocks_every_stop_beside_busy_writer(tmp_path: Path) -> None:
     hooked, enough = HookProject(tmp_path / "project", limits=UNLIMITED), tmp_path / "enough"
     command = [sys.executable, "-c", BUSY, str(hooked.gsd), str(enough)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
@@ -100,7 +100,7 @@ def test_hook_blocks_every_stop_beside_a_busy_writer(tmp_path: Path) -> None:
     assert writer.returncode == 0
 
 
-def test_a_lock_that_another_process_holds_lets_the_stop_go(hooked: HookProject) -> None:
+def test_hook_allows_stop_while_lock_is_held(hooked: HookProject) -> None:
     before = hooked.file.read_bytes()
     with held(hooked):
         told = run_hook(hooked.signal())
@@ -111,14 +111,14 @@ def test_a_lock_that_another_process_holds_lets_the_stop_go(hooked: HookProject)
     assert blocks(run_hook(hooked.signal()).answer)
 
 
-def test_a_lock_whose_holder_was_killed_is_free(hooked: HookProject) -> None:
+def test_lock_of_killed_process_is_free(hooked: HookProject) -> None:
     with held(hooked) as holder:
         holder.kill()
         holder.wait(60)
         assert blocks(run_hook(hooked.signal()).answer)
 
 
-def test_a_torn_tail_is_set_aside_and_told(hooked: HookProject) -> None:
+def test_torn_tail_is_saved_and_reported(hooked: HookProject) -> None:
     tail = b'{"v":1,"seq":3,"ts":"2026'
     whole = hooked.file.read_bytes()
     hooked.file.write_bytes(whole + tail)
@@ -130,7 +130,7 @@ def test_a_torn_tail_is_set_aside_and_told(hooked: HookProject) -> None:
     assert examine(Journal(str(hooked.gsd)))["ok"]
 
 
-def test_the_snapshot_is_replaced_while_others_read_the_journal(hooked: HookProject) -> None:
+def test_snapshot_is_replaced_beside_readers(hooked: HookProject) -> None:
     notes = [{"loop": "lp-1", "type": "note", "by": "agent", "data": {"text": "on"}}]
     append(Journal(str(hooked.gsd)), *notes * 61)
     with hooked.file.open("rb"):
