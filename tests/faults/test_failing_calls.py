@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.errors import CannotWrite, GsdError
+from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
 from gsd_fsm.core.journal.journal import Journal, create_journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.project import make_gsd
-from tests.support.events import NOW, append, start_draft
+from tests.support.events import NOW, append, draft, start_draft
 from tests.support.faults import (
     calls_of,
     files_in,
@@ -25,6 +25,7 @@ from tests.support.faults import (
     limited,
     long_bytes,
     long_journal,
+    note,
     open_descriptors,
     put_back,
     say,
@@ -108,9 +109,8 @@ SCENES = ("appending", "appending with a snapshot", "appending two", "mending", 
 @pytest.mark.parametrize("for_ever", [False, True], ids=["once", "for ever"])
 @pytest.mark.parametrize("scene", SCENES)
 def test_append_with_any_failing_call_reports_error_and_recovers(
-    tmp_path: Path, scene: str, for_ever: bool
+    gsd: Path, scene: str, for_ever: bool
 ) -> None:
-    gsd = tmp_path / "p" / ".gsd"
     work, known = _make(gsd, scene)
     files = files_in(gsd)
     calls = len(calls_of(partial(work, gsd)))
@@ -170,8 +170,7 @@ def _unsound(
 
 
 @pytest.mark.parametrize("look", ["read", "read_cached"])
-def test_read_with_any_failing_call_reports_error(tmp_path: Path, look: str) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_read_with_any_failing_call_reports_error(gsd: Path, look: str) -> None:
     long_journal(gsd, 4)
     calls = len(calls_of(getattr(Journal(str(gsd)), look)))
     problems = []
@@ -185,8 +184,7 @@ def test_read_with_any_failing_call_reports_error(tmp_path: Path, look: str) -> 
     assert problems == []
 
 
-def test_append_with_failed_sync_never_retries_and_removes_event(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_append_with_failed_sync_never_retries_and_removes_event(gsd: Path) -> None:
     data = long_bytes(gsd, 4)
     syncs = 0
 
@@ -203,15 +201,13 @@ def test_append_with_failed_sync_never_retries_and_removes_event(tmp_path: Path)
     assert (gsd / "journal.jsonl").read_bytes() == data
 
 
-def test_append_syncs_each_event_before_acknowledging(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_append_syncs_each_event_before_acknowledging(gsd: Path) -> None:
     long_journal(gsd, 3)
     calls = [name for name, _ in calls_of(lambda: say(Journal(str(gsd)), "one", "two"))]
     assert [name for name in calls if name in ("write", "fsync")] == ["write", "fsync"] * 2
 
 
-def test_append_without_free_descriptors_writes_nothing(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_append_without_free_descriptors_writes_nothing(gsd: Path) -> None:
     data = long_bytes(gsd, 3)
 
     highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
@@ -222,3 +218,14 @@ def test_append_without_free_descriptors_writes_nothing(tmp_path: Path) -> None:
         assert (gsd / "journal.jsonl").read_bytes() == data
     assert limit > 0
     assert judge((gsd / "journal.jsonl").read_bytes())._replace(last="") == (4, "", 0, 0)
+
+
+def test_transaction_writes_nothing_if_second_event_is_refused(gsd: Path) -> None:
+    journal = long_journal(gsd, 4)
+    before = (gsd / "journal.jsonl").read_bytes()
+    refused = draft("answer", "lp-1", "human", {"text": "to nothing"})
+    with pytest.raises(Refused):
+        append(journal, note("accepted"), refused)
+    assert (gsd / "journal.jsonl").read_bytes() == before
+    written = say(journal, "on")[0]
+    assert judge((gsd / "journal.jsonl").read_bytes()) == (5, written["sum"], 0, 0)

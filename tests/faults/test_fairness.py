@@ -33,9 +33,8 @@ def _slices(_turn_at_every_append: None, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_lock_goes_to_waiting_process_before_its_last_holder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gsd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
     busy, waits, order = LockedDir(str(gsd)), threading.Event(), []
 
@@ -67,8 +66,7 @@ def test_lock_goes_to_waiting_process_before_its_last_holder(
     busy.close()
 
 
-def test_busy_writer_keeps_lock_for_its_slice_only(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_busy_writer_keeps_lock_for_its_slice_only(gsd: Path) -> None:
     long_journal(gsd, 3)
     busy = LockedDir(str(gsd))
 
@@ -86,8 +84,7 @@ def test_busy_writer_keeps_lock_for_its_slice_only(tmp_path: Path) -> None:
     busy.close()
 
 
-def test_lock_is_available_while_waiting_process_is_stopped(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_lock_is_available_while_waiting_process_is_stopped(gsd: Path) -> None:
     long_journal(gsd, 3)
     held = LockedDir(str(gsd))
     held.acquire(1)
@@ -115,8 +112,7 @@ def test_lock_is_available_while_waiting_process_is_stopped(tmp_path: Path) -> N
         os.close(reader)
 
 
-def test_append_works_without_directory_locks(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_append_works_without_directory_locks(gsd: Path) -> None:
     long_journal(gsd, 3)
 
     def refuse(name: str, real: Any, *args: Any, **more: Any) -> Any:

@@ -166,8 +166,7 @@ def test_full_disk_leaves_no_partial_write_and_recovers(tmp_path: Path, function
     _in_own_mounts(function, tmp_path)
 
 
-def test_short_write_at_any_byte_leaves_file_unchanged(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_short_write_at_any_byte_leaves_file_unchanged(gsd: Path) -> None:
     journal = long_journal(gsd, 4)
     path = gsd / "journal.jsonl"
     before = path.read_bytes()

@@ -187,9 +187,7 @@ def test_kill_at_any_step_loses_no_acknowledged_event(
     assert killed >= 43  # in each of seven scenes
 
 
-def test_process_killed_after_last_call_acknowledged_everything(
-    tmp_path: Path,
-) -> None:
+def test_process_killed_after_last_call_acknowledged_everything(tmp_path: Path) -> None:
     scene = appending(tmp_path / "p" / ".gsd", "hello")
     last = max(point for point in kill_points(scene) if not point[1])
     assert len(_kill_once(scene, last)) == 3

@@ -16,7 +16,16 @@ from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import LockedDir
 from tests.support.command_line import Project
-from tests.support.faults import in_child, judge, long_bytes, long_journal, outcome, say, torture
+from tests.support.events import append
+from tests.support.faults import (
+    in_child,
+    judge,
+    long_bytes,
+    long_journal,
+    outcome,
+    say,
+    torture,
+)
 
 
 @contextmanager
@@ -42,20 +51,21 @@ def stopped_holder(gsd: Path) -> Iterator[int]:
         assert outcome(pid) == -signal.SIGKILL
 
 
-def test_append_names_lock_of_stopped_process_and_writes_nothing(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
-    data = long_bytes(gsd, 3)
-    with stopped_holder(gsd):
-        with pytest.raises(CannotWrite, match=r"journal\.lock is held") as refused:
-            say(Journal(str(gsd), lock_seconds=0.1), "no")
-        assert refused.value.hint
-        assert Journal(str(gsd)).read().seq == 3
-        assert (gsd / "journal.jsonl").read_bytes() == data
-    assert say(Journal(str(gsd), lock_seconds=0.1), "yes")[0]["seq"] == 4
+@pytest.mark.parametrize("times", [1, pytest.param(100, marks=pytest.mark.torture)])
+def test_append_names_lock_of_stopped_process_and_writes_nothing(gsd: Path, times: int) -> None:
+    long_journal(gsd, 3)
+    for number in range(torture(times)):
+        data = (gsd / "journal.jsonl").read_bytes()
+        with stopped_holder(gsd):
+            with pytest.raises(CannotWrite, match=r"journal\.lock is held") as refused:
+                say(Journal(str(gsd), lock_seconds=0.1), "no")
+            assert refused.value.hint
+            assert Journal(str(gsd)).read().seq == 3 + number
+            assert (gsd / "journal.jsonl").read_bytes() == data
+        assert say(Journal(str(gsd), lock_seconds=0.1), "yes")[0]["seq"] == 4 + number
 
 
-def test_read_leaves_partial_line_while_lock_is_held(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_read_leaves_partial_line_while_lock_is_held(gsd: Path) -> None:
     data = long_bytes(gsd, 3) + b'{"v":1,"seq":4'
     (gsd / "journal.jsonl").write_bytes(data)
     with stopped_holder(gsd):
@@ -99,31 +109,27 @@ def _while_waiting(gsd: Path, meanwhile: Callable[[], None]) -> list[object]:
     return result
 
 
-def _race(root: Path) -> None:
-    gsd, away = root / ".gsd", root / "away"
-    old = long_bytes(gsd, 3)
-    new = long_bytes(root / "other" / ".gsd", 5, seed=2)
+@pytest.mark.parametrize("races", [1, pytest.param(1_000, marks=pytest.mark.torture)])
+def test_append_writes_to_directory_swapped_while_waiting(tmp_path: Path, races: int) -> None:
+    for number in range(torture(races)):
+        root = tmp_path / str(number)
+        gsd, away = root / ".gsd", root / "away"
+        old = long_bytes(gsd, 3)
+        new = long_bytes(root / "other" / ".gsd", 5, seed=2)
 
-    def swap() -> None:
-        gsd.rename(away)
-        (root / "other" / ".gsd").rename(gsd)
+        def swap(root: Path = root) -> None:
+            (root / ".gsd").rename(root / "away")
+            (root / "other" / ".gsd").rename(root / ".gsd")
 
-    (written,) = _while_waiting(gsd, swap)
-    assert isinstance(written, dict)
-    assert (away / "journal.jsonl").read_bytes() == old
-    data = (gsd / "journal.jsonl").read_bytes()
-    assert data.startswith(new)
-    assert judge(data) == (6, written["sum"], 0, 0)
-
-
-def test_append_writes_to_directory_swapped_while_waiting(
-    tmp_path: Path,
-) -> None:
-    _race(tmp_path)
+        (written,) = _while_waiting(gsd, swap)
+        assert isinstance(written, dict)
+        assert (away / "journal.jsonl").read_bytes() == old
+        data = (gsd / "journal.jsonl").read_bytes()
+        assert data.startswith(new)
+        assert judge(data) == (6, written["sum"], 0, 0)
 
 
-def test_append_refuses_directory_that_became_a_link(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_append_refuses_directory_that_became_a_link(gsd: Path, tmp_path: Path) -> None:
     data = long_bytes(gsd, 3)
 
     def swap() -> None:
@@ -136,8 +142,7 @@ def test_append_refuses_directory_that_became_a_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "../.gsd"])
-def test_append_does_not_recreate_deleted_directory(tmp_path: Path, name: str) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_append_does_not_recreate_deleted_directory(gsd: Path, tmp_path: Path, name: str) -> None:
     data = long_bytes(gsd, 3)
     (refused,) = _while_waiting(gsd, lambda: (gsd / name).rename(tmp_path / "away"))
     assert isinstance(refused, GsdError)
@@ -147,8 +152,7 @@ def test_append_does_not_recreate_deleted_directory(tmp_path: Path, name: str) -
     assert not (gsd / "journal.jsonl").exists()
 
 
-def test_append_waits_again_for_replaced_lock_file(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_append_waits_again_for_replaced_lock_file(gsd: Path) -> None:
     long_journal(gsd, 3)
     (written,) = _while_waiting(gsd, (gsd / "journal.lock").unlink)
     assert isinstance(written, dict)
@@ -156,8 +160,7 @@ def test_append_waits_again_for_replaced_lock_file(tmp_path: Path) -> None:
     assert judge((gsd / "journal.jsonl").read_bytes())[2:] == (0, 0)
 
 
-def test_lock_file_is_never_unlinked(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_lock_file_is_never_unlinked(gsd: Path) -> None:
     journal = long_journal(gsd, 3)
     before = (gsd / "journal.lock").stat()
     say(journal, "on")
@@ -165,21 +168,18 @@ def test_lock_file_is_never_unlinked(tmp_path: Path) -> None:
     assert (after.st_ino, after.st_mode & 0o777) == (before.st_ino, 0o600)
 
 
-@pytest.mark.torture
-def test_100_stopped_lock_holders_are_reported(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
-    long_journal(gsd, 3)
-    for number in range(torture(100)):
-        with stopped_holder(gsd), pytest.raises(CannotWrite, match=r"journal\.lock"):
-            say(Journal(str(gsd), lock_seconds=0.05), "no")
-        assert say(Journal(str(gsd)), "yes")[0]["seq"] == 4 + number
-
-
-@pytest.mark.torture
-def test_1000_swapped_directories_get_their_events(tmp_path: Path) -> None:
-    for number in range(torture(1_000)):
-        (tmp_path / str(number)).mkdir()
-        _race(tmp_path / str(number))
+def test_waiting_process_waits_for_holder_of_replaced_lock_file(gsd: Path) -> None:
+    journal = Journal(str(gsd), lock_seconds=0.1)
+    before = long_bytes(gsd, 3)
+    assert append(journal) == []  # it keeps the lock file open
+    (gsd / "journal.lock").unlink()
+    holder = LockedDir(str(gsd))
+    holder.acquire(1)
+    with pytest.raises(CannotWrite, match="held by another process"):
+        say(journal, "two at once")
+    assert (gsd / "journal.jsonl").read_bytes() == before
+    holder.close()
+    assert say(journal, "one after the other")[0]["seq"] == 4
 
 
 def test_forked_child_does_not_share_lock_of_parent(tmp_path: Path) -> None:
@@ -198,8 +198,7 @@ def test_dropped_journal_closes_its_files(tmp_path: Path) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_forked_child_leaves_lock_with_parent(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_forked_child_leaves_lock_with_parent(gsd: Path) -> None:
     long_journal(gsd, 3)
     held = LockedDir(str(gsd))
     held.acquire(1)

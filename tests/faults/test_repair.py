@@ -53,8 +53,7 @@ def test_repair_keeps_old_file_and_continues_from_valid_lines(here: Here, line: 
     assert here.journal.stat().st_mode & 0o777 == 0o600
 
 
-def test_repair_twice_keeps_two_old_files(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_repair_twice_keeps_two_old_files(gsd: Path) -> None:
     data = long_bytes(gsd, 8)
     path = gsd / "journal.jsonl"
     first, kept = _hurt(data, 6), set()
@@ -69,8 +68,7 @@ def test_repair_twice_keeps_two_old_files(tmp_path: Path) -> None:
     assert judge(path.read_bytes()).events == 3
 
 
-def test_repair_of_valid_journal_changes_nothing(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_repair_of_valid_journal_changes_nothing(gsd: Path) -> None:
     long_bytes(gsd, 5)
     before = files_in(gsd)
     assert cut_damage(str(gsd), "j-new", NOW) == (5, "")
@@ -78,8 +76,7 @@ def test_repair_of_valid_journal_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [1, 4])
-def test_repair_without_space_leaves_old_journal(tmp_path: Path, line: int) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_repair_without_space_leaves_old_journal(gsd: Path, line: int) -> None:
     hurt = _hurt(long_bytes(gsd, 6), line)
     (gsd / "journal.jsonl").write_bytes(hurt)
     writes = 0

@@ -15,7 +15,11 @@ from gsd_fsm.core.journal import journal as journal_module
 from gsd_fsm.core.journal import snapshot
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.snapshot import pack
-from tests.support.faults import long_journal, say
+from tests.support.events import append, draft
+from tests.support.faults import (
+    long_journal,
+    say,
+)
 
 
 @pytest.fixture
@@ -167,3 +171,22 @@ def test_fsck_and_replay_never_use_the_snapshot(
         (gsd / "journal.jsonl").read_bytes().replace(b'"seq":5,', b'"seq":6,')
     )
     assert run(["--project", str(gsd.parent), "fsck", "--json"]) == 5
+
+
+def test_snapshot_of_other_fold_version_is_ignored(gsd: Path) -> None:
+    path = gsd / "snapshot.json"
+    body = json.loads(path.read_text().partition("\n")[0])["body"]
+    loops = body["loops"]["loops"]
+    loops[0]["goal"] = "as another fold understood it"
+    path.write_text(_forged(path.read_text(), {"fold": body["fold"] + 1}, {"loops": loops}))
+    assert Journal(str(gsd)).read_cached().by_id["lp-1"].goal == "seed 0"
+
+
+def test_resume_reports_damage_hidden_by_snapshot(gsd: Path) -> None:
+    append(Journal(str(gsd)), draft("pause", "lp-1", "human", {"code": "manual"}))
+    path = gsd / "journal.jsonl"
+    hurt = path.read_bytes().replace(b'"text":"5 ', b'"text":"6 ')
+    path.write_bytes(hurt)
+    assert Journal(str(gsd)).read_cached().seq == 71  # the damage is before the snapshot
+    assert run(["--project", str(gsd.parent), "resume"]) == 5
+    assert path.read_bytes() == hurt

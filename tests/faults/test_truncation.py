@@ -9,7 +9,14 @@ import pytest
 
 from gsd_fsm.core.journal.journal import Journal
 from tests.support.command_line import Project
-from tests.support.faults import judge, long_bytes, positions, say, sums, torture
+from tests.support.faults import (
+    judge,
+    long_bytes,
+    positions,
+    say,
+    sums,
+    torture,
+)
 
 
 def _expected(data: bytes, size: int) -> tuple[int, int]:
@@ -19,16 +26,21 @@ def _expected(data: bytes, size: int) -> tuple[int, int]:
     return (whole + 1, 0) if tail and data[size : size + 1] == b"\n" else (whole, tail)
 
 
-def test_read_after_any_truncation_returns_whole_lines(
-    tmp_path: Path,
-) -> None:
-    data = long_bytes(tmp_path / "p" / ".gsd", 50, longest=90)
+@pytest.mark.parametrize("events", [50, pytest.param(1_000, marks=pytest.mark.torture)])
+def test_read_after_any_truncation_returns_whole_lines(gsd: Path, events: int) -> None:
+    long = events > 50
+    data = long_bytes(gsd, torture(events) if long else events, longest=90)
     known, places = ["", *sums(data)], positions(data)
     for size in range(len(data) + 1):
-        events, torn = _expected(data, size)
-        begin = None if size % 8 == 0 else places[max(0, data.count(b"\n", 0, size) - 1)]
-        verdict = judge(data[:size], begin)
-        assert verdict == (events, known[events], torn, 0), size
+        whole, torn = _expected(data, size)
+        begin = None
+        if long or size % 8:
+            begin = places[max(0, data.count(b"\n", 0, size) - 1)]
+        assert judge(data[:size], begin) == (whole, known[whole], torn, 0), size
+    if long:
+        begun = data.index(b"\n", data.index(b"\n") + 1) + 1  # before it there is no loop
+        for size in random.Random(3).sample(range(begun, len(data)), min(500, len(data) - begun)):
+            _assert_writer_goes_on(gsd, data, size)
 
 
 def _assert_writer_goes_on(gsd: Path, data: bytes, size: int) -> None:
@@ -50,10 +62,7 @@ def _assert_writer_goes_on(gsd: Path, data: bytes, size: int) -> None:
     assert journal.loops.repairs == bool(torn)
 
 
-def test_append_after_truncation_saves_and_reports_torn_bytes(
-    tmp_path: Path,
-) -> None:
-    gsd = tmp_path / "p" / ".gsd"
+def test_append_after_truncation_saves_and_reports_torn_bytes(gsd: Path) -> None:
     data = long_bytes(gsd, 6)
     third = data.index(b"\n", data.index(b"\n", data.index(b"\n") + 1) + 1)
     for size in [*range(third - 40, third + 3), *range(third + 3, len(data) + 1, 7)]:
@@ -79,16 +88,21 @@ def test_commands_report_torn_tail_once(project: Project) -> None:
     assert [line["type"] for line in project.lines()].count("repair") == 1
 
 
-@pytest.mark.torture
-def test_read_after_any_truncation_of_long_journal_returns_whole_lines(tmp_path: Path) -> None:
-    gsd = tmp_path / "p" / ".gsd"
-    data = long_bytes(gsd, torture(1_000))
-    known, places = ["", *sums(data)], positions(data)
-    for size in range(len(data) + 1):
-        events, torn = _expected(data, size)
-        begin = places[max(0, data.count(b"\n", 0, size) - 1)]
-        assert judge(data[:size], begin) == (events, known[events], torn, 0), size
-    begun = data.index(b"\n", data.index(b"\n") + 1) + 1  # before, there is no loop to go on with
-    for size in random.Random(3).sample(range(begun, len(data)), min(500, len(data) - begun)):
-        _assert_writer_goes_on(gsd, data, size)
-    print(f"{len(data) + 1} truncations")
+def test_last_line_without_newline_needs_its_sum(gsd: Path) -> None:
+    data = long_bytes(gsd, 6)
+    good = data[: data.rindex(b"\n", 0, -1) + 1]
+    line = data[len(good) : -1]
+    assert judge(good + line) == judge(data)
+    other = line[:-18] + line[-18:].upper()
+    assert other != line
+    assert judge(good + other) == (5, sums(good)[-1], len(line), 0)
+
+
+def test_zeros_after_whole_last_line_are_removed_first(gsd: Path) -> None:
+    data = long_bytes(gsd, 4)
+    for zeros in (1, 2, 600):
+        (gsd / "journal.jsonl").write_bytes(data[:-1] + bytes(zeros))
+        written = say(Journal(str(gsd)), "next")[0]
+        found = (gsd / "journal.jsonl").read_bytes()
+        assert found.startswith(data)
+        assert judge(found) == (5, written["sum"], 0, 0)

@@ -22,9 +22,8 @@ from tests.support.faults import KINDS, everything_below, long_bytes, long_journ
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal.lock"])
 def test_append_refuses_irregular_files_and_writes_nothing(
-    tmp_path: Path, name: str, kind: str
+    gsd: Path, tmp_path: Path, name: str, kind: str
 ) -> None:
-    gsd = tmp_path / "p" / ".gsd"
     long_journal(gsd, 3)
     KINDS[kind](gsd / name, tmp_path / "away")
     before = everything_below(tmp_path)
@@ -103,9 +102,10 @@ def test_start_with_gitignore_pipe_does_not_hang(project: Project) -> None:
     assert _ask(project, "start", "goal", "Do not wait for ever").code in (0, 6)
 
 
-def test_snapshot_pipe_or_link_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshot_pipe_or_link_is_ignored(
+    gsd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gsd_fsm.core.journal.journal.SMALL", 0)
-    gsd = tmp_path / "p" / ".gsd"
     journal = long_journal(gsd, 63)
     precious = tmp_path / "precious"
     precious.write_text("mine\n")

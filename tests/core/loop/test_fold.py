@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Newer, Refused
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.fold import TRIGGERS, Loops, findings_of, trigger_of
 from gsd_fsm.core.loop.limits import MOST_MUST_NOTS
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.status import status_view
 from tests.support.chaos import run_random_story
+from tests.support.events import append, draft, new_journal, start_draft
 from tests.support.story import PAYLOADS, Story, frozen, in_status
 
 
@@ -275,3 +278,15 @@ def test_loops_know_ids_dropped_in_snapshot_and_later() -> None:
         assert all(story.loops.has_dropped(name) for name in ("lp-a", "lp-b", "lp-c"))
         assert not any(story.loops.has_dropped(name) for name in ("", "lp-d", "lp-a lp-b", "lp-z"))
         assert story.loops.ended_ids() == b"lp-a lp-b lp-c"
+
+
+def test_id_of_ended_loop_is_never_reused(tmp_path: Path) -> None:
+    journal = new_journal(tmp_path / "p" / ".gsd")
+    for loop in ("lp-1", "lp-2"):  # of the ended loops only the last is held in memory
+        cancel = draft("cancel", loop, "human", {})
+        append(journal, start_draft(loop), cancel)
+    assert list(journal.loops.by_id) == ["lp-2"]
+    for loop in ("lp-1", "lp-2"):
+        with pytest.raises(Refused, match=r"already exists|cannot run 'start'"):
+            append(journal, start_draft(loop))
+    assert Journal(journal.path).read().seq == 5
