@@ -102,7 +102,7 @@ class Context:
         self.author = caller() if author is None else author
         # What happened besides the result of the call; the command line prints it.
         self.notices: list[str] = []
-        self.work = WorkLock()
+        self._is_at_work = False
         self._gsd = ""
         self._journal: Journal | None = None
         # What git answered, once it was asked.
@@ -226,6 +226,26 @@ class Context:
             tx.append(kind, data)
         return tx.receipt
 
+    @contextmanager
+    def at_work(self, gsd: str, seconds: float = 0.0) -> Iterator[bool]:
+        """Let one process at a time append events and carry out what they call for.
+
+        Yield False if another process is at work for so many seconds. Without the lock, a command
+        could take the effects of another that is still at work for those of one that was killed,
+        and carry them out a second time. It is in the user's state directory.
+        """
+        lock = None if self._is_at_work else _work_lock(gsd)
+        if lock is None:
+            yield True
+            return
+        try:
+            self._is_at_work = _wait(lock, seconds)
+            yield self._is_at_work
+        finally:
+            self._is_at_work = False
+            unlock(lock)
+            os.close(lock)
+
     def may_decide(self, loop: Loop) -> bool:
         """Return whether the caller can decide for the user, as an agent can after a message."""
         return may_decide(loop, self.author.by, self.author.session)
@@ -291,52 +311,15 @@ def _existing(directory: str | os.PathLike[str]) -> str:
 # one process at a time
 
 
-class WorkLock:
-    """Let one process at a time append events and carry out what they call for.
-
-    Without it, a command could take the effects of another that is still at work for those of one
-    that was killed, and carry them out a second time. The lock is in the user's state directory; a
-    process may take it repeatedly.
-    """
-
-    def __init__(self) -> None:
-        self._depth = 0
-
-    @contextmanager
-    def held(self, gsd: str) -> Iterator[None]:
-        """Hold the lock; raise CannotWrite if another process keeps it."""
-        with self.tried(gsd, _PATIENCE) as is_held:
-            if not is_held:
-                raise CannotWrite(
-                    "another gsd-fsm command is running in this project",
-                    "Wait for it or end it, then retry.",
-                )
-            yield
-
-    @contextmanager
-    def tried(self, gsd: str, seconds: float = 0.0) -> Iterator[bool]:
-        """Hold the lock if it can be had in this time; yield whether it is held."""
-        if self._depth:
-            yield True
-            return
-        directory = os.path.join(state_directory(), "work")
-        try:
-            make_directories(directory)
-            name = f"{digest_of(real_path(gsd))}.lock"
-            descriptor = os.open(os.path.join(directory, name), os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError:
-            yield True  # there can be no lock file: nothing is locked
-            return
-        try:
-            is_held = _wait(descriptor, seconds)
-            self._depth += is_held
-            try:
-                yield is_held
-            finally:
-                self._depth -= is_held
-        finally:
-            unlock(descriptor)
-            os.close(descriptor)
+def _work_lock(gsd: str) -> int | None:
+    """Return a descriptor of the lock file of this project; None if there can be none."""
+    directory = os.path.join(state_directory(), "work")
+    try:
+        make_directories(directory)
+        name = f"{digest_of(real_path(gsd))}.lock"
+        return os.open(os.path.join(directory, name), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        return None
 
 
 def _wait(descriptor: int, seconds: float) -> bool:
@@ -362,7 +345,12 @@ def one_at_a_time(
             gsd = context.gsd
         except NotFound:
             return use_case(context, *arguments, **options)  # nobody can be at work here
-        with context.work.held(gsd):
+        with context.at_work(gsd, _PATIENCE) as is_alone:
+            if not is_alone:
+                raise CannotWrite(
+                    "another gsd-fsm command is running in this project",
+                    "Wait for it or end it, then retry.",
+                )
             return use_case(context, *arguments, **options)
 
     return wait_and_run

@@ -64,7 +64,7 @@ def finish_effects(context: Context, loops: Loops) -> None:
 
     Do nothing while another process is at work here: they may be its own.
     """
-    with context.work.tried(context.gsd) as is_held:
+    with context.at_work(context.gsd) as is_held:
         for loop in due_effects(loops) if is_held else ():
             try:
                 outcome = carry_out(context, loop)

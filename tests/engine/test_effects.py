@@ -97,7 +97,7 @@ def test_command_without_a_live_loop_finishes_effects(killed: Phase, command: li
 
 
 def test_effects_of_a_command_at_work_are_left_to_it(killed: Phase) -> None:
-    with Context(killed.root).work.held(str(killed.here.gsd)):
+    with Context(killed.root).at_work(str(killed.here.gsd)):
         answer = killed.here.refused(3, "note", "hello")
 
     assert "finished" not in answer.err
@@ -109,7 +109,7 @@ def test_command_with_effects_waits_for_another_at_work(phase: Phase) -> None:
     begun = threading.Event()
 
     def work() -> None:
-        with Context(phase.root).work.held(str(phase.here.gsd)):
+        with Context(phase.root).at_work(str(phase.here.gsd)):
             begun.set()
             time.sleep(0.5)
             order.append("first")
