@@ -1,4 +1,4 @@
-"""An agent as its client lets it meet the hook: one process for each signal, JSON in, JSON out."""
+"""An agent whose client calls the generated hook: JSON in, JSON out."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 import gsd_fsm
+from gsd_fsm import gsd_fsm_hook
 from gsd_fsm.install.hook_entries import CODE
 from gsd_fsm.install.interpreter import SWITCHES
-from tests.support.command_line import Here
+from tests.support.command_line import Answer, Here
 
 PYTHON = getattr(sys, "_base_executable", None) or sys.executable
 HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
-COMMAND = (PYTHON, *SWITCHES, "-c", CODE, str(HOOK.parent))  # as it stands in the settings
+COMMAND = (PYTHON, *SWITCHES, "-c", CODE, str(HOOK.parent))  # as in the settings of the client
 KEPT = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 SHELL = {"type": "shell", "status": "running", "description": "server", "command": "serve"}
 SUBAGENT = {"type": "subagent", "status": "running", "description": "d", "agent_type": "a"}
@@ -31,7 +33,7 @@ class Reply(NamedTuple):
 
 
 def user() -> dict[str, str]:
-    """The environment of this test's user, and nothing else."""
+    """Return the environment of this test's user, and nothing else."""
     return {"PATH": "/usr/bin:/bin", **{name: os.environ[name] for name in KEPT}}
 
 
@@ -41,7 +43,7 @@ def call(
     copy: str = "one",
     cwd: Path | None = None,
 ) -> Reply:
-    """One call of the hook: it leaves with 0, and prints nothing or one line of ASCII JSON."""
+    """Run the hook as a client does, in a process of its own."""
     raw = signal if isinstance(signal, bytes) else json.dumps(signal).encode() + b"\n"
     done = subprocess.run(
         [*COMMAND, copy],
@@ -56,27 +58,48 @@ def call(
 
 
 def judged(code: int, out: bytes, err: bytes) -> Reply:
+    """Return the reply of a hook; assert that it exited with 0 and printed at most one JSON line."""
     assert code == 0, (code, out, err)
     assert b"Traceback" not in err, err
     assert err.count(b"\n") <= 1, err
-    return Reply(parsed(out), err.decode())
-
-
-def parsed(out: bytes) -> dict[str, Any] | None:
-    """Nothing, or exactly one JSON object on a line of its own."""
     if not out:
-        return None
+        return Reply(None, err.decode())
     text = out.decode("ascii")
     assert text.endswith("\n")
     assert text.count("\n") == 1
     answer = json.loads(text)
     assert isinstance(answer, dict)
     assert answer
-    return answer
+    return Reply(answer, err.decode())
+
+
+def call_here(signal: dict[str, Any], env: dict[str, str], copy: str, cwd: Path) -> Reply:
+    """Run the generated hook in this process: without its start, its watchdog and its exit."""
+    before, where, stderr = dict(os.environ), Path.cwd(), os.dup(2)
+    with tempfile.TemporaryFile() as caught:
+        try:
+            os.environ.clear()
+            os.environ.update({**user_of(before), **env})
+            os.chdir(cwd)
+            os.dup2(caught.fileno(), 2)
+            answer = gsd_fsm_hook.reply(json.dumps(signal), copy)
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            os.chdir(where)
+            os.environ.clear()
+            os.environ.update(before)
+        caught.seek(0)
+        printed = json.dumps(answer).encode() + b"\n" if answer else b""
+        return judged(0, printed, caught.read())
+
+
+def user_of(environ: dict[str, str]) -> dict[str, str]:
+    return {"PATH": "/usr/bin:/bin", **{name: environ[name] for name in KEPT}}
 
 
 def told(answer: dict[str, Any] | None) -> str:
-    """What Claude Code's model gets as another turn, "" when the agent may stop."""
+    """Return the text of a block as Claude Code's model reads it, "" if the stop was allowed."""
     inner = (answer or {}).get("hookSpecificOutput", {})
     if inner.get("hookEventName") == "Stop":
         return str(inner["additionalContext"])
@@ -84,7 +107,7 @@ def told(answer: dict[str, Any] | None) -> str:
 
 
 class Agent:
-    """A session of Claude Code; a copy of the hook is registered under `copy`."""
+    """A session of Claude Code, for which a copy of the hook is registered as `copy`."""
 
     def __init__(
         self, here: Here, place: Path, session: str = "s-1", copy: str = "one", **env: str
@@ -104,17 +127,39 @@ class Agent:
         self.err = ""
 
     def other(self, session: str, copy: str = "one", **env: str) -> Agent:
-        """Another session in the same project, in a client process of its own."""
+        """Return another session in the same project, in a client process of its own."""
         return Agent(self.here, self.place, session, copy, **{"CLAUDE_PID": "4712", **env})
 
     def twin(self, copy: str) -> Agent:
-        """The same session as another registered copy of the hook sees it."""
+        """Return the same session as another registered copy of the hook sees it."""
         return Agent(self.here, self.place, self.session, copy)
+
+    # commands
 
     @property
     def shell(self) -> dict[str, str]:
-        """The variables of a command that this agent runs."""
+        """Return the variables of a command that this agent runs."""
         return {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": self.session}
+
+    def do(self, *commands: str) -> Answer:
+        """Run commands as this agent, each written as in a shell; return the last answer."""
+        for command in commands:
+            answer = self.here.ok(*shlex.split(command), env=self.shell)
+        return answer
+
+    def refused(self, command: str) -> str:
+        """Run a command as this agent that the state machine refuses; return its message."""
+        return self.here.refused(4, *shlex.split(command), env=self.shell).err
+
+    def status(self, *names: str) -> Any:
+        """Return a member of the status, or several as a tuple."""
+        status = self.here.status()
+        return status[names[0]] if len(names) == 1 else tuple(status[name] for name in names)
+
+    def why(self, *seq: str) -> Any:
+        return self.here.ok("why", *seq, "--json", env=self.shell).json
+
+    # signals
 
     def signal(self, event: str, **members: Any) -> dict[str, Any]:
         return {
@@ -137,19 +182,19 @@ class Agent:
         return self.signal("Stop", **{**facts, **members})
 
     def send(self, signal: dict[str, Any], **env: str) -> dict[str, Any] | None:
-        """One signal; a block is never printed without its event."""
-        answer, self.err = call(signal, {**self.env, **env}, self.copy, self.here.root)
+        """Send one signal; assert that no block is answered without its event."""
+        reply = call_here(signal, {**self.env, **env}, self.copy, self.here.root)
+        answer, self.err = reply
         text = told(answer)
         if text:
-            reasons = [
-                e["data"].get("reason") for e in self.here.lines() if e["type"] == "iteration"
-            ]
+            lines = self.here.lines()
+            reasons = [e["data"].get("reason") for e in lines if e["type"] == "iteration"]
             assert text in reasons, "a block without its event"
             assert len(text) < 8_000
         return answer
 
     def new(self, before: bytes) -> list[Any]:
-        """The events since the journal was this."""
+        """Return the events since the journal was this."""
         after = self.here.journal.read_bytes()
         assert after.startswith(before)
         return [json.loads(line) for line in after[len(before) :].splitlines()]
@@ -160,21 +205,21 @@ class Agent:
         return self.send(self.stop_signal(message, **members), **(env or {}))
 
     def blocked(self, message: str = "I am done.", **how: Any) -> str:
-        """The text of a block; anything else is a failure."""
+        """Stop and return the text of the block; assert that there is one."""
         text = told(self.stop(message, **how))
         assert text, f"not blocked: {self.err}"
         assert self.here.last()["type"] == "iteration"
         return text
 
     def allowed(self, message: str = "I am done.", **how: Any) -> str:
-        """What the user was told as the stop was allowed; a block is a failure."""
+        """Stop and return the notice for the user; assert that the stop is not blocked."""
         answer = self.stop(message, **how)
         assert not told(answer), answer
         assert set(answer or {}) <= {"systemMessage"}
         return str((answer or {}).get("systemMessage", ""))
 
     def context(self, event: str, env: dict[str, str] | None = None, **members: Any) -> str:
-        """What the model gets with a signal that is no stop."""
+        """Send a signal that is not a stop; return the text for the model."""
         self.answer = self.send(self.signal(event, **members), **(env or {}))
         inner = (self.answer or {}).get("hookSpecificOutput", {})
         assert inner.get("hookEventName", event) == event
@@ -182,7 +227,7 @@ class Agent:
 
     @property
     def notice(self) -> str:
-        """What the user saw beside the last `context`."""
+        """Return the notice for the user that the last `context` brought."""
         return str((self.answer or {}).get("systemMessage", ""))
 
     def prompt(self, text: str = "go on", **how: Any) -> str:
@@ -200,14 +245,25 @@ class Agent:
     def compacts(self, trigger: str = "auto", **how: Any) -> str:
         return self.context("PreCompact", trigger=trigger, custom_instructions=None, **how)
 
+    # the transcript
+
     def says(self, *contents: dict[str, Any]) -> None:
         """Write a reply of the model into the transcript, as the client does."""
+        self.write(
+            *(
+                {
+                    "type": "assistant",
+                    "sessionId": self.session,
+                    "message": {"role": "assistant", "content": [content]},
+                }
+                for content in contents
+            )
+        )
+
+    def write(self, *rows: dict[str, Any]) -> None:
         self.transcript.parent.mkdir(parents=True, exist_ok=True)
         with self.transcript.open("a", encoding="utf-8") as file:
-            for content in contents:
-                message = {"role": "assistant", "content": [content]}
-                row = {"type": "assistant", "sessionId": self.session, "message": message}
-                file.write(json.dumps(row, separators=(",", ":")) + "\n")
+            file.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
 
     def uses_a_tool(self) -> None:
         self.says({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}})
@@ -215,17 +271,14 @@ class Agent:
     def talks(self, text: str = "words") -> None:
         self.says({"type": "text", "text": text})
 
-    def why(self, *seq: str) -> Any:
-        return self.here.ok("why", *seq, "--json", env=self.shell).json
-
 
 def start(agent: Agent, *args: str, by: str = "yolo") -> str:
-    """A loop that this session owns from its first event."""
+    """Start a loop that this session owns from its first event."""
     return agent.here.start(*args, "--mode", by, env=agent.shell)
 
 
 def kinds(here: Here) -> list[str]:
-    """The journal as types, hook events with their code or action."""
+    """Return the journal as types, hook events with their code or action."""
     found = []
     for event in here.lines():
         detail = event["data"].get("code") or event["data"].get("action") or ""
