@@ -23,6 +23,7 @@ PYTHON = getattr(sys, "_base_executable", None) or sys.executable
 HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
 COMMAND = (PYTHON, *SWITCHES, "-c", CODE, str(HOOK.parent))  # as in the settings of the client
 KEPT = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+GOAL = ("goal", "Ship it", "--criterion", "it is shipped")
 SHELL = {"type": "shell", "status": "running", "description": "server", "command": "serve"}
 SUBAGENT = {"type": "subagent", "status": "running", "description": "d", "agent_type": "a"}
 
@@ -288,8 +289,7 @@ def kinds(here: Here) -> list[str]:
 
 def do(agent: Agent, *commands: str) -> None:
     """Run these commands in the agent's shell."""
-    for command in commands:
-        agent.here.ok(*shlex.split(command), env=agent.shell)
+    agent.do(*commands)
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.hook.main import reply
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.records import Limits
 from gsd_fsm.core.project import state_directory
+from gsd_fsm.gsd_fsm_hook import reply
 from tests.support.events import append, draft, new_journal
 from tests.support.hook_project import blocks, signal_of
 

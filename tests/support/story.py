@@ -67,6 +67,12 @@ class Story:
         self.events.append(event)
         return self.loops.by_id.get(event["loop"], Loop())
 
+    def then(self, *events: tuple[str, dict[str, Any]]) -> Story:
+        """Append these events, each a type and its data; return the story."""
+        for kind, data in events:
+            self(kind, **data)
+        return self
+
     def refused(self, kind: str, /, **words: Any) -> Refused:
         """Require that this event is refused and changes nothing; return the message."""
         before = frozen(self.loops)

@@ -1,4 +1,4 @@
-"""A goal loop in words: PROGRESS.md, the report at its end, the block for each iteration."""
+"""Texts about a goal: PROGRESS.md, the closing report and the status block."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def finish(story: Story, *names: str) -> None:
 
 @pytest.fixture
 def auth() -> Story:
-    """Two of four waves are begun."""
+    """A goal with two of four waves begun."""
     criteria = [{"name": "tests pass", "check": "make test"}, {"name": "docs read well"}]
     story = goal(tasks=TASKS, criteria=criteria, limits={"budget_usd": 25})
     finish(story, "T-001", "T-002")
@@ -108,11 +108,11 @@ def headings(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.startswith("#")]
 
 
-def test_progress_is_shown_wave_by_wave(auth: Story) -> None:
+def test_progress_lists_tasks_wave_by_wave(auth: Story) -> None:
     assert progress(auth.loop) == PROGRESS
 
 
-def test_every_wave_that_is_done_has_its_section(auth: Story) -> None:
+def test_progress_has_a_section_for_every_completed_wave(auth: Story) -> None:
     finish(auth, "T-004")
     first, second, *_ = headings(progress(auth.loop))[1:]
     assert (first, second) == ("## ✅ Completed (Wave 1)", "## ✅ Completed (Wave 2)")
@@ -120,7 +120,7 @@ def test_every_wave_that_is_done_has_its_section(auth: Story) -> None:
     assert headings(progress(auth.loop))[-2:] == ["## ⏳ Pending (Wave 4)", "## 📊 Metrics"]
 
 
-def test_trouble_is_told_where_it_is(auth: Story) -> None:
+def test_progress_remarks_on_failed_skipped_and_undecided_tasks(auth: Story) -> None:
     auth.fail("T-003")
     auth.task("T-004", "checkpoint", question="Which?")
     auth.task("T-006", "skipped")
@@ -134,7 +134,7 @@ def test_trouble_is_told_where_it_is(auth: Story) -> None:
     assert "- Stuck count: 0\n- Counsel consulted: Yes (1 time)\n" in text
 
 
-def test_how_it_stands(auth: Story) -> None:
+def test_progress_header_shows_loop_status(auth: Story) -> None:
     auth("pause", code="manual")
     assert "** Paused (manual) | Wave 2 of 4 | Iteration 3 | Cost:" in progress(auth.loop)
     auth("resume", add={"budget_usd": 0.5})
@@ -157,7 +157,7 @@ def test_how_it_stands(auth: Story) -> None:
         ({"budget_usd": 0}, {}, ""),
     ],
 )
-def test_tokens_are_told_where_no_money_is(
+def test_progress_header_shows_tokens_only_without_costs(
     limits: dict[str, Any], spent: dict[str, Any], cost: str
 ) -> None:
     story = goal(limits=limits)
@@ -166,14 +166,14 @@ def test_tokens_are_told_where_no_money_is(
     assert f"\n**Status:** Iteration 0{cost}\n" in progress(story.loop)
 
 
-def test_a_loop_without_anything_has_only_metrics() -> None:
+def test_progress_of_an_empty_loop_has_only_metrics() -> None:
     text = progress(Story("goal").loop)
     assert headings(text) == ["# Loop Progress: lp-1", "## 📊 Metrics"]
     assert "- Tasks: 0/0 complete\n" in text
     assert "- Reviews: none\n" in text
 
 
-def test_reviews_are_told_with_what_is_known_of_them(auth: Story) -> None:
+def test_progress_shows_verdict_and_figures_of_reviews(auth: Story) -> None:
     auth("review", action="begun")
     assert "; thorough: in progress\n" in progress(auth.loop)
     auth("review", action="failed", blockers=1, score=6)
@@ -181,6 +181,18 @@ def test_reviews_are_told_with_what_is_known_of_them(auth: Story) -> None:
     auth("review", action="begun")
     auth("review", action="passed")
     assert "; thorough: passed, 0 blockers\n" in progress(auth.loop)
+
+
+def test_progress_hides_completion_conditions_once_they_are_settled() -> None:
+    story = goal(tasks=TASKS[:1])
+    gate = {"task": "gate-1", "title": "no exit signal", "condition": "exit"}
+    story("task", status="pending", **gate)
+    assert "- [ ] gate-1: no exit signal" in progress(story.loop)
+    finish(story, "T-001")
+    story("exit")
+    story("complete")
+    assert "no exit signal" not in progress(story.loop) + report(story.loop)
+    assert "- Tasks: 1/1 complete\n" in progress(story.loop)
 
 
 # foreign text
@@ -199,7 +211,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_text_can_forge_a_section_or_a_line(text: str) -> None:
+def test_foreign_text_cannot_forge_a_section_or_a_line(text: str) -> None:
     story = goal(goal=text, criteria=[{"name": text}], tasks=[{"id": "T1", "title": text}])
     shown = progress(story.loop)
     assert [line[:10] for line in headings(shown)] == ["# Loop Pro", "## ⏳ Pendi", "## 📊 Metri"]
@@ -212,7 +224,7 @@ def test_no_text_can_forge_a_section_or_a_line(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_whatever_a_title_is_each_view_has_the_same_lines(title: str) -> None:
+def test_number_of_lines_does_not_depend_on_foreign_text(title: str) -> None:
     def lines(text: str) -> list[int]:
         loop = goal(tasks=[{"id": "T1", "title": text}], criteria=[{"name": text}], goal=text).loop
         return [len(view(loop).splitlines()) for view in (progress, report, status_block)]
@@ -223,7 +235,7 @@ def test_whatever_a_title_is_each_view_has_the_same_lines(title: str) -> None:
 # the report
 
 
-def test_the_report_says_what_is_known_and_nothing_else(auth: Story) -> None:
+def test_report_states_only_recorded_facts(auth: Story) -> None:
     finish(auth, "T-003", "T-004", "T-005")
     auth.task("T-006", "skipped")
     passed(auth)
@@ -236,7 +248,7 @@ def test_the_report_says_what_is_known_and_nothing_else(auth: Story) -> None:
     assert report(auth.loop) == REPORT
 
 
-def test_without_doubts_there_are_none_and_checks_verify() -> None:
+def test_report_of_checked_criteria_has_no_doubts() -> None:
     story = goal(tasks=TASKS[:1], criteria=[{"name": "tests pass", "check": "make test"}])
     finish(story, "T-001")
     passed(story)
@@ -247,7 +259,7 @@ def test_without_doubts_there_are_none_and_checks_verify() -> None:
     assert not re.search(r"\d ?%|[Ss]ubjective|[Cc]onfiden", text)
 
 
-def test_what_is_open_is_not_called_done() -> None:
+def test_report_marks_open_tasks_and_criteria() -> None:
     story = goal(tasks=TASKS[:3], criteria=[{"name": "tests pass", "check": "make test"}])
     assert "- tests pass: ✗ (check not run)\n" in report(story.loop)
     passed(story, 2)
@@ -260,7 +272,7 @@ def test_what_is_open_is_not_called_done() -> None:
     assert "↳ Risk: No criteria were set" in report(goal().loop)
 
 
-def test_a_report_stays_short_and_counts_what_it_leaves_out() -> None:
+def test_report_counts_rows_that_do_not_fit() -> None:
     story = goal(tasks=[{"id": f"T{n}", "title": "💥" * 500} for n in range(300)])
     for n in range(200):
         story.task(f"T{n}", "skipped")
@@ -273,7 +285,7 @@ def test_a_report_stays_short_and_counts_what_it_leaves_out() -> None:
 # the block
 
 
-def test_the_block_tells_how_it_stands(auth: Story) -> None:
+def test_status_block_shows_criteria_tasks_and_limits(auth: Story) -> None:
     assert status_block(auth.loop).split("\n") == [
         "[LOOP STATUS] lp-1 (running)",
         "✗ tests pass (check not run)",
@@ -283,7 +295,7 @@ def test_the_block_tells_how_it_stands(auth: Story) -> None:
     ]
 
 
-def test_the_block_has_nine_lines_at_most_and_what_is_unmet_comes_first() -> None:
+def test_status_block_has_at_most_nine_lines_and_unmet_criteria_first() -> None:
     names = [f"criterion {n}" for n in range(12)]
     story = goal(
         criteria=[{"name": name} for name in names],

@@ -1,3 +1,5 @@
+"""Redaction: no part of a secret survives, and nothing else is altered."""
+
 import ast
 import hashlib
 import json
@@ -38,19 +40,19 @@ AROUND_NAMED = {
 
 
 def parts_of(secret):
-    """Give the secret and, for a long one, its ends: a cut-off tail is a leak too."""
+    """Return the secret and parts of a long one: a part is a leak too."""
     long = len(secret) >= 24
     parts = {secret, secret[-8:], secret[len(secret) // 2 :][:12]} if long else {secret}
     return {part for part in parts if "\n" not in part} or {secret[-8:]}
 
 
-def test_the_corpora_are_as_large_as_promised():
+def test_corpora_are_large():
     assert len(SHAPES) + len(NAMED) >= 120
     assert len(set(INNOCENT)) >= 150
 
 
 def leaks(secret, texts):
-    """Give the surroundings in which a part survives, or a second run changes more."""
+    """Return the contexts in which a part survives, or a second run changes more."""
     found = []
     for around, text in texts.items():
         cleaned = redact(text)
@@ -60,30 +62,27 @@ def leaks(secret, texts):
     return found
 
 
-def test_no_part_of_a_known_shape_survives_anywhere():
+def test_redact_removes_every_part_of_a_known_shape():
     for name, secret in SHAPES:
         texts = {where: text.format(secret) for where, text in AROUND_SHAPES.items()}
         assert leaks(secret, texts) == [], name
 
 
-def test_no_part_of_a_named_secret_survives_anywhere():
+def test_redact_removes_every_part_of_a_named_secret():
     for name, text, secret in NAMED:
         texts = {where: around(text) for where, around in AROUND_NAMED.items()}
         assert leaks(secret, texts) == [], name
 
 
 # The bound on false positives: of the listed lines of tool output, none is altered.
-def test_an_innocent_line_stays_as_it_is():
+def test_redact_keeps_innocent_lines():
     assert [line for line in INNOCENT if redact(line) != line] == []
-
-
-def test_innocent_lines_stay_as_they_are_in_one_text_and_in_json():
     text = "\n".join(INNOCENT)
     assert redact(text) == text
     assert redact(json.dumps(INNOCENT)) == json.dumps(INNOCENT)
 
 
-def test_what_stands_around_a_secret_stays():
+def test_redact_keeps_the_text_around_a_secret():
     assert re.fullmatch(
         r"https://me:\[redacted:url:\w{8}\]@example\.org/x",
         redact("https://me:hunter2@example.org/x"),
@@ -93,17 +92,17 @@ def test_what_stands_around_a_secret_stays():
     )
 
 
-def test_a_mark_names_the_kind_and_the_digest_of_the_value():
+def test_mark_names_kind_and_digest_of_the_secret():
     digest = hashlib.sha256(b"swordfish").hexdigest()[:8]
     assert redact("DB_PASSWORD=swordfish") == f"DB_PASSWORD=[redacted:assigned:{digest}]"
     assert redact("password: 'swordfish'") == f"password: '[redacted:assigned:{digest}]'"
 
 
-def test_text_that_cannot_be_encoded_is_redacted_too():
+def test_redact_accepts_lone_surrogates():
     assert "\ud800" not in redact("PASSWORD=abc\ud800def")
 
 
-def test_a_mark_made_by_another_version_stays():
+def test_redact_keeps_marks_of_other_versions():
     for kind in ("password", "token", "api_key", "cookie", "authorization"):
         mark = f"[redacted:{kind}:12345678]"
         assert redact(f"x {mark} y") == f"x {mark} y"
@@ -118,9 +117,9 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.lists(st.one_of(FRAGMENTS, st.text(max_size=8)), max_size=10))
-def test_redacting_twice_changes_nothing_more(pieces):
+def test_redact_is_idempotent(pieces):
     once = redact("".join(pieces))
     assert redact(once) == once
 
@@ -132,12 +131,12 @@ def test_redact_hides_every_value_of_a_long_row_at_once(text):
     assert redact(cleaned) == cleaned
 
 
-def test_a_megabyte_is_redacted_in_the_end():
-    text = "a token of thanks\n" * 56_000 + "PASSWORD=swordfish"
+def test_redact_finds_the_secret_at_the_end_of_a_long_text():
+    text = "a token of thanks\n" * 10_000 + "PASSWORD=swordfish"
     assert redact(text).endswith("PASSWORD=[redacted:assigned:b9f195c5]")
 
 
-def test_importing_the_module_imports_neither_re_nor_hashlib():
+def test_import_of_redact_imports_neither_re_nor_hashlib():
     tree = ast.parse(Path(module.__file__).read_text("utf-8"))
     imported = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert [getattr(node, "module", None) for node in imported] == [
@@ -155,7 +154,7 @@ def test_importing_the_module_imports_neither_re_nor_hashlib():
     assert shown.stdout.split() == [b"False", b"False"]
 
 
-def test_no_kind_could_be_taken_for_the_name_of_a_value():
+def test_mark_of_any_kind_is_not_a_named_value():
     for row in module.PATTERNS.strip().splitlines():
         if not row.startswith(" "):
             mark = f"[redacted:{row.split()[0]}:12345678]"

@@ -77,11 +77,16 @@ def test_pattern_takes_linear_steps_on_every_generated_shape(real):
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: ascii(value)[:12])
-def test_redaction_takes_linear_steps_on_repeated_names_and_values(counted, value):
-    dice = random.Random(value)
-    pair = dice.choice(NAMES) + dice.choice(JOINTS) + value + dice.choice(VALUES)
-    shapes = [("", "token:" + value, ""), (dice.choice(VALUES), pair, dice.choice(VALUES))]
-    assert [shape for shape in shapes if grows_too_fast(redact, texts_of(shape))] == []
+def test_redaction_takes_linear_steps_on_a_repeated_name_and_value(counted, value):
+    assert not grows_too_fast(redact, texts_of(("", "token:" + value, "")))
+
+
+def test_redaction_takes_linear_steps_on_random_names_and_values(counted):
+    dice = random.Random(30)
+    for _ in range(30):
+        pair = "".join(dice.choice(part) for part in (NAMES, JOINTS, VALUES, VALUES))
+        shape = (dice.choice(VALUES), pair, dice.choice(VALUES))
+        assert not grows_too_fast(redact, texts_of(shape)), shape
 
 
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
@@ -92,11 +97,11 @@ def test_redaction_takes_linear_steps_on_repeated_hostile_text(counted, piece):
 def test_redaction_takes_linear_steps_on_ever_deeper_quotes(counted):
     texts = [
         "".join("token:" + "\\" * depth + '"a b ' for depth in range(most))
-        for most in (40, 57, 80, 113)  # each text is twice as long as the one before it
+        for most in (57, 80, 113)  # each text is twice as long as the one before it
     ]
     assert not grows_too_fast(redact, texts)
 
 
 def test_redaction_takes_linear_steps_on_long_runs_of_backslashes(counted):
-    texts = ["token:" + "\\" * size + '"' + "\\" * size for size in (500, 1000, 2000, 4000)]
+    texts = ["token:" + "\\" * size + '"' + "\\" * size for size in (1000, 2000, 4000)]
     assert not grows_too_fast(redact, texts)

@@ -1,4 +1,4 @@
-"""The client's own list of tasks, as it lies on disk."""
+"""The client's task list: how its files are read, and how a loop follows it, legally and once."""
 
 from __future__ import annotations
 
@@ -8,15 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from gsd_fsm.core.system import home
-from gsd_fsm.core.usage.task_list import list_directory, read_tasks
+from gsd_fsm.core.usage.task_list import (
+    ClientTask,
+    completed_task,
+    created_task,
+    list_directory,
+    mirror,
+    read_tasks,
+)
+from tests.support.story import Story
 
 LOOP, LIST = "lp-1", "my-list"
+Tasks = dict[str, ClientTask | None]
 
 
-class TaskList:
-    """A list as the client keeps it."""
+# files
+
+
+class ListFiles:
+    """The files of a list, as the client keeps them."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -43,58 +57,55 @@ class TaskList:
 
 
 @pytest.fixture
-def tasks(tmp_path: Path) -> TaskList:
-    return TaskList(tmp_path / "tasks" / LIST)
+def files(tmp_path: Path) -> ListFiles:
+    return ListFiles(tmp_path / "tasks" / LIST)
 
 
-# where it is
+CONFIGURED = {"CLAUDE_CODE_TASK_LIST_ID": "my list/1", "CLAUDE_CONFIG_DIR": "/c"}
 
 
-def test_a_list_has_a_name_the_session_s_or_the_one_of_the_environment() -> None:
-    none = {}.get
-    where = list_directory("auto", "6a2b21fd-1", lambda name: none(name, ""))
-    assert Path(where) == Path(home()) / ".claude" / "tasks" / "6a2b21fd-1"
-    known = {"CLAUDE_CODE_TASK_LIST_ID": "my list/1", "CLAUDE_CONFIG_DIR": "/c"}
-    there = Path("/c/tasks")
-    assert (
-        Path(list_directory("auto", "s", lambda name: known.get(name, ""))) == there / "my-list-1"
-    )
-    assert (
-        Path(list_directory("../ü 😀", "s", lambda name: known.get(name, ""))) == there / "-------"
-    )
-    assert list_directory("auto", "", lambda name: none(name, "")) == ""
-    assert list_directory("", "s", lambda name: known.get(name, "")) == ""
+@pytest.mark.parametrize(
+    ("name", "session", "variables", "expected"),
+    [
+        ("auto", "6a2b21fd-1", {}, "HOME/.claude/tasks/6a2b21fd-1"),
+        ("auto", "s", CONFIGURED, "/c/tasks/my-list-1"),
+        ("../ü 😀", "s", CONFIGURED, "/c/tasks/-------"),
+        ("auto", "", {}, ""),
+        ("", "s", CONFIGURED, ""),
+    ],
+)
+def test_list_directory_is_named_by_the_user_or_the_session(
+    name: str, session: str, variables: dict[str, str], expected: str
+) -> None:
+    found = list_directory(name, session, lambda variable: variables.get(variable, ""))
+    assert Path(found) == Path(expected.replace("HOME", home()))
 
 
-# what it says
+def test_tasks_are_read_in_the_order_of_their_numbers(files: ListFiles) -> None:
+    files.put(10, "ten", "in_progress", blockedBy=["2", "9"], owner="me", activeForm="x")
+    files.put(2, "two", "completed")
+    files.put(1, "one", metadata={"n": 3})
+    assert list((files.read() or {}).items()) == [
+        ("1", ("one", "pending", [])),
+        ("2", ("two", "completed", [])),
+        ("10", ("ten", "in_progress", ["2", "9"])),
+    ]
 
 
-def test_tasks_are_read_in_the_order_of_their_numbers(tasks: TaskList) -> None:
-    tasks.put(10, "ten", "in_progress", blockedBy=["2", "9"], owner="me", activeForm="x")
-    tasks.put(2, "two", "completed")
-    tasks.put(1, "one", metadata={"n": 3})
-    assert tasks.read() == {
-        "1": ("one", "pending", []),
-        "2": ("two", "completed", []),
-        "10": ("ten", "in_progress", ["2", "9"]),
-    }
-    assert list(tasks.read() or ()) == ["1", "2", "10"]
-
-
-def test_a_directory_that_cannot_be_read_is_none(tmp_path: Path, tasks: TaskList) -> None:
+def test_list_that_is_not_a_directory_is_not_read(tmp_path: Path, files: ListFiles) -> None:
     link = tmp_path / "link"
-    link.symlink_to(tasks.directory)
-    for path in (tmp_path / "missing", tasks.put(1, "one"), link, "", "a\0b"):
+    link.symlink_to(files.directory)
+    for path in (tmp_path / "missing", files.put(1, "one"), link, "", "a\0b"):
         assert read_tasks(str(path), LOOP, LIST) is None
 
 
-def test_only_numbered_files_are_tasks_and_only_so_many(tasks: TaskList) -> None:
+def test_only_the_first_500_numbered_files_are_tasks(files: ListFiles) -> None:
     for name in ("a", "1a", "-1", "1234567", "1.5", "²", ""):
-        tasks.put(name, "no task")
-    assert tasks.read() == {}
+        files.put(name, "no task")
+    assert files.read() == {}
     for number in range(600):
-        tasks.put(number, "x")
-    assert list(tasks.read() or ()) == [str(number) for number in range(500)]
+        files.put(number, "x")
+    assert list(files.read() or ()) == [str(number) for number in range(500)]
 
 
 @pytest.mark.parametrize(
@@ -107,21 +118,21 @@ def test_only_numbered_files_are_tasks_and_only_so_many(tasks: TaskList) -> None
         b'{"subject":"a","status":"pending","blockedBy":[1]}', b'{"subject":NaN,"status":"pending"}',
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_now_is_known_to_be_there(tasks: TaskList, content: bytes) -> None:
-    tasks.raw(1, content)
-    tasks.put(2, "two")
-    assert tasks.read() == {"1": None, "2": ("two", "pending", [])}
+def test_unreadable_task_is_none(files: ListFiles, content: bytes) -> None:
+    files.raw(1, content)
+    files.put(2, "two")
+    assert files.read() == {"1": None, "2": ("two", "pending", [])}
 
 
-def test_what_is_no_plain_file_is_not_opened(tasks: TaskList, tmp_path: Path) -> None:
+def test_task_that_is_not_a_regular_file_is_none(files: ListFiles, tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text('{"subject":"a","status":"pending"}')
-    (tasks.directory / "1.json").symlink_to(tmp_path / "secret.json")
-    os.mkfifo(tasks.directory / "2.json")
-    (tasks.directory / "3.json").mkdir()
-    assert tasks.read() == {"1": None, "2": None, "3": None}
+    (files.directory / "1.json").symlink_to(tmp_path / "secret.json")
+    os.mkfifo(files.directory / "2.json")
+    (files.directory / "3.json").mkdir()
+    assert files.read() == {"1": None, "2": None, "3": None}
 
 
-def test_tasks_of_others_are_left_out(tasks: TaskList) -> None:
+def test_tasks_of_other_loops_are_left_out(files: ListFiles) -> None:
     ours: list[Any] = [
         {"loopId": LOOP},
         {"loop": LIST},
@@ -132,5 +143,189 @@ def test_tasks_of_others_are_left_out(tasks: TaskList) -> None:
     ]
     theirs: list[Any] = [{"loopId": "auth"}, {"loop": "L1"}, {"loop": 7}, {"_internal": True}]
     for number, metadata in enumerate(ours + theirs):
-        tasks.put(number, "x", metadata=metadata)
-    assert list(tasks.read() or ()) == [str(number) for number in range(len(ours))]
+        files.put(number, "x", metadata=metadata)
+    assert list(files.read() or ()) == [str(number) for number in range(len(ours))]
+
+
+# events
+
+
+def follow(story: Story, tasks: Tasks | None) -> list[str]:
+    """Make the loop agree with the list, event by event; none may be refused."""
+    changes = []
+    for data in mirror(story.loop, tasks):
+        story("task", **data, _by="hook")
+        changes.append(f"{data['task']} {data['status']}")
+    return changes
+
+
+def listed(**tasks: str) -> Tasks:
+    """Return a list: `_1="completed"`, `_2="pending 1 3"` (a status, and its blockers)."""
+    found: Tasks = {}
+    for name, words in tasks.items():
+        status, *blockers = words.split()
+        found[name[1:]] = ClientTask(f"do {name[1:]}", status, blockers)
+    return found
+
+
+def statuses(story: Story) -> dict[str, str]:
+    return {task_id: task.status for task_id, task in story.loop.tasks.items()}
+
+
+def test_new_task_depends_on_its_known_blockers() -> None:
+    story = Story("goal", criteria=[{"name": "C"}])
+    tasks = listed(_1="pending", _2="pending 1 1 7")
+    assert mirror(story.loop, tasks) == [
+        {"task": "1", "status": "pending", "title": "do 1", "mirrored": True, "depends": []},
+        {"task": "2", "status": "pending", "title": "do 2", "mirrored": True, "depends": ["1"]},
+    ]
+    follow(story, tasks)
+    assert [task.wave for task in story.loop.tasks.values()] == [1, 2]
+    assert follow(story, listed(_1="pending", _2="pending 1")) == []
+
+
+def test_loop_follows_the_list_to_its_end() -> None:
+    story = Story("goal")
+    for tasks, expected in (
+        (listed(_1="in_progress", _2="pending 1"), ["1 pending", "2 pending", "1 running"]),
+        (listed(_1="completed", _2="completed 1"), ["1 complete", "2 running", "2 complete"]),
+        (
+            listed(_1="pending", _2="in_progress"),
+            ["client-1 pending", "client-2 pending", "client-2 running"],
+        ),
+        ({}, ["client-1 skipped", "client-2 skipped"]),
+    ):
+        assert follow(story, tasks) == expected
+        assert follow(story, tasks) == []
+
+
+def test_deleted_task_is_skipped_and_an_unreadable_one_kept() -> None:
+    story = Story("goal", tasks=[{"id": "T1"}])
+    follow(story, listed(_1="completed", _2="in_progress", _3="pending", _4="pending"))
+    assert follow(story, {"2": None, **listed(_3="pending")}) == ["4 skipped"]
+    assert follow(story, None) == []
+    assert follow(story, {}) == ["2 skipped", "3 skipped"]
+    assert statuses(story)["T1"] == "pending"
+
+
+def test_blocker_that_is_added_later_delays_its_task() -> None:
+    story = Story("goal")
+    for number in ("1", "2"):
+        for data in created_task(story.loop, number, f"do {number}"):
+            story("task", **data)
+    assert follow(story, listed(_1="pending", _2="pending 1")) == ["2 pending"]
+    assert list(story.loop.tasks["2"].depends) == ["1"]
+    assert follow(story, listed(_1="pending", _2="in_progress 1")) == []
+    assert follow(story, listed(_2="in_progress 1")) == ["1 skipped", "2 running"]
+
+
+def test_number_that_another_task_has_becomes_a_new_id() -> None:
+    story = Story("goal", tasks=[{"id": "1", "title": "our own"}])
+    follow(story, listed(_1="in_progress", _2="pending 1"))
+    assert list(story.loop.tasks["2"].depends) == ["client-1"]
+    assert statuses(story) == {"1": "pending", "client-1": "running", "2": "pending"}
+    again: Tasks = {"1": ClientTask("of a new list", "pending", [])}
+    follow(story, again)
+    assert statuses(story)["client-1-2"] == "pending"
+    assert statuses(story)["client-1"] == "skipped"
+    assert follow(story, again) == []
+    assert follow(story, {"1": None}) == []
+
+
+def test_cycle_is_cut_and_other_dependencies_stay() -> None:
+    story = Story("goal")
+    cycle = {"_1": "pending 2", "_2": "pending 1", "_3": "pending 3"}
+    follow(story, listed(**cycle, _4="pending 5", _5="pending"))
+    depends = {name: list(task.depends) for name, task in story.loop.tasks.items()}
+    assert depends == {"1": ["2"], "2": [], "3": [], "4": ["5"], "5": []}
+    assert follow(story, listed(_4="pending 5", _5="pending 4"))[:1] == ["1 skipped"]
+    assert not story.loop.tasks["5"].depends
+
+
+def test_task_that_awaits_a_decision_of_the_user_does_not_move() -> None:
+    story = Story("goal", mode="interactive")
+    follow(story, listed(_1="in_progress", _2="in_progress"))
+    story.task("1", "checkpoint", question="Which?")
+    story.fail("2")
+    assert follow(story, listed(_1="completed", _2="completed")) == []
+    assert follow(story, {}) == []
+    story("resume")
+    assert follow(story, listed(_1="completed", _2="completed")) == ["2 running", "2 complete"]
+
+
+def test_tasks_of_an_unclear_or_paused_goal_do_not_start() -> None:
+    story = Story("goal")
+    story("score", spec_score=2, shape="blocked")
+    assert follow(story, listed(_1="in_progress")) == ["1 pending"]
+    story("pause", code="manual")
+    assert follow(story, listed(_1="completed", _2="pending")) == []
+    assert created_task(story.loop, "3", "x") == completed_task(story.loop, "3", "x") == []
+
+
+def test_many_changes_are_spread_over_several_calls() -> None:
+    story = Story("goal")
+    many = listed(**{f"_{n}": "in_progress" for n in range(30)})
+    assert [len(follow(story, many)) for _ in range(3)] == [40, 20, 0]
+    assert set(statuses(story).values()) == {"running"}
+
+
+def test_title_is_cleaned_shortened_and_redacted() -> None:
+    story = Story("goal")
+    secret = "ghp_" + "a1B2" * 9
+    subjects = [f"use {secret}", "one\ntwo\t\x1b[31m", "\ud800", "long " * 900, ""]
+    tasks: Tasks = {str(n): ClientTask(text, "pending", []) for n, text in enumerate(subjects)}
+    follow(story, tasks)
+    titles = [task.title for task in story.loop.tasks.values()]
+    assert secret not in titles[0]
+    assert "\n" not in titles[1]
+    assert titles[2] == "\ufffd" * 3
+    assert len(titles[3]) == 500
+    assert follow(story, tasks) == []
+
+
+def test_created_and_completed_task_is_recorded_once() -> None:
+    story = Story("goal")
+    expected = {"task": "1", "status": "pending", "title": "a", "mirrored": True, "depends": []}
+    assert created_task(story.loop, "1", "a") == [expected]
+    story("task", **expected)
+    assert created_task(story.loop, "1", "a") == []
+    changes = completed_task(story.loop, "1", "a")
+    assert [data["status"] for data in changes] == ["running", "complete"]
+    for data in changes:
+        story("task", **data)
+    assert completed_task(story.loop, "1", "a") == []
+    unknown = [(data["task"], data["status"]) for data in completed_task(story.loop, "7", "b")]
+    assert unknown == [("7", "pending"), ("7", "running"), ("7", "complete")]
+    for number in ("", "x", "1/2", "1234567", "²"):
+        assert (
+            created_task(story.loop, number, "a") == completed_task(story.loop, number, "a") == []
+        )
+
+
+client_lists = st.dictionaries(
+    st.integers(1, 9).map(str),
+    st.one_of(
+        st.none(),
+        st.builds(
+            ClientTask,
+            st.sampled_from(["a", "b"]),
+            st.sampled_from(["pending", "in_progress", "completed"]),
+            st.lists(st.integers(0, 9).map(str), max_size=4),
+        ),
+    ),
+)
+ONE = ClientTask("b", "pending", [])
+
+
+@example(
+    [{"1": ONE}, {}, {"1": ONE}, {"1": ClientTask("b", "completed", []), "2": ClientTask("a", "pending", ["1"])}]
+)  # fmt: skip
+@given(st.lists(client_lists, max_size=5))
+def test_any_list_is_followed_without_refusal_and_without_repetition(lists: list[Tasks]) -> None:
+    story = Story("goal", tasks=[{"id": "3"}, {"id": "T1", "depends": ["3"]}])
+    for tasks in lists:
+        follow(story, tasks)
+        assert follow(story, tasks) == []
+    follow(story, listed(**{f"_{number}": "completed" for number in range(5)}))
+    for task in story.loop.tasks.values():
+        assert task.status in (("complete", "skipped") if task.mirrored else ("pending",))

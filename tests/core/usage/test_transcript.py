@@ -1,4 +1,4 @@
-"""What a transcript tells of money and tokens: each reply once, in however many parts it is read."""
+"""Transcripts: money and tokens of each reply count once, in however many parts they are read."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gsd_fsm.core.codec import check_value
-from gsd_fsm.core.usage import transcript as meter
+from gsd_fsm.core.usage import transcript as module
 from gsd_fsm.core.usage.transcript import Spending, read_spending
 
 SINCE = "2026-11-15T23:00:00.000Z"
 BEFORE = "2026-11-15T22:59:59.999Z"
 LATER = "2026-11-15T23:05:23.697Z"
+EACH = 1233  # tokens of a reply
 
 
-def usage(
-    into: Any = 1200, out: Any = 33, written: Any = 0, read: Any = 0, **more: Any
-) -> dict[str, Any]:
+def usage(into: Any = 1200, out: Any = 33, written: Any = 0, read: Any = 0) -> dict[str, Any]:
     return {
         "input_tokens": into,
         "output_tokens": out,
@@ -30,39 +29,22 @@ def usage(
         "cache_creation_input_tokens": written,
         "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
         "service_tier": "standard",
-        **more,
     }
 
 
 def reply(name: Any, used: Any = None, at: Any = LATER, **row: Any) -> dict[str, Any]:
-    """One content block of a reply, as the client writes it."""
-    return {
-        "parentUuid": "p",
-        "isSidechain": False,
-        "type": "assistant",
-        "uuid": "u",
-        "timestamp": at,
-        "requestId": "req_1",
-        "message": {
-            "id": name,
-            "role": "assistant",
-            "model": "claude-opus-5-5",
-            "content": [{"type": "text", "text": 'it says "usage" and "cost-state"'}],
-            "stop_reason": "end_turn",
-            "usage": usage() if used is None else used,
-        },
-        **row,
+    """Return one content block of a reply, as the client writes it."""
+    message = {
+        "id": name,
+        "role": "assistant",
+        "content": [{"type": "text", "text": 'it says "usage" and "cost-state"'}],
+        "usage": usage() if used is None else used,
     }
+    return {"isSidechain": False, "type": "assistant", "timestamp": at, "message": message, **row}
 
 
-def cost(total: Any, **row: Any) -> dict[str, Any]:
-    return {
-        "type": "cost-state",
-        "sessionId": "s-1",
-        "totalCostUSD": total,
-        "modelUsage": {},
-        **row,
-    }
+def cost(total: Any) -> dict[str, Any]:
+    return {"type": "cost-state", "sessionId": "s-1", "totalCostUSD": total, "modelUsage": {}}
 
 
 def line(row: Any) -> bytes:
@@ -75,7 +57,7 @@ USER = line(
 
 
 class Transcript:
-    """A file that grows, and a reader that goes on where it was."""
+    """A file that grows, and a reader that continues where it stopped."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -88,8 +70,8 @@ class Transcript:
             for row in rows:
                 file.write(row if isinstance(row, bytes) else line(row))
 
-    def read(self, since: str = SINCE) -> Spending | None:
-        found = read_spending(str(self.path), self.offset, self.messages, since)
+    def read(self) -> Spending | None:
+        found = read_spending(str(self.path), self.offset, self.messages, SINCE)
         if found is not None:
             self.offset, self.messages = found.offset, found.messages
             self.tokens += found.tokens
@@ -108,65 +90,56 @@ def test_all_four_kinds_of_tokens_count(transcript: Transcript) -> None:
     found = transcript.read()
     assert found is not None
     assert (found.tokens, found.usd, found.total_usd) == (8633, 0, None)
-    assert found.messages == ["msg_1"]
-    assert found.offset == transcript.path.stat().st_size
+    assert (found.messages, found.offset) == (["msg_1"], transcript.path.stat().st_size)
     assert transcript.read() is None
 
 
-def test_the_rows_of_one_reply_are_one_reply(transcript: Transcript) -> None:
+def test_rows_of_one_reply_count_once(transcript: Transcript) -> None:
     transcript.write(*[reply("msg_1", costUSD=0.5) for _ in range(4)], reply("msg_2", costUSD=0.25))
+    transcript.write(reply("msg_1", isSidechain=True))
     transcript.read()
-    assert (transcript.tokens, transcript.usd) == (2 * 1233, 0.75)
+    assert (transcript.tokens, transcript.usd) == (2 * EACH, 0.75)
     transcript.write(reply("msg_2", costUSD=0.25), USER, reply("msg_1", costUSD=0.5))
     assert transcript.read() is None
-    transcript.write(reply("msg_3", costUSD=1))
+    transcript.write(reply("msg_3", costUSD=1, isSidechain=True))
     transcript.read()
-    assert (transcript.tokens, transcript.usd) == (3 * 1233, 1.75)
+    assert (transcript.tokens, transcript.usd) == (3 * EACH, 1.75)
 
 
-def test_rows_of_many_replies_may_stand_in_any_order(transcript: Transcript) -> None:
+def test_rows_of_many_replies_may_be_in_any_order(transcript: Transcript) -> None:
     names = [f"msg_{n}" for n in range(40)]
     transcript.write(*map(reply, names), *map(reply, reversed(names)))
     found = transcript.read()
     assert found is not None
-    assert found.tokens == 40 * 1233
-    assert found.messages == names[15::-1]
+    assert (found.tokens, found.messages) == (40 * EACH, names[15::-1])
 
 
-def test_an_unfinished_last_row_is_left_for_the_next_time(transcript: Transcript) -> None:
+def test_unfinished_last_row_is_read_the_next_time(transcript: Transcript) -> None:
     row = line(reply("msg_2"))
     transcript.write(reply("msg_1"), row[:-30])
     assert transcript.read()
-    assert transcript.tokens == 1233
     assert transcript.read() is None
     transcript.write(row[-30:-1])
     assert transcript.read() is None
+    assert transcript.tokens == EACH
     transcript.write(b"\n")
     assert transcript.read()
-    assert transcript.tokens == 2466
+    assert transcript.tokens == 2 * EACH
 
 
-def test_what_was_spent_before_the_loop_does_not_count(transcript: Transcript) -> None:
+def test_replies_before_the_loop_do_not_count(transcript: Transcript) -> None:
     transcript.write(reply("msg_1", at=BEFORE, costUSD=9))
     assert transcript.read() is None
     transcript.write(reply("msg_2", at=SINCE), reply("msg_3", at=LATER), reply("msg_4", at=None))
     assert transcript.read()
-    assert (transcript.tokens, transcript.usd) == (3 * 1233, 0)
+    assert (transcript.tokens, transcript.usd) == (3 * EACH, 0)
 
 
-def test_subagents_in_the_same_file_spend_too(transcript: Transcript) -> None:
-    transcript.write(reply("msg_1"), reply("msg_2", isSidechain=True), reply("msg_1"))
+def test_last_total_of_the_session_counts(transcript: Transcript) -> None:
+    invalid = [cost("3"), cost(-1), {"type": "cost-state"}]
+    transcript.write(cost(1.25), reply("msg_1"), cost(2.5), *invalid)
     transcript.read()
-    assert transcript.tokens == 2466
-
-
-def test_the_last_figure_of_the_session_is_told(transcript: Transcript) -> None:
-    transcript.write(
-        cost(1.25), reply("msg_1"), cost(2.5), cost("3"), cost(-1), {"type": "cost-state"}
-    )
-    found = transcript.read()
-    assert found is not None
-    assert found.total_usd == 2.5
+    assert transcript.total == 2.5
     transcript.write(cost(0))
     found = transcript.read()
     assert found is not None
@@ -176,7 +149,7 @@ def test_the_last_figure_of_the_session_is_told(transcript: Transcript) -> None:
 @pytest.mark.parametrize(
     "value", [-1, 1.5, True, "7", None, [], {}, 10**9 + 1, 10**40], ids=lambda v: str(v)[:12]
 )
-def test_a_hostile_count_is_passed_over(transcript: Transcript, value: Any) -> None:
+def test_invalid_token_count_is_ignored(transcript: Transcript, value: Any) -> None:
     transcript.write(reply("msg_1", usage(value, 3, value, 4)))
     transcript.read()
     assert transcript.tokens == 7
@@ -185,12 +158,11 @@ def test_a_hostile_count_is_passed_over(transcript: Transcript, value: Any) -> N
 @pytest.mark.parametrize(
     "value", ["-0.01", "1e999", "-1e999", '"1"', "true", "[1]", "1e10", "null"]
 )
-def test_a_hostile_price_is_passed_over(transcript: Transcript, value: str) -> None:
-    row = line(reply("msg_1", costUSD="PRICE")).replace(b'"PRICE"', value.encode())
-    total = line(cost("PRICE")).replace(b'"PRICE"', value.encode())
-    transcript.write(row, total)
+def test_invalid_price_is_ignored(transcript: Transcript, value: str) -> None:
+    for row in (reply("msg_1", costUSD="PRICE"), cost("PRICE")):
+        transcript.write(line(row).replace(b'"PRICE"', value.encode()))
     transcript.read()
-    assert (transcript.tokens, transcript.usd, transcript.total) == (1233, 0, None)
+    assert (transcript.tokens, transcript.usd, transcript.total) == (EACH, 0, None)
 
 
 DAMAGED = (
@@ -211,46 +183,47 @@ DAMAGED = (
 
 
 @pytest.mark.parametrize("damaged", DAMAGED, ids=range(len(DAMAGED)))
-def test_a_damaged_row_costs_only_itself(transcript: Transcript, damaged: bytes) -> None:
+def test_damaged_row_is_ignored_alone(transcript: Transcript, damaged: bytes) -> None:
     transcript.write(reply("msg_1"), damaged + b"\n", line(reply("msg_2"))[:-1] + b"\r\n")
     transcript.read()
-    assert transcript.tokens == 2466
+    assert transcript.tokens == 2 * EACH
 
 
-def test_any_name_of_a_reply_can_be_journalled(transcript: Transcript) -> None:
+def test_any_id_of_a_reply_can_be_journalled(transcript: Transcript) -> None:
     names = ["\ud800", "a b", "x" * 9_000, "ü", "\x1b[31m"]
     transcript.write(*map(reply, names), *map(reply, names))
     found = transcript.read()
     assert found is not None
-    assert found.tokens == 5 * 1233
+    assert found.tokens == 5 * EACH
     check_value(found.messages)
     assert len(json.dumps(found.messages)) < 300
 
 
-def test_a_transcript_that_was_begun_anew_is_read_from_its_start(transcript: Transcript) -> None:
+def test_replaced_transcript_is_read_from_its_start(transcript: Transcript) -> None:
     transcript.write(*map(reply, ("msg_1", "msg_2", "msg_3")))
     transcript.read()
     transcript.path.write_bytes(line(reply("msg_4")))
     transcript.read()
-    assert transcript.tokens == 4 * 1233
+    assert transcript.tokens == 4 * EACH
     assert transcript.offset == transcript.path.stat().st_size
     assert read_spending(str(transcript.path), -5, [], "") is not None
 
 
-def test_of_a_huge_part_only_the_end_is_read(
+def test_huge_new_part_is_read_only_at_its_end(
     transcript: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = len(line(reply("msg_0")))
-    monkeypatch.setattr(meter, "_MOST_READ", 3 * row + 5)
+    monkeypatch.setattr(module, "_MOST_READ", 3 * row + 5)
     transcript.write(*(reply(f"msg_{n}") for n in range(9)))
-    found = transcript.read()
-    assert found is not None
-    assert found.messages == ["msg_6", "msg_7", "msg_8"]
+    transcript.read()
+    assert transcript.messages == ["msg_6", "msg_7", "msg_8"]
     transcript.write(b"x" * 9 * row)
     assert transcript.read() is None
 
 
-def test_what_is_no_plain_file_is_nothing(tmp_path: Path, transcript: Transcript) -> None:
+def test_transcript_that_is_not_a_regular_file_is_not_read(
+    tmp_path: Path, transcript: Transcript
+) -> None:
     transcript.write(reply("msg_1"))
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
@@ -275,10 +248,10 @@ rows = st.one_of(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(rows, max_size=30), st.lists(st.integers(0, 20_000), max_size=12))
-def test_in_whatever_parts_it_is_read_the_sums_are_the_same(
-    tmp_path: Path, told: list[Any], cuts: list[int]
+def test_sums_do_not_depend_on_the_parts_in_which_it_is_read(
+    tmp_path: Path, written: list[Any], cuts: list[int]
 ) -> None:
-    content = b"".join(row if isinstance(row, bytes) else line(row) for row in told)
+    content = b"".join(row if isinstance(row, bytes) else line(row) for row in written)
     whole, parted = Transcript(tmp_path / "whole"), Transcript(tmp_path / "parted")
     whole.write(content)
     whole.read()
@@ -288,8 +261,8 @@ def test_in_whatever_parts_it_is_read_the_sums_are_the_same(
         parted.read()
     assert (parted.tokens, parted.usd, parted.total) == (whole.tokens, whole.usd, whole.total)
     first: dict[str, Any] = {}
-    for row in told:
+    for row in written:
         if isinstance(row, dict) and row["type"] == "assistant" and row["timestamp"] == LATER:
             first.setdefault(row["message"]["id"], row)
-    assert whole.tokens == 1233 * len(first)
+    assert whole.tokens == EACH * len(first)
     assert whole.usd == round(sum(row["costUSD"] or 0 for row in first.values()), 6)

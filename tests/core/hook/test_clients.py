@@ -1,4 +1,4 @@
-"""Each client is recognised by what it sends, and answered in its own dialect alone."""
+"""Clients: each is recognised by what it sends, and answered in its own form alone."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from gsd_fsm.core.hook.clients import Signal, claims_completion, is_human
 from tests.support.command_line import Here
-from tests.support.hook_agent import call, kinds
+from tests.support.hook_agent import GOAL, Reply, call_here, kinds
 
 S = "ses_1"
 STOP = {"hook_event_name": "Stop", "session_id": S}
-GOAL = ("goal", "Ship it", "--criterion", "c", "--mode", "yolo")
 CLAUDE = {
     **STOP, "transcript_path": "/h/.claude/projects/-p/s.jsonl", "prompt_id": "p",
     "permission_mode": "default", "effort": {"level": "medium"}, "stop_hook_active": False,
@@ -112,11 +112,10 @@ STOPS: list[tuple[str, dict[str, Any], dict[str, str], Any, Any]] = [
     ("antigravity", ANTIGRAVITY, {}, {"decision": "continue", "reason": "R"}, None),
     ("", {**STOP, "stop_hook_active": False}, {}, PLAIN, NOTICE),
 ]  # fmt: skip
-NAMES = [f"{case[0]}-{number}" for number, case in enumerate(STOPS)]
 
 
 def filled(value: Any, root: Path) -> Any:
-    """The value with ROOT as the project's directory."""
+    """Return the value with the project's directory for ROOT."""
     if isinstance(value, dict):
         return {name: filled(item, root) for name, item in value.items()}
     if isinstance(value, list):
@@ -130,23 +129,28 @@ def shaped(value: Any, texts: dict[str, str]) -> Any:
     return texts.get(value, value)
 
 
-@pytest.mark.parametrize("case", STOPS, ids=NAMES)
-def test_each_client_is_answered_in_its_own_dialect(here: Here, case: Any) -> None:
+def send(here: Here, signal: dict[str, Any], env: dict[str, str] | None = None) -> Reply:
+    return call_here(filled(signal, here.root), filled(env or {}, here.root), "one", here.root)
+
+
+def numbered(cases: list[Any]) -> list[str]:
+    return [f"{case[0]}-{number}" for number, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize("case", STOPS, ids=numbered(STOPS))
+def test_client_gets_blocks_and_notices_in_its_own_form(here: Here, case: Any) -> None:
     client, stop, env, block, notice = case
-    here.start(*GOAL, "--max-iterations", "1", env={"CLAUDE_CODE_SESSION_ID": S})
-    stop, env = filled(stop, here.root), filled(env, here.root)
-    answer = call(stop, env, cwd=here.root).answer
+    here.start(*GOAL, "--mode", "yolo", "--max-iterations", "1", env={"CLAUDE_CODE_SESSION_ID": S})
+    answer = send(here, stop, env).answer
     last = here.last()
-    assert last["type"] == "iteration"
-    assert last.get("client", "") == client
-    reason = last["data"]["reason"]
+    assert (last["type"], last.get("client", "")) == ("iteration", client)
     if block == "quiet":
         block = {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "R"}}
-    assert answer == shaped(block, {"R": reason})
-    answer = call(stop, env, cwd=here.root).answer
+    assert answer == shaped(block, {"R": last["data"]["reason"]})
+    answer = send(here, stop, env).answer
     assert kinds(here)[-1] == "pause iterations"
     assert answer == shaped(notice, {"N": here.last()["data"]["said"]})
-    assert call(stop, env, cwd=here.root) == (None, "")
+    assert send(here, stop, env) == (None, "")
 
 
 @pytest.mark.parametrize(
@@ -159,12 +163,10 @@ def test_each_client_is_answered_in_its_own_dialect(here: Here, case: Any) -> No
     ],
     ids=["cursor aborted", "cursor error", "auggie", "antigravity"],
 )
-def test_a_turn_that_did_not_end_by_itself_is_not_continued(
-    here: Here, signal: dict[str, Any]
-) -> None:
+def test_aborted_or_failed_turn_is_not_a_stop(here: Here, signal: dict[str, Any]) -> None:
     here.start(*GOAL, env={"CLAUDE_CODE_SESSION_ID": S})
     before = here.journal.read_bytes()
-    assert call(filled(signal, here.root), cwd=here.root) == (None, "")
+    assert send(here, signal) == (None, "")
     assert here.journal.read_bytes() == before
 
 
@@ -195,16 +197,12 @@ CONTEXTS: list[tuple[str, dict[str, Any], dict[str, str], Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("client", "signal", "env", "expected"),
-    CONTEXTS,
-    ids=[f"{case[0]}-{number}" for number, case in enumerate(CONTEXTS)],
-)
-def test_each_client_is_told_of_the_loop_in_its_own_dialect(
+@pytest.mark.parametrize(("client", "signal", "env", "expected"), CONTEXTS, ids=numbered(CONTEXTS))
+def test_client_gets_context_in_its_own_form(
     here: Here, client: str, signal: dict[str, Any], env: dict[str, str], expected: Any
 ) -> None:
     here.start(*GOAL, env={"CLAUDE_CODE_SESSION_ID": S})
-    answer = call(signal, env, cwd=here.root).answer
+    answer = send(here, signal, env).answer
     assert here.last().get("client", "") == client
     inner = (answer or {}).get("hookSpecificOutput", answer or {})
     text = inner.get("additionalContext") or inner.get("additional_context") or ""
@@ -212,21 +210,7 @@ def test_each_client_is_told_of_the_loop_in_its_own_dialect(
     assert not expected or text.startswith("[LOOP RESUME]")
 
 
-def test_a_continuation_that_comes_back_as_a_prompt_is_no_human(here: Here) -> None:
-    here.start(*GOAL, env={"CLAUDE_CODE_SESSION_ID": S})
-    answer = call(GEMINI, cwd=here.root).answer
-    assert answer
-    before = here.journal.read_bytes()
-    again = {**GEMINI, "hook_event_name": "BeforeAgent", "prompt": answer["reason"]}
-    del again["prompt_response"]
-    assert call(again, cwd=here.root).answer is None
-    assert here.journal.read_bytes() == before
-    asked = call({**again, "prompt": "a human's word"}, cwd=here.root).answer
-    assert "session prompt" in kinds(here)
-    assert set(asked or {}) <= {"systemMessage"}
-
-
-def test_a_prompt_binds_in_each_dialect(here: Here) -> None:
+def test_prompt_binds_session_in_every_form(here: Here) -> None:
     for signal in (
         {"hook_event_name": "UserPromptSubmit", "session_id": "a", "prompt": "x"},
         {"hook_event_name": "BeforeAgent", "session_id": "b", "prompt": "x"},
@@ -236,6 +220,103 @@ def test_a_prompt_binds_in_each_dialect(here: Here) -> None:
         {"hookEventName": "UserPromptSubmit", "sessionId": "f", "prompt": "x"},
     ):
         here.start(*GOAL, "--fresh")
-        call(signal, cwd=here.root)
-        assert here.status()["owner"] == next(iter(v for v in signal.values() if len(v) == 1))
+        send(here, signal)
+        assert here.status()["owner"] == next(v for v in signal.values() if len(v) == 1)
         here.ok("cancel")
+
+
+@pytest.mark.parametrize(
+    ("signal", "binds"),
+    [
+        (GOOSE, True),
+        (OPENCODE, True),
+        (AUGGIE, True),
+        (CODEX, False),
+        (CLAUDE, False),
+        (STOP, False),
+        ({"event": "Stop", "last_assistant_message": "x"}, False),
+    ],
+    ids=["goose", "opencode", "auggie", "codex", "claude", "generic", "goose without id"],
+)
+def test_stop_binds_session_only_in_clients_without_prompt_hook(
+    here: Here, signal: dict[str, Any], binds: bool
+) -> None:
+    here.start(*GOAL)
+    assert bool(send(here, signal).answer) is binds
+    assert here.status()["owner"] == (S if binds else None)
+
+
+# what a message says
+
+
+def signal_with(prompt: str) -> Signal:
+    return Signal({"hook_event_name": "UserPromptSubmit", "prompt": prompt}, "", "", lambda _: "")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "human"),
+    [
+        ("please go on", True),
+        ("", True),
+        ("It says: <task-notification>", True),
+        ("<task-notification>\n<task-id>b1</task-id>\n</task-notification>", False),
+        ("\n  <task-notification>", False),
+        ("<system-reminder>x</system-reminder>", False),
+        ("before OUR BLOCK after", False),
+    ],
+)
+def test_is_human_recognises_prompts_of_clients_and_our_own_block(prompt: str, human: bool) -> None:
+    assert is_human(signal_with(prompt), "OUR BLOCK") is human
+
+
+def test_block_that_comes_back_as_a_prompt_is_not_recorded(here: Here) -> None:
+    here.start(*GOAL, "--mode", "yolo", env={"CLAUDE_CODE_SESSION_ID": S})
+    answer = send(here, GEMINI).answer
+    assert answer
+    before = here.journal.read_bytes()
+    again = {**GEMINI, "hook_event_name": "BeforeAgent", "prompt": answer["reason"]}
+    del again["prompt_response"]
+    assert send(here, again).answer is None
+    assert here.journal.read_bytes() == before
+    asked = send(here, {**again, "prompt": "go on"}).answer
+    assert kinds(here)[-1] == "session prompt"
+    assert set(asked or {}) <= {"systemMessage"}
+
+
+TAG, END = "<loop-complete>", "</loop-complete>"
+CLAIMS = {
+    "closing element": f"All is done.\n{TAG}shipped{END}",
+    "alone": f"{TAG}{END}",
+    "bare last line": f"All is done.\n{TAG}",
+    "blanks after": f"All is done.\n\n  {TAG}  \n\n",
+    "windows lines": f"All is done.\r\n{TAG}\r\n",
+    "several lines": f"{TAG}\nshipped\nand told\n{END}",
+    "after a fence": f"```sh\nmake\n```\n{TAG}ok{END}",
+    "after a tilde fence": f"~~~\n```\n~~~\n{TAG}",
+    "after code on one line": f"```make test``` passes.\n\n{TAG}",
+    "after a longer fence": f"````md\n```\nmake\n```\n````\n{TAG}",
+}
+NO_CLAIMS = {
+    "nothing": "",
+    "in the middle": f"{TAG}\nBut there is more to do.",
+    "element in the middle": f"{TAG}done{END} is what I shall write later.",
+    "in prose": f"I shall end with {TAG}",
+    "as code": f"Write `{TAG}done{END}`",
+    "inside a fence": f"```\n{TAG}done{END}\n```",
+    "inside an open fence": f"```\n{TAG}done{END}",
+    "bare inside an open fence": f"~~~xml\n{TAG}",
+    "inside a longer fence": f"````\n```\n{TAG}done{END}",
+    "end without begin": f"done{END}",
+    "another tag": "<loop-completed>",
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "claims"),
+    [*((text, True) for text in CLAIMS.values()), *((text, False) for text in NO_CLAIMS.values())],
+    ids=[*CLAIMS, *NO_CLAIMS],
+)
+def test_claims_completion_finds_the_mark_only_at_the_end_outside_fences(
+    message: str, claims: bool
+) -> None:
+    assert claims_completion(message) is claims

@@ -1,0 +1,131 @@
+"""Activity outside the journal: tool calls in a transcript, and commits."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core.hook.activity import head_commit, transcript_size, used_a_tool
+from tests.support.command_line import Here, git
+from tests.support.hook_agent import Agent
+
+TOOL = b'{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash"}]}}\n'
+
+
+def words(text: str) -> bytes:
+    return json.dumps({"type": "text", "text": text}, separators=(",", ":")).encode() + b"\n"
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    return tmp_path / "transcript.jsonl"
+
+
+def uses_tool(path: Path, known: int | None) -> bool:
+    size = transcript_size(str(path))
+    assert size is not None
+    return used_a_tool(str(path), known, size)
+
+
+def test_tool_call_counts_only_in_the_new_part_of_a_transcript(transcript: Path) -> None:
+    transcript.write_bytes(TOOL)
+    assert uses_tool(transcript, 0)
+    assert uses_tool(transcript, None)
+    assert not uses_tool(transcript, len(TOOL))
+    transcript.write_bytes(TOOL + words("more"))
+    assert not uses_tool(transcript, len(TOOL))
+    transcript.write_bytes(TOOL[:-1])
+    assert uses_tool(transcript, 10_000), "a shorter transcript is another one"
+
+
+@pytest.mark.parametrize("known", [0, None])
+def test_tool_call_is_found_in_a_long_transcript(transcript: Path, known: int | None) -> None:
+    for before in range(262_100, 262_200, 9):  # around the end of a chunk
+        transcript.write_bytes(b"x" * before + TOOL + b"y" * 700_000)
+        assert uses_tool(transcript, known)
+
+
+def test_first_read_of_a_transcript_sees_only_its_last_megabyte(transcript: Path) -> None:
+    transcript.write_bytes(TOOL + b"x" * (1 << 20))
+    assert not uses_tool(transcript, None)
+
+
+def test_words_about_a_tool_call_are_not_one(transcript: Path) -> None:
+    transcript.write_bytes(words('{"type":"tool_use","functionCall":1,"toolCalls":[]}'))
+    assert not uses_tool(transcript, 0)
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "nul", "surrogate"])
+def test_transcript_that_is_not_a_regular_file_is_no_activity(
+    looping: Agent, transcript: Path, kind: str
+) -> None:
+    path = str(transcript)
+    if kind == "directory":
+        transcript.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(transcript)
+    path += {"nul": "\0", "surrogate": "\ud800"}.get(kind, "")
+    assert transcript_size(path) is None
+    looping.blocked(transcript_path=path)
+    data = looping.here.last()["data"]
+    assert (data["activity"], "transcript" in data) == (False, False)
+
+
+def test_stop_after_a_tool_call_records_activity_and_the_transcript(looping: Agent) -> None:
+    looping.talks()
+    looping.blocked()
+    looping.uses_a_tool()
+    looping.blocked()
+    data = looping.here.last()["data"]
+    assert data["activity"] is True
+    assert data["transcript"] == looping.transcript.stat().st_size
+
+
+# commits
+
+
+def head(root: Path) -> str | None:
+    return head_commit(str(root / ".gsd"))
+
+
+def test_commit_is_activity(looping: Agent, repository: Here) -> None:
+    looping.blocked()
+    git(repository.root, "commit", "-qm", "more", "--allow-empty")
+    looping.blocked()
+    assert looping.here.last()["data"]["activity"] is True
+    looping.blocked()
+    assert looping.here.last()["data"]["activity"] is False
+
+
+def test_head_commit_is_none_without_git_and_empty_before_the_first_commit(tmp_path: Path) -> None:
+    assert head(tmp_path) is None
+    git(tmp_path, "init", "-q", "--template=")
+    assert head(tmp_path) == ""
+    git(tmp_path, "commit", "-qm", "first", "--allow-empty")
+    assert len(head(tmp_path) or "") == 40
+
+
+def test_head_commit_follows_packed_refs_detached_heads_and_worktrees(repository: Here) -> None:
+    root = repository.root
+    first = head(root)
+    git(root, "pack-refs", "--all")
+    assert head(root) == first
+    git(root, "checkout", "-q", "--detach")
+    assert head(root) == first
+    tree = root.parent / "tree"
+    git(root, "worktree", "add", "-q", str(tree))
+    assert head(tree) == first
+    git(tree, "commit", "-qm", "more", "--allow-empty")
+    assert head(tree) not in (first, None, "")
+    git(tree, "pack-refs", "--all")
+    assert head(tree) not in (first, None, "")
+
+
+def test_head_commit_ignores_a_reference_that_points_outside_git(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: ../secret\n")
+    (tmp_path / "secret").write_text("A PRIVATE KEY")
+    assert head(tmp_path) == ""

@@ -1,0 +1,469 @@
+"""Reports of the client: spending in its transcripts, and the tasks of its list."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsd_fsm.core.hook.main import reply as core_reply
+from gsd_fsm.core.journal.journal import Journal
+from tests.support.events import append, draft
+from tests.support.hook_agent import Agent, start
+
+LATER = "2999-01-01T00:00:00.000Z"
+BUDGET = ("goal", "g", "--budget", "9", "--max-tokens", "9000")
+
+
+# spending
+
+
+def reply(agent: Agent, name: str, tokens: int, rows: int = 2, **more: Any) -> None:
+    """Write a reply as the client does: a row for each content block, with the usage in each."""
+    usage = {"input_tokens": tokens, "output_tokens": 0}
+    message = {"id": name, "role": "assistant", "content": [], "usage": usage}
+    agent.write(*[{"type": "assistant", "timestamp": LATER, "message": message, **more}] * rows)
+
+
+def total(agent: Agent, usd: float) -> None:
+    agent.write({"type": "cost-state", "totalCostUSD": usd})
+
+
+def status_line(agent: Agent, usd: float, **more: str) -> None:
+    facts = {"session_id": agent.session, "cost": {"total_cost_usd": usd}, **more}
+    agent.here.ok("statusline", stdin=json.dumps(facts).encode())
+
+
+def spends(agent: Agent) -> list[Any]:
+    return [line["data"] for line in agent.here.lines() if line["type"] == "spend"]
+
+
+def tokens(agent: Agent) -> list[int | None]:
+    return [data.get("tokens") for data in spends(agent)]
+
+
+def works_and_stops(agent: Agent) -> None:
+    agent.uses_a_tool()
+    agent.blocked()
+
+
+def test_tokens_of_a_reply_count_once_and_their_limit_pauses(agent: Agent) -> None:
+    start(agent, "goal", "g", "--max-tokens", "1000")
+    reply(agent, "msg_1", 400, rows=3)
+    agent.blocked()
+    reply(agent, "msg_1", 400)  # the rest of a reply that was written late
+    reply(agent, "msg_2", 500)
+    works_and_stops(agent)
+    assert tokens(agent) == [400, 500]
+    reply(agent, "msg_3", 200)
+    notice = agent.allowed()
+    assert agent.status("status", "pause_code") == ("paused", "budget")
+    assert "1100 of 1000 tokens are used" in notice
+    assert "--add-tokens" in notice
+
+
+def test_total_of_the_client_counts_only_by_its_growth(agent: Agent) -> None:
+    start(agent, "goal", "g", "--budget", "2")
+    for usd in (5.0, 6.5, 6.5):
+        total(agent, usd)
+        works_and_stops(agent)
+    assert agent.status("spent_usd") == 1.5
+    total(agent, 7.25)
+    notice = agent.allowed()
+    assert "2.25 of 2.00 USD are spent" in notice
+    assert "resume --add-budget 10" in notice
+    agent.prompt("take ten more")
+    agent.do(agent.status("next").rpartition("Run: gsd-fsm ")[2])
+    works_and_stops(agent)
+
+
+@pytest.mark.parametrize("replied", [True, False])
+def test_total_of_a_session_younger_than_the_loop_counts_in_full(
+    agent: Agent, replied: bool
+) -> None:
+    agent.here.start("goal", "g", "--budget", "5")
+    agent.write({"type": "user", "timestamp": agent.here.lines()[-1]["ts"]})
+    time.sleep(0.01)
+    agent.prompt("go")
+    if replied:
+        reply(agent, "msg_1", 10)
+    total(agent, 4.0)
+    agent.ends()
+    assert agent.status("spent_usd") == 4
+
+
+def test_older_total_adds_nothing_to_the_one_of_the_status_line(agent: Agent) -> None:
+    start(agent, *BUDGET)
+    for usd in (1.0, 3.0):
+        status_line(agent, usd)
+    total(agent, 2.5)
+    agent.blocked()
+    assert agent.status("spent_usd") == 2
+
+
+def test_replies_with_a_price_are_not_counted_again_with_the_total(agent: Agent) -> None:
+    start(agent, *BUDGET)
+    agent.write({"type": "user", "timestamp": LATER})
+    reply(agent, "msg_1", 10, costUSD=1.5)
+    agent.blocked()
+    subagent_replies(agent, "a1", "msg_9", 10, costUSD=0.5)
+    subagent_stops(agent, "a1")
+    assert agent.status("spent_usd") == 2
+    status_line(agent, 2.25, transcript_path=str(agent.transcript))
+    assert agent.status("spent_usd") == 2.25
+    total(agent, 2.5)
+    reply(agent, "msg_2", 10, costUSD=0.25)
+    works_and_stops(agent)
+    assert agent.status("spent_usd") == 2.5
+
+
+def test_spending_before_the_loop_does_not_count(agent: Agent) -> None:
+    reply(agent, "msg_0", 900, timestamp="2020-01-01T00:00:00.000Z")
+    start(agent, "goal", "g", "--max-tokens", "1000")
+    agent.blocked()
+    assert spends(agent) == []
+
+
+def test_spending_before_a_session_took_the_loop_over_does_not_count(agent: Agent) -> None:
+    start(agent, *BUDGET)
+    other = agent.other("s-2")
+    now = agent.here.lines()[-1]["ts"]
+    other.write({"type": "user", "timestamp": now})
+    reply(other, "msg_1", 900, timestamp=now)
+    time.sleep(0.01)
+    other.do("resume")
+    total(other, 5.0)
+    other.blocked()
+    reply(other, "msg_2", 50)
+    total(other, 6.0)
+    works_and_stops(other)
+    assert agent.status("spent_usd") == 1
+    assert tokens(agent) == [None, 50]
+
+
+def test_spending_of_a_session_while_another_owned_the_loop_does_not_count(agent: Agent) -> None:
+    start(agent, "goal", "g", "--budget", "50")
+    other = agent.other("s-2")
+    for session, totals in ((agent, (1.0, 2.0)), (other, (7.0, 7.5)), (agent, (6.0, 6.25))):
+        session.do("resume")
+        for usd in totals:
+            status_line(session, usd)
+    assert agent.status("spent_usd") == 1.75
+
+
+def test_spending_of_the_user_during_a_pause_does_not_count(agent: Agent) -> None:
+    start(agent, *BUDGET)
+    status_line(agent, 1.0)
+    reply(agent, "msg_1", 100)
+    agent.blocked()
+    agent.do("pause")
+    status_line(agent, 1.5)  # what led to the pause is reported after it
+    reply(agent, "msg_2", 20)
+    agent.prompt("something else")
+    status_line(agent, 4.0)
+    reply(agent, "msg_3", 7000, timestamp=agent.here.lines()[-1]["ts"])
+    agent.ends()
+    agent.starts("resume")
+    time.sleep(0.01)
+    agent.do("resume")
+    status_line(agent, 4.5)
+    status_line(agent, 4.75)
+    reply(agent, "msg_4", 3)
+    works_and_stops(agent)
+    assert agent.status("spent_usd") == 0.75
+    assert sum(count or 0 for count in tokens(agent)) == 123
+
+
+def test_spending_counts_if_the_agent_pauses_and_resumes_by_itself(agent: Agent) -> None:
+    start(agent, "goal", "g", "--budget", "100", "--max-tokens", "9000")
+    for turn in range(1, 4):
+        reply(agent, f"msg_{turn}", 500, timestamp=agent.here.lines()[-1]["ts"])
+        total(agent, 5.0 * turn)
+        agent.do("fail --error 'no idea' --class unknown", "resume")
+        works_and_stops(agent)
+    assert agent.status("spent_usd") == 15
+    assert sum(count or 0 for count in tokens(agent)) == 1500
+
+
+def test_loop_without_a_budget_reads_no_transcript(agent: Agent) -> None:
+    start(agent, "goal", "g")
+    reply(agent, "msg_1", 400)
+    agent.blocked()
+    assert spends(agent) == []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b"{",
+        b"null\n",
+        b'{"type":"assistant","message":{"id":"m","usage":{"input_tokens":-5}}}\n',
+        b'{"type":"assistant","message":{"id":7,"usage":{"input_tokens":5}}}\n',
+        b'{"type":"assistant","message":{"id":"m","usage":{"input_tokens":1e99}}}\n',
+        b'{"type":"cost-state","totalCostUSD":"9"}\n',
+        b'{"type":"cost-state","totalCostUSD":NaN}\n',
+        b"\xff\xfe\x00\n" * 100,
+    ],
+)
+def test_damaged_rows_of_a_transcript_are_ignored(agent: Agent, row: bytes) -> None:
+    start(agent, "goal", "g", "--budget", "1", "--max-tokens", "10")
+    agent.transcript.parent.mkdir(parents=True, exist_ok=True)
+    agent.transcript.write_bytes(row)
+    agent.blocked()
+    assert agent.status("spent_usd") == 0
+
+
+# subagents
+
+
+def subagent_transcript(agent: Agent, subagent: str) -> Path:
+    return agent.transcript.with_suffix("") / "subagents" / f"agent-{subagent}.jsonl"
+
+
+def subagent_replies(agent: Agent, subagent: str, name: str, tokens: int, **more: Any) -> None:
+    own = agent.transcript
+    agent.transcript = subagent_transcript(agent, subagent)
+    reply(agent, name, tokens, **more)
+    agent.transcript = own
+
+
+def subagent_stops(agent: Agent, subagent: str) -> None:
+    path = str(subagent_transcript(agent, subagent))
+    agent.context("SubagentStop", agent_id=subagent, agent_type="x", agent_transcript_path=path)
+
+
+def test_tokens_of_a_subagent_count_once_when_it_stops(agent: Agent) -> None:
+    start(agent, *BUDGET)
+    subagent_replies(agent, "a1", "msg_9", 300)
+    for _ in range(2):
+        subagent_stops(agent, "a1")
+    assert tokens(agent) == [300]
+    assert agent.here.last()["by"] == "hook"
+
+
+def test_tokens_that_a_subagent_transcript_reports_late_count_at_the_next_stop(
+    agent: Agent,
+) -> None:
+    start(agent, *BUDGET)
+    subagent_replies(agent, "a1", "msg_1", 100)
+    subagent_stops(agent, "a1")
+    subagent_replies(agent, "a1", "msg_2", 20)
+    for _ in range(2):
+        subagent_stops(agent, "a2")  # nothing is written yet
+    subagent_replies(agent, "a2", "msg_3", 3)
+    agent.blocked()
+    assert agent.status("status") == "running"
+    assert tokens(agent) == [100, None, 20, 3]
+    works_and_stops(agent)
+    assert len(spends(agent)) == 4
+
+
+# the task list
+
+
+def put(number: str, status: str, name: str = "my-loop", **more: Any) -> Path:
+    place = Path(os.environ["HOME"]) / ".claude" / "tasks" / name
+    place.mkdir(parents=True, exist_ok=True)
+    task = {"id": number, "subject": f"subject {number}", "description": "d", "status": status}
+    path = place / f"{number}.json"
+    path.write_text(json.dumps({**task, "blocks": [], "blockedBy": [], **more}, indent=2))
+    return path
+
+
+def tasks(agent: Agent) -> dict[str, tuple[str, str]]:
+    return {task["id"]: (task["title"], task["status"]) for task in agent.status("tasks")}
+
+
+@pytest.fixture
+def mirroring(agent: Agent) -> Agent:
+    """A goal loop that mirrors the list my-loop and has its exit signal."""
+    start(agent, "goal", "g", "--task-list", "my loop")
+    agent.do("exit-signal")
+    return agent
+
+
+def test_open_tasks_of_the_list_block_until_they_are_completed(mirroring: Agent) -> None:
+    put("1", "completed")
+    put("2", "in_progress", blockedBy=["1"])
+    folder = put("3", "pending", blockedBy=["2"]).parent
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert "task 2 is running; task 3 is pending" in mirroring.blocked()
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    # A task that was completed before the loop saw it does not count.
+    assert tasks(mirroring) == {"2": ("subject 2", "running"), "3": ("subject 3", "pending")}
+    assert [task["wave"] for task in mirroring.status("tasks")] == [1, 2]
+    put("2", "completed")
+    put("3", "completed")
+    assert "completed" in mirroring.allowed()
+
+
+def test_completed_list_does_not_replace_criteria_and_exit_signal(agent: Agent) -> None:
+    start(agent, "goal", "g", "--task-list", "my-loop", "--criterion", "c")
+    for number in range(1, 90):
+        put(str(number), "completed")
+    assert "criterion not met: c" in agent.blocked()
+    agent.do("criterion c met", "exit-signal")
+    assert "completed" in agent.allowed()
+
+
+def test_reopened_task_of_the_list_blocks_again(mirroring: Agent) -> None:
+    for status in ("pending", "completed"):
+        put("1", status)
+        put("2", "pending")
+        mirroring.blocked()
+    put("1", "pending")
+    put("2", "completed")
+    assert "task client-1 is pending" in mirroring.blocked()
+    put("1", "completed")
+    mirroring.allowed()
+
+
+def test_deleted_task_of_the_list_is_skipped_and_an_unreadable_one_kept(mirroring: Agent) -> None:
+    path = put("1", "pending")
+    mirroring.blocked()
+    path.write_text("")
+    works_and_stops(mirroring)
+    assert tasks(mirroring) == {"1": ("subject 1", "pending")}
+    path.unlink()
+    mirroring.allowed()
+    assert tasks(mirroring) == {"1": ("subject 1", "skipped")}
+
+
+def test_complete_reads_the_list_as_well(agent: Agent) -> None:
+    start(agent, "goal", "g", "--task-list", "auto")
+    agent.do("exit-signal")
+    put("1", "pending", name=agent.session)
+    answer = agent.here.run("complete", env=agent.shell)
+    assert (answer.code, "task 1 is pending" in answer.err) == (4, True)
+    put("1", "completed", name=agent.session)
+    agent.do("complete")
+
+
+def test_agent_can_settle_a_task_of_the_list_only_in_the_list(mirroring: Agent) -> None:
+    put("1", "pending")
+    text = mirroring.blocked()
+    assert "Do task 1 (subject 1) of your task list and mark it completed there." in text
+    for status in ("running", "complete", "skipped"):
+        assert "belongs to the client's task list" in mirroring.refused(f"task 1 {status}")
+    mirroring.here.ok("task", "1", "skipped")
+
+
+def test_tasks_of_other_loops_and_damaged_files_are_ignored(mirroring: Agent) -> None:
+    put("1", "pending", metadata={"loopId": "another"})
+    put("2", "pending").write_text('{"id": "2", "subj')
+    put("3", "pending").write_text("[]")
+    put("4", "dreaming")
+    folder = put("5", "pending", metadata={"loopId": mirroring.status("loop")}).parent
+    (folder / "6.json").symlink_to("/etc/hostname")
+    os.mkfifo(folder / "7.json")
+    mirroring.blocked()
+    assert list(tasks(mirroring)) == ["5"]
+
+
+def test_created_and_completed_tasks_are_recorded_at_once_and_once(agent: Agent) -> None:
+    start(agent, "goal", "g", "--task-list", "auto")
+    facts = {"task_id": "1", "task_subject": "alpha", "task_description": "d"}
+    for event, status in (("TaskCreated", "pending"), ("TaskCompleted", "complete")):
+        agent.context(event, **facts)
+        before = agent.here.journal.read_bytes()
+        agent.twin("two").context(event, **facts)
+        assert agent.new(before) == []
+        assert tasks(agent) == {"1": ("alpha", status)}
+
+
+def test_created_task_of_a_list_that_is_not_mirrored_is_not_recorded(mirroring: Agent) -> None:
+    facts = {"task_id": "1", "task_subject": "alpha", "task_description": "d"}
+    before = mirroring.here.journal.read_bytes()
+    mirroring.context("TaskCreated", **facts)
+    assert mirroring.new(before) == []
+    mirroring.context("TaskCreated", env={"CLAUDE_CODE_TASK_LIST_ID": "my loop"}, **facts)
+    assert [event["type"] for event in mirroring.new(before)] == ["task"]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_list_named_by_the_user_is_mirrored_unless_it_is_switched_off(
+    agent: Agent, wanted: bool
+) -> None:
+    put("1", "pending")
+    start(agent, "goal", "g", *([] if wanted else ["--task-list", "none"]))
+    agent.do("exit-signal")
+    named = {"CLAUDE_CODE_TASK_LIST_ID": "my loop"}
+    if wanted:
+        assert "task 1 is pending" in agent.blocked(env=named)
+    else:
+        assert "completed" in agent.allowed(env=named)
+
+
+def test_open_tasks_of_an_earlier_session_hold_the_loop_until_they_are_settled(
+    agent: Agent,
+) -> None:
+    start(agent, "goal", "g", "--task-list", "auto")
+    put("1", "in_progress", name=agent.session)
+    put("2", "pending", name=agent.session)
+    agent.blocked()
+    later = agent.other("s-later")
+    later.do("resume", "exit-signal")
+    put("1", "pending", name=later.session, subject="subject 1")
+    text = later.blocked()
+    assert "task 1 is running; task 2 is pending; task client-1 is pending" in text
+    # Its client cannot reach the old list any more, so it settles those tasks here.
+    assert "Finish task 1 (subject 1)." in text
+    later.do("task 1 complete", "task 2 running", "task 2 complete")
+    put("1", "pending", name=agent.session)
+    assert "of your task list" in later.blocked()
+    put("1", "completed", name=later.session)
+    assert "completed" in later.allowed()
+
+
+def test_tasks_of_a_list_that_the_client_no_longer_uses_are_settled_here(agent: Agent) -> None:
+    start(agent, "goal", "g", "--task-list", "auto")
+    put("1", "pending", name=agent.session)
+    agent.blocked()
+    named = {"CLAUDE_CODE_TASK_LIST_ID": "team"}
+    put("1", "pending", name="team")
+    assert "task client-1 is pending" in agent.blocked(env=named)
+    shell = {**agent.shell, **named}
+    agent.here.refused(4, "task", "client-1", "skipped", env=shell)
+    agent.here.ok("task", "1", "skipped", env=shell)
+
+
+def test_recorded_tasks_without_a_list_belong_to_the_current_one(agent: Agent) -> None:
+    loop = start(agent, "goal", "g", "--task-list", "auto")
+    agent.do("exit-signal")
+    old = {"task": "1", "status": "pending", "title": "subject 1", "mirrored": True, "depends": []}
+    append(Journal(str(agent.here.gsd)), draft("task", loop, "hook", old, session=agent.session))
+    put("1", "pending", name=agent.session)
+    agent.blocked()
+    agent.refused("task 1 complete")
+    put("1", "completed", name=agent.session)
+    agent.allowed()
+
+
+def test_tasks_of_an_unclear_goal_are_recorded_but_not_started(agent: Agent) -> None:
+    start(agent, "goal", "g", "--task-list", "my-loop")
+    agent.do("score --outcome 0 --scope 0 --constraints 2 --success 2 --done 0")
+    agent.here.ok("answer", "more words")
+    put("1", "in_progress")
+    agent.blocked()
+    assert agent.err == ""
+    assert tasks(agent) == {"1": ("subject 1", "pending")}
+
+
+def test_report_that_the_rules_refuse_is_logged_and_does_not_end_the_loop(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(agent, "goal", "g", "--task-list", "auto")
+    before = agent.here.journal.read_bytes()
+    wrong = [{"task": "x", "status": "complete"}]
+    monkeypatch.setattr("gsd_fsm.core.hook.client_usage.list_changes", lambda *_: wrong)
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(agent.here.root))
+    answer = core_reply(json.dumps(agent.stop_signal()), "one")
+    assert "Continuing goal loop" in json.dumps(answer)
+    assert [event["type"] for event in agent.new(before)] == ["iteration"]
+    assert "has no task x yet" in (agent.here.gsd / "hook.log").read_text()
+    core_reply(json.dumps(agent.signal("SessionEnd", reason="other")), "one")
+    assert [event["type"] for event in agent.new(before)] == ["iteration", "stop", "session"]

@@ -1,0 +1,391 @@
+"""Stops: the first rule that applies decides, and its decision is journalled with its code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import Here
+from tests.support.hook_agent import SHELL, SUBAGENT, Agent, kinds, start
+
+TWO_TASKS = ("execute", "--task", "T1:first", "--task", "T2:second")
+TWO_CRITERIA = ("goal", "Ship it", "--criterion", "tests pass", "--criterion", "lint clean")
+MARK = "<loop-complete>all done</loop-complete>"
+
+
+# the order of the rules
+
+
+def disable(agent: Agent) -> None:
+    (agent.here.gsd / "STOP").touch()
+
+
+def pause(agent: Agent) -> None:
+    agent.here.ok("pause", "--reason", "over night")
+
+
+def run_subagent(agent: Agent) -> dict[str, Any]:
+    return {"background_tasks": [{**SUBAGENT, "id": "a1"}]}
+
+
+def finish(agent: Agent) -> None:
+    agent.do("task T1 skipped", "task T2 skipped")
+
+
+def fail_interactively(agent: Agent) -> None:
+    agent.do("mode interactive", "task T1 running", "fail T1 --error boom --class logic")
+
+
+def use_up(agent: Agent) -> None:
+    agent.do("iterate")
+
+
+# Situation, event and code of each rule, in their order.
+RULES: dict[str, tuple[Callable[[Agent], Any], str, str]] = {
+    "disabled": (disable, "stop disabled", "disabled"),
+    "paused": (pause, "stop paused", "paused"),
+    "background": (run_subagent, "stop background", "background"),
+    "complete": (finish, "complete", "complete"),
+    "question": (fail_interactively, "wait", "human"),
+    "limit": (use_up, "pause iterations", "iterations"),
+}
+# Made in this order, no situation undoes or forbids another.
+ORDER = [fail_interactively, finish, use_up, run_subagent, pause, disable]
+PAIRS = [
+    (first, second)
+    for number, first in enumerate(RULES)
+    for second in list(RULES)[number + 1 :]
+    # A finished loop has no question left, unless it is about the loop: see below.
+    if {first, second} != {"complete", "question"}
+]
+
+
+def decided_events(agent: Agent, *rules: str) -> list[str]:
+    """Make the situations of these rules, stop, and return the events of the stop."""
+    start(agent, *TWO_TASKS, "--max-iterations", "1")
+    members: dict[str, Any] = {}
+    for make in ORDER:
+        if make in [RULES[rule][0] for rule in rules]:
+            members.update(make(agent) or {})
+    before = len(agent.here.lines())
+    agent.allowed(**members)
+    return kinds(agent.here)[before:]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule_alone_allows_the_stop_and_explains_it(agent: Agent, rule: str) -> None:
+    _, event, code = RULES[rule]
+    assert decided_events(agent, rule) == [event]
+    last = agent.here.last()
+    assert (last["by"], last["session"], last["client"]) == ("hook", "s-1", "claude")
+    why = agent.why()
+    assert (why["decision"], why["code"], why["seq"]) == ("allow", code, last["seq"])
+    assert "iteration" in why["why"]
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS, ids=[f"{a}-{b}" for a, b in PAIRS])
+def test_earlier_one_of_two_rules_decides(agent: Agent, first: str, second: str) -> None:
+    assert decided_events(agent, first, second) == [RULES[first][1]]
+
+
+def test_completion_comes_before_a_question_about_the_loop(agent: Agent) -> None:
+    start(agent, "execute", "--task", "T1", by="interactive")
+    agent.do("fail T1 --error boom --class logic", "task T1 skipped")
+    agent.do("fail --error bang --class logic")
+    assert agent.status("status") == "retrying"
+    assert "completed" in agent.allowed()
+
+
+def test_stop_is_blocked_if_no_rule_applies(agent: Agent) -> None:
+    loop = start(agent, *TWO_TASKS)
+    text = agent.blocked()
+    data = agent.here.last()["data"]
+    assert (data["code"], data["reason"], data["active"]) == ("continue", text, False)
+    assert text.startswith("Continuing execute loop iteration 1/20")
+    assert f"gsd-fsm --loop {loop} task T1 running" in text
+    why = agent.why()
+    assert (why["decision"], why["code"]) == ("block", "continue")
+    assert "task T1 is pending" in why["why"]
+    assert "iteration 1/20" in why["why"]
+
+
+def test_stop_hook_active_is_recorded_and_decides_nothing(looping: Agent) -> None:
+    for active in (False, True, True):
+        looping.blocked(stop_hook_active=active)
+        assert looping.here.last()["data"]["active"] is active
+
+
+# no usable loop
+
+
+def put_task_list(status: str) -> None:
+    place = Path(os.environ["HOME"]) / ".claude" / "tasks" / "my-loop"
+    place.mkdir(parents=True, exist_ok=True)
+    task = {"id": "1", "subject": "Add import", "status": status, "blocks": [], "blockedBy": []}
+    (place / "1.json").write_text(json.dumps(task))
+
+
+@pytest.mark.parametrize(
+    "what", ["nothing", "task list", "empty .gsd", "no journal", "completed", "cancelled"]
+)
+def test_stop_without_a_live_loop_prints_and_writes_nothing(agent: Agent, what: str) -> None:
+    if what == "task list":
+        put_task_list("pending")
+    elif what == "empty .gsd":
+        agent.here.gsd.mkdir()
+    elif what != "nothing":
+        start(agent, "goal", "g")
+        agent.do("exit-signal")
+        agent.here.ok("complete" if what == "completed" else "cancel")
+        if what == "no journal":
+            agent.here.journal.unlink()
+    files = {path: path.is_dir() or path.read_bytes() for path in agent.here.root.rglob("*")}
+    assert agent.stop() is None
+    assert agent.prompt() == agent.starts() == agent.ends() == agent.err == ""
+    after = {path: path.is_dir() or path.read_bytes() for path in agent.here.root.rglob("*")}
+    assert after == files
+
+
+@pytest.mark.parametrize("value", ["1", "0", "", "yes"])
+def test_only_the_value_1_disables_the_hook(looping: Agent, value: str) -> None:
+    if value == "1":
+        assert looping.allowed(env={"GSD_FSM_DISABLE": value}) == ""
+        assert kinds(looping.here)[-1] == "stop disabled"
+    else:
+        looping.blocked(env={"GSD_FSM_DISABLE": value})
+
+
+def test_dangling_link_named_stop_disables_the_hook(looping: Agent) -> None:
+    (looping.here.gsd / "STOP").symlink_to("nowhere")
+    looping.allowed()
+    assert kinds(looping.here)[-1] == "stop disabled"
+
+
+def test_files_of_other_tools_decide_nothing(agent: Agent) -> None:
+    agent.here.gsd.mkdir()
+    (agent.here.gsd / "config.toml").write_text('views = ["state", "workflow-state"]\n')
+    start(agent, *TWO_CRITERIA)
+    views = agent.here.root / ".loop"
+    done = {"criteriaStatus": {"tests pass": True}, "exit_signal": True, "status": "completed"}
+    (views / "state.json").write_text(json.dumps(done))
+    (views / "workflow-state.json").write_text('{"version": 1, "stage": "complete"}')
+    (agent.here.gsd / "STATE.md").write_text("---\nloop:\n  active: false\n---\n")
+    assert "criterion not met: tests pass" in agent.blocked()
+    for path in views.iterdir():
+        path.unlink()
+    assert "criterion not met: tests pass" in agent.blocked()
+    assert sorted(path.name for path in views.iterdir()) == ["state.json", "workflow-state.json"]
+
+
+# not active
+
+
+def test_user_is_notified_once_of_a_pause_and_of_a_question(looping: Agent) -> None:
+    pause(looping)
+    notice = looping.allowed()
+    assert "is paused (manual): over night. To continue, run: gsd-fsm --loop" in notice
+    assert looping.allowed() == ""
+    looping.do("resume", "wait 'Which database?'")
+    assert "is waiting for your answer: Which database? Answer here" in looping.allowed()
+    assert looping.allowed() == ""
+    assert kinds(looping.here)[-1] == "stop waiting"
+
+
+def test_question_is_repeated_after_a_prompt_that_did_not_answer_it(agent: Agent) -> None:
+    start(agent, *TWO_TASKS, by="interactive")
+    agent.do("fail T1 --error broke")
+    assert "Retry?" in agent.allowed()
+    assert agent.allowed() == ""
+    agent.prompt("what do you mean?")
+    assert "Retry?" in agent.allowed()
+
+
+def test_pause_that_was_hidden_by_the_stop_file_is_notified_later(looping: Agent) -> None:
+    pause(looping)
+    disable(looping)
+    assert looping.allowed() == ""
+    (looping.here.gsd / "STOP").unlink()
+    assert "paused (manual)" in looping.allowed()
+
+
+def test_throttled_loop_resumes_at_the_next_stop(looping: Agent) -> None:
+    looping.fails("rate_limit")
+    assert looping.status("status") == "waiting"
+    looping.blocked()
+    assert kinds(looping.here)[-3:] == ["wait", "resume", "iteration continue"]
+    assert looping.status("status", "owner") == ("running", "s-1")
+
+
+def test_throttled_loop_that_is_done_completes(agent: Agent) -> None:
+    start(agent, *TWO_TASKS)
+    finish(agent)
+    agent.fails("server_error")
+    assert "completed" in agent.allowed()
+    assert kinds(agent.here)[-3:] == ["wait", "resume", "complete"]
+
+
+# background work
+
+
+def test_running_subagents_allow_every_stop_and_use_no_iteration(looping: Agent) -> None:
+    task = {**SUBAGENT, "id": "a1"}
+    for _ in range(3):
+        assert "waiting for running subagents (1)" in looping.allowed(background_tasks=[task])
+    assert looping.status("iteration") == 0
+    looping.blocked(background_tasks=[{**task, "status": "completed"}])
+    looping.blocked(background_tasks=[])
+
+
+def test_running_subagents_delay_completion(agent: Agent) -> None:
+    start(agent, "execute", "--task", "T1")
+    agent.do("task T1 skipped")
+    agent.allowed(**run_subagent(agent))
+    assert agent.status("status") == "running"
+    agent.allowed()
+    assert agent.status("status") == "completed"
+
+
+def test_running_shell_allows_only_the_first_stop_that_shows_it(looping: Agent) -> None:
+    server = {**SHELL, "id": "b1"}
+    assert "one stop is allowed while this runs: b1" in looping.allowed(background_tasks=[server])
+    assert looping.here.last()["data"]["background"] == ["b1"]
+    looping.blocked(background_tasks=[server])
+    two = [server, {**SHELL, "id": "b2"}]
+    looping.allowed(background_tasks=two)
+    looping.blocked(background_tasks=two)
+    looping.do("note more")
+    looping.allowed(background_tasks=[*two, {**SHELL, "id": "b3"}, {**SUBAGENT, "id": "a1"}])
+    looping.blocked(background_tasks=[{**SHELL, "id": "b3"}])
+
+
+def test_sixty_running_shells_allow_one_stop(looping: Agent) -> None:
+    servers = [{**SHELL, "id": f"background-{number:04}"} for number in range(60)]
+    looping.allowed(background_tasks=servers)
+    assert kinds(looping.here)[-1] == "stop background"
+    looping.blocked(background_tasks=servers)
+
+
+@pytest.mark.parametrize(
+    "tasks", [None, "x", 7, {}, [7, None, "x", []], [{"status": "done", "id": "b"}]]
+)
+def test_malformed_background_tasks_are_ignored(looping: Agent, tasks: Any) -> None:
+    looping.blocked(background_tasks=tasks)
+
+
+# completion
+
+
+def test_execute_loop_completes_when_every_task_is_done(agent: Agent) -> None:
+    start(agent, *TWO_TASKS)
+    agent.blocked()
+    agent.do("task T1 running", "task T1 complete")
+    assert "task T2 is pending" in agent.blocked()
+    agent.do("task T2 skipped")
+    assert "completed after 2 iterations" in agent.allowed()
+    why = agent.here.ok("why", "--json").json
+    assert (why["decision"], why["code"]) == ("allow", "complete")
+    assert agent.status("owner") == "s-1"
+
+
+def test_verify_loop_completes_after_a_round_without_gaps(agent: Agent) -> None:
+    start(agent, "verify")
+    assert "verified pass" in agent.blocked()
+    agent.do("gap found --description 'no test'")
+    assert "no test" in agent.blocked()
+    agent.do(f"gap close {agent.status('gaps')[0]['id']}")
+    assert "verified pass" in agent.blocked()
+    agent.do("verified pass")
+    assert "completed" in agent.allowed()
+
+
+def test_goal_loop_completes_only_with_all_criteria_and_the_exit_signal(agent: Agent) -> None:
+    loop = start(agent, *TWO_CRITERIA)
+    agent.do("criterion 'tests pass' met")
+    assert "criterion not met: lint clean; no exit signal" in agent.blocked()
+    agent.do("criterion 'lint clean' met")
+    text = agent.blocked()
+    assert "Not done yet: no exit signal." in text
+    assert "Every criterion is met; give the exit signal." in text
+    assert f"Run: gsd-fsm --loop {loop} exit-signal" in text
+    agent.do("exit-signal")
+    assert "completed" in agent.allowed()
+    assert kinds(agent.here)[-1] == "complete"
+
+
+def test_exit_signal_is_refused_and_withdrawn_while_a_criterion_is_unmet(agent: Agent) -> None:
+    start(agent, *TWO_CRITERIA)
+    assert agent.status("exit_signal") is False
+    agent.do("criterion 'tests pass' met")
+    agent.refused("exit-signal")
+    agent.blocked("I would write <loop-complete> if I were done.")
+    assert agent.status("exit_signal") is False
+    agent.do("criterion 'lint clean' met", "exit-signal", "criterion 'lint clean' unmet")
+    assert "criterion not met: lint clean; no exit signal" in agent.blocked()
+    agent.do("criterion 'lint clean' met")
+    assert "no exit signal" in agent.blocked()
+
+
+def test_completion_mark_is_the_exit_signal_if_every_criterion_is_met(looping: Agent) -> None:
+    looping.do("criterion 1 met")
+    text = looping.blocked(f"{MARK}\nBut there is more to do.")
+    assert "You wrote" not in text
+    assert "completed after 1 iteration. To see its history, run:" in looping.allowed(MARK)
+    assert kinds(looping.here)[-2:] == ["exit", "complete"]
+    assert looping.status("status") == "completed"
+
+
+def test_completion_mark_with_unmet_criteria_changes_only_the_text(looping: Agent) -> None:
+    text = looping.blocked(MARK)
+    assert "You wrote <loop-complete>, but the loop is not done." in text
+    assert "criterion not met: it is shipped" in text
+    assert kinds(looping.here)[-1] == "iteration continue"
+    assert looping.status("exit_signal") is False
+
+
+def test_completion_mark_does_not_replace_a_review(agent: Agent) -> None:
+    start(agent, "goal", "Ship it")
+    agent.do("review begun", "review failed --blockers 1")
+    assert "the thorough review has not passed" in agent.blocked(MARK)
+    assert kinds(agent.here)[-2:] == ["exit", "iteration continue"]
+
+
+@pytest.mark.parametrize("kind", [["execute", "--task", "T1"], ["verify"]], ids=lambda k: k[0])
+def test_completion_mark_completes_no_other_kind_of_loop(agent: Agent, kind: list[str]) -> None:
+    start(agent, *kind)
+    assert "You wrote <loop-complete>, but the loop is not done." in agent.blocked(MARK)
+
+
+def test_completion_mark_of_a_subagent_completes_nothing(looping: Agent) -> None:
+    looping.do("criterion 1 met")
+    before = looping.here.journal.read_bytes()
+    facts = {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "general-purpose"}
+    assert looping.send({**looping.stop_signal(MARK), **facts}) is None
+    assert looping.here.journal.read_bytes() == before
+
+
+def test_evidence_without_a_tree_lets_the_hook_complete(agent: Agent) -> None:
+    start(agent, "goal", "Ship it", "--check", "t=true")
+    agent.do("check", "exit-signal")
+    assert "completed" in agent.allowed()
+
+
+def test_evidence_with_a_tree_leaves_completion_to_the_command(
+    agent: Agent, repository: Here
+) -> None:
+    loop = start(agent, "goal", "Ship it", "--check", "t=true")
+    agent.do("check")
+    text = agent.blocked(MARK)
+    assert kinds(agent.here)[-2:] == ["exit", "iteration continue"]
+    assert "Your <loop-complete> is recorded; one command is left." in text
+    assert f"Run: gsd-fsm --loop {loop} complete" in text
+    assert "complete" in agent.why()["why"]
+    (repository.root / "code.py").write_text("two\n")
+    assert agent.here.run("complete", env=agent.shell).code == 4
+    assert f"gsd-fsm --loop {loop} check" in agent.blocked(MARK)
+    agent.do("check", "exit-signal", "complete")
+    assert agent.stop() is None

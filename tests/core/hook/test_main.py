@@ -1,0 +1,291 @@
+"""The entry of the hook: whatever it gets, it exits with 0 and prints JSON or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import Here
+from tests.support.hook_agent import (
+    COMMAND,
+    GOAL,
+    Agent,
+    call,
+    judged,
+    kinds,
+    start,
+    told,
+    user,
+)
+
+# input
+
+
+def env_of(agent: Agent) -> dict[str, str]:
+    return {**user(), **agent.env}
+
+
+BAD = {
+    "nothing": b"",
+    "blanks": b" \n\t",
+    "garbage": b"\x00\xff\x7f not json",
+    "prose": b"Sure! Here is the JSON: {",
+    "truncated": b'{"hook_event_name":"Stop","session_id":"s-1"',
+    "array": b'[{"hook_event_name":"Stop"}]',
+    "text": b'"Stop"',
+    "number": b"7",
+    "null": b"null",
+    "two objects": b'{"hook_event_name":"Stop"}{"hook_event_name":"Stop"}',
+    "text after": b'{"hook_event_name":"Stop"} and more',
+    "NaN": b'{"hook_event_name":"Stop","session_id":"s-1","x":NaN}',
+    "Infinity": b'{"hook_event_name":"Stop","session_id":"s-1","x":-Infinity}',
+    "single quotes": b"{'hook_event_name':'Stop'}",
+    "deep list": b'{"hook_event_name":"Stop","x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+    "deep object": b'{"a":' * 200_000 + b"1" + b"}" * 200_000,
+    "long number": b'{"hook_event_name":"Stop","x":' + b"9" * 10_000 + b"}",
+    "nine megabytes": b'{"hook_event_name":"Stop","x":"' + b"y" * (9 << 20) + b'"}',
+    "utf-16": json.dumps({"hook_event_name": "Stop", "session_id": "s-1"}).encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("raw", BAD.values(), ids=BAD)
+def test_hook_allows_stop_and_logs_bad_input(looping: Agent, raw: bytes) -> None:
+    before = looping.here.journal.read_bytes()
+    reply = call(raw, looping.env, cwd=looping.here.root)
+    assert reply.answer is None
+    assert reply.err.startswith("gsd-fsm hook: the stop is allowed: ")
+    assert reply.err.isascii()
+    (line,) = (looping.here.gsd / "hook.log").read_text("ascii").splitlines()
+    assert line[25:] in reply.err
+    if not raw.strip().startswith(b"{"):
+        assert "no JSON object on stdin" in line
+    assert looping.here.journal.read_bytes() == before
+
+
+def test_hook_outside_a_project_leaves_no_trace_of_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    call(b"garbage", cwd=tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+FORMS = {
+    "utf-8": lambda s: json.dumps(s, ensure_ascii=False).encode(),
+    "bom": lambda s: b"\xef\xbb\xbf" + json.dumps(s).encode(),
+    "pretty": lambda s: json.dumps(s, indent=4).encode(),
+    "windows lines": lambda s: json.dumps(s, indent=1).replace("\n", "\r\n").encode() + b"\r\n",
+    "blanks around": lambda s: b"\n\t " + json.dumps(s).encode() + b"\n\n  ",
+    "bad utf-8": lambda s: json.dumps(s).encode()[:-1] + b',"x":"\xff\xfe"}',
+    "seven megabytes": lambda s: json.dumps({**s, "x": "y" * (7 << 20)}).encode(),
+    "a megabyte of braces": lambda s: json.dumps({**s, "x": "}" * (1 << 20)}).encode(),
+    "duplicates": lambda s: b'{"session_id":"x",' + json.dumps(s).encode()[1:],
+    "unknown members": lambda s: json.dumps({**s, "new": [{"a": None}], "z": 1.5}).encode(),
+    "wrong types": lambda s: json.dumps({**s, "background_tasks": 1, "prompt": []}).encode(),
+    "lone surrogate": lambda s: json.dumps({**s, "last_assistant_message": "\ud800"}).encode(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_hook_understands_every_form_of_one_object(looping: Agent, form: Any) -> None:
+    raw = form(looping.stop_signal("Grüße"))
+    assert told(call(raw, looping.env, cwd=looping.here.root).answer)
+    assert kinds(looping.here)[-1] == "iteration continue"
+
+
+# streams
+
+
+def begin(agent: Agent, **streams: Any) -> subprocess.Popen[bytes]:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    where = {"env": env_of(agent), "cwd": agent.here.root}
+    return subprocess.Popen([*COMMAND, "one"], **{**pipes, **where, **streams})
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_hook_answers_an_object_before_the_end_of_input(looping: Agent, end: bytes) -> None:
+    raw = json.dumps(looping.stop_signal()).encode() + end
+    with begin(looping) as process:
+        assert process.stdin
+        assert process.stdout
+        for at in range(0, len(raw), 100):
+            process.stdin.write(raw[at : at + 100])
+            process.stdin.flush()
+        assert told(json.loads(process.stdout.read()))
+        assert process.wait(10) == 0
+
+
+def test_hook_times_out_on_an_unfinished_object(looping: Agent) -> None:
+    with begin(looping) as process:
+        assert process.stdin
+        process.stdin.write(b'{"hook_event_name":"Stop",')
+        process.stdin.flush()
+        assert process.wait(10) == 0
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.read() == b""
+        assert b"no complete signal" in process.stderr.read()
+    assert (looping.here.gsd / "hook.log").is_file()
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_hook_survives_closed_streams(looping: Agent, closed: str) -> None:
+    before = looping.here.journal.read_bytes()
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, "one"],
+        input=json.dumps(looping.stop_signal()).encode(),
+        env=env_of(looping),
+        cwd=looping.here.root,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert looping.here.ok("fsck", "--json").json["ok"]
+    expected = [] if "<" in closed else ["iteration"]
+    assert [event["type"] for event in looping.new(before)] == expected
+
+
+@pytest.mark.parametrize("reader", ["gone", "never reads"])
+def test_hook_survives_a_client_that_does_not_read_its_answer(looping: Agent, reader: str) -> None:
+    read, write = os.pipe()
+    if reader == "gone":
+        os.close(read)
+    else:
+        os.set_blocking(write, False)
+        try:
+            while os.write(write, b"x" * 65_536):
+                pass
+        except BlockingIOError:
+            os.set_blocking(write, True)
+    process = begin(looping, stdout=write)
+    os.close(write)
+    try:
+        _, err = process.communicate(json.dumps(looping.stop_signal()).encode(), timeout=10)
+        judged(process.returncode, b"", err)
+    finally:
+        process.kill()
+        process.wait()
+        if reader != "gone":
+            os.close(read)
+
+
+# environment
+
+ENVIRONMENTS = {
+    "cp1252": {"PYTHONIOENCODING": "cp1252", "LANG": "C"},
+    "posix": {"LC_ALL": "POSIX"},
+    "unknown locale": {"LC_ALL": "xx_XX.nope"},
+    "no path": {"PATH": ""},
+    "python variables": {"PYTHONHOME": "/nowhere", "PYTHONPATH": "/nowhere", "PYTHONSTARTUP": "x"},
+    "optimised": {"PYTHONOPTIMIZE": "2", "PYTHONDONTWRITEBYTECODE": "1"},
+}
+
+
+@pytest.mark.parametrize("more", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+def test_hook_works_in_any_environment(looping: Agent, more: dict[str, str]) -> None:
+    looping.do("note 'Grüße, 世界 \U0001f30d'")
+    reply = call(looping.stop_signal("Grüße"), {**looping.env, **more}, cwd=looping.here.root)
+    assert "Grüße, 世界 \U0001f30d" in told(reply.answer)
+
+
+@pytest.mark.parametrize("missing", ["HOME", "everything"])
+def test_hook_without_variables_exits_quietly(looping: Agent, missing: str) -> None:
+    kept = {} if missing == "everything" else env_of(looping)
+    kept.pop("HOME", None)
+    process = begin(looping, env=kept)
+    out, err = process.communicate(json.dumps(looping.stop_signal()).encode(), timeout=60)
+    reply = judged(process.returncode, out, err)
+    # Without HOME there is no trust, unless the state directory is set.
+    assert bool(told(reply.answer)) is (missing == "HOME")
+
+
+# projects
+
+
+def in_directory(agent: Agent, cwd: Path | str, project: Path | str, start_in: Path) -> Any:
+    """Return the reply to a stop in `cwd`, with this CLAUDE_PROJECT_DIR."""
+    signal = {**agent.stop_signal(), "cwd": str(cwd)}
+    return call(signal, {**agent.env, "CLAUDE_PROJECT_DIR": str(project)}, cwd=start_in)
+
+
+def test_hook_in_a_deleted_directory_finds_the_project_of_the_client(
+    looping: Agent, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = (
+        "import os, sys; os.chdir(sys.argv[1]); os.rmdir(sys.argv[1]);"
+        " os.execv(sys.argv[2], sys.argv[2:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(gone), *COMMAND, "one"],
+        input=json.dumps({**looping.stop_signal(), "cwd": str(gone)}).encode(),
+        env=env_of(looping),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert told(judged(done.returncode, done.stdout, done.stderr).answer)
+
+
+def test_hook_finds_the_project_from_below_and_through_links(
+    looping: Agent, tmp_path: Path
+) -> None:
+    root = looping.here.root
+    deep = root / "a b" / "ü"
+    deep.mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    for cwd, project, start_in in (
+        (tmp_path / "never was", root, tmp_path),
+        (link, link, tmp_path),
+        (deep, "", tmp_path),
+        (f"{root}/", "", tmp_path),
+        ("/", "", deep),
+    ):
+        looping.do("note more")
+        assert told(in_directory(looping, cwd, project, start_in).answer), (cwd, project)
+
+
+def test_hook_never_takes_home_for_a_project(looping: Agent) -> None:
+    home = Path(os.environ["HOME"])
+    looping.here.gsd.rename(home / ".gsd")
+    below = home / "work"
+    below.mkdir()
+    for place in (home, below):
+        assert in_directory(looping, place, place, place) == (None, "")
+
+
+def test_hook_looks_for_a_project_up_to_the_git_root(looping: Agent) -> None:
+    inner = looping.here.root / "vendor"
+    (inner / ".git").mkdir(parents=True)
+    assert in_directory(looping, inner, inner, inner) == (None, "")
+
+
+def test_hook_prefers_the_project_of_the_client_to_the_working_directory(agent: Agent) -> None:
+    start(agent, *GOAL)
+    outer, inner = agent.here.root, agent.here.root / "nested"
+    (inner / ".git").mkdir(parents=True)
+    nested = Agent(Here(inner, agent.here.patch), agent.place, "s-2")
+    start(nested, "goal", "inner", "--criterion", "c")
+    assert "Ship it" in told(in_directory(agent, inner, outer, inner).answer)
+    assert "inner" in told(in_directory(nested, outer, inner, outer).answer)
+    assert in_directory(agent, inner, "", inner) == (None, "")
+
+
+@pytest.mark.parametrize("name", ["with blanks", "ünïcödé", "quote's", "-dash", "new\nline"])
+def test_hook_finds_a_project_of_any_name(agent: Agent, tmp_path: Path, name: str) -> None:
+    root = tmp_path / name
+    root.mkdir()
+    odd = Agent(Here(root, agent.here.patch), agent.place)
+    start(odd, *GOAL)
+    assert told(in_directory(odd, root, root, root).answer)
+    for locale in ({}, {"LC_ALL": "C"}, {"LANG": "C"}, {"PYTHONIOENCODING": "cp1252"}):
+        odd.do("note more")
+        env = {**odd.env, **locale, "CLAUDE_PROJECT_DIR": ""}
+        assert told(call(odd.stop_signal(), env, cwd=root).answer), locale

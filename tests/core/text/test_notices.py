@@ -1,0 +1,99 @@
+"""Notices: what sessions and users read about a loop, at a start and when it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.text.block_text import GROUND_RULES
+from tests.support.events import append, draft
+from tests.support.hook_agent import Agent, start
+
+TWO_CRITERIA = ("goal", "Ship it", "--criterion", "it is shipped", "--criterion", "it is told")
+
+
+@pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact"])
+def test_owner_reads_about_its_loop_at_every_session_start(agent: Agent, source: str) -> None:
+    loop = start(agent, *TWO_CRITERIA)
+    agent.do("criterion 1 met", "iterate")
+    assert agent.starts(source).split("\n") == [
+        "[LOOP RESUME] Active loop detected",
+        f"Loop: {loop} (goal, running)",
+        "Spec: Ship it",
+        "Progress: 1/2 criteria | Iteration: 1 of 20",
+        "Unmet criteria: it is told",
+        "Next: Meet criterion 2: it is told.",
+        f"Run: gsd-fsm --loop {loop} criterion 2 met",
+        GROUND_RULES % loop,
+    ]
+    last = agent.here.last()
+    assert (last["type"], last["by"]) == ("session", "hook")
+    assert last["data"].items() >= {"action": "start", "source": source, "pid": 4711}.items()
+
+
+def test_owner_reads_about_steps_whatever_became_of_the_views(agent: Agent) -> None:
+    start(agent, *TWO_CRITERIA, "--step", "one", "--step", "two")
+    agent.do("task S1 running", "task S1 complete")
+    (agent.here.root / ".loop").mkdir()
+    (agent.here.root / ".loop" / "state.json").write_text('{"status": "completed"')
+    lines = agent.starts("resume").split("\n")
+    assert lines[0] == "[LOOP RESUME] Active loop detected"
+    assert "Progress: 1/2 steps | Iteration: 0 of 20" in lines
+    assert "Unmet criteria: it is shipped, it is told" in lines
+    assert "Next: Start task S2 (two)." in lines
+
+
+def test_owner_reads_about_stage_scores_waves_and_reviews(agent: Agent) -> None:
+    start(agent, "goal", "Ship it", "--task", "A", "--task", "B", "--blocked-by", "B=A")
+    agent.do("stage")
+    assert "Stage: intent | Spec: none | Fit: none" in agent.starts("resume").split("\n")
+    agent.do("score --outcome 2 --scope 2 --constraints 1 --success 1 --done 1")
+    agent.do("stage", "stage", "stage", "review light --wave 1 --score 8 --issues 2 --blockers 0")
+    lines = agent.starts("resume").split("\n")
+    assert "Stage: executing | Spec: 7/10 | Fit: 35 (tool-review)" in lines
+    assert "Progress: 0/2 tasks | Wave: 1 | Iteration: 0 of 20" in lines
+    assert "Reviews: wave 1: score 8, 2 issues, 0 blockers" in lines
+    assert "Next: Start task A." in lines
+
+
+def test_owner_reads_about_a_pause_and_the_command_to_continue(looping: Agent) -> None:
+    looping.here.ok("pause", "--reason", "over night")
+    loop = looping.status("loop")
+    lines = looping.starts("resume").split("\n")
+    assert lines[0] == "[LOOP RESUME] Paused loop detected"
+    assert "Next: Paused (manual): over night." in lines
+    resume = f"If the user wants the loop to continue, run: gsd-fsm --loop {loop} resume"
+    assert resume in lines
+
+
+def test_session_reads_about_a_loop_without_an_owner(agent: Agent) -> None:
+    loop = agent.here.start("goal", "Ship it")
+    assert agent.starts() == (
+        f'[LOOP] gsd-fsm loop {loop} (goal, running) "Ship it" has no owner yet. The user\'s next '
+        f"prompt will bind it to this session. To see it, run: gsd-fsm --loop {loop} status"
+    )
+    notice = f"gsd-fsm: your first prompt will bind loop {loop} (running) to this session"
+    assert agent.notice == notice
+
+
+def test_announcement_is_shorter_than_8000_characters(agent: Agent) -> None:
+    criteria = [word for number in range(60) for word in ("--criterion", f"{number} " + "c" * 300)]
+    loop = start(agent, "goal", "g" * 20_000, *criteria)
+    reviews = [
+        draft("review", loop, "agent", {"action": "light", "wave": wave, "issues": 2})
+        for wave in range(1, 501)
+    ]
+    append(Journal(str(agent.here.gsd)), *reviews)
+    assert len(agent.starts("resume")) < 8_000
+    agent.here.ok("resume")
+    assert len(agent.prompt()) < 8_000
+
+
+def test_completion_notice_counts_iterations_and_undelivered_notes(agent: Agent) -> None:
+    loop = start(agent, "goal", "g")
+    agent.here.ok("note", "remember the milk")
+    agent.do("exit-signal")
+    assert agent.allowed() == (
+        f"gsd-fsm: loop {loop} completed after 0 iterations; undelivered notes: 1. To see its "
+        f"history, run: gsd-fsm --loop {loop} replay"
+    )
