@@ -17,7 +17,7 @@ import gsd_fsm
 from gsd_fsm import gsd_fsm_hook
 from gsd_fsm.install.hook_entries import CODE
 from gsd_fsm.install.interpreter import SWITCHES
-from tests.support.command_line import Answer, Here
+from tests.support.command_line import Here
 
 PYTHON = getattr(sys, "_base_executable", None) or sys.executable
 HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
@@ -142,11 +142,10 @@ class Agent:
         """Return the variables of a command that this agent runs."""
         return {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": self.session}
 
-    def do(self, *commands: str) -> Answer:
-        """Run commands as this agent, each written as in a shell; return the last answer."""
+    def do(self, *commands: str) -> None:
+        """Run commands as this agent, each written as in a shell."""
         for command in commands:
-            answer = self.here.ok(*shlex.split(command), env=self.shell)
-        return answer
+            self.here.ok(*shlex.split(command), env=self.shell)
 
     def refused(self, command: str) -> str:
         """Run a command as this agent that the state machine refuses; return its message."""
