@@ -1,4 +1,4 @@
-"""A reader that remembers what it has checked gives what a reader without memory gives."""
+"""The caching reader gives the same result as the readers without a cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTE = b'{"v":1,"seq":%d,"ts":"2026-11-15T23:00:0%d.000Z","loop":"lp-1","type":"
 
 
 def after_a_note(*bodies: bytes) -> list[bytes]:
-    """A goal loop with a note, so that the middle of a note is known, and these notes after it."""
+    """Return a goal loop with a note, so that notes are cached, and these notes after it."""
     lines = lines_of(Story("goal").events)
     for seq, body in enumerate((b'"data":{"text":"t"}', *bodies), 3):
         lines.append(closed(NOTE % (seq, seq) + body, lines[-1][-18:-2].decode()))

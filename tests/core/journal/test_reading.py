@@ -1,4 +1,4 @@
-"""Reading a journal again with the same object: only what is new, and never what is no longer true."""
+"""Repeated reads of one journal object: new events only, and none that the file has lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def note(journal: Journal, text: str) -> None:
 
 @pytest.fixture
 def started(journal: Journal) -> Journal:
-    """A journal with one goal loop, lp-1, and one note."""
+    """Return a journal with one goal loop, lp-1, and one note."""
     with journal.transaction(USER) as tx:
         tx.start("lp-1", {"kind": "goal", "mode": "yolo", "goal": "Be read", "limits": {}})
     note(journal, "first")
@@ -65,22 +65,20 @@ def test_read_cached_after_damage_rereads_restored_file(
     assert notes(reader) == ["first", "second", "third"]
 
 
-def test_read_cached_of_replaced_file_forgets_old_one(started: Journal) -> None:
+@pytest.mark.parametrize("how", ["replaced", "truncated"])
+def test_read_cached_of_replaced_or_truncated_file_forgets_lost_events(
+    started: Journal, how: str
+) -> None:
     reader = Journal(started.path)
     note(started, "second")
     assert notes(reader) == ["first", "second"]
     path = Path(started.journal_path())
-    copy = path.with_name("copy")
-    copy.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
-    started.close()  # Windows replaces no file that is open
-    copy.replace(path)
-    assert notes(reader) == ["first"]
-
-
-def test_read_cached_of_truncated_file_forgets_lost_events(started: Journal) -> None:
-    reader = Journal(started.path)
-    note(started, "second")
-    assert notes(reader) == ["first", "second"]
-    path = Path(started.journal_path())
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    shorter = b"".join(path.read_bytes().splitlines(keepends=True)[:3])
+    if how == "truncated":
+        path.write_bytes(shorter)
+    else:
+        copy = path.with_name("copy")
+        copy.write_bytes(shorter)
+        started.close()  # Windows replaces no file that is open
+        copy.replace(path)
     assert notes(reader) == ["first"]

@@ -1,4 +1,4 @@
-"""A real journal against a small model of it: work, interruptions, torn tails, damage, repair."""
+"""Compare a journal with a small model of it: work, kills, torn tails, damage, repair."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Files(RuleBasedStateMachine):
         return self.loop is not None and self.loop["status"] in ACTIVE
 
     def mend(self) -> None:
-        """Any append first tells of the torn tail it found."""
+        """Record the repair event that an append writes first after a torn tail."""
         if self.torn:
             self.torn = False
             self.model["repairs"] += 1
@@ -193,7 +193,7 @@ class Files(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        """Another process goes on."""
+        """Continue with another process."""
         self.journal = Journal(str(self.gsd))
 
     @precondition(lambda self: not self.torn)
