@@ -68,7 +68,7 @@ def test_nul_byte_at_sector_edge_is_damage_and_not_torn(gsd: Path) -> None:
 
 
 def edits(data: bytes, other: bytes) -> Iterator[tuple[str, bytes, int]]:
-    """Every way to move lines about: its name, the result, and the line that must be named."""
+    """Yield every way to move lines: name, result, and the line to report."""
     lines, foreign = data.splitlines(keepends=True), other.splitlines(keepends=True)
     for at in range(len(lines) - 1):
         yield f"deleted {at}", b"".join(lines[:at] + lines[at + 1 :]), at + 1

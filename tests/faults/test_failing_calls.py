@@ -39,7 +39,7 @@ PATIENCE = 0.02
 
 
 class Trouble:
-    """Lets the N-th call fail, once or from then on; watches the syncs."""
+    """Make the N-th call fail, once or from then on; check the syncs."""
 
     def __init__(self, number: int, error: int, for_ever: bool) -> None:
         self.number, self.error, self.for_ever = number, error, for_ever
@@ -85,7 +85,7 @@ def _cut(gsd: Path) -> list[str]:
 
 
 def _make(gsd: Path, scene: str) -> tuple[Callable[[Path], list[str]], list[str]]:
-    """What is to be done in this directory, and the events that must be there ever after."""
+    """Return the work to do in this directory, and the events that must stay."""
     if scene == "creating":
         gsd.parent.mkdir()
         make_gsd(str(gsd))
@@ -93,7 +93,7 @@ def _make(gsd: Path, scene: str) -> tuple[Callable[[Path], list[str]], list[str]
     # 63 events: the next one also makes a snapshot
     data = long_bytes(gsd, 63 if scene == "appending with a snapshot" else 4)
     path = gsd / "journal.jsonl"
-    if scene == "mending":
+    if scene == "repairing":
         path.write_bytes(data + b'{"v":1,"seq":5,"ts"')
     elif scene == "completing":
         path.write_bytes(data[:-1])
@@ -103,7 +103,7 @@ def _make(gsd: Path, scene: str) -> tuple[Callable[[Path], list[str]], list[str]
     return _append_two if scene == "appending two" else _append, sums(data)
 
 
-SCENES = ("appending", "appending with a snapshot", "appending two", "mending", "completing", "creating", "cutting")  # fmt: skip
+SCENES = ("appending", "appending with a snapshot", "appending two", "repairing", "completing", "creating", "cutting")  # fmt: skip
 
 
 @pytest.mark.parametrize("for_ever", [False, True], ids=["once", "for ever"])
@@ -130,7 +130,7 @@ def test_append_with_any_failing_call_reports_error_and_recovers(
 
 
 def _try(work: Callable[[], Any], trouble: Trouble) -> tuple[Any, str]:
-    """What it returned, and what is wrong with how it failed."""
+    """Return the result, and the problem if it failed in a wrong way."""
     result, wrong = None, ""
     before = open_descriptors()
     try:

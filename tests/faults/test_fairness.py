@@ -125,7 +125,7 @@ def test_append_works_without_directory_locks(gsd: Path) -> None:
 
 
 def _together(works: list[Callable[[], None]]) -> list[int]:
-    """Start a child for each; none begins to work before all have been started."""
+    """Start a child for each; none works before all have started."""
     reader, writer = os.pipe()
 
     def begin(work: Callable[[], None]) -> None:

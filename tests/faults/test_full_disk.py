@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parents[2]
 
 
 def _in_own_mounts(function: str, *arguments: Path) -> None:
-    """Run a function of this module where it may mount what it likes; nobody else sees it."""
+    """Run a function of this module in its own mount namespace."""
     code = f"from tests.faults import test_full_disk as t; from pathlib import Path; t.{function}("
     code += ", ".join(f"Path({str(argument)!r})" for argument in arguments) + ")"
     done = subprocess.run(
@@ -52,7 +52,7 @@ def _small_disk(where: Path, kilobytes: int) -> None:
 
 
 def _fill(where: Path) -> Path:
-    """Take all the space that is left."""
+    """Fill the disk; return the file that fills it."""
     ballast = where / "ballast"
     with ballast.open("ab", buffering=0) as file:
         for size in (4096, 1):

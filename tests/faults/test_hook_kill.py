@@ -1,4 +1,4 @@
-"""The unmodified hook, killed or refused at each of its system calls: nothing is lost or feigned.
+"""The unmodified hook with a kill or an error at each system call: nothing is lost or invented.
 
 strace does it from outside: the file under test is the one that clients run.
 """
@@ -38,7 +38,7 @@ TAIL = b'{"v":1,"seq":9,"ts":"2026'
 
 
 class Scene(NamedTuple):
-    """A project as it is before the stop, and the signal that the hook gets."""
+    """A project before the stop, and the input of the hook."""
 
     project: HookProject
     files: dict[str, bytes]
@@ -51,7 +51,7 @@ class Scene(NamedTuple):
 
 
 class Point(NamedTuple):
-    """The N-th time that this system call is made."""
+    """The N-th call of this system call."""
 
     call: str
     number: int
@@ -104,7 +104,7 @@ def saving_a_snapshot(root: Path, goal: str = "Be done") -> Scene:
     return _scene(project)
 
 
-def mending(root: Path, goal: str = "Be done") -> Scene:
+def repairing(root: Path, goal: str = "Be done") -> Scene:
     scene = blocking(root, goal)
     torn = scene.files["journal.jsonl"] + TAIL
     return scene._replace(files={**scene.files, "journal.jsonl": torn})
@@ -123,13 +123,13 @@ SCENES: dict[str, Callable[..., Scene]] = {
     "the end of a throttle": recovering,
     "a prompt that binds": binding,
     "a snapshot": saving_a_snapshot,
-    "a torn tail": mending,
+    "a torn tail": repairing,
     "no bytecode yet": starting_for_the_first_time,
 }
 
 
 def _run(scene: Scene, *options: str) -> Told:
-    """The hook under strace, on the project as it was."""
+    """Run the hook under strace on the restored project."""
     assert STRACE, "these tests need strace: install it (apt-get install strace)"
     put_back(scene.project.gsd, scene.files)
     if scene.hook != HOOK:
@@ -139,7 +139,7 @@ def _run(scene: Scene, *options: str) -> Told:
 
 
 def _calls(scene: Scene) -> list[tuple[Point, str]]:
-    """Every call of the main thread from the reading of stdin on, with its arguments."""
+    """Return every call of the main thread after it reads stdin, with its arguments."""
     run_hook(scene.signal)  # which writes the bytecode
     told = _run(scene)
     assert told.code == 0, told
@@ -164,7 +164,7 @@ def _points(scene: Scene, calls: set[str] | None = None) -> list[Point]:
 
 
 def _sample(points: list[Point], seed: int) -> list[Point]:
-    """Every call that changes anything, and each of the others once, somewhere."""
+    """Return every call that changes a file, and each of the others once."""
     choose = Random(seed)
     others = dict.fromkeys(point.call for point in points if point.call not in CHANGING)
     return [point for point in points if point.call in CHANGING] + [
@@ -173,7 +173,7 @@ def _sample(points: list[Point], seed: int) -> list[Point]:
 
 
 def _wrong(scene: Scene, told: Told) -> Iterator[str]:
-    """What must not be, after this run of the hook."""
+    """Yield the problems after this run of the hook."""
     project = scene.project
     data = project.file.read_bytes()
     if judge(data).damaged or not examine(Journal(str(project.gsd)))["ok"]:
@@ -199,7 +199,7 @@ def _wrong(scene: Scene, told: Told) -> Iterator[str]:
 
 
 def _stuck(scene: Scene) -> Iterator[str]:
-    """Whether the next stop is decided as ever, on a whole journal."""
+    """Yield a problem unless the next stop is decided on a whole journal."""
     project = scene.project
     before = Journal(str(project.gsd)).read()
     loop = before.by_id["lp-1"]
@@ -217,7 +217,7 @@ def _stuck(scene: Scene) -> Iterator[str]:
 
 
 def _campaign(scene: Scene, trials: list[tuple[Point, str]]) -> list[Told]:
-    """Each trial is a point and what happens there, in the words of strace."""
+    """Run each trial: a point and a fault in the syntax of strace."""
     told = []
     problems = []
     for point, fate in trials:
@@ -261,7 +261,7 @@ def test_hook_syncs_block_before_printing_it(tmp_path: Path) -> None:
 
 
 def _history(root: Path, seed: int) -> str:
-    """Surroundings that no other history has, and a goal of another length."""
+    """Make files around the project for this seed; return a goal."""
     choose = Random(seed)
     root.mkdir(parents=True)
     if seed % 2:

@@ -41,7 +41,7 @@ Ack = Callable[[str], Any]
 
 
 class Scene(NamedTuple):
-    """A directory to begin with, what the child does in it, and what must never get lost."""
+    """A directory, the work of the child in it, and the events that must stay."""
 
     gsd: Path
     files: dict[str, bytes]
@@ -65,7 +65,7 @@ def appending(gsd: Path, text: str, events: int = 4, each: int = 1) -> Scene:
     return _scene(gsd, work, events)
 
 
-def mending(gsd: Path, text: str, tail: bytes) -> Scene:
+def repairing(gsd: Path, text: str, tail: bytes) -> Scene:
     scene = appending(gsd, text)
     data = scene.files["journal.jsonl"]
     return scene._replace(
@@ -101,15 +101,15 @@ SCENES: dict[str, Callable[[Path, str], Scene]] = {
     "appending": appending,
     "appending two at once": lambda gsd, text: appending(gsd, text, each=2),
     "appending with a snapshot": lambda gsd, text: appending(gsd, text, events=62),
-    "mending a torn tail": lambda gsd, text: mending(gsd, text, b'{"v":1,"seq":5,"ts":"2026'),
-    "mending a missing newline": lambda gsd, text: mending(gsd, text, b""),
+    "repairing a torn tail": lambda gsd, text: repairing(gsd, text, b'{"v":1,"seq":5,"ts":"2026'),
+    "repairing a missing newline": lambda gsd, text: repairing(gsd, text, b""),
     "creating": creating,
     "cutting damage off": cutting,
 }
 
 
 def kill_points(scene: Scene) -> list[tuple[int, int]]:
-    """Before each call, at its end, and within each write after each byte: (call, bytes)."""
+    """Return points before and after each call and after each written byte: (call, bytes)."""
     put_back(scene.gsd, scene.files)
     calls = calls_of(lambda: scene.work(lambda _sum: None))
     points = [(number, 0) for number in range(len(calls) + 1)]
@@ -119,7 +119,7 @@ def kill_points(scene: Scene) -> list[tuple[int, int]]:
 
 
 def _kill_once(scene: Scene, point: tuple[int, int]) -> list[str]:
-    """Let a child work and die at this point; what it had acknowledged."""
+    """Kill a working child at this point; return the events it acknowledged."""
     put_back(scene.gsd, scene.files)
     reader, writer = os.pipe()
     count = 0

@@ -30,7 +30,7 @@ from tests.support.faults import (
 
 @contextmanager
 def stopped_holder(gsd: Path) -> Iterator[int]:
-    """A process that holds the lock and does not run."""
+    """Start a process that holds the lock, and stop it."""
     reader, writer = os.pipe()
 
     def hold() -> None:
@@ -88,7 +88,7 @@ def test_command_exits_6_and_names_held_lock(project: Project) -> None:
 
 
 def _while_waiting(gsd: Path, meanwhile: Callable[[], None]) -> list[object]:
-    """Append in a thread that has to wait for the lock; do something; let it go on."""
+    """Call `meanwhile` while a thread waits for the lock; return the result of its append."""
     held = LockedDir(str(gsd))
     held.acquire(10)
     result: list[object] = []

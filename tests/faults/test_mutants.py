@@ -53,7 +53,7 @@ def test_guarantees_page_states_number_of_mutants() -> None:
 
 
 def _copy(place: Path) -> Path:
-    """The project once more, to be changed."""
+    """Copy the project."""
     for name in ("gsd_fsm", "scripts", "tests"):
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", place)

@@ -18,7 +18,7 @@ from tests.support.faults import NOBODY, everything_below, in_child, judge, outc
 
 
 def _as_user(project: Project, *arguments: str) -> Answer:
-    """Run a command in a child that is not root, whoever we are."""
+    """Run a command in a child that is not root."""
     out, err = project.root.parent / "out", project.root.parent / "err"
 
     def work() -> None:
@@ -41,7 +41,7 @@ def _as_user(project: Project, *arguments: str) -> Answer:
 
 @pytest.fixture
 def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: object) -> Iterator[Project]:
-    """A project of an ordinary user, in a place that anybody may pass through."""
+    """Return a project of an ordinary user, in a directory that all users can enter."""
     # The interpreter itself may lie where only we can read: load all that is needed now.
     for number, words in enumerate((["start", "goal", "x"], ["note", "x"], ["status"], ["fsck"])):
         warm = tmp_path / "warm"

@@ -65,13 +65,13 @@ def _recorded(gsd: Path, work: Callable[[Path, Disk], None]) -> Disk:
 
 
 def _lost_one_byte(data: bytes) -> bool:
-    """Whether the last line lacks just its first byte, which had a sector of its own."""
+    """Return whether the last line lacks only its first byte, the last of a sector."""
     begin = data.rfind(b"\n", 0, -1) + 1
     return begin % 512 == 511 and data[begin : begin + 2] == b'\0"' and data[-1:] == b"\n"
 
 
 def _survive(gsd: Path, moment: Moment, image: dict[str, bytes], known: list[str]) -> None:
-    """The directory as it is found again: read it, and go on."""
+    """Restore this directory, read it and append."""
     put_back(gsd, image)
     promised = [*known, *moment.promised]
     data = image.get("journal.jsonl", b"")
@@ -88,7 +88,7 @@ def _survive(gsd: Path, moment: Moment, image: dict[str, bytes], known: list[str
 
 
 def _explore(gsd: Path, disk: Disk, known: list[str], count: int, seed: int) -> int:
-    """So many images of moments of this recording, each of them lived through."""
+    """Continue from `count` images of this recording; return their number."""
     choose, done = random.Random(seed), 0
     moments = [disk.before(step) for step in range(len(disk.log) + 1)]
     unsure = [moment for moment in moments if moment.is_unsure()]
@@ -127,8 +127,8 @@ def test_power_cut_during_tail_repair_loses_nothing(gsd: Path, tail: str) -> Non
     data = (gsd / "journal.jsonl").read_bytes()
     (gsd / "journal.jsonl").write_bytes(data + TAILS[tail])
     assert judge(data + TAILS[tail]).torn == len(TAILS[tail])
-    mending = _recorded(gsd, _nothing)
-    assert _explore(gsd, mending, sums(data), 250, seed=3) == 250
+    repairing = _recorded(gsd, _nothing)
+    assert _explore(gsd, repairing, sums(data), 250, seed=3) == 250
 
 
 def test_power_cut_during_repair_keeps_old_file_and_valid_lines(gsd: Path) -> None:
@@ -166,7 +166,7 @@ def test_parent_of_new_gsd_is_synced(tmp_path: Path) -> None:
 
 
 def _line_campaign(gsd: Path, count: int, seed: int) -> int:
-    """Images of one unsynced line behind synced ones, judged without a disk."""
+    """Judge images of one unsynced line after synced ones; return their number."""
     choose, done = random.Random(seed), 0
     journal = long_journal(gsd, 3)
     while done < count:

@@ -29,7 +29,7 @@ def test_repair_keeps_old_file_and_continues_from_valid_lines(here: Here, line: 
     hurt = _hurt(data, line)
     here.journal.write_bytes(hurt)
     refused = here.run("fsck", "--repair")
-    assert refused.code == 2  # nobody is there to be asked
+    assert refused.code == 2  # no terminal for the confirmation
     assert here.journal.read_bytes() == hurt
     report = here.ok("fsck", "--repair", "--yes", "--json").json
     assert report["ok"]

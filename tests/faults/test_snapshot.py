@@ -24,7 +24,7 @@ from tests.support.faults import (
 
 @pytest.fixture
 def gsd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A journal whose snapshot stands a few events before its end."""
+    """Return a journal whose snapshot is a few events old."""
     monkeypatch.setattr(journal_module, "SMALL", 0)
     made = tmp_path / "p" / ".gsd"
     long_journal(made, 70)
@@ -45,7 +45,7 @@ def _loops(gsd: Path) -> Any:
 
 
 def _forged(text: str, change: dict[str, Any], in_world: dict[str, Any]) -> str:
-    """A snapshot with other contents, and the digest that belongs to them."""
+    """Return a snapshot with other content and its valid digest."""
     first, _, ended = text.partition("\n")
     body = json.loads(first)["body"]
     body.update(change)

@@ -20,7 +20,7 @@ from tests.support.faults import (
 
 
 def _expected(data: bytes, size: int) -> tuple[int, int]:
-    """Events and torn bytes after a cut; a line that lacks only its newline is an event."""
+    """Return events and torn bytes after a cut; a line without its newline is an event."""
     whole = data[:size].count(b"\n")
     tail = size - (data[:size].rfind(b"\n") + 1)
     return (whole + 1, 0) if tail and data[size : size + 1] == b"\n" else (whole, tail)

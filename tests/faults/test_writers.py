@@ -41,7 +41,7 @@ def _read(gsd: Path, until: Path, seen: Path) -> None:
 
 
 def _storm(gsd: Path, writers: int, events: int, kills: int, readers: int) -> int:
-    """Let them all work at once, kill some; verify what is there in the end."""
+    """Run all at once, kill some, and check the journal."""
     first = long_journal(gsd, 4).loops.seq
     pipes, pids = {}, {}
     for writer in range(writers):

@@ -1,4 +1,4 @@
-"""The fold: numbers and versions of events, loops side by side, history, and the rules of each event."""
+"""The fold: seq and version of events, concurrent loops, history, and rules."""
 
 from __future__ import annotations
 

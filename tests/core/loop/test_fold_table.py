@@ -48,7 +48,7 @@ CONTRACT = {
 
 
 def prepared(trigger: str, status: str) -> Story:
-    """A loop in this status in which only the status can stand against the trigger."""
+    """Return a loop in this status in which only the status can refuse the trigger."""
     if status == "idle":
         return Story()
     if trigger == "complete" or status == "completed":

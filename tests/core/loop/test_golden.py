@@ -1,4 +1,4 @@
-"""Golden journals: the bytes of version 1 replay to the same answer for ever."""
+"""Golden journals: journals of version 1 always replay to the same result."""
 
 from __future__ import annotations
 

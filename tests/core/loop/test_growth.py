@@ -1,4 +1,4 @@
-"""Costs grow at most as n·log n, counted in operations, with everything that a journal may hold."""
+"""Costs, counted in operations, grow at most as n·log n in the size of a journal."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Grown:
         views.state(self.loop)
 
     def follow_plan(self) -> None:
-        """Do what a `report` does with the state: whose turn it is, what is missing and asked."""
+        """Compute what a `report` needs: the turn, missing conditions and questions."""
         self.module("core.loop.completion").missing(self.loop)
         self.module("core.loop.waves").ready_tasks(self.loop)
         self.module("core.loop.waves").ready_gaps(self.loop)
@@ -98,7 +98,7 @@ class Grown:
             self.module("engine.planned.plan").require_turn(self.loop, "T1")
 
     def add_task(self) -> None:
-        """Let a new task depend on all others, as far as today's rules allow it."""
+        """Let a new task depend on all others, as far as the rules allow it."""
         author, errors = self.module("core.journal.journal"), self.module("core.errors")
         data = {"task": "new", "status": "pending", "depends": list(self.loop.tasks)}
         with contextlib.suppress(errors.Refused), self.open().dry_run(author.Author("cli")) as tx:

@@ -1,8 +1,7 @@
-"""Limits of a loop: each is counted by the fold and has its own code; and the capacity of a loop."""
+"""Limits of a loop, each with its own code, and its capacity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -240,111 +239,73 @@ def _depending(count: int, each: int) -> list[dict[str, Any]]:
     return [*_tasks(each), *({"id": f"D{number}", "depends": names} for number in range(count))]
 
 
-# limit -> its value here, how a loop is filled up to it, the event beyond it, and its name in words
-Case = tuple[int, Callable[[], Story], dict[str, Any], str]
-
-
+# limit and way -> its value here, the start of a loop, events that fill it, the event beyond it,
+# and its name in the message
+Case = tuple[int, dict[str, Any], list[dict[str, Any]], dict[str, Any], str]
 PENDING = {"kind": "task", "task": "new", "status": "pending"}
+FAILED = {"kind": "failure", "task": "new", "error": "e", "class_": "logic"}
+GAP = {"kind": "gap", "action": "found"}
+LIGHT = {"kind": "review", "action": "light"}
+FULL = {"tasks": _depending(2, 2)}
 CASES: dict[str, Case] = {
-    "MOST_TASKS": (3, lambda: Story("goal", tasks=_tasks(3)), PENDING, "3 tasks"),
+    "MOST_TASKS": (3, {"tasks": _tasks(3)}, [], PENDING, "3 tasks"),
     "MOST_TASKS by a plan": (
-        3,
-        lambda: Story("goal", tasks=_tasks(3)),
-        {"kind": "plan", "tasks": [{"id": "T1"}, {"id": "new"}]},
+        3, {"tasks": _tasks(3)}, [], {"kind": "plan", "tasks": [{"id": "T1"}, {"id": "new"}]},
         "3 tasks",
     ),
-    "MOST_TASKS by a failure": (
-        3,
-        lambda: Story("goal", tasks=_tasks(3)),
-        {"kind": "failure", "task": "new", "error": "e", "class_": "logic"},
-        "3 tasks",
-    ),
+    "MOST_TASKS by a failure": (3, {"tasks": _tasks(3)}, [], FAILED, "3 tasks"),
     "MOST_DEPENDENCIES": (
-        2,
-        lambda: Story("goal", tasks=_depending(1, 2)),
-        {"kind": "task", "task": "D0", "status": "pending", "depends": ["x"]},
+        2, {"tasks": _depending(1, 2)}, [], {**PENDING, "task": "D0", "depends": ["x"]},
         "2 dependencies of one task, and task D0 has more",
     ),
     "MOST_DEPENDENCIES by a plan": (
-        2,
-        lambda: Story("goal", tasks=_tasks(3)),
+        2, {"tasks": _tasks(3)}, [],
         {"kind": "plan", "tasks": [{"id": "new", "depends": ["T0", "T1", "T2"]}]},
         "2 dependencies of one task, and task new has more",
     ),
     "MOST_DEPENDENCIES_IN_ALL": (
-        4,
-        lambda: Story("goal", tasks=_depending(2, 2)),
-        {**PENDING, "depends": ["T0"]},
-        "4 dependencies in all",
+        4, FULL, [], {**PENDING, "depends": ["T0"]}, "4 dependencies in all",
     ),
     "MOST_DEPENDENCIES_IN_ALL by a plan": (
-        4,
-        lambda: Story("goal", tasks=_depending(2, 2)),
-        {"kind": "plan", "tasks": [{"id": "new", "depends": ["T0"]}]},
+        4, FULL, [], {"kind": "plan", "tasks": [{"id": "new", "depends": ["T0"]}]},
         "4 dependencies in all",
     ),
     "MOST_CRITERIA": (
-        2,
-        lambda: Story("goal", criteria=_criteria(2)),
-        {"kind": "plan", "criteria": [{"name": "c0"}, {"name": "new"}]},
-        "2 criteria",
+        2, {"criteria": _criteria(2)}, [],
+        {"kind": "plan", "criteria": [{"name": "c0"}, {"name": "new"}]}, "2 criteria",
     ),
     "MOST_MUST_NOTS": (
-        1,
-        lambda: Story("goal", must_not=["break it"]),
-        {"kind": "plan", "must_not": ["break it", "new"]},
+        1, {"must_not": ["break it"]}, [], {"kind": "plan", "must_not": ["break it", "new"]},
         "1 must-nots",
     ),
-    "MOST_GAPS": (
-        1,
-        lambda: _after(Story("verify"), {"kind": "gap", "action": "found", "gap": "G1"}),
-        {"kind": "gap", "action": "found", "gap": "new"},
-        "1 gaps",
-    ),
+    "MOST_GAPS": (1, {}, [{**GAP, "gap": "G1"}], {**GAP, "gap": "new"}, "1 gaps"),
     "MOST_NOTES": (
-        1,
-        lambda: _after(Story("goal"), {"kind": "note", "text": "first"}),
-        {"kind": "note", "text": "second"},
+        1, {}, [{"kind": "note", "text": "first"}], {"kind": "note", "text": "second"},
         "1 undelivered notes",
     ),
-    "MOST_REVIEWS": (
-        1,
-        lambda: _after(Story("goal"), {"kind": "review", "action": "light", "wave": 1}),
-        {"kind": "review", "action": "light", "wave": 2},
-        "1 reviews",
-    ),
+    "MOST_REVIEWS": (1, {}, [{**LIGHT, "wave": 1}], {**LIGHT, "wave": 2}, "1 reviews"),
     "MOST_CHECKPOINTS": (
-        1,
-        lambda: _after(Story("goal"), {"kind": "checkpoint", "name": "a"}),
-        {"kind": "checkpoint", "name": "b"},
+        1, {}, [{"kind": "checkpoint", "name": "a"}], {"kind": "checkpoint", "name": "b"},
         "1 checkpoints",
     ),
-}
-
-
-def _after(story: Story, event: dict[str, Any]) -> Story:
-    _append(story, event)
-    return story
-
-
-def _append(story: Story, event: dict[str, Any]) -> None:
-    words = {name: value for name, value in event.items() if name != "kind"}
-    story(event["kind"], **words)
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_append_beyond_capacity_is_refused_but_journal_is_read(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    most, fill, event, named = CASES[case]
+    most, start, before, event, named = CASES[case]
     monkeypatch.setattr(capacity, case.split(" ", 1)[0], most)
-    story = fill()
+    story = Story("goal", **start)
+    for it in before:
+        story(it["kind"], **{name: value for name, value in it.items() if name != "kind"})
     words = {name: value for name, value in event.items() if name != "kind"}
     refusal = story.refused(event["kind"], **words)
     assert str(refusal) == f"loop lp-1 may have at most {named}"
     assert refusal.hint.endswith(".")
     story.obeys_rules = False
-    _append(story, event)
+    story(event["kind"], **words)
 
 
 def test_capacity_ignores_known_names(monkeypatch: pytest.MonkeyPatch) -> None:

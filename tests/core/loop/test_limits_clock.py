@@ -1,4 +1,4 @@
-"""Rules that depend on the clock, under a clock that is set by hand."""
+"""Limits that depend on the clock, with a clock set by the test."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BEGIN = datetime(2026, 3, 29, 0, 30, tzinfo=timezone.utc)
 
 
 class Clock:
-    """The real commands, run in this process at a moment of our choice."""
+    """Runs commands in this process at a chosen time."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.moment = BEGIN
 
     def run(self, *arguments: str, after: float = 0) -> int:
-        """One command, so many minutes later."""
+        """Run a command that many minutes later."""
         self.moment += timedelta(minutes=after)
         with freeze_time(self.moment):
             return run(["--project", str(self.root), *arguments])

@@ -1,4 +1,4 @@
-"""Every loop ends: no agent, however it behaves, gets more iterations than its limits allow."""
+"""Every loop ends: no agent gets more iterations than its limits allow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.story import Story
 
 
 def idler(r: Random, story: Story) -> None:
-    """Stops at once, always."""
+    """Stop at once."""
 
 
 def talker(r: Random, story: Story) -> None:
@@ -29,7 +29,7 @@ def failer(r: Random, story: Story) -> None:
 
 
 def liar(r: Random, story: Story) -> None:
-    """Says it is done, over and over."""
+    """Claim that the work is done."""
     lies: list[tuple[str, dict[str, Any]]] = [
         ("complete", {}),
         ("exit", {}),
@@ -49,7 +49,7 @@ def liar(r: Random, story: Story) -> None:
 
 
 def seesaw(r: Random, story: Story) -> None:
-    """Makes what looks like progress and takes it back."""
+    """Make progress and undo it."""
     gap = f"G{r.randrange(3)}"
     action = (
         "closed" if gap in story.loop.gaps and story.loop.gaps[gap].status == "open" else "found"
@@ -60,7 +60,7 @@ def seesaw(r: Random, story: Story) -> None:
 
 
 def resumer(r: Random, story: Story) -> None:
-    """Resumes all the time, which sets every count back but the limits."""
+    """Resume, which resets every count but not the limits."""
     story("resume", _by="agent", _session="s-1")
 
 
@@ -69,7 +69,7 @@ AGENTS = (idler, talker, failer, liar, seesaw, resumer)
 
 
 def live_out(seed: int) -> tuple[Story, int]:
-    """A loop driven by an agent until it stands still: the story, and how many blocks it took."""
+    """Drive a loop until it stops; return its story and the number of blocks."""
     r = Random(seed)
     limits: dict[str, Any] = {
         "max_iterations": r.randrange(1, 30),

@@ -1,4 +1,4 @@
-"""The state of a loop: its indexes, and the questions about completion that rest on them."""
+"""The state of a loop: its indexes, and the completion conditions that use them."""
 
 from __future__ import annotations
 
