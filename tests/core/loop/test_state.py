@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsd_fsm.core.clock import to_iso
+from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal.snapshot import pack, unpack
+from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.completion import conditions, is_missing, latest_tree, stale
 from gsd_fsm.core.loop.events.gaps import GAP_TABLE
 from gsd_fsm.core.loop.events.goals import STAGE_TABLE
@@ -129,9 +131,9 @@ def test_tasks_gaps_and_stages_follow_their_tables() -> None:
 
 
 def require_rebuilt_indexes(loop: Loop) -> None:
-    """Compare the indexes with those that a snapshot would rebuild."""
-    rebuilt = unpack(pack(loop))
-    for name in INDEXES:
+    """Compare the loop, and the order of its proofs, with what a snapshot makes of it."""
+    rebuilt = unpack(parse_json(dumps(pack(loop))))
+    for name in loop.fields():
         assert getattr(loop, name) == getattr(rebuilt, name), name
     assert list(loop.proven_criteria) == list(rebuilt.proven_criteria)
 
@@ -182,6 +184,15 @@ def test_indexes_after_seeded_stories_equal_rebuilt_ones_and_all_are_used(accept
     keys = {"tasks", "task", "gap", "criterion", "verified", "exit", "review"}
     assert keys <= set(missing)
     assert missing["stale"]
+
+
+def test_snapshot_keeps_the_test_files_of_a_task_that_were_seen_to_fail() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}])
+    for phase in ("red", "green"):
+        story.task("T1", "running", phase=phase, locked={"test_a.py": "d"}, exit_code=1)
+    story.fail("T1")
+    assert story.loop.tasks["T1"].proven == {"test_a.py": "d"}
+    require_rebuilt_indexes(story.loop)
 
 
 def test_gate_task_of_stale_evidence_stays_open_until_the_check_passes_again() -> None:
