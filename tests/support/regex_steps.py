@@ -333,4 +333,4 @@ def grows_too_fast(work, texts):
         work(text)
         counts.append(Counted.steps)
     before, last = (later - sooner for sooner, later in pairwise(counts))
-    return last > 2.5 * before  # linear gives 2, quadratic 4
+    return last > 2.3 * before  # linear gives 2, quadratic 4
