@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "e1d171e98cbfc492"  # digest of the parts
+IDENTITY = "bd5d6c5ba8d021d6"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_resume", "_text_sanitize_visible", "_views_write_keep_other", "_views_write_project_loops", "_views_write_replace", "active_minutes", "background_notice", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "elsewhere", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "leaves_gaps", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "stranger_notice", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_resume", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "background_notice", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "other_loop", "other_loop_notice", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -686,6 +686,18 @@ if __name__ == "__main__":
 # }
 # WITHOUT_PROMPTS = frozenset(("antigravity", "auggie", "goose", "opencode", "amp"))
 # _hook_clients_WITH_NOTICES = frozenset(("", "claude", "codex", "gemini", "qwen", "copilot", "droid"))
+# _hook_clients_BY_PAYLOAD = (
+#     ("cursor", ("cursor_version", "generation_id", "loop_count"), ""),
+#     ("auggie", ("agent_stop_cause",), ""),
+#     ("antigravity", ("fullyIdle", "terminationReason"), ""),
+#     ("gemini", ("prompt_response",), ""),
+#     ("vscode", ("hookEventName",), ""),
+#     ("copilot", ("sessionId",), ""),
+#     ("codex", ("turn_id",), "/.codex/"),
+#     ("droid", ("tool_execution_count",), ""),
+#     ("qwen", ("crons", "context_limit"), "/.qwen/"),
+#     ("copilot", ("initial_prompt",), ""),
+# )
 # _hook_clients_BY_VARIABLE = (
 #     ("QWEN_PROJECT_DIR", "qwen"),
 #     ("FACTORY_PROJECT_DIR", "droid"),
@@ -744,27 +756,14 @@ if __name__ == "__main__":
 #     transcript = str(payload.get("transcript_path") or "").replace("\\", "/")
 #     if type(payload.get("gsd_client")) is str:
 #         return str(payload["gsd_client"])
-#     if "cursor_version" in payload or "generation_id" in payload or "loop_count" in payload:
-#         return "cursor"
-#     if "agent_stop_cause" in payload:
-#         return "auggie"
-#     if "fullyIdle" in payload or "terminationReason" in payload:
-#         return "antigravity"
-#     if event in ("AfterAgent", "BeforeAgent") or "prompt_response" in payload:
+#     if event in ("AfterAgent", "BeforeAgent"):
 #         return "gemini"
 #     if payload.get("client_type") == "kimi_code_cli":
 #         return "kimi"
-#     if "sessionId" in payload:
-#         return "vscode" if "hookEventName" in payload else "copilot"
-#     if "turn_id" in payload or "/.codex/" in transcript:
-#         return "codex"
-#     if "tool_execution_count" in payload:
-#         return "droid"
-#     if "crons" in payload or "context_limit" in payload or "/.qwen/" in transcript:
-#         return "qwen"
-#     if "initial_prompt" in payload or (
-#         "stop_reason" in payload and "permission_mode" not in payload
-#     ):
+#     for client, members, place in _hook_clients_BY_PAYLOAD:
+#         if any(member in payload for member in members) or (place and place in transcript):
+#             return client
+#     if "stop_reason" in payload and "permission_mode" not in payload:
 #         return "copilot"
 #     if "event" in payload and event is None:
 #         return "goose"
@@ -3645,8 +3644,7 @@ if __name__ == "__main__":
 # _hook_respond_MAX_REPEATS = 1 << 14
 # def respond(signal, projects):
 #     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
-#     context = []
-#     notices = []
+#     others = []
 #     for gsd in projects:
 #         if not is_known_place(gsd):
 #             continue
@@ -3670,9 +3668,11 @@ if __name__ == "__main__":
 #         if answer is not None:
 #             return answer
 #         if signal.event == "SessionStart":
-#             context += [elsewhere(loop, signal.source) for loop in loops.live()[:3]]
-#             notices += [stranger_notice(loop) for loop in loops.live()[:3]]
-#     return _hook_respond_texts_answer(signal, "\n".join(context), "\n".join(notices)) if context else {}
+#             others += loops.live()[:3]
+#     if not others:
+#         return {}
+#     context = "\n".join([other_loop(loop, signal.source) for loop in others])
+#     return _hook_respond_texts_answer(signal, context, "\n".join([other_loop_notice(loop) for loop in others]))
 # def _hook_respond_transaction(journal, signal):
 #     trusted = journal.loops.journal_id
 #     def require(loops):
@@ -3832,36 +3832,59 @@ if __name__ == "__main__":
 # _views_write_TEMPORARY = ".gsd-fsm.new"
 # _views_write_MAX_STATE = 1 << 20
 # def project(directory, loops):
-#     _views_write_project_state(directory, loops)
-#     if any(loop.views for loop in loops.by_id.values()):
+#     for write in (_views_write_write_state, _views_write_write_loop_files):
 #         try:
-#             _views_write_project_loops(directory, loops)
+#             write(directory, loops)
 #         except Exception:
 #             pass
-# def _views_write_project_state(directory, loops):
+# def _views_write_write_state(directory, loops):
 #     if not loops.by_id:
 #         return
-#     try:
-#         fd = open_regular(directory, STATE_NAME, READ)
-#     except Exception:
+#     old, data = _views_write_read(directory, STATE_NAME, _views_write_MAX_STATE + 1)
+#     if old is None or len(data) > _views_write_MAX_STATE:
 #         return
+#     load("rare")
+#     live = loops.live()
+#     shown = live[-1] if live else None
+#     text = data.decode("utf-8")
+#     new = with_loop(text, shown).encode("utf-8")
+#     if new == data:
+#         return
+#     if shown is not None:
+#         imported = shown.imported.get("file") == STATE_PATH
+#         name = kept_name(STATE_NAME, shown.id)
+#         foreign = imported or shows_other_loop(text, loops.by_id.values())
+#         if foreign and not _views_write_exists(directory, name):
+#             _views_write_replace(directory, name, data, old, saved=True)
+#     _views_write_replace(directory, STATE_NAME, new, old)
+# def _views_write_write_loop_files(directory, loops):
+#     if not any(loop.views for loop in loops.by_id.values()):
+#         return
+#     load("rare")
+#     files = view_files(loops)
+#     if not files:
+#         return
+#     place = _views_write_open_loop_directory(directory, any(file.due for file in files))
 #     try:
-#         try:
-#             info = system.fstat(fd)
-#             data = read_at(fd, 0, _views_write_MAX_STATE + 1)
-#         finally:
-#             close(fd)
-#         if len(data) > _views_write_MAX_STATE or not info.st_mode & 0o200:
-#             return
-#         load("rare")
-#         live = loops.live()
-#         new = with_loop(data.decode("utf-8"), live[-1] if live else None).encode("utf-8")
-#         if new != data:
-#             if live:
-#                 _views_write_keep_other(directory, loops, live[-1], data, info)
-#             _views_write_replace(directory, new, info)
-#     except Exception:
-#         pass
+#         for file in files:
+#             try:
+#                 _views_write_write_loop_file(place, file)
+#             except Exception:
+#                 pass
+#     finally:
+#         close_directory(place)
+# def _views_write_read(directory, name, most):
+#     try:
+#         fd = open_regular(directory, name, READ)
+#     except FileNotFoundError:
+#         return None, b""
+#     try:
+#         info = system.fstat(fd)
+#         if not info.st_mode & 0o200:
+#             raise ValueError("write-protected by its owner")
+#         return info, read_at(fd, 0, most)
+#     finally:
+#         close(fd)
 # end
 
 # begin rare
@@ -4829,21 +4852,17 @@ if __name__ == "__main__":
 #         closed = len([gap for gap in loop.gaps.values() if not gap.is_open])
 #         return "%d/%d gaps closed | Round: %d" % (closed, len(loop.gaps), loop.round)
 #     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
-# def elsewhere(loop, source):
-#     if loop.owner:
-#         owner = "belongs to session %s" % one_line(loop.owner)
-#         if source == "fork":
-#             owner += ", which this session may be forked from"
-#         then = "This session is not part of it. To continue it here, run: gsd-fsm --loop %s resume"
-#     else:
-#         owner = "has no owner yet"
-#         then = (
-#             "The user's next prompt will bind it to this session. To see it, run: "
-#             "gsd-fsm --loop %s status"
-#         )
+# def other_loop(loop, source):
 #     goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
-#     about = (loop.id, loop.kind, loop.status, goal, owner)
-#     return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. " % about + then % loop.id
+#     words = "[LOOP] gsd-fsm loop %s (%s, %s)%s " % (loop.id, loop.kind, loop.status, goal)
+#     if not loop.owner:
+#         return words + "has no owner yet; the user's next prompt will bind it to this session."
+#     forked = ", which this session may be forked from" if source == "fork" else ""
+#     words += "belongs to session %s%s. This session is not part of it. " % (
+#         one_line(loop.owner),
+#         forked,
+#     )
+#     return words + "To continue it here, run: gsd-fsm --loop %s resume" % loop.id
 # def reminder(loop):
 #     words, command = next_step(loop)
 #     if loop.status == "paused":
@@ -4862,7 +4881,7 @@ if __name__ == "__main__":
 #     if loop.last_error and loop.pause_code in ("blocking", "unknown", "retries", "repeated"):
 #         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
 #     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
-# def stranger_notice(loop):
+# def other_loop_notice(loop):
 #     if not loop.owner:
 #         words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
 #         return words % (loop.id, loop.status)
@@ -5286,108 +5305,62 @@ if __name__ == "__main__":
 #     except OSError:
 #         pass
 # # ── views.write, rarely
-# def _views_write_keep_other(directory, loops, shown, data, info):
-#     load("rare")
-#     imported = shown.imported.get("file") == STATE_PATH
-#     if not imported and not shows_other_loop(data.decode("utf-8"), loops.by_id.values()):
-#         return
-#     name = kept_name(STATE_NAME, shown.id)
-#     if _views_write_info_of(directory, name) is not None:
-#         return
-#     try:
-#         if not _views_write_write_beside(directory, name, data, info, durable=True):
-#             raise OSError("short write")
-#         rename_in(directory, name + _views_write_TEMPORARY, name)
-#     finally:
-#         _views_write_drop_temporary(directory, name)
-# def _views_write_replace(directory, data, old):
-#     try:
-#         whole = _views_write_write_beside(directory, STATE_NAME, data, old)
-#         if whole and _views_write_version(look_up(directory, STATE_NAME)) == _views_write_version(old):
-#             rename_in(directory, STATE_NAME + _views_write_TEMPORARY, STATE_NAME)
-#     finally:
-#         _views_write_drop_temporary(directory, STATE_NAME)
-# def _views_write_version(info):
-#     return info.st_ino, info.st_size, info.st_mtime_ns
-# def _views_write_project_loops(directory, loops):
-#     load("rare")
-#     files = view_files(loops)
-#     if not files:
-#         return
-#     place = _views_write_open_beside(directory, any(file.due for file in files))
-#     try:
-#         for file in files:
-#             try:
-#                 _views_write_put(place, file)
-#             except Exception:
-#                 pass
-#     finally:
-#         close_directory(place)
-# def _views_write_open_beside(directory, make):
-#     if sys.platform != "win32" and isinstance(directory, int):
-#         name = "../" + LOOP_NAME
-#         if make:
-#             _views_write_make(name, dir_fd=directory)
-#         return open_in(directory, name, READ | system.O_DIRECTORY)
-#     path = join(parent_of(str(directory)), LOOP_NAME)
+# def _views_write_open_loop_directory(directory, make):
+#     fd = directory if isinstance(directory, int) else None
+#     path = join(parent_of(str(directory)), LOOP_NAME) if fd is None else "../" + LOOP_NAME
 #     if make:
-#         _views_write_make(path)
+#         try:
+#             system.mkdir(path, 0o755, dir_fd=fd)
+#         except FileExistsError:
+#             pass
+#     if sys.platform != "win32" and fd is not None:
+#         return open_in(fd, path, READ | system.O_DIRECTORY)
 #     return open_directory(path)
-# def _views_write_make(path, **where):
-#     try:
-#         system.mkdir(path, 0o755, **where)
-#     except FileExistsError:
-#         pass
-# def _views_write_put(place, file):
-#     name = file.name
-#     old, data = _views_write_read_view(place, name, len(file.data) + _views_write_MAX_STATE)
+# def _views_write_write_loop_file(place, file):
+#     old, data = _views_write_read(place, file.name, len(file.data) + _views_write_MAX_STATE)
 #     if not file.replaces(data):
 #         return
 #     save = old is not None and file.is_foreign(data)
-#     if save and _views_write_info_of(place, file.backup) is not None:
+#     if save and _views_write_exists(place, file.backup):
 #         if not file.due:
 #             return
 #         save = False
+#     _views_write_replace(place, file.name, file.data, old, backup=file.backup if save else "")
+# def _views_write_exists(directory, name):
 #     try:
-#         if _views_write_write_beside(place, name, file.data, old):
-#             if save:
-#                 rename_in(place, name, file.backup)
-#             rename_in(place, name + _views_write_TEMPORARY, name)
-#     finally:
-#         _views_write_drop_temporary(place, name)
-# def _views_write_read_view(place, name, most):
-#     info = _views_write_info_of(place, name)
-#     if info is None:
-#         return None, b""
-#     if not (is_regular(info) and info.st_mode & 0o200):
-#         raise ValueError("not a regular file, or write-protected")
-#     fd = open_regular(place, name, READ)
-#     try:
-#         return info, read_at(fd, 0, most)
-#     finally:
-#         close(fd)
-# def _views_write_info_of(place, name):
-#     try:
-#         return look_up(place, name)
+#         look_up(directory, name)
 #     except FileNotFoundError:
-#         return None
-# def _views_write_write_beside(
-#     directory, name, data, old, durable=False
+#         return False
+#     return True
+# def _views_write_replace(
+#     directory, name, data, old, backup="", saved=False
 # ):
-#     _views_write_drop_temporary(directory, name)
-#     fd = open_in(directory, name + _views_write_TEMPORARY, WRITE | CREATE | EXCLUSIVE, 0o644)
+#     temporary = name + _views_write_TEMPORARY
+#     _views_write_remove(directory, temporary)
 #     try:
-#         if old is not None and sys.platform != "win32":
-#             system.fchmod(fd, old.st_mode & 0o7777)
-#         whole = bool(system.write(fd, data) == len(data))
-#         if durable:
-#             sync(fd)
-#         return whole
+#         fd = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE, 0o644)
+#         try:
+#             if old is not None and sys.platform != "win32":
+#                 system.fchmod(fd, old.st_mode & 0o7777)
+#             complete = system.write(fd, data) == len(data)
+#             if saved:
+#                 sync(fd)
+#         finally:
+#             close(fd)
+#         if saved and not complete:
+#             raise OSError("short write")
+#         unchanged = saved or old is None or _views_write_version(look_up(directory, name)) == _views_write_version(old)
+#         if complete and unchanged:
+#             if backup:
+#                 rename_in(directory, name, backup)
+#             rename_in(directory, temporary, name)
 #     finally:
-#         close(fd)
-# def _views_write_drop_temporary(directory, name):
+#         _views_write_remove(directory, temporary)
+# def _views_write_version(info):
+#     return info.st_ino, info.st_size, info.st_mtime_ns
+# def _views_write_remove(directory, name):
 #     try:
-#         unlink_in(directory, name + _views_write_TEMPORARY)
+#         unlink_in(directory, name)
 #     except OSError:
 #         pass
 # # ── text.progress
@@ -6308,16 +6281,16 @@ if __name__ == "__main__":
 #         self.data = _views_loop_json_content(view, loop)
 #         self.backup = kept_name(self.name, loop.id)
 #         self.due = _views_loop_json_is_due(loops, loop)
-#         self._begins = bool(loop.viewed.get(view) == loop.last_event)
-#         self._view = view
-#         self._others = [it for it in loops.by_id.values() if it is not loop and _views_loop_json_has(it, view)]
-#         self._follows = any(_views_loop_json_is_due(loops, it) for it in self._others)
+#         self._is_new = loop.viewed.get(view) == loop.last_event
+#         others = [it for it in loops.by_id.values() if it is not loop and _views_loop_json_has(it, view)]
+#         self._shown_before = any(_views_loop_json_is_due(loops, it) for it in others)
+#         self._others = [(view, it) for it in others]
 #     def replaces(self, found):
 #         return found != self.data and (self.due or self._names_goal(found))
 #     def is_foreign(self, found):
-#         if self._follows or (self.due and not self._begins and self._names_goal(found)):
+#         if self._shown_before or (self.due and not self._is_new and self._names_goal(found)):
 #             return False
-#         return found not in [_views_loop_json_content(self._view, it) for it in self._others]
+#         return found not in [_views_loop_json_content(*other) for other in self._others]
 #     def _names_goal(self, found):
 #         line = self._line
 #         return found.split(b"\n")[line : line + 1] == self.data.split(b"\n")[line : line + 1]

@@ -33,6 +33,20 @@ SIGNALS = {
 WITHOUT_PROMPTS = frozenset(("antigravity", "auggie", "goose", "opencode", "amp"))
 # Clients that show a `systemMessage`; others might report it as an error.
 _WITH_NOTICES = frozenset(("", "claude", "codex", "gemini", "qwen", "copilot", "droid"))
+# Members that only one client sends, and a part of the path of its transcripts; the first row that
+# fits counts.
+_BY_PAYLOAD = (
+    ("cursor", ("cursor_version", "generation_id", "loop_count"), ""),
+    ("auggie", ("agent_stop_cause",), ""),
+    ("antigravity", ("fullyIdle", "terminationReason"), ""),
+    ("gemini", ("prompt_response",), ""),
+    ("vscode", ("hookEventName",), ""),
+    ("copilot", ("sessionId",), ""),
+    ("codex", ("turn_id",), "/.codex/"),
+    ("droid", ("tool_execution_count",), ""),
+    ("qwen", ("crons", "context_limit"), "/.qwen/"),
+    ("copilot", ("initial_prompt",), ""),
+)
 _BY_VARIABLE = (
     ("QWEN_PROJECT_DIR", "qwen"),
     ("FACTORY_PROJECT_DIR", "droid"),
@@ -103,27 +117,14 @@ def client_of(payload: Payload, env: Callable[[str], str]) -> str:
     transcript = str(payload.get("transcript_path") or "").replace("\\", "/")
     if type(payload.get("gsd_client")) is str:
         return str(payload["gsd_client"])
-    if "cursor_version" in payload or "generation_id" in payload or "loop_count" in payload:
-        return "cursor"
-    if "agent_stop_cause" in payload:
-        return "auggie"
-    if "fullyIdle" in payload or "terminationReason" in payload:
-        return "antigravity"
-    if event in ("AfterAgent", "BeforeAgent") or "prompt_response" in payload:
+    if event in ("AfterAgent", "BeforeAgent"):
         return "gemini"
     if payload.get("client_type") == "kimi_code_cli":
         return "kimi"
-    if "sessionId" in payload:
-        return "vscode" if "hookEventName" in payload else "copilot"
-    if "turn_id" in payload or "/.codex/" in transcript:
-        return "codex"
-    if "tool_execution_count" in payload:
-        return "droid"
-    if "crons" in payload or "context_limit" in payload or "/.qwen/" in transcript:
-        return "qwen"
-    if "initial_prompt" in payload or (
-        "stop_reason" in payload and "permission_mode" not in payload
-    ):
+    for client, members, place in _BY_PAYLOAD:
+        if any(member in payload for member in members) or (place and place in transcript):
+            return client
+    if "stop_reason" in payload and "permission_mode" not in payload:
         return "copilot"
     if "event" in payload and event is None:
         return "goose"

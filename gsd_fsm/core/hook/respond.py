@@ -42,7 +42,7 @@ from gsd_fsm.core.syscalls import (
     read_at,
 )
 from gsd_fsm.core.system import exists, getenv, join, system
-from gsd_fsm.core.text.notices import elsewhere, stranger_notice
+from gsd_fsm.core.text.notices import other_loop, other_loop_notice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ _MAX_REPEATS = 1 << 14
 def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     """Return the answer to this signal, {} for none; every event it relies on is durable."""
     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
-    context: list[str] = []
-    notices: list[str] = []
+    others: list[Loop] = []
     for gsd in projects:
         if not is_known_place(gsd):
             continue  # an untrusted journal is not even read
@@ -92,9 +91,11 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
         if answer is not None:
             return answer
         if signal.event == "SessionStart":
-            context += [elsewhere(loop, signal.source) for loop in loops.live()[:3]]
-            notices += [stranger_notice(loop) for loop in loops.live()[:3]]
-    return _texts_answer(signal, "\n".join(context), "\n".join(notices)) if context else {}
+            others += loops.live()[:3]
+    if not others:
+        return {}
+    context = "\n".join([other_loop(loop, signal.source) for loop in others])
+    return _texts_answer(signal, context, "\n".join([other_loop_notice(loop) for loop in others]))
 
 
 def _texts_answer(signal: Signal, context: str, notice: str) -> dict[str, Any]:

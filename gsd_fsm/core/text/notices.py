@@ -65,22 +65,18 @@ def _progress(loop: Loop) -> str:
     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
 
 
-def elsewhere(loop: Loop, source: str) -> str:
+def other_loop(loop: Loop, source: str) -> str:
     """Return what the model of another session reads about a live loop."""
-    if loop.owner:
-        owner = "belongs to session %s" % one_line(loop.owner)
-        if source == "fork":
-            owner += ", which this session may be forked from"
-        then = "This session is not part of it. To continue it here, run: gsd-fsm --loop %s resume"
-    else:
-        owner = "has no owner yet"
-        then = (
-            "The user's next prompt will bind it to this session. To see it, run: "
-            "gsd-fsm --loop %s status"
-        )
     goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
-    about = (loop.id, loop.kind, loop.status, goal, owner)
-    return "[LOOP] gsd-fsm loop %s (%s, %s)%s %s. " % about + then % loop.id
+    words = "[LOOP] gsd-fsm loop %s (%s, %s)%s " % (loop.id, loop.kind, loop.status, goal)
+    if not loop.owner:
+        return words + "has no owner yet; the user's next prompt will bind it to this session."
+    forked = ", which this session may be forked from" if source == "fork" else ""
+    words += "belongs to session %s%s. This session is not part of it. " % (
+        one_line(loop.owner),
+        forked,
+    )
+    return words + "To continue it here, run: gsd-fsm --loop %s resume" % loop.id
 
 
 def reminder(loop: Loop) -> str:
@@ -110,8 +106,8 @@ def notice(loop: Loop) -> str:
     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
 
 
-def stranger_notice(loop: Loop) -> str:
-    """Return the notice about a live loop to the user of a session that does not own it."""
+def other_loop_notice(loop: Loop) -> str:
+    """Return the notice about a live loop to the user of another session."""
     if not loop.owner:
         words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
         return words % (loop.id, loop.status)

@@ -34,10 +34,10 @@ class ViewFile:
         self.data = _content(view, loop)
         self.backup = kept_name(self.name, loop.id)
         self.due = _is_due(loops, loop)
-        self._begins = bool(loop.viewed.get(view) == loop.last_event)
-        self._view = view
-        self._others = [it for it in loops.by_id.values() if it is not loop and _has(it, view)]
-        self._follows = any(_is_due(loops, it) for it in self._others)
+        self._is_new = loop.viewed.get(view) == loop.last_event
+        others = [it for it in loops.by_id.values() if it is not loop and _has(it, view)]
+        self._shown_before = any(_is_due(loops, it) for it in others)
+        self._others = [(view, it) for it in others]
 
     def replaces(self, found: bytes) -> bool:
         """Return whether to write; for a loop that ended earlier, only to update its own file."""
@@ -45,9 +45,9 @@ class ViewFile:
 
     def is_foreign(self, found: bytes) -> bool:
         """Return whether another program may have written this, so that it must be saved."""
-        if self._follows or (self.due and not self._begins and self._names_goal(found)):
+        if self._shown_before or (self.due and not self._is_new and self._names_goal(found)):
             return False
-        return found not in [_content(self._view, it) for it in self._others]
+        return found not in [_content(*other) for other in self._others]
 
     def _names_goal(self, found: bytes) -> bool:
         line = self._line

@@ -12,7 +12,6 @@ from gsd_fsm.core.syscalls import (
     WRITE,
     close,
     close_directory,
-    is_regular,
     look_up,
     open_directory,
     open_in,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsd_fsm.core.loop.fold import Loops
-    from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.core.syscalls import Directory
     from gsd_fsm.core.views.loop_json import ViewFile
 
@@ -43,183 +41,142 @@ _MAX_STATE = 1 << 20
 
 def project(directory: Directory, loops: Loops) -> None:
     """Update the views. Best effort: a file that cannot be replaced as a whole stays."""
-    _project_state(directory, loops)
-    if any(loop.views for loop in loops.by_id.values()):
+    for write in (_write_state, _write_loop_files):
         try:
-            _project_loops(directory, loops)
-        except Exception:  # noqa: BLE001 - a view never fails an acknowledged event
+            write(directory, loops)
+        except Exception:  # noqa: BLE001, PERF203 - a view never fails an acknowledged event
             pass
 
 
-# STATE.md
-
-
-def _project_state(directory: Directory, loops: Loops) -> None:
+def _write_state(directory: Directory, loops: Loops) -> None:
     if not loops.by_id:
         return  # the file shows the loop of another tool
-    try:
-        fd = open_regular(directory, STATE_NAME, READ)
-    except Exception:  # noqa: BLE001 - mostly there is none
+    old, data = _read(directory, STATE_NAME, _MAX_STATE + 1)
+    if old is None or len(data) > _MAX_STATE:
         return
-    try:
-        try:
-            info = system.fstat(fd)
-            data = read_at(fd, 0, _MAX_STATE + 1)
-        finally:
-            close(fd)
-        if len(data) > _MAX_STATE or not info.st_mode & 0o200:
-            return  # not a state file, or write-protected by its owner
-        from gsd_fsm.core.views.state_md import with_loop
+    from gsd_fsm.core.views.state_md import shows_other_loop, with_loop
 
-        live = loops.live()
-        new = with_loop(data.decode("utf-8"), live[-1] if live else None).encode("utf-8")
-        if new != data:
-            if live:
-                _keep_other(directory, loops, live[-1], data, info)
-            _replace(directory, new, info)
-    except Exception:  # noqa: BLE001 - a view never fails an acknowledged event
-        pass
-
-
-def _keep_other(directory: Directory, loops: Loops, shown: Loop, data: bytes, info: Any) -> None:
-    """Save a file that shows the loop of another tool, once for each loop.
-
-    Raise OSError if it cannot be saved as a whole: then it must not be replaced.
-    """
-    from gsd_fsm.core.views.state_md import shows_other_loop
-
-    # The section of an imported loop looks like ours from the start.
-    imported = shown.imported.get("file") == STATE_PATH
-    if not imported and not shows_other_loop(data.decode("utf-8"), loops.by_id.values()):
+    live = loops.live()
+    shown = live[-1] if live else None
+    text = data.decode("utf-8")
+    new = with_loop(text, shown).encode("utf-8")
+    if new == data:
         return
-    name = kept_name(STATE_NAME, shown.id)
-    if _info_of(directory, name) is not None:
+    if shown is not None:
+        # The section of an imported loop looks like ours from the start.
+        imported = shown.imported.get("file") == STATE_PATH
+        name = kept_name(STATE_NAME, shown.id)
+        foreign = imported or shows_other_loop(text, loops.by_id.values())
+        if foreign and not _exists(directory, name):
+            _replace(directory, name, data, old, saved=True)
+    _replace(directory, STATE_NAME, new, old)
+
+
+def _write_loop_files(directory: Directory, loops: Loops) -> None:
+    if not any(loop.views for loop in loops.by_id.values()):
         return
-    try:
-        if not _write_beside(directory, name, data, info, durable=True):
-            raise OSError("short write")
-        rename_in(directory, name + _TEMPORARY, name)
-    finally:
-        _drop_temporary(directory, name)
-
-
-def _replace(directory: Directory, data: bytes, old: Any) -> None:
-    """Replace the file that was read, unless it has changed since."""
-    try:
-        whole = _write_beside(directory, STATE_NAME, data, old)
-        if whole and _version(look_up(directory, STATE_NAME)) == _version(old):
-            rename_in(directory, STATE_NAME + _TEMPORARY, STATE_NAME)
-    finally:
-        _drop_temporary(directory, STATE_NAME)
-
-
-def _version(info: Any) -> tuple[int, int, int]:
-    return info.st_ino, info.st_size, info.st_mtime_ns
-
-
-# the files of goal loops
-
-
-def _project_loops(directory: Directory, loops: Loops) -> None:
     from gsd_fsm.core.views.loop_json import view_files
 
     files = view_files(loops)
     if not files:
         return
-    place = _open_beside(directory, any(file.due for file in files))
+    place = _open_loop_directory(directory, any(file.due for file in files))
     try:
         for file in files:
             try:
-                _put(place, file)
+                _write_loop_file(place, file)
             except Exception:  # noqa: BLE001, PERF203 - the other files are independent of it
                 pass
     finally:
         close_directory(place)
 
 
-def _open_beside(directory: Directory, make: bool) -> Directory:
+def _open_loop_directory(directory: Directory, make: bool) -> Directory:
     """Open `.loop` beside `.gsd`; it must not be a link."""
-    if sys.platform != "win32" and isinstance(directory, int):
-        name = "../" + LOOP_NAME
-        if make:
-            _make(name, dir_fd=directory)
-        return open_in(directory, name, READ | system.O_DIRECTORY)
-    path = join(parent_of(str(directory)), LOOP_NAME)
+    fd = directory if isinstance(directory, int) else None
+    path = join(parent_of(str(directory)), LOOP_NAME) if fd is None else "../" + LOOP_NAME
     if make:
-        _make(path)
+        try:
+            system.mkdir(path, 0o755, dir_fd=fd)
+        except FileExistsError:
+            pass
+    if sys.platform != "win32" and fd is not None:
+        return open_in(fd, path, READ | system.O_DIRECTORY)
     return open_directory(path)
 
 
-def _make(path: str, **where: int) -> None:
-    try:
-        system.mkdir(path, 0o755, **where)
-    except FileExistsError:
-        pass
-
-
-def _put(place: Directory, file: ViewFile) -> None:
-    """Update one file; save foreign content, once."""
-    name = file.name
-    old, data = _read_view(place, name, len(file.data) + _MAX_STATE)
+def _write_loop_file(place: Directory, file: ViewFile) -> None:
+    old, data = _read(place, file.name, len(file.data) + _MAX_STATE)
     if not file.replaces(data):
         return
     save = old is not None and file.is_foreign(data)
-    if save and _info_of(place, file.backup) is not None:
+    if save and _exists(place, file.backup):
         if not file.due:
             return
         save = False
+    _replace(place, file.name, file.data, old, backup=file.backup if save else "")
+
+
+def _read(directory: Directory, name: str, most: int) -> tuple[Any, bytes]:
+    """Return status and content of a file, None if it is missing; raise if it must stay as it is."""
     try:
-        if _write_beside(place, name, file.data, old):
-            if save:
-                rename_in(place, name, file.backup)
-            rename_in(place, name + _TEMPORARY, name)
-    finally:
-        _drop_temporary(place, name)
-
-
-def _read_view(place: Directory, name: str, most: int) -> tuple[Any, bytes]:
-    """Return a file's status and content, None if there is none; ValueError if it must stay."""
-    info = _info_of(place, name)
-    if info is None:
+        fd = open_regular(directory, name, READ)
+    except FileNotFoundError:
         return None, b""
-    if not (is_regular(info) and info.st_mode & 0o200):
-        raise ValueError("not a regular file, or write-protected")
-    fd = open_regular(place, name, READ)
     try:
+        info = system.fstat(fd)
+        if not info.st_mode & 0o200:
+            raise ValueError("write-protected by its owner")
         return info, read_at(fd, 0, most)
     finally:
         close(fd)
 
 
-def _info_of(place: Directory, name: str) -> Any:
+def _exists(directory: Directory, name: str) -> bool:
     try:
-        return look_up(place, name)
+        look_up(directory, name)
     except FileNotFoundError:
-        return None
+        return False
+    return True
 
 
-# for both
+def _replace(
+    directory: Directory, name: str, data: bytes, old: Any, backup: str = "", saved: bool = False
+) -> None:
+    """Replace the file whose status was `old`, unless it has changed since, and keep its mode.
 
-
-def _write_beside(
-    directory: Directory, name: str, data: bytes, old: Any, durable: bool = False
-) -> bool:
-    """Write `data` to a temporary file with the old mode; return False on a short write."""
-    _drop_temporary(directory, name)  # left by a killed process: we have the lock
-    fd = open_in(directory, name + _TEMPORARY, WRITE | CREATE | EXCLUSIVE, 0o644)
+    `backup`: first give the old file this name. `saved`: `data` is the only copy of a file that is
+    about to be replaced, so make it durable and raise OSError if it is not complete.
+    """
+    temporary = name + _TEMPORARY
+    _remove(directory, temporary)  # left by a killed process: we have the lock
     try:
-        if old is not None and sys.platform != "win32":
-            system.fchmod(fd, old.st_mode & 0o7777)
-        whole = bool(system.write(fd, data) == len(data))
-        if durable:
-            sync(fd)
-        return whole
+        fd = open_in(directory, temporary, WRITE | CREATE | EXCLUSIVE, 0o644)
+        try:
+            if old is not None and sys.platform != "win32":
+                system.fchmod(fd, old.st_mode & 0o7777)
+            complete = system.write(fd, data) == len(data)
+            if saved:
+                sync(fd)
+        finally:
+            close(fd)
+        if saved and not complete:
+            raise OSError("short write")
+        unchanged = saved or old is None or _version(look_up(directory, name)) == _version(old)
+        if complete and unchanged:
+            if backup:
+                rename_in(directory, name, backup)
+            rename_in(directory, temporary, name)
     finally:
-        close(fd)
+        _remove(directory, temporary)
 
 
-def _drop_temporary(directory: Directory, name: str) -> None:
+def _version(info: Any) -> tuple[int, int, int]:
+    return info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def _remove(directory: Directory, name: str) -> None:
     try:
-        unlink_in(directory, name + _TEMPORARY)
+        unlink_in(directory, name)
     except OSError:
         pass

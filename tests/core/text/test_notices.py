@@ -69,8 +69,8 @@ def test_owner_reads_about_a_pause_and_the_command_to_continue(looping: Agent) -
 def test_session_reads_about_a_loop_without_an_owner(agent: Agent) -> None:
     loop = agent.here.start("goal", "Ship it")
     assert agent.starts() == (
-        f'[LOOP] gsd-fsm loop {loop} (goal, running) "Ship it" has no owner yet. The user\'s next '
-        f"prompt will bind it to this session. To see it, run: gsd-fsm --loop {loop} status"
+        f'[LOOP] gsd-fsm loop {loop} (goal, running) "Ship it" has no owner yet; the user\'s next '
+        "prompt will bind it to this session."
     )
     notice = f"gsd-fsm: your first prompt will bind loop {loop} (running) to this session"
     assert agent.notice == notice
