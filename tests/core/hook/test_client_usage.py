@@ -196,27 +196,6 @@ def test_loop_without_a_budget_reads_no_transcript(agent: Agent) -> None:
     assert spends(agent) == []
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        b"{",
-        b"null\n",
-        b'{"type":"assistant","message":{"id":"m","usage":{"input_tokens":-5}}}\n',
-        b'{"type":"assistant","message":{"id":7,"usage":{"input_tokens":5}}}\n',
-        b'{"type":"assistant","message":{"id":"m","usage":{"input_tokens":1e99}}}\n',
-        b'{"type":"cost-state","totalCostUSD":"9"}\n',
-        b'{"type":"cost-state","totalCostUSD":NaN}\n',
-        b"\xff\xfe\x00\n" * 100,
-    ],
-)
-def test_damaged_rows_of_a_transcript_are_ignored(agent: Agent, row: bytes) -> None:
-    start(agent, "goal", "g", "--budget", "1", "--max-tokens", "10")
-    agent.transcript.parent.mkdir(parents=True, exist_ok=True)
-    agent.transcript.write_bytes(row)
-    agent.blocked()
-    assert agent.status("spent_usd") == 0
-
-
 # subagents
 
 
@@ -310,29 +289,6 @@ def test_completed_list_does_not_replace_criteria_and_exit_signal(agent: Agent) 
     assert "completed" in agent.allowed()
 
 
-def test_reopened_task_of_the_list_blocks_again(mirroring: Agent) -> None:
-    for status in ("pending", "completed"):
-        put("1", status)
-        put("2", "pending")
-        mirroring.blocked()
-    put("1", "pending")
-    put("2", "completed")
-    assert "task client-1 is pending" in mirroring.blocked()
-    put("1", "completed")
-    mirroring.allowed()
-
-
-def test_deleted_task_of_the_list_is_skipped_and_an_unreadable_one_kept(mirroring: Agent) -> None:
-    path = put("1", "pending")
-    mirroring.blocked()
-    path.write_text("")
-    works_and_stops(mirroring)
-    assert tasks(mirroring) == {"1": ("subject 1", "pending")}
-    path.unlink()
-    mirroring.allowed()
-    assert tasks(mirroring) == {"1": ("subject 1", "skipped")}
-
-
 def test_complete_reads_the_list_as_well(agent: Agent) -> None:
     start(agent, "goal", "g", "--task-list", "auto")
     agent.do("exit-signal")
@@ -350,18 +306,6 @@ def test_agent_can_settle_a_task_of_the_list_only_in_the_list(mirroring: Agent) 
     for status in ("running", "complete", "skipped"):
         assert "belongs to the client's task list" in mirroring.refused(f"task 1 {status}")
     mirroring.here.ok("task", "1", "skipped")
-
-
-def test_tasks_of_other_loops_and_damaged_files_are_ignored(mirroring: Agent) -> None:
-    put("1", "pending", metadata={"loopId": "another"})
-    put("2", "pending").write_text('{"id": "2", "subj')
-    put("3", "pending").write_text("[]")
-    put("4", "dreaming")
-    folder = put("5", "pending", metadata={"loopId": mirroring.status("loop")}).parent
-    (folder / "6.json").symlink_to("/etc/hostname")
-    os.mkfifo(folder / "7.json")
-    mirroring.blocked()
-    assert list(tasks(mirroring)) == ["5"]
 
 
 def test_created_and_completed_tasks_are_recorded_at_once_and_once(agent: Agent) -> None:
@@ -441,16 +385,6 @@ def test_recorded_tasks_without_a_list_belong_to_the_current_one(agent: Agent) -
     agent.refused("task 1 complete")
     put("1", "completed", name=agent.session)
     agent.allowed()
-
-
-def test_tasks_of_an_unclear_goal_are_recorded_but_not_started(agent: Agent) -> None:
-    start(agent, "goal", "g", "--task-list", "my-loop")
-    agent.do("score --outcome 0 --scope 0 --constraints 2 --success 2 --done 0")
-    agent.here.ok("answer", "more words")
-    put("1", "in_progress")
-    agent.blocked()
-    assert agent.err == ""
-    assert tasks(agent) == {"1": ("subject 1", "pending")}
 
 
 def test_report_that_the_rules_refuse_is_logged_and_does_not_end_the_loop(
