@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "bd5d6c5ba8d021d6"  # digest of the parts
+IDENTITY = "f62d5f9039383c8d"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -612,12 +612,8 @@ if __name__ == "__main__":
 #         self._sources = {(trigger, dest): sources for trigger, sources, dest in rows}
 #     def allows(self, trigger, source, dest):
 #         return source in self._sources.get((trigger, dest), ())
-#     def following(self, source, *triggers):
-#         return [
-#             dest
-#             for trigger, sources, dest in self.rows
-#             if trigger in triggers and source in sources
-#         ]
+#     def following(self, source, trigger):
+#         return [dest for name, sources, dest in self.rows if name == trigger and source in sources]
 # _loop_schema_minute = [""]
 # def check_time(ts):
 #     if type(ts) is str and ts[:17] == _loop_schema_minute[0]:
@@ -4392,10 +4388,10 @@ if __name__ == "__main__":
 #         if task is None:
 #             hint = "Run: gsd-fsm task %s running" % data["task"]
 #             raise Refused("loop %s has no task %s yet" % (loop.id, data["task"]), hint)
-#         moves = TASK_TABLE.following(status, "task", "failure")
+#         can_run = TASK_TABLE.allows("task", status, "running")
 #         raise Refused(
 #             "task %s is %s and cannot become %s" % (data["task"], status, wanted),
-#             "Possible now: %s" % ", ".join(moves) if moves else "Run: gsd-fsm next",
+#             "Run: gsd-fsm task %s running" % data["task"] if can_run else "Run: gsd-fsm next",
 #         )
 #     if "phase" in data and wanted != "running":
 #         raise Refused("only a running task has a TDD phase", "Run: gsd-fsm task --help")
@@ -4747,18 +4743,21 @@ if __name__ == "__main__":
 #     return came_from
 # def possible_triggers(status):
 #     return [trigger for trigger in TRIGGERS if steps_of(trigger, status)]
-# def possible_verbs(status):
-#     verbs = [TRIGGERS[trigger].verb for trigger in possible_triggers(status)]
-#     return [verb for verb in verbs if verb]
 # class NotPossible(Refused):
 #     """The transition table has no row for this event in the status of the loop."""
 # def not_possible(loop, trigger):
-#     verbs = possible_verbs(loop.status)
-#     return NotPossible(
-#         "cannot run '%s': loop %s is %s"
-#         % (TRIGGERS[trigger].verb or trigger, loop.id, loop.status),
-#         "Possible now: %s" % ", ".join(verbs) if verbs else "Run: gsd-fsm start --help",
-#     )
+#     if not loop.is_live:
+#         hint = "Run: gsd-fsm start --help"
+#     elif loop.status == "waiting" and loop.wait_for == "human":
+#         hint = "Run: gsd-fsm answer TEXT"
+#     elif trigger.startswith("review.") and steps_of("review.begun", loop.status):
+#         hint = "Run: gsd-fsm review begun"
+#     elif loop.is_active:
+#         hint = "Run: gsd-fsm next"
+#     else:
+#         hint = "Run: gsd-fsm resume"
+#     verb = TRIGGERS[trigger].verb or trigger
+#     return NotPossible("cannot run '%s': loop %s is %s" % (verb, loop.id, loop.status), hint)
 # def findings_of(loops, event):
 #     try:
 #         loops.check_rules(event)

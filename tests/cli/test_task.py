@@ -70,7 +70,7 @@ def test_task_records_reference_phase_question_and_commit(here: Here) -> None:
 @pytest.mark.parametrize(
     ("steps", "refused", "told"),
     [
-        ([], ["T1", "complete"], ["pending", "running, skipped"]),
+        ([], ["T1", "complete"], ["pending", "Run: gsd-fsm task T1 running"]),
         ([], ["T1", "checkpoint"], ["pending"]),
         (["running", "complete"], ["T1", "running"], ["complete", "gsd-fsm next"]),
         (["skipped"], ["T1", "failed"], ["skipped", "can no longer fail"]),
@@ -78,7 +78,7 @@ def test_task_records_reference_phase_question_and_commit(here: Here) -> None:
         (["running"], ["T1", "complete", "--phase", "red"], ["running task"]),
     ],
 )
-def test_task_refuses_illegal_status_and_names_the_possible_ones(
+def test_task_refuses_illegal_status_and_names_the_next_command(
     here: Here, steps: list[str], refused: list[str], told: list[str]
 ) -> None:
     here.start("execute", "--task", "T1", "--task", "T2")

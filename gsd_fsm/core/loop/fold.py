@@ -128,12 +128,6 @@ def possible_triggers(status: Status) -> list[str]:
     return [trigger for trigger in TRIGGERS if steps_of(trigger, status)]
 
 
-def possible_verbs(status: Status) -> list[str]:
-    """Return the commands that the table allows in this status."""
-    verbs = [TRIGGERS[trigger].verb for trigger in possible_triggers(status)]
-    return [verb for verb in verbs if verb]
-
-
 # the fold
 
 
@@ -333,12 +327,18 @@ class NotPossible(Refused):
 
 def not_possible(loop: Loop, trigger: str) -> NotPossible:
     """Return the refusal of an event that the table does not allow in this status."""
-    verbs = possible_verbs(loop.status)
-    return NotPossible(
-        "cannot run '%s': loop %s is %s"
-        % (TRIGGERS[trigger].verb or trigger, loop.id, loop.status),
-        "Possible now: %s" % ", ".join(verbs) if verbs else "Run: gsd-fsm start --help",
-    )
+    if not loop.is_live:
+        hint = "Run: gsd-fsm start --help"
+    elif loop.status == "waiting" and loop.wait_for == "human":
+        hint = "Run: gsd-fsm answer TEXT"
+    elif trigger.startswith("review.") and steps_of("review.begun", loop.status):
+        hint = "Run: gsd-fsm review begun"
+    elif loop.is_active:
+        hint = "Run: gsd-fsm next"
+    else:
+        hint = "Run: gsd-fsm resume"
+    verb = TRIGGERS[trigger].verb or trigger
+    return NotPossible("cannot run '%s': loop %s is %s" % (verb, loop.id, loop.status), hint)
 
 
 def findings_of(loops: Loops, event: Event[Any]) -> str:

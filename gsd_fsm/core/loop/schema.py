@@ -282,13 +282,9 @@ class StatusTable:
     def allows(self, trigger: str, source: str, dest: str) -> bool:
         return source in self._sources.get((trigger, dest), ())
 
-    def following(self, source: str, *triggers: str) -> list[str]:
-        """Return the statuses that these triggers lead to from this one."""
-        return [
-            dest
-            for trigger, sources, dest in self.rows
-            if trigger in triggers and source in sources
-        ]
+    def following(self, source: str, trigger: str) -> list[str]:
+        """Return the statuses that the trigger leads to from this one."""
+        return [dest for name, sources, dest in self.rows if name == trigger and source in sources]
 
 
 # events

@@ -136,10 +136,10 @@ def require_task_move(loop: Loop, event: Event[TaskData], loops: Loops) -> None:
         if task is None:
             hint = "Run: gsd-fsm task %s running" % data["task"]
             raise Refused("loop %s has no task %s yet" % (loop.id, data["task"]), hint)
-        moves = TASK_TABLE.following(status, "task", "failure")
+        can_run = TASK_TABLE.allows("task", status, "running")
         raise Refused(
             "task %s is %s and cannot become %s" % (data["task"], status, wanted),
-            "Possible now: %s" % ", ".join(moves) if moves else "Run: gsd-fsm next",
+            "Run: gsd-fsm task %s running" % data["task"] if can_run else "Run: gsd-fsm next",
         )
     if "phase" in data and wanted != "running":
         raise Refused("only a running task has a TDD phase", "Run: gsd-fsm task --help")
