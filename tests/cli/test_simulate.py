@@ -20,21 +20,19 @@ GOAL = (
 )
 
 
-def simulate(here: Here, script: str, *options: str) -> dict[str, object]:
-    path = here.root / "script.txt"
-    path.write_text(script)
-    return dict(here.ok("simulate", str(path), *options, "--json").json)
-
-
 def write_script(here: Here, script: str) -> str:
     path = here.root / "script.txt"
     path.write_text(script)
     return str(path)
 
 
-def test_simulate_lists_each_decision_with_its_events(here: Here) -> None:
-    told = simulate(here, GOAL + "stop Done.\ncriterion tests met\nstop <loop-complete>\n")
+def simulate(here: Here, script: str, *options: str) -> dict[str, object]:
+    return dict(here.ok("simulate", write_script(here, script), *options, "--json").json)
 
+
+def test_simulate_lists_each_decision_with_its_events(here: Here) -> None:
+    script = GOAL + "stop Done.\ncriterion tests met\nstop <loop-complete>\n"
+    told = simulate(here, script)
     assert [(row["decision"], row["events"]) for row in told["steps"]] == [
         ("", ["journal", "start"]),
         ("", ["session bind", "session prompt"]),
@@ -43,26 +41,22 @@ def test_simulate_lists_each_decision_with_its_events(here: Here) -> None:
         ("allow", ["exit", "complete"]),
     ]
     assert (told["stops"], told["blocks"], told["status"]) == (2, 1, "completed")
+    said = here.ok("simulate", write_script(here, script)).out
+    assert "block · iteration continue · running" in said
+    assert "Continuing goal loop iteration 1/6" in said
+    assert "2 stops, 1 blocked" in said
 
 
 def test_simulate_pauses_at_limits(here: Here) -> None:
     told = simulate(here, GOAL + "x20 stop --tool Still at it.\n")
-
     assert (told["blocks"], told["status"]) == (5, "paused")
     assert "stuck" in str(told["steps"])
 
 
 def test_simulate_plays_background_work_and_rate_limits(here: Here) -> None:
-    script = """
-# a comment
-stop --background shell:b1 Serving.
-stop --background shell:b1 Serving.
-failure rate_limit
-stop Back again.
-"""
-    told = simulate(here, GOAL + script)
-
-    rows = told["steps"][2:]
+    serve = "stop --background shell:b1 Serving.\n"
+    script = f"# a comment\n{serve}{serve}failure rate_limit\nstop Back again.\n"
+    rows = simulate(here, GOAL + script)["steps"][2:]
     assert [row["decision"] for row in rows] == ["allow", "block", "", "block"]
     assert rows[2]["status"] == "waiting"
 
@@ -80,8 +74,7 @@ stop Back again.
 def test_simulate_changes_the_session_like_the_client(
     here: Here, source: str, events: list[str], said: str, decision: str
 ) -> None:
-    told = simulate(here, GOAL + f"session {source}\nstop Am I to go on?\n")
-
+    told = simulate(here, GOAL + f"session {source}\nstop Am I to continue?\n")
     change, stop = told["steps"][2:]
     assert change["events"] == events
     assert said in change["said"]
@@ -90,20 +83,14 @@ def test_simulate_changes_the_session_like_the_client(
 
 def test_simulate_keeps_the_loop_of_a_client_that_was_left(here: Here) -> None:
     told = simulate(here, GOAL + "session startup\nsession clear\nstop Mine?\n")
-
     assert "belongs to session simulation." in told["steps"][3]["said"]
     assert told["steps"][4]["decision"] == "allow"
 
 
 def test_simulate_runs_checks_and_records_their_evidence(here: Here) -> None:
     code = "import sys; sys.stdout.buffer.write(bytes([111, 107, 255])); sys.exit(3)"
-    script = f"""start goal g --mode yolo --check 'tests="{sys.executable}" -c "{code}"'
-check
-stop Done.
-"""
-    told = simulate(here, script)
-
-    check = told["steps"][1]
+    start = f"""start goal g --mode yolo --check 'tests="{sys.executable}" -c "{code}"'\n"""
+    check = simulate(here, start + "check\nstop Done.\n")["steps"][1]
     assert (check["exit_code"], check["events"]) == (7, ["criterion"])
     assert "ok\ufffd" in check["said"]
     assert "check failed: tests" in check["said"]
@@ -116,9 +103,7 @@ def test_simulate_ends_when_a_check_is_interrupted(project: Project, name: str, 
     path.write_text(
         f"start goal g --check 'tests=kill -{name} $PPID; sleep 9'\ncheck\nnote later\n"
     )
-
     answer = project.run("simulate", path)
-
     assert answer.code == code
     assert "note later" not in answer.out
 
@@ -128,31 +113,22 @@ def test_simulate_ends_at_a_bug_and_names_the_line(
 ) -> None:
     monkeypatch.delattr("gsd_fsm.cli.note.note")
     path = write_script(here, GOAL + "note first\nstop Done.\n")
-
     answer = here.refused(1, "simulate", path)
-
     assert answer.err.startswith("gsd-fsm: line 3: this is a bug in gsd-fsm: AttributeError")
     assert "stop Done." not in answer.out
 
 
-def test_simulate_copy_leaves_the_journal_unchanged(here: Here) -> None:
+@pytest.mark.parametrize("tail", [b"", b'{"v":1,"se'], ids=["whole", "torn"])
+def test_simulate_copy_repairs_the_copy_and_leaves_the_journal_unchanged(
+    here: Here, tail: bytes
+) -> None:
     here.start("goal", "g", "--mode", "yolo", env={"CLAUDE_CODE_SESSION_ID": "s-9"})
-    before = here.journal.read_bytes()
-
-    told = simulate(here, "stop Done.\n", "--copy")
-
+    before = here.journal.read_bytes() + tail
+    here.journal.write_bytes(before)
+    told = simulate(here, "stop Done.\nnote on\n", "--copy")
+    assert [row["events"] for row in told["steps"]] == [["iteration continue"], ["note"]]
     assert (told["blocks"], told["status"]) == (1, "running")
     assert here.journal.read_bytes() == before
-
-
-def test_simulate_copy_repairs_a_torn_tail(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo", env={"CLAUDE_CODE_SESSION_ID": "s-9"})
-    with here.journal.open("ab") as file:
-        file.write(b'{"v":1,"se')
-
-    told = simulate(here, "stop Done.\nnote on\n", "--copy")
-
-    assert [row["events"] for row in told["steps"]] == [["iteration continue"], ["note"]]
 
 
 def test_simulate_copy_of_untrusted_journal_is_refused(here: Here, tmp_path: Path) -> None:
@@ -161,11 +137,8 @@ def test_simulate_copy_of_untrusted_journal_is_refused(here: Here, tmp_path: Pat
     cloned = tmp_path / "cloned"
     shutil.copytree(here.root, cloned)
     (cloned / "script.txt").write_text("check\n")
-
     here.where = cloned
-    answer = here.refused(6, "simulate", "script.txt", "--copy")
-
-    assert "not trusted" in answer.err
+    assert "not trusted" in here.refused(6, "simulate", "script.txt", "--copy").err
     assert not ran.exists()
 
 
@@ -181,9 +154,7 @@ def test_simulate_leaves_no_files_and_restores_the_environment(
     path = write_script(here, GOAL + "config\nx2 stop Hm.\nsession clear\n" + end)
     places = [here.root, *(Path(os.environ[name]) for name in homes)]
     before = dict(os.environ), contents(places)
-
     here.run("simulate", path)
-
     assert (dict(os.environ), contents(places)) == before
 
 
@@ -203,12 +174,21 @@ def test_simulation_step_costs_the_same_after_many_steps(monkeypatch: pytest.Mon
     monkeypatch.setattr(Loops, "fold", count)
     steps = read_script(
         "start goal g --mode yolo --max-iterations 0 --stuck-limit 0\n"
-        "prompt Begin.\nx400 stop --tool Still at it.\n"
+        "prompt Begin.\nx200 stop --tool Still at it.\n"
     )
     with simulation(run) as stage:
         after = [len(folded) for _ in stage.play(steps)]
 
-    assert after[400] - after[272] <= 1.1 * (after[272] - after[144])
+    assert after[200] - after[136] <= 1.1 * (after[136] - after[72])
+
+
+UNKNOWN = "unknown command 'stat'. Did you mean 'start'?\n  → Run: gsd-fsm --help\n"
+# Commands that would act outside the simulation, and other lines that are not steps.
+NOT_STEPS = (
+    *("init --yes", "uninstall --yes", "doctor", "hook", "simulate -", "trust", "--version"),
+    *("--project . status", '"--project" . status', 'in""it --yes', "x2 trust"),
+    *("--loop x init --yes", "HOME=/tmp status", "../x <- y"),
+)
 
 
 @pytest.mark.parametrize(
@@ -222,53 +202,12 @@ def test_simulation_step_costs_the_same_after_many_steps(monkeypatch: pytest.Mon
         ("start nonsense\n", "line 1"),
         ("x999999999 stop\n", "more than"),
         (f"x{'9' * 5000} stop\n", "more than"),
-        *(
-            (f"prompt hi\n{words}\n", "gsd-fsm: line 2: ")
-            for words in (
-                "init --yes",
-                "uninstall --yes",
-                "doctor",
-                "hook",
-                "simulate -",
-                "trust",
-                "--project . status",
-                '"--project" . status',
-                "--version",
-                'in""it --yes',
-                "x2 trust",
-                "--loop x init --yes",
-                "HOME=/tmp status",
-                "../x <- y",
-            )
-        ),
+        (GOAL + "stat --json\n", f"gsd-fsm: line 3: {UNKNOWN}"),
+        *((f"prompt hi\n{words}\n", "gsd-fsm: line 2: ") for words in NOT_STEPS),
     ],
 )
 def test_simulate_names_the_line_that_it_rejects(here: Here, script: str, told: str) -> None:
-    path = write_script(here, script)
-
-    answer = here.refused(2, "simulate", path)
-
-    assert told in answer.err
-
-
-def test_simulate_prints_error_and_hint_of_a_wrong_command(here: Here) -> None:
-    path = write_script(here, GOAL + "stat --json\n")
-
-    answer = here.refused(2, "simulate", path)
-
-    assert answer.err == (
-        "gsd-fsm: line 3: unknown command 'stat'. Did you mean 'start'?\n  → Run: gsd-fsm --help\n"
-    )
-
-
-def test_simulate_prints_each_step_and_its_result(here: Here) -> None:
-    path = write_script(here, GOAL + "stop Done.\n")
-
-    said = here.ok("simulate", path).out
-
-    assert "block · iteration continue · running" in said
-    assert "Continuing goal loop iteration 1/6" in said
-    assert "1 stop, 1 blocked" in said
+    assert told in here.refused(2, "simulate", write_script(here, script)).err
 
 
 @pytest.mark.parametrize(("expected", "code"), [(4, 0), (0, 7), (5, 7)])
@@ -280,12 +219,11 @@ def test_simulate_compares_the_expected_exit_code(here: Here, expected: int, cod
 
 
 def test_simulate_runs_commands_as_agent_and_on_numbered_loops(here: Here) -> None:
-    path = write_script(
-        here,
+    script = (
         "CLAUDECODE=1 start goal g\nCLAUDECODE=1 pause\nCLAUDECODE=1 cancel => 4\n"
-        "--loop {1} cancel\nnotes.md <- text\n",
+        "--loop {1} cancel\nnotes.md <- text\n"
     )
-    steps = here.ok("simulate", "--json", path).json["steps"]
+    steps = simulate(here, script)["steps"]
     statuses = [step["status"] for step in steps]
     assert statuses == ["running", "paused", "paused", "cancelled", "cancelled"]
     assert steps[-1]["step"] == "notes.md <- text"

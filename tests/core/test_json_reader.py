@@ -1,4 +1,4 @@
-"""Our own JSON: ordinary, strict, and the same with and without the private scanner."""
+"""Reading and writing JSON: strict, and the same with and without the private scanner."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.support.lines import HARMLESS, HOSTILE, VALUES, in_data
 
 
 @given(VALUES)
-def test_our_json_is_ordinary_json(value: Any) -> None:
+def test_dumps_writes_what_the_standard_library_writes(value: Any) -> None:
     assert json.loads(dumps(value)) == value
     assert dumps(value) == json.dumps(value, separators=(",", ":"))
     assert parse_json(dumps(value)) == value
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), b"x", {1, 2}, object(), 1j])
-def test_what_is_not_json_is_not_written(value: Any) -> None:
+def test_dumps_refuses_values_that_json_cannot_express(value: Any) -> None:
     with pytest.raises(ValueError):
         dumps(value)
 
@@ -44,11 +44,11 @@ for line in sys.stdin.buffer.read().split(b"\\n"):
 """
 
 
-def test_without_the_private_scanner_the_public_one_says_the_same() -> None:
+def test_decode_line_without_the_private_scanner_gives_the_same_results() -> None:
     root = str(Path(__file__).parents[2])
     texts = [in_data(v) for v in (*HOSTILE.values(), *HARMLESS.values()) if b"\n" not in v]
     texts += [json.dumps({"a": [1.5, "é\u2028", None, {"b": -0.0}]}).encode(), b"", b" {}", b"{} "]
-    said = {}
+    found = {}
     for module in ("_json", "json"):
         done = subprocess.run(
             [sys.executable, "-I", "-c", FALLBACK, root, module],
@@ -58,7 +58,7 @@ def test_without_the_private_scanner_the_public_one_says_the_same() -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr.decode()[-2000:]
-        said[module] = done.stdout.decode().splitlines()
-    assert len(said["_json"]) == len(texts)
-    assert said["json"] == said["_json"]
-    assert not [line for line in said["_json"] if line.startswith("refused False")]
+        found[module] = done.stdout.decode().splitlines()
+    assert len(found["_json"]) == len(texts)
+    assert found["json"] == found["_json"]
+    assert not [line for line in found["_json"] if line.startswith("refused False")]

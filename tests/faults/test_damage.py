@@ -13,7 +13,7 @@ from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.scan import Cursor, into_fold
 from gsd_fsm.history.replay import in_bulk
-from tests.support.command_line import Project
+from tests.support.command_line import Here, here
 from tests.support.faults import (
     judge,
     long_bytes,
@@ -25,6 +25,8 @@ from tests.support.faults import (
     sums,
     torture,
 )
+
+__all__ = ["here"]
 
 
 def _changed(data: bytes, offset: int, value: int) -> bytes:
@@ -120,47 +122,40 @@ def test_damage_ends_fold_and_refuses_append(gsd: Path) -> None:
     journal = Journal(str(gsd))
     with pytest.raises(Corrupt) as found:
         journal.read()
-    assert (journal.loops.seq, found.value.line, found.value.offset) == (
-        6,
-        7,
-        len(b"".join(lines[:6])),
-    )
+    assert (journal.loops.seq, found.value.line) == (6, 7)
+    assert found.value.offset == len(b"".join(lines[:6]))
     with pytest.raises(Corrupt):
         say(Journal(str(gsd)), "no")
     assert (gsd / "journal.jsonl").read_bytes() == hurt
 
 
-def test_open_writer_notices_restored_file(gsd: Path, tmp_path: Path) -> None:
-    data = long_bytes(gsd, 5)
-    journal = Journal(str(gsd))
+@pytest.mark.parametrize("in_place", [True, False], ids=["as cp does", "as a repair does"])
+def test_open_writer_continues_in_replaced_file(gsd: Path, tmp_path: Path, in_place: bool) -> None:
+    journal = long_journal(gsd, 5)
     say(journal, "after the copy")
-    longer = long_bytes(tmp_path / "q" / ".gsd", 12, seed=4)
-    (gsd / "journal.jsonl").write_bytes(longer)  # in place, as cp does: the inode stays
-    assert len(longer) > len(data)
+    path, new = gsd / "journal.jsonl", tmp_path / "q" / ".gsd" / "journal.jsonl"
+    longer = long_bytes(new.parent, 12, seed=4)
+    if in_place:
+        path.write_bytes(longer)
+    else:
+        new.rename(path)
     written = say(journal, "on")[0]
-    assert judge((gsd / "journal.jsonl").read_bytes()) == (13, written["sum"], 0, 0)
+    assert judge(path.read_bytes()) == (13, written["sum"], 0, 0)
 
 
-def test_commands_report_line_and_byte_of_damage_and_write_nothing(project: Project) -> None:
-    data = long_bytes(project.gsd, 9)
+def test_commands_report_line_and_byte_of_damage_and_write_nothing(here: Here) -> None:
+    data = long_bytes(here.gsd, 9)
     lines = data.splitlines(keepends=True)
-    choose = random.Random(5)
     for line in (1, 5, 9):
         before = len(b"".join(lines[: line - 1]))
-        offset = before + choose.randrange(len(lines[line - 1]))
-        hurt = _changed(data, offset, data[offset] ^ 4)
-        project.journal.write_bytes(hurt)
-        answer = project.run("fsck", "--json")
-        assert answer.code == 5
+        offset = before + random.Random(line).randrange(len(lines[line - 1]))
+        here.journal.write_bytes(_changed(data, offset, data[offset] ^ 4))
+        answer = here.run("fsck", "--json")
         report = answer.json
-        assert not report["ok"]
-        assert report["events"] == line - 1
+        assert (answer.code, report["ok"], report["events"]) == (5, False, line - 1)
         assert (report["damage"][0]["line"], report["damage"][0]["offset"]) == (line, before)
-    for verb in (("note", "no"), ("status",), ("replay", "--json")):
-        answer = project.run(*verb)
-        assert answer.code == 5
-        assert f"line {len(lines)}" in answer.err
-    assert project.journal.read_bytes() == hurt
+    for command in (("note", "no"), ("status",), ("replay", "--json")):
+        assert "line 9" in here.refused(5, *command).err
 
 
 def test_lost_sector_before_last_line_is_damage(gsd: Path) -> None:
@@ -172,15 +167,6 @@ def test_lost_sector_before_last_line_is_damage(gsd: Path) -> None:
     last = data.rindex(b"\n", 0, -1) + 1
     assert judge(hurt[:last]).torn > 3000  # as the last line it is an append that never returned
     assert judge(hurt).damaged == 4
-
-
-def test_open_writer_continues_in_replaced_file(gsd: Path) -> None:
-    journal = long_journal(gsd, 4)
-    path = gsd / "journal.jsonl"
-    (gsd / "journal.new").write_bytes(path.read_bytes())
-    (gsd / "journal.new").rename(path)  # as a repair by another process does
-    written = say(journal, "into the new one")[0]
-    assert judge(path.read_bytes()) == (5, written["sum"], 0, 0)
 
 
 @pytest.mark.parametrize("wrong", [{"seq": 7}, {"ts": "2026-11-15T23:00:00.12xZ"}], ids=str)

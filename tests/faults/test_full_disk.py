@@ -15,15 +15,7 @@ from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.journal import Journal
 from tests.support.command_line import Project
 from tests.support.events import append, new_journal, start_draft
-from tests.support.faults import (
-    files_in,
-    judge,
-    limited,
-    long_bytes,
-    long_journal,
-    say,
-    sums,
-)
+from tests.support.faults import files_in, judge, limited, long_bytes, long_journal, say, sums
 
 HERE = Path(__file__).resolve().parents[2]
 

@@ -15,17 +15,20 @@ import pytest
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import LockedDir
-from tests.support.command_line import Project
+from tests.support.command_line import Here, here
 from tests.support.events import append
 from tests.support.faults import (
     in_child,
     judge,
     long_bytes,
     long_journal,
+    open_descriptors,
     outcome,
     say,
     torture,
 )
+
+__all__ = ["here"]
 
 
 @contextmanager
@@ -75,16 +78,14 @@ def test_read_leaves_partial_line_while_lock_is_held(gsd: Path) -> None:
     assert (gsd / "journal.jsonl").read_bytes() == data
 
 
-def test_command_exits_6_and_names_held_lock(project: Project) -> None:
-    project.ok("start", "goal", "Wait your turn")
-    before = project.journal.read_bytes()
-    with stopped_holder(project.gsd):
-        answer = project.run("note", "no")
-        assert answer.code == 6
-        assert ".gsd/journal.lock" in answer.err
-        assert project.status()["status"] == "running"
-        assert project.journal.read_bytes() == before
-    project.ok("note", "yes")
+def test_command_exits_6_and_names_held_lock(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.ok("start", "goal", "Wait your turn")
+    acquire = LockedDir.acquire
+    monkeypatch.setattr(LockedDir, "acquire", lambda it, seconds: acquire(it, seconds / 100))
+    with stopped_holder(here.gsd):
+        assert ".gsd/journal.lock" in here.refused(6, "note", "no").err
+        assert here.status()["status"] == "running"
+    here.ok("note", "yes")
 
 
 def _while_waiting(gsd: Path, meanwhile: Callable[[], None]) -> list[object]:
@@ -129,39 +130,37 @@ def test_append_writes_to_directory_swapped_while_waiting(tmp_path: Path, races:
         assert judge(data) == (6, written["sum"], 0, 0)
 
 
-def test_append_refuses_directory_that_became_a_link(gsd: Path, tmp_path: Path) -> None:
-    data = long_bytes(gsd, 3)
-
-    def swap() -> None:
-        gsd.rename(tmp_path / "away")
-        gsd.symlink_to(tmp_path / "away")
-
-    (refused,) = _while_waiting(gsd, swap)
-    assert isinstance(refused, CannotWrite)
-    assert (tmp_path / "away" / "journal.jsonl").read_bytes() == data
+def _link_to_away(gsd: Path, away: Path) -> None:
+    gsd.rename(away)
+    gsd.symlink_to(away)
 
 
-@pytest.mark.parametrize("name", ["journal.jsonl", "../.gsd"])
-def test_append_does_not_recreate_deleted_directory(gsd: Path, tmp_path: Path, name: str) -> None:
-    data = long_bytes(gsd, 3)
-    (refused,) = _while_waiting(gsd, lambda: (gsd / name).rename(tmp_path / "away"))
+@pytest.mark.parametrize(
+    "replace",
+    [
+        _link_to_away,
+        lambda gsd, away: gsd.rename(away),
+        lambda gsd, away: (gsd / "journal.jsonl").rename(away),
+    ],
+    ids=["linked", "moved", "without a journal"],
+)
+def test_append_refuses_directory_replaced_while_waiting(
+    gsd: Path, tmp_path: Path, replace
+) -> None:
+    data, away = long_bytes(gsd, 3), tmp_path / "away"
+    (refused,) = _while_waiting(gsd, lambda: replace(gsd, away))
     assert isinstance(refused, GsdError)
-    assert refused.exit_code in (3, 6)
-    kept = tmp_path / "away"
-    assert (kept / "journal.jsonl" if kept.is_dir() else kept).read_bytes() == data
-    assert not (gsd / "journal.jsonl").exists()
+    assert refused.exit_code in ((6,) if replace is _link_to_away else (3, 6))
+    assert (away / "journal.jsonl" if away.is_dir() else away).read_bytes() == data
+    assert gsd.is_symlink() or not (gsd / "journal.jsonl").exists()
 
 
-def test_append_waits_again_for_replaced_lock_file(gsd: Path) -> None:
-    long_journal(gsd, 3)
+def test_append_waits_again_for_replaced_lock_file_and_never_unlinks_it(gsd: Path) -> None:
+    journal = long_journal(gsd, 3)
     (written,) = _while_waiting(gsd, (gsd / "journal.lock").unlink)
     assert isinstance(written, dict)
     assert written["seq"] == 4
     assert judge((gsd / "journal.jsonl").read_bytes())[2:] == (0, 0)
-
-
-def test_lock_file_is_never_unlinked(gsd: Path) -> None:
-    journal = long_journal(gsd, 3)
     before = (gsd / "journal.lock").stat()
     say(journal, "on")
     after = (gsd / "journal.lock").stat()
@@ -192,10 +191,10 @@ def test_forked_child_does_not_share_lock_of_parent(tmp_path: Path) -> None:
 
 
 def test_dropped_journal_closes_its_files(tmp_path: Path) -> None:
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_descriptors()
     for number in range(20):
         say(long_journal(tmp_path / str(number) / ".gsd", 3), "and away")
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert open_descriptors() == before
 
 
 def test_forked_child_leaves_lock_with_parent(gsd: Path) -> None:

@@ -63,9 +63,7 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: object) -> It
     shutil.rmtree(open_place, ignore_errors=True)
 
 
-def test_append_needs_write_permission_of_directory(
-    theirs: Project,
-) -> None:
+def test_append_needs_write_permission_of_directory_and_files(theirs: Project) -> None:
     assert _as_user(theirs, "start", "goal", "Be allowed").code == 0
     data = theirs.journal.read_bytes()
     theirs.journal.write_bytes(data + b'{"v":1,"torn')
@@ -79,19 +77,15 @@ def test_append_needs_write_permission_of_directory(
     theirs.gsd.chmod(0o700)
     assert _as_user(theirs, "note", "yes").code == 0
     assert judge(theirs.journal.read_bytes())[2:] == (0, 0)
-
-
-@pytest.mark.parametrize("name", ["journal.jsonl", "journal.lock"])
-def test_append_names_file_without_write_permission(theirs: Project, name: str) -> None:
-    assert _as_user(theirs, "start", "goal", "Be allowed").code == 0
-    before = theirs.journal.read_bytes()
-    (theirs.gsd / name).chmod(0o400)
-    answer = _as_user(theirs, "note", "no")
-    assert answer.code == 6
-    assert f".gsd/{name}" in answer.err
-    assert theirs.journal.read_bytes() == before
-    (theirs.gsd / name).chmod(0o600)
-    assert _as_user(theirs, "note", "yes").code == 0
+    for name in ("journal.jsonl", "journal.lock"):
+        before = theirs.journal.read_bytes()
+        (theirs.gsd / name).chmod(0o400)
+        answer = _as_user(theirs, "note", "no")
+        assert answer.code == 6
+        assert f".gsd/{name}" in answer.err
+        assert theirs.journal.read_bytes() == before
+        (theirs.gsd / name).chmod(0o600)
+        assert _as_user(theirs, "note", "yes").code == 0
 
 
 def test_start_in_unwritable_directory_is_refused(theirs: Project) -> None:

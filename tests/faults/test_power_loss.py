@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gsd_fsm.core.journal.journal import Journal, create_journal
-from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.project import make_gsd
-from tests.support.events import NOW, append, start_draft
+from tests.support.events import NOW, append
 from tests.support.faults import (
-    assert_goes_on,
     files_in,
     judge,
-    long_bytes,
     long_journal,
     pad_to,
     positions,
@@ -28,39 +24,17 @@ from tests.support.faults import (
     wired,
     without_sync,
 )
+from tests.support.journal_scenes import Scene, make_scene
 from tests.support.power import Disk, Moment, line_images
 
-Work = Callable[[Disk], Any]
+TEXTS = ["y" * size for size in (10, 700, 3000, 1200, 60)]
 
 
-def _append(gsd: Path, disk: Disk) -> None:
-    journal = Journal(str(gsd))
-    for size in (10, 700, 3000, 1200, 60):
-        disk.promise(say(journal, "y" * size)[0]["sum"])
-    for event in say(journal, "z" * 600, "z" * 1500):
-        disk.promise(event["sum"])
-
-
-def _nothing(gsd: Path, disk: Disk) -> None:
-    append(Journal(str(gsd)))
-
-
-def _create(gsd: Path, disk: Disk) -> None:
-    create_journal(str(gsd), "j-new", NOW)
-    journal = Journal(str(gsd))
-    disk.promise(append(journal, start_draft())[0]["sum"])
-    disk.promise(say(journal, "y" * 900)[0]["sum"])
-
-
-def _cut(gsd: Path, disk: Disk) -> None:
-    cut_damage(str(gsd), "j-new", NOW)
-    disk.promise(say(Journal(str(gsd)), "y" * 900)[0]["sum"])
-
-
-def _recorded(gsd: Path, work: Callable[[Path, Disk], None]) -> Disk:
-    disk = Disk(files_in(gsd))
+def _recorded(scene: Scene) -> Disk:
+    scene.restore()
+    disk = Disk(scene.files)
     with wired(disk.watch):
-        work(gsd, disk)
+        scene.work(disk.promise)
     return disk
 
 
@@ -70,47 +44,36 @@ def _lost_one_byte(data: bytes) -> bool:
     return begin % 512 == 511 and data[begin : begin + 2] == b'\0"' and data[-1:] == b"\n"
 
 
-def _survive(gsd: Path, moment: Moment, image: dict[str, bytes], known: list[str]) -> None:
+def _survive(scene: Scene, moment: Moment, image: dict[str, bytes]) -> None:
     """Restore this directory, read it and append."""
-    put_back(gsd, image)
-    promised = [*known, *moment.promised]
+    put_back(scene.gsd, image)
+    promised = [*scene.known, *moment.promised]
     data = image.get("journal.jsonl", b"")
     if _lost_one_byte(data) and judge(data).damaged:
         # That byte alone may also be damage to an acknowledged event: it is reported, not dropped.
         assert judge(data).damaged == data.count(b"\n")
         assert [sum_ for sum_ in sums(data)[:-1] if sum_ in promised] == promised
-        return
-    if not known:
-        create_journal(str(gsd), "j-again", NOW)
-        made = Journal(str(gsd))
-        append(made, *([] if "lp-1" in made.read().by_id else [start_draft()]))
-    assert_goes_on(gsd, promised)
+    else:
+        scene.assert_recovers(moment.promised)
 
 
-def _explore(gsd: Path, disk: Disk, known: list[str], count: int, seed: int) -> int:
-    """Continue from `count` images of this recording; return their number."""
-    choose, done = random.Random(seed), 0
+def _explore(scene: Scene, count: int, seed: int) -> None:
+    """Continue from `count` images that a power cut may leave."""
+    disk, choose = _recorded(scene), random.Random(seed)
     moments = [disk.before(step) for step in range(len(disk.log) + 1)]
     unsure = [moment for moment in moments if moment.is_unsure()]
     with wired(without_sync):  # what is tested here has happened before the power cut
         for moment in [*moments, *unsure * (1 + count // len(unsure))][:count]:
-            image = moment.image(choose, choose.choice([512, 512, 4096]))
-            _survive(gsd, moment, image, known)
-            done += 1
-    return done
+            _survive(scene, moment, moment.image(choose, choose.choice([512, 512, 4096])))
 
 
-@pytest.mark.parametrize("images", [500, pytest.param(20_000, marks=pytest.mark.torture)])
-def test_power_cut_during_append_loses_nothing_and_is_not_corrupt(gsd: Path, images: int) -> None:
-    known = sums(long_bytes(gsd, 4))
-    images = images if images == 500 else torture(images)
-    assert _explore(gsd, _recorded(gsd, _append), known, images, seed=images) == images
-
-
-def test_power_cut_during_creation_leaves_usable_journal(gsd: Path) -> None:
-    gsd.parent.mkdir()
-    make_gsd(str(gsd))
-    assert _explore(gsd, _recorded(gsd, _create), [], 250, seed=2) == 250
+@pytest.mark.parametrize("images", [250, pytest.param(7_000, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("name", ["appending", "appending two", "creating"])
+def test_power_cut_during_append_loses_nothing_and_is_not_corrupt(
+    gsd: Path, name: str, images: int
+) -> None:
+    images = images if images == 250 else torture(images)
+    _explore(make_scene(gsd, name, *TEXTS[: 2 if name == "creating" else 5]), images, seed=images)
 
 
 TAILS = {
@@ -121,33 +84,37 @@ TAILS = {
 }
 
 
-@pytest.mark.parametrize("tail", TAILS)
-def test_power_cut_during_tail_repair_loses_nothing(gsd: Path, tail: str) -> None:
+@pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
+def test_power_cut_during_tail_repair_loses_nothing_and_keeps_tail(gsd: Path, tail: bytes) -> None:
     pad_to(long_journal(gsd, 4), 400)
     data = (gsd / "journal.jsonl").read_bytes()
-    (gsd / "journal.jsonl").write_bytes(data + TAILS[tail])
-    assert judge(data + TAILS[tail]).torn == len(TAILS[tail])
-    repairing = _recorded(gsd, _nothing)
-    assert _explore(gsd, repairing, sums(data), 250, seed=3) == 250
+    assert judge(data + tail).torn == len(tail)
+    files = {**files_in(gsd), "journal.jsonl": data + tail}
+    scene = Scene(gsd, files, lambda _acknowledge: append(Journal(str(gsd))), sums(data))
+    _explore(scene, 250, seed=3)
+    disk, choose, kept = _recorded(scene), random.Random(7), 0
+    for step in [*range(len(disk.log) + 1)] * 20:
+        image = disk.before(step).image(choose, 512)
+        saved = [held for name, held in image.items() if name.startswith("journal.broken-")]
+        assert image["journal.jsonl"] == data + tail or saved == [tail]
+        kept += saved == [tail]
+    assert kept
 
 
 def test_power_cut_during_repair_keeps_old_file_and_valid_lines(gsd: Path) -> None:
-    data = long_bytes(gsd, 12)
-    lines = data.splitlines(keepends=True)
-    hurt = b"".join([*lines[:8], lines[8].replace(b"agent", b"human"), *lines[9:]])
-    (gsd / "journal.jsonl").write_bytes(hurt)
-    disk = _recorded(gsd, _cut)
-    choose = random.Random(4)
+    scene = make_scene(gsd, "cutting", "y" * 900)
+    hurt = scene.files["journal.jsonl"]
+    disk, choose = _recorded(scene), random.Random(4)
     for step in [*range(len(disk.log) + 1)] * 15:
         moment = disk.before(step)
         image = moment.image(choose, 512)
         if image["journal.jsonl"] == hurt:
             assert not moment.promised
             continue
-        asides = [kept for name, kept in image.items() if name.startswith("journal.broken-")]
-        assert asides == [hurt]
+        saved = [held for name, held in image.items() if name.startswith("journal.broken-")]
+        assert saved == [hurt]
         with wired(without_sync):
-            _survive(gsd, moment, image, sums(data)[:8])
+            _survive(scene, moment, image)
 
 
 def test_parent_of_new_gsd_is_synced(tmp_path: Path) -> None:
@@ -199,22 +166,6 @@ def _line_campaign(gsd: Path, count: int, seed: int) -> int:
 
 def test_lost_sectors_of_last_line_are_torn_and_not_corrupt(tmp_path: Path) -> None:
     assert _line_campaign(tmp_path / "p" / ".gsd", 10_000, seed=5) == 10_000
-
-
-def test_power_cut_keeps_torn_tail_or_its_saved_copy(gsd: Path) -> None:
-    tail = b'{"v":1,"seq":5,"text":"' + b"t" * 700
-    torn = long_bytes(gsd, 4) + tail
-    (gsd / "journal.jsonl").write_bytes(torn)
-    disk = Disk(files_in(gsd))
-    with wired(disk.watch):
-        append(Journal(str(gsd)))
-    choose, kept = random.Random(7), 0
-    for step in [*range(len(disk.log) + 1)] * 20:
-        image = disk.before(step).image(choose, 512)
-        asides = [data for name, data in image.items() if name.startswith("journal.broken-")]
-        assert image["journal.jsonl"] == torn or asides == [tail]
-        kept += asides == [tail]
-    assert kept
 
 
 @pytest.mark.torture

@@ -16,10 +16,7 @@ from gsd_fsm.core.journal import snapshot
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.snapshot import pack
 from tests.support.events import append, draft
-from tests.support.faults import (
-    long_journal,
-    say,
-)
+from tests.support.faults import long_journal, say
 
 
 @pytest.fixture

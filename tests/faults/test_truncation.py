@@ -8,15 +8,10 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.journal.journal import Journal
-from tests.support.command_line import Project
-from tests.support.faults import (
-    judge,
-    long_bytes,
-    positions,
-    say,
-    sums,
-    torture,
-)
+from tests.support.command_line import Here, here
+from tests.support.faults import judge, long_bytes, positions, say, sums, torture
+
+__all__ = ["here"]
 
 
 def _expected(data: bytes, size: int) -> tuple[int, int]:
@@ -69,23 +64,23 @@ def test_append_after_truncation_saves_and_reports_torn_bytes(gsd: Path) -> None
         _assert_writer_goes_on(gsd, data, size)
 
 
-def test_commands_report_torn_tail_once(project: Project) -> None:
-    data = long_bytes(project.gsd, 3)
+def test_commands_report_torn_tail_once(here: Here) -> None:
+    data = long_bytes(here.gsd, 3)
     tail = data.splitlines()[-1][:60]
-    project.journal.write_bytes(data + tail)
-    assert project.status()["goal"] == "seed 0"
-    report = project.ok("fsck", "--json").json
+    here.journal.write_bytes(data + tail)
+    assert here.status()["goal"] == "seed 0"
+    report = here.ok("fsck", "--json").json
     assert (report["ok"], report["events"], report["torn"]) == (True, 3, len(tail))
-    assert project.journal.read_bytes() == data + tail
-    repaired = project.ok("fsck", "--repair", "--yes", "--json").json
+    assert here.journal.read_bytes() == data + tail
+    repaired = here.ok("fsck", "--repair", "--yes", "--json").json
     assert (repaired["events"], repaired["torn"]) == (4, 0)
-    told = project.lines()[-1]
+    told = here.lines()[-1]
     assert told["type"] == "repair"
     assert told["data"]["bytes"] == len(tail)
-    assert (project.gsd / told["data"]["aside"]).read_bytes() == tail
-    project.ok("note", "next")
-    assert project.ok("fsck", "--json").json["ok"]
-    assert [line["type"] for line in project.lines()].count("repair") == 1
+    assert (here.gsd / told["data"]["aside"]).read_bytes() == tail
+    here.ok("note", "next")
+    assert here.ok("fsck", "--json").json["ok"]
+    assert [line["type"] for line in here.lines()].count("repair") == 1
 
 
 def test_last_line_without_newline_needs_its_sum(gsd: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.loop.limits import MOST_DEPENDENCIES, MOST_TASKS
+from gsd_fsm.plans import plan, validate
 from tests.support.plan_texts import broken, loaded, require_problem, task, task_without_wave
 
 SEQUENTIAL = "## Wave 1 (Sequential)\n"
@@ -39,21 +40,10 @@ def test_problem_is_reported_with_the_line_of_its_task(
     ("text", "problems"),
     [
         (task("01", 1, "02") + task("02", 2, "01"), [(1, "dependency cycle: T01 → T02 → T01")]),
-        (
-            SEQUENTIAL
-            + "".join(
-                task(number, 1, depends)
-                for number, depends in (
-                    *(("01", "03"), ("02", "03"), ("03", "04"), ("04", "02"), ("05", "")),
-                )
-            ),
-            [(8, "dependency cycle: T02 → T03 → T04 → T02")],
-        ),
-        (
-            SEQUENTIAL + task("1", 1, "2") + task("2", 1, "1") + task("3", 1, "4")
-            + task("4", 1, "3"),
-            [(2, "dependency cycle: T1 → T2 → T1"), (14, "dependency cycle: T3 → T4 → T3")],
-        ),
+        (SEQUENTIAL + task("01", 1, "03") + task("02", 1, "03") + task("03", 1, "04") + task("04", 1, "02"),
+         [(8, "dependency cycle: T02 → T03 → T04 → T02")]),
+        (SEQUENTIAL + task("1", 1, "2") + task("2", 1, "1") + task("3", 1, "4") + task("4", 1, "3"),
+         [(2, "dependency cycle: T1 → T2 → T1"), (14, "dependency cycle: T3 → T4 → T3")]),
     ],
 )  # fmt: skip
 def test_cycle_is_reported_once_with_only_its_own_tasks(
@@ -91,13 +81,9 @@ def test_unusual_path_inside_the_project_is_accepted(tmp_path: Path, path: str) 
     assert loaded(tmp_path, text).tasks[0].files[0].path == path
 
 
-def test_tasks_of_a_sequential_wave_may_depend_on_each_other(tmp_path: Path) -> None:
-    plan = loaded(tmp_path, SEQUENTIAL + task("01", 1, "02") + task("02"))
-    assert plan.tasks[0].depends == ("T02",)
-
-
-def test_duplicate_dependency_counts_once(tmp_path: Path) -> None:
-    assert loaded(tmp_path, task("01") + task("02", 2, "01,T01,01")).tasks[1].depends == ("T01",)
+def test_dependencies_count_once_and_may_be_in_the_same_sequential_wave(tmp_path: Path) -> None:
+    found = loaded(tmp_path, SEQUENTIAL + task("01", 1, "02,T02,02") + task("02"))
+    assert found.tasks[0].depends == ("T02",)
 
 
 def test_task_without_wave_follows_its_heading_or_its_dependencies(tmp_path: Path) -> None:
@@ -127,13 +113,20 @@ def test_wrong_counts_empty_waves_and_shared_files_are_warnings(tmp_path: Path) 
     assert far == ("no task belongs to wave 1, 2, 3, 4, 5, 6, 7, 8, 9, 10",)
 
 
-def test_plan_with_more_tasks_than_a_loop_may_have_is_refused(tmp_path: Path) -> None:
-    line = '<task id="{}" wave="1"><action>a</action><verify>v</verify><done>d</done></task>\n'
-    most = "".join(map(line.format, range(MOST_TASKS)))
-    assert len(loaded(tmp_path, most).tasks) == MOST_TASKS
-    for text in (most + task("x"), '{"tasks": [' + ", ".join(["{}"] * (MOST_TASKS + 1)) + "]}"):
-        ((_, what),) = broken(tmp_path, text)
-        assert what == "a plan has at most 25,000 tasks"
+def test_plan_with_more_tasks_than_a_loop_may_have_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (plan.MOST_TASKS, validate.MOST_TASKS) == (MOST_TASKS, 25_000)
+    flood = '{"tasks": [' + ", ".join(["{}"] * (MOST_TASKS + 1)) + "]}"
+    ((_, what),) = broken(tmp_path, flood)
+    assert what == "a plan has at most 25,000 tasks"
+    for module in (plan, validate):
+        monkeypatch.setattr(module, "MOST_TASKS", 30)
+    most = "".join(task(f"{number:02d}") for number in range(30))
+    assert len(loaded(tmp_path, most).tasks) == 30
+    # Reading ends with the first task too many: the broken markup after it is not reported.
+    ((_, what),) = broken(tmp_path, most + task("x") + "</task>\n")
+    assert what == "a plan has at most 30 tasks"
 
 
 def test_plan_with_more_dependencies_than_a_loop_may_have_is_refused(tmp_path: Path) -> None:

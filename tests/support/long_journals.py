@@ -263,18 +263,16 @@ def _step() -> ast.stmt:
 class _Instrument(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.generic_visit(node)
-        node.body.insert(_after_docstring(node), _step())
+        node.body.insert(int(ast.get_docstring(node) is not None), _step())
         return node
 
-    def visit_For(self, node: ast.For) -> ast.For:
+    def visit_For(self, node: Any) -> Any:
         self.generic_visit(node)
         node.body.insert(0, _step())
         return node
 
-    def visit_While(self, node: ast.While) -> ast.While:
-        self.generic_visit(node)
-        node.body.insert(0, _step())
-        return node
+    def visit_While(self, node: ast.While) -> Any:
+        return self.visit_For(node)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         self.generic_visit(node)
@@ -322,10 +320,6 @@ class _Instrument(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         return _call("__read__", node) if isinstance(node.op, ast.Add) else node
-
-
-def _after_docstring(node: ast.FunctionDef) -> int:
-    return int(ast.get_docstring(node) is not None)
 
 
 class _Loader(SourceFileLoader):

@@ -1,4 +1,4 @@
-"""Transactions: checks of `append`, the time of writing, and the state after a failure."""
+"""Transactions: checks of `append`, the time of writing, failures; and repeated reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.codec import MAX_LINE
-from gsd_fsm.core.errors import CannotWrite, GsdError, Refused, UsageError
+from gsd_fsm.core.errors import CannotWrite, Corrupt, GsdError, Refused, UsageError
+from gsd_fsm.core.journal import journal as journal_module
 from gsd_fsm.core.journal.journal import Author, Journal, Transaction
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.state import Loop
@@ -32,9 +33,10 @@ def lines_of(journal: Journal) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def started(journal: Journal) -> Journal:
-    """Return a journal with one execute loop, lp-1."""
-    with journal.transaction(USER) as tx:
-        tx.start("lp-1", START)
+    """Return a journal with one execute loop, lp-1, of session s-1."""
+    with journal.transaction(AGENT) as tx:
+        loop = tx.start("lp-1", START)
+        assert (loop.id, loop.status, loop.owner) == ("lp-1", "running", "s-1")
     return journal
 
 
@@ -42,9 +44,6 @@ def run_task(tx: Transaction, task_id: str = "T1") -> Loop:
     loop = tx.loops.by_id["lp-1"]
     tx.append(loop, "task", {"task": task_id, "status": "running"})
     return loop
-
-
-# append
 
 
 def test_append_folds_at_once_and_writes_nothing_before_the_end(started: Journal) -> None:
@@ -98,18 +97,9 @@ def test_append_of_an_invalid_event_is_a_usage_error_and_changes_nothing(
 
 
 def test_append_to_an_unknown_loop_is_refused(started: Journal) -> None:
-    with (
-        pytest.raises(Refused, match="no such loop: lp-9"),
-        started.transaction(USER) as tx,
-    ):
+    with pytest.raises(Refused, match="no such loop: lp-9"), started.transaction(USER) as tx:
         tx.append(Loop("lp-9"), "note", {"text": "x"})
     assert len(lines_of(started)) == 2
-
-
-def test_start_returns_the_new_loop(journal: Journal) -> None:
-    with journal.transaction(AGENT) as tx:
-        loop = tx.start("lp-1", START)
-        assert (loop.id, loop.status, loop.owner) == ("lp-1", "running", "s-1")
 
 
 def test_envelope_names_the_author_and_members_have_their_order(started: Journal) -> None:
@@ -119,10 +109,12 @@ def test_envelope_names_the_author_and_members_have_their_order(started: Journal
     for line, by in zip(lines_of(started)[2:], ("agent", "cli"), strict=True):
         assert ",".join(line) == "v,seq,ts,loop,type,by,session,client,data,sum"
         assert (line["by"], line["session"], line["client"]) == (by, "s-1", "claude")
-    assert ",".join(lines_of(started)[1]) == "v,seq,ts,loop,type,by,data,sum"
+    with started.transaction(USER) as tx:
+        tx.append(tx.loops.by_id["lp-1"], "note", {"text": "z"})
+    assert ",".join(lines_of(started)[4]) == "v,seq,ts,loop,type,by,data,sum"
 
 
-def test_append_by_is_what_the_rules_check(started: Journal) -> None:
+def test_rules_check_the_author_given_to_append(started: Journal) -> None:
     with started.transaction(AGENT) as tx:
         loop = tx.loops.by_id["lp-1"]
         tx.append(loop, "pause", {"code": "manual"})
@@ -130,16 +122,6 @@ def test_append_by_is_what_the_rules_check(started: Journal) -> None:
             tx.append(loop, "cancel", {})
         tx.append(loop, "cancel", {}, by="cli")
     assert Journal(started.path).read().by_id["lp-1"].status == "cancelled"
-
-
-# the end of the block
-
-
-def test_transaction_without_events_writes_nothing(started: Journal) -> None:
-    before = bytes_of(started)
-    with started.transaction(USER):
-        pass
-    assert bytes_of(started) == before
 
 
 @pytest.mark.parametrize("error", [Refused("no"), OSError("disk"), KeyboardInterrupt()])
@@ -163,6 +145,9 @@ def test_transaction_that_raises_writes_nothing_and_releases_the_lock(
         assert tx.loops.by_id["lp-1"].tasks["T1"].status == "pending"
         run_task(tx)
     assert [line["seq"] for line in lines_of(started)] == [1, 2, 3]
+    with started.transaction(USER):
+        pass
+    assert len(lines_of(started)) == 3
 
 
 def test_require_refuses_before_the_first_byte_is_changed(started: Journal) -> None:
@@ -184,8 +169,8 @@ def test_dry_run_folds_and_refuses_like_a_transaction(started: Journal) -> None:
             loop = run_task(tx)
             with pytest.raises(GsdError) as refusal:
                 tx.append(loop, "complete", {})
-            told = (type(refusal.value), str(refusal.value), refusal.value.hint)
-            found.append((told, loop.tasks["T1"].status, tx.loops.seq, len(tx.events)))
+            error = (type(refusal.value), str(refusal.value), refusal.value.hint)
+            found.append((error, loop.tasks["T1"].status, tx.loops.seq, len(tx.events)))
     assert found[0] == found[1]
     assert found[0][1:] == ("running", 3, 1)
 
@@ -213,9 +198,6 @@ def test_dry_run_is_forgotten_before_the_next_transaction(started: Journal) -> N
     assert [line["seq"] for line in lines_of(started)] == [1, 2, 3]
 
 
-# prefixes
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_prefix_of_a_golden_journal_is_a_legal_history(name: str, tmp_path: Path) -> None:
     data = journal_bytes(name)
@@ -236,7 +218,7 @@ def test_every_prefix_of_a_transaction_is_a_legal_history(tmp_path: Path) -> Non
     require_legal_prefixes(tmp_path / "part" / ".gsd", bytes_of(journal))
 
 
-def test_head_of_a_transaction_is_its_last_event_also_after_another_one(started: Journal) -> None:
+def test_head_of_a_transaction_stays_its_last_event_after_another_one(started: Journal) -> None:
     with started.transaction(USER) as first:
         run_task(first)
     (*_, line) = lines_of(started)
@@ -246,3 +228,59 @@ def test_head_of_a_transaction_is_its_last_event_also_after_another_one(started:
         with started.transaction(USER) as second:
             second.append(second.loops.by_id["lp-1"], "note", {"text": "second"})
         assert second.head == f"{started.loops.seq}:{started.at.sum}"
+
+
+def note(journal: Journal, text: str) -> None:
+    with journal.transaction(USER) as tx:
+        tx.append(tx.loops.by_id["lp-1"], "note", {"text": text})
+
+
+def notes(journal: Journal) -> list[str]:
+    return [note.text for note in journal.read_cached().by_id["lp-1"].notes.values()]
+
+
+def test_read_cached_folds_only_new_events_and_rereads_a_restored_file(
+    started: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Journal(started.path)
+    assert notes(reader) == []
+    note(started, "first")
+    taken: list[bytes] = []
+    fold = journal_module.into_fold
+
+    def counting(loops: journal_module.Loops) -> object:
+        take = fold(loops)
+        return lambda line: (taken.append(line), take(line))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_module, "into_fold", counting)
+        assert notes(reader) == ["first"]
+    assert len(taken) == 1
+    note(started, "second")
+    note(started, "third")
+    path = Path(started.journal_path())
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"third", b"thirt"))
+    with pytest.raises(Corrupt):
+        reader.read_cached()
+    path.write_bytes(whole)
+    assert notes(reader) == ["first", "second", "third"]
+
+
+@pytest.mark.parametrize("how", ["replaced", "truncated"])
+def test_read_cached_of_replaced_or_truncated_file_forgets_lost_events(
+    started: Journal, how: str
+) -> None:
+    reader = Journal(started.path)
+    shorter = bytes_of(started)
+    note(started, "lost")
+    assert notes(reader) == ["lost"]
+    path = Path(started.journal_path())
+    if how == "truncated":
+        path.write_bytes(shorter)
+    else:
+        copy = path.with_name("copy")
+        copy.write_bytes(shorter)
+        started.close()  # Windows cannot replace an open file
+        copy.replace(path)
+    assert notes(reader) == []

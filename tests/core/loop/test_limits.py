@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
+from freezegun import freeze_time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.clock import to_iso, to_ms
+from gsd_fsm.cli import run
+from gsd_fsm.core.clock import to_ms
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop import limits as capacity
 from gsd_fsm.core.loop.limits import active_minutes, reached_limit
-from gsd_fsm.core.loop.state import ACTIVE
+from gsd_fsm.core.loop.state import ACTIVE, Loop
 from gsd_fsm.core.text.progress import progress, status_block
 from gsd_fsm.core.views.loop_json import state
 from gsd_fsm.engine.status import status_view
@@ -35,82 +40,62 @@ def test_iteration_limit_allows_exactly_n(limit: str, reached: str, most: int) -
     story = Story("goal", limits={**OFF, limit: most})
     assert story.blocks() == (most, reached)
     assert code(story, activity=True) == ("" if reached == "idle" else reached)
-
-
-def test_zero_iterations_are_unlimited() -> None:
     assert Story("goal", limits=OFF).blocks(most=150) == (150, "")
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 7])
-def test_activity_resets_idle_count(most: int) -> None:
-    story = Story("goal", limits={**OFF, "idle_limit": most})
-    for _ in range(3):
-        assert story.block(activity=True) is None
-    assert story.blocks() == (most - 1, "idle")
-
-
-@pytest.mark.parametrize("by", ["agent", "human", "prompt"])
-def test_event_by_agent_or_human_is_activity_but_engine_events_are_not(by: str) -> None:
+@pytest.mark.parametrize("by", ["agent", "human", "prompt", "client"])
+def test_idle_count_is_reset_by_activity_but_not_by_engine_events(by: str) -> None:
     story = Story("goal", limits={**OFF, "idle_limit": 3})
     assert story.blocks() == (3, "idle")
     for engine in ("hook", "cli"):
         story("stop", code="background", _by=engine)
     assert code(story) == "idle"
-    if by == "prompt":
+    if by == "client":
+        assert [story.block(activity=True) for _ in range(3)] == [None] * 3
+    elif by == "prompt":
         story("session", action="prompt", _by="hook", _session="s-1")
     else:
         story("spend", usd=0, _by=by)
-    assert story.blocks() == (3, "idle")
+    assert story.blocks() == (2 if by == "client" else 3, "idle")
 
 
-PROGRESS = {
+def unlike_evidence(story: Story) -> None:
+    evidence = {"command": "c", "exit_code": 1, "likeness": "other"}
+    story("criterion", criterion="A", met=False, evidence=evidence, _by="cli")
+
+
+PROGRESS: dict[str, Any] = {
     "criterion": lambda s: s("criterion", criterion="A", met=True, _by="cli"),
     "gap": lambda s: s.gap("G1", _by="cli"),
     "task": lambda s: s.task("T1", "skipped", _by="cli"),
-    "evidence": lambda s: s(
-        "criterion",
-        criterion="A",
-        met=False,
-        evidence={"command": "c", "exit_code": 1, "likeness": "other"},
-        _by="cli",
-    ),
+    "evidence": unlike_evidence,
 }
 
 
-def stuck_story(most: int = 3) -> Story:
-    return Story(
-        "goal",
-        criteria=[{"name": "A"}],
-        tasks=[{"id": "T1"}],
-        limits={**OFF, "stuck_limit": most},
-    )
+def stuck_story() -> Story:
+    limits = {**OFF, "stuck_limit": 3}
+    return Story("goal", criteria=[{"name": "A"}], tasks=[{"id": "T1"}], limits=limits)
 
 
-@pytest.mark.parametrize("what", PROGRESS)
-def test_any_progress_resets_stuck_count(what: str) -> None:
-    story = stuck_story()
-    assert story.blocks() == (3, "stuck")
-    PROGRESS[what](story)
-    assert code(story) == ""
-    story.block()
-    for _ in range(3):
-        assert code(story) == ""
-        story.block()
-    assert code(story) == "stuck"
-
-
-@pytest.mark.parametrize("what", ["nothing", *PROGRESS])
-def test_stuck_count_is_equal_in_limit_and_views(what: str) -> None:
-    story = stuck_story()
-    story.blocks()
-    PROGRESS.get(what, lambda _: None)(story)
-    count = 3 if what == "nothing" else 0
-    assert code(story) == ("stuck" if count else "")
+def require_stuck_count(story: Story, count: int) -> None:
+    """Require this count in the limit and in every view."""
+    assert code(story) == ("stuck" if count == 3 else "")
     assert status_view(story.loop, "")["stuck"] == count
     assert state(story.loop)["circuitBreaker"]["stuckCount"] == count
     assert f"Stuck count: {count}" in progress(story.loop)
     assert f"Stuck: {count}/3" in status_block(story.loop)
     assert f"stuck {count}/3" in counts(story.loop)
+
+
+@pytest.mark.parametrize("what", PROGRESS)
+def test_any_progress_resets_stuck_count_in_limit_and_views(what: str) -> None:
+    story = stuck_story()
+    assert story.blocks() == (3, "stuck")
+    require_stuck_count(story, 3)
+    PROGRESS[what](story)
+    require_stuck_count(story, 0)
+    story.block()
+    assert story.blocks() == (3, "stuck")
 
 
 def test_events_without_lasting_change_keep_stuck_count() -> None:
@@ -182,14 +167,9 @@ def test_active_time_is_sum_of_forward_steps_while_active(
 ) -> None:
     data = {"pause": {"code": "manual"}, "wait": {"for": "human"}, "answer": {"text": "y"}}
     legal = {
-        "running": {
-            "iteration": "running",
-            "pause": "paused",
-            "wait": "waiting",
-            "resume": "running",
-        },
-        "waiting": {"answer": "running", "resume": "running", "pause": "paused"},
-        "paused": {"resume": None},
+        "running": {"iteration", "pause", "wait", "resume"},
+        "waiting": {"answer", "resume", "pause"},
+        "paused": {"resume"},
     }
     story = Story("goal", limits={**OFF, "max_minutes": 1_000_000})
     story.now += 10_000 * MINUTE
@@ -220,10 +200,60 @@ def test_clock_jump_is_tolerated_and_backward_step_adds_no_time(jump: int) -> No
     assert code(story, MINUTE) == "minutes"
 
 
-def test_time_in_far_future_is_clamped_to_year_9999() -> None:
-    story = Story("goal")
-    story("iteration", _after=10**15)
-    assert story.loop.last_event == to_iso(10**18) == "9999-12-31T23:59:59.999Z"
+class Clock:
+    """Runs commands in this process at a chosen time."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.moment = datetime(2026, 3, 29, 0, 55, tzinfo=timezone.utc)
+
+    def run(self, *arguments: str, after: float = 0) -> int:
+        """Run a command this many minutes later; return its exit code."""
+        self.moment += timedelta(minutes=after)
+        with freeze_time(self.moment):
+            return run(["--project", str(self.root), *arguments])
+
+    @property
+    def loop(self) -> Loop:
+        (loop,) = Journal(str(self.root / ".gsd")).read().by_id.values()
+        return loop
+
+
+TEN_YEARS = 60 * 24 * 3653
+
+
+def test_commands_count_active_minutes_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In this zone the clocks jump from 02:00 to 03:00 local time at 01:00 UTC.
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    clock = Clock(tmp_path)
+    assert clock.run("start", "goal", "g", "--max-minutes", "10") == 0
+    assert clock.loop.started == "2026-03-29T00:55:00.000Z"
+    assert clock.run("iterate", after=6) == 0
+    assert clock.loop.last_event == "2026-03-29T01:01:00.000Z"
+    assert clock.run("wait", "Which port?", after=1) == 0
+    assert clock.run("answer", "80", after=600) == 0
+    assert clock.run("wait", "--until", "2020-01-01T00:00:00+02:00", after=2) == 0
+    assert (clock.loop.wait_for, clock.loop.until) == ("throttled", "2019-12-31T22:00:00.000Z")
+    assert clock.run("iterate", after=30) == 4
+    assert clock.run("resume", after=300) == 0
+    assert (clock.loop.status, clock.loop.until) == ("running", None)
+    assert clock.run("iterate", after=0.9) == 0
+    assert clock.run("iterate", after=0.1) == 4
+    assert (clock.loop.status, clock.loop.pause_code) == ("paused", "minutes")
+    assert clock.run("resume", after=600) == 4
+    assert clock.run("resume", "--add-minutes", "2", after=600) == 0
+    assert clock.run("iterate", after=-60 * 24) == 0  # a backward step adds no time
+    assert clock.run("iterate", after=1.5) == 0
+    assert clock.run("iterate", after=0.5) == 4
+    assert clock.run("resume", "--add-minutes", "10") == 0
+    assert clock.run("iterate", after=TEN_YEARS) == 4
+    assert (clock.loop.last_event[:10], clock.loop.pause_code) == ("2036-03-29", "minutes")
+    assert clock.run("resume", "--add-minutes", "1") == 4
+    assert clock.run("resume", "--add-minutes", "6000000") == 0
+    assert clock.run("iterate", after=-TEN_YEARS) == 0
+    assert clock.run("fsck") == clock.run("replay", "--json") == 0
 
 
 def _tasks(count: int) -> list[dict[str, Any]]:
@@ -239,55 +269,30 @@ def _depending(count: int, each: int) -> list[dict[str, Any]]:
     return [*_tasks(each), *({"id": f"D{number}", "depends": names} for number in range(count))]
 
 
-# limit and way -> its value here, the start of a loop, events that fill it, the event beyond it,
-# and its name in the message
-Case = tuple[int, dict[str, Any], list[dict[str, Any]], dict[str, Any], str]
-PENDING = {"kind": "task", "task": "new", "status": "pending"}
-FAILED = {"kind": "failure", "task": "new", "error": "e", "class_": "logic"}
-GAP = {"kind": "gap", "action": "found"}
-LIGHT = {"kind": "review", "action": "light"}
+# limit and way -> its value here, the start of a loop, the event that fills it (or None), the event
+# beyond it, and its name in the message
+Event = tuple[str, dict[str, Any]]
+PENDING = {"task": "new", "status": "pending"}
+TASKS = {"tasks": _tasks(3)}
 FULL = {"tasks": _depending(2, 2)}
-CASES: dict[str, Case] = {
-    "MOST_TASKS": (3, {"tasks": _tasks(3)}, [], PENDING, "3 tasks"),
-    "MOST_TASKS by a plan": (
-        3, {"tasks": _tasks(3)}, [], {"kind": "plan", "tasks": [{"id": "T1"}, {"id": "new"}]},
-        "3 tasks",
-    ),
-    "MOST_TASKS by a failure": (3, {"tasks": _tasks(3)}, [], FAILED, "3 tasks"),
-    "MOST_DEPENDENCIES": (
-        2, {"tasks": _depending(1, 2)}, [], {**PENDING, "task": "D0", "depends": ["x"]},
-        "2 dependencies of one task, and task D0 has more",
-    ),
-    "MOST_DEPENDENCIES by a plan": (
-        2, {"tasks": _tasks(3)}, [],
-        {"kind": "plan", "tasks": [{"id": "new", "depends": ["T0", "T1", "T2"]}]},
-        "2 dependencies of one task, and task new has more",
-    ),
-    "MOST_DEPENDENCIES_IN_ALL": (
-        4, FULL, [], {**PENDING, "depends": ["T0"]}, "4 dependencies in all",
-    ),
-    "MOST_DEPENDENCIES_IN_ALL by a plan": (
-        4, FULL, [], {"kind": "plan", "tasks": [{"id": "new", "depends": ["T0"]}]},
-        "4 dependencies in all",
-    ),
-    "MOST_CRITERIA": (
-        2, {"criteria": _criteria(2)}, [],
-        {"kind": "plan", "criteria": [{"name": "c0"}, {"name": "new"}]}, "2 criteria",
-    ),
-    "MOST_MUST_NOTS": (
-        1, {"must_not": ["break it"]}, [], {"kind": "plan", "must_not": ["break it", "new"]},
-        "1 must-nots",
-    ),
-    "MOST_GAPS": (1, {}, [{**GAP, "gap": "G1"}], {**GAP, "gap": "new"}, "1 gaps"),
-    "MOST_NOTES": (
-        1, {}, [{"kind": "note", "text": "first"}], {"kind": "note", "text": "second"},
-        "1 undelivered notes",
-    ),
-    "MOST_REVIEWS": (1, {}, [{**LIGHT, "wave": 1}], {**LIGHT, "wave": 2}, "1 reviews"),
-    "MOST_CHECKPOINTS": (
-        1, {}, [{"kind": "checkpoint", "name": "a"}], {"kind": "checkpoint", "name": "b"},
-        "1 checkpoints",
-    ),
+NEEDS_T0 = {"tasks": [{"id": "new", "depends": ["T0"]}]}
+NEEDS_ALL = {"tasks": [{"id": "new", "depends": ["T0", "T1", "T2"]}]}
+CASES: dict[str, tuple[int, dict[str, Any], Event | None, Event, str]] = {
+    "MOST_TASKS": (3, TASKS, None, ("task", PENDING), "3 tasks"),
+    "MOST_TASKS by a plan": (3, TASKS, None, ("plan", {"tasks": [{"id": "T1"}, {"id": "new"}]}), "3 tasks"),
+    "MOST_TASKS by a failure": (3, TASKS, None, ("failure", {"task": "new", "error": "e", "class": "logic"}), "3 tasks"),
+    "MOST_DEPENDENCIES": (2, {"tasks": _depending(1, 2)}, None, ("task", {**PENDING, "task": "D0", "depends": ["x"]}),
+                          "2 dependencies of one task, and task D0 has more"),
+    "MOST_DEPENDENCIES by a plan": (2, TASKS, None, ("plan", NEEDS_ALL),
+                                    "2 dependencies of one task, and task new has more"),
+    "MOST_DEPENDENCIES_IN_ALL": (4, FULL, None, ("task", {**PENDING, "depends": ["T0"]}), "4 dependencies in all"),
+    "MOST_DEPENDENCIES_IN_ALL by a plan": (4, FULL, None, ("plan", NEEDS_T0), "4 dependencies in all"),
+    "MOST_CRITERIA": (2, {"criteria": _criteria(2)}, None, ("plan", {"criteria": [{"name": "c0"}, {"name": "new"}]}), "2 criteria"),
+    "MOST_MUST_NOTS": (1, {"must_not": ["a"]}, None, ("plan", {"must_not": ["a", "new"]}), "1 must-nots"),
+    "MOST_GAPS": (1, {}, ("gap", {"action": "found", "gap": "G1"}), ("gap", {"action": "found", "gap": "new"}), "1 gaps"),
+    "MOST_NOTES": (1, {}, ("note", {"text": "first"}), ("note", {"text": "second"}), "1 undelivered notes"),
+    "MOST_REVIEWS": (1, {}, ("review", {"action": "light", "wave": 1}), ("review", {"action": "light", "wave": 2}), "1 reviews"),
+    "MOST_CHECKPOINTS": (1, {}, ("checkpoint", {"name": "a"}), ("checkpoint", {"name": "b"}), "1 checkpoints"),
 }  # fmt: skip
 
 
@@ -295,33 +300,31 @@ CASES: dict[str, Case] = {
 def test_append_beyond_capacity_is_refused_but_journal_is_read(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    most, start, before, event, named = CASES[case]
+    most, start, filling, (kind, data), named = CASES[case]
     monkeypatch.setattr(capacity, case.split(" ", 1)[0], most)
-    story = Story("goal", **start)
-    for it in before:
-        story(it["kind"], **{name: value for name, value in it.items() if name != "kind"})
-    words = {name: value for name, value in event.items() if name != "kind"}
-    refusal = story.refused(event["kind"], **words)
+    story = Story("goal", **start).then(*([filling] if filling else []))
+    refusal = story.refused(kind, **data)
     assert str(refusal) == f"loop lp-1 may have at most {named}"
     assert refusal.hint.endswith(".")
     story.obeys_rules = False
-    story(event["kind"], **words)
+    story(kind, **data)
 
 
-def test_capacity_ignores_known_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, most in (("MOST_TASKS", 2), ("MOST_CRITERIA", 1), ("MOST_GAPS", 1)):
-        monkeypatch.setattr(capacity, name, most)
-    for name in ("MOST_REVIEWS", "MOST_CHECKPOINTS"):
-        monkeypatch.setattr(capacity, name, 1)
-    story = Story("goal", tasks=_tasks(2), criteria=_criteria(1))
-    story("plan", tasks=_tasks(2), criteria=_criteria(1))
-    story.task("T1", "running")
-    story("failure", task="T1", error="e", class_="logic")
-    story("failure", error="of the loop itself", class_="logic")
+def test_capacity_ignores_known_names_and_delivered_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TASKS", "CRITERIA", "GAPS", "REVIEWS", "CHECKPOINTS", "NOTES"):
+        monkeypatch.setattr(capacity, "MOST_" + name, 1)
+    story = Story("goal", tasks=_tasks(1), criteria=_criteria(1))
+    story("plan", tasks=_tasks(1), criteria=_criteria(1))
+    story.task("T0", "running")
+    story.fail("T0")
+    story.fail(None)
     for _ in range(2):
         story("checkpoint", name="a")
         story("review", action="light", wave=1)
         story.gap("G1", "found")
+        story("note", text="a note")
+        story("note", text="a lesson", kind="recall")
+        story("iteration", delivered=list(story.loop.notes), _by="hook")
 
 
 def test_replaced_plan_counts_dependencies_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,15 +335,6 @@ def test_replaced_plan_counts_dependencies_once(monkeypatch: pytest.MonkeyPatch)
     story("plan", tasks=[{"id": "D0"}])
     story.task("new", "pending", depends=["T0", "T1"])
     story.refused("task", task="D0", status="pending", depends=["T0"])
-
-
-def test_delivered_notes_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capacity, "MOST_NOTES", 1)
-    story = Story("goal")
-    story("note", text="first")
-    story("note", text="a lesson", kind="recall")
-    story("iteration", delivered=list(story.loop.notes), _by="hook")
-    story("note", text="second")
 
 
 def test_start_beyond_capacity_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
