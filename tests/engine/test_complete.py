@@ -31,9 +31,7 @@ NEXT_COMMANDS = (["complete"], ["start", "goal", "another"], ["note", "hello"])
 
 def test_complete_writes_documents_commits_them_and_tags_last_task(phase: Phase) -> None:
     last = phase.head()
-
     done = complete(Context(phase.root))
-
     assert phase.documents() == (True, TICKED)
     assert phase.subjects()[0] == DOCS
     assert phase.tags()[POST] == last
@@ -44,10 +42,8 @@ def test_complete_writes_documents_commits_them_and_tags_last_task(phase: Phase)
 
 def test_complete_under_held_lock_changes_nothing(phase: Phase) -> None:
     before = (phase.head(), phase.tags(), phase.here.journal.read_bytes())
-
     with held_lock(phase.here), pytest.raises(CannotWrite) as error:
         complete(Impatient(phase.root))
-
     assert error.value.exit_code == 6
     assert phase.documents() == (False, ROADMAP)
     assert (phase.head(), phase.tags(), phase.here.journal.read_bytes()) == before
@@ -60,9 +56,7 @@ def test_complete_killed_after_event_is_finished_by_next_complete(phase: Phase) 
     assert phase.here.status()["status"] == "completed"
     assert phase.documents() == (False, ROADMAP)
     events = phase.here.journal.read_bytes()
-
     answer = phase.here.ok("complete")
-
     assert answer.out.startswith("Already completed. Finished tag ")
     assert phase.documents() == (True, TICKED)
     assert (phase.subjects()[0], phase.tags()[POST]) == (DOCS, last)
@@ -80,18 +74,14 @@ def test_complete_killed_while_git_commits_is_finished_by_next_complete(phase: P
     phase.wait_for_git()
     (phase.root / ".git" / "hooks" / "pre-commit").unlink()
     assert phase.documents() == (True, TICKED)
-
     phase.here.ok("complete")
-
     assert phase.subjects()[0] == DOCS
 
 
 def test_complete_again_with_nothing_missing_says_so(phase: Phase) -> None:
     phase.here.ok("complete")
     before = (phase.head(), phase.here.journal.read_bytes())
-
     answer = phase.here.ok("complete")
-
     assert answer.out == (f"Already completed. Loop {phase.loop} is completed.\n")
     assert (phase.head(), phase.here.journal.read_bytes()) == before
 
@@ -99,9 +89,7 @@ def test_complete_again_with_nothing_missing_says_so(phase: Phase) -> None:
 def test_complete_again_leaves_later_changes_of_documents_uncommitted(phase: Phase) -> None:
     phase.here.ok("complete")
     phase.roadmap.write_text(TICKED + "\n### Phase 2: More\n")
-
     phase.here.ok("complete")
-
     assert phase.subjects().count(DOCS) == 1
     assert "ROADMAP.md" in phase.git("status", "--porcelain")
 
@@ -109,30 +97,24 @@ def test_complete_again_leaves_later_changes_of_documents_uncommitted(phase: Pha
 def test_complete_again_after_plan_changed_finds_nothing_missing(phase: Phase) -> None:
     phase.here.ok("complete")
     (phase.summary.parent / "plan.md").write_text("another plan\n")
-
     assert complete(Context(phase.root)).finished == []
 
 
 def test_complete_of_named_loop_finishes_it(phase: Phase) -> None:
     phase.killed("complete", after=AFTER)
-
     phase.here.ok("--loop", phase.loop, "complete")
-
     assert phase.subjects()[0] == DOCS
 
 
 def test_complete_on_another_branch_writes_nothing_there(phase: Phase) -> None:
     phase.killed("complete", after=AFTER)
     phase.git("checkout", "-q", "-b", "other", "main~1")
-
     assert complete(Context(phase.root)).finished == []
-
     assert phase.documents() == (False, ROADMAP)
 
 
 def test_complete_of_cancelled_loop_finds_no_loop(phase: Phase) -> None:
     phase.here.ok("cancel")
-
     with pytest.raises(NotFound, match="is cancelled"):
         complete(Context(phase.root))
 
@@ -141,10 +123,8 @@ def test_complete_in_another_session_does_not_touch_ended_loop(here: Here) -> No
     here.start("execute", "--task", "T1", env={"CLAUDE_CODE_SESSION_ID": "session-a"})
     here.ok("task", "T1", "skipped")
     here.ok("complete")
-
     with pytest.raises(NotFound, match="there is no live loop"):
         complete(Context(here.root, author=Author("human", "session-b")))
-
     assert complete(Context(here.root, author=Author("human", "session-a"))).already_completed
 
 
@@ -155,19 +135,15 @@ def test_complete_with_impossible_documents_leaves_loop_running(phase: Phase, ch
     else:
         phase.roadmap.write_text("# Roadmap\n")
     before = phase.here.journal.read_bytes()
-
     with pytest.raises((UsageError, CannotWrite)):
         complete(Context(phase.root))
-
     assert phase.here.journal.read_bytes() == before
     assert POST not in phase.tags()
 
 
 def test_complete_with_failing_commit_names_command_that_finishes_it(phase: Phase) -> None:
     hook(phase.root, "pre-commit", "echo no such style; exit 1")
-
     answer = phase.here.run("complete")
-
     assert answer.code == 6
     assert f"loop {phase.loop} is completed, but its effects are unfinished" in answer.err
     assert "no such style" in answer.err
@@ -181,9 +157,7 @@ def test_complete_with_failing_commit_names_command_that_finishes_it(phase: Phas
 def test_complete_names_only_commits_on_the_branch(phase: Phase) -> None:
     gone = phase.head()
     phase.git("reset", "-q", "--hard", "HEAD~1")
-
     report = complete(Context(phase.root)).report
-
     assert gone[:7] not in phase.summary.read_text() + report
     assert phase.git("rev-parse", "HEAD~1")[:7] in phase.summary.read_text()
 
@@ -215,7 +189,6 @@ def test_complete_killed_at_any_step_is_finished_by_next_command(
     places = [phase.root, Path(os.environ["HOME"])]
     for place in places:
         shutil.copytree(place, tmp_path / "before" / place.name)
-
     killed_after_event = 0
     for number in itertools.count():
         if not killed_at_step(phase, number):
@@ -223,9 +196,7 @@ def test_complete_killed_at_any_step_is_finished_by_next_command(
         is_completed = phase.here.status()["status"] == "completed"
         killed_after_event += is_completed
         command = NEXT_COMMANDS[number % 3] if is_completed else ["complete"]
-
         answer = phase.here.run(*command)
-
         assert answer.code == (3 if command[0] == "note" else 0), (number, answer)
         assert phase.documents() == (True, TICKED), number
         assert phase.subjects()[:2] == [DOCS, phase.git("log", "-1", "--format=%s", last)], number

@@ -24,7 +24,6 @@ def project(tmp_path: Path) -> EngineProject:
 
 def test_run_checks_records_evidence_and_returns_the_failed_ones(project: EngineProject) -> None:
     run = run_checks(project.context)
-
     assert {name: outcome.exit_code for name, outcome in run.outcomes.items()} == {
         "passes": 0, "fails": 3,
     }  # fmt: skip
@@ -35,9 +34,7 @@ def test_run_checks_records_evidence_and_returns_the_failed_ones(project: Engine
 
 def test_run_checks_shows_commands_and_their_output(project: EngineProject) -> None:
     output = RecordedOutput()
-
     run_checks(project.context, ["passes"], watch=lambda: nullcontext(output))
-
     assert output.lines[0] == "[1/1] passes: echo fine"
     assert output.lines[1].startswith("  passed in ")
     assert output.shown == b"fine\n"
@@ -45,10 +42,8 @@ def test_run_checks_shows_commands_and_their_output(project: EngineProject) -> N
 
 def test_run_checks_that_the_output_ends_record_nothing(project: EngineProject) -> None:
     before = project.events()
-
     with pytest.raises(KeyboardInterrupt):
         run_checks(project.context, watch=lambda: nullcontext(Interrupting()))
-
     assert project.events() == before
 
 

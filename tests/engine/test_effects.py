@@ -26,9 +26,7 @@ def killed(phase: Phase) -> Phase:
 def test_pending_effects_of_killed_completion_are_found_without_changes(killed: Phase) -> None:
     context = Context(killed.root)
     loops = context.read()
-
     pending = pending_effects(context, loops.by_id[killed.loop])
-
     assert [effect.what for effect in pending] == [
         f"tag {POST}",
         "documents of the phase (summary.md, ROADMAP.md, their commit)",
@@ -40,7 +38,6 @@ def test_pending_effects_of_killed_completion_are_found_without_changes(killed: 
 @pytest.mark.parametrize("command", [["status"], ["next"], ["replay"]])
 def test_reading_command_reports_unfinished_effects(killed: Phase, command: list[str]) -> None:
     answer = killed.here.ok(*command)
-
     assert f"loop {killed.loop}: unfinished: tag {POST}, documents of the phase" in answer.err
     assert f"Run: gsd-fsm --loop {killed.loop} complete" in answer.err
     assert killed.documents() == (False, ROADMAP)
@@ -48,13 +45,11 @@ def test_reading_command_reports_unfinished_effects(killed: Phase, command: list
 
 def test_reading_command_reports_nothing_after_completion(phase: Phase) -> None:
     phase.here.ok("complete")
-
     assert phase.here.ok("status").err == ""
 
 
 def test_next_command_that_appends_finishes_effects(killed: Phase) -> None:
     answer = killed.here.ok("start", "goal", "another")
-
     assert f"loop {killed.loop}: finished tag {POST}" in answer.err
     assert killed.documents() == (True, TICKED)
     assert killed.subjects()[0] == DOCS
@@ -62,9 +57,7 @@ def test_next_command_that_appends_finishes_effects(killed: Phase) -> None:
 
 def test_command_on_another_branch_leaves_effects_alone(killed: Phase) -> None:
     killed.git("checkout", "-q", "-b", "other", "main~1")
-
     killed.here.ok("start", "goal", "another")
-
     assert killed.documents() == (False, ROADMAP)
     assert killed.subjects()[0] != DOCS
 
@@ -72,16 +65,13 @@ def test_command_on_another_branch_leaves_effects_alone(killed: Phase) -> None:
 def test_effects_are_not_due_after_next_loop_began(killed: Phase) -> None:
     killed.git("checkout", "-q", "-b", "other", "main~1")
     killed.here.ok("start", "goal", "another")
-
     assert list(due_effects(Context(killed.root).read())) == []
 
 
 def test_status_reports_unfinished_effects_after_next_loop_began(killed: Phase) -> None:
     killed.summary.touch(0o444)
     killed.here.ok("start", "goal", "another")
-
     answer = killed.here.ok("status")
-
     assert f"loop {killed.loop}: unfinished: documents of the phase" in answer.err
     assert f"Run: gsd-fsm --loop {killed.loop} complete" in answer.err
 
@@ -91,7 +81,6 @@ def test_status_reports_unfinished_effects_after_next_loop_began(killed: Phase) 
 )
 def test_command_without_a_live_loop_finishes_effects(killed: Phase, command: list[str]) -> None:
     answer = killed.here.refused(3, *command, stdin=b"TASK COMPLETE\n")
-
     assert f"loop {killed.loop}: finished tag {POST}" in answer.err
     assert killed.documents() == (True, TICKED)
 
@@ -99,7 +88,6 @@ def test_command_without_a_live_loop_finishes_effects(killed: Phase, command: li
 def test_effects_of_a_command_at_work_are_left_to_it(killed: Phase) -> None:
     with Context(killed.root).at_work(str(killed.here.gsd)):
         answer = killed.here.refused(3, "note", "hello")
-
     assert "finished" not in answer.err
     assert killed.documents() == (False, ROADMAP)
 
@@ -120,15 +108,12 @@ def test_command_with_effects_waits_for_another_at_work(phase: Phase) -> None:
     complete(Context(phase.root))
     order.append("second")
     other.join()
-
     assert order == ["first", "second"]
 
 
 def test_documents_are_written_on_the_branch_of_the_completion_only(killed: Phase) -> None:
     killed.git("checkout", "-q", "-b", "hotfix")
-
     killed.here.ok("start", "goal", "another")
-
     assert killed.subjects()[0] != DOCS
     killed.git("checkout", "-q", "main")
     killed.here.ok("--loop", killed.loop, "complete")
@@ -142,17 +127,13 @@ def test_command_in_parallel_loop_finishes_effects(phase: Phase) -> None:
     for name in ("T01", "T02"):
         phase.here.ok("--loop", loop, "task", name, "skipped")
     phase.killed("--loop", loop, "complete", after='"type":"complete"')
-
     phase.here.ok("note", "hello", env=B)
-
     assert phase.documents() == (True, TICKED)
 
 
 def test_failing_effect_does_not_fail_another_command(killed: Phase) -> None:
     killed.summary.touch(0o444)
-
     answer = killed.here.ok("start", "goal", "another")
-
     assert f"loop {killed.loop}: finished tag {POST}" in answer.err
     assert f"loop {killed.loop}: unfinished: documents of the phase: " in answer.err
     assert "summary.md is read-only" in answer.err
@@ -164,5 +145,4 @@ def test_loop_without_plan_has_no_effects(phase: Phase) -> None:
     phase.here.start("execute", "--task", "T1")
     phase.here.ok("task", "T1", "skipped")
     phase.here.ok("complete")
-
     assert list(due_effects(Context(phase.root).read())) == []

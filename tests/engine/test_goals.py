@@ -89,10 +89,8 @@ def test_stage_entered_again_keeps_criteria_tasks_and_score(shaped: Here) -> Non
     shaped.ok("stage")
     shaped.ok("stage", "--shape-file", "SHAPE.md")
     before = facts(shaped, "criteria", "tasks", "fit_score", "shape")
-
     shaped.ok("stage", "shape")
     shaped.ok("stage", "--shape-file", "SHAPE.md")
-
     assert facts(shaped, "criteria", "tasks", "fit_score", "shape") == before
     assert facts(shaped, "stage") == ("decompose",)
 
@@ -116,9 +114,7 @@ def test_following_next_leads_through_every_stage(agent: Agent, shaped: Here) ->
 def test_later_session_continues_at_the_stage_with_the_same_score(agent: Agent, stage: str) -> None:
     loop = start(agent, "goal", "Add validation", *TASKS)
     up_to(agent, stage, *REVIEWED)
-
     lines = taken_over(agent)
-
     words, command = ADVICE[stage]
     assert f"Stage: {stage} | Spec: 7/10 | Fit: 35 (tool-review)" in lines
     assert f"Next: {words}" in lines
@@ -130,9 +126,7 @@ def test_later_session_continues_at_the_stage_with_the_same_score(agent: Agent, 
 def test_later_session_scores_a_goal_without_a_score(agent: Agent) -> None:
     start(agent, "goal", "Add validation")
     do(agent, "stage intent")
-
     lines = taken_over(agent)
-
     assert "Stage: intent | Spec: none | Fit: none" in lines
     assert "Next: Score the goal: 0 to 2 points for each of the five aspects." in lines
 
@@ -143,9 +137,7 @@ def test_later_session_continues_with_the_wave_and_task_that_are_due(agent: Agen
     do(agent, "task A running", "task A complete")
     assert "Do a light review (idioms, cleanliness, fit to the goal)" in agent.starts("resume")
     do(agent, "review light --wave 1 --score 8 --issues 2 --blockers 0", "task B running")
-
     lines = taken_over(agent)
-
     assert "Progress: 1/2 tasks | Wave: 2 | Iteration: 0 of 20" in lines
     assert "Reviews: wave 1: score 8, 2 issues, 0 blockers" in lines
     assert "Next: Finish task B (Use it)." in lines
@@ -157,9 +149,7 @@ def test_later_session_continues_a_review_with_its_blockers(agent: Agent) -> Non
     do(agent, "review begun")
     assert f"Run: gsd-fsm --loop {loop} review passed" in taken_over(agent)
     do(agent.other("s-2"), "review failed --finding 'BLOCKER: errors leak the token'")
-
     lines = taken_over(agent, "s-3")
-
     assert "Next: Start task B1 (errors leak the token)." in lines
     assert any(line.startswith("Reviews: thorough: ") for line in lines)
 
@@ -168,7 +158,6 @@ def test_completed_goal_leaves_room_for_the_next_loop(agent: Agent) -> None:
     start(agent, "goal", "Add validation")
     up_to(agent, "review")
     do(agent, "review begun", "review passed", "exit-signal", "complete")
-
     assert agent.other("s-2").starts() == ""
     answer = agent.here.ok("next", "--json", env=agent.shell).json
     assert (answer["text"], answer["command"]) == ("The loop is completed.", "gsd-fsm start --help")
@@ -180,9 +169,7 @@ def test_goal_without_a_passed_review_is_sent_back_to_it(agent: Agent) -> None:
     up_to(agent, "review")
     do(agent, "exit-signal")
     assert "the thorough review has not passed" in agent.here.run("complete").err
-
     lines = taken_over(agent)
-
     assert "Next: Review everything thoroughly, and check every must-not." in lines
     assert f"Run: gsd-fsm --loop {loop} review begun" in lines
 
@@ -195,7 +182,6 @@ def test_colleague_is_asked_after_steps_and_not_before_the_work(here: Here) -> N
         here.ok("stage")
         assert facts(here, "status") == ("running",)
     here.ok("task", "S1", "running")
-
     assert "1 of 1 steps are done. Continue?" in here.ok("task", "S1", "complete").out
 
 
@@ -239,9 +225,7 @@ def test_stage_with_shape_adds_criteria_checks_and_must_nots(shaped: Here) -> No
     shaped.ok("stage")
     shaped.where = shaped.root / "deep"  # the file is found at the top of the project too
     shaped.where.mkdir()
-
     assert "3 criteria" in shaped.ok("stage", "decompose", "--shape-file", "SHAPE.md").out
-
     assert criteria(shaped) == [
         ("Errors are told in words", None, True),
         ("Validation is there", "grep -q validate auth.py", False),
@@ -278,7 +262,6 @@ def test_start_with_shape_prefers_options_and_joins_checks(
 ) -> None:
     more = ("--shape-file", "SHAPE.md", "--must-not", "Touch the tests")
     told = shaped.ok("start", "goal", "g", *more, *options).out
-
     assert criteria(shaped) == expected
     began = shaped.last()["data"]
     assert began["must_not"] == ["Touch the tests", "Change the public API"]
@@ -293,9 +276,7 @@ def test_stage_with_shape_joins_check_to_a_claimed_criterion(shaped: Here) -> No
     shaped.ok("criterion", "1", "met")
     shaped.ok("check")
     shaped.ok("exit-signal")
-
     told = shaped.ok("stage", "intent", "--shape-file", "SHAPE.md").out
-
     assert criteria(shaped) == [
         ("Validation is there", "grep -q validate auth.py", False),
         ("test -s auth.py", "true", True),

@@ -47,9 +47,7 @@ def _types(here: Here, since: int) -> list[str]:
 
 def test_answer_yes_switches_branch_after_its_event(asked: Here) -> None:
     events = len(asked.lines())
-
     decision = answer(Context(asked.root), "y")
-
     assert _branch(asked) == "gsd/m1"
     assert decision.note == "Switched to gsd/m1."
     assert _types(asked, events) == ["answer", "wait"]
@@ -58,16 +56,13 @@ def test_answer_yes_switches_branch_after_its_event(asked: Here) -> None:
 
 def test_answer_no_stays_on_branch(asked: Here) -> None:
     decision = answer(Context(asked.root), "No, thanks")
-
     assert _branch(asked) == "main"
     assert decision.note == "Continuing on main. Changes will be on base branch."
 
 
 def test_mode_yolo_answers_and_switches_branch(asked: Here) -> None:
     events = len(asked.lines())
-
     decision = set_mode(Context(asked.root), "yolo")
-
     assert _branch(asked) == "gsd/m1"
     assert _types(asked, events) == ["mode", "answer", "checkpoint"]
     assert decision.receipt.loop.status == "running"
@@ -82,26 +77,20 @@ def test_switch_killed_after_answer_is_finished_by_next_command(
     assert _branch(asked) == "main"
     assert "unfinished: switch to branch gsd/m1" in asked.ok("status").err
     asked.ok("fsck")
-
     asked.ok(*again)
-
     assert _branch(asked) == "gsd/m1"
 
 
 def test_declined_switch_is_not_made_later(asked: Here) -> None:
     asked.ok("answer", "n")
-
     asked.ok("note", "hello")
-
     assert _branch(asked) == "main"
 
 
 def test_killed_switch_is_not_finished_on_another_branch(asked: Here) -> None:
     kill_after(lambda: asked.run("answer", "y"), AFTER)
     git(asked.root, "checkout", "-q", "-b", "feature")
-
     asked.ok("note", "hello")
-
     assert _branch(asked) == "feature"
 
 
@@ -111,9 +100,7 @@ def test_refused_switch_pauses_loop_and_names_branch_and_cause(asked: Here) -> N
     git(asked.root, "checkout", "-q", "main")
     (asked.root / "code").write_text("not committed")
     events = len(asked.lines())
-
     decision = answer(Context(asked.root), "y")
-
     assert _types(asked, events) == ["answer", "pause"]
     loop = decision.receipt.loop
     assert (loop.status, loop.pause_code) == ("paused", "blocking")
@@ -123,25 +110,20 @@ def test_refused_switch_pauses_loop_and_names_branch_and_cause(asked: Here) -> N
 
 def test_refused_switch_is_not_tried_again_while_loop_is_paused(asked: Here) -> None:
     test_refused_switch_pauses_loop_and_names_branch_and_cause(asked)
-
     assert asked.ok("note", "hello").err == ""
 
 
 def test_resume_reports_running_tasks_and_verified_commits(phase: Phase) -> None:
     phase.here.ok("rollback", "T01", "--yes")
     phase.here.ok("task", "T02", "running", "--ref", "bg-1")
-
     done = resume(Context(phase.root), {})
-
     assert done.running == [Running("T02", "bg-1", None)]
     assert (done.verified_commits, done.missing_commits) == (1, [])
 
 
 def test_resume_names_tasks_whose_commit_is_not_on_the_branch(phase: Phase) -> None:
     phase.git("reset", "-q", "--hard", "HEAD~1")
-
     done = resume(Context(phase.root), {})
-
     assert (done.verified_commits, done.missing_commits) == (1, ["T02"])
 
 
@@ -150,9 +132,7 @@ def test_resume_with_added_retries_names_tasks_it_retries(here: Here) -> None:
     for _ in range(2):
         here.ok("fail", "T1", "--error", "broken")
     assert here.status()["pause_code"] == "retries"
-
     done = resume(Context(here.root), {"max_retries": 1})
-
     assert here.last()["data"]["retry"] == ["T1"]
     assert done.receipt.loop.limits.max_retries == 2
 
@@ -162,10 +142,8 @@ def test_resume_of_damaged_journal_appends_nothing(here: Here) -> None:
     here.ok("note", "one")
     damaged = here.journal.read_bytes().replace(b'"one"', b'"two"')
     here.journal.write_bytes(damaged)
-
     with pytest.raises(Corrupt):
         resume(Context(here.root), {})
-
     assert here.journal.read_bytes() == damaged
 
 
@@ -179,9 +157,7 @@ def test_pause_keeps_everything_and_names_the_command_that_continues(agent: Agen
     notice = agent.allowed()
     assert "paused (manual): lunch" in notice
     assert f"gsd-fsm --loop {loop} resume" in notice
-
     do(agent, "resume")
-
     after = agent.here.status()
     assert (after["tasks"], after["criteria"]) == (before["tasks"], before["criteria"])
     assert "Next: Start task S2 (two)." in agent.blocked()
@@ -247,9 +223,7 @@ def test_cancel_reports_done_and_remaining_work(here: Here, as_json: bool) -> No
     here.ok("criterion", "a", "met")
     here.ok("task", "S1", "running")
     here.ok("task", "S1", "complete")
-
     answer = here.ok("cancel", *(["--json"] if as_json else []))
-
     if as_json:
         found = [answer.json[name] for name in ("status", "tasks", "criteria")]
         shares = [{"done": ["S1"], "remaining": ["S2"]}, {"done": ["a"], "remaining": ["b"]}]

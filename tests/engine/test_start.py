@@ -111,7 +111,6 @@ def finish(root: Path) -> Outcome:
 
 def test_start_in_yolo_mode_switches_after_its_event(root: Path) -> None:
     done = start(Context(root), EXECUTE)
-
     loop = only_live(root)
     assert (loop.branch, branch(root)) == ("gsd/m1", "gsd/m1")
     assert done.notes == ["Switched to branch gsd/m1."]
@@ -127,10 +126,8 @@ def test_start_with_lock_held_changes_neither_git_nor_files(
     monkeypatch.setattr(Journal.__init__, "__defaults__", (0.1, *Journal.__init__.__defaults__[1:]))
     other = LockedDir(str(root / ".gsd"))
     other.acquire(1)
-
     with pytest.raises(CannotWrite, match="held by another process"):
         start(Context(root), EXECUTE)
-
     other.release()
     assert branch(root) == "main"
     assert files(root) == before
@@ -138,9 +135,7 @@ def test_start_with_lock_held_changes_neither_git_nor_files(
 
 def test_start_pauses_if_git_refuses_the_switch(root: Path) -> None:
     make_switch_fail(root)
-
     loop = start(Context(root), EXECUTE).receipt.loop
-
     assert (loop.status, loop.pause_code) == ("paused", "blocking")
     reason = loop.pause_reason or ""
     assert reason.startswith("branch gsd/m1 cannot be used: git refused: error: Your local")
@@ -152,10 +147,8 @@ def test_start_effects_leave_a_paused_loop_alone(root: Path) -> None:
     make_switch_fail(root)
     start(Context(root), EXECUTE)
     events = (root / ".gsd/journal.jsonl").read_bytes()
-
     outcome = finish(root)
     assert (outcome.done, outcome.failed) == ([], [])
-
     assert (root / ".gsd/journal.jsonl").read_bytes() == events
 
 
@@ -165,9 +158,7 @@ def test_start_effects_switch_once_git_can_and_the_loop_is_resumed(root: Path) -
     git(root, "checkout", "-q", "--", "kept.txt")
     with Context(root).transaction() as tx:
         tx.append(tx.loops.live()[0], "resume", {})
-
     finish(root)
-
     assert branch(root) == "gsd/m1"
     assert only_live(root).status == "running"
 
@@ -180,9 +171,7 @@ def test_start_effects_finish_what_a_kill_left(
     root: Path, monkeypatch: pytest.MonkeyPatch, effect: str
 ) -> None:
     kill_before(monkeypatch, root, effect)
-
     finish(root)
-
     assert branch(root) == "gsd/m1"
     assert f'started: "{only_live(root).started}"' in (root / ".gsd/STATE.md").read_text()
     assert git(root, "tag") == "gsd/checkpoint/phase-1/pre"
@@ -192,10 +181,8 @@ def test_start_effects_finish_what_a_kill_left(
 def test_start_effects_change_nothing_when_repeated(root: Path) -> None:
     start(Context(root), EXECUTE)
     before = files(root)
-
     outcome = finish(root)
     assert (outcome.done, outcome.failed) == ([], [])
-
     assert files(root) == before
 
 
@@ -204,9 +191,7 @@ def test_start_effects_do_not_leave_a_branch_that_the_user_chose(
 ) -> None:
     kill_before(monkeypatch, root, "branches.take_branch")
     git(root, "checkout", "-qb", "feature")
-
     finish(root)
-
     assert branch(root) == "feature"
     assert git(root, "tag") == ""
 
@@ -216,9 +201,7 @@ def test_start_effects_stay_on_base_branch_once_branching_is_off(
 ) -> None:
     kill_before(monkeypatch, root, "branches.take_branch")
     (root / ".gsd/config.toml").unlink()
-
     finish(root)
-
     assert branch(root) == "main"
     assert git(root, "tag") == "gsd/checkpoint/phase-1/pre"
 
@@ -226,15 +209,12 @@ def test_start_effects_stay_on_base_branch_once_branching_is_off(
 def test_start_effects_do_not_recreate_state_md_after_work_began(root: Path) -> None:
     start(Context(root), EXECUTE)
     (root / ".gsd/STATE.md").unlink()
-
     finish(root)
-
     assert not (root / ".gsd/STATE.md").exists()
 
 
 def test_start_on_another_branch_freezes_no_branch(root: Path) -> None:
     git(root, "checkout", "-qb", "feature")
-
     assert start(Context(root), EXECUTE).receipt.loop.branch is None
     git(root, "checkout", "-q", "main")
     finish(root)
@@ -246,9 +226,7 @@ def test_start_freezes_the_plan_of_the_branch_that_it_switches_to(root: Path) ->
     write(root / WHERE, OTHER_PLAN)
     commit(root)
     git(root, "checkout", "-q", "main")
-
     loop = start(Context(root), EXECUTE).receipt.loop
-
     assert (root / WHERE).read_text() == OTHER_PLAN
     assert loop.plan.digest == hashlib.sha256(OTHER_PLAN.encode()).hexdigest()[:16]
     assert (list(loop.tasks), loop.status) == (["T01", "T02", "T03"], "running")
@@ -256,9 +234,7 @@ def test_start_freezes_the_plan_of_the_branch_that_it_switches_to(root: Path) ->
 
 def test_start_keeps_local_changes_of_a_plan_that_the_branches_share(root: Path) -> None:
     write(root / WHERE, OTHER_PLAN)
-
     loop = start(Context(root), EXECUTE).receipt.loop
-
     assert (branch(root), list(loop.tasks)) == ("gsd/m1", ["T01", "T02", "T03"])
 
 
@@ -268,10 +244,8 @@ def test_start_refuses_a_branch_without_the_plan_before_any_change(root: Path) -
     commit(root)
     git(root, "checkout", "-q", "main")
     before = files(root)
-
     with pytest.raises(NotFound, match="branch gsd/m1 does not have"):
         start(Context(root), EXECUTE)
-
     assert (branch(root), files(root)) == ("main", before)
 
 
@@ -283,9 +257,7 @@ def test_start_effects_accept_a_plan_that_changed_on_the_branch_meanwhile(
     write(root / WHERE, OTHER_PLAN)
     commit(root)
     git(root, "checkout", "-q", "main")
-
     finish(root)
-
     loop = only_live(root)
     assert (loop.status, list(loop.tasks)) == ("running", ["T01", "T02", "T03"])
 
@@ -303,16 +275,13 @@ def test_start_killed_between_its_events_gets_the_other_tasks_of_its_plan_later(
     context = Context(root)
     status(context)
     assert "unfinished: tasks of the plan, " in context.notices[0]
-
     finish(root)
-
     loop = only_live(root)
     assert (loop.status, list(loop.tasks)) == ("running", ["T01", "T02"])
 
 
 def test_start_in_interactive_mode_asks_for_the_branch_and_creates_state_md(root: Path) -> None:
     loop = start(Context(root), StartRequest("execute", phase="1", mode="interactive")).receipt.loop
-
     assert (loop.status, loop.asked, loop.branch) == ("waiting", "branch:gsd/m1", None)
     assert branch(root) == "main"
     assert (root / ".gsd/STATE.md").read_text().startswith("---\nloop:\n")
@@ -333,17 +302,14 @@ def test_start_killed_before_its_views_saves_state_md_with_the_next_event(
     loop = only_live(root)
     with Context(root).transaction() as tx:
         tx.append(tx.loops.by_id[loop.id], "note", {"text": "more"})
-
     assert (root / f".gsd/STATE.md.before-{loop.id}").read_text() == STATE_MD
     assert loop.started in (root / ".gsd/STATE.md").read_text()
 
 
 def test_start_in_a_new_project_creates_nothing_if_its_event_is_refused(tmp_path: Path) -> None:
     tasks = tuple(f"T{number}:title" for number in range(3_000))
-
     with pytest.raises(Exception, match="but a line may have at most"):
         start(Context(tmp_path), StartRequest("execute", tasks=tasks))
-
     assert list(tmp_path.iterdir()) == []
 
 

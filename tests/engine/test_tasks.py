@@ -21,18 +21,14 @@ def test_iterate_begins_an_iteration(project: EngineProject) -> None:
 def test_iterate_at_a_limit_pauses_and_is_refused(tmp_path: Path) -> None:
     project = EngineProject(tmp_path, limits={"max_iterations": 1})
     iterate(project.context)
-
     with pytest.raises(Refused, match=r"is now paused \(iterations\)"):
         iterate(project.context)
-
     assert project.events()[-1]["type"] == "pause"
 
 
 def test_record_task_returns_the_new_state(project: EngineProject) -> None:
     record_task(project.context, "T1", "running", ref="bg-1")
-
     change = record_task(project.context, "T1", "complete")
-
     assert (change.task, change.status) == ("T1", "complete")
     assert change.receipt.loop.tasks["T1"].status == "complete"
 
@@ -49,7 +45,6 @@ def test_record_task_with_an_invalid_id_is_a_usage_error(project: EngineProject)
 
 def test_record_failure_redacts_and_classifies_the_error(project: EngineProject) -> None:
     failure = record_failure(project.context, "T1", "AssertionError: password=hunter2hunter2")
-
     assert (failure.task, failure.error_class) == ("T1", "logic")
     assert failure.receipt.loop.status == "retrying"
     assert "hunter2" not in str(project.events()[-1])
@@ -64,5 +59,4 @@ def test_record_failure_of_the_loop_pauses_at_the_third_same_error(tmp_path: Pat
     project = EngineProject(tmp_path, "goal", criteria=[{"name": "c"}])
     for _ in range(3):
         failure = record_failure(project.context, None, "AssertionError: same")
-
     assert failure.receipt.loop.pause_code == "repeated"

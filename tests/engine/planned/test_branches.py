@@ -37,7 +37,6 @@ def test_needed_switch_on_base_branch_asks_for_the_branch_of_the_milestone(
     context: Context,
 ) -> None:
     found = switch(context, "v1")
-
     assert found is not None
     question = "You're on main but milestone v1 exists. Switch to gsd/v1? [Y/n]"
     assert (found.branch, found.question) == ("gsd/v1", question)
@@ -56,7 +55,6 @@ def test_needed_switch_elsewhere_or_without_branching_is_none(
     context: Context, settings: dict[str, str], checkout: list[str]
 ) -> None:
     git(context.project, "checkout", "-q", *checkout)
-
     assert switch(context, "main", **settings) is None
 
 
@@ -66,7 +64,6 @@ def test_needed_switch_without_a_milestone_is_refused(
 ) -> None:
     with pytest.raises(Refused) as caught:
         switch(context, milestone)
-
     assert caught.value.message == NO_MILESTONE
     assert caught.value.hint.startswith('Run: git checkout -b gsd/NAME, and set "milestone" in ')
 

@@ -49,9 +49,7 @@ def test_first_checkpoint_is_set_and_recorded_once_the_user_lets_the_loop_begin(
     status = repository.status()
     assert (status["status"], ready(repository), tags(repository)) == ("waiting", [], {})
     assert START_QUESTION in repository.ok("status").out
-
     repository.ok("answer", "y")
-
     assert list(tags(repository)) == ["pre"]
     assert repository.last()["type"] == "checkpoint"
     assert repository.last()["data"]["name"] == "gsd/checkpoint/phase-1/pre"
@@ -64,7 +62,6 @@ def test_loop_without_commit_setting_tags_and_never_commits(repository: Here) ->
     (repository.root / "01.py").write_text("x")
     report_complete(repository, "T01", "T02", "T03", "T04")
     repository.ok("complete")
-
     assert git(repository.root, "rev-parse", "HEAD") == before
     assert tags(repository).keys() == {"pre", "T01", "T02", "T03", "T04", "post"}
     assert "wait" not in [event["type"] for event in repository.lines()]  # in yolo mode
@@ -80,9 +77,7 @@ def test_finish_tasks_sets_missing_tags_at_the_commits_of_their_tasks(
     context = start_committing(here)
     made = report_untagged(monkeypatch, context, "T01", "T02")
     assert set(tags(here)) == {"pre"}
-
     assert finish_tasks(context, loop_of(context)).keys() == made.keys()
-
     assert {name: tags(here)[name] for name in made} == made
     assert [event["data"]["task"] for event in here.lines()[-2:]] == ["T01", "T02"]
     before = here.journal.read_bytes()
@@ -96,9 +91,7 @@ def test_finish_tasks_notes_a_tag_that_git_refuses_again(
     context = start_committing(here)
     report_untagged(monkeypatch, context, "T01")
     monkeypatch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
-
     finish_tasks(context, loop_of(context))
-
     assert context.notices == [UNTAGGED, UNTAGGED]
 
 
@@ -109,7 +102,6 @@ def test_finish_tasks_on_another_branch_sets_no_tag(
     report_untagged(monkeypatch, context, "T01")
     git(here.root, "checkout", "-q", "-b", "other", "HEAD~1")
     before = here.journal.read_bytes()
-
     assert finish_tasks(context, loop_of(context)) == {}
     assert here.journal.read_bytes() == before
 
@@ -117,7 +109,6 @@ def test_finish_tasks_on_another_branch_sets_no_tag(
 def test_finish_tasks_without_checkpoints_setting_sets_no_tag(here: Here) -> None:
     context = start_committing(here, "checkpoints = false\n")
     report_task(context, "T01", "TASK COMPLETE")
-
     assert finish_tasks(context, loop_of(context)) == {}
     assert tags(here) == {}
 
@@ -134,7 +125,5 @@ def test_finish_tasks_drops_tdd_copies_of_tasks_that_are_not_in_progress(
         patch.setattr("gsd_fsm.engine.planned.checkpoints.drop_copies", lambda *_: None)
         record_task(context, "T01", status)
     assert tasks_with_copies(context.gsd, loop.id) == ["T01"]
-
     finish_tasks(context, loop_of(context))
-
     assert tasks_with_copies(context.gsd, loop.id) == left

@@ -53,9 +53,7 @@ def test_tag_and_commit_that_git_refuses_are_reported_and_undo_no_event(reposito
     assert f"checkpoint {TAGS}/pre was not set: git refused" in begun.err
     report_complete(repository, "T01", "T02", "T03", "T04")
     hook(repository.root, "pre-commit", "exit 1")
-
     unfinished = repository.run("complete")
-
     assert unfinished.code == 6
     assert f"tag {TAGS}/post: git refused" in unfinished.err
     assert "documents of the phase (summary.md, their commit): git refused" in unfinished.err

@@ -80,7 +80,6 @@ def completions(here: Here, name: str) -> int:
 
 def test_report_commits_tags_and_returns_both(here: Here, committing: Context) -> None:
     reported = report_task(committing, "T01", COMPLETE)
-
     assert (reported.task, reported.commit) == ("T01", head(committing))
     assert (reported.tag, committing.notices) == ("gsd/checkpoint/phase-1/T01", [])
     assert commits(here) == ONE_COMMIT
@@ -92,7 +91,6 @@ def test_report_commits_tags_and_returns_both(here: Here, committing: Context) -
 def test_report_that_the_journal_refuses_commits_nothing(here: Here, committing: Context) -> None:
     with pytest.raises(Refused):
         report_task(committing, "T03", COMPLETE)
-
     assert commits(here) == ["first"]
 
 
@@ -106,7 +104,6 @@ def test_report_while_lock_is_held_is_repeated_with_the_same_commit(
     assert loop_of(committing).tasks["T01"].status == "pending"
     for name in others:  # whose commits come on top
         report_task(committing, name, COMPLETE)
-
     assert report_task(committing, "T01", COMPLETE).commit == made
     assert len(commits(here)) == 2 + len(others)
     assert loop_of(committing).tasks["T01"].commit == tags(here)["T01"] == made
@@ -121,9 +118,7 @@ def test_report_with_a_given_commit_tags_that_commit(here: Here) -> None:
         git(here.root, "add", name)
         git(here.root, "commit", "-qm", name)
     own = git(here.root, "rev-parse", "HEAD~1")
-
     reported = report_task(context, "T01", COMPLETE, own[:12])
-
     assert reported.commit == tags(here)["T01"] == own
 
 
@@ -131,9 +126,7 @@ def test_report_of_completed_task_records_only_new_issues(here: Here, committing
     report_task(committing, "T01", COMPLETE + "NEW ISSUE: [low] one\n")
     made, before = head(committing), len(here.lines())
     (here.root / "01.py").write_text("changed later\n")
-
     again = report_task(committing, "T01", COMPLETE + "NEW ISSUE: [low] one\nNEW ISSUE: two\n")
-
     assert (again.repeated, again.commit, commits(here)) == (True, made, ONE_COMMIT)
     assert [event["data"].get("text") for event in here.lines()[before:]] == ["two"]
 
@@ -142,9 +135,7 @@ def test_report_notes_a_tag_that_git_refuses(
     committing: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
-
     reported = report_task(committing, "T01", COMPLETE)
-
     assert (reported.tag, committing.notices) == (None, [UNTAGGED])
     assert loop_of(committing).tasks["T01"].status == "complete"
 
@@ -164,9 +155,7 @@ def test_loop_killed_between_two_tasks_continues_with_the_open_ones(here: Here) 
 
     assert outcome(in_child(agent)) == -signal.SIGKILL
     before = here.status()
-
     answer = here.ok("resume", "--json").json
-
     assert answer["running"] == [{"task": "T02", "ref": "bg-2", "phase": None}]
     after = here.status()
     for counter in ("iteration", "task_retries", "tasks", "round", "wave"):
@@ -256,9 +245,7 @@ def test_report_killed_while_git_commits_is_repeated_without_a_second_commit(
     assert statuses(here)["T01"] == "pending"
     here.ok("resume")
     assert ready(here) == ["T01", "T02"]
-
     assert report_task(context, "T01", COMPLETE).commit == head(context)
-
     assert commits(here) == ONE_COMMIT
     assert completions(here, "T01") == 1
     assert ready(here) == ["T02"]
@@ -279,10 +266,8 @@ def test_report_killed_before_its_tag_is_tagged_by_the_next_command(
     start_committing(here, checkpoints)
     kill_after(lambda: report_complete(here, "T01"), mark, is_written=is_written)
     assert statuses(here)["T01"] == "complete"
-
     for _ in range(2):
         here.ok(*again, stdin=b"TASK COMPLETE")
-
     expected = [] if checkpoints else [git(here.root, "rev-parse", "HEAD")]
     told = [event["data"] for event in here.lines() if event["type"] == "checkpoint"]
     assert [data["commit"] for data in told if data.get("task") == "T01"] == expected

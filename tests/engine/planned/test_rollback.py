@@ -42,7 +42,6 @@ def test_rollback_killed_after_event_has_reset_tasks_and_kept_files(killed: Phas
 @pytest.mark.parametrize("command", [["rollback", "T01", "--yes"], ["resume"], ["note", "hello"]])
 def test_killed_rollback_is_finished_by_next_command(killed: Phase, command: list[str]) -> None:
     answer = killed.here.ok(*command)
-
     assert f"loop {killed.loop}: finished rollback to T01" in answer.err
     assert killed.head() == _target(killed)
     assert not (killed.root / "02.py").exists()
@@ -56,9 +55,7 @@ def test_killed_rollback_is_finished_by_next_command(killed: Phase, command: lis
 @pytest.mark.parametrize("call", ["set_ref", "tag", "reset_to", "drop_ref"])
 def test_rollback_killed_at_a_call_of_git_is_finished(phase: Phase, call: str) -> None:
     phase.killed_at(call, "rollback", "T01", "--yes")
-
     phase.here.ok("note", "hello")
-
     assert phase.head() == _target(phase)
     (rollback,) = phase.rollbacks()
     assert phase.git("rev-parse", rollback["left"]) == rollback["head"]
@@ -68,9 +65,7 @@ def test_rollback_killed_at_a_call_of_git_is_finished(phase: Phase, call: str) -
 def test_killed_rollback_is_finished_on_its_branch_only(killed: Phase) -> None:
     head = killed.head()
     killed.git("checkout", "-q", "-b", "backup")
-
     answer = killed.here.ok("note", "hello")
-
     assert "branch main is not checked out" in answer.err
     assert killed.head() == head
     killed.git("checkout", "-q", "main")
@@ -82,9 +77,7 @@ def test_killed_rollback_is_finished_on_its_branch_only(killed: Phase) -> None:
 def test_report_over_killed_rollback_that_cannot_be_finished_is_refused(killed: Phase) -> None:
     head = killed.head()
     (killed.root / "01.py").write_text("changed")
-
     answer = killed.here.refused(4, "report", "T02", stdin=b"TASK COMPLETE\n")
-
     assert "unfinished rollback to T01" in answer.err
     assert "not committed: 01.py" in answer.err
     assert killed.head() == head
@@ -95,7 +88,6 @@ def test_rollback_killed_before_its_event_leaves_an_earlier_one_alone(phase: Pha
     new = commit(phase.root, "more")
     before = (phase.tags(), phase.here.journal.read_bytes())
     phase.killed_before("rollback", "pre", "--yes", event=AFTER)
-
     assert (phase.tags(), phase.here.journal.read_bytes()) == before
     phase.here.ok("note", "hello")
     assert phase.head() == new
@@ -123,27 +115,21 @@ def test_rollback_interrupted_after_its_event_is_finished_by_the_next_command(
 
 def test_killed_rollback_is_finished_before_report_commits(killed: Phase) -> None:
     before = killed.head()
-
     answer = killed.here.ok("report", "T02", "--json", stdin=b"TASK COMPLETE\n")
-
     assert answer.json["commit"] != before
     assert killed.git("merge-base", "HEAD", before) == _target(killed)
 
 
 def test_killed_rollback_is_not_finished_after_new_commits(killed: Phase) -> None:
     new = commit(killed.root, "more")
-
     killed.here.ok("note", "hello")
-
     assert killed.head() == new
 
 
 def test_killed_rollback_is_not_finished_over_uncommitted_changes(killed: Phase) -> None:
     head = killed.head()
     (killed.root / "mine").write_text("mine")
-
     answer = killed.here.ok("note", "hello")
-
     assert "unfinished: rollback to T01" in answer.err
     assert "not committed: mine" in answer.err
     assert killed.head() == head
@@ -153,9 +139,7 @@ def test_rollback_is_not_repeated_after_user_took_it_back(phase: Phase) -> None:
     head = phase.head()
     phase.here.ok("rollback", "T01", "--yes")
     phase.git("merge", "-q", "--ff-only", phase.here.last()["data"]["left"])
-
     phase.here.ok("note", "hello")
-
     assert phase.head() == head
 
 
@@ -164,18 +148,14 @@ def test_rollback_is_not_repeated_after_work_went_on(phase: Phase) -> None:
     (phase.root / "02.py").write_text("again")
     phase.here.ok("report", "T02", stdin=b"TASK COMPLETE\n")
     head = phase.head()
-
     phase.here.ok("note", "hello")
-
     assert phase.head() == head
 
 
 def test_rollback_under_held_lock_changes_nothing(phase: Phase) -> None:
     before = (phase.head(), phase.tags(), phase.here.journal.read_bytes())
-
     with held_lock(phase.here), pytest.raises(CannotWrite) as error:
         roll_back(Impatient(phase.root), "T01", None)
-
     assert error.value.exit_code == 6
     assert (phase.head(), phase.tags(), phase.here.journal.read_bytes()) == before
 
@@ -190,7 +170,6 @@ def test_rollback_whose_event_cannot_be_written_leaves_no_tag(phase: Phase) -> N
 
     with wired(full), pytest.raises(CannotWrite):
         roll_back(Context(phase.root), "T01", None)
-
     assert (phase.head(), phase.tags(), phase.tasks(), phase.here.journal.read_bytes()) == before
     assert phase.git("for-each-ref", "refs/worktree") == ""
 
@@ -199,9 +178,7 @@ def test_rollback_that_git_refuses_after_event_says_what_to_run(phase: Phase) ->
     head = phase.head()
     lock = phase.root / ".git" / "index.lock"
     lock.touch()
-
     answer = phase.here.run("rollback", "T01", "--yes")
-
     assert answer.code == 6
     assert f"loop {phase.loop} records the rollback to T01, but branch main was not" in answer.err
     assert "run the same command again" in answer.err
@@ -214,15 +191,12 @@ def test_rollback_that_git_refuses_after_event_says_what_to_run(phase: Phase) ->
 def test_complete_after_killed_rollback_names_only_commits_on_the_branch(killed: Phase) -> None:
     gone = killed.head()
     killed.here.ok("task", "T02", "skipped")
-
     killed.here.ok("complete")
-
     assert gone[:7] not in killed.summary.read_text()
 
 
 def test_roll_back_returns_its_step_and_receipt(phase: Phase) -> None:
     done = roll_back(Context(phase.root), "T01", None)
-
     assert (done.step.leaves, done.step.reset) == (1, ["T02"])
     assert done.receipt is not None
     assert done.receipt.seq == phase.here.last()["seq"]

@@ -59,10 +59,8 @@ def test_run_tests_leaves_the_files_if_the_loop_was_paused_meanwhile(
     for code, text in ((1, "good\n"), (0, "refactored\n")):
         run(cycle, code)
         (here.root / "01.py").write_text(text)
-
     with pytest.raises(Refused, match="is paused"):
         run(cycle, 1, lambda: here.ok("pause"))
-
     assert (here.root / "01.py").read_text() == "refactored\n"
 
 
@@ -74,7 +72,6 @@ def test_run_tests_killed_while_they_run_keeps_phase_and_attempts(
     before = here.journal.read_bytes()
     killed = in_child(lambda: run(cycle, 0, lambda: os.kill(os.getpid(), signal.SIGKILL)))
     assert outcome(killed) == -signal.SIGKILL
-
     assert here.journal.read_bytes() == before
     running = here.ok("resume", "--json").json["running"]
     assert running == [{"task": "T01", "ref": None, "phase": "green"}]

@@ -188,9 +188,7 @@ def with_command(root: Path, command: str) -> EngineProject:
 
 def test_verify_with_a_passing_command_completes_and_writes_the_report(tmp_path: Path) -> None:
     project = with_command(tmp_path, "true")
-
     done = verify(project.context)
-
     assert done.round.passed
     assert (done.receipt.loop.status, recorded(project)) == ("completed", ["verified", "complete"])
     assert done.report.read_text().startswith("<!-- written by gsd-fsm -->")
@@ -199,28 +197,22 @@ def test_verify_with_a_passing_command_completes_and_writes_the_report(tmp_path:
 def test_verify_with_reported_gaps_opens_them(tmp_path: Path) -> None:
     project = with_command(tmp_path, "true")
     text = '<gaps><gap type="stub"><description>empty</description></gap></gaps>'
-
     done = verify(project.context, gaps=GapsText(text, "found.md"))
-
     assert (done.round.passed, done.round.opened) == (False, ["G1"])
     assert done.receipt.loop.gaps["G1"].kind == "stub"
 
 
 def test_verify_that_the_output_ends_records_nothing(tmp_path: Path) -> None:
     project = with_command(tmp_path, "sleep 60")
-
     with pytest.raises(KeyboardInterrupt):
         verify(project.context, watch=lambda: nullcontext(Interrupting()))
-
     assert recorded(project) == []
 
 
 def test_verify_of_a_loop_that_is_paused_meanwhile_is_refused(tmp_path: Path) -> None:
     project = with_command(tmp_path, "true")
-
     with pytest.raises(Refused, match="is paused and cannot be verified now"):
         verify(project.context, watch=lambda: nullcontext(PausingMeanwhile(project)))
-
     assert recorded(project) == ["pause"]
 
 
@@ -248,16 +240,13 @@ class PausingMeanwhile(Output):
 
 def test_report_gap_gives_next_free_id(project: EngineProject) -> None:
     report_gap(project.context, "named by hand", gap_id="G2")
-
     assert report_gap(project.context, "named by us").gap == "G3"
 
 
 def test_report_gap_again_keeps_id_and_reopens(project: EngineProject) -> None:
     first = report_gap(project.context, "empty body", kind="stub", file="a.py")
     change_gap(project.context, first.gap, "closed")
-
     again = report_gap(project.context, "empty body", kind="stub", file="a.py")
-
     assert (again.gap, again.action) == (first.gap, "reopened")
 
 
@@ -266,7 +255,6 @@ def test_reopen_gap_at_oscillation_limit_pauses_loop(project: EngineProject) -> 
     for _ in range(2):
         change_gap(project.context, "G1", "closed")
         change = change_gap(project.context, "G1", "reopened")
-
     assert (change.receipt.loop.status, project.loop.pause_code) == ("paused", "oscillation")
     assert project.events()[-1]["by"] == "cli"
 
@@ -284,15 +272,12 @@ def test_report_gap_of_unknown_kind_is_a_usage_error(project: EngineProject) -> 
 def test_record_verdict_at_the_round_limit_pauses_loop(tmp_path: Path) -> None:
     project = EngineProject(tmp_path, "verify", limits={"max_rounds": 1})
     report_gap(project.context, "empty body")
-
     receipt = record_verdict(project.context, passed=False, report="one gap")
-
     assert (receipt.loop.status, receipt.loop.pause_code) == ("paused", "rounds")
     assert (receipt.loop.pause_reason or "").endswith("; gaps left: G1")
 
 
 def test_receipt_names_the_head_of_the_journal(project: EngineProject) -> None:
     receipt = report_gap(project.context, "empty body").receipt
-
     last = project.events()[-1]
     assert receipt.head == f"{last['seq']}:{last['sum']}"
