@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from gsd_fsm.core.codec import dumps, encode_event
+from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.journal.scan import into_fold, load_event
 from gsd_fsm.core.loop.fold import Loops
@@ -125,14 +125,6 @@ def decoded(loads: Any, line: bytes) -> str:
         return dumps(loads(line))
     except ValueError:
         return "refused"
-
-
-def lines_of(events: list[dict[str, Any]]) -> list[bytes]:
-    lines, previous = [], ""
-    for event in events:
-        line, previous = encode_event({n: v for n, v in event.items() if n != "sum"}, previous)
-        lines.append(line[:-1])
-    return lines
 
 
 TS = "2026-11-15T23:00:00.000Z"

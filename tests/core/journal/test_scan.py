@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.journal import scan as reader_module
 from tests.support.chaos import run_random_story
-from tests.support.lines import HARMLESS, HOSTILE, closed, lines_of, verdict, verdicts
+from tests.support.golden import write_lines
+from tests.support.lines import HARMLESS, HOSTILE, closed, verdict, verdicts
 from tests.support.story import Story, frozen
 
 NOTE = b'{"v":1,"seq":%d,"ts":"2026-11-15T23:00:0%d.000Z","loop":"lp-1","type":"note","by":"human",'
@@ -18,7 +19,7 @@ NOTE = b'{"v":1,"seq":%d,"ts":"2026-11-15T23:00:0%d.000Z","loop":"lp-1","type":"
 
 def after_a_note(*bodies: bytes) -> list[bytes]:
     """Return a goal loop with a note, so that notes are cached, and these notes after it."""
-    lines = lines_of(Story("goal").events)
+    lines = write_lines(Story("goal").events).splitlines()
     for seq, body in enumerate((b'"data":{"text":"t"}', *bodies), 3):
         lines.append(closed(NOTE % (seq, seq) + body, lines[-1][-18:-2].decode()))
     return lines
@@ -41,15 +42,15 @@ def test_readers_with_full_or_small_cache_agree_on_random_journals(
 ) -> None:
     for seed in range(part * 5, part * 5 + 5):
         loops, events = run_random_story(Random(seed), 200)
-        assert agreed(lines_of(events)) == frozen(loops)
+        assert agreed(write_lines(events).splitlines()) == frozen(loops)
     monkeypatch.setattr(reader_module, "_REMEMBERED", 2)
-    assert verdict(reader_module.into_fold, *lines_of(events)) == frozen(loops)
+    assert verdict(reader_module.into_fold, *write_lines(events).splitlines()) == frozen(loops)
 
 
 @pytest.mark.parametrize("member", [b'"seq":3', b'"ts":"2026-11-15T23:00:03.000Z"', b'"by":"cli"'])
 @pytest.mark.parametrize("place", ["middle", "end"])
 def test_caching_reader_agrees_on_duplicate_members(member: bytes, place: str) -> None:
-    lines = lines_of(Story("goal").events)
+    lines = write_lines(Story("goal").events).splitlines()
     for seq in (3, 4, 5):
         line = b'{"v":1,"seq":%d,"ts":"2026-11-15T23:00:0%d.000Z","loop":"lp-1",' % (seq, seq)
         line += member + b"," if place == "middle" else b""

@@ -1,24 +1,20 @@
-"""Golden journals: journals of version 1 always replay to the same result."""
+"""Golden journals: journals of version 1 always replay to the same result.
+
+To record the replays again, run: GSD_RECORD=1 pytest tests/core/loop/test_golden.py
+"""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import Loops
 from tests.support.command_line import Here, here
-from tests.support.golden import DIRECTORY, NAMES, RECORD, journal_bytes, stories, write_lines
+from tests.support.golden import DIRECTORY, NAMES, journal_bytes, write_lines
 
 __all__ = ["here"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _record() -> None:
-    if RECORD:
-        for name, events in stories().items():
-            path = DIRECTORY / f"{name}.jsonl"
-            if not path.exists():  # what was written once is only ever read
-                path.write_bytes(write_lines(events))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -28,11 +24,11 @@ def test_golden_journal_replays_to_recorded_bytes(name: str, here: Here) -> None
     loops = Loops()
     for line in journal_bytes(name).splitlines():
         loops.apply(parse_json(line.decode("ascii")))
-    told = "".join(here.ok("replay", "--json", "--loop", loop).out for loop in loops.by_id)
+    replayed = "".join(here.ok("replay", "--json", "--loop", loop).out for loop in loops.by_id)
     expected = DIRECTORY / f"{name}.replay.json"
-    if RECORD:
-        expected.write_text(told, "utf-8")
-    assert told == expected.read_text("utf-8")
+    if os.environ.get("GSD_RECORD") == "1":
+        expected.write_text(replayed, "utf-8")
+    assert replayed == expected.read_text("utf-8")
     assert here.journal.read_bytes() == journal_bytes(name)
     assert sorted(path.name for path in here.gsd.iterdir()) == ["journal.jsonl"]
 
