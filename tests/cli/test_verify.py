@@ -1,8 +1,11 @@
-"""verify and verified: rounds of a verify loop."""
+"""verify, gap and verified: rounds of a verify loop, and the gaps that an agent reports."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +23,20 @@ from tests.support.verification import (
     task,
 )
 
+REPORT = '# Findings\n\n<gaps>\n  <gap type="orphan" file="menu.ts">never imported</gap>\n</gaps>\n'
+
+
+@pytest.fixture
+def passing(here: Here) -> Here:
+    """Return a loop whose checks pass."""
+    start_verify(here, FILE)
+    lay(here.root, {"a.txt": "yes"})
+    return here
+
+
+def report_file(here: Here) -> Path:
+    return here.root / PLACE / "VERIFICATION.md"
+
 
 def test_verify_of_finished_plan_passes_and_completes_the_loop(here: Here) -> None:
     lay(here.root, {**DONE, f"{PLACE}/plan.md": DOCUMENT.read_text()})
@@ -29,13 +46,10 @@ def test_verify_of_finished_plan_passes_and_completes_the_loop(here: Here) -> No
     assert "? T02#4 Script reads loop state from STATE.md: check by hand" in answer.out
     assert "Round 1 of 20: 22 passed, 1 manual." in answer.out
     assert f"Verification passed. Loop {loop} is completed." in answer.out
-    assert [(e["type"], e["by"]) for e in here.lines()[-2:]] == [
-        ("verified", "human"),
-        ("complete", "cli"),
-    ]
-    report = here.root / PLACE / "VERIFICATION.md"
-    assert "**Status:** passed" in report.read_text()
-    assert str(report) in answer.out
+    events = [(event["type"], event["by"]) for event in here.lines()[-2:]]
+    assert events == [("verified", "human"), ("complete", "cli")]
+    assert "**Status:** passed" in report_file(here).read_text()
+    assert str(report_file(here)) in answer.out
 
 
 def test_verify_of_unfinished_plan_opens_gaps_and_a_later_round_closes_them(here: Here) -> None:
@@ -43,17 +57,18 @@ def test_verify_of_unfinished_plan_opens_gaps_and_a_later_round_closes_them(here
     loop = here.start("verify", "--phase", "1", "--mode", "yolo")
     answer = here.run("verify", env=AGENT)
     assert answer.code == 7
-    # The checks of T06 pass already: the view of the loop is what it wants.
+    # The checks of T06 pass already: the view of the loop contains the wanted text.
     assert "✗ G1 T01#1 hooks/hooks.json exists: missing file: hooks/hooks.json" in answer.out
     assert "verification found 19 open gaps: G1, G2" in answer.err
     assert f"then run: gsd-fsm --loop {loop} verify" in answer.err
     gap = here.status()["gaps"][4]
-    assert (gap["kind"], gap["description"]) == (
-        "stub",
-        'T02: Script contains shebang "#!/usr/bin/env bash"',
-    )
+    assert gap["kind"] == "stub"
+    assert gap["description"] == 'T02: Script contains shebang "#!/usr/bin/env bash"'
     by = {(event["type"], event["by"]) for event in here.lines()[2:]}
     assert by == {("gap", "cli"), ("verified", "agent")}
+    offered = here.ok("next", "--json").json["tasks"]
+    assert [item["id"] for item in offered] == [f"G{number}" for number in range(1, 20)]
+    assert '<gap type="stub" iteration="1/20">' in offered[4]["prompt"]
     lay(here.root, DONE)
     found = here.ok("verify", "--json").json
     assert (found["passed"], found["status"], len(found["closed"])) == (True, "completed", 19)
@@ -70,7 +85,7 @@ def test_verify_with_json_prints_contract_members_and_writes_them(here: Here) ->
     assert found["gaps"] == found["opened"] == ["G1", "G2", "G3"]
     assert [check["key"] for check in found["checks"]] == ["T01#1", "T01#2", "ci:test"]
     assert found["checks"][2]["evidence"] == "exit code 4"
-    assert found["report"] == str(here.root / PLACE / "VERIFICATION.md")
+    assert found["report"] == str(report_file(here))
     written = json.loads((here.root / PLACE / "verification.json").read_text())
     assert written["checks"] == found["checks"]
     assert [gap["strategy"] for gap in written["gaps"]] == [
@@ -78,48 +93,6 @@ def test_verify_with_json_prints_contract_members_and_writes_them(here: Here) ->
         "Apply specific fix for error",
     ]
     assert here.status()["gaps"][2]["description"] == "CI test: exit 4"
-
-
-def test_verify_reports_of_two_rounds_differ_only_in_times(here: Here) -> None:
-    commands = task("01", [("command", f"sleep 0.{n}; exit {n}") for n in (2, 1, 0)], "a")
-    start_verify(here, commands, FILE.replace("01", "02"))
-
-    def reports() -> list[str]:
-        failed_round(here)
-        texts = [(here.root / PLACE / name).read_text() for name in
-                 ("VERIFICATION.md", "verification.json")]  # fmt: skip
-        return [
-            "\n".join(
-                line.rsplit("|", 2)[0] if line.startswith("|") else line
-                for line in text.splitlines()
-                if '"seconds"' not in line and "ound" not in line and "iteration" not in line
-            )
-            for text in texts
-        ]
-
-    assert reports() == reports()
-
-
-def test_verify_pauses_when_a_gap_is_reopened_twice(here: Here) -> None:
-    loop = start_verify(here, FILE)
-    failed_round(here)
-    lay(here.root, {"a.txt": "no"})
-    assert failed_round(here)["closed"] == ["G1"]
-    (here.root / "a.txt").unlink()
-    found = failed_round(here)
-    assert (found["reopened"], found["status"]) == (["G1"], "fixing")
-    lay(here.root, {"a.txt": "no"})
-    failed_round(here)
-    (here.root / "a.txt").unlink()
-    answer = here.run("verify")
-    assert answer.code == 7
-    assert "paused (oscillation): gap G1 was closed and reopened 2 times" in answer.err
-    assert f"Fix the gaps by hand, then run: gsd-fsm --loop {loop}" in answer.err
-    assert here.status()["pause_code"] == "oscillation"
-    assert "gsd-fsm" in here.refused(4, "verify").err
-    here.ok("resume")
-    lay(here.root, {"a.txt": "yes"})
-    assert here.ok("verify", "--json").json["status"] == "completed"
 
 
 def test_verify_without_a_setting_pauses_after_20_failed_rounds(here: Here) -> None:
@@ -130,11 +103,14 @@ def test_verify_without_a_setting_pauses_after_20_failed_rounds(here: Here) -> N
     answer = here.run("verify")
     assert answer.code == 7
     assert "Round 20 of 20: 2 missed" in answer.out
-    assert "20 of 20 verification rounds are used; gaps left: G1, G2" in answer.err
+    limit = "20 of 20 verification rounds are used; gaps left: G1, G2"
+    assert f"loop {loop} is now paused (rounds): {limit}" in answer.err
+    add = f"gsd-fsm --loop {loop} resume --add-rounds"
+    assert f"Fix the gaps by hand, then run: {add}" in answer.err
     status = here.status()
-    assert (status["status"], status["pause_code"], status["round"]) == ("paused", "rounds", 20)
-    assert f"gsd-fsm --loop {loop} resume --add-rounds" in here.refused(4, "resume").err
-    here.refused(4, "verify")
+    assert (status["status"], status["pause_code"]) == ("paused", "rounds")
+    assert (status["round"], status["iteration"]) == (20, 0)
+    assert add in here.refused(4, "resume").err
     here.ok("resume", "--add-rounds", "1")
     lay(here.root, {"a.txt": "yes"})
     assert here.ok("verify", "--json").json["status"] == "completed"
@@ -187,21 +163,19 @@ def test_verify_of_untrusted_journal_runs_nothing(
 
 def test_verify_without_plan_runs_the_ci_commands(here: Here) -> None:
     here.start("verify")
-    answer = here.refused(2, "verify")
-    assert "nothing to verify" in answer.err
-    assert "--plan FILE" in answer.err
-    assert "ci_test" in answer.err
-    lay(here.root, {".gsd/config.toml": 'ci_test = "true"\nci_lint = "true"\n'})
+    refused = here.refused(2, "verify").err
+    assert all(words in refused for words in ("nothing to verify", "--plan FILE", "ci_test"))
+    here.configure(ci_test="true", ci_lint="true")
     found = here.ok("verify", "--json").json
     assert [check["key"] for check in found["checks"]] == ["ci:lint", "ci:test"]
-    assert found["report"] == str(here.root / ".gsd/plans/VERIFICATION.md")
-    assert (here.root / ".gsd/plans/VERIFICATION.md").read_text().count("# Verification") == 1
+    report = here.root / ".gsd/plans/VERIFICATION.md"
+    assert found["report"] == str(report)
+    assert report.read_text().count("# Verification") == 1
 
 
 def test_verify_with_manual_checks_only_is_refused(here: Here) -> None:
     loop = start_verify(here, task("01", [("manual", "Looks good")], "a"))
-    answer = here.refused(2, "verify")
-    assert f"gsd-fsm --loop {loop} verified pass" in answer.err
+    assert f"gsd-fsm --loop {loop} verified pass" in here.refused(2, "verify").err
     here.ok("verified", "pass")
     here.ok("complete")
 
@@ -209,14 +183,12 @@ def test_verify_with_manual_checks_only_is_refused(here: Here) -> None:
 def test_verify_without_verify_loop_says_how_to_start_one(here: Here) -> None:
     assert "gsd-fsm start verify --phase 2" in here.refused(3, "verify", "--phase", "2").err
     here.start("goal", "g")
+    refused = here.refused(2, "verify", "--phase", "2").err
+    assert "is not a verify loop" in refused
+    assert "gsd-fsm start verify --phase 2" in refused
     here.ok("cancel")
-    assert (
-        "gsd-fsm start verify --plan 'a b.md'" in here.refused(3, "verify", "--plan", "a b.md").err
-    )
-    here.start("goal", "g")
-    answer = here.refused(2, "verify", "--phase", "2")
-    assert "is not a verify loop" in answer.err
-    assert "gsd-fsm start verify --phase 2" in answer.err
+    refused = here.refused(3, "verify", "--plan", "a b.md").err
+    assert "gsd-fsm start verify --plan 'a b.md'" in refused
 
 
 def test_verify_with_another_phase_or_plan_is_refused(here: Here) -> None:
@@ -243,9 +215,165 @@ def test_agent_can_neither_skip_a_task_nor_declare_a_plan_verified(here: Here) -
     here.ok("verified", "pass")
 
 
-def test_next_after_failed_round_has_a_prompt_for_each_gap(here: Here) -> None:
-    start_verify(here, FILE)
-    failed_round(here)
-    items = here.ok("next", "--json").json["tasks"]
-    assert [item["id"] for item in items] == ["G1", "G2"]
-    assert '<gap type="stub" iteration="1/20">' in items[0]["prompt"]
+# gap
+
+
+def test_gap_is_found_closed_and_reopened_and_pauses_the_second_time(here: Here) -> None:
+    loop = here.start("verify")
+
+    def status() -> tuple[str, int]:
+        shown = here.status()
+        return shown["status"], shown["gaps_remaining"]
+
+    found = ("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "empty body")
+    answer = here.ok(*found, "--evidence", "line 3", "--json").json
+    assert list(answer) == ["loop", "seq", "status", "head", "gap"]
+    assert (answer["gap"], answer["status"]) == ("G1", "fixing")
+    here.ok("gap", "found", "--description", "another")
+    here.ok("gap", "close", "G1", "--evidence", "now full")
+    assert status() == ("fixing", 1)
+    here.ok("gap", "close", "G2")
+    assert status() == ("running", 0)
+    here.ok("gap", "reopen", "G1")
+    assert status() == ("fixing", 1)
+    assert here.status()["gaps"][0] == {
+        "id": "G1", "kind": "stub", "file": "a.py", "description": "empty body",
+        "evidence": "now full", "reopened": 1, "round": 0, "status": "open",
+    }  # fmt: skip
+    here.ok("gap", "close", "G1")
+    assert "gap G1 was closed and reopened 2 times" in here.ok(*found).out
+    assert (here.last()["type"], here.last()["by"]) == ("pause", "cli")
+    assert (status()[0], here.status()["pause_code"]) == ("paused", "oscillation")
+    assert f"gsd-fsm --loop {loop} resume" in here.status()["next"]
+    here.ok("resume")
+    here.ok("gap", "close", "G1")
+    here.ok("gap", "reopen", "G1")
+    assert status() == ("fixing", 1)
+
+
+def test_gap_with_invalid_arguments_is_refused(here: Here) -> None:
+    here.start("verify")
+    assert "--description" in here.refused(2, "gap", "found").err
+    assert "missing gap id" in here.refused(2, "gap", "close").err
+    here.refused(2, "gap", "lost")
+    here.refused(2, "gap", "close", "../G1")
+    refused = here.refused(2, "gap", "found", "--kind", "../k", "--description", "d").err
+    assert "unknown kind of gap: '../k'" in refused
+    assert "orphan, broken_link, stub, missing_export, wrong_import, ci_failure, other" in refused
+    assert "no gap G1" in here.refused(4, "gap", "close", "G1").err
+    here.ok("gap", "found", "--description", "d")
+    assert "already open" in here.refused(4, "gap", "reopen", "G1").err
+    here.ok("gap", "close", "G1")
+    assert "already closed" in here.refused(4, "gap", "close", "G1").err
+
+
+def test_gap_and_failure_pause_without_auto_loop(here: Here) -> None:
+    here.configure(auto_loop=False)
+    here.start("verify")
+    here.ok("gap", "found", "--description", "d")
+    status = here.status()
+    assert (status["status"], status["pause_code"]) == ("paused", "manual")
+    here.start("execute", "--task", "T1", "--fresh")
+    shown = here.ok("fail", "T1", "--error", "AssertionError").out
+    assert "## Task T1 Failed" in shown
+    assert "AssertionError" in shown
+    status = here.status()
+    assert (status["status"], status["pause_code"]) == ("paused", "manual")
+
+
+# VERIFICATION.md
+
+
+def test_verify_opens_reported_gaps_in_the_name_of_the_agent_and_keeps_its_file(
+    passing: Here,
+) -> None:
+    report_file(passing).write_text(REPORT)
+    answer = passing.run("verify", env=AGENT)
+    assert answer.code == 7
+    assert "✗ G1 orphan menu.ts: never imported" in answer.out
+    gap = passing.lines()[2]
+    assert (gap["type"], gap["by"], "check" in gap["data"]) == ("gap", "agent", False)
+    assert gap["data"]["description"] == "never imported"
+    assert report_file(passing).with_name("VERIFICATION.agent.md").read_text() == REPORT
+    ours = report_file(passing).read_text()
+    assert '<gap id="G1" type="orphan" iteration="1/20">' in ours
+    added = ours.replace("</gaps>", '<gap type="stub" id="mine">empty body</gap></gaps>')
+    report_file(passing).write_text(added)
+    found = failed_round(passing)
+    assert (found["opened"], found["gaps"]) == (["G2"], ["G1", "G2"])
+    assert report_file(passing).with_name("VERIFICATION.agent.md").read_text() == REPORT
+
+
+def test_verify_opens_a_new_gap_that_has_the_id_of_another(passing: Here) -> None:
+    for text, opened in (
+        (REPORT, ["G1"]),
+        ('<gaps><gap id="G1" type="stub">a new one</gap></gaps>', ["G2"]),
+        ('<gaps><gap id="G1" type="orphan">never  imported</gap></gaps>', []),
+    ):
+        report_file(passing).write_text(text)
+        assert failed_round(passing)["opened"] == opened
+
+
+def test_verify_reads_gaps_from_another_file_or_stdin(passing: Here) -> None:
+    report_file(passing).write_text(REPORT)
+    lay(passing.root, {"found.xml": '<gaps><gap type="wrong_import">x</gap></gaps>'})
+    assert failed_round(passing, "--gaps", "found.xml")["gaps"] == ["G1"]
+    assert passing.run("verify", "--gaps", "-", stdin=REPORT.encode()).code == 7
+    assert [gap["kind"] for gap in passing.status()["gaps"]] == ["wrong_import", "orphan"]
+    passing.refused(2, "verify", "--gaps", "nowhere.xml")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path.write_text("<gaps>\n<gap type='hole'>x</gap>\n</gaps>"),
+         "VERIFICATION.md:2: unknown kind of gap: 'hole'"),
+        (lambda path: path.write_text("\n<gaps>\n<gap type='stub'>x"),
+         "VERIFICATION.md:2: <gaps> has no </gaps>"),
+        (lambda path: path.write_bytes(b"\xff\x00\n<gaps>\xfe"), "VERIFICATION.md"),
+        (os.mkfifo, "not a regular file"),
+        (Path.mkdir, "not a regular file"),
+        (lambda path: path.symlink_to("/etc/passwd"), "points outside"),
+        (lambda path: (path.touch(), os.truncate(path, 1 << 40)), "VERIFICATION.md"),
+    ],
+    ids=["unknown kind", "no end", "binary", "pipe", "directory", "link", "tebibyte"],
+)  # fmt: skip
+def test_verify_with_unreadable_report_is_refused_and_runs_nothing(
+    here: Here, make: Callable[[Path], object], message: str
+) -> None:
+    start_verify(here, FILE, ci_test="touch was-run")
+    make(report_file(here))
+    assert message in here.refused(2, "verify").err
+    assert not (here.root / "was-run").exists()
+
+
+def test_verify_keeps_a_binary_report_unchanged(passing: Here) -> None:
+    content = b"\xff\xfe\x00 not text"
+    report_file(passing).write_bytes(content)
+    passing.ok("verify")
+    assert report_file(passing).with_name("VERIFICATION.agent.md").read_bytes() == content
+
+
+def test_verify_exits_6_if_round_is_recorded_but_report_cannot_be_written(passing: Here) -> None:
+    (passing.root / PLACE / "verification.json").mkdir()
+    answer = passing.run("verify", "--json")
+    assert answer.code == 6
+    assert "round 1 is recorded, but its report is not written" in answer.json["error"]
+    assert passing.status()["status"] == "completed"
+    assert "**Status:** passed" in report_file(passing).read_text()
+
+
+def test_verify_does_not_overwrite_a_report_written_meanwhile(here: Here) -> None:
+    start_verify(here, FILE, ci_test=f"echo mine > {PLACE}/VERIFICATION.md")
+    answer = here.run("verify")
+    assert answer.code == 6
+    assert "changed in the meantime" in answer.err
+    assert report_file(here).read_text() == "mine\n"
+    assert here.status()["round"] == 1
+
+
+def test_verify_escapes_plan_text_in_terminal_and_report(here: Here) -> None:
+    start_verify(here, FILE.replace("It says", "It \u202esays"))
+    answer = here.run("verify")
+    assert answer.code == 7
+    assert "\u202e" not in answer.out + answer.err + report_file(here).read_text()
