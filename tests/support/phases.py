@@ -19,6 +19,8 @@ from gsd_fsm.phase.ending import plan_ending
 from gsd_fsm.plans.plan import Plan, PlanTask
 from tests.support.events import append, draft
 from tests.support.faults import in_child, outcome, wired, without_sync
+from tests.support.plan_loops import TITLE
+from tests.support.plan_texts import task as task_text
 from tests.support.repositories import commit, git
 from tests.support.story import MINUTE, Story
 
@@ -29,19 +31,7 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
     from tests.support.command_line import Here
 
-TASK = """
-<task id="{0}" wave="1">
-  <files><file action="create">{0}.py</file></files>
-  <action>Write {0}.</action>
-  <verify><check type="file">{0}.py exists</check></verify>
-  <done>{0} is written.</done>
-</task>
-"""
-PLAN = (
-    "---\nphase: 1\ntitle: Parts\n---\n## Wave 1 (Parallel)\n"
-    + TASK.format("01")
-    + TASK.format("02")
-)
+PLAN = TITLE + "## Wave 1 (Parallel)\n" + task_text("01") + task_text("02")
 ROADMAP = "# Roadmap\n\n### Phase 1: Parts\n- [ ] Complete\n"
 TICKED = ROADMAP.replace("[ ]", "[x]")
 POST = "gsd/checkpoint/phase-1/post"

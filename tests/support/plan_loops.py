@@ -2,48 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from gsd_fsm.core.journal.journal import Author, Journal
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
+from tests.support.command_line import Here
+from tests.support.plan_texts import task as task_text
 from tests.support.repositories import git
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gsd_fsm.core.loop.state import Loop
-    from tests.support.command_line import Here
-
 AGENT = Author("agent", "s-1")
+YOLO = ("start", "execute", "--phase", "1", "--mode", "yolo")
+INTERACTIVE = (*YOLO[:-1], "interactive")
+TITLE = "---\nphase: 1\ntitle: Parts\n---\n"
+THREE_TASKS = TITLE + task_text("01") + task_text("02") + task_text("03", 2)
+PLAN = (
+    TITLE + task_text("01") + task_text("02") + "## Wave 2 (Sequential)\n" + task_text("03", 2)
+    + task_text("04", 2, "01")
+)  # fmt: skip
+# The question before the first wave of this plan.
+START_QUESTION = "Ready to execute Phase 1: Parts (4 tasks in 2 waves). Proceed?"
 
 
-def task_text(number: str, wave: int = 1, depends: str = "") -> str:
-    """Return a task of a plan that writes one file."""
-    more = f' depends="{depends}"' if depends else ""
-    return f"""<task id="{number}" wave="{wave}"{more}>
-  <files><file action="create">{number}.py</file></files>
-  <action>Write {number}.</action>
-  <verify><check type="file">{number}.py exists</check></verify>
-  <done>It is written.</done>
-</task>
-"""
+def write_plan(here: Here, text: str = PLAN, where: str = ".gsd/plans/phase-1/plan.md") -> Path:
+    path = here.root / where
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
 
 
-THREE_TASKS = (
-    "---\nphase: 1\ntitle: Parts\n---\n" + task_text("01") + task_text("02") + task_text("03", 2)
-)
+def start_plan(here: Here, *command: str, plan: str = PLAN, settings: str = "", **how: Any) -> Here:
+    """Start a loop that follows a plan, in yolo mode unless another command is given."""
+    write_plan(here, plan)
+    if settings:
+        (here.gsd / "config.toml").write_text(settings)
+    here.ok(*(command or YOLO), **how)
+    return here
 
 
 def start_planned(
     here: Here, mode: str = "yolo", settings: str = "", plan: str = THREE_TASKS
 ) -> Context:
     """Start a loop with this plan; return the context of its agent."""
-    path = here.root / ".gsd" / "plans" / "phase-1" / "plan.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(plan)
-    (here.gsd / "config.toml").write_text(settings)
     session = {"CLAUDE_CODE_SESSION_ID": "s-1"}
-    here.ok("start", "execute", "--phase", "1", "--mode", mode, env=session)
+    start_plan(here, *YOLO[:-1], mode, plan=plan, settings=settings, env=session)
     return Context(here.root, author=AGENT)
 
 
@@ -71,36 +74,6 @@ def tags(here: Here) -> dict[str, str]:
     form = "--format=%(refname:lstrip=-1) %(objectname)"
     lines = git(here.root, "for-each-ref", form, "refs/tags/gsd/checkpoint").splitlines()
     return dict(line.split(" ") for line in lines)
-
-
-YOLO = ("start", "execute", "--phase", "1", "--mode", "yolo")
-INTERACTIVE = (*YOLO[:-1], "interactive")
-PLAN = (
-    "---\nphase: 1\ntitle: Parts\n---\n"
-    + task_text("01")
-    + task_text("02")
-    + "## Wave 2 (Sequential)\n"
-    + task_text("03", 2)
-    + task_text("04", 2, "01")
-)
-# The question before the first wave of this plan.
-START_QUESTION = "Ready to execute Phase 1: Parts (4 tasks in 2 waves). Proceed?"
-
-
-def write_plan(here: Here, text: str = PLAN, where: str = ".gsd/plans/phase-1/plan.md") -> Path:
-    path = here.root / where
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
-
-
-def start_plan(here: Here, *command: str, plan: str = PLAN, settings: str = "") -> Here:
-    """Start a loop that follows a plan, in yolo mode unless another command is given."""
-    write_plan(here, plan)
-    if settings:
-        (here.gsd / "config.toml").write_text(settings)
-    here.ok(*(command or YOLO))
-    return here
 
 
 def ready(here: Here) -> list[str]:
