@@ -27,17 +27,11 @@ def test_split_front_matter_returns_text_and_body_with_its_line() -> None:
     assert front_matter_lines([]) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("---\na: 1\n", "F:1: the front matter has no closing '---' line"),
-        ("---\n" + "a: b\n" * 20_000 + "---\n", "F:1: the front matter is larger than 64 KiB"),
-    ],
-)
-def test_split_front_matter_refuses_text_without_end_or_too_long(text: str, problem: str) -> None:
-    with pytest.raises(Malformed) as error:
-        split_front_matter(text, "F")
-    assert error.value.message == problem
+def test_split_front_matter_refuses_text_without_end_or_too_long() -> None:
+    with pytest.raises(Malformed, match=r"^F:1: the front matter has no closing '---' line$"):
+        split_front_matter("---\na: 1\n", "F")
+    with pytest.raises(Malformed, match=r"^F:1: the front matter is larger than 64 KiB$"):
+        split_front_matter("---\n" + "a: b\n" * 20_000 + "---\n", "F")
 
 
 def test_line_value_needs_no_valid_yaml() -> None:
@@ -52,16 +46,9 @@ def test_load_yaml_converts_only_integers_booleans_and_null() -> None:
     text = "a: 010\nb: 10\nc: yes\nd: True\ne: ~\nf: '1'\ng: 2026-01-01\nh: [1, {i: x}]\nj:\n"
     found = load_yaml(text, first_line=5)
     assert found == {
-        "a": "010",
-        "b": 10,
-        "c": "yes",
-        "d": True,
-        "e": None,
-        "f": "1",
-        "g": "2026-01-01",
-        "h": [1, {"i": "x"}],
-        "j": None,
-    }
+        "a": "010", "b": 10, "c": "yes", "d": True, "e": None, "f": "1", "g": "2026-01-01",
+        "h": [1, {"i": "x"}], "j": None,
+    }  # fmt: skip
     assert (found.line, found.line_of("c"), found["h"][1].line_of("i")) == (5, 7, 12)
     assert load_yaml("a: 010\nb: ~", scalar=str) == {"a": "010", "b": "~"}
     assert load_yaml("# nothing\n") is None
@@ -70,34 +57,29 @@ def test_load_yaml_converts_only_integers_booleans_and_null() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a: &x 1\nb: *x", "F:4: YAML aliases are not supported"),
-        ("\na: !!python/name:os.system", "F:4: YAML tags are not supported"),
-        ("[" * 30, "F:3: nested more than 20 levels deep"),
-        ("a: 1\nb: 2\na: 3", "F:5: duplicate key: a"),
-        ("? [a]\n: b", "F:3: a key must be text"),
-        ("a: 1\n---\nb: 2", "F:5: a second YAML document"),
-        ("a: [1", "F:3: not valid YAML: expected ',' or ']', but got '<stream end>'"),
-        ("a:\n\tb", "F:4: not valid YAML: found character '\\t' that cannot start any token"),
-        ("a: \x00", "F:3: not valid YAML: special characters are not allowed"),
+        ("a: &x 1\nb: *x", "4: YAML aliases are not supported"),
+        ("\na: !!python/name:os.system", "4: YAML tags are not supported"),
+        ("[" * 50_000, "3: nested more than 20 levels deep"),
+        ("a: 1\nb: 2\na: 3", "5: duplicate key: a"),
+        ("? [a]\n: b", "3: a key must be text"),
+        ("a: 1\n---\nb: 2", "5: a second YAML document"),
+        ("a: [1", "3: not valid YAML: expected ',' or ']', but got '<stream end>'"),
+        ("a:\n\tb", "4: not valid YAML: found character '\\t' that cannot start any token"),
+        ("a: \x00", "3: not valid YAML: special characters are not allowed"),
+        ('"a', "3: not valid YAML: found unexpected end of stream"),
+        ('a: "\\UFFFFFFFF"', "3: not valid YAML: "),
     ],
 )
 def test_load_yaml_refuses_hostile_text_with_its_line(text: str, problem: str) -> None:
     with pytest.raises(Malformed) as error:
         load_yaml(text, "F", 3)
-    assert error.value.message == problem
+    assert error.value.message.startswith(f"F:{problem}")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a: 1\nkey:\n  b: 2\n\n# c\n}\nd: 3", range(1, 6)),
-        ("key: 1", range(1)),
-        ("  key:\nkeys:", None),
-    ],
-)
-def test_block_lines_cover_a_key_and_its_block(text: str, expected: range | None) -> None:
-    assert block_lines(text.split("\n"), re.compile("key:")) == expected
-
-
-def test_block_lines_end_at_other_characters_than_those_given() -> None:
-    assert block_lines(["key:", "  a", "# b"], re.compile("key:"), " ") == range(2)
+def test_block_lines_cover_a_key_and_its_block() -> None:
+    key = re.compile("key:")
+    text = "a: 1\nkey:\n  b: 2\n\n# c\n}\nd: 3"
+    assert block_lines(text.split("\n"), key) == range(1, 6)
+    assert block_lines(["key: 1"], key) == range(1)
+    assert block_lines(["  key:", "keys:"], key) is None
+    assert block_lines(["key:", "  a", "# b"], key, " ") == range(2)

@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.documents.journal_text import (
-    WINDOW,
-    read_option,
-    redact_and_truncate,
-    redact_or_reject,
-)
+from gsd_fsm.documents import journal_text
+from gsd_fsm.documents.journal_text import read_option, redact_and_truncate, redact_or_reject
 
+WINDOW = journal_text.WINDOW
 BLOB = "sk-" + "ant-" + "a" * (WINDOW - 60)  # redacted to a few characters
 FILLER = "nothing to see\n" * 20_000
 TOKEN = "gh" + "p_" + "1a2b3c4d" * 5
@@ -41,21 +38,15 @@ def test_truncated_text_has_both_ends() -> None:
     assert len(kept.encode()) < 6_100
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_redact_or_reject_removes_secrets_and_refuses_empty_and_long_text() -> None:
+    assert TOKEN not in redact_or_reject(f"use {TOKEN} here", "the goal")
+    for text, problem in (
         (" \n", "the goal is empty"),
         ("x" * 101, "longer than 100 bytes"),
         ("é" * 40, "100 bytes in the journal"),
-    ],
-)
-def test_redact_or_reject_refuses_empty_and_long_text(text: str, problem: str) -> None:
-    with pytest.raises(UsageError, match=problem):
-        redact_or_reject(text, "the goal", 100)
-
-
-def test_redact_or_reject_removes_secrets() -> None:
-    assert TOKEN not in redact_or_reject(f"use {TOKEN} here", "the goal")
+    ):
+        with pytest.raises(UsageError, match=problem):
+            redact_or_reject(text, "the goal", 100)
 
 
 def test_read_option_reads_text_or_file_but_not_both(tmp_path: Path) -> None:

@@ -6,19 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.documents.markdown import (
-    Hidden,
-    code_block,
-    escape_markdown,
-    heading_of,
-    headings,
-    hidden_at,
-    item_of,
-    newline_of,
-    prose,
-    quotations,
-    split_lines,
-)
+from gsd_fsm.documents import markdown
+from gsd_fsm.documents.markdown import Hidden, heading_of, hidden_at, prose, split_lines
 
 
 @given(st.text())
@@ -29,21 +18,16 @@ def test_split_lines_keeps_every_character(text: str) -> None:
 
 
 def test_newline_of_is_that_of_the_first_line() -> None:
-    assert [newline_of(text) for text in ("a\r\nb\n", "a\nb\r\n", "a\r", "")] == ["\r\n", *"\n\n\n"]
+    for text, newline in (("a\r\nb\n", "\r\n"), ("a\nb\r\n", "\n"), ("a\r", "\n"), ("", "\n")):
+        assert markdown.newline_of(text) == newline
 
 
 @pytest.mark.parametrize(
     ("text", "readable"),
-    [
-        ("a\n```md\n# b\n```\nc", [0, 4]),
-        ("~~~\n```\n~~~\na", [3]),
-        ("````\n```\n````\na", [3]),
-        ("``` `x`\na", [0, 1]),
-        ("<!-- a -->\nb\n<!--\nc\n--> d\ne", [1, 5]),
-        ("a <!--\nb", [0, 1]),
-        ("a\n```\nb", [0]),
-    ],
-)
+    [("a\n```md\n# b\n```\nc", [0, 4]), ("~~~\n```\n~~~\na", [3]), ("````\n```\n````\na", [3]),
+     ("``` `x`\na", [0, 1]), ("<!-- a -->\nb\n<!--\nc\n--> d\ne", [1, 5]), ("a <!--\nb", [0, 1]),
+     ("a\n```\nb", [0])],
+)  # fmt: skip
 def test_prose_skips_code_fences_and_comments(text: str, readable: list[int]) -> None:
     assert list(prose(text.split("\n"))) == readable
     assert list(prose(split_lines(text))) == readable
@@ -67,7 +51,7 @@ def test_heading_of_returns_level_and_title(line: str, heading: tuple[int, str] 
 
 
 def test_headings_have_line_indices_and_skip_code() -> None:
-    found = headings(["# A", "```", "# B", "```", "## C"])
+    found = markdown.headings(["# A", "```", "# B", "```", "## C"])
     assert [(it.title, it.line) for it in found] == [("A", 0), ("C", 4)]
 
 
@@ -77,12 +61,12 @@ def test_headings_have_line_indices_and_skip_code() -> None:
      ("+ [x]", (0, "x", "")), ("- [y] a", (0, None, "[y] a")), ("-a", None), ("a", None)],
 )  # fmt: skip
 def test_item_of_returns_indent_box_and_text(line: str, item: tuple[int, str, str] | None) -> None:
-    assert item_of(line) == item
+    assert markdown.item_of(line) == item
 
 
 def test_quotations_are_found_in_every_kind_of_quote() -> None:
     text = "has \"a\", “b”, `c`, ('f') and 'd e', but not \"\", the user's or the hooks' words"
-    assert quotations(text) == ["a", "b", "c", "f", "d e"]
+    assert markdown.quotations(text) == ["a", "b", "c", "f", "d e"]
 
 
 @pytest.mark.parametrize(
@@ -91,10 +75,10 @@ def test_quotations_are_found_in_every_kind_of_quote() -> None:
      ("- a", r"\- a"), ("-a", "-a"), ("<b>`c`*[d](e)", r"\<b>\`c\`\*\[d\](e)"), (None, "")],
 )  # fmt: skip
 def test_escape_markdown_has_no_effect_in_markdown(text: str | None, shown: str) -> None:
-    assert escape_markdown(text) == shown
+    assert markdown.escape_markdown(text) == shown
 
 
 @given(st.text("`~a\n"))
 def test_code_block_is_one_closed_fence(text: str) -> None:
-    lines = code_block(text, "xml").split("\n")
+    lines = markdown.code_block(text, "xml").split("\n")
     assert hidden_at(lines, 0) == Hidden("code fence", 0, len(lines), True, "xml")

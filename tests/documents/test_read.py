@@ -3,142 +3,110 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gsd_fsm.documents.read import (
-    MAX_BYTES,
-    Malformed,
-    Missing,
-    Unreadable,
-    decode,
-    is_inside,
-    read_bytes,
-    read_if_exists,
-    read_inside,
-    require_inside,
-)
+from gsd_fsm.documents import read
+from gsd_fsm.documents.read import Malformed, Missing, Unreadable, read_inside, require_inside
+
+CONTENT = b"\xff\x00binary\r\n"
+LINKS = {"device": "/dev/zero", "cycle": "cycle", "dangling": "nothing", "folder/link": "../a.txt",
+         "up": "..", "absolute": "/etc/passwd", "beside": "../project-2/secret",
+         "above": "../secret"}  # fmt: skip
+both = pytest.mark.parametrize("use", [read_inside, require_inside])
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    (tmp_path / "secret").write_text("root:x:0:0")
+    """Return a project with a file, a pipe and links, next to files of others."""
     root = tmp_path / "project"
-    root.mkdir()
-    (root / "a.txt").write_bytes(b"\xff\x00binary\r\n")
-    (root / "folder").mkdir()
+    for folder in (root / "folder", tmp_path / "project-2"):
+        folder.mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "project-2"):
+        (folder / "secret").write_text("root:x:0:0")
+    (root / "a.txt").write_bytes(CONTENT)
+    os.mkfifo(root / "pipe")
+    for name, target in LINKS.items():
+        (root / name).symlink_to(target)
     return root
 
 
 def test_read_bytes_rejects_everything_but_regular_files(root: Path) -> None:
-    os.mkfifo(root / "pipe")
-    (root / "device").symlink_to("/dev/zero")
     for name in ("pipe", "device", "folder"):
         with pytest.raises(Unreadable, match=f"{name}: not a regular file"):
-            read_bytes(root / name)
+            read.read_bytes(root / name)
 
 
-def test_read_bytes_checks_the_opened_file_again(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    os.mkfifo(root / "pipe")
+def test_read_bytes_checks_the_opened_file_again(root: Path, monkeypatch) -> None:
     regular = (root / "a.txt").stat()
     monkeypatch.setattr(Path, "stat", lambda *_args, **_options: regular)
     with pytest.raises(Unreadable, match="not a regular file"):
-        read_bytes(root / "pipe")
+        read.read_bytes(root / "pipe")
 
 
-def test_read_if_exists_returns_none_for_a_missing_file_but_rejects_a_broken_link(
-    root: Path,
-) -> None:
-    assert read_if_exists(root / "nothing") is None
-    assert read_if_exists(root / "a.txt" / "below") is None
-    (root / "link").symlink_to("nothing")
-    (root / "cycle").symlink_to("cycle")
-    for name in ("link", "cycle"):
+def test_read_if_exists_returns_none_for_a_missing_file_but_rejects_a_broken_link(root) -> None:
+    assert read.read_if_exists(root / "nothing") is None
+    assert read.read_if_exists(root / "a.txt" / "below") is None
+    for name in ("dangling", "cycle"):
         with pytest.raises(Unreadable, match=f"{name}: cannot be read: "):
-            read_if_exists(root / name)
+            read.read_if_exists(root / name)
 
 
-def test_read_inside_stops_at_the_limit(root: Path) -> None:
-    big = root / "big"
-    big.touch()
-    os.truncate(big, MAX_BYTES)
-    assert len(read_inside(root, "big")) == MAX_BYTES
-    os.truncate(big, 1 << 40)
-    with pytest.raises(Unreadable, match="larger than 16 MiB"):
-        read_inside(root, "big")
-    require_inside(root, "big")
-
-
-def test_decode_removes_byte_order_mark_and_carriage_returns() -> None:
-    assert decode(b"\xef\xbb\xbfa\r\nb\rc\n", "F") == "a\nb\nc\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_decode_returns_text_or_reports_the_line_of_other_bytes() -> None:
+    assert read.decode(b"\xef\xbb\xbfa\r\nb\rc\n", "F") == "a\nb\nc\n"
+    for content, message in (
         (b"a\n\xff", "F:2: not valid UTF-8"),
         (b"a\n\nb\0", "F:3: not a text file (NUL byte)"),
-    ],
-)
-def test_decode_reports_the_line_of_bytes_that_are_not_text(content: bytes, message: str) -> None:
-    with pytest.raises(Malformed) as error:
-        decode(content, "F")
-    assert error.value.message == message
+    ):
+        with pytest.raises(Malformed) as error:
+            read.decode(content, "F")
+        assert error.value.message == message
 
 
 # files of a project
 
 
+def test_read_inside_stops_at_the_limit(root: Path) -> None:
+    os.truncate(root / "a.txt", read.MAX_BYTES)
+    assert len(read_inside(root, "a.txt")) == read.MAX_BYTES
+    os.truncate(root / "a.txt", 1 << 40)
+    with pytest.raises(Unreadable, match="larger than 16 MiB"):
+        read_inside(root, "a.txt")
+    require_inside(root, "a.txt")
+
+
 def test_read_inside_follows_links_within_the_project(root: Path) -> None:
-    (root / "folder" / "link").symlink_to("../a.txt")
     (root.parent / "alias").symlink_to(root)
-    assert read_inside(root, "a.txt") == b"\xff\x00binary\r\n"
-    assert read_inside(root, "folder/link") == b"\xff\x00binary\r\n"
-    assert is_inside(root, "folder/link")
-    assert read_inside(root.parent / "alias", "a.txt").startswith(b"\xff")
+    for project, path in ((root, "a.txt"), (root, "folder/link"), (root.parent / "alias", "a.txt")):
+        assert read_inside(project, path) == CONTENT
+        assert read.is_inside(project, path)
 
 
+@both
 @pytest.mark.parametrize(
     "path",
     ["../secret", "folder/../../secret", "/etc/passwd", "..\\secret", "C:\\secret", "C:secret",
-     "\\secret", "folder/../a.txt"],
+     "\\secret", "folder/../a.txt", "above", "absolute", "beside", "up/secret"],
 )  # fmt: skip
-def test_read_inside_rejects_a_path_that_may_lead_outside(root: Path, path: str) -> None:
-    for attempt in (read_inside, require_inside):
-        with pytest.raises(Unreadable, match="points outside the project"):
-            attempt(root, path)
+def test_read_inside_rejects_paths_and_links_that_may_lead_outside(root, path, use) -> None:
+    with pytest.raises(Unreadable, match="points outside the project"):
+        use(root, path)
+    assert not read.is_inside(root, path)
 
 
-@pytest.mark.parametrize("target", ["../secret", "/etc/passwd", "../project-2/secret"])
-def test_read_inside_rejects_a_link_that_leads_outside(root: Path, target: str) -> None:
-    (root.parent / "project-2").mkdir()
-    (root.parent / "project-2" / "secret").write_text("x")
-    (root / "link").symlink_to(target)
-    (root / "up").symlink_to("..")
-    for path in ("link", "up/secret"):
-        with pytest.raises(Unreadable, match="points outside the project"):
-            read_inside(root, path)
-        assert not is_inside(root, path)
-
-
+@both
 @pytest.mark.parametrize("path", ["pipe", "folder", "cycle", "nul\0byte", "\ud800", "x" * 5000])
-def test_read_inside_rejects_everything_but_regular_files(root: Path, path: str) -> None:
-    os.mkfifo(root / "pipe")
-    (root / "cycle").symlink_to("cycle")
-    for attempt in (read_inside, require_inside):
-        with pytest.raises(Unreadable):
-            attempt(root, path)
+def test_read_inside_rejects_everything_but_regular_files(root, path, use) -> None:
+    with pytest.raises(Unreadable):
+        use(root, path)
 
 
-def test_read_inside_reports_missing_files(root: Path) -> None:
-    (root / "dangling").symlink_to("nowhere")
+@both
+def test_read_inside_reports_missing_files(root: Path, use) -> None:
     for path in ("nothing", "folder/nothing", "a.txt/below", "dangling"):
         with pytest.raises(Missing, match=f"missing file: {path}"):
-            read_inside(root, path)
+            use(root, path)
 
 
 def test_require_inside_takes_a_slash_at_the_end_for_a_directory(root: Path) -> None:
@@ -147,16 +115,8 @@ def test_require_inside_takes_a_slash_at_the_end_for_a_directory(root: Path) -> 
         require_inside(root, "a.txt/")
 
 
-@pytest.mark.parametrize("use", [read_inside, require_inside])
-def test_read_inside_refuses_link_that_replaced_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: Callable[[Path, str], object]
-) -> None:
-    (tmp_path / "secret").write_text("outside")
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "code.py").symlink_to(tmp_path / "secret")
-    monkeypatch.setattr(
-        "gsd_fsm.documents.read.locate_inside", lambda project, path: project / path
-    )
+@both
+def test_read_inside_refuses_link_that_replaced_the_file(root: Path, monkeypatch, use) -> None:
+    monkeypatch.setattr(read, "locate_inside", lambda project, path: project / path)
     with pytest.raises(Unreadable):
-        use(project, "code.py")
+        use(root, "above")

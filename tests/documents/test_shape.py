@@ -37,13 +37,10 @@ FULL = """\
 title: Login
 ---
 # Shape: Add email verification
-
 Verification is part of the login.
-
 ## Relevant aspects
 - Data: stored for ever
 | a | table |
-
 ## Criteria
 Each of them:
 
@@ -56,11 +53,9 @@ Each of them:
 
 ### On phones
 1. Pages load <!-- also old ones -->
-
 ## MUST-NOT:
 1. Store plain passwords: `in any file`
 2) Log tokens
-
 # Verification ##
 + users can log in.: `npm test -- login`.
 + `npm run lint`
@@ -73,10 +68,8 @@ $ make docs
 for f in *; do test -s $f; done
 grep -q x <<< "$A"
 ```
-
 # Expert decisions
 - Use immutable events
-
 ```json
 {"ignored": true}
 ```
@@ -101,30 +94,19 @@ def test_sections_give_criteria_checks_and_must_nots(file: Path) -> None:
 
 
 def test_must_not_inside_larger_section_ends_with_next_heading_of_its_level(file: Path) -> None:
-    found = shape(
-        file, "# Criteria\n- a\n## mustNot\n- b\n### why\n- c\n## Fast\n- d\n# End\n- e\n"
-    )
+    text = "# Criteria\n- a\n## mustNot\n- b\n### why\n- c\n## Fast\n- d\n# End\n- e\n"
+    found = shape(file, text)
     assert (found.criteria, found.must_not) == (("a", "d"), ("b", "c"))
 
 
 @pytest.mark.parametrize(
     "item",
-    [
-        "npm test",
-        "All tests pass (`npm test`)",
-        "All tests pass with `npm test`",
-        "Run `npm test` and see nothing",
-        "Style: `npm run lint` and `npm run fmt`",
-        "Speed: `curl -w x http://a` < 0.1s",
-        "Odd: `a `b`",
-        "Odd `a: `b`",
-        "Odd: ```a```",
-        "Odd: ``a`",
-    ],
-)
-def test_code_that_does_not_end_an_item_after_a_colon_is_never_a_command(
-    file: Path, item: str
-) -> None:
+    ["npm test", "All tests pass (`npm test`)", "All tests pass with `npm test`",
+     "Run `npm test` and see nothing", "Style: `npm run lint` and `npm run fmt`",
+     "Speed: `curl -w x http://a` < 0.1s", "Odd: `a `b`", "Odd `a: `b`", "Odd: ```a```",
+     "Odd: ``a`"],
+)  # fmt: skip
+def test_code_that_does_not_end_an_item_after_a_colon_is_never_a_command(file, item) -> None:
     found = shape(file, f"## Criteria\n- {item}\n")
     assert (found.criteria, found.checks) == ((item.replace("`", ""),), ())
     error = refused(file, f"## Verification\n- `make`\n- {item}\n")
@@ -139,7 +121,6 @@ def test_code_that_does_not_end_an_item_after_a_colon_is_never_a_command(
         ("# Must not\n- a\n", " has no criteria"),
         ("Criteria\n========\n- a\n", " has no criteria"),
         (b"# Criteria\n- a\n- \xff\n", ":3: not valid UTF-8"),
-        (b"# Criteria\n- \0\n", ":2: not a text file (NUL byte)"),
         (b"-" * ((1 << 20) + 1), ": larger than 1 MiB"),
         ("# Criteria\n```sh\n- a\n", ":2: unclosed code fence"),
         ("# Criteria\n- a\n<!-- b\n", ":3: unclosed comment"),
@@ -162,25 +143,20 @@ def test_code_that_does_not_end_an_item_after_a_colon_is_never_a_command(
         ("# Criteria\n" + "- a\n" * 1_001, ":1002: more than 1000 items"),
     ],
 )
-def test_mistake_is_refused_with_path_and_line(
-    file: Path, content: bytes | str, message: str
-) -> None:
+def test_mistake_is_refused_with_path_and_line(file: Path, content: bytes | str, message) -> None:
     assert refused(file, content).message == f"{file}{message}"
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["make |", "cat <<EOF", "for f in *; do", "if true; then", "f() {", "echo 'a", "cd a", "a \\"],
-)
-def test_fence_line_that_needs_the_next_line_is_refused(file: Path, line: str) -> None:
-    error = refused(file, f"# Verification\n\n```sh\n{line}\n\n```\n")
-    assert error.message == f"{file}:4: incomplete command: each line runs on its own"
-
-
-@pytest.mark.parametrize("command", ["make a\u202eb", "make \x1b[2K", "make " + "a" * 8_000])
-def test_command_that_is_hidden_or_too_long_is_refused(file: Path, command: str) -> None:
-    for text in (f"# Criteria\n- a: `{command}`", f"# Verification\n```sh\n{command}\n```"):
-        assert "the command is not plain text" in refused(file, text).message
+def test_command_that_is_incomplete_hidden_or_too_long_is_refused(file: Path) -> None:
+    for line in (
+        *("make |", "cat <<EOF", "for f in *; do", "if true; then", "f() {", "echo 'a", "cd a"),
+        "a \\",
+    ):
+        error = refused(file, f"# Verification\n\n```sh\n{line}\n\n```\n")
+        assert error.message == f"{file}:4: incomplete command: each line runs on its own"
+    for command in ("make a\u202eb", "make \x1b[2K", "make " + "a" * 8_000):
+        for text in (f"# Criteria\n- a: `{command}`", f"# Verification\n```sh\n{command}\n```"):
+            assert "the command is not plain text" in refused(file, text).message
 
 
 def test_invisible_characters_become_visible_in_texts(file: Path) -> None:
@@ -200,6 +176,13 @@ TEXTS = st.lists(WORDS.map(" ".join), min_size=1, max_size=6, unique=True)
 BULLETS = st.sampled_from(("- ", "* ", "+ ", "1. ", "7) ", "- [ ] ", "- [x] ", "  - "))
 
 
+def read_again(text: str) -> Shape:
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "SHAPE.md"
+        file.write_bytes(text.encode())
+        return read_shape(file)
+
+
 @given(TEXTS, TEXTS, st.integers(0, 6), BULLETS)
 def test_shape_reads_back_whatever_is_listed(
     wanted: list[str], forbidden: list[str], proved: int, bullet: str
@@ -210,10 +193,7 @@ def test_shape_reads_back_whatever_is_listed(
         "## Must NOT", *(bullet + text for text in forbidden),
         "## Verification", *(f"{bullet}{name}: `{command}`" for name, command in checks),
     ]  # fmt: skip
-    with TemporaryDirectory() as directory:
-        file = Path(directory) / "SHAPE.md"
-        file.write_bytes(("\ufeff" + "\r\n".join(lines)).encode())
-        found = read_shape(file)
+    found = read_again("\ufeff" + "\r\n".join(lines))
     assert found[:3] == (tuple(wanted[proved:]), tuple(checks), tuple(forbidden))
 
 
@@ -231,13 +211,10 @@ def test_any_text_is_read_or_refused_and_gives_only_commands_of_the_grammar(
     text: str, times: int
 ) -> None:
     text *= times
-    with TemporaryDirectory() as directory:
-        file = Path(directory) / "SHAPE.md"
-        file.write_text(text, "utf-8", newline="")
-        try:
-            found = read_shape(file)
-        except UsageError:
-            return
+    try:
+        found = read_again(text)
+    except UsageError:
+        return
     assert found.criteria or found.checks
     lines = re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff"))
     spans = [span[1] or span[2] for line in lines if (span := SPAN.search(line))]
@@ -250,12 +227,10 @@ FLOODS = ("`", "` ", "`` ", "[", "*a ", "**", "a: ", "| ", "- ", "> ", "#", "# a
           "```\n", "- a\n", "\n- a", "  - a\n", "criteria:\n", "~~~sh\n", " ", "a |\n", "a\n", "\n", "\n# criteri")  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "start", ["# Verification\n- a: ", "# Criteria x\n", "# Verification\n```sh\n"]
-)
+@pytest.mark.parametrize("start", ["Verification\n- a: ", "Criteria x\n", "Verification\n```sh\n"])
 def test_flood_of_any_mark_is_read_or_refused_in_time(file: Path, start: str) -> None:
     for part in FLOODS:
         for end in ("", "`", "\n```\n"):
-            file.write_text(start + part * (60_000 // len(part)) + end, "utf-8")
+            file.write_text(f"# {start}" + part * (60_000 // len(part)) + end, "utf-8")
             with contextlib.suppress(UsageError):
                 assert read_shape(file).digest
