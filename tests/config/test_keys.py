@@ -62,8 +62,7 @@ def pairs(table: dict[tuple[str, ...], tuple[Any, ...]]) -> list[tuple[str, Any]
     return [(name, value) for names, values in table.items() for name in names for value in values]
 
 
-def test_keys_have_the_documented_defaults_and_one_sentence_each() -> None:
-    assert {key.name: key.default for key in KEYS} == DEFAULTS
+def test_keys_have_valid_defaults_and_one_sentence_each() -> None:
     for key in KEYS:
         assert key.default is None or key.rule.accepts(key.default)
         assert not key.rule.accepts(None)

@@ -13,38 +13,8 @@ import pytest
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import UsageError
 
-DEFAULTS = {
-    "mode": "interactive",
-    "execute_max_retries": 3,
-    "verify_max_iterations": 20,
-    "tdd_max_attempts": 5,
-    "auto_loop": True,
-    "max_iterations": None,
-    "stuck_limit": 5,
-    "idle_limit": 3,
-    "budget_usd": None,
-    "max_minutes": None,
-    "check_timeout_seconds": 600,
-    "branching": "none",
-    "base_branch": "master",
-    "branch_prefix": "gsd/",
-    "ci_lint": None,
-    "ci_typecheck": None,
-    "ci_test": None,
-    "ci_build": None,
-    "ci_e2e": None,
-    "deploy_target": None,
-    "browser": False,
-    "base_url": None,
-    "mcps": (),
-    "commit": False,
-    "checkpoints": True,
-    "counsel": None,
-    "views": (),
-    "task_list": None,
-    "max_tokens": None,
-    "state_md": True,
-}
+# tests/test_docs.py compares the defaults with docs/settings.md.
+DEFAULTS = {key.name: key.default for key in settings.KEYS}
 
 
 @pytest.fixture(autouse=True)
@@ -122,19 +92,14 @@ def refused(path, content):
     return caught.value
 
 
-def run_python(script, *arguments, timeout=60):
-    home = str(arguments[0])
-    environment = {
-        **os.environ,
-        "HOME": home,
-        "XDG_CONFIG_HOME": home,
-        "PYTHONPATH": str(Path(settings.__file__).parents[2]),
-    }
+def run_python(script, home):
+    """Run a script as a user with this home, which is also its argument."""
+    package = str(Path(settings.__file__).parents[2])
     return subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        env=environment,
+        [sys.executable, "-c", script, str(home)],
+        env={**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "PYTHONPATH": package},
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=60,
         check=False,
     )
