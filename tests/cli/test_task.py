@@ -26,38 +26,17 @@ def test_iterate_at_its_limit_pauses_and_exits_4(here: Here) -> None:
     status = here.status()
     assert (status["status"], status["pause_code"]) == ("paused", "iterations")
     assert (status["iteration"], here.last()["by"]) == (2, "cli")
-    assert f"--loop {loop} resume --add-iterations" in here.refused(4, "resume").err
     here.ok("resume", "--add-iterations", "1")
-    here.ok("iterate")
-    assert here.status()["max_iterations"] == 3
-
-
-def test_iterate_pauses_stuck_loop_and_progress_resets_the_count(here: Here) -> None:
-    here.start("execute", "--task", "T1", "--task", "T2", "--stuck-limit", "2")
-    here.ok("iterate")
-    here.ok("iterate")
-    here.ok("task", "T1", "running")
-    here.ok("task", "T1", "complete")
-    here.ok("iterate")
-    assert here.status()["stuck"] == 0
-    here.ok("iterate")
-    here.ok("iterate")
-    assert here.run("iterate").code == 4
-    assert here.status()["pause_code"] == "stuck"
-    here.ok("resume")
-    assert here.status()["stuck"] == 0
-    here.ok("iterate")
+    assert "Iteration 3/3" in here.ok("iterate").out
 
 
 def test_task_records_reference_phase_question_and_commit(here: Here) -> None:
     here.start("execute", "--task", "T1:First", "--task", "T2")
     here.ok("task", "T1", "running", "--ref", "bg-7", "--phase", "red")
-    assert here.status()["background_tasks"] == [
-        {"task_id": "bg-7", "task_num": "T1", "status": "running"}
-    ]
-    for _ in range(2):
-        here.ok("task", "T1", "running", "--phase", "green")
-    here.ok("task", "T1", "running", "--phase", "refactor")
+    background = [{"task_id": "bg-7", "task_num": "T1", "status": "running"}]
+    assert here.status()["background_tasks"] == background
+    for phase in ("green", "green", "refactor"):
+        here.ok("task", "T1", "running", "--phase", phase)
     here.ok("task", "T1", "checkpoint", "--question", "Which one?")
     here.ok("task", "T1", "complete", "--commit", "abc123")
     task = here.status()["tasks"][0]
@@ -68,10 +47,9 @@ def test_task_records_reference_phase_question_and_commit(here: Here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "refused", "told"),
+    ("steps", "refused", "words"),
     [
         ([], ["T1", "complete"], ["pending", "Run: gsd-fsm task T1 running"]),
-        ([], ["T1", "checkpoint"], ["pending"]),
         (["running", "complete"], ["T1", "running"], ["complete", "gsd-fsm next"]),
         (["skipped"], ["T1", "failed"], ["skipped", "can no longer fail"]),
         ([], ["T9", "running"], ["no task T9", "T1, T2"]),
@@ -79,18 +57,18 @@ def test_task_records_reference_phase_question_and_commit(here: Here) -> None:
     ],
 )
 def test_task_refuses_illegal_status_and_names_the_next_command(
-    here: Here, steps: list[str], refused: list[str], told: list[str]
+    here: Here, steps: list[str], refused: list[str], words: list[str]
 ) -> None:
     here.start("execute", "--task", "T1", "--task", "T2")
     for step in steps:
         here.ok("task", "T1", step)
     answer = here.refused(4, "task", *refused)
-    assert all(words in answer.err for words in told), answer
+    assert all(part in answer.err for part in words), answer
 
 
 def test_task_and_fail_reject_invalid_task_ids(here: Here) -> None:
     here.start("execute")
-    for name in ("../T1", "a/b", "", "x" * 65, "-T", "a..b", "T\n1", "Ü"):
+    for name in ("../T1", "", "-T", "T\n1"):
         assert here.refused(2, "task", "--", name, "running").out == ""
         assert here.refused(2, "fail", "--error", "e", "--", name).out == ""
 
@@ -113,12 +91,6 @@ def test_fail_with_default_retries_used_up_prints_every_error(here: Here, last: 
     assert here.run("fail", "T1", "--error", "way 5").code == 4
 
 
-def test_fail_with_json_prints_one_object_without_report(here: Here) -> None:
-    here.start("execute", "--task", "T1", "--max-retries", "0")
-    answer = here.ok("fail", "T1", "--error", "boom", "--json")
-    assert answer.json["status"] == "paused"
-
-
 def test_fail_retries_or_pauses_by_the_class_of_the_error(here: Here) -> None:
     for text, given, kind, then in (
         ("permission denied", [], "blocking", "paused"),
@@ -128,8 +100,8 @@ def test_fail_retries_or_pauses_by_the_class_of_the_error(here: Here) -> None:
         ("permission denied", ["--class", "logic"], "logic", "retrying"),
     ):
         here.start("execute", "--task", "T1", "--fresh")
-        here.ok("fail", "T1", "--error", text, *given)
-        assert (here.last()["data"]["class"], here.status()["status"]) == (kind, then), text
+        answer = here.ok("fail", "T1", "--error", text, *given, "--json").json
+        assert (here.last()["data"]["class"], answer["status"]) == (kind, then), text
 
 
 def test_task_failed_records_a_failure_and_takes_no_options(here: Here) -> None:
@@ -139,7 +111,7 @@ def test_task_failed_records_a_failure_and_takes_no_options(here: Here) -> None:
     assert "fail T1" in here.refused(2, "task", "T1", "failed", "--commit", "x").err
 
 
-def test_fail_needs_exactly_one_error_text(here: Here) -> None:
+def test_fail_needs_exactly_one_error_text_of_at_most_16_mib(here: Here) -> None:
     here.start("execute", "--task", "T1")
     (here.root / "log").write_text("from the file\n")
     assert "--error" in here.refused(2, "fail", "T1").err
@@ -147,6 +119,8 @@ def test_fail_needs_exactly_one_error_text(here: Here) -> None:
     assert "twice" in here.refused(2, "fail", "--error", "a", "--error-file", "log").err
     assert "nope" in here.refused(2, "fail", "--error-file", "nope").err
     here.refused(2, "fail", "--error", "a", "--class", "odd")
+    too_long = b"x" * (17 << 20)
+    assert "16 MiB" in here.refused(2, "fail", "--error-file", "-", stdin=too_long).err
     here.ok("fail", "T1", "--error-file", "log")
     assert here.last()["data"]["error"] == "from the file"
     here.ok("fail", "T1", "--error-file", "-", stdin=b"\xef\xbb\xbffrom\r\nstdin\n")
@@ -184,19 +158,14 @@ def test_texts_with_invalid_utf8_are_recorded_with_replacement_characters(here: 
     assert here.ok("replay", "--json").json["events"] == 4
 
 
-def test_fail_truncates_long_errors_and_rejects_more_than_16_mib(here: Here) -> None:
+def test_fail_truncates_long_errors_and_start_rejects_long_goals(here: Here) -> None:
+    text = b"begin " + b"lorem ipsum " * 20_000 + b" end"
+    assert "longer" in here.refused(2, "start", "goal", "--goal-file", "-", stdin=text).err
     here.start("goal", "g")
-    text = b"begin " + b"lorem ipsum " * 870_000 + b" end"
     here.ok("fail", "--error-file", "-", stdin=text)
     error = here.last()["data"]["error"]
-    assert error.startswith("begin ")
-    assert error.endswith(" end")
-    assert "bytes, sha256" in error
+    assert (error[:6], error[-4:], "bytes, sha256" in error) == ("begin ", " end", True)
     assert len(here.journal.read_bytes().split(b"\n")[-2]) < 65_536
-    goal = text[:200_000]
-    assert "longer" in here.refused(2, "start", "goal", "--goal-file", "-", stdin=goal).err
-    too_much = b"x" * (17 << 20)
-    assert "16 MiB" in here.refused(2, "fail", "--error-file", "-", stdin=too_much).err
 
 
 def test_texts_are_redacted_in_journal_and_output(here: Here) -> None:
@@ -206,7 +175,7 @@ def test_texts_are_redacted_in_journal_and_output(here: Here) -> None:
         *("goal", words, "--criterion", words, "--task", f"T1:{words}", "--step", words),
         *("--must-not", words, "--phase", words, "--check", f"check {words}=true"),
     )
-    verbs = (
+    commands = (
         ("fail", "T1", "--error", words, "--analysis", words, "--fix", words),
         ("fail", "T1", "--error-file", "text"),
         ("task", "T1", "running", "--commit", words, "--ref", words),
@@ -214,17 +183,12 @@ def test_texts_are_redacted_in_journal_and_output(here: Here) -> None:
         ("gap", "found", "--description", words, "--file", words, "--evidence", words),
         ("verified", "fail", "--report", words),
         ("review", "light", "--wave", "1", "--report", words),
-        ("spend", "0.1", "--what", words),
-        ("note", words),
-        ("wait", words),
-        ("answer", words),
-        ("pause", "--reason", words),
-        ("resume",),
-        ("cancel", "--reason", words),
+        *(("spend", "0.1", "--what", words), ("note", words), ("wait", words), ("answer", words)),
+        *(("pause", "--reason", words), ("resume",), ("cancel", "--reason", words)),
+        *(("status",), ("replay",), ("status", "--json")),
     )
-    said = "".join("".join(here.ok(*verb)[1:]) for verb in verbs)
-    said += "".join(here.ok(*look).out for look in (["status"], ["replay"], ["status", "--json"]))
-    assert SECRET not in said
+    output = "".join("".join(here.ok(*command)[1:]) for command in commands)
+    assert SECRET not in output
     for path in here.gsd.iterdir():
         assert SECRET.encode() not in path.read_bytes(), path
 
@@ -263,13 +227,10 @@ def test_task_and_start_refuse_dependency_cycles(here: Here) -> None:
     here.refused(4, "task", "A", "pending", "--blocked-by", "A")
 
 
-@pytest.mark.parametrize("wrong", ["B", "B=", "=A", "X=A", "A=X", "A=../x"])
-def test_start_with_unknown_dependency_is_refused(here: Here, wrong: str) -> None:
-    here.refused(2, "start", "goal", "g", "--task", "A", "--task", "B", "--blocked-by", wrong)
-    assert not here.journal.exists()
-
-
-def test_task_dependencies_must_be_known_and_belong_to_a_pending_task(here: Here) -> None:
+def test_dependencies_must_be_known_and_belong_to_a_pending_task(here: Here) -> None:
+    for wrong in ("B", "B=", "=A", "X=A", "A=X", "A=../x"):
+        here.refused(2, "start", "goal", "g", "--task", "A", "--task", "B", "--blocked-by", wrong)
+        assert not here.journal.exists()
     here.start("goal", "g", "--task", "A")
     here.refused(2, "task", "B", "pending", "--blocked-by", "X")
     here.refused(2, "task", "A", "running", "--blocked-by", "A")
@@ -280,14 +241,6 @@ def test_task_dependencies_must_be_known_and_belong_to_a_pending_task(here: Here
     assert "already exists" in here.refused(4, "task", "A", "pending").err
 
 
-def test_next_of_task_at_checkpoint_asks_the_user(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo", "--step", "a")
-    here.ok("task", "S1", "running")
-    here.ok("task", "S1", "checkpoint", "--question", "drop the table?")
-    said = here.ok("next", "--json").json["text"]
-    assert "needs a decision: drop the table? Ask the user" in said
-
-
 def test_task_of_unmet_condition_has_no_wave(here: Here) -> None:
     here.start("goal", "g", "--mode", "yolo", "--task", "A", "--task", "B", "--blocked-by", "B=A")
     for name in ("A", "B"):
@@ -295,4 +248,4 @@ def test_task_of_unmet_condition_has_no_wave(here: Here) -> None:
         here.ok("task", name, "complete")
     assert here.run("complete").code == 4
     assert here.status()["wave"] == 2
-    assert here.status()["tasks"][2]["wave"] is None
+    assert waves(here) == {"A": 1, "B": 2, here.status()["tasks"][2]["id"]: None}

@@ -6,10 +6,9 @@ import os
 import shutil
 from pathlib import Path
 
-import pytest
-
 from tests.support.command_line import AGENT, A, Here, git
 from tests.support.lines import body, chain, header, plant, start
+from tests.support.verification import document, lay, task
 
 CHECKED = [{"name": "t", "check": "touch pwned"}]
 
@@ -55,12 +54,8 @@ def test_damage_of_untrusted_journal_is_reported_first(here: Here) -> None:
 def test_complete_of_untrusted_journal_does_not_run_git(repository: Here) -> None:
     proof = {"command": "c", "exit_code": 0, "tree": "1"}
     criterion = {"criterion": "t", "met": True, "evidence": proof}
-    events = [
-        header(),
-        start(criteria=[{"name": "t", "check": "c"}]),
-        body(3, "criterion", "lp-1", criterion),
-    ]
-    plant(repository.root, chain(events))
+    begun = start(criteria=[{"name": "t", "check": "c"}])
+    plant(repository.root, chain([header(), begun, body(3, "criterion", "lp-1", criterion)]))
     (repository.root / ".gitattributes").write_text("* filter=evil\n")
     git(repository.root, "config", "filter.evil.clean", "touch pwned; cat")
     repository.refused(6, "complete")
@@ -77,90 +72,12 @@ def test_trust_shows_goal_and_checks_and_registers_the_journal(here: Here) -> No
         "journal": "j-forged",
         "path": str(here.gsd),
         "already": True,
-        "loops": [
-            {
-                "loop": "lp-1",
-                "status": "running",
-                "goal": "do as I say",
-                "checks": {"t": "touch pwned"},
-            }
-        ],
-    }
+        "loops": [{"loop": "lp-1", "status": "running", "goal": "do as I say",
+                   "checks": {"t": "touch pwned"}}],
+    }  # fmt: skip
     here.ok("note", "now it may")
     here.ok("check")
     assert (here.root / "pwned").exists()
-
-
-def test_trust_shows_the_commands_of_a_plan(here: Here) -> None:
-    check = '<check type="command">make \x1b[1m proof</check>'
-    plan = here.root / ".gsd" / "plans" / "phase-1" / "plan.md"
-    plan.parent.mkdir(parents=True)
-    plan.write_text(
-        f'<task id="01" wave="1">\n<action>x</action>\n<verify>{check}</verify>\n<done>y</done>\n</task>\n'
-    )
-    (here.gsd / "config.toml").write_text('ci_test = "make test"\n')
-    here.ok("start", "verify", "--phase", "1")
-    copy = Here(here.root.parent / "copy", here.patch)
-    shutil.copytree(here.root, copy.root)
-    shown = copy.ok("trust").out
-    assert "plan .gsd/plans/phase-1/plan.md" in shown
-    assert "verify runs: make \\u{1b}[1m proof" in shown
-    assert "verify runs: make test" in shown
-    plan = copy.root / ".gsd" / "plans" / "phase-1" / "plan.md"
-    plan.write_text("nothing")
-    assert "verify runs: (unknown: " in copy.ok("trust").out
-
-
-def test_trust_escapes_newlines_in_the_goal(here: Here) -> None:
-    goal = "good\n    check tests: pytest -q\nJournal j-forged is now trusted."
-    plant(here.root, chain([header(), start(goal=goal)]))
-    shown = here.ok("trust").out.splitlines()
-    assert len(shown) == 2
-    assert "\\u{a}" in shown[0]
-
-
-def test_trust_without_journal_exits_3(here: Here) -> None:
-    here.refused(3, "trust")
-    here.gsd.mkdir()
-    here.refused(3, "trust")
-
-
-def test_trust_by_agent_is_refused(here: Here) -> None:
-    here.start("goal", "g")
-    assert "Ask the user" in here.refused(6, "trust", env=AGENT).err
-
-
-def test_copied_or_moved_project_is_not_trusted(here: Here) -> None:
-    here.start("goal", "g")
-    copy = here.root.parent / "copy"
-    shutil.copytree(here.root, copy)
-    here.where = copy
-    assert "not trusted" in here.run("note", "n").err
-    here.where = here.root
-    here.ok("note", "n")
-    moved = here.root.parent / "moved"
-    here.root.rename(moved)
-    here.where = moved
-    assert here.run("note", "n").code == 6
-    moved.rename(here.root)
-    here.where = here.root
-    here.ok("note", "n")
-
-
-def test_replaced_journal_at_trusted_path_is_not_trusted(here: Here) -> None:
-    here.start("goal", "g")
-    here.journal.write_bytes(chain([header(), start()]))
-    here.refused(6, "note", "n")
-
-
-def test_trusted_project_is_trusted_through_a_link(here: Here) -> None:
-    here.start("goal", "g")
-    link = here.root.parent / "link"
-    link.symlink_to(here.root)
-    here.where = link
-    here.ok("note", "n")
-    here.where = Path("/")
-    here.ok("--project", str(link), "note", "n")
 
 
 def test_registrations_are_private_and_outside_the_project(here: Here) -> None:
@@ -172,18 +89,6 @@ def test_registrations_are_private_and_outside_the_project(here: Here) -> None:
     state = Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm"
     assert state.stat().st_mode & 0o777 == 0o700
     assert len(list((state / "journals").iterdir())) == 1
-
-
-@pytest.mark.parametrize("there", ["home", "root"])
-def test_home_and_root_are_never_projects(here: Here, there: str) -> None:
-    home = Path(os.environ["HOME"])
-    plant(home, chain([header(), start()]))
-    here.where = {"home": home, "root": Path("/")}[there]
-    for command in (["status"], ["start", "goal", "g"], ["replay"], ["trust"]):
-        assert here.run(*command).code == 3
-    here.where = home / "deep"
-    here.where.mkdir()
-    assert here.run("status").code == 3
 
 
 def test_project_search_ends_at_the_top_of_the_git_repository(here: Here) -> None:
@@ -241,22 +146,6 @@ def test_ps_skips_missing_projects_and_reports_damaged_ones(here: Here, tmp_path
     assert f"! {here.root}" in here.ok("ps").out
 
 
-def test_ps_ignores_replaced_journals_and_broken_registrations(here: Here) -> None:
-    here.start("goal", "g")
-    plant(here.root, chain([header(), start()]))
-    journals = Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm/journals"
-    for name, content in (
-        ("a", b"\xff"),
-        ("b", b"[]"),
-        ("c", b'{"id":1}'),
-        ("d", b"{}"),
-        ("e", b"1"),
-    ):
-        journals.joinpath(name).write_bytes(content)
-    journals.joinpath("f").mkdir()
-    assert here.ok("ps", "--json").json["loops"] == []
-
-
 def test_ps_lists_a_project_with_several_registrations_once(here: Here) -> None:
     here.start("goal", "g")
     for _ in range(2):
@@ -269,9 +158,83 @@ def test_ps_lists_a_project_with_several_registrations_once(here: Here) -> None:
     assert len(here.ok("ps", "--json").json["loops"]) == 1
 
 
-def test_ps_and_start_escape_newlines_in_paths(here: Here, tmp_path: Path) -> None:
-    odd = here.where = tmp_path / "odd\nlp-fake goal running"
-    odd.mkdir()
-    made = here.ok("start", "goal", "g").out
-    assert made.count("\n") == 1
-    assert here.ok("ps").out.count("\n") == 1
+def test_trust_shows_the_commands_of_a_plan(here: Here) -> None:
+    plan = ".gsd/plans/phase-1/plan.md"
+    lay(here.root, {plan: document(task("01", [("command", "make \x1b[1m proof")]))})
+    here.configure(ci_test="make test")
+    here.ok("start", "verify", "--phase", "1")
+    copy = Here(here.root.parent / "copy", here.patch)
+    shutil.copytree(here.root, copy.root)
+    shown = copy.ok("trust").out
+    assert f"plan {plan}" in shown
+    assert "verify runs: make \\u{1b}[1m proof" in shown
+    assert "verify runs: make test" in shown
+    (copy.root / plan).write_text("nothing")
+    assert "verify runs: (unknown: " in copy.ok("trust").out
+
+
+def test_trust_ps_and_start_escape_newlines(here: Here, tmp_path: Path) -> None:
+    goal = "good\n    check tests: pytest -q\nJournal j-forged is now trusted."
+    plant(here.root, chain([header(), start(goal=goal)]))
+    shown = here.ok("trust").out.splitlines()
+    assert len(shown) == 2
+    assert "\\u{a}" in shown[0]
+    here.where = tmp_path / "odd\nlp-fake goal running"
+    here.where.mkdir()
+    assert here.ok("start", "goal", "g").out.count("\n") == 1
+    assert here.ok("ps").out.count("\n") == 2
+
+
+def test_trust_without_journal_or_by_an_agent_is_refused(here: Here) -> None:
+    here.refused(3, "trust")
+    here.gsd.mkdir()
+    here.refused(3, "trust")
+    here.start("goal", "g")
+    assert "Ask the user" in here.refused(6, "trust", env=AGENT).err
+
+
+def test_copied_moved_or_replaced_journal_is_not_trusted(here: Here) -> None:
+    here.start("goal", "g")
+    copy, moved = here.root.parent / "copy", here.root.parent / "moved"
+    shutil.copytree(here.root, copy)
+    here.where = copy
+    assert "not trusted" in here.run("note", "n").err
+    here.where = here.root
+    here.ok("note", "n")
+    here.where = here.root.rename(moved)
+    assert here.run("note", "n").code == 6
+    here.where = moved.rename(here.root)
+    here.ok("note", "n")
+    here.journal.write_bytes(chain([header(), start()]))
+    here.refused(6, "note", "n")
+
+
+def test_trusted_project_is_trusted_through_a_link(here: Here) -> None:
+    here.start("goal", "g")
+    here.where = here.root.parent / "link"
+    here.where.symlink_to(here.root)
+    here.ok("note", "n")
+    link, here.where = here.where, Path("/")
+    here.ok("--project", str(link), "note", "n")
+
+
+def test_home_and_root_are_never_projects(here: Here) -> None:
+    home = Path(os.environ["HOME"])
+    plant(home, chain([header(), start()]))
+    for where in (home, Path("/")):
+        here.where = where
+        for command in (["status"], ["start", "goal", "g"], ["replay"], ["trust"]):
+            assert here.run(*command).code == 3
+    here.where = home / "deep"
+    here.where.mkdir()
+    assert here.run("status").code == 3
+
+
+def test_ps_ignores_replaced_journals_and_broken_registrations(here: Here) -> None:
+    here.start("goal", "g")
+    plant(here.root, chain([header(), start()]))
+    journals = Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm/journals"
+    for number, content in enumerate((b"\xff", b"[]", b'{"id":1}', b"{}", b"1")):
+        (journals / str(number)).write_bytes(content)
+    (journals / "directory").mkdir()
+    assert here.ok("ps", "--json").json["loops"] == []
