@@ -8,13 +8,6 @@ from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.text.questions import pending_question
 from tests.support.story import Story
 
-COLLEAGUE = {"spec_score": 5, "fit_score": 25, "shape": "colleague"}
-
-
-def question(story: Story) -> str | None:
-    asked = pending_question(story.loop)
-    return asked[0] if asked else None
-
 
 def test_added_criterion_withdraws_exit_signal() -> None:
     story = Story("goal", criteria=[{"name": "a", "met": True}])
@@ -27,9 +20,9 @@ def test_added_criterion_withdraws_exit_signal() -> None:
 
 def test_added_check_joins_criterion_without_check() -> None:
     story = Story("goal", criteria=[{"name": "a"}, {"name": "b", "check": "make b"}])
-    proof = {"command": "make b", "exit_code": 0}
-    story("criterion", criterion="a", met=True, evidence={"command": "look", "exit_code": 0})
-    story("criterion", criterion="b", met=True, evidence=proof)
+    for name, command in (("a", "look"), ("b", "make b")):
+        evidence = {"command": command, "exit_code": 0}
+        story("criterion", criterion=name, met=True, evidence=evidence)
     story("exit")
     story("plan", criteria=[{"name": "b", "check": "make other"}, {"name": "a"}], joins=True)
     story("plan", criteria=[{"name": "a", "check": "make a"}])  # as earlier versions wrote it
@@ -42,23 +35,12 @@ def test_added_check_joins_criterion_without_check() -> None:
 
 def test_colleague_without_steps_asks_after_each_iteration() -> None:
     story = Story("goal", mode="yolo")
-    story("score", **COLLEAGUE)
-    assert question(story) is None
+    story("score", spec_score=5, fit_score=25, shape="colleague")
+    assert pending_question(story.loop) is None
     story("iteration")
-    assert question(story) == "turn:1"
+    assert (pending_question(story.loop) or ("",))[0] == "turn:1"
     story("stage", stage="intent")
-    assert question(story) is None
-
-
-def test_unclear_goal_may_go_back_but_not_forward() -> None:
-    story = Story("goal")
-    for stage in ("intent", "shape"):
-        story("stage", stage=stage)
-    story("score", spec_score=4, shape="tool")
-    with pytest.raises(Refused, match="stays in intent"):
-        story("stage", stage="decompose")
-    story("stage", stage="intent")
-    assert story.loop.stage == "intent"
+    assert pending_question(story.loop) is None
 
 
 def test_advice_is_counted_in_goal_loops_only() -> None:
@@ -70,16 +52,19 @@ def test_advice_is_counted_in_goal_loops_only() -> None:
         assert (story.loop.failed_verifications, story.loop.advice_given) == (1, counted)
 
 
-def test_failed_verifications_are_counted_until_check_passes() -> None:
+def test_failed_check_is_evidence_and_is_counted_until_the_check_passes() -> None:
     story = Story("goal", criteria=[{"name": "A", "check": "make"}, {"name": "B"}])
-    proof = {"command": "make", "exit_code": 1}
-    story("criterion", criterion="A", met=False, evidence=proof)
+    proof = {"command": "make", "exit_code": 2, "tail": "boom"}
+    criterion = story("criterion", criterion="A", met=False, evidence=proof).criteria["A"]
+    assert (criterion.met, criterion.evidence["tail"]) == (False, "boom")
+    assert criterion.evidence["seq"] == story.events[-1]["seq"]
     story.task("T1", "running")
     story.task("T1", "complete")
     story("criterion", criterion="B", met=True)
     assert story.loop.failed_verifications == 1
     story("criterion", criterion="A", met=True, evidence={**proof, "exit_code": 0})
     assert story.loop.failed_verifications == 0
+    assert "A, B" in story.refused("criterion", criterion="C", met=True).hint
 
 
 def test_stages_follow_each_other_without_skipping_and_may_go_back() -> None:
@@ -91,6 +76,10 @@ def test_stages_follow_each_other_without_skipping_and_may_go_back() -> None:
         assert story("stage", stage=stage).stage == stage
     assert story("stage", stage="shape").stage == "shape"
     story.refused("stage", stage="executing")
+    story("score", spec_score=4, shape="tool")
+    with pytest.raises(Refused, match="stays in intent"):  # an unclear goal may only go back
+        story("stage", stage="decompose")
+    assert story("stage", stage="intent").stage == "intent"
 
 
 def test_reviews_are_kept_by_wave_and_thorough_verdict() -> None:
@@ -106,21 +95,3 @@ def test_reviews_are_kept_by_wave_and_thorough_verdict() -> None:
     story("review", action="passed", score=9)
     thorough = {"passed": True, "blockers_remaining": 0, "score": 9}
     assert story.loop.reviews["thorough"].facts() == thorough
-
-
-def test_failed_check_is_evidence_and_leaves_criterion_unmet() -> None:
-    story = Story("goal", criteria=[{"name": "A", "check": "make"}])
-    story(
-        "criterion",
-        criterion="A",
-        met=False,
-        evidence={"command": "make", "exit_code": 2, "tail": "boom"},
-    )
-    criterion = story.loop.criteria["A"]
-    assert (criterion.met, (criterion.evidence or {})["tail"]) == (False, "boom")
-    assert (criterion.evidence or {})["seq"] == story.events[-1]["seq"]
-
-
-def test_unknown_criterion_is_refused_with_known_ones() -> None:
-    story = Story("goal", criteria=[{"name": "A"}, {"name": "B"}])
-    assert "A, B" in story.refused("criterion", criterion="C", met=True).hint

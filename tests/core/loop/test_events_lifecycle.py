@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.loop.records import Limits
 from gsd_fsm.core.loop.state import ACTIVE, LIVE
-from tests.support.story import MINUTE, PAYLOADS, SECOND, Story, in_status
+from tests.support.story import MINUTE, SECOND, Story, in_status
 
 RESUME = "gsd-fsm --loop lp-1 resume"
 SPENT: list[Any] = [
@@ -21,20 +20,16 @@ SPENT: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("paused", ["at the limit", "manual"])
+@pytest.mark.parametrize("manual", [False, True])
 @pytest.mark.parametrize(("code", "limit", "spend", "option"), SPENT)
 def test_resume_of_reached_limit_needs_addition(
-    code: str, limit: str, spend: Any, option: str, paused: str
+    code: str, limit: str, spend: Any, option: str, manual: bool
 ) -> None:
     story = Story("verify", limits={limit: 2})
     spend(story)
     spent = reached_limit(story.loop, story.now)
-    assert spent is not None
     assert (spent.code, spent.remedy) == (code, RESUME + option)
-    if paused == "manual":
-        story("pause", code="manual")
-    else:
-        story("pause", code=spent.code, reason=spent.reason, _by="cli")
+    story("pause", code="manual" if manual else spent.code, reason=spent.reason, _by="cli")
     refusal = story.refused("resume")
     assert refusal.hint == "Run: " + RESUME + option
     assert spent.reason.split(" of ")[0] in refusal.message
@@ -61,20 +56,23 @@ def test_spent_retries_need_more_retries_unless_the_error_was_transient() -> Non
 
 def test_resume_needs_addition_to_every_reached_limit() -> None:
     story = Story("goal", limits={"max_iterations": 2, "budget_usd": 2})
-    for _ in range(2):
-        story("iteration")
-    story("spend", usd=2)
+    story.then(("iteration", {}), ("iteration", {}), ("spend", {"usd": 2}))
     story("pause", code="iterations")
     assert story.refused("resume").hint.endswith("resume --add-iterations 10 --add-budget 10")
     assert story.refused("resume", add={"max_iterations": 1}).hint.endswith("--add-budget 10")
     story("resume", add={"max_iterations": 1, "budget_usd": 0.5})
 
 
-def test_resume_keeps_unlimited_limits() -> None:
+def test_limits_of_start_override_defaults_and_addition_keeps_unlimited_and_unknown_ones() -> None:
     before = {"max_iterations": 0, "max_retries": 0, "max_minutes": 0, "budget_usd": 0}
     more = Limits(before).plus(dict.fromkeys(before, 5))
     assert more == Limits({**before, "max_retries": 5})
     assert Limits().plus({"budget_usd": 5, "max_minutes": 5}) == Limits()
+    limits = Story("goal", limits={"stuck_limit": 9}).loop.limits
+    assert (limits.stuck_limit, limits.max_iterations, limits.max_retries) == (9, 20, 3)
+    story = Story("goal", limits={"foo": "abc", "bar": [1]})  # as a later version writes them
+    assert story("resume", add={"foo": 1, "bar": [2]}).status == "running"
+    assert story.loop.limits == Limits()
 
 
 def test_resume_resets_stuck_idle_and_repeated() -> None:
@@ -89,66 +87,34 @@ def test_resume_resets_stuck_idle_and_repeated() -> None:
     assert loop.iteration == 3
 
 
-@pytest.mark.parametrize("status", ["running", "retrying", "fixing", "reviewing"])
-def test_resume_of_active_loop_keeps_status(status: str) -> None:
-    story = in_status(status)
-    assert story("resume", _session="s-1").status == status
-    assert story.loop.owner == "s-1"
-
-
 def test_minutes_pause_is_not_active_time() -> None:
     story = Story("goal", limits={"max_minutes": 2})
     story("iteration", _after=2 * MINUTE)
     story("pause", code="minutes")
     story("resume", add={"max_minutes": 1}, _after=600 * MINUTE)
     assert reached_limit(story.loop, story.now) is None
-    spent = reached_limit(story.loop, story.now + MINUTE - SECOND)
-    assert spent is not None
-    assert spent.code == "minutes"
-
-
-def test_resume_keeps_limits_of_later_version() -> None:
-    story = Story("goal", limits={"foo": "abc", "bar": [1]})
-    assert story("resume", add={"foo": 1, "bar": [2]}).status == "running"
-    assert story.loop.limits == Limits()
+    assert reached_limit(story.loop, story.now + MINUTE - SECOND).code == "minutes"
 
 
 @pytest.mark.parametrize("status", ACTIVE)
-def test_answer_restores_status_before_wait(status: str) -> None:
+def test_answer_and_resume_restore_the_status_before_wait_pause_or_failure(status: str) -> None:
     story = in_status(status)
-    story("wait", for_="human", question="Which?")
-    assert (story.loop.wait_for, story.loop.question) == ("human", "Which?")
-    assert story("answer", text="This one.").status == status
-    assert (story.loop.answer, story.loop.wait_for, story.loop.question) == (
-        "This one.",
-        None,
-        None,
-    )
-
-
-@pytest.mark.parametrize("status", [*ACTIVE, "waiting"])
-def test_resume_restores_status_before_pause(status: str) -> None:
-    story = in_status(status)
-    assert story("pause", code="manual", reason="tea").status == "paused"
-    assert (story.loop.pause_code, story.loop.pause_reason) == ("manual", "tea")
-    assert story("resume").status == status
-    assert (story.loop.pause_code, story.loop.pause_reason) == (None, None)
-
-
-@pytest.mark.parametrize("status", ACTIVE)
-def test_paused_wait_restores_status_before_it(status: str) -> None:
-    story = in_status(status)
-    story("wait", for_="human", question="Which?")
+    loop = story.loop
+    assert story("resume", _session="s-1").status == status
+    assert loop.owner == "s-1"
+    for paused in (False, True):
+        story("wait", for_="human", question="Which?")
+        if paused:
+            story("pause", code="manual", reason="tea")
+            assert (loop.status, loop.pause_code, loop.pause_reason) == ("paused", "manual", "tea")
+            story("resume")
+            assert (loop.status, loop.pause_code, loop.pause_reason) == ("waiting", None, None)
+        assert (loop.wait_for, loop.question) == ("human", "Which?")
+        assert story("answer", text="This one.").status == status
+        assert (loop.answer, loop.wait_for, loop.question) == ("This one.", None, None)
     story("pause", code="manual")
-    assert story("resume").status == "waiting"
-    assert story.loop.question == "Which?"
-    assert story("answer", text="This one.").status == status
-
-
-@pytest.mark.parametrize("status", ACTIVE)
-def test_resume_after_pausing_failure_restores_status(status: str) -> None:
-    story = in_status(status)
-    story.fail(None, "blocking")
+    assert story("resume").status == status
+    assert story.fail(None, "blocking").status == "paused"
     assert story("resume").status == status
 
 
@@ -164,38 +130,10 @@ def test_iteration_is_counted_in_active_statuses_only() -> None:
     for status in LIVE:
         story = in_status(status)
         if status in ACTIVE:
-            assert story("iteration").iteration == 1
-            assert story("iteration").iteration == 2
+            assert [story("iteration").iteration for _ in range(2)] == [1, 2]
             assert story.loop.last_iteration == story.events[-1]["ts"]
         else:
             story.refused("iteration")
-
-
-def test_start_with_duplicate_names_is_refused() -> None:
-    story = Story()
-    start = PAYLOADS["start"]
-    story.refused("start", **start, tasks=[{"id": "A"}, {"id": "A"}])
-    story.refused("start", **start, criteria=[{"name": "A"}, {"name": "A"}])
-    assert story.loops.by_id == {}
-
-
-def test_start_limits_override_defaults() -> None:
-    story = Story("goal", limits={"stuck_limit": 9})
-    assert story.loop.limits.stuck_limit == 9
-    assert story.loop.limits.max_iterations == 20
-    assert story.loop.limits.max_retries == 3
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        {"criteria": [{"name": "a", "check": "true", "met": True}]},
-        {"criteria": [{"name": "a"}], "carried": {"exit_signal": True}},
-    ],
-)
-def test_nothing_is_carried_that_could_not_have_been(data: dict[str, object]) -> None:
-    with pytest.raises(Refused):
-        Story("goal", **data)
 
 
 def test_imported_failed_tasks_are_failed() -> None:

@@ -8,12 +8,15 @@ from tests.support.story import Story
 
 def test_note_is_delivered_once() -> None:
     story = Story("goal")
-    story("note", text="first")
-    story("note", text="old wisdom", kind="recall")
-    story("note", text="second", kind="steer")
+    for text, kind in (
+        ("first", {}),
+        ("lesson", {"kind": "recall"}),
+        ("second", {"kind": "steer"}),
+    ):
+        story("note", text=text, **kind)
     numbers = list(story.loop.notes)
     assert [note.text for note in undelivered_notes(story.loop)] == ["first", "second"]
-    assert story.loop.recalled == ["old wisdom"]
+    assert story.loop.recalled == ["lesson"]
     story("iteration", delivered=numbers[:1], _by="hook")
     assert [note.text for note in undelivered_notes(story.loop)] == ["second"]
     story("iteration", delivered=numbers, _by="hook")
@@ -27,34 +30,26 @@ def test_facts_are_kept_where_they_belong() -> None:
     story("mode", mode="interactive")
     story("issue", text="smell", severity="WARNING")
     story("stop", code="background", reason="a subagent runs")
-    story("checkpoint", name="before", commit="abc")
-    loop = story.loop
+    loop = story("checkpoint", name="before", commit="abc")
     assert (loop.spec_score, loop.fit_score, loop.shape) == (80, 7, "tool")
     assert (loop.plan.file, loop.plan.digest, loop.plan.changed) == ("PLAN.md", "2", True)
-    assert loop.mode == "interactive"
-    assert loop.issues[0].text == "smell"
-    assert loop.last_stop.code == "background"
-    assert loop.checkpoints == {"before": "abc"}
+    assert (loop.mode, loop.issues[0].text) == ("interactive", "smell")
+    assert (loop.last_stop.code, loop.checkpoints) == ("background", {"before": "abc"})
 
 
-def test_cents_add_up() -> None:
+def test_costs_add_up_and_a_meter_counts_from_its_first_total_and_from_zero_after_a_reset() -> None:
     story = Story("goal")
     for _ in range(100):
         story("spend", usd=0.1, tokens=7)
     assert (story.loop.spent_usd, story.loop.spent_tokens) == (10, 700)
+    for total in (5, 6.5, 1, 1.25):
+        story("spend", meter="s", total_usd=total)
+    assert story.loop.spent_usd == 12.75
 
 
 def test_only_latest_transcripts_are_remembered() -> None:
     story = Story("goal", _session="s-1")
-    story("spend", tokens=1, source="s-1", counted=99, messages=["m"])
-    for number in range(60):
-        story("spend", tokens=1, source=f"agent-{number}", counted=10, messages=["m"])
+    for source in ("s-1", *(f"agent-{number}" for number in range(60))):
+        story("spend", tokens=1, source=source, counted=10, messages=["m"])
     assert story.loop.spent_tokens == 61
     assert list(story.loop.offsets) == ["s-1", *[f"agent-{n}" for n in range(11, 60)]]
-
-
-def test_meter_reset_counts_from_zero_and_first_total_adds_nothing() -> None:
-    story = Story("goal")
-    for total in (5, 6.5, 1, 1.25):
-        story("spend", meter="s", total_usd=total)
-    assert story.loop.spent_usd == 2.75

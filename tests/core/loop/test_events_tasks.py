@@ -11,11 +11,9 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.questions import pending_question
 from tests.support.story import Story
 
-TASKS = [{"id": "T1"}, {"id": "T2"}]
-
 
 def execute(**more: object) -> Story:
-    return Story("execute", tasks=TASKS, **more)
+    return Story("execute", **{"tasks": [{"id": "T1"}, {"id": "T2"}], **more})
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 7])
@@ -25,13 +23,9 @@ def test_retry_limit_allows_exactly_n_then_pauses(most: int) -> None:
         assert story.fail("T1").status == "retrying"
         assert story.loop.tasks["T1"].retries == count
         assert story.task("T1", "running").status == "running"
-    events = len(story.events)
     assert story.fail("T1").status == "paused"
-    assert len(story.events) == events + 1
-    assert story.loop.pause_code == "retries"
-    assert str(most) in story.loop.pause_reason
-    assert story.loop.tasks["T1"].retries == most
-    assert story.loop.tasks["T1"].status == "failed"
+    assert (story.loop.pause_code, str(most) in story.loop.pause_reason) == ("retries", True)
+    assert (story.loop.tasks["T1"].retries, story.loop.tasks["T1"].status) == (most, "failed")
 
 
 def test_retries_are_counted_for_each_task_alone() -> None:
@@ -39,7 +33,7 @@ def test_retries_are_counted_for_each_task_alone() -> None:
     for _ in range(3):
         story.fail("T1")
         assert story.fail("T2").status == "retrying"
-    assert {name: task.retries for name, task in story.loop.tasks.items()} == {"T1": 3, "T2": 3}
+    assert [task.retries for task in story.loop.tasks.values()] == [3, 3]
     assert story.fail("T2").status == "paused"
 
 
@@ -52,30 +46,28 @@ def test_completed_task_keeps_retry_count_and_clears_its_errors() -> None:
     assert story.loop.last_error == "it broke"
 
 
-def test_pending_task_can_fail_but_finished_one_cannot() -> None:
+def test_unfinished_task_can_fail_and_unknown_one_only_without_task_list() -> None:
     story = execute()
     assert story.fail("T1").tasks["T1"].status == "failed"
-    story.task("T2", "skipped")
-    assert "skipped" in story.refused("failure", task="T2", error="e", class_="logic").message
     story.task("T1", "running")
     story.task("T1", "complete")
-    assert "complete" in story.refused("failure", task="T1", error="e", class_="logic").message
-
-
-def test_unknown_task_can_fail_only_without_task_list() -> None:
-    refusal = execute().refused("failure", task="T9", error="e", class_="logic")
+    story.task("T2", "skipped")
+    failure = {"error": "e", "class": "logic"}
+    for task, status in (("T1", "complete"), ("T2", "skipped")):
+        assert status in story.refused("failure", task=task, **failure).message
+    refusal = story.refused("failure", task="T9", **failure)
     assert "T9" in refusal.message
     assert "T1, T2" in refusal.hint
     assert Story("execute").fail("T7").tasks["T7"].retries == 1
 
 
-@pytest.mark.parametrize("class_", ["blocking", "unknown"])
 @pytest.mark.parametrize("task", ["T1", None])
-def test_blocking_and_unknown_errors_pause_at_once(class_: str, task: str | None) -> None:
-    story = execute()
-    assert story.fail(task, class_).status == "paused"
-    assert story.loop.pause_code == class_
-    assert story.loop.tasks["T1"].retries == 0
+def test_blocking_and_unknown_errors_pause_at_once(task: str | None) -> None:
+    for class_ in ("blocking", "unknown"):
+        story = execute()
+        assert story.fail(task, class_).status == "paused"
+        assert story.loop.pause_code == class_
+        assert story.loop.tasks["T1"].retries == 0
 
 
 @pytest.mark.parametrize("task", ["T1", None])
@@ -102,23 +94,19 @@ def test_transient_error_is_retried_again_after_success_or_resume(task: str | No
         assert story.fail(None, "transient").status == "retrying"
 
 
-@pytest.mark.parametrize(
-    ("most", "reason"),
-    [(3, "Task T1 failed after 3 retries"), (0, "Task T1 failed after 0 retries")],
-)
-def test_retries_that_are_used_up_are_not_called_transient(most: int, reason: str) -> None:
+@pytest.mark.parametrize("most", [0, 3])
+def test_retries_that_are_used_up_are_not_called_transient(most: int) -> None:
     story = execute(limits={"max_retries": most})
-    story.fail("T1", "transient")
-    for _ in range(most):
-        story.fail("T1", "logic")
+    for class_ in ("transient", *["logic"] * most):
+        story.fail("T1", class_)
+    reason = f"Task T1 failed after {most} retries"
     assert (story.loop.pause_code, story.loop.pause_reason) == ("retries", reason)
 
 
 def test_failure_without_auto_loop_pauses_with_report() -> None:
     story = execute(auto_loop=False)
     assert story.fail("T1").status == "paused"
-    assert story.loop.pause_code == "manual"
-    assert story.loop.last_error == "it broke"
+    assert (story.loop.pause_code, story.loop.last_error) == ("manual", "it broke")
     story("resume")
     assert story.fail("T1", "blocking").pause_code == "blocking"
 
@@ -131,47 +119,36 @@ def test_loop_runs_again_when_last_failed_task_restarts() -> None:
     assert story.task("T2", "running").status == "running"
     story.fail("T1")
     assert story.task("T1", "skipped").status == "running"
-
-
-def test_loop_with_open_gaps_returns_to_fixing() -> None:
-    story = execute()
     story.gap("G1")
-    story.fail("T1")
-    assert story.task("T1", "running").status == "fixing"
-
-
-def test_loop_keeps_its_last_three_different_errors() -> None:
-    story = execute(limits={"max_retries": 99})
-    for text in ("a", "b", "c", "b", "d"):
-        story.fail("T1", error=text)
-    assert [error.text for error in story.loop.errors] == ["c", "b", "d"]
+    story.fail("T2")
+    assert story.task("T2", "running").status == "fixing"
 
 
 @pytest.mark.parametrize(("retries", "kept"), [(0, "cbd"), (2, "cbd"), (3, "acbd"), (99, "acbd")])
-def test_task_keeps_the_error_of_every_attempt(retries: int, kept: str) -> None:
-    story = execute(limits={"max_retries": 99})
-    story.loop.limits.max_retries = 99
-    for text in ("a", "b", "c", "b", "d"):
+def test_task_keeps_the_error_of_every_attempt_and_loop_its_last_three(
+    retries: int, kept: str
+) -> None:
+    story = execute()
+    for text in "abcbd":
         story.loop.limits.max_retries = 99 if text != "d" else retries
         story.fail("T1", error=text)
     assert "".join(error.text for error in story.loop.tasks["T1"].errors) == kept
+    assert "".join(error.text for error in story.loop.errors) == "cbd"
 
 
 def test_errors_with_same_signature_are_equal() -> None:
     story = execute()
     story.fail("T1", error="at 10:00", signature="at T")
     story.fail("T1", error="at 10:01", signature="at T", analysis="why", fix="how")
-    assert len(story.loop.errors) == 1
-    assert story.loop.errors[0].text == "at 10:01"
-    assert (story.loop.errors[0].analysis, story.loop.errors[0].fix) == ("why", "how")
+    (error,) = story.loop.errors
+    assert (error.text, error.analysis, error.fix) == ("at 10:01", "why", "how")
 
 
 def grant(story: Story, count: int, **words: Any) -> Loop:
     """Resume with more retries, as the command does it."""
     retried = used_up_tasks(story.loop)
-    return story(
-        "resume", add={"max_retries": count}, **({"retry": retried} if retried else {}), **words
-    )
+    words.update({"retry": retried} if retried else {})
+    return story("resume", add={"max_retries": count}, **words)
 
 
 def attempts_until_pause(story: Story, task: str = "T1") -> list[int]:
@@ -197,9 +174,9 @@ def test_added_retries_grant_as_many_attempts_with_new_numbers(most: int, count:
 @pytest.mark.parametrize(
     ("steps", "attempts"),
     [
-        (["fail", "pause", "grant"], [1, 2]),  # a retry was unused
-        (["fail", "fail", "grant", "pause", "grant"], [2, 3]),
-        (["fail", "blocking", "grant"], [2]),
+        (["logic", "pause", "grant"], [1, 2]),  # a retry was unused
+        (["logic", "logic", "grant", "pause", "grant"], [2, 3]),
+        (["logic", "blocking", "grant"], [2]),
     ],
 )
 def test_added_retries_are_granted_whatever_the_pause(
@@ -212,7 +189,7 @@ def test_added_retries_are_granted_whatever_the_pause(
         elif step == "pause":
             story("pause", code="manual")
         else:
-            story.fail("T1", "logic" if step == "fail" else step)
+            story.fail("T1", step)
     assert attempts_until_pause(story) == attempts
 
 
@@ -226,7 +203,9 @@ def test_added_retry_counts_only_tasks_without_a_retry_left() -> None:
 
 @pytest.mark.parametrize("by", ["human", "agent"])
 @pytest.mark.parametrize("task", ["T1", None])
-def test_interactive_loop_does_not_ask_after_retries_were_added(by: str, task: str | None) -> None:
+def test_interactive_loop_asks_after_a_failure_but_not_after_added_retries(
+    by: str, task: str | None
+) -> None:
     story = execute(mode="interactive", limits={"max_retries": 0} if task else {})
     for class_ in ["logic"] if task else ["transient", "transient"]:
         story.fail(task, class_)
@@ -239,17 +218,11 @@ def test_interactive_loop_does_not_ask_after_retries_were_added(by: str, task: s
         story.task(task, "running")
         story.fail(task)
         assert story.loop.pause_code == "retries"
-
-
-def test_interactive_loop_asks_again_after_the_next_failure() -> None:
-    story = execute(mode="interactive", limits={"max_retries": 0})
-    story.fail("T1")
-    grant(story, 2)
-    story.task("T1", "running")
-    story.fail("T1")
-    asked = pending_question(story.loop)
-    assert asked is not None
-    assert asked[1] == "Task T1 failed. Retry? (1/2 attempts used) [Y/n]"
+        grant(story, 2)
+        story.task(task, "running")
+        story.fail(task)
+        asked = pending_question(story.loop)
+        assert asked[1] == "Task T1 failed. Retry? (2/3 attempts used) [Y/n]"
 
 
 @pytest.mark.parametrize(
@@ -265,12 +238,11 @@ def test_interactive_loop_asks_again_after_the_next_failure() -> None:
 )
 def test_task_status_changes_along_its_arrows_only(before: str, allowed: set[str]) -> None:
     for wanted in ("pending", "running", "complete", "checkpoint", "skipped"):
-        story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2"}])
+        story = execute()
         if before == "failed":
             story.fail("T1")
-        elif before != "pending":
-            story.task("T1", "running") if before != "skipped" else None
-            story.task("T1", before)
+        for status in {"pending": [], "failed": []}.get(before, ["running", before]):
+            story.task("T1", status)
         if wanted in allowed:
             assert story.task("T1", wanted).tasks["T1"].status == wanted
         else:
@@ -278,41 +250,32 @@ def test_task_status_changes_along_its_arrows_only(before: str, allowed: set[str
 
 
 def test_task_keeps_reference_commit_and_question() -> None:
-    story = Story("execute", tasks=[{"id": "T1", "title": "Login"}])
+    story = execute(tasks=[{"id": "T1", "title": "Login"}])
     story.task("T1", "running", ref="bg-1")
     story.task("T1", "checkpoint", question="Which port?")
     task = story.task("T1", "complete", commit="abc").tasks["T1"]
-    assert (task.ref, task.question, task.commit) == ("bg-1", "Which port?", "abc")
-    assert task.title == "Login"
+    kept = (task.title, task.ref, task.question, task.commit)
+    assert kept == ("Login", "bg-1", "Which port?", "abc")
 
 
-def test_task_cannot_start_before_its_dependencies() -> None:
-    story = Story("execute", tasks=[{"id": "T1"}, {"id": "T2", "depends": ["T1"]}])
+def test_task_cannot_start_before_its_dependencies_and_started_one_ignores_new_ones() -> None:
+    story = execute(tasks=[{"id": "T1"}, {"id": "T2", "depends": ["T1"]}])
     assert "T1" in story.refused("task", task="T2", status="running").message
     story.task("T1", "running")
     story.refused("task", task="T2", status="running")
     story.task("T1", "complete")
     story.task("T2", "running")
+    story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2"}])
+    assert not story.task("T1", "running", depends=["T2"]).tasks["T1"].depends
+    story.task("T1", "complete")
 
 
 def test_green_attempts_are_counted_from_one_each_time_green_is_entered_anew() -> None:
-    story = Story("execute", tasks=[{"id": "T1"}])
+    story = execute()
     seen = []
     for phase in ("red", "green", "green", "green", "refactor", "red", "green"):
         task = story.task("T1", "running", phase=phase).tasks["T1"]
         assert task.phase == phase
         seen.append(task.attempts)
     assert seen == [0, 1, 2, 3, 3, 3, 1]
-
-
-def test_tdd_phase_needs_running_task() -> None:
-    story = Story("execute", tasks=[{"id": "T1"}])
-    story.task("T1", "running")
     story.refused("task", task="T1", status="complete", phase="green")
-
-
-def test_started_task_ignores_new_dependencies() -> None:
-    story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2"}])
-    story.task("T1", "running", depends=["T2"])
-    assert not story.loop.tasks["T1"].depends
-    story.task("T1", "complete")
