@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.command_line import Here
+from tests.support.faults import everything_below
 from tests.support.hook_agent import SHELL, SUBAGENT, Agent, kinds, start
 
 TWO_TASKS = ("execute", "--task", "T1:first", "--task", "T2:second")
@@ -95,8 +96,7 @@ def test_earlier_one_of_two_rules_decides(agent: Agent, first: str, second: str)
 
 def test_completion_comes_before_a_question_about_the_loop(agent: Agent) -> None:
     start(agent, "execute", "--task", "T1", by="interactive")
-    agent.do("fail T1 --error boom --class logic", "task T1 skipped")
-    agent.do("fail --error bang --class logic")
+    agent.do("task T1 skipped", "fail --error bang --class logic")
     assert agent.status("status") == "retrying"
     assert "completed" in agent.allowed()
 
@@ -123,19 +123,14 @@ def test_stop_hook_active_is_recorded_and_decides_nothing(looping: Agent) -> Non
 # no usable loop
 
 
-def put_task_list(status: str) -> None:
-    place = Path(os.environ["HOME"]) / ".claude" / "tasks" / "my-loop"
-    place.mkdir(parents=True, exist_ok=True)
-    task = {"id": "1", "subject": "Add import", "status": status, "blocks": [], "blockedBy": []}
-    (place / "1.json").write_text(json.dumps(task))
-
-
 @pytest.mark.parametrize(
     "what", ["nothing", "task list", "empty .gsd", "no journal", "completed", "cancelled"]
 )
 def test_stop_without_a_live_loop_prints_and_writes_nothing(agent: Agent, what: str) -> None:
     if what == "task list":
-        put_task_list("pending")
+        place = Path(os.environ["HOME"]) / ".claude" / "tasks" / agent.session
+        place.mkdir(parents=True)
+        (place / "1.json").write_text('{"id": "1", "subject": "a", "status": "pending"}')
     elif what == "empty .gsd":
         agent.here.gsd.mkdir()
     elif what != "nothing":
@@ -144,31 +139,24 @@ def test_stop_without_a_live_loop_prints_and_writes_nothing(agent: Agent, what: 
         agent.here.ok("complete" if what == "completed" else "cancel")
         if what == "no journal":
             agent.here.journal.unlink()
-    files = {path: path.is_dir() or path.read_bytes() for path in agent.here.root.rglob("*")}
+    before = everything_below(agent.here.root)
     assert agent.stop() is None
     assert agent.prompt() == agent.starts() == agent.ends() == agent.err == ""
-    after = {path: path.is_dir() or path.read_bytes() for path in agent.here.root.rglob("*")}
-    assert after == files
+    assert everything_below(agent.here.root) == before
 
 
-@pytest.mark.parametrize("value", ["1", "0", "", "yes"])
-def test_only_the_value_1_disables_the_hook(looping: Agent, value: str) -> None:
-    if value == "1":
-        assert looping.allowed(env={"GSD_FSM_DISABLE": value}) == ""
-        assert kinds(looping.here)[-1] == "stop disabled"
-    else:
+def test_only_the_value_1_and_any_file_named_stop_disable_the_hook(looping: Agent) -> None:
+    for value in ("0", "", "yes"):
         looping.blocked(env={"GSD_FSM_DISABLE": value})
-
-
-def test_dangling_link_named_stop_disables_the_hook(looping: Agent) -> None:
+    assert looping.allowed(env={"GSD_FSM_DISABLE": "1"}) == ""
+    assert kinds(looping.here)[-1] == "stop disabled"
     (looping.here.gsd / "STOP").symlink_to("nowhere")
     looping.allowed()
     assert kinds(looping.here)[-1] == "stop disabled"
 
 
 def test_files_of_other_tools_decide_nothing(agent: Agent) -> None:
-    agent.here.gsd.mkdir()
-    (agent.here.gsd / "config.toml").write_text('views = ["state", "workflow-state"]\n')
+    agent.here.configure(views=["state", "workflow-state"])
     start(agent, *TWO_CRITERIA)
     views = agent.here.root / ".loop"
     done = {"criteriaStatus": {"tests pass": True}, "exit_signal": True, "status": "completed"}
@@ -187,6 +175,9 @@ def test_files_of_other_tools_decide_nothing(agent: Agent) -> None:
 
 def test_user_is_notified_once_of_a_pause_and_of_a_question(looping: Agent) -> None:
     pause(looping)
+    disable(looping)
+    assert looping.allowed() == ""
+    (looping.here.gsd / "STOP").unlink()
     notice = looping.allowed()
     assert "is paused (manual): over night. To continue, run: gsd-fsm --loop" in notice
     assert looping.allowed() == ""
@@ -194,35 +185,17 @@ def test_user_is_notified_once_of_a_pause_and_of_a_question(looping: Agent) -> N
     assert "is waiting for your answer: Which database? Answer here" in looping.allowed()
     assert looping.allowed() == ""
     assert kinds(looping.here)[-1] == "stop waiting"
+    looping.prompt("what do you mean?")  # not recorded as the answer
+    assert "Which database?" in looping.allowed()
 
 
-def test_question_is_repeated_after_a_prompt_that_did_not_answer_it(agent: Agent) -> None:
-    start(agent, *TWO_TASKS, by="interactive")
-    agent.do("fail T1 --error broke")
-    assert "Retry?" in agent.allowed()
-    assert agent.allowed() == ""
-    agent.prompt("what do you mean?")
-    assert "Retry?" in agent.allowed()
-
-
-def test_pause_that_was_hidden_by_the_stop_file_is_notified_later(looping: Agent) -> None:
-    pause(looping)
-    disable(looping)
-    assert looping.allowed() == ""
-    (looping.here.gsd / "STOP").unlink()
-    assert "paused (manual)" in looping.allowed()
-
-
-def test_throttled_loop_resumes_at_the_next_stop(looping: Agent) -> None:
-    looping.fails("rate_limit")
-    assert looping.status("status") == "waiting"
-    looping.blocked()
-    assert kinds(looping.here)[-3:] == ["wait", "resume", "iteration continue"]
-    assert looping.status("status", "owner") == ("running", "s-1")
-
-
-def test_throttled_loop_that_is_done_completes(agent: Agent) -> None:
+def test_throttled_loop_resumes_at_the_next_stop(agent: Agent) -> None:
     start(agent, *TWO_TASKS)
+    agent.fails("rate_limit")
+    assert agent.status("status") == "waiting"
+    agent.blocked()
+    assert kinds(agent.here)[-3:] == ["wait", "resume", "iteration continue"]
+    assert agent.status("status", "owner") == ("running", "s-1")
     finish(agent)
     agent.fails("server_error")
     assert "completed" in agent.allowed()
@@ -232,22 +205,15 @@ def test_throttled_loop_that_is_done_completes(agent: Agent) -> None:
 # background work
 
 
-def test_running_subagents_allow_every_stop_and_use_no_iteration(looping: Agent) -> None:
+def test_running_subagents_allow_every_stop_and_use_no_iteration(agent: Agent) -> None:
+    start(agent, *TWO_CRITERIA, "--stuck-limit", "0", "--idle-limit", "0")
     task = {**SUBAGENT, "id": "a1"}
     for _ in range(3):
-        assert "waiting for running subagents (1)" in looping.allowed(background_tasks=[task])
-    assert looping.status("iteration") == 0
-    looping.blocked(background_tasks=[{**task, "status": "completed"}])
-    looping.blocked(background_tasks=[])
-
-
-def test_running_subagents_delay_completion(agent: Agent) -> None:
-    start(agent, "execute", "--task", "T1")
-    agent.do("task T1 skipped")
-    agent.allowed(**run_subagent(agent))
-    assert agent.status("status") == "running"
-    agent.allowed()
-    assert agent.status("status") == "completed"
+        assert "waiting for running subagents (1)" in agent.allowed(background_tasks=[task])
+    assert agent.status("iteration") == 0
+    agent.blocked(background_tasks=[{**task, "status": "completed"}])
+    for malformed in (None, "x", 7, {}, [7, None, "x", []], [{"status": "done", "id": "b"}]):
+        agent.blocked(background_tasks=malformed)
 
 
 def test_running_shell_allows_only_the_first_stop_that_shows_it(looping: Agent) -> None:
@@ -270,64 +236,49 @@ def test_sixty_running_shells_allow_one_stop(looping: Agent) -> None:
     looping.blocked(background_tasks=servers)
 
 
-@pytest.mark.parametrize(
-    "tasks", [None, "x", 7, {}, [7, None, "x", []], [{"status": "done", "id": "b"}]]
-)
-def test_malformed_background_tasks_are_ignored(looping: Agent, tasks: Any) -> None:
-    looping.blocked(background_tasks=tasks)
-
-
 # completion
 
 
-def test_execute_loop_completes_when_every_task_is_done(agent: Agent) -> None:
-    start(agent, *TWO_TASKS)
-    agent.blocked()
-    agent.do("task T1 running", "task T1 complete")
-    assert "task T2 is pending" in agent.blocked()
-    agent.do("task T2 skipped")
-    assert "completed after 2 iterations" in agent.allowed()
+# What the agent does before each stop, and what the block says; after the last one it completes.
+LIVES: dict[str, tuple[tuple[str, ...], list[tuple[str, str]]]] = {
+    "execute": (TWO_TASKS, [
+        ("iterate", "task T1 is pending; task T2 is pending"),
+        ("task T1 running; task T1 complete", "task T2 is pending"),
+        ("task T2 skipped", "completed after 3 iterations"),
+    ]),
+    "verify": (("verify",), [
+        ("iterate", "verified pass"),
+        ("gap found --description 'no test'", "no test"),
+        ("gap close G1", "verified pass"),
+        ("verified pass", "completed after 4 iterations"),
+    ]),
+    "goal": (TWO_CRITERIA, [
+        ("criterion 1 met", "criterion not met: lint clean; no exit signal"),
+        ("criterion 2 met", "give the exit signal.\nRun: gsd-fsm --loop LOOP exit-signal\n"),
+        ("exit-signal; criterion 2 unmet", "criterion not met: lint clean; no exit signal"),
+        ("criterion 2 met", "Not done yet: no exit signal."),
+        ("exit-signal", "completed after 4 iterations"),
+    ]),
+    "goal with a check without git": (("goal", "g", "--check", "t=true"), [
+        ("check; exit-signal", "completed after 0 iterations"),
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_loop_is_blocked_until_nothing_is_missing_and_then_completes(
+    agent: Agent, life: str
+) -> None:
+    options, stops = LIVES[life]
+    loop = start(agent, *options)
+    for number, (commands, text) in enumerate(stops, 1):
+        agent.do(*commands.split("; "))
+        answer = agent.blocked() if number < len(stops) else agent.allowed()
+        assert text.replace("LOOP", loop) in answer
+    assert kinds(agent.here)[-1] == "complete"
     why = agent.here.ok("why", "--json").json
     assert (why["decision"], why["code"]) == ("allow", "complete")
-    assert agent.status("owner") == "s-1"
-
-
-def test_verify_loop_completes_after_a_round_without_gaps(agent: Agent) -> None:
-    start(agent, "verify")
-    assert "verified pass" in agent.blocked()
-    agent.do("gap found --description 'no test'")
-    assert "no test" in agent.blocked()
-    agent.do(f"gap close {agent.status('gaps')[0]['id']}")
-    assert "verified pass" in agent.blocked()
-    agent.do("verified pass")
-    assert "completed" in agent.allowed()
-
-
-def test_goal_loop_completes_only_with_all_criteria_and_the_exit_signal(agent: Agent) -> None:
-    loop = start(agent, *TWO_CRITERIA)
-    agent.do("criterion 'tests pass' met")
-    assert "criterion not met: lint clean; no exit signal" in agent.blocked()
-    agent.do("criterion 'lint clean' met")
-    text = agent.blocked()
-    assert "Not done yet: no exit signal." in text
-    assert "Every criterion is met; give the exit signal." in text
-    assert f"Run: gsd-fsm --loop {loop} exit-signal" in text
-    agent.do("exit-signal")
-    assert "completed" in agent.allowed()
-    assert kinds(agent.here)[-1] == "complete"
-
-
-def test_exit_signal_is_refused_and_withdrawn_while_a_criterion_is_unmet(agent: Agent) -> None:
-    start(agent, *TWO_CRITERIA)
-    assert agent.status("exit_signal") is False
-    agent.do("criterion 'tests pass' met")
-    agent.refused("exit-signal")
-    agent.blocked("I would write <loop-complete> if I were done.")
-    assert agent.status("exit_signal") is False
-    agent.do("criterion 'lint clean' met", "exit-signal", "criterion 'lint clean' unmet")
-    assert "criterion not met: lint clean; no exit signal" in agent.blocked()
-    agent.do("criterion 'lint clean' met")
-    assert "no exit signal" in agent.blocked()
+    assert agent.status("status", "owner") == ("completed", "s-1")
 
 
 def test_completion_mark_is_the_exit_signal_if_every_criterion_is_met(looping: Agent) -> None:
@@ -339,12 +290,17 @@ def test_completion_mark_is_the_exit_signal_if_every_criterion_is_met(looping: A
     assert looping.status("status") == "completed"
 
 
-def test_completion_mark_with_unmet_criteria_changes_only_the_text(looping: Agent) -> None:
-    text = looping.blocked(MARK)
+@pytest.mark.parametrize("loop", [TWO_CRITERIA, TWO_TASKS, ("verify",)], ids=lambda loop: loop[0])
+def test_completion_mark_of_a_loop_that_is_not_done_changes_only_the_text(
+    agent: Agent, loop: tuple[str, ...]
+) -> None:
+    start(agent, *loop)
+    assert "You wrote" not in agent.blocked("I would write <loop-complete> if I were done.")
+    text = agent.blocked(MARK)
     assert "You wrote <loop-complete>, but the loop is not done." in text
-    assert "criterion not met: it is shipped" in text
-    assert kinds(looping.here)[-1] == "iteration continue"
-    assert looping.status("exit_signal") is False
+    assert ("criterion not met: tests pass" in text) is (loop == TWO_CRITERIA)
+    assert kinds(agent.here)[2:] == ["iteration continue"] * 2
+    assert agent.status("exit_signal") is False
 
 
 def test_completion_mark_does_not_replace_a_review(agent: Agent) -> None:
@@ -354,24 +310,12 @@ def test_completion_mark_does_not_replace_a_review(agent: Agent) -> None:
     assert kinds(agent.here)[-2:] == ["exit", "iteration continue"]
 
 
-@pytest.mark.parametrize("kind", [["execute", "--task", "T1"], ["verify"]], ids=lambda k: k[0])
-def test_completion_mark_completes_no_other_kind_of_loop(agent: Agent, kind: list[str]) -> None:
-    start(agent, *kind)
-    assert "You wrote <loop-complete>, but the loop is not done." in agent.blocked(MARK)
-
-
 def test_completion_mark_of_a_subagent_completes_nothing(looping: Agent) -> None:
     looping.do("criterion 1 met")
     before = looping.here.journal.read_bytes()
     facts = {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "general-purpose"}
     assert looping.send({**looping.stop_signal(MARK), **facts}) is None
     assert looping.here.journal.read_bytes() == before
-
-
-def test_evidence_without_a_tree_lets_the_hook_complete(agent: Agent) -> None:
-    start(agent, "goal", "Ship it", "--check", "t=true")
-    agent.do("check", "exit-signal")
-    assert "completed" in agent.allowed()
 
 
 def test_evidence_with_a_tree_leaves_completion_to_the_command(

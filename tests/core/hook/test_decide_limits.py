@@ -47,26 +47,37 @@ def test_used_up_iterations_pause_the_loop(agent: Agent, limit: list[str], count
     assert f"{count} of {count} iterations are used" in agent.why()["why"]
 
 
-def test_execute_loop_has_three_iterations_for_each_task(agent: Agent) -> None:
+def test_block_shows_three_iterations_for_each_task_and_no_limit_if_unlimited(agent: Agent) -> None:
     start(agent, "execute", *[word for n in range(8) for word in ("--task", f"T{n}")])
-    assert "iteration 1/24" in agent.blocked()
-
-
-def test_unlimited_iterations_are_numbered(agent: Agent) -> None:
+    assert "iteration 1/24 (" in agent.blocked()
+    agent.here.ok("cancel")
     start(agent, *ONLY_IDLE)
     assert "iteration 1 (" in agent.blocked()
 
 
-def test_used_up_rounds_pause_the_loop_at_the_default_of_20(agent: Agent) -> None:
-    loop = start(agent, "verify", "--idle-limit", "0", "--stuck-limit", "0")
-    agent.blocked()
-    for _ in range(20):
-        assert agent.status("status") == "running"
-        agent.do("verified fail")
-    assert agent.status("pause_code") == "rounds"
+@pytest.mark.parametrize(
+    ("loop", "commands", "reason", "options"),
+    [
+        (("verify",), ["verified fail"] * 20, "(rounds): 20 of 20 verification rounds are used",
+         " --add-rounds 10"),
+        (GOAL, ["fail --error boom --class logic"] * 3,
+         "(repeated): the same error occurred 3 times: boom", ""),
+        ((*GOAL, "--budget", "1"), ["spend 0.75"] * 2, "(budget): 1.50 of 1.00 USD are spent",
+         " --add-budget 10"),
+    ],
+    ids=["rounds", "repeated", "budget"],
+)  # fmt: skip
+def test_limit_that_a_command_uses_up_pauses_the_loop_at_once(
+    agent: Agent, loop: tuple[str, ...], commands: list[str], reason: str, options: str
+) -> None:
+    name = start(agent, *loop)
+    for command in commands:
+        assert agent.status("status") != "paused"
+        agent.do(command)
+    assert f"({agent.status('pause_code')})" in reason
     notice = agent.allowed()
-    assert "20 of 20 verification rounds are used" in notice
-    assert f"gsd-fsm --loop {loop} resume --add-rounds 10" in notice
+    assert f"is paused {reason}" in notice
+    assert f"gsd-fsm --loop {name} resume{options}" in notice
 
 
 def test_stuck_loop_pauses_after_five_iterations_by_default(agent: Agent) -> None:
@@ -97,26 +108,6 @@ def test_progress_restarts_the_stuck_count(agent: Agent) -> None:
     assert agent.status("pause_code") == "stuck"
 
 
-def test_same_error_three_times_pauses_the_loop(agent: Agent) -> None:
-    loop = start(agent, *ONLY_IDLE, "--idle-limit", "0")
-    for _ in range(3):
-        assert agent.status("status") != "paused"
-        agent.do("fail --error boom --class logic")
-    assert agent.status("pause_code") == "repeated"
-    notice = agent.allowed()
-    assert "the same error occurred 3 times: boom" in notice
-    assert f"gsd-fsm --loop {loop} resume" in notice
-
-
-def test_spent_budget_pauses_the_loop(agent: Agent) -> None:
-    start(agent, *ONLY_IDLE, "--budget", "1")
-    agent.do("spend 1.5")
-    assert agent.status("pause_code") == "budget"
-    notice = agent.allowed()
-    assert "1.50 of 1.00 USD" in notice
-    assert "resume --add-budget" in notice
-
-
 def test_used_up_minutes_pause_the_loop(agent: Agent) -> None:
     start(agent, *ONLY_IDLE, "--max-minutes", "0.001")
     time.sleep(0.1)
@@ -126,40 +117,27 @@ def test_used_up_minutes_pause_the_loop(agent: Agent) -> None:
 # idle
 
 
-@pytest.mark.parametrize("limit", [1, 3, 8])
-def test_idle_limit_of_n_gives_n_blocks_without_activity(agent: Agent, limit: int) -> None:
-    start(agent, *ONLY_IDLE, "--idle-limit", str(limit))
-    agent.talks()
-    assert blocks(agent, 12, stop_hook_active=True) == limit
-    assert agent.status("pause_code") == "idle"
-    reason = agent.here.last()["data"]["reason"]
-    assert reason.startswith(f"no activity in {limit} consecutive blocks")
-
-
 @pytest.mark.parametrize(
     ("limit", "cap", "expected"),
     [
-        ("0", None, 8),
-        ("50", None, 8),
-        ("0", "10", 10),
-        ("9", "10", 9),
-        ("5", "2", 2),
-        ("0", "abc", 8),
-        ("0", "", 8),
-        ("50", "nonsense", 8),
-        ("0", "0", 12),
-        ("0", "-1", 12),
-        ("10", "0", 10),
+        ("1", None, 1), ("3", None, 3), ("8", None, 8), ("0", None, 8), ("50", None, 8),
+        ("0", "10", 10), ("9", "10", 9), ("5", "2", 2), ("0", "abc", 8), ("0", "", 8),
+        ("50", "nonsense", 8), ("0", "0", 12), ("0", "-1", 12), ("10", "0", 10),
     ],
-)
-def test_idle_loop_pauses_before_the_cap_of_the_client(
+)  # fmt: skip
+def test_idle_loop_pauses_at_its_limit_or_before_the_cap_of_the_client(
     agent: Agent, limit: str, cap: str | None, expected: int
 ) -> None:
     start(agent, *ONLY_IDLE, "--idle-limit", limit)
-    assert blocks(agent, 12, env={CAP: cap} if cap is not None else {}) == expected
-    if expected < 12 and int(limit) != expected:
-        words = f"the client would end the turn itself after {expected}"
-        assert words in agent.here.last()["data"]["reason"]
+    agent.talks()
+    env = {CAP: cap} if cap is not None else {}
+    assert blocks(agent, 12, env=env, stop_hook_active=True) == expected
+    if expected < 12:
+        assert agent.status("pause_code") == "idle"
+        reason = agent.here.last()["data"]["reason"]
+        assert reason.startswith(f"no activity in {expected} consecutive blocks")
+        by_client = f"the client would end the turn itself after {expected}" in reason
+        assert by_client is (int(limit) != expected)
 
 
 def test_activity_between_stops_goes_beyond_the_cap_of_the_client(agent: Agent) -> None:
@@ -185,29 +163,25 @@ def test_events_and_human_prompts_are_activity(agent: Agent, by: str) -> None:
 # failures
 
 
-def fail(agent: Agent, error_class: str, error: str) -> None:
-    agent.here.ok("fail", "S1", "--class", error_class, "--error", error, env=agent.shell)
-
-
 def test_transient_error_is_retried_once_and_then_pauses(agent: Agent) -> None:
     start(agent, "goal", "g", "--step", "fetch")
-    fail(agent, "transient", "connection reset")
+    agent.do("fail S1 --class transient --error 'connection reset'")
     text = agent.blocked()
     assert "failed with a transient error; this is retry 1 of 1. Another transient error" in text
     assert "Next: Retry task S1 (fetch): retry 1 of 1." in text
     assert "Verification has failed" not in text
-    fail(agent, "transient", "timed out")
+    agent.do("fail S1 --class transient --error 'timed out'")
     assert "paused (retries): Task S1 failed again with a transient error" in agent.allowed()
 
 
 def test_logic_error_is_retried_until_the_retries_are_used_up(agent: Agent) -> None:
     start(agent, "goal", "g", "--step", "build")
     for retry in range(1, 4):
-        fail(agent, "logic", f"test {retry} fails")
+        agent.do(f"fail S1 --class logic --error 'test {retry} fails'")
         text = agent.blocked()
         assert f"this is retry {retry} of 3. Do not repeat what failed." in text
         assert all(f"test {number} fails" in text for number in range(1, retry + 1))
-    fail(agent, "logic", "test 4 fails")
+    agent.do("fail S1 --class logic --error 'test 4 fails'")
     assert "is paused (retries): " in agent.allowed()
     assert agent.status("status", "pause_code") == ("paused", "retries")
 
@@ -218,7 +192,7 @@ def test_blocking_or_unknown_error_pauses_at_once_and_keeps_everything(
 ) -> None:
     loop = start(agent, *TWO_CRITERIA, "--step", "install")
     agent.do("criterion 'tests pass' met")
-    fail(agent, error_class, "permission denied")
+    agent.do(f"fail S1 --class {error_class} --error 'permission denied'")
     notice = agent.allowed()
     assert f"is paused ({error_class}): " in notice
     assert "permission denied" in notice
