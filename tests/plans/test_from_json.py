@@ -27,13 +27,10 @@ def test_wave_has_number_title_and_mode(tmp_path: Path, wave: dict[str, Any], fo
     assert (plan.waves, plan.tasks[0].wave, plan.phase) == ((found,), 2, None)
 
 
-def test_waves_without_numbers_are_counted(tmp_path: Path) -> None:
-    waves = [{"tasks": [json_task("01")]}, {"tasks": [json_task("02", depends="01")]}]
+def test_waves_may_have_no_numbers_or_only_name_their_tasks(tmp_path: Path) -> None:
+    waves: Any = [{"tasks": [json_task("01")]}, {"tasks": [json_task("02", depends="01")]}]
     plan = loaded(tmp_path, json.dumps({"waves": waves}))
     assert [task.wave for task in plan.tasks] == [1, 2]
-
-
-def test_waves_may_only_name_their_tasks(tmp_path: Path) -> None:
     waves = [{"wave": 1, "tasks": ["T01", 2]}, {"wave": 2, "sequential": True, "tasks": ["x"]}]
     tasks = [json_task("x"), json_task("01"), json_task(2)]
     plan = loaded(tmp_path, json_plan(*tasks, waves=waves))
@@ -46,29 +43,16 @@ def test_waves_may_only_name_their_tasks(tmp_path: Path) -> None:
 
 def test_task_members_are_read_in_all_spellings(tmp_path: Path) -> None:
     task = json_task(
-        1.5,
-        title="A title",
+        1.5, title="A title", test_files=["t.py", {"path": "u.py"}], test_required=True,
         files=[{"path": "a.py", "action": "Modify"}, {"file": "b.py"}, "c.py"],
-        test_files=["t.py", {"path": "u.py"}],
-        test_required=True,
-        action=["    First", "      then"],
-        libraries=["next auth", "zod"],
-        done=["one", "two"],
-        skills="a, b",
-        reqs=["R1", 2],
-        type="fix",
-        depends_on=[7],
-        wave="2",
-        unknown={"id": "99"},
-        verify=[
-            {"type": "file", "check": "a.py exists"},
-            {"type": "content", "value": 'contains "x"'},
-            {"description": "tests", "command": "make test"},
-            {"type": "command", "text": "ls -l"},
-            {"type": "content", "file": "a.py", "contains": "y"},
-            "npm test",
-        ],
-    )
+        action=["    First", "      then"], libraries=["next auth", "zod"], done=["one", "two"],
+        skills="a, b", reqs=["R1", 2], type="fix", depends_on=[7], wave="2", unknown={"id": "99"},
+        verify=[{"type": "file", "check": "a.py exists"},
+                {"type": "content", "value": 'contains "x"'},
+                {"description": "tests", "command": "make test"},
+                {"type": "command", "text": "ls -l"},
+                {"type": "content", "file": "a.py", "contains": "y"}, "npm test"],
+    )  # fmt: skip
     found = loaded(tmp_path, json_plan(json_task(7, wave=1), task)).tasks[1]
     assert (found.id, found.number, found.wave, found.depends) == ("T1.5", "1.5", 2, ("T7",))
     assert found.files == (PlanFile("a.py", "modify"), PlanFile("b.py", ""), PlanFile("c.py", ""))
@@ -76,14 +60,10 @@ def test_task_members_are_read_in_all_spellings(tmp_path: Path) -> None:
     assert (found.action, found.done, found.title) == ("First\n  then", "one two", "A title")
     assert (found.libraries, found.skills) == (("next auth", "zod"), ("a", "b"))
     assert (found.reqs, found.commit_type) == ("R1, 2", "fix")
-    assert [(check.kind, check.command) for check in found.checks] == [
-        ("file", None),
-        ("content", None),
-        ("command", "make test"),
-        ("command", "ls -l"),
-        ("content", None),
-        ("manual", None),
-    ]
+    kinds = ["file", "content", "command", "command", "content", "manual"]
+    assert [check.kind for check in found.checks] == kinds
+    commands = [None, None, "make test", "ls -l", None, None]
+    assert [check.command for check in found.checks] == commands
     assert found.checks[4].text == 'a.py contains "y"'
 
 
@@ -139,12 +119,9 @@ def test_problems_and_checks_have_the_lines_of_their_objects(tmp_path: Path) -> 
         ('{"tasks": ["01"]}', "a task is not an object"),
         ('{"waves": ["01"]}', "wave 1 is not an object"),
         ('{"waves": [{"wave": 0, "tasks": []}]}', "not a positive integer"),
-        ('{"tasks": []}', "the plan has no tasks"),
         ('{"tasks": 7}', "a task is not an object"),
         ("{}", "the plan has no tasks"),
         ("[]", "not a JSON object"),
-        ('{"a": 1, "a": 2}', "duplicate key: a"),
-        ('{"a": 1} {', "not valid JSON"),
         (json_plan(json_task(True)), "a task has no id"),
         (json_plan(json_task({"a": 1})), "a task has no id"),
         (json_plan(json_task("01", wave=1.5)), "its wave is not a positive integer"),

@@ -10,28 +10,23 @@ from hypothesis import strategies as st
 
 from gsd_fsm.plans.from_markdown import read_markdown
 from gsd_fsm.plans.load import BrokenPlan
-from gsd_fsm.plans.plan import PlanFile, Wave
-from tests.support.plan_texts import (
-    AROUND,
-    broken,
-    loaded,
-    require_problem,
-    task,
-    task_without_wave,
-)
+from gsd_fsm.plans.plan import Check, PlanFile, Wave
+from tests.support import plan_texts
+from tests.support.plan_texts import AROUND, broken, loaded, require_problem, task
 
-EXAMPLE = """<task id="{id}" reqs="{reqs}">
+EXAMPLE = """<task id="{id}">
   <files mode="write">
     <file>b.py</file>
   </files>
   <action>
     {task.action}
   </action>
-  <verify>
-    {task.verify}
-  </verify>
+  <verify>look</verify>
   <done>{task.done}</done>
 </task>"""
+
+
+LINE = '<task id="{}" wave="1"><action>x</action><verify>y</verify><done>z</done></task>\n'
 
 
 def indented(text: str, by: int) -> str:
@@ -40,9 +35,7 @@ def indented(text: str, by: int) -> str:
 
 @pytest.mark.parametrize("by", [0, 2, 4, 8])
 @pytest.mark.parametrize("fence", ["```xml\n{}\n```", "~~~\n{}\n~~~", "{}", "```\n```x\n{}\n```"])
-def test_task_quoted_in_an_action_is_part_of_the_action(
-    tmp_path: Path, by: int, fence: str
-) -> None:
+def test_task_quoted_in_an_action_is_part_of_the_action(tmp_path: Path, by, fence) -> None:
     action = "Write the prompt:\n" + fence.format(EXAMPLE) + "\nand send it."
     text = AROUND.format(action=indented(action, by)) + task("02")
     first, second = loaded(tmp_path, text).tasks
@@ -52,9 +45,8 @@ def test_task_quoted_in_an_action_is_part_of_the_action(
     assert second.number == "02"
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
+def test_action_may_contain_anything(tmp_path: Path) -> None:
+    for action in (
         "Say </action> and go on.",
         "a\n</action> is how it ends, </action>\nsays the manual",
         "<verify>not yet</verify>\n<done>nor this</done>",
@@ -65,35 +57,26 @@ def test_task_quoted_in_an_action_is_part_of_the_action(
         "end each with </task>",
         "```\n```python\n```\n~~~\n```\nwithout an end",
         "x < y && z > 0 || $(cat <<EOF\n</x>\nEOF\n) \"'",
-        "<!-- <action> -->",
-        "<![CDATA[ a ]]> b",
-        "# Wave 9 (Sequential)",
-        "A\tB\n\n\n    C\n  D",
-    ],
-)
-def test_action_may_contain_anything(tmp_path: Path, action: str) -> None:
-    text = AROUND.format(action=indented(action, 4)) + task("02", 2)
-    first, second = loaded(tmp_path, text).tasks
-    assert first.action == action
-    assert (first.done, len(first.checks), second.number) == ("It is there.", 1, "02")
+        *(
+            "<!-- <action> -->",
+            "<![CDATA[ a ]]> b",
+            "# Wave 9 (Sequential)",
+            "A\tB\n\n\n    C\n  D",
+        ),
+    ):
+        text = AROUND.format(action=indented(action, 4)) + task("02", 2)
+        first, second = loaded(tmp_path, text).tasks
+        assert first.action == action
+        assert (first.done, len(first.checks), second.number) == ("It is there.", 1, "02")
+    deep = "Say\n</action>\n      <done>deep</done>\nmore"
+    assert loaded(tmp_path, AROUND.format(action=deep)).tasks[0].action == deep
 
 
-def test_action_contains_everything_that_is_indented_deeper(tmp_path: Path) -> None:
-    action = "Say\n</action>\n      <done>deep</done>\nmore"
-    assert loaded(tmp_path, AROUND.format(action=action)).tasks[0].action == action
-
-
-lines = st.lists(
-    st.sampled_from([
-        "<action>", "</verify>", "<gap>", "<file>x</file>", "```", "```xml", "~~~", "&&", "<x", ">",
-        "<check>", "    </action>", "  <done>", "plain words", "", "$(a)", "<!--", "-->", "# Wave 3",
-        "    <task>", "    </task>", "</done>", "<libraries>", "---", "- [ ] must", '"', "'",
-    ]),
-    max_size=12,
-)  # fmt: skip
-
-
-@given(lines)
+@given(st.lists(st.sampled_from([
+    "<action>", "</verify>", "<gap>", "<file>x</file>", "```", "```xml", "~~~", "&&", "<x", ">",
+    "<check>", "    </action>", "  <done>", "plain words", "", "$(a)", "<!--", "-->", "# Wave 3",
+    "    <task>", "    </task>", "</done>", "<libraries>", "---", "- [ ] must", '"', "'",
+]), max_size=12))  # fmt: skip
 def test_task_stays_whole_whatever_its_action_contains(found: list[str]) -> None:
     action = "\n".join(["Begin", *found, "end."])
     draft = read_markdown(AROUND.format(action=indented(action, 4)) + task("02"))
@@ -105,12 +88,8 @@ def test_task_stays_whole_whatever_its_action_contains(found: list[str]) -> None
 
 
 def test_tasks_in_one_line_each_are_read(tmp_path: Path) -> None:
-    line = '<task id="0{}" wave="1"><action>Do</action><verify>look</verify><done>ok</done></task>'
-    plan = loaded(tmp_path, "\n".join(line.format(n) for n in (1, 2)))
-    assert [(it.id, it.action, it.line) for it in plan.tasks] == [
-        ("T01", "Do", 1),
-        ("T02", "Do", 2),
-    ]
+    plan = loaded(tmp_path, LINE.format("01") + LINE.format("02"))
+    assert [(it.id, it.action, it.line) for it in plan.tasks] == [("T01", "x", 1), ("T02", "x", 2)]
 
 
 def test_task_may_end_deeper_or_behind_its_last_section(tmp_path: Path) -> None:
@@ -145,11 +124,7 @@ def test_tags_and_attributes_are_read_in_any_spelling(tmp_path: Path) -> None:
   three</skills>
 </task>
 """
-    other = "".join(
-        f'<task id="{name}" wave="1"><action>x</action><verify>y</verify><done>z</done></task>\n'
-        for name in ("A1", "B-2")
-    )
-    found = loaded(tmp_path, other + text).tasks[2]
+    found = loaded(tmp_path, LINE.format("A1") + LINE.format("B-2") + text).tasks[2]
     assert (found.id, found.wave, found.depends) == ("T01", 2, ("A1", "B-2"))
     assert (found.title, found.commit_type, found.reqs) == ('Say "hi" & go', "fix", "R1, R2")
     files = [("a b.py", "modify"), ("c.py", "delete"), ("d.py", "")]
@@ -179,10 +154,10 @@ def test_verify_without_checks_is_read_line_by_line(tmp_path: Path) -> None:
     check = '<check type="file">01.py exists</check>'
     text = task("01").replace(check, "\n  - Look at it\n\n  Ask & see\n")
     checks = loaded(tmp_path, text).tasks[0].checks
-    assert [(it.kind, it.text, it.line) for it in checks] == [
-        ("manual", "Look at it", 5),
-        ("manual", "Ask & see", 7),
-    ]
+    assert checks == (
+        Check("manual", "Look at it", None, 5),
+        Check("manual", "Ask & see", None, 7),
+    )
 
 
 def test_unknown_elements_are_skipped_with_their_content(tmp_path: Path) -> None:
@@ -200,27 +175,24 @@ def test_tasks_in_code_fences_and_comments_are_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "wave"),
+    ("heading", "title", "is_sequential"),
     [
-        ("## Wave 2 (Sequential - Command Modifications)", (2, "Command Modifications", True)),
-        ("### Wave 2: API (v2)", (2, "API (v2)", False)),
-        ("# wave 2 – API (sequential) ##", (2, "API", True)),
-        ("## Wave 2 (Parallel: Parallel streams)", (2, "Parallel streams", False)),
-        ("## Wave 2", (2, "", False)),
+        ("## Wave 2 (Sequential - Command Modifications)", "Command Modifications", True),
+        ("### Wave 2: API (v2)", "API (v2)", False),
+        ("# wave 2 – API (sequential) ##", "API", True),
+        ("## Wave 2 (Parallel: Parallel streams)", "Parallel streams", False),
+        ("## Wave 2", "", False),
     ],
 )
-def test_heading_gives_wave_title_and_mode(
-    tmp_path: Path, heading: str, wave: tuple[int, str, bool]
-) -> None:
-    plan = loaded(tmp_path, f"{heading}\n## Another heading\n{task_without_wave('01')}")
-    assert (plan.waves, plan.tasks[0].wave) == ((Wave(*wave),), 2)
+def test_heading_gives_wave_title_and_mode(tmp_path, heading, title, is_sequential) -> None:
+    bare = plan_texts.task_without_wave("01")
+    plan = loaded(tmp_path, f"{heading}\n## Another heading\n{bare}")
+    assert (plan.waves, plan.tasks[0].wave) == ((Wave(2, title, is_sequential),), 2)
 
 
 def test_must_haves_are_items_with_boxes_or_else_all_items(tmp_path: Path) -> None:
-    boxes = (
-        "## Must Haves\n\nThese:\n- [ ] one\n  goes on\n* [x] two\n- not this\n### more\n1. [ ] 3\n"
-    )
-    text = f"{boxes}## Others\n- [ ] never\n{task('01')}- [ ] nor here\n"
+    boxes = "## Must Haves\n\nThese:\n- [ ] one\n  goes on\n* [x] two\n- not this\n"
+    text = f"{boxes}### more\n1. [ ] 3\n## Others\n- [ ] never\n{task('01')}- [ ] nor here\n"
     assert loaded(tmp_path, text).must_haves == ("one goes on", "two", "3")
     listed = f"## Must-Haves (Goal-Backward)\n- one\n- two\n{task('01')}"
     assert loaded(tmp_path, listed).must_haves == ("one", "two")
@@ -229,10 +201,8 @@ def test_must_haves_are_items_with_boxes_or_else_all_items(tmp_path: Path) -> No
 
 
 def test_front_matter_values_are_read_as_text(tmp_path: Path) -> None:
-    front = (
-        "---\nphase: 010\ntitle: No\nestimated_tokens: 1_0\ntask_count: 1\nwave_count: null\n...\n"
-    )
-    plan = loaded(tmp_path, front + task("01"))
+    front = "---\nphase: 010\ntitle: No\nestimated_tokens: 1_0\ntask_count: 1\n"
+    plan = loaded(tmp_path, f"{front}wave_count: null\n...\n{task('01')}")
     assert (plan.phase, plan.title, plan.estimated_tokens) == (10, "No", "1_0")
     assert plan.warnings == ("wave_count is null, but the plan has 1",)
     assert loaded(tmp_path, "---\n---\n" + task("01")).phase is None
@@ -267,13 +237,10 @@ def test_heading_names_phase_and_title_without_front_matter(tmp_path: Path) -> N
         ("---\ntitle: x\n" + task("01"), 1, "the front matter has no closing"),
         ("---\na: [1\n---\n" + task("01"), 2, "not valid YAML"),
         ("---\n- x\n---\n" + task("01"), 1, "the front matter has no keys"),
-        ("---\na: &x 1\nb: *x\n---\n" + task("01"), 3, "aliases are not supported"),
         ("---\nphase: a/b\n---\n" + task("01"), 1, "'a/b' is not a phase"),
     ],
 )  # fmt: skip
-def test_malformed_markdown_is_reported_with_its_line(
-    tmp_path: Path, text: str, line: int, what: str
-) -> None:
+def test_malformed_markdown_is_reported_with_its_line(tmp_path: Path, text, line, what) -> None:
     require_problem(tmp_path, text, line, what)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.plans.load import BrokenPlan, load_plan
+from gsd_fsm.plans.plan import PlanTask
+from tests.support import plan_texts
 from tests.support.plan_texts import LOOP_MECHANISM, broken, loaded, require_problem, task
-
-if TYPE_CHECKING:
-    from gsd_fsm.plans.plan import PlanTask
 
 
 def test_plan_full_of_foreign_markup_loads() -> None:
@@ -32,12 +31,7 @@ def test_plan_full_of_foreign_markup_loads() -> None:
     assert plan.tasks[3].skills == ("verification-before-completion",)
     assert "<previous_attempt>" in plan.tasks[3].action
     assert plan.tasks[4].action.endswith("reference sections at end.")
-    assert plan.estimated_tokens == "45k"
-    assert plan.warnings == ()
-
-
-def test_checks_have_their_kinds_and_lines() -> None:
-    plan = load_plan(LOOP_MECHANISM)
+    assert (plan.estimated_tokens, plan.warnings) == ("45k", ())
     kinds = [check.kind for task in plan.tasks for check in task.checks]
     assert (len(kinds), kinds.count("file"), kinds.count("manual")) == (23, 2, 1)
     lines = LOOP_MECHANISM.read_text().splitlines()
@@ -54,12 +48,7 @@ def test_load_plan_limited_to_tasks_reads_only_those(tmp_path: Path) -> None:
 
 
 def test_content_decides_the_format_not_the_file_name(tmp_path: Path) -> None:
-    tasks = [{"id": "01", "title": "One", "files": ["a.py"], "action": "Do it", "done": "done",
-              "verify": [{"type": "test", "cmd": "pytest"}]}]  # fmt: skip
-    waves = [{"wave": 1, "sequential": True, "tasks": tasks}]
-    plan = loaded(tmp_path, json.dumps({"phase": 3, "title": "P", "waves": waves}), "plan.md")
-    assert (plan.format, plan.phase, plan.waves[0].sequential) == ("json", 3, True)
-    assert plan.tasks[0].checks[0].command == "pytest"
+    assert loaded(tmp_path, plan_texts.json_plan(plan_texts.json_task("01"))).format == "json"
     assert loaded(tmp_path, task("01"), "plan.json").format == "markdown"
 
 
@@ -69,14 +58,10 @@ def test_content_decides_the_format_not_the_file_name(tmp_path: Path) -> None:
         ("# nothing\n", 1, "the plan has no tasks"),
         ('{"tasks": [\n}', 2, "not valid JSON"),
         ('{"tasks":\n[{"id":"01","action":"x","done":"y"}]}', 2, "no check in <verify>"),
-        ("[" * 100_000, 1, "nested more than 100 levels deep"),
-        (b"\xff\xfe\n", 1, "not valid UTF-8"),
-        (b"one\n\x00", 2, "NUL byte"),
+        (b"one\n\xff\xfe\n", 2, "not valid UTF-8"),
     ],
 )
-def test_file_that_is_not_a_plan_is_refused_with_a_line(
-    tmp_path: Path, text: str | bytes, line: int, what: str
-) -> None:
+def test_file_that_is_not_a_plan_is_refused_with_a_line(tmp_path, text, line, what) -> None:
     require_problem(tmp_path, text, line, what)
 
 
@@ -112,78 +97,66 @@ def test_any_content_loads_or_raises_a_usage_error(
         loaded(tmp_path_factory.mktemp("plans"), raw)
 
 
-Spec = dict[str, Any]
 words = st.text(
     st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), max_size=20
 ).map(lambda text: " ".join(["x", *text.split()]))
-names = st.from_regex(r"[a-z][a-z-]{0,8}", fullmatch=True).filter(lambda name: name != "none")
+names = st.lists(
+    st.from_regex(r"[a-z][a-z-]{0,8}", fullmatch=True).filter(lambda name: name != "none"),
+    max_size=3,
+)
 paths = st.from_regex(r"[a-z]{1,8}/[a-z]{1,8}\.py", fullmatch=True)
 actions = st.lists(
     words | st.sampled_from(["", "```", "  <b>", "</verify>", "<done>", "a && b", "<task>"]),
     max_size=6,
 ).map(lambda lines: "\n".join(["Do", *lines, "so."]))
-checks = st.fixed_dictionaries(
-    {"type": st.sampled_from(["file", "content", "test", "manual", "console"]), "text": words},
-    optional={"cmd": words},
-)
-specs = st.lists(
-    st.fixed_dictionaries({
-        "wave": st.integers(1, 4), "title": words, "action": actions, "done": words,
-        "files": st.lists(st.tuples(paths, st.sampled_from(["create", "modify", ""])), max_size=3),
-        "tests": st.sampled_from(["true", "false", "existing"]),
-        "test_files": st.lists(paths, max_size=2),
-        "checks": st.lists(checks, min_size=1, max_size=3), "skills": st.lists(names, max_size=3),
-        "libraries": st.lists(names, max_size=3), "reqs": names, "type": st.sampled_from(["fix", ""]),
-    }),
-    min_size=1, max_size=4,
-)  # fmt: skip
+kinds = st.sampled_from(["file", "content", "test", "manual", "console"])
+members = st.fixed_dictionaries({
+    "wave": st.integers(1, 4), "title": words, "action": actions, "done": words,
+    "files": st.lists(
+        st.fixed_dictionaries({"path": paths, "action": st.sampled_from(["create", "modify", ""])}),
+        max_size=3,
+    ),
+    "test_required": st.sampled_from(["true", "false", "existing"]),
+    "test_files": st.lists(paths, max_size=2), "skills": names, "libraries": names,
+    "verify": st.lists(
+        st.fixed_dictionaries({"type": kinds, "text": words}, optional={"cmd": words}),
+        min_size=1, max_size=3,
+    ),
+    "reqs": words, "type": st.sampled_from(["fix", ""]),
+})  # fmt: skip
 
 
-def needs(found: list[Spec], spec: Spec) -> list[str]:
-    """Return the tasks that one of this wave may depend on: all of earlier waves."""
-    return [f"{n:02d}" for n, other in enumerate(found, 1) if other["wave"] < spec["wave"]]
+@st.composite
+def json_tasks(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Return tasks that depend on all tasks of earlier waves."""
+    tasks = draw(st.lists(members, min_size=1, max_size=4))
+    for number, it in enumerate(tasks, 1):
+        it["id"] = f"{number:02d}"
+        earlier = (n for n, other in enumerate(tasks, 1) if other["wave"] < it["wave"])
+        it["depends_on"] = [f"{n:02d}" for n in earlier]
+    return tasks
 
 
-def as_markdown(found: list[Spec]) -> str:
-    lines = []
-    for number, it in enumerate(found, 1):
-        files = "".join(f'<file action="{how}">{path}</file>\n' for path, how in it["files"])
-        tests = "".join(f"<file>{path}</file>" for path in it["test_files"])
-        proofs = "".join(
-            f'<check type="{check["type"]}"'
-            + (f" cmd={quoteattr(check['cmd'])}" if "cmd" in check else "")
-            + f">{escape(check['text'])}</check>\n"
-            for check in it["checks"]
-        )
-        action = it["action"].replace("\n", "\n      ")
-        lines.append(
-            f'<task id="{number:02d}" wave="{it["wave"]}" depends="{",".join(needs(found, it))}" '
-            f'reqs=\'{it["reqs"]}\' test_required="{it["tests"]}" type="{it["type"]}">\n'
-            f"  <title>{escape(it['title'])}</title>\n  <files>\n{files}</files>\n"
-            f"  <test_files>{tests}</test_files>\n  <action>\n      {action}\n  </action>\n"
-            f"  <libraries>{', '.join(it['libraries']) or 'none'}</libraries>\n"
-            f"  <verify>\n{proofs}</verify>\n  <done>{escape(it['done'])}</done>\n"
-            f"  <skills>{', '.join(it['skills']) or 'none'}</skills>\n</task>\n"
-        )
-    return "\n".join(lines)
-
-
-def as_json(found: list[Spec]) -> str:
-    tasks = [
-        {
-            **{name: it[name] for name in ("wave", "title", "action", "done", "skills", "reqs")},
-            "id": f"{number:02d}",
-            "depends_on": needs(found, it),
-            "files": [{"path": path, "action": how} for path, how in it["files"]],
-            "test_required": it["tests"],
-            "test_files": it["test_files"],
-            "libraries": it["libraries"],
-            "verify": it["checks"],
-            "type": it["type"],
-        }
-        for number, it in enumerate(found, 1)
-    ]
-    return json.dumps({"tasks": tasks})
+def as_markdown(it: dict[str, Any]) -> str:
+    """Return the JSON task as an element."""
+    files = "".join(f'<file action="{f["action"]}">{f["path"]}</file>\n' for f in it["files"])
+    tests = "".join(f"<file>{path}</file>" for path in it["test_files"])
+    checks = "".join(
+        f'<check type="{check["type"]}"'
+        + (f" cmd={quoteattr(check['cmd'])}" if "cmd" in check else "")
+        + f">{escape(check['text'])}</check>\n"
+        for check in it["verify"]
+    )
+    action = it["action"].replace("\n", "\n      ")
+    return (
+        f'<task id="{it["id"]}" wave="{it["wave"]}" depends="{",".join(it["depends_on"])}" '
+        f'reqs={quoteattr(it["reqs"])} test_required="{it["test_required"]}" type="{it["type"]}">\n'
+        f"  <title>{escape(it['title'])}</title>\n  <files>\n{files}</files>\n"
+        f"  <test_files>{tests}</test_files>\n  <action>\n      {action}\n  </action>\n"
+        f"  <libraries>{', '.join(it['libraries']) or 'none'}</libraries>\n"
+        f"  <verify>\n{checks}</verify>\n  <done>{escape(it['done'])}</done>\n"
+        f"  <skills>{', '.join(it['skills']) or 'none'}</skills>\n</task>\n"
+    )
 
 
 def without_lines(task: PlanTask) -> PlanTask:
@@ -191,13 +164,14 @@ def without_lines(task: PlanTask) -> PlanTask:
 
 
 @settings(max_examples=40)
-@given(specs)
+@given(json_tasks())
 def test_both_formats_give_the_same_tasks(
-    tmp_path_factory: pytest.TempPathFactory, found: list[Spec]
+    tmp_path_factory: pytest.TempPathFactory, tasks: list[dict[str, Any]]
 ) -> None:
     place = tmp_path_factory.mktemp("plans")
-    one, other = loaded(place, as_markdown(found)), loaded(place, as_json(found))
+    one = loaded(place, "\n".join(map(as_markdown, tasks)))
+    other = loaded(place, json.dumps({"tasks": tasks}))
     assert list(map(without_lines, one.tasks)) == list(map(without_lines, other.tasks))
     assert (one.waves, one.warnings) == (other.waves, other.warnings)
-    assert sorted(task.action for task in one.tasks) == sorted(it["action"] for it in found)
-    assert sum(len(task.checks) for task in one.tasks) == sum(len(it["checks"]) for it in found)
+    assert sorted(task.action for task in one.tasks) == sorted(it["action"] for it in tasks)
+    assert sum(len(task.checks) for task in one.tasks) == sum(len(it["verify"]) for it in tasks)

@@ -27,6 +27,6 @@ def test_spellings_of_one_phase_are_the_same() -> None:
     assert same_phase("Auth", "phase-auth")
 
 
-@pytest.mark.parametrize("name", ["../x", "a/b", "", "..", "-x", "\n", "a..b", "x" * 101])
-def test_is_phase_refuses_paths_and_long_names(name: str) -> None:
-    assert not is_phase(name)
+def test_is_phase_refuses_paths_and_long_names() -> None:
+    for name in ("../x", "a/b", "", "..", "-x", "\n", "a..b", "x" * 101):
+        assert not is_phase(name)

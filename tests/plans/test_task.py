@@ -16,33 +16,29 @@ def task_with(**members: str) -> PlanTask:
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "found"),
+    ("found", "kind", "texts"),
     [
-        ("file", "hooks/hooks.json exists", "file"),
-        ("FILE", "hooks/hooks.json", "file"),
-        ("file", "`hooks/hooks.json` exists", "file"),
-        ("file", 'The file "a b.json" is there', "file"),
-        ("file", "src/includes/has.h exists", "file"),
-        ("file", "a.json no longer exists", "file"),
-        ("file", 'a.json contains "Stop"', "content"),
-        ("file", "`a.json` references `stop-hook.sh`", "content"),
-        ("file", "a.json includes a hook for stops", "manual"),
-        ("content", 'File contains "Stop" hook type', "content"),
-        ("content", "contains “Stop”", "content"),
-        ("content", "contains `Stop`", "content"),
-        ("content", "contains 'Tools Used:' in a section", "content"),
-        ("content", "Script reads the user's state, the hook's too", "manual"),
-        ("content", 'an empty "" quotation', "manual"),
-        ("manual", 'says "x"', "manual"),
-        ("", "a.py exists", "manual"),
-        ("visual", "looks good", "manual"),
-        ("test", "pytest -q", "command"),
-        ("test", "All tests pass", "manual"),
-        ("Command", "make", "command"),
+        ("file", "file", ("hooks/hooks.json exists", "hooks/hooks.json", "`a/b.json` exists",
+                          'The file "a b.json" is there', "src/includes/has.h exists",
+                          "a.json no longer exists")),
+        ("file", "FILE", ("hooks/hooks.json",)),
+        ("content", "file", ('a.json contains "Stop"', "`a.json` references `stop-hook.sh`")),
+        ("manual", "file", ("a.json includes a hook for stops",)),
+        ("content", "content", ('File contains "Stop" hook type', "contains “Stop”",
+                                "contains `Stop`", "contains 'Tools Used:' in a section")),
+        ("manual", "content", ("Script reads the user's state, the hook's too",
+                               'an empty "" quotation')),
+        ("manual", "manual", ('says "x"',)),
+        ("manual", "", ("a.py exists",)),
+        ("manual", "visual", ("looks good",)),
+        ("command", "test", ("pytest -q",)),
+        ("manual", "test", ("All tests pass",)),
+        ("command", "Command", ("make",)),
     ],
-)
-def test_check_is_manual_unless_a_program_can_decide_it(kind: str, text: str, found: str) -> None:
-    assert check_of(kind, text, "", 7).kind == found
+)  # fmt: skip
+def test_check_is_manual_unless_a_program_can_decide_it(found: str, kind: str, texts) -> None:
+    for text in texts:
+        assert check_of(kind, text, "", 7).kind == found, text
 
 
 def test_check_with_a_command_is_a_command() -> None:
@@ -50,9 +46,8 @@ def test_check_with_a_command_is_a_command() -> None:
     assert check_of("", "", "ls", 7) == Check("command", "ls", "ls", 7)
     assert check_of("command", " ", "  ", 7).kind == "manual"
     lines = "\n    if x\n    then\n      y\n    fi\n  "
-    assert check_of("run", lines, "", 7) == Check(
-        "command", "if x then y fi", "if x\nthen\n  y\nfi", 7
-    )
+    command = "if x\nthen\n  y\nfi"
+    assert check_of("run", lines, "", 7) == Check("command", "if x then y fi", command, 7)
 
 
 @pytest.mark.parametrize(
