@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
 
+import pytest
+
 from gsd_fsm.cli import COMMANDS
+from gsd_fsm.core.loop.state import ACTIVE, FINAL
 from tests.support.command_line import Here, git
+from tests.support.plan_loops import (
+    TDD_TASK,
+    YOLO,
+    ready,
+    report,
+    report_complete,
+    start_plan,
+    task_text,
+)
 
 STATUS_KEYS = [
-    "loop",
-    "kind",
-    "status",
-    "mode",
-    "goal",
-    "phase",
-    "wave",
-    "round",
-    "iteration",
-    "max_iterations",
-    "last_iteration",
-    "task_retries",
-    "tasks",
-    "background_tasks",
-    "steps",
-    "gaps",
-    "gaps_remaining",
-    "criteria",
-    "last_unmet",
-    "exit_signal",
-    "stuck",
-    "idle",
-    "last_error",
-    "started",
-    "last_event",
-    "pause_code",
-    "pause_reason",
-    "owner",
-    "stage",
-    "spec_score",
-    "fit_score",
-    "shape",
-    "reviews",
-    "spent_usd",
-    "budget_usd",
-    "history",
-    "head",
-    "next",
+    *("loop", "kind", "status", "mode", "goal", "phase", "wave", "round", "iteration"),
+    *("max_iterations", "last_iteration", "task_retries", "tasks", "background_tasks", "steps"),
+    *("gaps", "gaps_remaining", "criteria", "last_unmet", "exit_signal", "stuck", "idle"),
+    *("last_error", "started", "last_event", "pause_code", "pause_reason", "owner", "stage"),
+    *("spec_score", "fit_score", "shape", "reviews", "spent_usd", "budget_usd", "history"),
+    *("head", "next"),
 ]
 # Every command, in an order in which each succeeds.
 JSON_STORY = (
@@ -69,14 +49,6 @@ STATE = (
     ' "steps": [], "completedSteps": [], "remainingSteps": [], "iteration": 1,'
     ' "status": "in_progress", "circuitBreaker": {"stuckCount": 0, "lastUnmet": ""}}'
 )
-PLAN = """---
-phase: 1
----
-<task id="01" wave="1" test_required="true">
-<files><file>code.py</file></files><action>x</action>
-<verify><check type="file">code.py</check></verify><done>y</done>
-</task>
-"""
 
 
 def test_status_with_json_has_exactly_the_documented_members(here: Here) -> None:
@@ -97,21 +69,19 @@ def test_status_with_json_has_exactly_the_documented_members(here: Here) -> None
 
 def test_status_check_exits_with_the_code_of_the_status(here: Here) -> None:
     assert here.run("status", "--check").code == 3
-    here.start("execute", "--task", "T1")
-    assert here.run("status", "--check").code == 10
-    here.ok("fail", "T1", "--error", "AssertionError")
-    assert here.run("status", "--check").code == 10
-    here.ok("wait", "q")
-    assert here.run("status", "--check").code == 11
-    here.ok("pause")
-    assert here.run("status", "--check").code == 12
-    here.ok("cancel")
-    assert here.run("status", "--check").code == 13
-    here.start("execute", "--task", "T1")
-    here.ok("task", "T1", "skipped")
-    here.ok("complete")
-    answer = here.run("status", "--check", "--json")
-    assert (answer.code, answer.json["status"]) == (0, "completed")
+    for command, code in (
+        ("start execute --task T1", 10),
+        ("fail T1 --error AssertionError", 10),
+        ("wait q", 11),
+        ("pause", 12),
+        ("cancel", 13),
+        ("start execute --task T1", 10),
+        ("task T1 skipped", 10),
+        ("complete", 0),
+    ):
+        here.ok(*command.split())
+        assert here.run("status", "--check").code == code, command
+    assert here.ok("status", "--check", "--json").json["status"] == "completed"
 
 
 def test_status_without_live_loop_shows_the_last_one(here: Here) -> None:
@@ -125,56 +95,46 @@ def test_status_without_live_loop_shows_the_last_one(here: Here) -> None:
     assert here.ok("status", "--loop", first, "--json").json["goal"] == "one"
 
 
-def test_status_shows_criteria_tasks_gaps_and_last_error(here: Here) -> None:
-    here.start("goal", "The goal", "--criterion", "one", "--check", "t=true", "--task", "T1:First")
+def test_status_shows_every_part_of_the_loop_without_colour(here: Here) -> None:
+    here.start(
+        *("goal", "The goal", "--criterion", "one", "--check", "t=true", "--task", "T1:First"),
+        *("--must-not", "break the API"),
+    )
     here.ok("criterion", "one", "met")
     here.ok("fail", "T1", "--error", "first line\nsecond line")
     here.ok("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "empty")
-    shown = here.ok("status").out
-    for words in (
-        *("The goal", "✓ 1 one", "· 2 t  [true]", "✗ T1 failed (retry 1)  First"),
-        *("· G1 stub a.py  empty", "interactive", "none yet", "0 of 20"),
-    ):
-        assert words in shown
-    assert "\nlast error first line\n" in shown
-    assert "\x1b" not in shown
-
-
-def test_status_shows_question_answer_notes_and_must_nots(here: Here) -> None:
-    here.start("goal", "g", "--must-not", "break the API")
     here.ok("note", "look here")
     here.ok("wait", "Which base?")
     assert "Which base?" in here.ok("status").out
     here.ok("answer", "postgres")
     shown = here.ok("status").out
-    for words in ("break the API", "look here", "postgres"):
+    for words in (
+        *("The goal", "✓ 1 one", "· 2 t  [true]", "✗ T1 failed (retry 1)  First"),
+        *("· G1 stub a.py  empty", "interactive", "none yet", "0 of 20"),
+        *("\nlast error first line\n", "break the API", "look here", "postgres"),
+    ):
         assert words in shown
+    assert "\x1b" not in shown
 
 
 def test_next_names_the_command_that_moves_the_loop(here: Here) -> None:
     loop = here.start("execute", "--task", "T1:First")
-    run = f"gsd-fsm --loop {loop} "
-    before = here.journal.read_bytes()
-    for then in (
-        "task T1 running",
-        "task T1 complete",
-        "complete",
-    ):
-        advice = here.ok("next", "--json").json
-        assert list(advice) == ["loop", "status", "text", "command"]
-        assert advice["command"] == run + then
-        assert here.ok("next").out == f"{advice['text']}\nRun: {advice['command']}\n"
-        assert here.journal.read_bytes() == before
-        here.ok(*advice["command"].split()[1:])
+    for then in ("task T1 running", "task T1 complete", "complete"):
         before = here.journal.read_bytes()
+        answer = here.ok("next", "--json").json
+        assert list(answer) == ["loop", "status", "text", "command"]
+        assert answer["command"] == f"gsd-fsm --loop {loop} {then}"
+        assert here.ok("next").out == f"{answer['text']}\nRun: {answer['command']}\n"
+        assert here.journal.read_bytes() == before
+        here.ok(*answer["command"].split()[1:])
     assert here.ok("next", "--json").json["command"] == "gsd-fsm start --help"
 
 
 def test_next_with_project_option_repeats_it_in_the_command(here: Here, tmp_path: Path) -> None:
     loop = here.start("goal", "g")
     here.where = tmp_path
-    told = here.ok("--project", str(here.root), "next", "--json").json
-    assert told["command"] == f"gsd-fsm --project {here.root} --loop {loop} exit-signal"
+    answer = here.ok("--project", str(here.root), "next", "--json").json
+    assert answer["command"] == f"gsd-fsm --project {here.root} --loop {loop} exit-signal"
 
 
 def test_why_explains_the_last_decision_or_any_event(here: Here) -> None:
@@ -188,9 +148,9 @@ def test_why_explains_the_last_decision_or_any_event(here: Here) -> None:
     assert "iteration 1/1" in facts["why"]
     here.run("iterate")
     here.ok("note", "later")
-    told = here.ok("why").out
-    assert told.startswith("Allowed (iterations) at event 4")
-    assert "1 of 1 iterations are used" in told
+    shown = here.ok("why").out
+    assert shown.startswith("Allowed (iterations) at event 4")
+    assert "1 of 1 iterations are used" in shown
     assert here.ok("why", "3").out.startswith("Blocked")
     assert here.ok("why", "5", "--json").json["decision"] == "none"
     assert "belongs to no loop" in here.refused(2, "why", "1").err
@@ -213,14 +173,18 @@ def test_why_explains_pausing_failure_wait_and_cancellation(here: Here) -> None:
 
 def test_graph_draws_every_status_without_a_project(here: Here) -> None:
     drawn = here.ok("graph").out
-    for state in ("running", "retrying", "fixing", "reviewing", "waiting", "paused", "cancelled"):
-        assert state in drawn
     assert drawn.startswith("stateDiagram")
+    assert all(status in drawn for status in (*ACTIVE, "waiting", "paused", *FINAL))
     assert here.ok("graph", "--json").json == {"mermaid": drawn.rstrip("\n")}
     assert not here.gsd.exists()
 
 
-def test_help_of_every_command_has_usage_description_and_common_options(here: Here) -> None:
+def test_help_describes_every_command_and_lists_exit_codes(here: Here) -> None:
+    for option in ("--help", "-h"):
+        shown = here.ok(option).out
+        assert all(f"\n  {name} " in shown for name in COMMANDS)
+        assert all(words in shown for words in ("4 refused", "7 a check", "--project DIR"))
+    assert here.ok("--version").out.startswith("gsd-fsm, version ")
     for command in COMMANDS:
         shown = here.ok(command, "--help").out
         assert shown.startswith(f"Usage: gsd-fsm {command} ")
@@ -230,19 +194,13 @@ def test_help_of_every_command_has_usage_description_and_common_options(here: He
     assert not here.gsd.exists()
 
 
-def test_help_lists_every_command_and_exit_code(here: Here) -> None:
-    for option in ("--help", "-h"):
-        shown = here.ok(option).out
-        assert all(f"\n  {name} " in shown for name in COMMANDS)
-        assert all(words in shown for words in ("4 refused", "7 a check", "--project DIR"))
-    assert here.ok("--version").out.startswith("gsd-fsm, version ")
-
-
 def test_every_command_with_json_prints_exactly_one_object(repository: Here) -> None:
     here = repository
     assert {line.split()[0] for line in JSON_STORY} == set(COMMANDS)
     (here.root / "script.txt").write_text("start goal g\n")
-    (here.root / "plan.md").write_text(PLAN)
+    task = TDD_TASK.format(id="01", tests="true")
+    (here.root / "plan.md").write_text(f"---\nphase: 1\n---\n{task}")
+    (here.root / "a.py").touch()
     (here.root / "state.json").write_text(STATE)
     (here.root / "report.txt").write_text("TASK COMPLETE\n")
     git(here.root, "add", ".")
@@ -252,7 +210,7 @@ def test_every_command_with_json_prints_exactly_one_object(repository: Here) -> 
         answer = here.ok(*line.split(), "--json")
         assert answer.out.endswith("}\n")
         assert answer.out.count("\n") == 1
-        found = json.loads(answer.out)
+        found = answer.json
         assert isinstance(found, dict), line
         if "seq" in found and not line.startswith("why"):
             appended += 1
@@ -260,3 +218,137 @@ def test_every_command_with_json_prints_exactly_one_object(repository: Here) -> 
             assert found["head"].startswith(f"{found['seq']}:")
             assert found["seq"] == len(here.lines())
     assert appended == 35
+
+
+# next of planned loops
+
+
+@pytest.fixture
+def planned(here: Here) -> Here:
+    return start_plan(here)
+
+
+@pytest.fixture
+def with_gaps(here: Here) -> Here:
+    """Return a verify loop with two gaps."""
+    command = ("start", "verify", "--phase", "1", "--mode", "yolo")
+    start_plan(here, *command, plan=task_text("01") + task_text("02"))
+    assert here.run("verify").code == 7
+    return here
+
+
+def test_next_offers_a_whole_wave_and_a_sequential_wave_task_by_task(planned: Here) -> None:
+    assert ready(planned) == ["T01", "T02"]
+    for args, stdin in ((("task", "T03", "running"), b""), (("report", "T03"), b"TASK COMPLETE")):
+        refused = planned.refused(4, *args, stdin=stdin).err
+        assert "task T03 is in wave 2, and wave 1 is not done" in refused
+        assert "Ready: T01, T02" in refused
+    report_complete(planned, "T01")
+    assert ready(planned) == ["T02"]
+    report_complete(planned, "02")
+    assert ready(planned) == ["T03"]
+    assert "one at a time" in planned.refused(4, "task", "T04", "running").err
+    planned.ok("task", "T03", "running")
+    assert ready(planned) == []
+    assert "run one at a time" in planned.refused(4, "task", "T04", "running").err
+    report_complete(planned, "T03")
+    assert ready(planned) == ["T04"]
+    assert planned.status()["wave"] == 2
+    report_complete(planned, "T04")
+    planned.ok("complete")
+
+
+def test_next_of_sequential_wave_offers_dependencies_first(here: Here) -> None:
+    tasks = task_text("02", 1, "01") + task_text("01")
+    start_plan(here, *YOLO, plan="## Wave 1 (Sequential)\n" + tasks)
+    assert ready(here) == ["T01"]
+    report_complete(here, "T01", "T02")
+    here.ok("complete")
+
+
+def test_next_with_json_names_prompt_and_commands_and_changes_nothing(planned: Here) -> None:
+    before = planned.journal.read_bytes()
+    answer = planned.ok("next", "--json")
+    assert planned.ok("next", "--json") == answer
+    assert planned.journal.read_bytes() == before
+    item = answer.json["tasks"][1]
+    assert item["description"] == "P1 T02: Write 02."
+    assert (item["subagent_type"], item["background"]) == ("gsd-fsm:executor", True)
+    assert item["prompt"].strip() == planned.ok("next", "T02").out.strip()
+    assert '<task id="02">' in item["prompt"]
+    assert item["report"] == f"gsd-fsm --loop {answer.json['loop']} report T02"
+    assert "P1 T02: Write 02." in planned.ok("next").out
+
+
+def test_next_of_failed_task_adds_its_errors_to_the_prompt(planned: Here) -> None:
+    prompts = [planned.ok("next", "T01").out]
+    for error in ("one", "two", "three"):
+        report(planned, "T01", f"TASK FAILED: {error}\nRoot cause: because of {error}\n")
+        prompts.append(planned.ok("next", "T01").out)
+    assert len(set(prompts)) == 4
+    assert all(words in prompts[3] for words in ("one", "two", "three", "3 of 3"))
+    for prompt in (prompts[0], planned.ok("next", "T02").out):
+        assert "<previous_attempt>" not in prompt
+        assert "because of" not in prompt
+
+
+def test_next_with_unknown_or_complete_task_is_refused(planned: Here) -> None:
+    assert "Use one of: T01" in planned.refused(2, "next", "T99").err
+    report_complete(planned, "T01")
+    planned.refused(4, "next", "T01")
+    planned.ok("cancel")
+    planned.ok("start", "goal", "g")
+    assert "does not follow a plan" in planned.refused(2, "next", "T01").err
+
+
+def test_resume_and_next_list_running_tasks_with_their_references(planned: Here) -> None:
+    planned.ok("task", "T01", "running", "--ref", "bg-1")
+    planned.ok("task", "T02", "running", "--ref", "bg-2")
+    assert planned.status()["background_tasks"][0]["task_id"] == "bg-1"
+    assert re.search(r"T01 running.*\n.*T02 running", planned.ok("status").out)
+    report_complete(planned, "T02")
+    assert [task["task_num"] for task in planned.status()["background_tasks"]] == ["T01"]
+    answer = planned.ok("resume", "--json").json
+    assert answer["running"] == [{"task": "T01", "ref": "bg-1", "phase": None}]
+    assert "Task T01 (bg-1) was running" in planned.ok("resume").out
+    assert planned.ok("next", "--json").json["running"][0]["ref"] == "bg-1"
+
+
+def test_next_does_not_offer_a_running_fix(with_gaps: Here) -> None:
+    assert ready(with_gaps) == ["G1", "G2"]
+    with_gaps.ok("task", "G1", "running", "--ref", "bg-7")
+    assert ready(with_gaps) == ["G2"]
+    answer = with_gaps.ok("next", "--json").json
+    assert answer["running"][0]["ref"] == "bg-7"
+    assert "Fix gap G2" in answer["text"]
+
+
+def test_next_of_failed_fix_adds_errors_and_decision_to_the_prompt(with_gaps: Here) -> None:
+    assert "<previous_attempt>" not in with_gaps.ok("next", "G1").out
+    report(with_gaps, "G1", "TASK FAILED: zot\nRoot cause: the moon\n")
+    prompt = with_gaps.ok("next", "G1").out
+    assert all(words in prompt for words in ("<previous_attempt>", "zot", "the moon", "1 of 3"))
+    with_gaps.ok("task", "G2", "running")
+    report(with_gaps, "G1", "CHECKPOINT: red or blue?\n")
+    with_gaps.refused(4, "report", "G1", stdin=b"TASK COMPLETE")
+    assert ready(with_gaps) == []
+    report(with_gaps, "G2", "TASK FAILED: later\n")
+    with_gaps.ok("answer", "blue")
+    assert "blue" in with_gaps.ok("next", "G1").out
+
+
+def test_next_skips_failed_fix_once_its_gap_is_closed(with_gaps: Here) -> None:
+    report(with_gaps, "G1", "TASK FAILED: not yet")
+    assert "Fix gap G1" in with_gaps.ok("next").out
+    (with_gaps.root / "01.py").touch()
+    assert with_gaps.run("verify").code == 7
+    assert "Fix gap G2" in with_gaps.ok("next").out
+    (with_gaps.root / "02.py").touch()
+    with_gaps.ok("verify")
+    assert with_gaps.status()["status"] == "completed"
+
+
+def test_state_md_of_verify_loop_counts_rounds_and_gaps(with_gaps: Here) -> None:
+    text = (with_gaps.gsd / "STATE.md").read_text()
+    assert "  iteration: 1\n  max_iterations: 20\n" in text
+    assert "  gaps_remaining: 2\n" in text
