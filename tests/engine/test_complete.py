@@ -6,7 +6,6 @@ import itertools
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,15 @@ from gsd_fsm.core.errors import CannotWrite, NotFound, UsageError
 from gsd_fsm.core.journal.journal import Author
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
-from tests.support.command_line import Here
+from tests.support.command_line import A, Here
 from tests.support.faults import in_child, outcome
 from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock
 from tests.support.repositories import hook
 
 DOCS = "docs: complete phase 1"
 AFTER = '"type":"complete"'
-# Audit events before each step of a command that changes something; git may change something.
-STEPS = {"os.rename", "subprocess.Popen"}
+# Commands of git that only read: a kill before one leaves the files as a kill before the next step.
+READING = {"cat-file", "log", "merge-base", "rev-list", "rev-parse", "symbolic-ref"}
 NEXT_COMMANDS = (["complete"], ["start", "goal", "another"], ["note", "hello"])
 
 
@@ -38,6 +37,7 @@ def test_complete_writes_documents_commits_them_and_tags_last_task(phase: Phase)
     assert (done.tag, done.already_completed) == (POST, False)
     assert done.written == [str(phase.summary), str(phase.roadmap)]
     assert [event["type"] for event in phase.here.lines()[-2:]] == ["checkpoint", "complete"]
+    assert phase.here.ok("status").err == ""
 
 
 def test_complete_under_held_lock_changes_nothing(phase: Phase) -> None:
@@ -65,12 +65,12 @@ def test_complete_killed_after_event_is_finished_by_next_complete(phase: Phase) 
 
 def test_complete_killed_while_git_commits_is_finished_by_next_complete(phase: Phase) -> None:
     hook(phase.root, "pre-commit", "kill -9 $GSD_PID; exit 1")
-    script = (
-        "import os\nos.environ['GSD_PID'] = str(os.getpid())\nfrom gsd_fsm.cli import main\nmain()"
-    )
-    command = [sys.executable, "-c", script, "complete"]
-    killed = subprocess.run(command, cwd=phase.root, capture_output=True, check=False)
-    assert killed.returncode == -signal.SIGKILL
+
+    def child() -> None:
+        os.environ["GSD_PID"] = str(os.getpid())
+        phase.here.run("complete")
+
+    assert outcome(in_child(child)) == -signal.SIGKILL
     phase.wait_for_git()
     (phase.root / ".git" / "hooks" / "pre-commit").unlink()
     assert phase.documents() == (True, TICKED)
@@ -78,49 +78,26 @@ def test_complete_killed_while_git_commits_is_finished_by_next_complete(phase: P
     assert phase.subjects()[0] == DOCS
 
 
-def test_complete_again_with_nothing_missing_says_so(phase: Phase) -> None:
+def test_complete_again_finds_nothing_missing_and_leaves_later_changes(phase: Phase) -> None:
     phase.here.ok("complete")
     before = (phase.head(), phase.here.journal.read_bytes())
     answer = phase.here.ok("complete")
-    assert answer.out == (f"Already completed. Loop {phase.loop} is completed.\n")
-    assert (phase.head(), phase.here.journal.read_bytes()) == before
-
-
-def test_complete_again_leaves_later_changes_of_documents_uncommitted(phase: Phase) -> None:
-    phase.here.ok("complete")
+    assert answer.out == f"Already completed. Loop {phase.loop} is completed.\n"
     phase.roadmap.write_text(TICKED + "\n### Phase 2: More\n")
-    phase.here.ok("complete")
-    assert phase.subjects().count(DOCS) == 1
+    (phase.summary.parent / "plan.md").write_text("another plan\n")
+    assert complete(Context(phase.root)).finished == []
+    assert (phase.head(), phase.here.journal.read_bytes()) == before
     assert "ROADMAP.md" in phase.git("status", "--porcelain")
 
 
-def test_complete_again_after_plan_changed_finds_nothing_missing(phase: Phase) -> None:
-    phase.here.ok("complete")
-    (phase.summary.parent / "plan.md").write_text("another plan\n")
-    assert complete(Context(phase.root)).finished == []
-
-
-def test_complete_of_named_loop_finishes_it(phase: Phase) -> None:
-    phase.killed("complete", after=AFTER)
-    phase.here.ok("--loop", phase.loop, "complete")
-    assert phase.subjects()[0] == DOCS
-
-
-def test_complete_on_another_branch_writes_nothing_there(phase: Phase) -> None:
-    phase.killed("complete", after=AFTER)
-    phase.git("checkout", "-q", "-b", "other", "main~1")
-    assert complete(Context(phase.root)).finished == []
-    assert phase.documents() == (False, ROADMAP)
-
-
-def test_complete_of_cancelled_loop_finds_no_loop(phase: Phase) -> None:
-    phase.here.ok("cancel")
+def test_complete_does_not_find_a_cancelled_loop_or_the_ended_one_of_another_session(
+    here: Here,
+) -> None:
+    here.start("execute", "--task", "T1", env=A)
+    here.ok("cancel")
     with pytest.raises(NotFound, match="is cancelled"):
-        complete(Context(phase.root))
-
-
-def test_complete_in_another_session_does_not_touch_ended_loop(here: Here) -> None:
-    here.start("execute", "--task", "T1", env={"CLAUDE_CODE_SESSION_ID": "session-a"})
+        complete(Context(here.root))
+    here.start("execute", "--task", "T1", env=A)
     here.ok("task", "T1", "skipped")
     here.ok("complete")
     with pytest.raises(NotFound, match="there is no live loop"):
@@ -162,14 +139,21 @@ def test_complete_names_only_commits_on_the_branch(phase: Phase) -> None:
     assert phase.git("rev-parse", "HEAD~1")[:7] in phase.summary.read_text()
 
 
+def may_change_files(event: str, arguments: Any) -> bool:
+    """Return whether a step of a command begins with this audit event."""
+    if event == "subprocess.Popen":
+        return READING.isdisjoint(arguments[1])
+    return event == "os.rename"
+
+
 def killed_at_step(phase: Phase, number: int) -> bool:
     """Run `complete`, killed before step `number`; return False if it has fewer steps."""
 
     def child() -> None:
         steps = itertools.count()
 
-        def kill_at(event: str, _: Any) -> None:
-            if event in STEPS and next(steps) == number:
+        def kill_at(event: str, arguments: Any) -> None:
+            if may_change_files(event, arguments) and next(steps) == number:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(kill_at)

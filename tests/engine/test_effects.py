@@ -23,29 +23,19 @@ def killed(phase: Phase) -> Phase:
     return phase
 
 
-def test_pending_effects_of_killed_completion_are_found_without_changes(killed: Phase) -> None:
+def test_effects_of_a_killed_completion_are_found_and_reported_without_changes(
+    killed: Phase,
+) -> None:
     context = Context(killed.root)
-    loops = context.read()
-    pending = pending_effects(context, loops.by_id[killed.loop])
-    assert [effect.what for effect in pending] == [
-        f"tag {POST}",
-        "documents of the phase (summary.md, ROADMAP.md, their commit)",
-    ]
+    pending = pending_effects(context, context.read().by_id[killed.loop])
+    documents = "documents of the phase (summary.md, ROADMAP.md, their commit)"
+    assert [effect.what for effect in pending] == [f"tag {POST}", documents]
+    for command in ("status", "next", "replay"):
+        errors = killed.here.ok(command).err
+        assert f"loop {killed.loop}: unfinished: tag {POST}, documents of the phase" in errors
+        assert f"Run: gsd-fsm --loop {killed.loop} complete" in errors
     assert killed.documents() == (False, ROADMAP)
     assert POST not in killed.tags()
-
-
-@pytest.mark.parametrize("command", [["status"], ["next"], ["replay"]])
-def test_reading_command_reports_unfinished_effects(killed: Phase, command: list[str]) -> None:
-    answer = killed.here.ok(*command)
-    assert f"loop {killed.loop}: unfinished: tag {POST}, documents of the phase" in answer.err
-    assert f"Run: gsd-fsm --loop {killed.loop} complete" in answer.err
-    assert killed.documents() == (False, ROADMAP)
-
-
-def test_reading_command_reports_nothing_after_completion(phase: Phase) -> None:
-    phase.here.ok("complete")
-    assert phase.here.ok("status").err == ""
 
 
 def test_next_command_that_appends_finishes_effects(killed: Phase) -> None:
@@ -55,25 +45,19 @@ def test_next_command_that_appends_finishes_effects(killed: Phase) -> None:
     assert killed.subjects()[0] == DOCS
 
 
-def test_command_on_another_branch_leaves_effects_alone(killed: Phase) -> None:
-    killed.git("checkout", "-q", "-b", "other", "main~1")
+@pytest.mark.parametrize("begin", ["main", "main~1"])
+def test_documents_are_written_on_the_branch_of_the_completion_only(
+    killed: Phase, begin: str
+) -> None:
+    killed.git("checkout", "-q", "-b", "other", begin)
+    assert complete(Context(killed.root)).finished == []
     killed.here.ok("start", "goal", "another")
     assert killed.documents() == (False, ROADMAP)
     assert killed.subjects()[0] != DOCS
-
-
-def test_effects_are_not_due_after_next_loop_began(killed: Phase) -> None:
-    killed.git("checkout", "-q", "-b", "other", "main~1")
-    killed.here.ok("start", "goal", "another")
     assert list(due_effects(Context(killed.root).read())) == []
-
-
-def test_status_reports_unfinished_effects_after_next_loop_began(killed: Phase) -> None:
-    killed.summary.touch(0o444)
-    killed.here.ok("start", "goal", "another")
-    answer = killed.here.ok("status")
-    assert f"loop {killed.loop}: unfinished: documents of the phase" in answer.err
-    assert f"Run: gsd-fsm --loop {killed.loop} complete" in answer.err
+    killed.git("checkout", "-q", "main")
+    killed.here.ok("--loop", killed.loop, "complete")
+    assert killed.subjects()[0] == DOCS
 
 
 @pytest.mark.parametrize(
@@ -111,15 +95,6 @@ def test_command_with_effects_waits_for_another_at_work(phase: Phase) -> None:
     assert order == ["first", "second"]
 
 
-def test_documents_are_written_on_the_branch_of_the_completion_only(killed: Phase) -> None:
-    killed.git("checkout", "-q", "-b", "hotfix")
-    killed.here.ok("start", "goal", "another")
-    assert killed.subjects()[0] != DOCS
-    killed.git("checkout", "-q", "main")
-    killed.here.ok("--loop", killed.loop, "complete")
-    assert killed.subjects()[0] == DOCS
-
-
 def test_command_in_parallel_loop_finishes_effects(phase: Phase) -> None:
     phase.here.ok("cancel")
     phase.here.start("goal", "another", env=B)
@@ -131,13 +106,16 @@ def test_command_in_parallel_loop_finishes_effects(phase: Phase) -> None:
     assert phase.documents() == (True, TICKED)
 
 
-def test_failing_effect_does_not_fail_another_command(killed: Phase) -> None:
+def test_failing_effect_does_not_fail_another_command_and_is_reported_later(killed: Phase) -> None:
     killed.summary.touch(0o444)
-    answer = killed.here.ok("start", "goal", "another")
-    assert f"loop {killed.loop}: finished tag {POST}" in answer.err
-    assert f"loop {killed.loop}: unfinished: documents of the phase: " in answer.err
-    assert "summary.md is read-only" in answer.err
+    errors = killed.here.ok("start", "goal", "another").err
+    assert f"loop {killed.loop}: finished tag {POST}" in errors
+    assert f"loop {killed.loop}: unfinished: documents of the phase: " in errors
+    assert "summary.md is read-only" in errors
     assert killed.roadmap.read_text() == ROADMAP
+    errors = killed.here.ok("status").err
+    assert f"loop {killed.loop}: unfinished: documents of the phase" in errors
+    assert f"Run: gsd-fsm --loop {killed.loop} complete" in errors
 
 
 def test_loop_without_plan_has_no_effects(phase: Phase) -> None:
