@@ -44,14 +44,6 @@ def test_ending_after_a_kill_makes_the_remaining_changes(full: FinishedPhase, do
     assert [path.name for path in metadata_paths(full.root, full.plan, 1)] == FILES
 
 
-def test_file_changed_in_the_meantime_is_not_overwritten(full: FinishedPhase) -> None:
-    changes = full.changes()
-    full.roadmap.write_text("## Phase 1: mine\n")
-    with pytest.raises(CannotWrite, match="changed in the meantime"):
-        write_change(changes[2])
-    assert full.roadmap.read_text() == "## Phase 1: mine\n"
-
-
 @each_file
 def test_read_only_file_is_refused_only_if_it_would_change(full: FinishedPhase, name: str) -> None:
     path: Path = getattr(full, name)
@@ -69,31 +61,19 @@ def test_read_only_file_is_refused_only_if_it_would_change(full: FinishedPhase, 
 
 
 @each_file
-def test_file_that_is_not_regular_is_refused(full: FinishedPhase, name: str) -> None:
-    path: Path = getattr(full, name)
-    path.unlink(missing_ok=True)
-    path.mkdir()
-    with pytest.raises(UsageError, match="not a regular file"):
-        full.changes()
-    path.rmdir()
-    os.mkfifo(path)
-    with pytest.raises(UsageError, match="not a regular file"):
-        full.changes()
-    path.unlink()
-    path.symlink_to("nowhere")
-    with pytest.raises(UsageError, match="broken link"):
-        full.changes()
-
-
-@each_file
-def test_link_outside_the_project_is_not_followed(full: FinishedPhase, name: str) -> None:
+def test_pipe_and_link_outside_the_project_are_not_followed(full: FinishedPhase, name: str) -> None:
     outside = full.root.parent / "theirs"
     outside.write_text("## Phase 1\n")
     path: Path = getattr(full, name)
-    for target in (outside, "/dev/zero"):
+    for target, problem in (
+        (None, "not a regular file"),
+        ("nowhere", "broken link"),
+        (outside, "points outside the project"),
+        ("/dev/zero", "points outside the project"),
+    ):
         path.unlink(missing_ok=True)
-        path.symlink_to(target)
-        with pytest.raises(UsageError, match="points outside the project"):
+        path.symlink_to(target) if target else os.mkfifo(path)
+        with pytest.raises(UsageError, match=problem):
             full.changes()
     assert outside.read_text() == "## Phase 1\n"
 
@@ -101,40 +81,39 @@ def test_link_outside_the_project_is_not_followed(full: FinishedPhase, name: str
 def test_file_instead_of_the_phase_directory_is_refused(full: FinishedPhase) -> None:
     full.plan.path.unlink()
     full.folder.rmdir()
-    full.folder.write_text("no directory")
+    full.folder.touch()
     full.plan = full.plan._replace(path=full.root / "plan.md")
     with pytest.raises(CannotWrite, match="is not a directory"):
         full.changes()
 
 
-def test_roadmap_with_invalid_bytes_keeps_them_unless_binary(full: FinishedPhase) -> None:
-    full.roadmap.write_bytes("## Phase 1: A\n".encode("utf-16"))
-    with pytest.raises(UsageError, match="not a text file"):
-        full.changes()
-    full.roadmap.write_bytes(b"\xef\xbb\xbf## Phase 1: \xff\xfe\r\n\x0c\x85\r\n")
-    full.end()
-    assert full.roadmap.read_bytes() == (
-        b"\xef\xbb\xbf## Phase 1: \xff\xfe\r\n- [x] Complete\r\n\r\n\x0c\x85\r\n"
-    )
+def test_roadmap_keeps_invalid_bytes_and_changes_of_others(full: FinishedPhase) -> None:
     full.roadmap.write_bytes(b"x" * (5 << 20))
     with pytest.raises(UsageError, match="larger than 4 MiB"):
         full.changes()
+    full.roadmap.write_bytes(b"\xef\xbb\xbf## Phase 1: \xff\xfe\r\n\x0c\x85\r\n")
+    changes = full.changes()
+    full.end()
+    marked = b"\xef\xbb\xbf## Phase 1: \xff\xfe\r\n- [x] Complete\r\n\r\n\x0c\x85\r\n"
+    assert full.roadmap.read_bytes() == marked
+    with pytest.raises(CannotWrite, match="changed in the meantime"):
+        write_change(changes[2])
+    assert full.roadmap.read_bytes() == marked
 
 
-def test_missing_foreign_state_is_noted_not_created(phase: FinishedPhase) -> None:
-    assert phase.end() == ["summary.md"]
-    assert not phase.state.exists()
-    assert ending_notes(phase.root) == [
-        ".opti-gsd/state.json is missing, so the phase is not marked complete there."
-    ]
-    phase.state.write_text("{}")
-    assert ending_notes(phase.root) == []
-
-
-def test_missing_own_state_is_not_noted(own: FinishedPhase) -> None:
+def test_missing_state_is_not_created_and_noted_only_if_foreign(tmp_path: Path) -> None:
+    own = FinishedPhase(tmp_path / "own", ".gsd")
     assert own.end() == ["summary.md"]
     assert ending_notes(own.root) == []
     assert metadata_paths(own.root, own.plan, 1) == [own.summary]
+    foreign = FinishedPhase(tmp_path / "foreign")
+    assert foreign.end() == ["summary.md"]
+    assert not foreign.state.exists()
+    assert ending_notes(foreign.root) == [
+        ".opti-gsd/state.json is missing, so the phase is not marked complete there."
+    ]
+    foreign.state.write_text("{}")
+    assert ending_notes(foreign.root) == []
 
 
 def test_summary_of_a_plan_elsewhere_is_in_the_phase_directory(own: FinishedPhase) -> None:
@@ -142,9 +121,8 @@ def test_summary_of_a_plan_elsewhere_is_in_the_phase_directory(own: FinishedPhas
     for phase, number in (("01", 1), (4, 4)):
         (change,) = own.changes(phase=phase)
         assert change.path == own.root / ".gsd" / "plans" / f"phase-{number}" / "summary.md"
-    for name in ("../../x", "a/b", "..", "\n"):
-        with pytest.raises(GsdError):
-            own.changes(phase=name)
+    with pytest.raises(GsdError):
+        own.changes(phase="../../x")
 
 
 def test_plan_without_phase_changes_only_the_summary(full: FinishedPhase) -> None:

@@ -47,38 +47,27 @@ def test_report_has_the_form_of_the_seeds() -> None:
 
 
 def test_report_offers_a_push_if_there_is_a_deploy_target() -> None:
-    settings = {"deploy_target": "vercel"}
-    offered = final_report(told().loop, PLAN, COMMITS, settings)
+    offered = final_report(told().loop, PLAN, COMMITS, {"deploy_target": "vercel"})
     assert OFFER in offered
     assert "\n→ `git push` — Trigger the preview deployment\n" in offered
 
 
-def test_report_omits_empty_counts_and_shows_notes() -> None:
+def test_report_omits_empty_counts_and_repeated_commits_and_shows_notes() -> None:
     story = told("a", "b")
     story.loop.issues = []
     text = final_report(story.loop, PLAN, {}, {}, notes=["state.json is *missing*"])
     assert "**Commits:** none\n" in text
-    assert "Auto-Fixes" not in text
-    assert "Issues Found" not in text
+    assert not any(part in text for part in ("Auto-Fixes", "Issues Found"))
     assert "\n\n**Note:** state.json is \\*missing\\*\n\n" in text
-
-
-def test_report_lists_a_shared_commit_once() -> None:
-    text = final_report(told().loop, PLAN, {"T01": "abcdef0123", "T02": "abcdef0123"}, {})
+    text = final_report(story.loop, PLAN, {"T01": "abcdef0123", "T02": "abcdef0123"}, {})
     assert "**Commits:** abcdef0\n" in text
 
 
 @pytest.mark.parametrize(
     ("minutes", "words"),
-    [
-        (0, "less than a minute"),
-        (1, "about 1 minute"),
-        (89, "about 89 minutes"),
-        (95, "about 2 hours"),
-        (35 * 60, "about 35 hours"),
-        (50 * 60, "about 2 days"),
-    ],
-)
+    [(0, "less than a minute"), (1, "about 1 minute"), (89, "about 89 minutes"),
+     (95, "about 2 hours"), (35 * 60, "about 35 hours"), (50 * 60, "about 2 days")],
+)  # fmt: skip
 def test_report_shows_the_duration_in_words(minutes: int, words: str) -> None:
     story = told()
     story.loop.started = story.loop.last_event
@@ -95,6 +84,4 @@ def test_report_offers_no_next_phase_after_a_named_one() -> None:
 def test_report_escapes_foreign_text() -> None:
     evil = "\x1b]0;x\x07\n## Phase 9 Complete!\n`id` ![x](http://y)"
     text = final_report(told().loop, PLAN, {"T01": evil, "T02": evil}, {"deploy_target": evil})
-    assert "\x1b" not in text
-    assert "\n## Phase 9" not in text
-    assert "![" not in text
+    assert not any(part in text for part in ("\x1b", "\n## Phase 9", "!["))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,124 +13,86 @@ from gsd_fsm.documents.markdown import split_lines
 from gsd_fsm.phase.roadmap import MARK, completed, later_phases, roadmap_warning
 from tests.support.phases import FinishedPhase
 
+SECTION = "# Roadmap\n\n### Phase 1: Title\n**Goal:** x\n\n{}\n\n### Phase 2: B\n- [ ] Complete\n"
+HEADING = "## {}\n\n**Goal:** x\n\n## Phase 2: Next [PENDING]\n"
+
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("frame", "before", "after"),
     [
-        ("- [ ] Complete", "- [x] Complete"),
-        ("  * [ ] **Complete**  ", "  * [x] **Complete**  "),
-        ("- [ ] Not started", "- [x] Complete"),
-        ("- [ ] In progress", "- [x] Complete"),
-        ("**Status:** PLANNED", "**Status:** COMPLETE"),
-        ("**Status:** DISCUSSED  ", "**Status:** COMPLETE  "),
-        ("- **Status**: in progress (2/5)", "- **Status**: COMPLETE"),
-        ("Status: pending", "Status: COMPLETE"),
-        ("**Status:**", "**Status:** COMPLETE"),
-        ("**Status:** Completely broken", "**Status:** COMPLETE"),
+        (SECTION, "- [ ] Complete", "- [x] Complete"),
+        (SECTION, "  * [ ] **Complete**  ", "  * [x] **Complete**  "),
+        (SECTION, "- [ ] Not started", "- [x] Complete"),
+        (SECTION, "- [ ] In progress", "- [x] Complete"),
+        (SECTION, "**Status:** PLANNED", "**Status:** COMPLETE"),
+        (SECTION, "**Status:** DISCUSSED  ", "**Status:** COMPLETE  "),
+        (SECTION, "- **Status**: in progress (2/5)", "- **Status**: COMPLETE"),
+        (SECTION, "Status: pending", "Status: COMPLETE"),
+        (SECTION, "**Status:**", "**Status:** COMPLETE"),
+        (SECTION, "**Status:** Completely broken", "**Status:** COMPLETE"),
+        (HEADING, "Phase 1: Core [PLANNED]", "Phase 1: Core [COMPLETE]"),
+        (HEADING, "Phase 1: Core [IN PROGRESS - Task 3/5]", "Phase 1: Core [COMPLETE]"),
+        (HEADING, "**Phase 1: Core [pending]** ##", "**Phase 1: Core [COMPLETE]** ##"),
+        (HEADING, "Phase 1 [Not started]", "Phase 1 [COMPLETE]"),
+        (HEADING, "Phase 1: Core [DONE ✅]", "Phase 1: Core [DONE ✅]"),
+        (SECTION, "**Status:** ✅ Complete (2026-01-02)", "**Status:** ✅ Complete (2026-01-02)"),
+        (SECTION, "**Status:** Done", "**Status:** Done"),
+        (SECTION, "- [X] Complete", "- [X] Complete"),
     ],
 )
-def test_completed_sets_the_mark_in_the_section(before: str, after: str) -> None:
-    frame = (
-        "# Roadmap\n\n### Phase 1: Title\n**Goal:** x\n\n{}\n\n### Phase 2: Next\n- [ ] Complete\n"
-    )
+def test_completed_sets_the_mark_of_the_section_or_its_heading_once(frame, before, after) -> None:
     assert completed(frame.format(before), 1) == frame.format(after)
     assert completed(frame.format(after), 1) == frame.format(after)
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("heading", "gap", "text"),
     [
-        ("## Phase 1: Core [PLANNED]", "## Phase 1: Core [COMPLETE]"),
-        ("## Phase 1: Core [IN PROGRESS - Task 3/5]", "## Phase 1: Core [COMPLETE]"),
-        ("## **Phase 1: Core [pending]** ##", "## **Phase 1: Core [COMPLETE]** ##"),
-        ("# Phase 1 [Not started]", "# Phase 1 [COMPLETE]"),
+        ("### Phase 1: Fix Paths\n", "\n", "**Goal:** x\n"),
+        ("## Phase 1: MVP [MVP]\n", "", "\ntext\n"),
+        ("## Phase 1\n", "", "- one\n- [ ] Complete the manual\n"),
+        ("## Phase 1\n", "", "- [x] Not started\n"),
+        ("## Phase 1: A\r\n", "\r\n", "Goal\r\n"),
+        # Marks in code and in other sections are ignored.
+        ("## Phase 1\n", "", "\n```\n- [ ] Complete\n```\n"),
+        ("## Phase 1\n", "", "\n### Phase 1.1: B\n- [ ] Complete\n## Other\nStatus: PLANNED\n"),
+        # Headings in code and comments are, too.
+        ("```md\n## Phase 1: A\n- [ ] Complete\n```\n## Phase 1\n", "", ""),
+        ("<!--\nhow:\n## Phase 1: A\n-->\n## Phase 1\n", "", ""),
     ],
 )
-def test_completed_sets_the_status_in_the_heading(before: str, after: str) -> None:
-    frame = "{}\n\n**Goal:** x\n\n## Phase 2: Next [PENDING]\n"
-    assert completed(frame.format(before), 1) == frame.format(after)
-    assert completed(frame.format(after), 1) == frame.format(after)
+def test_completed_adds_a_mark_below_the_heading(heading: str, gap: str, text: str) -> None:
+    newline = "\r\n" if "\r" in heading else "\n"
+    assert completed(heading + text, 1) == f"{heading}{MARK}{newline}{gap}{text}"
+    assert completed(heading.rpartition("## ")[0], 1) is None
+    assert completed(f"a\r\n{heading}".rstrip(), 1) == f"a\r\n{heading}".rstrip() + f"\r\n{MARK}"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("phase", "headings"),
     [
-        "## Phase 1: Core Logging Infrastructure [COMPLETE]\n\n**Goal:** x\n",
-        "## Phase 1: Core [DONE ✅]\n",
-        "## Phase 1: Core\n**Status:** ✅ Complete (2026-01-02)\n",
-        "## Phase 1: Core\n**Status:** Done\n",
-        "## Phase 1: Core\n- [X] Complete\n",
+        (1, ("# Phase 1", "###### Phase 1", "## Phase 01: A", "## phase 1 - A", "## Phase 1. A",
+             "## **Phase 1**: A", "## __Phase 1__", "   ## Phase 1 (A)", "## ✅ Phase 1: A",
+             "## Phase 1: 2 tools", "## Phase 1 — 3 tools to go", "## Phase 1 ##", "##\tPhase 1")),
+        ("1.5", ("## Phase 1.5: A",)),
+        ("2B", ("## Phase 2b: A",)),
+        ("auth", ("## Phase Auth: A",)),
+        ("01", ("## Phase 1: A",)),
     ],
-)
-def test_completed_keeps_a_phase_that_is_already_complete(text: str) -> None:
-    assert completed(text, 1) == text
+)  # fmt: skip
+def test_heading_of_the_phase_is_found(phase: int | str, headings: tuple[str, ...]) -> None:
+    for heading in headings:
+        assert completed(f"{heading}\n", phase) == f"{heading}\n- [x] Complete\n"
 
 
-def test_completed_adds_a_mark_below_the_heading() -> None:
-    assert completed("### Phase 1: Fix Paths\n**Goal:** x\n", 1) == (
-        "### Phase 1: Fix Paths\n- [x] Complete\n\n**Goal:** x\n"
-    )
-    assert completed("## Phase 1: MVP [MVP]\n\ntext\n", 1) == (
-        "## Phase 1: MVP [MVP]\n- [x] Complete\n\ntext\n"
-    )
-    assert completed("## Phase 1\n- one\n- [ ] Complete the manual\n", 1) == (
-        "## Phase 1\n- [x] Complete\n- one\n- [ ] Complete the manual\n"
-    )
-    assert completed("## Phase 1\n- [x] Not started\n", 1) == (
-        "## Phase 1\n- [x] Complete\n- [x] Not started\n"
-    )
-    assert completed("a\r\n## Phase 1", 1) == "a\r\n## Phase 1\r\n- [x] Complete"
-    windows = "## Phase 1: A\r\n{}Goal\r\n"
-    assert completed(windows.format(""), 1) == windows.format("- [x] Complete\r\n\r\n")
-
-
-@pytest.mark.parametrize(
-    "heading",
-    [
-        *("# Phase 1", "###### Phase 1", "## Phase 01: A", "## phase 1 - A", "## Phase 1. A"),
-        *("## **Phase 1**: A", "## __Phase 1__", "   ## Phase 1 (A)", "## ✅ Phase 1: A"),
-        *("## Phase 1: 2 tools", "## Phase 1 — 3 tools to go", "## Phase 1 ##", "##\tPhase 1"),
-    ],
-)
-def test_heading_of_the_phase_is_found(heading: str) -> None:
-    assert completed(f"{heading}\n", 1) == f"{heading}\n- [x] Complete\n"
-
-
-@pytest.mark.parametrize(
-    "heading",
-    [
+def test_heading_of_another_phase_is_not_marked() -> None:
+    for heading in (
         *("## Phase 10: A", "## Phase 1.5: A", "## Phase 1a: A", "## Phases 1", "## Phase", "##"),
         *("## Phase 1-3: A", "## Phase 1 & 2: A", "## Phase 1, 2", "## Phase 1 notes", "Phase 1"),
         *("##Phase 1", "    ## Phase 1", "## The Phase 1: A", "## Phase 11", "## Phase 1.5x9"),
         *("- [ ] **Phase 1: A**", "####### Phase 1", "## Phase one"),
-    ],
-)
-def test_heading_of_another_phase_is_not_marked(heading: str) -> None:
-    assert completed(f"{heading}\n", 1) is None
-
-
-def test_heading_may_name_a_phase_without_number() -> None:
-    assert completed("## Phase 1.5: A\n", "1.5") == "## Phase 1.5: A\n- [x] Complete\n"
-    assert completed("## Phase 2b: A\n", "2B") == "## Phase 2b: A\n- [x] Complete\n"
-    assert completed("## Phase Auth: A\n", "auth") == "## Phase Auth: A\n- [x] Complete\n"
-    assert completed("## Phase 1: A\n", "01") == "## Phase 1: A\n- [x] Complete\n"
-
-
-def test_headings_in_code_and_comments_are_ignored() -> None:
-    for hidden in (
-        "```md\n## Phase 1: A\n- [ ] Complete\n```\n",
-        "<!--\nhow:\n## Phase 1: A\n-->\n",
     ):
-        assert completed(hidden, 1) is None
-        assert completed(hidden + "## Phase 1\n", 1) == hidden + "## Phase 1\n- [x] Complete\n"
-
-
-def test_marks_in_code_and_other_sections_are_ignored() -> None:
-    text = (
-        "## Phase 1: A\n\n```\n- [ ] Complete\n```\n### Phase 1.1: B\n- [ ] Complete\n"
-        "## Other\n**Status:** PLANNED\n"
-    )
-    assert completed(text, 1) == text.replace("A\n", "A\n- [x] Complete\n", 1)
+        assert completed(f"{heading}\n", 1) is None
 
 
 def test_heading_with_the_title_is_preferred_to_the_first() -> None:
@@ -146,22 +110,21 @@ def test_later_phases_are_in_order_without_duplicates() -> None:
     assert later_phases(text, "auth") == []
 
 
-def test_roadmap_without_the_phase_is_refused(phase: FinishedPhase) -> None:
-    phase.roadmap.write_text("# Roadmap\n\n## Phase 2: Later\n")
-    before = phase.everything()
-    with pytest.raises(UsageError, match=r"roadmap\.md has no heading for phase 1") as error:
-        phase.changes()
-    assert "### Phase 1: Loop Mechanism" in error.value.hint
-    assert phase.everything() == before
-
-
 def test_roadmap_warning_predicts_the_refusal_at_the_end(phase: FinishedPhase) -> None:
     assert roadmap_warning(phase.root, 1) is None
     phase.roadmap.write_text("## Phase 1: A\n")
     assert roadmap_warning(phase.root, 1) is None
-    assert "no heading for phase 7" in (roadmap_warning(phase.root, 7) or "")
-    phase.roadmap.write_bytes(b"\0")
-    assert "not a text" in (roadmap_warning(phase.root, 1) or "")
+    for content, problem in (
+        (b"## Phase 2: Later\n", r"roadmap\.md has no heading for phase 1"),
+        (b"\0", "not a text"),
+    ):
+        phase.roadmap.write_bytes(content)
+        before = phase.everything()
+        with pytest.raises(UsageError, match=problem) as error:
+            phase.changes()
+        assert phase.everything() == before
+        assert re.search(problem, roadmap_warning(phase.root, 1) or "")
+        assert ("### Phase 1: Loop Mechanism" in error.value.hint) == (content != b"\0")
 
 
 def test_every_roadmap_that_names_the_phase_is_changed(phase: FinishedPhase) -> None:
@@ -207,17 +170,13 @@ def roadmaps(draw: st.DrawFn) -> str:
 
 
 @given(text=roadmaps(), phase=st.sampled_from([1, "01", 2, "1.1"]))
-def test_completed_is_idempotent(text: str, phase: int | str) -> None:
+def test_completed_is_idempotent_and_changes_at_most_three_lines_or_adds_a_mark(
+    text: str, phase: int | str
+) -> None:
     once = completed(text, phase)
-    if once is not None:
-        assert completed(once, phase) == once
-
-
-@given(text=roadmaps())
-def test_completed_changes_at_most_three_lines_or_adds_a_mark(text: str) -> None:
-    once = completed(text, 1)
     if once is None:
         return
+    assert completed(once, phase) == once
     before, after = split_lines(text), split_lines(once)
     if len(before) == len(after):
         assert sum(old != new for old, new in zip(before, after, strict=True)) <= 3

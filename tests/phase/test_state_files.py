@@ -12,19 +12,17 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.phase.state_files import FLAT, NESTED, complete_in_json, complete_in_markdown
+from tests.support.lines import json_layouts
 from tests.support.phases import NOW, FinishedPhase
 
 NEW = {
-    "milestone": None, "branch": "master", "phase": None, "task": None,
-    "status": "milestone_started", "phases": {"complete": [], "in_progress": [], "pending": []},
-    "last_active": "2026-01-26T00:00:00Z", "context": "Ready…",
+    "milestone": None, "phase": None, "status": "milestone_started", "context": "Ready…",
+    "phases": {"complete": [], "in_progress": [], "pending": []},
+    "last_active": "2026-01-26T00:00:00Z",
 }  # fmt: skip
 STATE = """\
 ---
 milestone: v0.6.0
-phase: 1
-task: 7/7
-
 last_active: 2026-01-19
 phases_complete: []
 phases_in_progress: [1]
@@ -33,8 +31,6 @@ phases_pending: [2, 1, 3]  # later
 loop:
   phases_complete: []
 ---
-
-## Session Context
 phases_complete: []
 """
 ENDED = (
@@ -57,14 +53,10 @@ def changed_markdown(text: str, phase: int | str = 1) -> str:
 
 
 def test_json_flat_lists_are_edited_in_place() -> None:
-    text = (
-        '{ "phases_complete": [1 ,2],"phases_in_progress":[3],\n'
-        '  "phases_pending": [4,5 , 3], "note":  1.50 }\n'
+    frame = (
+        '{{ "phases_complete": [1 ,2{}],"phases_in_progress":[{}],\n  "phases_pending": [4,5{}] }}'
     )
-    assert changed(text, 3) == (
-        '{ "phases_complete": [1 ,2, 3],"phases_in_progress":[],\n'
-        '  "phases_pending": [4,5], "note":  1.50 }\n'
-    )
+    assert changed(frame.format("", "3", " , 3"), 3) == frame.format(", 3", "", "")
 
 
 def test_json_nested_lists_are_edited_in_place() -> None:
@@ -105,23 +97,16 @@ def test_json_phase_is_found_in_every_spelling() -> None:
 def test_json_loop_of_the_phase_is_reset() -> None:
     loop = {"active": True, "phase": 1, "task_retries": {"T01": 2}, "max_iterations": 9, "own": 1}
     text = json.dumps({"phases_complete": [1], "loop": loop, "last_updated": "x"})
-    assert json.loads(changed(text)) == {
-        "phases_complete": [1],
-        "loop": {"active": False, "phase": None, "task_retries": {}, "max_iterations": 9, "own": 1},
-        "last_updated": NOW,
-    }
+    reset = {**loop, "active": False, "phase": None, "task_retries": {}}
+    found = {"phases_complete": [1], "loop": reset, "last_updated": NOW}
+    assert json.loads(changed(text)) == found
     other = text.replace('"phase": 1', '"phase": 2')
     assert changed(other) == other
 
 
 def test_json_task_counter_of_the_phase_is_reset() -> None:
     text = '{"phases_complete": [1], "phase": 1, "task": 3, "status": "executing"}'
-    assert json.loads(changed(text)) == {
-        "phases_complete": [1],
-        "phase": 1,
-        "task": None,
-        "status": "executed",
-    }
+    assert changed(text) == text.replace("3", "null").replace("executing", "executed")
     other = text.replace('"phase": 1', '"phase": 2')
     assert changed(other) == other
     custom = text.replace("executing", "my own words").replace("3", "null")
@@ -132,27 +117,20 @@ def test_json_task_counter_of_the_phase_is_reset() -> None:
     ("content", "problem"),
     [
         (b'{\n  "a": 1,\n}', "state.json:3: "),
-        (b"", "state.json:1: "),
         (b"[]", "not a JSON object"),
         (b'{"phases_complete": 3}', "phases_complete is not a list"),
         (b'{"phases": {"complete": [], "pending": "x"}}', "phases.pending is not a list"),
         (b'{"phases_complete": [%s1]}' % (b"1," * 600), "more than 500"),
         (b'{\n"a": "\xff"}', "state.json:2: not valid UTF-8"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b'{"a": NaN}', "NaN"),
-        (b'{"a": 1}\0', "NUL"),
         (b" " * (5 << 20), "larger than 4 MiB"),
     ],
 )
-def test_malformed_json_state_is_refused_and_nothing_changes(
-    phase: FinishedPhase, content: bytes, problem: str
-) -> None:
+def test_malformed_json_state_is_refused_and_nothing_changes(phase, content, problem) -> None:
     phase.state.write_bytes(content)
     phase.roadmap.write_text("## Phase 1: A\n")
     before = phase.everything()
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(UsageError, match=problem) as error:
         phase.changes()
-    assert problem in error.value.message
     assert "state.json" in error.value.message
     assert error.value.hint
     assert phase.everything() == before
@@ -162,17 +140,19 @@ names = st.sampled_from([1, "1", "01", 2, 3, "x", None, True, {"n": 1}])
 lists = st.lists(names, max_size=4) | st.none()
 flat = st.dictionaries(st.sampled_from(FLAT), lists)
 nested = st.dictionaries(st.sampled_from(NESTED), lists)
-others = st.dictionaries(
-    st.text(), st.none() | st.integers() | st.text() | st.lists(st.floats(0, 9))
-)
-layouts = st.sampled_from([{}, {"indent": 2}, {"indent": "\t"}, {"separators": (",", ":")}])
+values = st.none() | st.integers() | st.text() | st.lists(st.floats(0, 9))
 
 
 def is_one(entry: Any) -> bool:
     return entry in ("1", "01") or (entry == 1 and not isinstance(entry, bool))
 
 
-@given(flat=flat, phases=nested | st.none(), other=others, layout=layouts)
+@given(
+    flat=flat,
+    phases=nested | st.none(),
+    other=st.dictionaries(st.text(), values),
+    layout=json_layouts,
+)
 def test_json_in_any_layout_has_the_phase_complete_and_the_rest_unchanged(
     flat: dict, phases: dict | None, other: dict, layout: dict
 ) -> None:
@@ -203,12 +183,9 @@ def test_any_json_text_is_edited_or_refused(text: str) -> None:
         assert json.loads(changed(text))
 
 
-def test_markdown_lists_are_edited_in_place() -> None:
+def test_markdown_lists_are_edited_in_place_and_entries_keep_their_style() -> None:
     assert changed_markdown(STATE) == ENDED
     assert changed_markdown(STATE.replace("\n", "\r\n")) == ENDED.replace("\n", "\r\n")
-
-
-def test_markdown_entries_keep_their_style() -> None:
     frame = "---\nphases_complete: [{}]\nphases_pending: [{}]\nlast_updated: {} # when\n---\n"
     assert changed_markdown(frame.format('"1"', "3,2 ,4", '"x"'), 2) == (
         frame.format('"1", "2"', "3,4", f'"{NOW}"')
@@ -217,21 +194,13 @@ def test_markdown_entries_keep_their_style() -> None:
     assert changed_markdown(frame.format("01", "x", "y")) == frame.format("01", "x", "y")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "phases_complete: []\n",
-        "---\nphases_complete: []\n",
-        "---\nphases_complete:\n  - 2\n---\n",
-        "---\nphases_complete: [[1], 2]\n---\n",
-        "---\nphases_complete: [2] and more\n---\n",
-        "---\nphases_complete: [\n  2]\n---\n",
-        "# Title\n---\nphases_complete: []\n---\n",
-    ],
-)
-def test_markdown_without_flow_lists_in_front_matter_stays(text: str) -> None:
-    assert changed_markdown(text) == text
+def test_markdown_without_flow_lists_in_front_matter_stays() -> None:
+    for text in ("", "phases_complete: []\n", "---\nphases_complete: []\n"):
+        assert changed_markdown(text) == text
+        assert changed_markdown(f"# Title\n{text}---\n") == f"# Title\n{text}---\n"
+    for value in ("\n  - 2", "[[1], 2]", "[2] and more", "[\n  2]"):
+        text = f"---\nphases_complete: {value}\n---\n"
+        assert changed_markdown(text) == text
 
 
 def test_markdown_state_is_edited_only_without_a_foreign_state(own: FinishedPhase) -> None:
@@ -245,11 +214,9 @@ def test_markdown_state_is_edited_only_without_a_foreign_state(own: FinishedPhas
     assert own.state.read_text() == STATE
 
 
-@given(
-    st.lists(
-        st.sampled_from(["---", "phases_complete: [2]", "phases_pending: [1]", "last_active: x"])
-        | st.text()
-    ).map("\n".join)
-)
+LINES = st.sampled_from(["---", "phases_complete: [2]", "phases_pending: [1]", "last_active: x"])
+
+
+@given(st.lists(LINES | st.text()).map("\n".join))
 def test_markdown_edit_is_idempotent_and_keeps_the_number_of_lines(text: str) -> None:
     assert changed_markdown(text).count("\n") == text.count("\n")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.loop.records import Issue
 from gsd_fsm.phase.summary import BEGIN, END, merged, summary
-from tests.support.phases import COMMITS, FinishedPhase, plan_of, told
+from tests.support.phases import COMMITS, plan_of, told
 
 FORM = """\
 # Phase 1 Summary
@@ -37,8 +36,11 @@ FORM = """\
 """
 
 
+PLAN = plan_of(Path("plan.md"))
+
+
 def test_summary_has_the_form_of_the_seeds() -> None:
-    assert summary(told().loop, plan_of(Path("plan.md")), COMMITS) == FORM
+    assert summary(told().loop, PLAN, COMMITS) == FORM
 
 
 def test_summary_shows_none_and_unknown_for_missing_facts() -> None:
@@ -50,45 +52,28 @@ def test_summary_shows_none_and_unknown_for_missing_facts() -> None:
     assert "- Estimated: unknown\n- Actual: unknown\n" in text
 
 
-@pytest.mark.parametrize(
-    ("tokens", "shown"),
-    [
-        (999, "999"),
-        (1000, "1k"),
-        (1549, "1.5k"),
-        (9_949, "9.9k"),
-        (9_950, "10k"),
-        (123_456, "123k"),
-    ],
-)
-def test_summary_shows_tokens_in_thousands(tokens: int, shown: str) -> None:
-    story = told()
-    story.loop.spent_tokens = tokens
-    assert f"- Actual: {shown}\n" in summary(story.loop, plan_of(Path("plan.md")), {})
+def test_summary_shows_tokens_in_thousands() -> None:
+    loop = told().loop
+    shown = {999: "999", 1000: "1k", 1549: "1.5k", 9_949: "9.9k", 9_950: "10k", 123_456: "123k"}
+    for loop.spent_tokens, text in shown.items():
+        assert f"- Actual: {text}\n" in summary(loop, PLAN, {})
 
 
 def test_summary_lists_tasks_in_plan_order_then_the_others() -> None:
     story = told()
-    story("task", task="extra", status="pending", title="An extra")
-    story.task("extra", "running")
-    story.task("extra", "complete")
-    plan = plan_of(Path("plan.md"))
-    text = summary(story.loop, plan._replace(tasks=plan.tasks[::-1]), {"extra": "not a digest"})
+    for status in ("pending", "running", "complete"):
+        story("task", task="extra", status=status, title="An extra")
+    text = summary(story.loop, PLAN._replace(tasks=PLAN.tasks[::-1]), {"extra": "not a digest"})
     done = [line for line in text.split("\n") if line.startswith("- Task")]
-    assert [line.split(":")[0] for line in done] == [
-        *("- Task 03", "- Task 02", "- Task 01", "- Task extra")
-    ]
+    assert [line.split(":")[0][7:] for line in done] == ["03", "02", "01", "extra"]
     assert done[-1] == "- Task extra: An extra (commit: not a digest)"
 
 
 def test_summary_title_names_the_phase_or_the_plan() -> None:
-    plan = plan_of(Path("plan.md"), phase=None)
-    assert summary(told(phase="01").loop, plan, {}).startswith("# Phase 1 Summary\n")
-    assert summary(told(phase="auth").loop, plan, {}).startswith("# Phase auth Summary\n")
-    assert summary(told().loop, plan, {}, "2a").startswith("# Phase 2a Summary\n")
-    story = told()
-    story.loop.phase = None
-    assert summary(story.loop, plan, {}).startswith("# Plan Summary\n")
+    plan, loop = PLAN._replace(phase=None), told().loop
+    assert summary(loop, plan, {}, "2a").startswith("# Phase 2a Summary\n")
+    for loop.phase, name in (("01", "Phase 1"), ("auth", "Phase auth"), (None, "Plan")):
+        assert summary(loop, plan, {}).startswith(f"# {name} Summary\n")
 
 
 hostile = st.text() | st.sampled_from(
@@ -97,9 +82,7 @@ hostile = st.text() | st.sampled_from(
 
 
 @given(title=hostile, fix=hostile, issue=hostile, severity=hostile, commit=hostile)
-def test_summary_escapes_foreign_text(
-    title: str, fix: str, issue: str, severity: str, commit: str
-) -> None:
+def test_summary_escapes_foreign_text(title, fix, issue, severity, commit) -> None:
     story = told("a", "b")
     story.loop.tasks["T01"].fixes = [fix]
     story.loop.issues = [Issue(1, issue, severity)]
@@ -115,34 +98,21 @@ def test_summary_escapes_foreign_text(
     "\n".join(lines).encode()
 
 
-def test_new_summary_file_is_between_markers(phase: FinishedPhase) -> None:
-    assert phase.end() == ["summary.md"]
-    assert phase.summary.read_text() == f"{BEGIN}\n{FORM}{END}\n"
-
-
-def test_summary_is_written_before_text_of_others(phase: FinishedPhase) -> None:
+def test_summary_replaces_an_older_one_or_is_written_before_text_of_others(phase) -> None:
+    ours = f"{BEGIN}\n{FORM}{END}\n"
     phase.summary.write_bytes(b"\xef\xbb\xbf# My notes\r\n\xff\xfe not UTF-8")
-    phase.end()
-    ours = f"{BEGIN}\n{FORM}{END}\n".replace("\n", "\r\n").encode()
-    assert phase.summary.read_bytes() == (
-        b"\xef\xbb\xbf" + ours + b"\r\n# My notes\r\n\xff\xfe not UTF-8"
-    )
-    assert phase.end() == []
-
-
-def test_older_summary_is_replaced_in_place(phase: FinishedPhase) -> None:
-    phase.summary.write_text(f"above\n{BEGIN}\nold\n{END}\nbelow\n")
-    phase.end()
-    assert phase.summary.read_text() == f"above\n{BEGIN}\n{FORM}{END}\nbelow\n"
-
-
-def test_merged_ignores_a_marker_without_end() -> None:
-    torn = f"{BEGIN}\nmine\n"
-    once = merged(torn, FORM)
-    assert once == f"{BEGIN}\n{FORM}{END}\n\n{torn}"
-    assert merged(once, FORM) == once
-    assert merged(f"{torn}{BEGIN}\nold\n{END}\n", FORM) == f"{torn}{BEGIN}\n{FORM}{END}\n"
-    assert merged(f"{END}\n{BEGIN}\nold\n{END}", FORM) == f"{END}\n{BEGIN}\n{FORM}{END}\n"
+    for more in (["summary.md"], []):
+        assert phase.end() == more
+        assert phase.summary.read_bytes() == (
+            b"\xef\xbb\xbf" + ours.replace("\n", "\r\n").encode()
+            + b"\r\n# My notes\r\n\xff\xfe not UTF-8"
+        )  # fmt: skip
+    old, torn = f"{BEGIN}\nold\n{END}", f"{BEGIN}\nmine\n"
+    assert merged("", FORM) == ours
+    assert merged(f"above\n{old}\nbelow\n", FORM) == f"above\n{ours}below\n"
+    assert merged(torn, FORM) == f"{ours}\n{torn}"
+    assert merged(f"{torn}{old}\n", FORM) == f"{torn}{ours}"
+    assert merged(f"{END}\n{old}", FORM) == f"{END}\n{ours}"
 
 
 @given(before=st.lists(st.sampled_from([BEGIN, END, "mine", "", "```"]) | st.text()).map("\n".join))

@@ -53,15 +53,14 @@ def test_invalid_task_id_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/x", "../x", "a/../../x", "..\\x", "c:x", "\\\\host\\x", "~/x", "a\x1bb"]
+    "path",
+    ["/etc/x", "../x", "a/../../x", "..\\x", "C:\\x", "c:x", "\\x", "\\\\host\\x", "~/x", "a\x1bb"],
 )
 def test_path_outside_the_project_is_refused(tmp_path: Path, path: str) -> None:
-    for text in (
-        task("01").replace(">01.py</file>", f">{path}</file>"),
-        task("01").replace("<files>", f"<test_files><file>{path}</file></test_files><files>"),
-    ):
-        what = f"task T01: {path!r} is not a path inside the project"
-        assert broken(tmp_path, text) == [(1, what)]
+    listed = task("01").replace(">01.py</file>", f">{path}</file>")
+    tested = task("01").replace("<files>", f"<test_files><file>{path}</file></test_files><files>")
+    what = f"task T01: {path!r} is not a path inside the project"
+    assert broken(tmp_path, listed) == broken(tmp_path, tested) == [(1, what)]
 
 
 def test_unusual_path_inside_the_project_is_accepted(tmp_path: Path) -> None:
