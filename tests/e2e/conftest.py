@@ -43,7 +43,7 @@ def rig(claude: Path, tmp_path: Path) -> Iterator[Rig]:
         with FakeModel() as model:
             rig = Rig(tmp_path / "my prójekt", claude, scratch, model)
             try:
-                rig.install()
+                rig.ok("init", "--scope", "project", "--yes")
                 yield rig
             finally:
                 for session in rig.sessions:

@@ -10,26 +10,28 @@ from tests.support.e2e.project import FINISH, GOAL, Rig
 pytestmark = pytest.mark.e2e
 
 
+def require_one_block(rig: Rig, loop: str) -> str:
+    """Require that the loop completed after one block and one stop for background work."""
+    story = rig.story(loop)
+    assert (story.count("iteration"), story.count("stop background")) == (1, 1)
+    assert story[-1] == "complete"
+    (text,) = rig.sent_back()
+    return text
+
+
 def test_background_command_allows_one_stop_and_loop_continues(rig: Rig) -> None:
     loop = rig.start(*GOAL)
-    rig.model.main.then(
-        bash("until test -e ready; do sleep 0.1; done", background=True),
-        say("I wait for it."),
-        say("It has ended."),
-        FINISH,
-        say("It is shipped."),
-    )
+    run = bash("until test -e ready; do sleep 0.1; done", background=True)
+    rig.model.main.then(run, say("I wait for it."), say("It has ended."), FINISH, say("Shipped."))
     chat = rig.chat()
     assert chat.ask("Ship it.")["result"] == "I wait for it."
     assert rig.story(loop)[-1] == "stop background"
     assert rig.status()["iteration"] == 0
-    assert "one stop is allowed while this runs" in chat.told
+    assert "one stop is allowed while this runs" in chat.notices
     (rig.root / "ready").touch()
-    assert chat.result(2)["result"] == "It is shipped."
+    assert chat.result(2)["result"] == "Shipped."
     chat.close()
-    assert rig.story(loop).count("iteration") == 1
-    assert rig.story(loop)[-1] == "complete"
-    assert len(rig.sent_back()) == 1
+    require_one_block(rig, loop)
     assert "<task-notification>" in rig.model.asked()[2].heard
 
 
@@ -42,23 +44,16 @@ def test_background_server_does_not_end_the_loop(rig: Rig) -> None:
     assert rig.story(loop)[-1] == "stop background"
     rig.model.main.then(say("Still up."), FINISH, say("It is shipped."))
     assert chat.ask("Go on.")["result"] == "It is shipped."
-    assert rig.story(loop).count("stop background") == 1
-    assert rig.story(loop).count("iteration") == 1
-    assert rig.story(loop)[-1] == "complete"
-    assert len(rig.sent_back()) == 1
+    require_one_block(rig, loop)
 
 
 def test_subagent_stop_neither_blocks_nor_completes_the_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     held = Held(say("<loop-complete>All is done.</loop-complete>"))
     rig.model.sub.then(held)
-    rig.model.main.then(
-        delegate("look around", background=True),
-        say("I wait for it."),
-        say("<loop-complete>It says all is done.</loop-complete>"),
-        FINISH,
-        say("It is shipped."),
-    )
+    claim = say("<loop-complete>It says all is done.</loop-complete>")
+    look = delegate("look around", background=True)
+    rig.model.main.then(look, say("I wait for it."), claim, FINISH, say("It is shipped."))
     chat = rig.chat()
     assert chat.ask("Ship it.")["result"] == "I wait for it."
     assert rig.story(loop)[-1] == "stop background"
@@ -66,7 +61,4 @@ def test_subagent_stop_neither_blocks_nor_completes_the_loop(rig: Rig) -> None:
     assert chat.result(2)["result"] == "It is shipped."
     chat.close()
     assert [hook["stdout"] for hook in chat.hooks("SubagentStop")] == [""]
-    (sent_back,) = rig.sent_back()
-    assert "You wrote <loop-complete>" in sent_back
-    assert rig.story(loop).count("iteration") == 1
-    assert rig.story(loop)[-1] == "complete"
+    assert "You wrote <loop-complete>" in require_one_block(rig, loop)

@@ -16,17 +16,8 @@ def failing(error: str) -> Turn:
 
 def test_failing_task_is_retried_with_errors_then_paused(rig: Rig) -> None:
     loop = rig.start("execute", "--mode", "yolo", "--max-retries", "2", "--task", "T1:The login")
-    rig.model.main.then(
-        failing("no cookie"),
-        say("It failed."),
-        failing("cookie expired"),
-        say("It failed again."),
-        failing("cookie lost"),
-        say("I give up."),
-    )
-    chat = rig.chat()
-    chat.ask("Do the tasks.")
-    chat.close()
+    tries = [failing("no cookie"), say("It failed."), failing("cookie expired"), say("Again.")]
+    chat = rig.talk("Do the tasks.", *tries, failing("cookie lost"), say("I give up."))
     first, second = rig.sent_back()
     assert "this is retry 1 of 2" in first
     assert "AssertionError: no cookie" in first
@@ -34,13 +25,13 @@ def test_failing_task_is_retried_with_errors_then_paused(rig: Rig) -> None:
     assert "this is retry 2 of 2" in second
     assert "AssertionError: no cookie" in second
     assert "AssertionError: cookie expired" in second
-    tries = ["task running", "failure", "iteration"]
+    retried = ["task running", "failure", "iteration"] * 2
     assert rig.story(loop) == [
-        "start", "session bind", "session prompt", *tries, *tries, "task running", "failure",
+        "start", "session bind", "session prompt", *retried, "task running", "failure",
         "stop paused", "session end",
     ]  # fmt: skip
-    assert "paused (retries): Task T1 failed after 2 retries" in chat.told
-    assert f"gsd-fsm --loop {loop} resume --add-retries 1" in chat.told
+    assert "paused (retries): Task T1 failed after 2 retries" in chat.notices
+    assert f"gsd-fsm --loop {loop} resume --add-retries 1" in chat.notices
     assert rig.status()["pause_code"] == "retries"
     assert "retries" in rig.ok("why").out
 
@@ -52,17 +43,13 @@ def test_question_is_answered_in_chat_and_loop_continues(rig: Rig) -> None:
     chat.ask("Do the tasks.")
     assert rig.story(loop)[-1] == "wait human"
     assert rig.status()["status"] == "waiting"
-    assert f"loop {loop} is waiting for your answer" in chat.told
-    rig.model.main.then(
-        bash(f"gsd-fsm --loop {loop} answer 'Yes, try again.'"),
-        say("I shall try again."),
-        bash("gsd-fsm task T1 running && gsd-fsm task T1 complete"),
-        say("The login works."),
-    )
+    assert f"loop {loop} is waiting for your answer" in chat.notices
+    answer = bash(f"gsd-fsm --loop {loop} answer 'Yes, try again.'")
+    work = bash("gsd-fsm task T1 running && gsd-fsm task T1 complete")
+    rig.model.main.then(answer, say("I shall try again."), work, say("The login works."))
     chat.ask("Yes, try again.")
     chat.close()
-    asked = rig.model.asked()[2].heard
-    assert f"gsd-fsm --loop {loop} answer TEXT" in asked
+    assert f"gsd-fsm --loop {loop} answer TEXT" in rig.model.asked()[2].heard
     (sent_back,) = rig.sent_back()
     assert "Yes, try again." in sent_back
     assert "AssertionError: no cookie" in sent_back
@@ -71,4 +58,4 @@ def test_question_is_answered_in_chat_and_loop_continues(rig: Rig) -> None:
         "wait human", "session prompt", "answer", "iteration", "task running", "task complete",
         "complete",
     ]  # fmt: skip
-    assert f"loop {loop} completed after 1 iteration" in chat.told
+    assert f"loop {loop} completed after 1 iteration" in chat.notices

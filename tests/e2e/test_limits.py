@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.e2e.fake_model import Held, bash, refuse, say
+from tests.support.e2e.fake_model import bash, refuse, say
 from tests.support.e2e.project import FINISH, GOAL, Rig
 
 pytestmark = pytest.mark.e2e
@@ -12,49 +12,37 @@ pytestmark = pytest.mark.e2e
 
 def test_active_agent_gets_25_iterations_in_one_session(rig: Rig) -> None:
     loop = rig.start(*GOAL, "--max-iterations", "25", "--stuck-limit", "0")
-    rig.model.main.then(*[bash("true"), say("Enough for now.")] * 26)
-    chat = rig.chat()
-    chat.ask("Go on for long.")
-    chat.close()
-    told = rig.sent_back()
-    assert [f"iteration {number}/25 " in text for number, text in enumerate(told, 1)] == [True] * 25
+    chat = rig.talk("Go on for long.", *[bash("true"), say("Enough for now.")] * 26)
+    blocks = enumerate(rig.sent_back(), 1)
+    assert [f"iteration {number}/25 " in text for number, text in blocks] == [True] * 25
     assert rig.story(loop).count("iteration") == 25
     assert rig.story(loop)[-2:] == ["pause iterations", "session end"]
-    assert "25 of 25 iterations are used" in chat.told
-    assert f"gsd-fsm --loop {loop} resume --add-iterations 10" in chat.told
+    assert "25 of 25 iterations are used" in chat.notices
+    assert f"gsd-fsm --loop {loop} resume --add-iterations 10" in chat.notices
 
 
-def test_idle_agent_is_paused_by_loop_before_client_cap(rig: Rig) -> None:
-    loop = rig.start(*GOAL)
-    rig.model.main.then(*[say(f"Done, says number {number}.") for number in range(4)])
-    chat = rig.chat()
-    chat.ask("Ship it.")
-    chat.close()
-    assert len(rig.sent_back()) == 3
+@pytest.mark.parametrize(
+    ("options", "blocks", "notice"),
+    [
+        ((), 3, "no activity in 3 consecutive blocks"),
+        (("--idle-limit", "0", "--stuck-limit", "0"), 8, "the client would end the turn itself after 8"),
+    ],
+    ids=["idle limit", "no idle limit"],
+)  # fmt: skip
+def test_idle_agent_is_paused_by_loop_before_client_cap(
+    rig: Rig, options: tuple[str, ...], blocks: int, notice: str
+) -> None:
+    loop = rig.start(*GOAL, *options)
+    chat = rig.talk("Ship it.", *[say(f"Done, says number {n}.") for n in range(blocks + 1)])
+    assert len(rig.sent_back()) == blocks
     assert rig.story(loop)[-2:] == ["pause idle", "session end"]
-    assert "no activity in 3 consecutive blocks" in chat.told
+    assert notice in chat.notices
     assert "idle" in rig.ok("why").out
-
-
-def test_loop_without_idle_limit_pauses_before_client_cap(rig: Rig) -> None:
-    loop = rig.start(*GOAL, "--idle-limit", "0", "--stuck-limit", "0")
-    rig.model.main.then(*[say(f"Done, says number {number}.") for number in range(9)])
-    chat = rig.chat()
-    chat.ask("Ship it.")
-    chat.close()
-    assert len(rig.sent_back()) == 8
-    assert rig.story(loop)[-2:] == ["pause idle", "session end"]
-    assert "the client would end the turn itself after 8" in chat.told
 
 
 def test_turn_interrupted_by_user_does_not_end_the_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
-    rig.model.main.then(say("I stop."), held := Held(say("Nobody hears this.")))
-    screen = rig.screen()
-    screen.type("Ship it.")
-    held.until_wanted()
-    screen.press("Escape")
-    screen.until("Interrupted")
+    screen = rig.interrupted_after_a_block()
     rig.model.main.then(FINISH, say("It is shipped."))
     screen.type("Go on, please.")
     shown = screen.until(f"loop {loop} completed")
@@ -104,7 +92,7 @@ def test_turn_ended_by_client_cap_is_recorded_and_reported(rig: Rig) -> None:
     rig.model.main.then(FINISH, say("It is shipped."))
     chat.ask("Are you still there?")
     chat.close()
-    assert "the client, not the loop, ended the turn" in chat.told
+    assert "the client, not the loop, ended the turn" in chat.notices
     assert rig.story(loop).count("stop client") == 1
     last = [event["seq"] for event in rig.lines() if event["type"] == "iteration"][-1]
     assert "The client ended the turn" in rig.ok("why", str(last)).out

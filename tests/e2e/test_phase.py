@@ -1,53 +1,44 @@
-"""A planned phase with the real client: executed by subagents, failed, retried, verified, mended."""
+"""A planned phase with the real client: executed by subagents, failed, retried, verified, fixed."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
+from tests.support.e2e.chat import Chat
 from tests.support.e2e.fake_model import Turn, bash, delegate, say
 from tests.support.e2e.project import Rig
 from tests.support.repositories import git
 
 pytestmark = pytest.mark.e2e
 
-PLAN = """---
-phase: 1
-title: Greetings
----
-## Wave 1 (Parallel - Parts)
-
-<task id="01" wave="1">
-  <files><file action="create">hello.txt</file></files>
-  <action>Write a greeting.</action>
-  <verify>
-    <check type="file">hello.txt exists</check>
-    <check type="content">File contains "hello"</check>
-  </verify>
-  <done>There is a greeting.</done>
-</task>
-
-<task id="02" wave="1">
-  <files><file action="create">loops.txt</file></files>
-  <action>Write whom to greet.</action>
-  <verify>
-    <check type="content">loops.txt contains "loops"</check>
-    <check type="command">test -s loops.txt</check>
-  </verify>
-  <done>Somebody is greeted.</done>
-</task>
-
-## Wave 2 (Sequential - Whole)
-
-<task id="03" wave="2" depends="01,02">
-  <files><file action="create">all.txt</file></files>
-  <action>Put the parts together.</action>
-  <verify><check type="file">all.txt exists</check></verify>
-  <done>The parts are one.</done>
+TASK = """<task id="{0}" wave="{1}"{2}>
+  <files><file action="create">{3}.txt</file></files>
+  <action>{4}</action>
+  <verify>{5}</verify>
+  <done>It is there.</done>
 </task>
 """
+CHECK = '<check type="{}">{}</check>'
+HELLO = CHECK.format("file", "hello.txt exists") + CHECK.format("content", 'It contains "hello"')
+LOOPS = CHECK.format("content", 'It contains "loops"') + CHECK.format(
+    "command", "test -s loops.txt"
+)
+PLAN = (
+    "---\nphase: 1\ntitle: Greetings\n---\n## Wave 1 (Parallel - Parts)\n"
+    + TASK.format("01", 1, "", "hello", "Write a greeting.", HELLO)
+    + TASK.format("02", 1, "", "loops", "Write whom to greet.", LOOPS)
+    + "## Wave 2 (Sequential - Whole)\n"
+    + TASK.format(
+        "03",
+        2,
+        ' depends="01,02"',
+        "all",
+        "Join the parts.",
+        CHECK.format("file", "all.txt exists"),
+    )
+)
 
 
 @pytest.fixture
@@ -66,93 +57,65 @@ def planned(rig: Rig) -> Rig:
 
 
 def subagent(rig: Rig, name: str, *attempts: tuple[str, str]) -> None:
-    """What the subagents of a task do, attempt by attempt: a command, and their last words."""
+    """Let the subagents of a task run these commands and say these last words, one pair each."""
     lane = rig.model.lane(name, f"SUBTASK {name}")
     for work, words in attempts:
-        lane.then(
-            bash(f"gsd-fsm next {name} > told-{name}.txt; cat told-{name}.txt; {work}"), say(words)
-        )
+        lane.then(bash(f"gsd-fsm next {name} | tee {name}.prompt; {work}"), say(words))
 
 
-def hand_over(name: str) -> Turn:
-    return delegate(f"{name}: do what 'gsd-fsm next {name}' prints.", background=False)
+def hand_over(name: str, agent: str = "general-purpose") -> Turn:
+    prompt = f"{name}: do what 'gsd-fsm next {name}' prints."
+    return delegate(prompt, background=False, agent=agent)
 
 
 def report(name: str, words: str) -> Turn:
     return bash(f"gsd-fsm report {name} <<'REPORT'\n{words}\nREPORT")
 
 
-def lines(rig: Rig, *args: str) -> list[str]:
-    done = subprocess.run(
-        ["git", "-C", str(rig.root), *args], capture_output=True, text=True, check=True
-    )
-    return done.stdout.splitlines()
-
-
-def test_phase_is_executed_with_retries_and_verified_without_gaps(
-    planned: Rig,
-) -> None:
+def test_phase_is_executed_with_retries_and_verified_without_gaps(planned: Rig) -> None:
     rig = planned
     loop = rig.start("execute", "--phase", "1")
     failed = "TASK FAILED: {}\n\nAnalysis: {}\nSuggested fix: {}"
     first = failed.format("no such word", "the list is empty", "fill the list")
     second = failed.format("still no word", "the list is read too late", "read it first")
-    subagent(rig, "T01", ("echo nothing > hello.txt", "TASK COMPLETE\n\nNEW ISSUE: [low] no tests"))
-    subagent(
-        rig, "T02", ("true", first), ("true", second), ("echo earth > loops.txt", "TASK COMPLETE")
-    )
-    subagent(rig, "T03", ("cat hello.txt loops.txt > all.txt", "TASK COMPLETE"))
+    done, issue = "TASK COMPLETE", "TASK COMPLETE\n\nNEW ISSUE: [low] no tests"
+    subagent(rig, "T01", ("echo nothing > hello.txt", issue))
+    subagent(rig, "T02", ("true", first), ("true", second), ("echo earth > loops.txt", done))
+    subagent(rig, "T03", ("cat hello.txt loops.txt > all.txt", done))
     rig.model.main.then(
-        bash("gsd-fsm next"),
-        hand_over("T01"),
-        report("T01", "TASK COMPLETE\n\nNEW ISSUE: [low] no tests"),
-        hand_over("T02"),
-        report("T02", first),
-        say("One of them failed."),
-        hand_over("T02"),
-        report("T02", second),
-        say("It failed again."),
-        hand_over("T02"),
-        report("T02", "TASK COMPLETE"),
-        hand_over("T03"),
-        report("T03", "TASK COMPLETE"),
-        say("All tasks are done."),
-        bash("gsd-fsm complete"),
-        say("The phase is complete."),
-    )
+        bash("gsd-fsm next"), hand_over("T01"), report("T01", issue),
+        hand_over("T02"), report("T02", first), say("One of them failed."),
+        hand_over("T02"), report("T02", second), say("It failed again."),
+        hand_over("T02"), report("T02", done), hand_over("T03"), report("T03", done),
+        say("All tasks are done."), bash("gsd-fsm complete"), say("The phase is complete."),
+    )  # fmt: skip
     chat = rig.chat()
     assert chat.ask("Execute phase 1.")["result"] == "The phase is complete."
-    once, twice, done = rig.sent_back()
+    once, twice, last = rig.sent_back()
     assert "this is retry 1 of 3" in once
     assert "no such word" in once
     assert "this is retry 2 of 3" in twice
     assert "still no word" in twice
-    assert f"Run: gsd-fsm --loop {loop} complete" in done
+    assert f"Run: gsd-fsm --loop {loop} complete" in last
     prompts = [request.heard for request in rig.model.asked("T02") if "<task id=" in request.heard]
     assert len(set(prompts)) == 3
     assert "<previous_attempt>" not in prompts[0]
     assert "fill the list" in prompts[1]
     assert "still no word" in prompts[2]
     assert "2 of 3" in prompts[2]
-    told = [
-        it for it in rig.story(loop) if it.startswith(("task", "failure", "iteration", "complete"))
-    ]
-    assert told == [
+    kinds = ("task", "failure", "iteration", "complete")
+    assert [event for event in rig.story(loop) if event.startswith(kinds)] == [
         "task running", "task complete", "task running", "failure", "iteration", "task running",
         "failure", "iteration", "task running", "task complete", "task running", "task complete",
         "iteration", "complete",
     ]  # fmt: skip
-    tags = lines(rig, "tag", "--sort=creatordate")
-    assert sorted(tags) == [
-        f"gsd/checkpoint/phase-1/{it}" for it in ("T01", "T02", "T03", "post", "pre")
-    ]
-    subjects = lines(rig, "log", "--format=%s")
-    assert subjects[:4] == [
-        "docs: complete phase 1",
-        "feat(1-03): Put the parts together.",
-        "feat(1-02): Write whom to greet.",
-        "feat(1-01): Write a greeting.",
-    ]
+    checkpoints = ("T01", "T02", "T03", "post", "pre")
+    tags = [f"gsd/checkpoint/phase-1/{name}" for name in checkpoints]
+    assert git(rig.root, "tag").splitlines() == tags
+    assert git(rig.root, "log", "--format=%s", "-4").splitlines() == [
+        "docs: complete phase 1", "feat(1-03): Join the parts.",
+        "feat(1-02): Write whom to greet.", "feat(1-01): Write a greeting.",
+    ]  # fmt: skip
     summary = (rig.gsd / "plans" / "phase-1" / "summary.md").read_text()
     assert "# Phase 1 Summary" in summary
     assert "- Task 02: Write whom to greet. (commit: " in summary
@@ -165,28 +128,21 @@ def test_phase_is_executed_with_retries_and_verified_without_gaps(
     replay = rig.ok("--loop", loop, "replay").out
     assert "retrying" in replay
     assert "completed" in replay
-    verify_it(rig, chat)
+    verify_phase(rig, chat)
 
 
-def verify_it(rig: Rig, chat) -> None:
+def verify_phase(rig: Rig, chat: Chat) -> None:
     loop = rig.start("verify", "--phase", "1")
     subagent(rig, "G1", ("echo hello > hello.txt", "TASK COMPLETE"))
     subagent(rig, "G2", ("echo loops > loops.txt", "TASK COMPLETE"))
     rig.model.main.then(
-        bash("gsd-fsm verify"),
-        say("It found gaps."),
-        bash("gsd-fsm next"),
-        hand_over("G1"),
-        report("G1", "TASK COMPLETE"),
-        hand_over("G2"),
-        report("G2", "TASK COMPLETE"),
-        bash("gsd-fsm verify"),
-        say("It passes."),
-    )
+        bash("gsd-fsm verify"), say("It found gaps."), bash("gsd-fsm next"),
+        hand_over("G1"), report("G1", "TASK COMPLETE"),
+        hand_over("G2"), report("G2", "TASK COMPLETE"), bash("gsd-fsm verify"), say("It passes."),
+    )  # fmt: skip
     assert chat.ask("Verify phase 1.")["result"] == "It passes."
     chat.close()
-    sent = rig.sent_back()[-1]
-    assert 'File contains "hello"' in sent
+    assert 'It contains "hello"' in rig.sent_back()[-1]
     prompt = next(it.heard for it in rig.model.asked("G1") if "<gap " in it.heard)
     assert 'type="stub" iteration="1/20"' in prompt
     assert "Implement real functionality" in prompt
@@ -195,47 +151,37 @@ def verify_it(rig: Rig, chat) -> None:
         "start", "gap", "gap", "verified", "iteration", "gap", "gap", "verified", "complete",
     ]  # fmt: skip
     assert rig.ok("status", "--json").json["gaps_remaining"] == 0
-    told = (rig.gsd / "plans" / "phase-1" / "VERIFICATION.md").read_text()
-    assert "**Status:** passed" in told
-    subjects = lines(rig, "log", "--format=%s")
-    assert subjects[0].startswith("fix(1-G2): ")
-    assert subjects[1].startswith("fix(1-G1): ")
+    written = (rig.gsd / "plans" / "phase-1" / "VERIFICATION.md").read_text()
+    assert "**Status:** passed" in written
+    subjects = git(rig.root, "log", "--format=%s", "-2").splitlines()
+    assert [subject.partition(":")[0] for subject in subjects] == ["fix(1-G2)", "fix(1-G1)"]
 
 
 def test_task_without_retries_pauses_with_failure_report(planned: Rig) -> None:
     rig = planned
     loop = rig.start("execute", "--phase", "1", "--max-retries", "1")
-    words = "TASK FAILED: {}\n\nBlocker: no key"
-    subagent(rig, "T01", ("true", words.format("one")), ("true", words.format("two")))
-    rig.model.main.then(
-        hand_over("T01"),
-        report("T01", words.format("one")),
-        say("It failed."),
-        hand_over("T01"),
-        report("T01", words.format("two")),
-        say("I give up."),
-    )
-    chat = rig.chat()
-    chat.ask("Execute phase 1.")
-    chat.close()
+    one, two = (f"TASK FAILED: {number}\n\nBlocker: no key" for number in ("one", "two"))
+    subagent(rig, "T01", ("true", one), ("true", two))
+    first = (hand_over("T01"), report("T01", one), say("It failed."))
+    second = (hand_over("T01"), report("T01", two), say("I give up."))
+    rig.talk("Execute phase 1.", *first, *second)
     last = rig.model.asked()[-1].heard
     assert "## Task" in last
     assert "T01 failed after 1 retry" in last
     assert f"gsd-fsm --loop {loop} resume --add-retries 1" in last
     assert rig.status()["pause_code"] == "retries"
-    assert "paused: true" in (rig.gsd / "STATE.md").read_text()
-    assert 'pause_reason: "Task T01 failed after 1 retry"' in (rig.gsd / "STATE.md").read_text()
+    state = (rig.gsd / "STATE.md").read_text()
+    assert "paused: true" in state
+    assert 'pause_reason: "Task T01 failed after 1 retry"' in state
 
 
 def test_plugin_provides_command_and_agent(planned: Rig) -> None:
     rig = planned
-    rig.ok("init", "--plugin", "a plugin", "--yes")
-    rig.ok("uninstall", "--scope", "project", "--yes")
+    rig.install_plugin()
     subagent(rig, "T01", ("echo hello > hello.txt", "TASK COMPLETE"))
-    prompt = "T01: do what 'gsd-fsm next T01' prints."
     rig.model.main.then(
         bash("gsd-fsm start execute --phase 1"),
-        delegate(prompt, background=False, agent="gsd-fsm:executor"),
+        hand_over("T01", "gsd-fsm:executor"),
         report("T01", "TASK COMPLETE"),
         bash("gsd-fsm pause"),
         say("One task is done."),

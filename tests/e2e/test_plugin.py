@@ -12,24 +12,14 @@ from tests.support.e2e.project import FINISH, GOAL, Rig
 pytestmark = pytest.mark.e2e
 
 
-def test_plugin_passes_validation_of_client(rig: Rig) -> None:
-    rig.ok("init", "--plugin", "a plugin", "--yes")
+def test_plugin_alone_is_valid_runs_a_loop_and_offers_commands(rig: Rig) -> None:
+    rig.install_plugin()
+    validate = [rig.claude, "plugin", "validate", "a plugin"]
     done = subprocess.run(
-        [rig.claude, "plugin", "validate", "a plugin"],
-        cwd=rig.root,
-        env=rig.env,
-        capture_output=True,
-        text=True,
-        check=False,
+        validate, cwd=rig.root, env=rig.env, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0
-    assert "passed" in done.stdout
+    assert (done.returncode, "passed" in done.stdout) == (0, True), done
     assert "warning" not in (done.stdout + done.stderr).lower()
-
-
-def test_plugin_alone_runs_a_loop_and_offers_commands(rig: Rig) -> None:
-    rig.ok("init", "--plugin", "a plugin", "--yes")
-    rig.ok("uninstall", "--scope", "project", "--yes")
     loop = rig.start(*GOAL)
     rig.model.main.then(say("I stop."), FINISH, say("It is shipped."), say("It is over."))
     chat = rig.chat("--plugin-dir", "a plugin")
@@ -39,23 +29,13 @@ def test_plugin_alone_runs_a_loop_and_offers_commands(rig: Rig) -> None:
     assert len(rig.sent_back()) == 1
     assert rig.story(loop)[-1] == "complete"
     offered = chat.of("system", "init")[0]["slash_commands"]
-    for name in (
-        "start",
-        "loop",
-        "execute",
-        "verify",
-        "status",
-        "resume",
-        "pause",
-        "cancel",
-        "why",
-    ):
-        assert f"gsd-fsm:{name}" in offered
+    commands = "start loop execute verify status resume pause cancel why"
+    assert {f"gsd-fsm:{name}" for name in commands.split()} <= {*offered}
     assert "gsd-fsm status" in rig.model.asked()[-1].heard
 
 
 def test_two_hook_copies_with_client_count_one_iteration(rig: Rig) -> None:
-    rig.install("local")
+    rig.ok("init", "--scope", "local", "--yes")
     rig.ok("init", "--plugin", "a plugin", "--yes")
     loop = rig.start(*GOAL)
     rig.model.main.then(say("I stop."), FINISH, say("It is shipped."))

@@ -1,4 +1,4 @@
-"""Several sessions with the real client: who owns a loop, and who is only told of it."""
+"""Several sessions with the real client: who owns a loop, and who only learns of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.e2e
 
 
 def owners(rig: Rig, loop: str) -> list[str]:
-    """The sessions that spent the iterations of a loop."""
+    """Return the sessions that spent the iterations of a loop."""
     events = [event for event in rig.lines() if event["loop"] == loop]
     return [event["session"] for event in events if event["type"] == "iteration"]
 
@@ -54,10 +54,13 @@ def test_resumed_session_continues_its_loop(rig: Rig) -> None:
     again.close()
     assert again.session == chat.session
     heard = rig.model.asked()[3].heard
-    assert "[LOOP RESUME]" in heard
-    assert "Goal: Ship it" in heard
-    assert "Iteration: 1 of 20" in heard
-    assert "Unmet criteria: it is shipped" in heard
+    resume = (
+        "[LOOP RESUME]",
+        "Goal: Ship it",
+        "Iteration: 1 of 20",
+        "Unmet criteria: it is shipped",
+    )
+    assert all(text in heard for text in resume), heard
     assert owners(rig, loop) == [chat.session] * 2
     assert "iteration 2/20" in rig.sent_back()[-1]
     assert rig.story(loop)[-1] == "complete"
@@ -83,12 +86,7 @@ def test_forked_session_owns_no_loop_until_resume(rig: Rig) -> None:
 
 def test_cleared_session_keeps_its_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
-    rig.model.main.then(say("I stop."), held := Held(say("Nobody hears this.")))
-    screen = rig.screen()
-    screen.type("Ship it.")
-    held.until_wanted()
-    screen.press("Escape")
-    screen.until("Interrupted")
+    screen = rig.interrupted_after_a_block()
     screen.type("/clear")
     rig.until(lambda: rig.story(loop).count("session bind") == 2, "second owner")
     rig.model.main.then(say("A new start."), FINISH, say("It is shipped."))

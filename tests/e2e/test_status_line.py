@@ -24,10 +24,9 @@ def test_status_line_shows_loop_and_records_cost(rig: Rig) -> None:
     rig.until(lambda: figures(rig), "figure of the session")
     held.let_go()
     screen.until(f"loop {loop} completed")
-    session = rig.lines()[-1]["session"]
-    assert {figure["meter"] for figure in figures(rig)} == {session}
+    assert {figure["meter"] for figure in figures(rig)} == {rig.lines()[-1]["session"]}
 
 
 def figures(rig: Rig) -> list[Any]:
-    told = [event["data"] for event in rig.lines() if event["type"] == "spend"]
-    return [data for data in told if data.get("what") == "status line"]
+    spent = [event["data"] for event in rig.lines() if event["type"] == "spend"]
+    return [data for data in spent if data.get("what") == "status line"]

@@ -20,15 +20,12 @@ def every_file(rig: Rig) -> set[Path]:
 
 def test_hook_without_loop_prints_and_writes_nothing(rig: Rig) -> None:
     before = every_file(rig)
-    rig.model.main.then(bash("true"), say("Hello."))
-    chat = rig.chat()
-    assert chat.ask("Hello?")["result"] == "Hello."
-    assert chat.close() == 0
+    chat = rig.talk("Hello?", bash("true"), say("Hello."))
     for event in ("SessionStart", "UserPromptSubmit", "Stop"):
         (hook,) = chat.hooks(event)
         assert (hook["stdout"], hook["stderr"], hook["exit_code"]) == ("", "", 0)
     assert every_file(rig) == before
-    assert chat.told == ""
+    assert chat.notices == ""
     for request in rig.model.asked():
         assert "gsd-fsm" not in request.text
 
@@ -37,10 +34,7 @@ def test_hook_with_ended_loop_prints_and_writes_nothing(rig: Rig) -> None:
     rig.start(*GOAL)
     rig.ok("cancel")
     journal = rig.journal.read_bytes()
-    rig.model.main.then(say("Hello."))
-    chat = rig.chat()
-    chat.ask("Hello?")
-    chat.close()
+    chat = rig.talk("Hello?", say("Hello."))
     assert [hook["stdout"] for hook in chat.hooks("Stop")] == [""]
     assert rig.journal.read_bytes() == journal
     assert "LOOP" not in rig.model.asked()[0].heard
@@ -49,10 +43,7 @@ def test_hook_with_ended_loop_prints_and_writes_nothing(rig: Rig) -> None:
 def test_corrupt_journal_lets_session_end_and_is_reported(rig: Rig) -> None:
     rig.start(*GOAL)
     rig.journal.write_bytes(rig.journal.read_bytes().replace(b"Ship it", b"Sink it"))
-    rig.model.main.then(say("I stop."))
-    chat = rig.chat()
-    assert chat.ask("Ship it.")["result"] == "I stop."
-    assert chat.close() == 0
+    rig.talk("Ship it.", say("I stop."))
     assert "corrupt at line 2" in (rig.gsd / "hook.log").read_text()
     why = rig.run("why")
     assert why.code == 5
@@ -104,10 +95,7 @@ def test_broken_hook_lets_session_end_and_doctor_reports_it(rig: Rig, damage: st
     else:
         file.write_text(damage)
     rig.calm = damage is None  # settings that outlive the hook show no error
-    rig.model.main.then(say("I stop."))
-    chat = rig.chat()
-    assert chat.ask("Ship it.")["result"] == "I stop."
-    assert chat.close() == 0
+    rig.talk("Ship it.", say("I stop."))
     assert rig.story(loop) == ["start"]
     doctor = rig.run("doctor")
     assert doctor.code != 0
@@ -118,10 +106,7 @@ def test_hook_timeout_of_client_lets_session_end(rig: Rig) -> None:
     rig.start(*GOAL)
     settings = rig.root / ".claude" / "settings.json"
     settings.write_bytes(settings.read_bytes().replace(b'"timeout": 10', b'"timeout": 0.001'))
-    rig.model.main.then(say("I stop."))
-    chat = rig.chat()
-    assert chat.ask("Ship it.")["result"] == "I stop."
-    assert chat.close() == 0
+    chat = rig.talk("Ship it.", say("I stop."))
     assert [hook["outcome"] for hook in chat.hooks("Stop")] == ["cancelled"]
     doctor = rig.run("doctor")
     assert doctor.code != 0
@@ -165,13 +150,8 @@ def test_full_disk_lets_session_end_and_is_reported(rig: Rig) -> None:
     (hook,) = chat.hooks("Stop")
     assert (hook["stdout"], hook["exit_code"]) == ("", 0)
     assert "bytes could be written" in hook["stderr"]
-    rig.model.main.then(
-        bash("gsd-fsm note 'Is there room?'"),
-        bash("rm .gsd/ballast"),
-        say("I stop."),
-        FINISH,
-        say("Shipped."),
-    )
+    note, free = bash("gsd-fsm note 'Is there room?'"), bash("rm .gsd/ballast")
+    rig.model.main.then(note, free, say("I stop."), FINISH, say("Shipped."))
     chat.ask("Why did you stop?")
     chat.close()
     assert "Free disk space" in rig.model.asked()[3].heard

@@ -93,7 +93,7 @@ class Chat:
         return [message for message in ended if message["hook_event"] == event]
 
     @property
-    def told(self) -> str:
+    def notices(self) -> str:
         """Return the messages of hooks to the user."""
         return "\n".join(it["content"] for it in self.of("system", "informational"))
 

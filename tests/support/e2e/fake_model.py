@@ -130,7 +130,6 @@ class FakeModel:
         summary = say("<summary>We talked.</summary>")
         self.lanes.insert(0, Lane("summary", _asks_for_summary, summary))
         self.requests: list[Request] = []
-        self.paths: list[str] = []
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -237,28 +236,12 @@ def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
         def log_message(self, *_: object) -> None:
             pass
 
-        def do_HEAD(self) -> None:
-            self.do_GET()
-
-        def do_GET(self) -> None:
-            model.paths.append(self.path)
-            if self.path.startswith("/v1/models"):
-                self._send(200, {"data": [], "has_more": False})
-            else:
-                self._fail(404, f"there is no {self.path}")
-
         def do_POST(self) -> None:
-            model.paths.append(self.path)
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             path = self.path.partition("?")[0]
-            if path == "/v1/messages/count_tokens":
-                self._send(200, {"input_tokens": len(json.dumps(body)) // 4})
-            elif path == "/v1/messages":
-                self._answer(body)
-            else:
+            if path != "/v1/messages":
                 self._fail(404, f"there is no {path}")
-
-        def _answer(self, body: Json) -> None:
+                return
             turn = model.reply(body)
             try:
                 if turn.error:
@@ -290,7 +273,6 @@ def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(data)))
             self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(data)
+            self.wfile.write(data)
 
     return Handler

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.support.command_line import Project
 from tests.support.e2e.chat import Chat
-from tests.support.e2e.fake_model import OVER, PATIENCE, FakeModel, Held, bash, say
+from tests.support.e2e.fake_model import OVER, PATIENCE, FakeModel, Held, Turn, bash, say
 from tests.support.e2e.screen import Screen
 from tests.support.repositories import git
 
@@ -27,7 +27,10 @@ UGLY = ("Stop hook error", "output validation failed", "Expected schema", "conse
 
 
 class Rig(Project):
-    """A project, a terminal (`ok`, `run`), and sessions of the client."""
+    """A project, a terminal (`ok`, `run`), and sessions of the client.
+
+    Unless `calm` is False, no session may show the user a hook error.
+    """
 
     def __init__(self, root: Path, claude: Path, scratch: Path, model: FakeModel) -> None:
         super().__init__(root)
@@ -38,17 +41,13 @@ class Rig(Project):
         self.sessions: list[Chat | Screen] = []
         root.mkdir()
         git(root, "init", "-q", "--template=")
-        self._put_command_on_path()
-
-    def _put_command_on_path(self) -> None:
-        launcher = self.scratch / "bin" / "gsd-fsm"
+        launcher = scratch / "bin" / "gsd-fsm"  # on the PATH of the client
         launcher.parent.mkdir()
         launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gsd_fsm "$@"\n')
         launcher.chmod(0o755)
 
     @property
     def env(self) -> dict[str, str]:
-        """The client's environment: nothing of ours but the home that the test has."""
         return {
             **{name: os.environ[name] for name in KEPT},
             "PATH": f"{self.scratch / 'bin'}:/usr/local/bin:/usr/bin:/bin",
@@ -66,9 +65,10 @@ class Rig(Project):
             "IS_SANDBOX": "1",  # lets root skip the questions about permissions
         }
 
-    def install(self, scope: str = "project") -> None:
-        """Install the hook as a user does."""
-        self.ok("init", "--scope", scope, "--yes")
+    def install_plugin(self) -> None:
+        """Let the plugin in the directory `a plugin` replace the installed hook."""
+        self.ok("init", "--plugin", "a plugin", "--yes")
+        self.ok("uninstall", "--scope", "project", "--yes")
 
     def start(self, *args: str) -> str:
         """Start a loop in the terminal; return its id."""
@@ -80,6 +80,14 @@ class Rig(Project):
         self.sessions.append(session)
         return session
 
+    def talk(self, prompt: str, *turns: Turn) -> Chat:
+        """Hold a session with one prompt, which the model answers with all of these turns."""
+        self.model.main.then(*turns)
+        chat = self.chat()
+        assert chat.ask(prompt)["result"] == turns[-1].text
+        assert chat.close() == 0
+        return chat
+
     def held_after_a_block(self) -> tuple[Chat, str]:
         """Return a session whose stop was blocked once, and its loop."""
         self.model.main.then(START, say("I stop."), held := Held(say("Nobody hears this.")))
@@ -87,6 +95,16 @@ class Rig(Project):
         chat.tell("Ship it.")
         held.until_wanted()
         return chat, str(self.status()["loop"])
+
+    def interrupted_after_a_block(self) -> Screen:
+        """Return a session whose stop was blocked once, and whose next turn the user ended."""
+        self.model.main.then(say("I stop."), held := Held(say("Nobody hears this.")))
+        screen = self.screen()
+        screen.type("Ship it.")
+        held.until_wanted()
+        screen.press("Escape")
+        screen.until("Interrupted")
+        return screen
 
     def screen(self, *args: str) -> Screen:
         """Start an interactive session in its own terminal."""
@@ -115,7 +133,7 @@ class Rig(Project):
 
     def story(self, loop: str | None = None) -> list[str]:
         """Return the events of a loop as type and detail."""
-        return [told(event) for event in self.lines()[1:] if loop in (None, event["loop"])]
+        return [brief(event) for event in self.lines()[1:] if loop in (None, event["loop"])]
 
 
 # The member of an event's data that identifies it.
@@ -125,7 +143,7 @@ ABOUT = {
 }  # fmt: skip
 
 
-def told(event: dict[str, Any]) -> str:
+def brief(event: dict[str, Any]) -> str:
     """Return an event in one or two words."""
     about = event["data"].get(ABOUT.get(event["type"], ""))
     if isinstance(about, bool):
