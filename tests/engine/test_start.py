@@ -14,23 +14,17 @@ from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import Outcome, carry_out
 from gsd_fsm.engine.start import StartRequest, start
 from gsd_fsm.engine.status import status
-from tests.support import repositories as git_rig
 from tests.support.command_line import Here
 from tests.support.foreign_files import STATE_MD
+from tests.support.plan_texts import task
 from tests.support.repositories import git, new_repository
 
-_isolated_git = git_rig._isolated_git  # a fixture
 EXECUTE = StartRequest("execute", phase="1", mode="yolo")
-TASK = """<task id="{number}" wave="1">
-  <files><file action="create">{number}.py</file></files>
-  <action>Do it</action>
-  <verify><check>test -e {number}.py</check></verify>
-  <done>It works</done>
-</task>
-"""
-PLAN = "# Phase 1: Parts\n" + "".join(TASK.format(number=number) for number in ("01", "02"))
-OTHER_PLAN = PLAN + TASK.format(number="03")
+PLAN = "# Phase 1: Parts\n" + task("01") + task("02")
+OTHER_PLAN = PLAN + task("03")
 WHERE = ".opti-gsd/plans/phase-1/plan.md"
+JOURNAL = ".gsd/journal.jsonl"
+STATE = ".gsd/STATE.md"
 
 
 class Killed(BaseException):
@@ -63,6 +57,17 @@ def commit(root: Path) -> None:
     git(root, "commit", "-qm", "change")
 
 
+def commit_on_milestone(root: Path, name: str, text: str | None) -> None:
+    """Write or delete a file on the branch of the milestone."""
+    git(root, "checkout", "-q", "gsd/m1")
+    if text is None:
+        (root / name).unlink()
+    else:
+        write(root / name, text)
+    commit(root)
+    git(root, "checkout", "-q", "main")
+
+
 def branch(root: Path) -> str:
     return git(root, "branch", "--show-current")
 
@@ -72,35 +77,32 @@ def only_live(root: Path) -> Loop:
     return loop
 
 
-def latest_head(root: Path) -> str:
-    journal = Journal(str(root / ".gsd"))
-    return f"{journal.read().seq}:{journal.at.sum}"
-
-
 def files(root: Path) -> dict[str, bytes]:
     paths = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]
     return {str(path): path.read_bytes() for path in paths if path.name != "journal.lock"}
 
 
-def make_switch_fail(root: Path) -> None:
-    """Let the branches differ in a file that has local changes."""
-    git(root, "checkout", "-q", "gsd/m1")
-    write(root / "kept.txt", "of the milestone\n")
-    commit(root)
-    git(root, "checkout", "-q", "main")
-    write(root / "kept.txt", "not committed\n")
+def live_tasks(root: Path) -> tuple[str, list[str]]:
+    """Return the status and the tasks of the live loop."""
+    loop = only_live(root)
+    return loop.status, list(loop.tasks)
 
 
-def kill_before(monkeypatch: pytest.MonkeyPatch, root: Path, function: str) -> None:
-    """Start a loop in a process that ends before this function of the engine."""
+def kill_before(
+    monkeypatch: pytest.MonkeyPatch,
+    root: Path,
+    function: str = "engine.planned.branches.take_branch",
+    request: StartRequest = EXECUTE,
+) -> None:
+    """Start a loop in a process that ends before this function."""
 
     def kill(*_: object, **__: object) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"gsd_fsm.engine.planned.{function}", kill)
+        patch.setattr(f"gsd_fsm.{function}", kill)
         with pytest.raises(Killed):
-            start(Context(root), EXECUTE)
+            start(Context(root), request)
 
 
 def finish(root: Path) -> Outcome:
@@ -115,13 +117,14 @@ def test_start_in_yolo_mode_switches_after_its_event(root: Path) -> None:
     assert (loop.branch, branch(root)) == ("gsd/m1", "gsd/m1")
     assert done.notes == ["Switched to branch gsd/m1."]
     assert list(loop.checkpoints) == ["gsd/checkpoint/phase-1/pre"]
-    assert done.receipt.head == latest_head(root)
+    last = json.loads((root / JOURNAL).read_bytes().splitlines()[-1])
+    assert done.receipt.head == f"{last['seq']}:{last['sum']}"
 
 
 def test_start_with_lock_held_changes_neither_git_nor_files(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(root / ".gsd/STATE.md", STATE_MD)
+    write(root / STATE, STATE_MD)
     before = files(root)
     monkeypatch.setattr(Journal.__init__, "__defaults__", (0.1, *Journal.__init__.__defaults__[1:]))
     other = LockedDir(str(root / ".gsd"))
@@ -133,84 +136,57 @@ def test_start_with_lock_held_changes_neither_git_nor_files(
     assert files(root) == before
 
 
-def test_start_pauses_if_git_refuses_the_switch(root: Path) -> None:
-    make_switch_fail(root)
+def test_start_pauses_if_git_refuses_the_switch_until_the_loop_is_resumed(root: Path) -> None:
+    commit_on_milestone(root, "kept.txt", "of the milestone\n")
+    write(root / "kept.txt", "not committed\n")
     loop = start(Context(root), EXECUTE).receipt.loop
     assert (loop.status, loop.pause_code) == ("paused", "blocking")
     reason = loop.pause_reason or ""
     assert reason.startswith("branch gsd/m1 cannot be used: git refused: error: Your local")
-    assert branch(root) == "main"
-    assert git(root, "tag") == ""
-
-
-def test_start_effects_leave_a_paused_loop_alone(root: Path) -> None:
-    make_switch_fail(root)
-    start(Context(root), EXECUTE)
-    events = (root / ".gsd/journal.jsonl").read_bytes()
-    outcome = finish(root)
-    assert (outcome.done, outcome.failed) == ([], [])
-    assert (root / ".gsd/journal.jsonl").read_bytes() == events
-
-
-def test_start_effects_switch_once_git_can_and_the_loop_is_resumed(root: Path) -> None:
-    make_switch_fail(root)
-    start(Context(root), EXECUTE)
+    events = (root / JOURNAL).read_bytes()
+    assert finish(root) == ([], [])
+    assert (root / JOURNAL).read_bytes() == events
+    assert (branch(root), git(root, "tag")) == ("main", "")
     git(root, "checkout", "-q", "--", "kept.txt")
     with Context(root).transaction() as tx:
         tx.append(tx.loops.live()[0], "resume", {})
     finish(root)
-    assert branch(root) == "gsd/m1"
-    assert only_live(root).status == "running"
+    assert (branch(root), only_live(root).status) == ("gsd/m1", "running")
 
 
-@pytest.mark.parametrize(
-    "effect",
-    ["branches.take_branch", "branches._create_state_md", "branches.set_checkpoint"],
-)
+@pytest.mark.parametrize("effect", ["take_branch", "_create_state_md", "set_checkpoint"])
 def test_start_effects_finish_what_a_kill_left(
     root: Path, monkeypatch: pytest.MonkeyPatch, effect: str
 ) -> None:
-    kill_before(monkeypatch, root, effect)
+    kill_before(monkeypatch, root, f"engine.planned.branches.{effect}")
     finish(root)
     assert branch(root) == "gsd/m1"
-    assert f'started: "{only_live(root).started}"' in (root / ".gsd/STATE.md").read_text()
+    assert f'started: "{only_live(root).started}"' in (root / STATE).read_text()
     assert git(root, "tag") == "gsd/checkpoint/phase-1/pre"
     assert only_live(root).status == "running"
 
 
-def test_start_effects_change_nothing_when_repeated(root: Path) -> None:
+def test_start_effects_change_nothing_after_work_began(root: Path) -> None:
     start(Context(root), EXECUTE)
     before = files(root)
-    outcome = finish(root)
-    assert (outcome.done, outcome.failed) == ([], [])
+    assert finish(root) == ([], [])
     assert files(root) == before
+    (root / STATE).unlink()
+    finish(root)
+    assert not (root / STATE).exists()
 
 
-def test_start_effects_do_not_leave_a_branch_that_the_user_chose(
+def test_start_effects_stay_on_a_chosen_branch_and_on_the_base_once_branching_is_off(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kill_before(monkeypatch, root, "branches.take_branch")
+    kill_before(monkeypatch, root)
     git(root, "checkout", "-qb", "feature")
     finish(root)
-    assert branch(root) == "feature"
-    assert git(root, "tag") == ""
-
-
-def test_start_effects_stay_on_base_branch_once_branching_is_off(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kill_before(monkeypatch, root, "branches.take_branch")
+    assert (branch(root), git(root, "tag")) == ("feature", "")
+    git(root, "checkout", "-q", "main")
     (root / ".gsd/config.toml").unlink()
     finish(root)
-    assert branch(root) == "main"
-    assert git(root, "tag") == "gsd/checkpoint/phase-1/pre"
-
-
-def test_start_effects_do_not_recreate_state_md_after_work_began(root: Path) -> None:
-    start(Context(root), EXECUTE)
-    (root / ".gsd/STATE.md").unlink()
-    finish(root)
-    assert not (root / ".gsd/STATE.md").exists()
+    assert (branch(root), git(root, "tag")) == ("main", "gsd/checkpoint/phase-1/pre")
 
 
 def test_start_on_another_branch_freezes_no_branch(root: Path) -> None:
@@ -222,27 +198,22 @@ def test_start_on_another_branch_freezes_no_branch(root: Path) -> None:
 
 
 def test_start_freezes_the_plan_of_the_branch_that_it_switches_to(root: Path) -> None:
-    git(root, "checkout", "-q", "gsd/m1")
-    write(root / WHERE, OTHER_PLAN)
-    commit(root)
-    git(root, "checkout", "-q", "main")
+    commit_on_milestone(root, WHERE, OTHER_PLAN)
     loop = start(Context(root), EXECUTE).receipt.loop
     assert (root / WHERE).read_text() == OTHER_PLAN
     assert loop.plan.digest == hashlib.sha256(OTHER_PLAN.encode()).hexdigest()[:16]
-    assert (list(loop.tasks), loop.status) == (["T01", "T02", "T03"], "running")
+    assert live_tasks(root) == ("running", ["T01", "T02", "T03"])
 
 
 def test_start_keeps_local_changes_of_a_plan_that_the_branches_share(root: Path) -> None:
     write(root / WHERE, OTHER_PLAN)
-    loop = start(Context(root), EXECUTE).receipt.loop
-    assert (branch(root), list(loop.tasks)) == ("gsd/m1", ["T01", "T02", "T03"])
+    start(Context(root), EXECUTE)
+    assert branch(root) == "gsd/m1"
+    assert live_tasks(root) == ("running", ["T01", "T02", "T03"])
 
 
 def test_start_refuses_a_branch_without_the_plan_before_any_change(root: Path) -> None:
-    git(root, "checkout", "-q", "gsd/m1")
-    (root / WHERE).unlink()
-    commit(root)
-    git(root, "checkout", "-q", "main")
+    commit_on_milestone(root, WHERE, None)
     before = files(root)
     with pytest.raises(NotFound, match="branch gsd/m1 does not have"):
         start(Context(root), EXECUTE)
@@ -252,14 +223,10 @@ def test_start_refuses_a_branch_without_the_plan_before_any_change(root: Path) -
 def test_start_effects_accept_a_plan_that_changed_on_the_branch_meanwhile(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kill_before(monkeypatch, root, "branches.take_branch")
-    git(root, "checkout", "-q", "gsd/m1")
-    write(root / WHERE, OTHER_PLAN)
-    commit(root)
-    git(root, "checkout", "-q", "main")
+    kill_before(monkeypatch, root)
+    commit_on_milestone(root, WHERE, OTHER_PLAN)
     finish(root)
-    loop = only_live(root)
-    assert (loop.status, list(loop.tasks)) == ("running", ["T01", "T02", "T03"])
+    assert live_tasks(root) == ("running", ["T01", "T02", "T03"])
 
 
 def test_start_killed_between_its_events_gets_the_other_tasks_of_its_plan_later(
@@ -267,43 +234,34 @@ def test_start_killed_between_its_events_gets_the_other_tasks_of_its_plan_later(
 ) -> None:
     monkeypatch.setattr("gsd_fsm.engine.planned.plan.MOST_BYTES", 50)  # one task in each event
     start(Context(root), EXECUTE)
-    journal = root / ".gsd/journal.jsonl"
-    lines = journal.read_bytes().splitlines(keepends=True)
+    lines = (root / JOURNAL).read_bytes().splitlines(keepends=True)
     (first,) = [at for at, line in enumerate(lines) if b'"kind":"execute"' in line]
-    journal.write_bytes(b"".join(lines[: first + 1]))
-    assert list(only_live(root).tasks) == ["T01"]
+    (root / JOURNAL).write_bytes(b"".join(lines[: first + 1]))
+    assert live_tasks(root) == ("running", ["T01"])
     context = Context(root)
     status(context)
     assert "unfinished: tasks of the plan, " in context.notices[0]
     finish(root)
-    loop = only_live(root)
-    assert (loop.status, list(loop.tasks)) == ("running", ["T01", "T02"])
+    assert live_tasks(root) == ("running", ["T01", "T02"])
 
 
 def test_start_in_interactive_mode_asks_for_the_branch_and_creates_state_md(root: Path) -> None:
     loop = start(Context(root), StartRequest("execute", phase="1", mode="interactive")).receipt.loop
     assert (loop.status, loop.asked, loop.branch) == ("waiting", "branch:gsd/m1", None)
     assert branch(root) == "main"
-    assert (root / ".gsd/STATE.md").read_text().startswith("---\nloop:\n")
+    assert (root / STATE).read_text().startswith("---\nloop:\n")
 
 
 def test_start_killed_before_its_views_saves_state_md_with_the_next_event(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(root / ".gsd/STATE.md", STATE_MD)
-
-    def kill(*_: object) -> None:
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr("gsd_fsm.core.views.write.project", kill)
-        with pytest.raises(Killed):
-            start(Context(root), StartRequest("goal", "g"))
+    write(root / STATE, STATE_MD)
+    kill_before(monkeypatch, root, "core.views.write.project", StartRequest("goal", "g"))
     loop = only_live(root)
     with Context(root).transaction() as tx:
         tx.append(tx.loops.by_id[loop.id], "note", {"text": "more"})
-    assert (root / f".gsd/STATE.md.before-{loop.id}").read_text() == STATE_MD
-    assert loop.started in (root / ".gsd/STATE.md").read_text()
+    assert (root / f"{STATE}.before-{loop.id}").read_text() == STATE_MD
+    assert loop.started in (root / STATE).read_text()
 
 
 def test_start_in_a_new_project_creates_nothing_if_its_event_is_refused(tmp_path: Path) -> None:
