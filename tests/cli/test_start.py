@@ -1,24 +1,20 @@
-"""start: the event it writes, and the directory it creates."""
+"""start: the event it writes, the directory it creates, and the loops of sessions."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import stat
-import subprocess
-import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import Here, git
+from tests.support.command_line import A, B, Here
+from tests.support.foreign_files import RALPH
 from tests.support.lines import sums_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.command_line import Project
+from tests.support.repositories import git
 
 
 def test_start_writes_journal_lines_as_documented_to_the_byte(here: Here) -> None:
@@ -26,36 +22,24 @@ def test_start_writes_journal_lines_as_documented_to_the_byte(here: Here) -> Non
     here.ok("note", "a", env={"CLAUDE_CODE_SESSION_ID": "s-1"})
     raw = here.journal.read_bytes()
     assert raw.isascii()
-    assert raw.endswith(b"\n")
-    assert b"\r" not in raw
-    lines = raw.split(b"\n")[:-1]
-    members = [list(json.loads(line)) for line in lines]
+    events = [json.loads(line) for line in raw.splitlines()]
+    lines = [json.dumps(event, separators=(",", ":")) + "\n" for event in events]
+    assert "".join(lines).encode() == raw
+    assert [event["sum"] for event in events] == sums_of(raw)
     plain = ["v", "seq", "ts", "loop", "type", "by"]
-    assert members == [
+    assert [list(event) for event in events] == [
         [*plain, "data", "sum"],
         [*plain, "client", "data", "sum"],
         [*plain, "session", "client", "data", "sum"],
     ]
-    assert [json.loads(line)["sum"] for line in lines] == sums_of(raw)
-    for number, line in enumerate(lines, 1):
-        event = json.loads(line)
-        assert json.dumps(event, separators=(",", ":")).encode() == line
-        assert (event["v"], event["seq"]) == (1, number)
-        assert len(event["ts"]) == len("2026-11-15T23:00:07.123Z")
-        assert event["ts"].endswith("Z")
-    first, second, third = map(json.loads, lines)
+    assert [(event["v"], event["seq"]) for event in events] == [(1, 1), (1, 2), (1, 3)]
+    assert all(re.fullmatch(r"[\d-]{10}T[\d:]{8}\.\d{3}Z", event["ts"]) for event in events)
+    first, second, third = events
     assert (first["type"], first["loop"], first["by"]) == ("journal", None, "cli")
     assert list(first["data"]) == ["id", "incompat", "compat"]
     assert (second["by"], second["client"]) == ("agent", "claude")
     assert second["data"]["goal"] == "Überall grün 🟢"
     assert (third["by"], third["session"]) == ("human", "s-1")
-
-
-def test_start_with_json_prints_loop_seq_status_and_head(here: Here) -> None:
-    answer = here.ok("start", "execute", "--task", "T1", "--json").json
-    assert list(answer) == ["loop", "seq", "status", "head"]
-    assert answer["head"] == f"2:{sums_of(here.journal.read_bytes())[-1]}"
-    assert (answer["seq"], answer["status"]) == (2, "running")
 
 
 def test_start_freezes_every_option_into_its_event(here: Here) -> None:
@@ -66,92 +50,70 @@ def test_start_freezes_every_option_into_its_event(here: Here) -> None:
         *("--budget", "2.5", "--max-minutes", "30", "--criterion", "c one", "--check", "t=true"),
         *("--task", "T1:First", "--task", "T2", "--step", "look", "--must-not", "break it"),
     )
-    data = here.last()["data"]
-    assert data == {
-        "kind": "execute",
-        "goal": "the goal",
+    assert here.last()["data"] == {
+        "kind": "execute", "goal": "the goal", "phase": 3, "mode": "yolo", "auto_loop": True,
         "criteria": [{"name": "c one"}, {"name": "t", "check": "true"}],
-        "tasks": [
-            {"id": "T1", "title": "First"},
-            {"id": "T2"},
-            {"id": "S1", "title": "look", "step": True},
-        ],
-        "phase": 3,
+        "tasks": [{"id": "T1", "title": "First"}, {"id": "T2"},
+                  {"id": "S1", "title": "look", "step": True}],
         "plan": {"file": "PLAN.md", "digest": hashlib.sha256(b"the plan\n").hexdigest()[:16]},
         "must_not": ["break it"],
-        "mode": "yolo",
-        "auto_loop": True,
-        "limits": {
-            "max_iterations": 7,
-            "max_retries": 2,
-            "max_rounds": 20,
-            "tdd_max_attempts": 5,
-            "stuck_limit": 4,
-            "idle_limit": 1,
-            "budget_usd": 2.5,
-            "max_minutes": 30.0,
-        },
-    }
+        "limits": {"max_iterations": 7, "max_retries": 2, "max_rounds": 20, "tdd_max_attempts": 5,
+                   "stuck_limit": 4, "idle_limit": 1, "budget_usd": 2.5, "max_minutes": 30.0},
+    }  # fmt: skip
 
 
 def test_start_defaults_to_interactive_mode_and_three_iterations_per_task(here: Here) -> None:
     tasks = [word for n in range(9) for word in ("--task", f"T{n}")]
-    here.ok("start", "execute", *tasks)
-    status = here.status()
-    assert (status["mode"], status["max_iterations"]) == ("interactive", 27)
-    here.ok("start", "verify", "--fresh")
-    assert here.status()["max_iterations"] == 20
-    here.ok("start", "goal", "g", "--fresh", "--max-iterations", "0")
-    assert here.status()["max_iterations"] == 0
     steps = [word for n in range(10) for word in ("--step", f"step {n}")]
-    here.start("goal", "g", "--fresh", *steps)
-    assert here.status()["max_iterations"] == 20
-    here.start("execute", "--fresh", *steps)
-    assert here.status()["max_iterations"] == 30
+    for options, most in (
+        (["execute", *tasks], 27),
+        (["execute", *steps], 30),
+        (["verify"], 20),
+        (["goal", "g", *steps], 20),
+        (["goal", "g", "--max-iterations", "0"], 0),
+    ):
+        here.start(*options, "--fresh")
+        status = here.status()
+        assert (status["mode"], status["max_iterations"]) == ("interactive", most)
 
 
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        (["start"], "missing argument: one of execute, verify, goal"),
-        (["start", "party"], "party"),
-        (["start", "goal"], "needs a goal"),
-        (["start", "goal", " \n"], "needs a goal"),
-        (["start", "goal", "g", "--goal-file", "-"], "twice"),
-        (["start", "goal", "--goal-file", "no such file"], "no such file"),
-        (["start", "goal", "--goal-file", "."], "not a regular file"),
-        (["start", "goal", "g" * 30_000], "longer than"),
-        (["start", "execute", "--plan", "missing.md"], "missing.md"),
-        (["start", "execute", "--plan", "."], "not a regular file"),
-        (["start", "execute", "--task", "../x"], "../x"),
-        (["start", "execute", "--task", "T1", "--task", "T1:again"], "duplicate task: T1"),
-        (["start", "execute", "--criterion", " "], "empty"),
-        (["start", "execute", "--criterion", "a", "--check", "a=true"], "duplicate criterion: a"),
-        (["start", "execute", "--check", "no command"], "NAME=CMD"),
-        (["start", "execute", "--check", "name="], "NAME=CMD"),
-        (["start", "execute", "--max-iterations", "-1"], "max-iterations"),
-        (["start", "execute", "--max-iterations", "9" * 5000], "max-iterations"),
-        (["start", "execute", "--budget", "nan"], "not a number from 0 to"),
-        (["start", "execute", "--max-minutes", "inf"], "not a number from 0 to"),
-        (["start", "execute", "--phase", "9" * 5000], "phase"),
-        (["start", "execute", "--mode", "turbo"], "turbo"),
-        (["start", "execute", "--unknown"], "--unknown"),
+        ([], "missing argument: one of execute, verify, goal"),
+        (["party"], "party"),
+        (["goal"], "needs a goal"),
+        (["goal", " \n"], "needs a goal"),
+        (["goal", "g", "--goal-file", "-"], "twice"),
+        (["goal", "--goal-file", "no such file"], "no such file"),
+        (["goal", "--goal-file", "."], "not a regular file"),
+        (["goal", "g" * 30_000], "longer than"),
+        (["execute", "--plan", "missing.md"], "missing.md"),
+        (["execute", "--plan", "."], "not a regular file"),
+        (["execute", "--task", "../x"], "../x"),
+        (["execute", "--task", "T1", "--task", "T1:again"], "duplicate task: T1"),
+        (["execute", "--criterion", " "], "empty"),
+        (["execute", "--criterion", "a", "--check", "a=true"], "duplicate criterion: a"),
+        (["execute", "--check", "no command"], "NAME=CMD"),
+        (["execute", "--check", "name="], "NAME=CMD"),
+        (["execute", "--max-iterations", "-1"], "max-iterations"),
+        (["execute", "--max-iterations", "9" * 5000], "max-iterations"),
+        (["execute", "--budget", "nan"], "not a number from 0 to"),
+        (["execute", "--max-minutes", "inf"], "not a number from 0 to"),
+        (["execute", "--phase", "9" * 5000], "phase"),
+        (["execute", "--mode", "turbo"], "turbo"),
+        (["execute", "--unknown"], "--unknown"),
+        (["execute", "--max-iterations", "99999999999999999999"], "max-iterations"),
+        (["execute", "--check", "t=" + "x" * 9000], "at most 8000 characters"),
+        (["execute", "--check", "t=\udcff"], "not plain text"),
+        (["execute", *(f"--task=T{n}:title" for n in range(3000))], "at most"),
     ],
 )
-def test_start_with_wrong_argument_exits_2_and_names_it(
+def test_start_with_wrong_argument_exits_2_names_it_and_creates_nothing(
     here: Here, wrong: list[str], named: str
 ) -> None:
-    answer = here.run(*wrong)
-    assert answer.code == 2, answer
-    assert named in answer.err
-    assert not here.journal.exists() or len(here.lines()) == 1
-
-
-def test_start_with_pipe_as_plan_exits_2(project: Project) -> None:
-    os.mkfifo(project.root / "plan")
-    command = [sys.executable, "-m", "gsd_fsm", "start", "execute", "--plan", "plan"]
-    done = subprocess.run(command, cwd=project.root, capture_output=True, timeout=10, check=False)
-    assert done.returncode == 2, done
+    assert named in here.refused(2, "start", *wrong).err
+    assert list(here.root.iterdir()) == []
 
 
 def test_start_creates_private_gsd_at_the_top_of_the_repository(here: Here) -> None:
@@ -169,10 +131,7 @@ def test_start_creates_private_gsd_at_the_top_of_the_repository(here: Here) -> N
     files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in here.gsd.iterdir()}
     files.pop(".gitignore")
     assert files == dict.fromkeys(["journal.jsonl", "journal.lock", "snapshot.json"], 0o600)
-    done = subprocess.run(
-        ["git", "-C", here.root, "status", "--porcelain", "-uall"], capture_output=True, check=True
-    )
-    assert done.stdout == b"?? .gsd/.gitignore\n"
+    assert git(here.root, "status", "--porcelain", "-uall") == "?? .gsd/.gitignore"
 
 
 def test_start_without_git_creates_gsd_in_the_current_directory(here: Here) -> None:
@@ -186,25 +145,25 @@ def test_start_without_git_creates_gsd_in_the_current_directory(here: Here) -> N
 def test_start_keeps_mode_and_gitignore_of_existing_gsd(here: Here) -> None:
     here.gsd.mkdir()
     here.gsd.chmod(0o755)
-    here.gsd.joinpath(".gitignore").write_bytes(b"mine \xff\n*.tmp")
+    ignore = here.gsd / ".gitignore"
+    ignore.write_bytes(b"mine \xff\n*.tmp")
     here.ok("start", "execute")
     assert stat.S_IMODE(here.gsd.stat().st_mode) == 0o755
-    ours = here.gsd.joinpath(".gitignore").read_bytes().split(b"\n")
-    assert ours[:2] == [b"mine \xff", b"*.tmp"]
+    content = ignore.read_bytes()
+    lines = content.split(b"\n")
+    assert lines[:2] == [b"mine \xff", b"*.tmp"]
     wanted = {b"journal.jsonl", b"journal.lock", b"hook.log", b"STOP"}
-    assert wanted <= set(ours)
-    assert all(b"journal" in name or b"snapshot" in name or name in wanted for name in ours[2:-1])
-    before = here.gsd.joinpath(".gitignore").read_bytes()
+    assert wanted <= set(lines)
+    assert all(b"journal" in name or b"snapshot" in name or name in wanted for name in lines[2:-1])
     here.ok("start", "execute", "--fresh")
-    assert here.gsd.joinpath(".gitignore").read_bytes() == before
+    assert ignore.read_bytes() == content
 
 
 def test_start_is_refused_while_stop_file_exists(here: Here) -> None:
     here.start("execute")
-    here.gsd.joinpath("STOP").touch()
-    answer = here.refused(4, "start", "execute", "--fresh")
-    assert "STOP" in answer.err
-    here.gsd.joinpath("STOP").unlink()
+    (here.gsd / "STOP").touch()
+    assert "STOP" in here.refused(4, "start", "execute", "--fresh").err
+    (here.gsd / "STOP").unlink()
     here.ok("start", "execute", "--fresh")
 
 
@@ -218,31 +177,6 @@ def test_start_completes_a_journal_whose_creation_was_interrupted(here: Here) ->
         assert here.status()["goal"] == "again"
 
 
-def test_start_refuses_gsd_that_is_a_link(here: Here) -> None:
-    other = here.root.parent / "other"
-    other.mkdir()
-    here.gsd.symlink_to(other)
-    here.refused(6, "start", "execute")
-    assert list(other.iterdir()) == []
-
-
-def test_start_does_not_follow_gitignore_that_is_a_link(here: Here) -> None:
-    victim = here.root.parent / "victim"
-    victim.write_bytes(b"mine\n")
-    here.gsd.mkdir()
-    here.gsd.joinpath(".gitignore").symlink_to(victim)
-    here.run("start", "execute")
-    assert victim.read_bytes() == b"mine\n"
-
-
-def test_start_does_not_block_on_gitignore_that_is_a_pipe(project: Project) -> None:
-    project.gsd.mkdir()
-    os.mkfifo(project.gsd / ".gitignore")
-    command = [sys.executable, "-m", "gsd_fsm", "start", "execute"]
-    done = subprocess.run(command, cwd=project.root, capture_output=True, timeout=10, check=False)
-    assert done.returncode in (0, 6), done
-
-
 def test_start_gives_every_loop_and_journal_its_own_id(here: Here, tmp_path: Path) -> None:
     first = here.start("execute")
     here.where = tmp_path / "second"
@@ -252,21 +186,87 @@ def test_start_gives_every_loop_and_journal_its_own_id(here: Here, tmp_path: Pat
     assert other["data"]["id"] != here.lines()[0]["data"]["id"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--max-iterations", "99999999999999999999"],
-        ["--check", "t=" + "x" * 9000],
-        ["--check", "t=\udcff"],
-        [word for n in range(3000) for word in ("--task", f"T{n}:title")],
-    ],
-    ids=["number", "long check", "no text", "tasks"],
-)
-def test_start_that_is_rejected_creates_nothing(here: Here, options: list[str]) -> None:
-    here.refused(2, "start", "goal", "g", *options)
-    assert list(here.root.iterdir()) == []
+# sessions
 
 
-def test_start_fresh_names_the_cancelled_loop(here: Here) -> None:
-    old = here.start("goal", "g")
-    assert f"Cancelled loop {old}." in here.ok("start", "goal", "h", "--fresh").out
+@pytest.mark.parametrize("session", [A, {}], ids=["own", "unowned"])
+@pytest.mark.parametrize("move", [[], ["pause"], ["wait", "Which one?"]])
+@pytest.mark.parametrize("command", [["start", "goal", "two"], ["import", "ralph.md"]])
+def test_start_and_import_offer_status_resume_and_fresh_and_each_of_them_works(
+    here: Here, command: list[str], move: list[str], session: dict[str, str]
+) -> None:
+    (here.root / "ralph.md").write_text(RALPH)
+    first = here.start("goal", "one", env=session)
+    assert here.status()["owner"] == ("session-a" if session else None)
+    if move:
+        here.ok(*move, env=session)
+    refusal = here.refused(4, *command, env=session).err
+    assert ("this session" if session else "no session") in refusal
+    offered = re.findall(r"gsd-fsm (--loop \S+ (?:status|resume))\b", refusal)
+    assert offered == [f"--loop {first} status", f"--loop {first} resume"]
+    for words in offered:
+        here.ok(*words.split(), env=session)
+    assert here.status()["status"] == "running"
+    assert f"'{command[0]} … --fresh' cancels it" in refusal
+    assert f"Cancelled loop {first}." in here.ok(*command, "--fresh", env=session).out
+    (cancel,) = [event for event in here.lines() if event["type"] == "cancel"]
+    assert (cancel["loop"], cancel["data"]) == (first, {"reason": f"{command[0]} --fresh"})
+    assert here.run("--loop", first, "status", "--check").code == 13
+
+
+def test_start_fresh_cancels_only_the_conflicting_loop(here: Here) -> None:
+    here.configure(views=["state"])
+    other = here.start("goal", "one", env=B)
+    free = here.start("goal", "nobody's")
+    here.start("goal", "two", env=A)
+    before, files = here.journal.read_bytes(), set(here.root.rglob("*"))
+    here.start("goal", "three", "--fresh", env=A)
+    assert here.journal.read_bytes().startswith(before)
+    assert files <= set(here.root.rglob("*"))
+    for loop in (other, free):
+        assert here.ok("--loop", loop, "status", "--json").json["status"] == "running"
+
+
+def test_command_acts_on_own_loop_then_the_only_one_then_asks(here: Here) -> None:
+    one = here.start("goal", "one", env=A)
+    assert here.ok("note", "n", "--json", env=B).json["loop"] == one
+    assert here.ok("note", "n", "--json").json["loop"] == one
+    two = here.start("goal", "two", env=B)
+    assert here.ok("note", "n", "--json", env=A).json["loop"] == one
+    third = {"CLAUDE_CODE_SESSION_ID": "session-c"}
+    for env in ({}, third):
+        for command in (["note", "n"], ["status"], ["next"], ["complete"], ["check"], ["why"]):
+            refused = here.refused(2, *command, env=env).err
+            assert f"{one} (goal, running)" in refused
+            assert f"{two} (goal, running)" in refused
+            assert "--loop" in refused
+    assert here.ok("--loop", two, "note", "n", "--json", env=third).json["loop"] == two
+    assert here.ok("note", "n", "--loop", two, "--json", env=A).json["loop"] == two
+
+
+def test_loop_option_with_unknown_or_invalid_id_is_refused(here: Here) -> None:
+    loop = here.start("goal", "g")
+    assert loop in here.refused(3, "--loop", "lp-other", "note", "n").err
+    for wrong in ("../lp", "a b", "", "é", "x" * 65):
+        here.refused(2, "--loop", wrong, "status")
+
+
+def test_resume_of_a_session_with_another_loop_is_refused(here: Here) -> None:
+    loop = here.start("goal", "g", env=A)
+    here.start("goal", "other", env=B)
+    refused = here.refused(4, "--loop", loop, "resume", env=B).err
+    assert "already belongs to this session" in refused
+    here.start("goal", "free")
+    assert "no session" in here.refused(4, "--loop", loop, "resume").err
+
+
+def test_empty_session_id_owns_nothing_and_an_invalid_one_is_its_digest(here: Here) -> None:
+    for session in ("", "  ", "a b\x1b[31m", "x" * 500, "tab\there"):
+        env = {"CLAUDE_CODE_SESSION_ID": session}
+        here.start("goal", "g", "--fresh", env=env)
+        owner = here.status()["owner"]
+        if session.strip():
+            assert re.fullmatch("x-[0-9a-f]{16}", owner)
+        else:
+            assert (owner, "session" in here.last()) == (None, False)
+        here.ok("cancel", env=env)

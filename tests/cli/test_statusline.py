@@ -13,12 +13,12 @@ import pytest
 
 from gsd_fsm.core.project import state_directory
 from gsd_fsm.core.syscalls import LockedDir
-from tests.support.command_line import A, Answer, B, Here
+from tests.support.command_line import A, B, Here
 
 GOAL = ("goal", "g", "--mode", "yolo", "--criterion", "a", "--criterion", "b")
 
 
-def told(here: Here, cost: Any = None, session: str = "session-a", **more: Any) -> bytes:
+def signal(here: Here, cost: Any = None, session: str = "session-a", **more: Any) -> bytes:
     """Return what the client writes to the command of its status line."""
     facts = {
         "session_id": session,
@@ -26,18 +26,14 @@ def told(here: Here, cost: Any = None, session: str = "session-a", **more: Any) 
         "cwd": str(here.root),
         "model": {"id": "claude-opus-5-5", "display_name": "Opus 5.5"},
         "workspace": {"current_dir": str(here.root), "project_dir": str(here.root)},
-        "version": "2.1.325",
         "cost": {"total_cost_usd": cost, "total_duration_ms": 45_000},
-        "context_window": {"total_input_tokens": 15_234, "current_usage": None},
     }
     return json.dumps({**facts, **more}).encode() + b"\n"
 
 
-def shown(here: Here, stdin: bytes | None = None, *args: str, **how: Any) -> str:
+def shown(here: Here, stdin: bytes | None = None, *args: str) -> str:
     """Return the line that is printed, or an empty string."""
-    answer: Answer = here.run(
-        "statusline", *args, stdin=told(here) if stdin is None else stdin, **how
-    )
+    answer = here.run("statusline", *args, stdin=signal(here) if stdin is None else stdin)
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.count("\n") == bool(answer.out)
     return answer.out.rstrip("\n")
@@ -73,39 +69,34 @@ def test_statusline_of_halted_loop_shows_question_or_reason(here: Here) -> None:
     assert words == "x" * 79 + "…"
 
 
-def test_statusline_is_coloured_only_with_its_option(here: Here) -> None:
-    here.start(*GOAL, env=A)
-    assert "\x1b[" not in shown(here)
-    assert shown(here, None, "--color").endswith("\x1b[32mrunning\x1b[0m")
-
-
-def test_statusline_with_json_prints_one_object(here: Here) -> None:
+def test_statusline_with_options_is_coloured_or_one_object(here: Here) -> None:
     assert json.loads(shown(here, None, "--json")) == {}
     loop = here.start(*GOAL, env=A)
+    assert "\x1b[" not in shown(here)
+    assert shown(here, None, "--color").endswith("\x1b[32mrunning\x1b[0m")
     found = json.loads(shown(here, None, "--json"))
     assert found == {"loop": loop, "status": "running", "line": shown(here)}
 
 
-def test_statusline_shows_the_loop_of_its_session_first(here: Here) -> None:
-    here.start(*GOAL, "--max-iterations", "7", env=A)
-    assert shown(here, told(here, session="session-b")).endswith("running · of another session")
+def test_statusline_shows_the_loop_of_its_option_or_session(here: Here) -> None:
+    def line(session: str, *args: str) -> str:
+        return shown(here, signal(here, session=session), *args)
+
+    loop = here.start(*GOAL, "--max-iterations", "7", env=A)
+    assert line("session-b").endswith("running · of another session")
     here.start(*GOAL, "--max-iterations", "9", env=B)
-    assert "▸ 0/7 " in shown(here)
-    assert "▸ 0/9 " in shown(here, told(here, session="session-b"))
-    assert shown(here, told(here, session="session-c")) == ""
-    assert shown(here, told(here, session="")) == ""
+    assert "▸ 0/7 " in line("session-a")
+    assert "▸ 0/9 " in line("session-b")
+    assert "▸ 0/7 " in line("session-b", "--loop", loop)
+    assert line("session-b", "--loop", "lp-none") == ""
+    assert line("session-c") == line("") == ""
+    pretty = json.dumps(json.loads(signal(here)), indent=2).replace("\n", "\r\n")
+    assert "▸ 0/7 " in shown(here, b"\xef\xbb\xbf" + pretty.encode())
     here.ok("cancel", env=B)
     here.ok("cancel", env=A)
-    assert shown(here) == ""
+    assert line("session-a") == ""
     here.start(*GOAL)
-    assert shown(here).endswith("running · of no session yet")
-
-
-def test_statusline_shows_the_loop_of_its_option(here: Here) -> None:
-    loop = here.start(*GOAL, env=A)
-    here.start("goal", "another", env=B)
-    assert "criteria" in shown(here, told(here, session="session-b"), "--loop", loop)
-    assert shown(here, told(here, session="session-b"), "--loop", "lp-none") == ""
+    assert line("session-a").endswith("running · of no session yet")
 
 
 def test_statusline_finds_the_project_by_the_directories_of_the_client(
@@ -116,9 +107,9 @@ def test_statusline_finds_the_project_by_the_directories_of_the_client(
     nowhere: dict[str, Any] = {"cwd": str(tmp_path), "workspace": {}}
     inside = here.root / "deep"
     inside.mkdir()
-    assert shown(here, told(here, **nowhere)) == ""
-    assert shown(here, told(here, **{**nowhere, "workspace": {"current_dir": str(inside)}}))
-    assert shown(here, told(here, **{**nowhere, "cwd": str(inside)}))
+    assert shown(here, signal(here, **nowhere)) == ""
+    assert shown(here, signal(here, **{**nowhere, "workspace": {"current_dir": str(inside)}}))
+    assert shown(here, signal(here, **{**nowhere, "cwd": str(inside)}))
     assert here.run("--project", str(inside), "statusline", stdin=b"{}").out
     here.where = here.root
     assert shown(here, b"")
@@ -143,14 +134,7 @@ def test_statusline_with_invalid_input_exits_0_and_records_nothing(
     assert here.journal.read_bytes() == before
 
 
-def test_statusline_reads_indented_json_with_byte_order_mark(here: Here) -> None:
-    here.start(*GOAL, env=A)
-    here.start(*GOAL, env=B)
-    pretty = json.dumps(json.loads(told(here)), indent=2).replace("\n", "\r\n")
-    assert shown(here, b"\xef\xbb\xbf" + pretty.encode())
-
-
-def test_statusline_without_readable_journal_prints_nothing(here: Here) -> None:
+def test_statusline_without_trusted_readable_journal_prints_nothing(here: Here) -> None:
     assert shown(here) == ""
     here.gsd.mkdir()
     assert shown(here) == ""
@@ -158,31 +142,26 @@ def test_statusline_without_readable_journal_prints_nothing(here: Here) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
     raw = here.journal.read_bytes()
     here.journal.write_bytes(raw.replace(b"criterion", b"kriterion").replace(b'"goal"', b'"gaol"'))
-    assert shown(here, told(here, 1)) == ""
+    assert shown(here, signal(here, 1)) == ""
+    here.journal.write_bytes(raw)
+    for entry in Path(state_directory(), "journals").iterdir():
+        entry.unlink()
+    assert shown(here, signal(here, 1)) == ""
+    assert here.journal.read_bytes() == raw
     here.journal.unlink()
     os.mkfifo(here.journal)
     assert shown(here) == ""
-    assert here.run("--project", "/nowhere", "statusline", stdin=told(here)).code == 0
-
-
-def test_statusline_of_untrusted_journal_prints_nothing(here: Here) -> None:
-    here.start(*GOAL, "--budget", "5", env=A)
-    for entry in Path(state_directory(), "journals").iterdir():
-        entry.unlink()
-    before = here.journal.read_bytes()
-    assert shown(here, told(here, 1)) == ""
-    assert here.journal.read_bytes() == before
+    assert here.run("--project", "/nowhere", "statusline", stdin=signal(here)).code == 0
 
 
 def test_statusline_records_the_cost_of_the_session_as_it_grows(here: Here) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
     for cost in (1, 1.005, 1.01, 1.01, 1.0, 0.6, 2.5, True, "3", None, -1, 1e300, 2.505):
-        shown(here, told(here, cost))
+        shown(here, signal(here, cost))
     assert spends(here) == [1, 1.01, 2.5]
     assert "$1.50/$5" in shown(here)
     event = here.last()
-    assert event["by"] == "cli"
-    assert event["session"] == "session-a"
+    assert (event["by"], event["session"]) == ("cli", "session-a")
     assert event["data"] == {"meter": "session-a", "total_usd": 2.5, "what": "status line"}
 
 
@@ -203,39 +182,39 @@ def test_statusline_counts_earlier_cost_only_if_the_session_is_younger(
     transcript = here.root / "t.jsonl"
     transcript.write_text(rows)
     for total in (1.25, 1.5):
-        line = shown(here, told(here, total, transcript_path=str(transcript)))
+        line = shown(here, signal(here, total, transcript_path=str(transcript)))
         assert f"${total if counts else total - 1.25:.2f}/$5" in line
 
 
-def test_statusline_without_budget_records_steps_of_ten_cents(
-    here: Here,
-) -> None:
+def test_statusline_without_budget_records_steps_of_ten_cents(here: Here) -> None:
     here.start(*GOAL, env=A)
     for cost in (1, 1.05, 1.1):
-        shown(here, told(here, cost))
+        shown(here, signal(here, cost))
     assert spends(here) == [1, 1.1]
     here.start(*GOAL, "--budget", "5", env=B)
-    shown(here, told(here, 1, session="session-c"))
+    shown(here, signal(here, 1, session="session-c"))
     assert spends(here) == [1, 1.1]
-    shown(here, told(here, 3, session="session-b"))
+    shown(here, signal(here, 3, session="session-b"))
     here.ok("pause", env=B)
-    shown(here, told(here, 4, session="session-b"))
+    shown(here, signal(here, 4, session="session-b"))
     assert spends(here) == [1, 1.1, 3, 4]
 
 
 def test_statusline_counts_a_reset_cost_from_zero(here: Here) -> None:
     here.start(*GOAL, "--budget", "9", env=A)
     for cost in (5.0, 5.2, 0.5, 3.0):
-        shown(here, told(here, cost))
+        shown(here, signal(here, cost))
     assert here.status()["spent_usd"] == 3.2
 
 
 def test_statusline_pauses_the_loop_when_its_budget_is_spent(here: Here) -> None:
     here.start(*GOAL, "--budget", "2", env=A)
-    shown(here, told(here, 10))
-    assert shown(here, told(here, 12.25)).endswith("$2.25/$2 · paused: 2.25 of 2.00 USD are spent")
+    shown(here, signal(here, 10))
+    assert shown(here, signal(here, 12.25)).endswith(
+        "$2.25/$2 · paused: 2.25 of 2.00 USD are spent"
+    )
     assert here.status()["pause_code"] == "budget"
-    shown(here, told(here, 12.5))
+    shown(here, signal(here, 12.5))
     assert spends(here) == [10, 12.25, 12.5]
     assert [event["type"] for event in here.lines()].count("pause") == 1
 
@@ -244,8 +223,8 @@ def test_statusline_does_not_pause_a_loop_that_can_complete(here: Here) -> None:
     here.start("goal", "g", "--criterion", "a", "--mode", "yolo", "--budget", "2", env=A)
     here.ok("criterion", "a", "met", env=A)
     here.ok("exit-signal", env=A)
-    shown(here, told(here, 1))
-    assert shown(here, told(here, 9)).endswith(" · $8.00/$2 · running")
+    shown(here, signal(here, 1))
+    assert shown(here, signal(here, 9)).endswith(" · $8.00/$2 · running")
 
 
 def test_statusline_with_held_lock_only_prints(here: Here) -> None:
@@ -253,11 +232,11 @@ def test_statusline_with_held_lock_only_prints(here: Here) -> None:
     hold = LockedDir(str(here.gsd))
     hold.acquire(1)
     try:
-        assert shown(here, told(here, 1)).endswith("running")
+        assert shown(here, signal(here, 1)).endswith("running")
     finally:
         hold.close()
     assert spends(here) == []
-    shown(here, told(here, 1))
+    shown(here, signal(here, 1))
     assert spends(here) == [1]
 
 
@@ -271,10 +250,7 @@ def test_statusline_does_not_wait_for_the_end_of_stdin(here: Here, end: bytes) -
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        assert process.stdin
-        assert process.stdout
-        assert process.stderr
-        process.stdin.write(told(here).rstrip() + end)
+        process.stdin.write(signal(here).rstrip() + end)
         process.stdin.flush()
         assert process.wait(60) == 0
         assert process.stdout.read().decode().startswith("gsd-fsm goal ▸")
