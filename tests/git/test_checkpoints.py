@@ -17,6 +17,7 @@ from gsd_fsm.git.checkpoints import (
     checkpoints_of,
     lost_without,
     phase_part,
+    ref_part,
     rollback_tag,
     undone_by,
 )
@@ -32,16 +33,17 @@ def test_checkpoint_tags_contain_phase_and_name():
     assert tag == "gsd/rollback/phase-3/20261115T230007.123Z"
 
 
-def is_ref(tag: str) -> bool:
-    command = ["git", "check-ref-format", f"refs/tags/{tag}"]
-    return subprocess.run(command, check=False).returncode == 0
+def assert_ref(phase: str, name: str) -> None:
+    tag = checkpoint_tag(phase, name)
+    subprocess.run(["git", "check-ref-format", f"refs/tags/{tag}"], check=True)
+    parts = TAG.fullmatch(tag)
+    assert (parts["phase"], parts["name"]) == (phase_part(phase), ref_part(name))
 
 
 def test_ref_part_replaces_invalid_characters():
     for text in ("two words", "a/b", "..", ".hidden", "x.lock", "end.", "a..b", "@{0}", "ü", "", "*",
                  "T" * 64):  # fmt: skip
-        assert is_ref(checkpoint_tag(text, text)), text
-        assert TAG.fullmatch(checkpoint_tag(text, text))
+        assert_ref(text, text)
 
 
 @settings(max_examples=25)
@@ -49,11 +51,8 @@ def test_ref_part_replaces_invalid_characters():
     st.text(st.characters(exclude_characters="\0"), max_size=80), st.sampled_from(["pre", "T01"])
 )
 def test_checkpoint_tag_of_any_phase_is_a_valid_ref(phase, name):
-    tag = checkpoint_tag(phase, name)
-    assert is_ref(tag)
-    parts = TAG.fullmatch(tag)
-    assert parts
-    assert (parts["phase"], parts["name"]) == (phase_part(phase), name)
+    assert_ref(phase, name)
+    assert checkpoint_tag(phase, name).endswith(f"/{name}")
 
 
 @given(st.lists(st.text("aA.-/ ü", min_size=1, max_size=4).map(str.lower), unique=True, min_size=2))
@@ -98,31 +97,30 @@ def test_checkpoint_is_found_by_full_tag_only(repository):
         assert checkpoint_named(repository, name) is None
 
 
-def a_loop(checkpoints: dict[str, str], **commits: str | None) -> Loop:
-    """Return a loop of phase 1 whose tasks are complete, with the reported commits."""
-    tasks = {name: build(Task, status="complete", commit=sha) for name, sha in commits.items()}
-    recorded = {checkpoint_tag(1, name): sha for name, sha in checkpoints.items()}
-    return build(Loop, phase=1, tasks=tasks, checkpoints=recorded)
-
-
 @pytest.fixture
 def shas(repo, repository):
     """Set checkpoints; return their commits by name."""
-    found = {}
+    found = {"none": None, "unknown": "no commit"}
     for name in ("pre", "T01", "T02", "T03"):
         found[name] = commit(repo, name)
         repository.tag(checkpoint_tag(1, name))
     return found
 
 
+def a_loop(shas, checkpoints: dict[str, str], **commits: str) -> Loop:
+    """Return a loop of phase 1 whose tasks are complete, with checkpoints and commits by name."""
+    tasks = {name: build(Task, status="complete", commit=shas[it]) for name, it in commits.items()}
+    recorded = {checkpoint_tag(1, name): shas[it] for name, it in checkpoints.items()}
+    return build(Loop, phase=1, tasks=tasks, checkpoints=recorded)
+
+
 def undone(repository, loop, name):
-    target = checkpoint_named(repository, checkpoint_tag(1, name))
-    assert target is not None
-    return undone_by(repository, loop, target)
+    return undone_by(repository, loop, checkpoint_named(repository, checkpoint_tag(1, name)))
 
 
 def test_rollback_undoes_tasks_completed_after_checkpoint(repository, shas):
-    loop = a_loop(shas, T01=None, T02=shas["T02"], T03=None)
+    checkpoints = {name: name for name in ("pre", "T01", "T02", "T03")}
+    loop = a_loop(shas, checkpoints, T01="none", T02="T02", T03="none")
     assert undone(repository, loop, "T03") == []
     assert undone(repository, loop, "T01") == ["T02", "T03"]
     assert undone(repository, loop, "pre") == ["T01", "T02", "T03"]
@@ -131,19 +129,16 @@ def test_rollback_undoes_tasks_completed_after_checkpoint(repository, shas):
     assert undone(repository, loop, "pre") == ["T01"]
 
 
-def test_rollback_undoes_tasks_without_checkpoint_by_commit(repository, shas):
-    loop = a_loop({"T01": shas["T01"]}, T02=shas["T02"], T03=None, T04="no commit", T05=shas["pre"])
+def test_rollback_compares_commits_of_tasks_or_checkpoints_that_are_not_recorded(repository, shas):
+    loop = a_loop(shas, {"T01": "T01"}, T02="T02", T03="none", T04="unknown", T05="pre")
     assert undone(repository, loop, "T01") == ["T02", "T04"]
     assert lost_without(repository, loop, shas["T02"]) == ["T04"]
-
-
-def test_rollback_to_unrecorded_checkpoint_compares_commits(repository, shas):
-    loop = a_loop({"T02": shas["T02"]}, T01=shas["T01"], T02=None)
+    loop = a_loop(shas, {"T02": "T02"}, T01="T01", T02="none")
     assert undone(repository, loop, "T01") == ["T02"]
     assert undone(repository, loop, "T03") == []
 
 
 def test_rollback_undoes_unchanged_task_by_checkpoint_order(repository, shas):
-    loop = a_loop({"T01": shas["T01"], "T02": shas["T01"]}, T01=None, T02=None)
+    loop = a_loop(shas, {"T01": "T01", "T02": "T01"}, T01="none", T02="none")
     assert undone(repository, loop, "T01") == ["T02"]
     assert lost_without(repository, loop, shas["T01"]) == []

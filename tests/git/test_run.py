@@ -25,13 +25,6 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def wait_for_end(pid: int) -> None:
-    deadline = time.monotonic() + 30
-    while is_alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not is_alive(pid)
-
-
 @posix_only
 @pytest.mark.parametrize(
     ("script", "leaves_lock"),
@@ -47,7 +40,10 @@ def test_act_ends_hanging_hook_with_its_children(repo, script, leaves_lock):
     with pytest.raises(CannotWrite, match=r"did not finish within 0\.5 seconds") as caught:
         act(PROGRAM, repo, "commit", "-qam", "never", seconds=0.5)
     assert "hook" in caught.value.hint
-    wait_for_end(int((repo / "child").read_text()))
+    deadline = time.monotonic() + 30
+    while is_alive(int((repo / "child").read_text())):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     assert leaves_lock or not (repo / ".git" / "index.lock").exists()
     assert git(repo, "rev-list", "--count", "HEAD") == "1"
 
@@ -73,23 +69,20 @@ def test_act_gives_hook_no_input_and_no_terminal(repo):
 
 @posix_only
 def test_act_gives_hook_the_users_git(repo):
-    told = "GIT_LITERAL_PATHSPECS GIT_ALLOW_PROTOCOL GIT_OPTIONAL_LOCKS"
-    hook(repo, "pre-commit", f"for n in {told}; do eval echo \\$$n; done > told")
+    names = "GIT_LITERAL_PATHSPECS GIT_ALLOW_PROTOCOL GIT_OPTIONAL_LOCKS"
+    hook(repo, "pre-commit", f"for n in {names}; do eval echo \\$$n; done > values")
     act(PROGRAM, repo, *COMMIT, "-m", "made")
-    assert (repo / "told").read_text().split() == []
+    assert (repo / "values").read_text().split() == []
 
 
 def test_git_ignores_variables_of_surrounding_hook(repo, tmp_path, monkeypatch):
     other = new_repository(tmp_path / "other")
-    for name, value in {
-        "GIT_DIR": other / ".git",
-        "GIT_WORK_TREE": other,
-        "GIT_INDEX_FILE": tmp_path / "no-index",
-        "GIT_OBJECT_DIRECTORY": tmp_path / "no-objects",
-        "GIT_CONFIG_PARAMETERS": "'core.bare'='true'",
-        "GIT_PREFIX": "sub/",
-    }.items():
-        monkeypatch.setenv(name, str(value))
+    for name, value in (
+        *(("DIR", other / ".git"), ("WORK_TREE", other), ("INDEX_FILE", tmp_path / "no-index")),
+        *(("OBJECT_DIRECTORY", tmp_path / "no-objects"), ("PREFIX", "sub/")),
+        ("CONFIG_PARAMETERS", "'core.bare'='true'"),
+    ):
+        monkeypatch.setenv(f"GIT_{name}", str(value))
     for run in (read, act):
         done = run(PROGRAM, repo, "rev-parse", "--show-toplevel")
         assert Path(done.stdout.decode().strip()) == repo.resolve()
@@ -112,23 +105,16 @@ def test_git_program_is_found_in_absolute_directories_of_path_only(repo, tmp_pat
     assert git_program() is None
 
 
-@pytest.mark.parametrize("place", ["plain", ".git", "bare.git", "bait", "without git"])
-def test_find_work_tree_without_git_or_work_tree_is_none(repo, monkeypatch, place):
-    where = repo / place
-    if place == "bare.git":
-        where = repo.parent / place
-        git(repo.parent, "init", "-q", "--template=", "--bare", place)
-    elif place == "bait":  # a bare repository among the files, which names a work tree
-        git(repo, "init", "-q", "--template=", "--bare", place)
-        git(where, "config", "core.bare", "false")
-        git(where, "config", "core.worktree", str(repo / "sub"))
-    elif place == "plain":
-        where = repo.parent / place
-        where.mkdir()
-    elif place == "without git":
-        where = repo
-        monkeypatch.setenv("PATH", str(repo))
-    assert find_work_tree(where, Refused) is None
+def test_find_work_tree_without_git_or_work_tree_is_none(repo, tmp_path, monkeypatch):
+    git(tmp_path, "init", "-q", "--template=", "--bare", "bare.git")
+    bait = repo / "bait"  # a bare repository among the files, which names a work tree
+    git(repo, "init", "-q", "--template=", "--bare", "bait")
+    git(bait, "config", "core.bare", "false")
+    git(bait, "config", "core.worktree", str(repo / "sub"))
+    for where in (tmp_path, repo / ".git", tmp_path / "bare.git", bait):
+        assert find_work_tree(where, Refused) is None, where
+    monkeypatch.setenv("PATH", str(repo))
+    assert find_work_tree(repo, Refused) is None
 
 
 @pytest.mark.parametrize(
@@ -155,7 +141,7 @@ def test_error_words_have_no_escapes(stderr, stdout, expected):
 
 def test_error_words_are_truncated_and_redacted():
     token = "ghp_" + "a1B2" * 9
-    said = words(Done([], 1, b"", f"{'noise ' * 50_000}\npush with {token} failed".encode()))
-    assert len(said) < 3_000
-    assert token not in said
-    assert said.endswith("failed")
+    shown = words(Done([], 1, b"", f"{'noise ' * 50_000}\npush with {token} failed".encode()))
+    assert len(shown) < 3_000
+    assert token not in shown
+    assert shown.endswith("failed")

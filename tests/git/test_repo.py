@@ -1,0 +1,500 @@
+"""Reading starts no programs, commits contain exactly the given paths, and no change is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.errors import Refused
+from gsd_fsm.git.repo import Repository
+from tests.support.repositories import (
+    commit,
+    files_of,
+    git,
+    hook,
+    new_repository,
+    opened,
+    posix_only,
+    status,
+)
+
+
+def write(repo, files):
+    """Write files, given as content by path."""
+    for name, content in files.items():
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(content)
+
+
+def begin_merge(repo):
+    git(repo, "checkout", "-qb", "theirs")
+    commit(repo, "kept.txt", "theirs")
+    git(repo, "checkout", "-q", "-")
+    commit(repo, "kept.txt", "ours")
+    git(repo, "merge", "-q", "theirs", "--no-commit", "-s", "ours")
+
+
+def test_broken_repository_is_refused_with_git_message(tmp_path):
+    write(tmp_path, {".git": "gitdir: /no/such/place\n"})
+    with pytest.raises(Refused, match="not a git repository: /no/such/place"):
+        Repository.around(tmp_path)
+
+
+def test_repository_before_first_commit_has_a_branch_but_no_head_or_tag(tmp_path):
+    git(tmp_path, "init", "-q", "--template=", "-b", "start")
+    fresh = opened(tmp_path)
+    assert (fresh.branch(), fresh.head()) == ("start", None)
+    assert fresh.branch_commit("start") is None
+    assert not fresh.contains("abcd")
+    fresh.switch("gsd/v1", create=True)
+    assert fresh.branch() == "gsd/v1"
+    assert fresh.tag("gsd/x") is None
+    assert fresh.tags("gsd/*") == {}
+    first = commit(tmp_path, "a")
+    assert (fresh.branch(), fresh.head()) == ("gsd/v1", first)
+    assert fresh.branch_commit("gsd/v1") == first
+
+
+def test_branch_has_its_own_name_beside_a_tag_and_none_if_detached(repo, repository):
+    git(repo, "checkout", "-qb", "twice/named")
+    git(repo, "tag", "twice/named")
+    assert repository.branch() == "twice/named"
+    git(repo, "checkout", "-q", "--detach")
+    assert repository.branch() is None
+    assert repository.head() == git(repo, "rev-parse", "HEAD")
+
+
+def test_local_and_remote_branches_are_found_and_remote_ones_tracked(repo, repository, tmp_path):
+    git(repo, "checkout", "-qb", "gsd/one")
+    there = commit(repo, "there")
+    git(repo, "checkout", "-q", "-")
+    git(repo, "tag", "gsd/tagged")
+    assert repository.branch_commit("gsd/one") == there
+    for name in ("gsd", "one", "gsd/tagged"):
+        assert repository.branch_commit(name) is None
+    git(tmp_path, "clone", "-q", str(repo), "clone")
+    clone = opened(tmp_path / "clone")
+    assert clone.branch_commit("gsd/one") == there
+    git(clone.top, "config", "checkout.guess", "false")
+    clone.switch("gsd/one", create=False)
+    assert (clone.branch(), clone.head()) == ("gsd/one", there)
+
+
+def test_is_branch_name_accepts_valid_names_only(repository):
+    for name in ("gsd/v1.0", "ü", "a-b_c"):
+        assert repository.is_branch_name(name), name
+    for name in ("", "-x", "a b", "a..b", "a~", "x.lock", "a\nb", "a\0b", "HEAD", "a/"):
+        assert not repository.is_branch_name(name), name
+        assert repository.branch_commit(name) is None
+
+
+def test_has_commit_accepts_abbreviated_ids_of_commits_only(repo, repository):
+    first = repository.head()
+    second = commit(repo, "second")
+    for sha in (first, first[:7], first.upper()):
+        assert repository.has_commit(sha)
+        assert repository.contains(sha)
+    git(repo, "checkout", "-q", first)
+    assert repository.has_commit(second)
+    assert not repository.contains(second)
+    assert repository.contains(first, second)
+    assert not repository.contains(second, first)
+    assert not repository.has_commit(git(repo, "rev-parse", "HEAD:kept.txt"))
+    for text in (
+        "", "HEAD", "main", "--help", "-q", "0" * 40, "deadbeef", "x" * 40, "a\0", "../..",
+    ):  # fmt: skip
+        assert not repository.has_commit(text), text
+        assert not repository.contains(text), text
+
+
+def test_commits_returns_decoded_subjects_even_if_empty(repo, repository):
+    empty = ("commit", "-q", "--allow-empty")
+    git(repo, *empty, "--allow-empty-message", "-m", "")
+    git(repo, *empty, "-m", "ü: two\n\nbody")
+    git(repo, "-c", "i18n.commitEncoding=latin1", *empty, "-F", "-",
+        input="gr\udcfcn", encoding="utf-8", errors="surrogateescape")  # fmt: skip
+    assert [it.subject for it in repository.commits("HEAD")] == ["grün", "ü: two", "", "first"]
+    assert [it.subject for it in repository.commits("--max-count=1", "HEAD")] == ["grün"]
+    assert repository.count("HEAD") == 4
+
+
+def test_tags_returns_commits_of_lightweight_and_annotated_tags(repo, repository):
+    first = repository.head()
+    git(repo, "tag", "gsd/x/light")
+    git(repo, "tag", "-am", "words", "gsd/x/annotated")
+    git(repo, "tag", "gsd/x/blob", "HEAD:kept.txt")
+    git(repo, "tag", "other")
+    assert repository.tags("gsd/x/*") == {"gsd/x/light": first, "gsd/x/annotated": first}
+    assert repository.tags("nothing/*") == {}
+
+
+def test_dirty_includes_changed_moved_staged_and_untracked_files(repo, repository):
+    assert repository.dirty() == []
+    for setting in ("showUntrackedFiles=no", "relativePaths=true", "renames=copies"):
+        git(repo, "config", *f"status.{setting}".split("="))
+    git(repo, "mv", "kept.txt", "moved.txt")
+    (repo / "sub" / "deep.txt").unlink()
+    write(repo, {"new folder/ü new": "", "staged": ""})
+    git(repo, "add", "staged")
+    changed = ["kept.txt", "moved.txt", "new folder/ü new", "staged", "sub/deep.txt"]
+    assert sorted(repository.dirty()) == changed
+    write(repo, {"moved.txt": "edited"})
+    assert sorted(repository.dirty()) == changed
+
+
+def test_dirty_leaves_out_ignored_files_and_views(repo, repository):
+    write(repo, {".gitignore": "*.log\n", "x.log": "", "STATE.md": ""})
+    for name in (".gitignore", "STATE.md", "config.toml"):
+        write(repo, {f".gsd/{name}": "", f"sub/.gsd/{name}": ""})
+    kept = [".gitignore", ".gsd/config.toml", "STATE.md", "sub/.gsd/config.toml"]
+    assert repository.dirty() == kept
+
+
+def test_changes_to_lists_paths_that_differ(repo, repository):
+    first = repository.head()
+    commit(repo, "second")
+    git(repo, "mv", "kept.txt", "moved.txt")
+    git(repo, "commit", "-qm", "moved")
+    assert sorted(repository.changes_to(first)) == ["kept.txt", "moved.txt", "second"]
+
+
+@posix_only
+def test_reading_starts_no_program_of_the_repository(repo, repository, trap, tmp_path):
+    for setting in (
+        "core.fsmonitor", "core.pager", "pager.status", "pager.rev-list", "diff.external",
+        "gpg.program", "core.editor", "core.sshCommand", "interactive.diffFilter",
+    ):  # fmt: skip
+        git(repo, "config", setting, str(trap))
+    for alias in ("status", "rev-list", "for-each-ref", "symbolic-ref", "merge-base"):
+        git(repo, "config", f"alias.{alias}", f"!{trap}")
+    git(repo, "config", "log.showSignature", "true")
+    git(repo, "config", "core.hooksPath", str(tmp_path))
+    (tmp_path / "post-index-change").symlink_to(trap)
+    write(repo, {"kept.txt": "edited"})
+    head = repository.head()
+    assert repository.branch()
+    assert repository.dirty() == ["kept.txt"]
+    assert repository.commits("HEAD")
+    assert repository.tags("*") == {}
+    assert repository.contains(head)
+    assert repository.branch_commit("none") is None
+    assert repository.changes_to(head) == []
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_repository_with_sha256_ids_works_the_same(tmp_path):
+    found = opened(new_repository(tmp_path / "repo", "--object-format=sha256"))
+    assert found.contains(found.head())
+    assert found.tag("gsd/x") == found.head()
+    assert found.tags("gsd/*") == {"gsd/x": found.head()}
+
+
+def test_linked_work_tree_is_its_own_repository(repo, repository, tmp_path):
+    first = repository.head()
+    second = commit(repo, "second")
+    git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+    linked = opened(tmp_path / "linked")
+    write(tmp_path, {"linked/new": ""})
+    assert (linked.branch(), linked.dirty()) == ("side", ["new"])
+    assert repository.dirty() == []
+    assert linked.commit(["new"], "feat: side") == git(repo, "rev-parse", "side")
+    linked.reset_to(first)
+    assert (linked.head(), repository.head()) == (first, second)
+    assert (repo / "second").exists()
+
+
+# commits
+
+
+def test_commit_includes_changed_new_and_deleted_files(repo, repository):
+    write(repo, {"kept.txt": "half"})
+    git(repo, "add", "kept.txt")
+    (repo / "sub" / "deep.txt").unlink()
+    write(repo, {"kept.txt": "whole", "empty": "", "sub/new": "new"})
+    sha = repository.commit(["kept.txt", "sub/deep.txt", "empty", repo / "sub" / "new"], "feat: x")
+    assert sha == git(repo, "rev-parse", "HEAD")
+    assert files_of(repo) == ["empty", "kept.txt", "sub/deep.txt", "sub/new"]
+    assert git(repo, "show", "HEAD:kept.txt") == "whole"
+    assert status(repo) == []
+
+
+def test_commit_leaves_other_staged_changes_staged(repo, repository):
+    write(repo, {"kept.txt": "staged by the user", "theirs": "new, staged by the user"})
+    git(repo, "add", "-A")
+    git(repo, "rm", "-q", "--cached", "sub/deep.txt")
+    write(repo, {"kept.txt": "edited after that", "ours": "ours"})
+    before = git(repo, "diff", "--cached")
+    repository.commit(["ours"], "feat: ours")
+    assert files_of(repo) == ["ours"]
+    assert git(repo, "diff", "--cached") == before
+    left = ["?? sub/deep.txt", "A  theirs", "D  sub/deep.txt", "MM kept.txt"]
+    assert sorted(status(repo)) == left
+
+
+def test_commit_skips_unusable_paths_and_without_others_returns_none(repo, repository):
+    head = repository.head()
+    outside = repo.parent / "outside"
+    write(repo, {".gitignore": "*.log\n", "x.log": "ignored", "../outside": "outside"})
+    for paths in (
+        [], ["kept.txt"], ["missing"], ["x.log"], [outside], ["../outside"], ["/etc/passwd"],
+        [""], ["."], ["sub/.."], [repo], [".git/config"], ["nul\0"], ["lone \ud800"], ["kept.txt/no"],
+    ):  # fmt: skip
+        assert repository.commit(paths, "feat: nothing") is None, paths
+    assert repository.head() == head
+    assert status(repo) == ["?? .gitignore"]
+    write(repo, {"ours": "ours"})
+    assert repository.commit(["missing", "../outside", "ours", "kept.txt"], "feat: ours")
+    assert files_of(repo) == ["ours"]
+
+
+def test_commit_of_file_equal_to_head_returns_none(repo, repository):
+    write(repo, {"kept.txt": "edited"})
+    git(repo, "add", "kept.txt")
+    write(repo, {"kept.txt": "kept\n"})
+    assert repository.commit(["kept.txt"], "feat: reverted") is None
+    assert status(repo) == ["MM kept.txt"]
+    git(repo, "rm", "-qf", "--cached", "kept.txt")
+    assert repository.commit(["kept.txt"], "feat: removed from the index only") is None
+    assert status(repo) == ["D  kept.txt", "?? kept.txt"]
+
+
+def test_commit_of_directory_includes_its_changes(repo, repository):
+    write(repo, {"sub/deep.txt": "edited", "sub/more/new": "", "kept.txt": "not asked for"})
+    repository.commit(["sub/"], "feat: sub")
+    assert files_of(repo) == ["sub/deep.txt", "sub/more/new"]
+    assert status(repo) == [" M kept.txt"]
+
+
+@posix_only
+def test_dirty_and_commit_take_odd_paths_literally(repo, repository):
+    names = [" blank ", "-dash", "--all", "new\nline", '"quoted"', "ü", "tab\t", "*", "[Ab]", "a\\b",
+             ":(top)", ":/", "!x", "\udcff"]  # fmt: skip
+    for name in ("A", "b", "x"):
+        commit(repo, name)
+    write(repo, dict.fromkeys((*names, "A", "b", "x"), "new"))
+    assert sorted(repository.dirty()) == sorted({*names, "A", "b", "x", ":"} - {":/"})
+    repository.commit(names, "feat: odd")
+    assert sorted(status(repo)) == [" M A", " M b", " M x"]
+    assert len(files_of(repo)) == len(names)
+
+
+def test_commit_paths_are_relative_to_project_in_subdirectory(repo):
+    write(repo, {"sub/deep.txt": "edited", "deep.txt": "same name, above", "kept.txt": "edited"})
+    nested = opened(repo / "sub")
+    assert (nested.top, nested.project) == (repo.resolve(), repo / "sub")
+    nested.commit(["deep.txt"], "feat: below")
+    assert files_of(repo) == ["sub/deep.txt"]
+    nested.commit(["../kept.txt"], "feat: above, in the same work tree")
+    assert files_of(repo) == ["kept.txt"]
+
+
+@posix_only
+def test_commit_follows_parent_links_and_commits_a_link_itself(repo, tmp_path):
+    write(tmp_path, {"outside/f": "", "repo/sub/deep.txt": "edited"})
+    (tmp_path / "alias").symlink_to(repo)
+    found = opened(tmp_path / "alias")
+    (repo / "to-sub").symlink_to("sub")
+    (repo / "out").symlink_to(tmp_path / "outside")
+    assert found.commit(["out/f"], "feat: outside") is None
+    found.commit(["to-sub/deep.txt"], "feat: through a link")
+    assert files_of(repo) == ["sub/deep.txt"]
+    found.commit(["to-sub"], "feat: the link")
+    assert files_of(repo) == ["to-sub"]
+
+
+def test_commit_can_be_first_of_its_branch(tmp_path):
+    git(tmp_path, "init", "-q", "--template=")
+    write(tmp_path, {"ours": "ours", "theirs": "theirs"})
+    git(tmp_path, "add", "theirs")
+    assert opened(tmp_path).commit(["ours"], "feat: first") == git(tmp_path, "rev-parse", "HEAD")
+    assert git(tmp_path, "ls-tree", "--name-only", "HEAD") == "ours"
+    assert status(tmp_path) == ["A  theirs"]
+
+
+def test_commit_leaves_files_of_nested_repository(repo, repository):
+    new_repository(repo / "nested")
+    write(repo, {"nested/new": "new"})
+    for paths in (["nested/new"], ["nested"], ["nested/new", "nested/"]):
+        assert repository.commit(paths, "feat: nested") is None
+    assert git(repo, "ls-files", "nested") == ""
+
+
+def test_commit_message_is_stored_verbatim(repo, repository):
+    git(repo, "config", "i18n.commitEncoding", "latin1")
+    message = 'feat(1-01): -F über "quotes" $HOME\n\n# kept\n--amend\n\nCo-Authored-By: A <a@b>'
+    write(repo, {"new": ""})
+    repository.commit(["new"], message)
+    assert git(repo, "log", "-1", "--encoding=UTF-8", "--format=%B") == message
+
+
+def require_refusal(repository, message):
+    """Assert that a commit of `new` is refused with this message and changes nothing."""
+    before = repository.head(), status(repository.top)
+    with pytest.raises(Refused, match=message) as caught:
+        repository.commit(["new"], "feat: new")
+    assert (repository.head(), status(repository.top)) == before
+    return caught.value
+
+
+@posix_only
+def test_commit_runs_user_hooks_and_reports_their_refusal(repo, repository):
+    seen = "git diff --cached --name-only > .git/seen"
+    hook(repo, "pre-commit", f"{seen}; test ! -e .git/stop")
+    write(repo, {"new": "new", "other": "staged by the user", ".git/stop": ""})
+    git(repo, "add", "other")
+    hook(repo, "commit-msg", "printf '\\033[31mno good message\\033[0m' >&2; test ! -e .git/stop")
+    require_refusal(repository, "git refused: ")
+    hook(repo, "pre-commit", seen)
+    require_refusal(repository, r"git refused: no good message$")
+    (repo / ".git" / "stop").unlink()
+    assert repository.commit(["new"], "feat: new")
+    assert (repo / ".git" / "seen").read_text() == "new\n"
+
+
+@posix_only
+def test_commit_survives_git_killed_after_committing(repo, repository):
+    hook(repo, "post-commit", "kill -9 $PPID")
+    write(repo, {"new": "new"})
+    with pytest.raises(Refused, match="exit code"):
+        repository.commit(["new"], "feat: new")
+    assert files_of(repo) == ["new"]
+    assert status(repo) == []
+
+
+def test_commit_without_identity_names_the_command_to_set_it(repo, repository, monkeypatch):
+    for role in ("AUTHOR", "COMMITTER"):
+        for part in ("NAME", "EMAIL"):
+            monkeypatch.delenv(f"GIT_{role}_{part}")
+    git(repo, "config", "user.useConfigOnly", "true")
+    write(repo, {"new": "new"})
+    assert "git config user.name" in require_refusal(repository, "no identity for commits").hint
+    git(repo, "config", "user.email", "a@example.org")
+    git(repo, "config", "user.name", " ")
+    require_refusal(repository, "no identity for commits")
+
+
+@posix_only
+def test_commit_that_git_refuses_changes_nothing(repo, repository):
+    write(repo, {"new": "new", ".git/index.lock": ""})
+    require_refusal(repository, r"index\.lock")
+    (repo / ".git" / "index.lock").unlink()
+    begin_merge(repo)
+    require_refusal(repository, "during a merge")
+    git(repo, "merge", "--abort")
+    git(repo, "config", "commit.gpgSign", "true")
+    git(repo, "config", "gpg.program", "false")
+    require_refusal(repository, "failed to sign")
+
+
+# switching, tagging and resetting
+
+
+def test_switch_checks_out_branches_and_keeps_local_changes(repo, repository):
+    base = repository.branch()
+    write(repo, {"kept.txt": "edited"})
+    git(repo, "branch", "kept.txt")
+    for name, create in (("gsd/v1", True), ("kept.txt", False), (base, False)):
+        repository.switch(name, create=create)
+        assert repository.branch() == name
+        assert status(repo) == [" M kept.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "ignored"), [("kept.txt", ""), ("secret.env", ""), ("secret.env", "*.env\n")]
+)
+def test_switch_that_would_lose_changes_is_refused(repo, repository, name, ignored):
+    git(repo, "checkout", "-qb", "other")
+    commit(repo, name, "theirs")
+    git(repo, "checkout", "-q", "-")
+    base = repository.branch()
+    write(repo, {".git/info/exclude": ignored, name: "precious"})
+    with pytest.raises(Refused, match=rf"would be overwritten by checkout[\s\S]*{name}"):
+        repository.switch("other", create=False)
+    assert repository.branch() == base
+    assert (repo / name).read_text() == "precious"
+
+
+def test_switch_refuses_names_of_no_branch_and_creates_none_twice(repo, repository):
+    base = repository.branch()
+    git(repo, "tag", "v1")
+    git(repo, "branch", "twice")
+    invalid = ("-f", "a b", "", "HEAD", "a..b", "--detach", "@{-1}")
+    for name, create, message in (
+        *(
+            (name, create, "not a valid branch name")
+            for name in invalid
+            for create in (False, True)
+        ),
+        *((name, False, f"branch {name} does not exist") for name in ("none", "v1")),
+        ("twice", True, "already exists"),
+    ):
+        with pytest.raises(Refused, match=message):
+            repository.switch(name, create=create)
+    assert repository.branch() == base
+
+
+def test_tag_is_lightweight_moves_and_returns_commit(repo, repository):
+    for setting in ("tag.gpgSign", "tag.forceSignAnnotated"):
+        git(repo, "config", setting, "true")
+    git(repo, "config", "gpg.program", "false")
+    tag = "gsd/checkpoint/phase-1/pre"
+    assert repository.tag(tag) == repository.head()
+    assert git(repo, "cat-file", "-t", tag) == "commit"
+    second = commit(repo, "second")
+    assert repository.tag(tag) == second
+    assert repository.tags("gsd/*/*/*") == {tag: second}
+    repository.untag(tag)
+    assert repository.tags("gsd/*/*/*") == {}
+    git(repo, "tag", "--no-sign", "gsd")
+    with pytest.raises(Refused, match="refs/tags/gsd"):
+        repository.tag(tag)
+
+
+def test_reset_to_moves_branch_and_files_and_keeps_other_changes_or_refuses(repo, repository):
+    first, branch = repository.head(), repository.branch()
+    commit(repo, "second")
+    second = commit(repo, "kept.txt", "second")
+    write(repo, {"sub/deep.txt": "edited", "untracked": "precious"})
+    repository.reset_to(first)
+    assert (repository.head(), repository.branch()) == (first, branch)
+    assert not (repo / "second").exists()
+    assert (repo / "kept.txt").read_text() == "kept\n"
+    assert status(repo) == [" M sub/deep.txt", "?? untracked"]
+    git(repo, "merge", "-q", "--ff-only", second)
+    write(repo, {"kept.txt": "precious"})
+    with pytest.raises(Refused, match=r"kept\.txt"):
+        repository.reset_to(first)
+    assert repository.head() == second
+    assert (repo / "kept.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["untracked", "ignored"])
+@pytest.mark.parametrize("shape", ["file", "directory", "above"])
+def test_reset_to_never_overwrites_untracked_file(repo, repository, listed, shape):
+    place = repo / "way"
+    if shape == "above":
+        place.mkdir()
+    commit(repo, "way/tracked" if shape == "above" else "way")
+    back = repository.head()
+    git(repo, "rm", "-rq", "way")
+    head = commit(repo, ".gitignore", "way\n*.log\n" if listed else "\n")
+    precious = place / "x.log" if shape == "directory" else place
+    precious.parent.mkdir(exist_ok=True)
+    precious.write_text("precious")
+    with pytest.raises(Refused, match="way"):
+        repository.reset_to(back)
+    assert repository.head() == head
+    assert precious.read_text() == "precious"
+
+
+def test_reset_to_with_detached_head_or_during_merge_is_refused(repo, repository):
+    first = repository.head()
+    begin_merge(repo)
+    second = repository.head()
+    assert status(repo) == []
+    with pytest.raises(Refused, match="merge is in progress"):
+        repository.reset_to(first)
+    git(repo, "merge", "--abort")
+    git(repo, "checkout", "-q", "--detach")
+    with pytest.raises(Refused, match="detached"):
+        repository.reset_to(first)
+    assert repository.head() == second
