@@ -1,13 +1,19 @@
-"""start with a plan, and resume after the plan changed."""
+"""start with a plan: the plan that is frozen, its changes, and the branch of its milestone."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.support.command_line import AGENT, Here, git
+from tests.support.command_line import AGENT, Here
 from tests.support.plan_loops import (
+    INTERACTIVE,
     PLAN,
+    START_QUESTION,
     YOLO,
+    open_question,
+    questions,
     ready,
     report,
     report_complete,
@@ -15,6 +21,11 @@ from tests.support.plan_loops import (
     task_text,
     write_plan,
 )
+from tests.support.repositories import git
+
+MILESTONE = {"branching": "milestone", "base_branch": "main"}
+QUESTION = "You're on main but milestone m1 exists. Switch to gsd/m1? [Y/n]"
+PLACE = ".opti-gsd/plans/phase-1/plan.md"
 
 
 @pytest.fixture
@@ -22,29 +33,50 @@ def planned(here: Here) -> Here:
     return start_plan(here)
 
 
-def test_start_freezes_plan_and_tasks_into_its_event(here: Here) -> None:
-    write_plan(here)
-    here.ok(*YOLO)
-    start = next(event for event in here.lines() if event["type"] == "start")["data"]
+@pytest.fixture
+def milestone(repository: Here) -> Here:
+    """Return a project on its base branch, whose milestone branch does not exist yet."""
+    git(repository.root, "branch", "-M", "main")
+    repository.configure(**MILESTONE)
+    write_plan(repository, where=PLACE)
+    write_state(repository, '{"phase": 1, "milestone": "m1"}')
+    return repository
+
+
+@pytest.fixture
+def blocked(milestone: Here) -> Here:
+    """Return the project with a local change that keeps git from switching."""
+    code = milestone.root / "code.py"
+    git(milestone.root, "checkout", "-qb", "gsd/m1")
+    commit(milestone, code, "of the milestone\n")
+    git(milestone.root, "checkout", "-q", "main")
+    code.write_text("not committed\n")
+    return milestone
+
+
+def write_state(here: Here, text: str) -> None:
+    (here.root / ".opti-gsd" / "state.json").write_text(text)
+
+
+def branch(here: Here) -> str:
+    return git(here.root, "branch", "--show-current")
+
+
+def commit(here: Here, path: Path, text: str) -> None:
+    path.write_text(text)
+    git(here.root, "add", "-f", str(path))
+    who = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+    git(here.root, *who, "commit", "-qm", path.name)
+
+
+def test_start_freezes_plan_and_tasks_into_its_event(planned: Here) -> None:
+    start = planned.lines()[1]["data"]
     assert start["phase"] == 1
     assert start["plan"] == {
-        "file": ".gsd/plans/phase-1/plan.md",
-        "digest": start["plan"]["digest"],
-        "format": "markdown",
-        "title": "Parts",
-        "tasks": 4,
-        "waves": 2,
-        "sequential": [2],
-    }
+        "file": ".gsd/plans/phase-1/plan.md", "digest": start["plan"]["digest"],
+        "format": "markdown", "title": "Parts", "tasks": 4, "waves": 2, "sequential": [2],
+    }  # fmt: skip
     assert start["tasks"][3] == {"id": "T04", "wave": 2, "title": "Write 04.", "depends": ["T01"]}
-
-
-def test_start_prefers_opti_gsd_plan_of_the_phase_in_its_state(here: Here) -> None:
-    write_plan(here, PLAN.replace("Parts", "Own"))
-    write_plan(here, PLAN.replace("Parts", "Foreign"), ".opti-gsd/plans/phase-01/plan.json")
-    (here.root / ".opti-gsd" / "state.json").write_text('{"phase": 1}')
-    here.ok("start", "execute", "--mode", "yolo")
-    assert here.lines()[1]["data"]["plan"]["title"] == "Foreign"
 
 
 def test_start_without_project_state_or_plan_says_what_is_missing(here: Here) -> None:
@@ -66,24 +98,23 @@ def test_start_without_project_state_or_plan_says_what_is_missing(here: Here) ->
     here.ok("start", "execute", "--plan", "mine.md", "--mode", "yolo")
 
 
-def test_start_without_phase_takes_the_one_in_progress_or_asks(here: Here) -> None:
+def test_start_without_phase_takes_the_plan_of_the_one_in_progress_or_asks(here: Here) -> None:
     write_plan(here, PLAN, ".opti-gsd/plans/phase-1/plan.md")
     state = here.root / ".opti-gsd" / "state.json"
-    for text in ('{"milestone": "v1"}', '{"phase": null}', '{"phase": 1.5}'):
-        state.write_text(text)
-        assert "no phase given" in here.refused(2, "start", "execute").err
+    state.write_text('{"milestone": "v1"}')
+    assert "no phase given" in here.refused(2, "start", "execute").err
     assert not here.gsd.exists()
-    for text in ('{"phases_in_progress": [1]}', '{"phases": {"in_progress": [1]}}'):
-        state.write_text(text)
-        here.ok("start", "execute", "--fresh", "--mode", "yolo")
-        assert here.status()["phase"] == 1
+    write_plan(here, PLAN.replace("Parts", "Not this one"))
+    state.write_text('{"phases_in_progress": [1]}')
+    here.ok("start", "execute", "--mode", "yolo")
+    start = here.lines()[1]["data"]
+    assert (start["phase"], start["plan"]["title"]) == (1, "Parts")
 
 
 def test_start_with_broken_plan_names_its_line_and_starts_nothing(here: Here) -> None:
     path = write_plan(here, PLAN.replace('depends="01"', 'depends="77"'))
-    answer = here.refused(2, *YOLO)
     line = path.read_text().splitlines().index('<task id="04" wave="2" depends="77">') + 1
-    assert f"{path}:{line}: task T04 depends on T77" in answer.err
+    assert f"{path}:{line}: task T04 depends on T77" in here.refused(2, *YOLO).err
     assert not here.journal.exists()
 
 
@@ -98,78 +129,196 @@ def test_start_warns_if_roadmap_has_no_heading_for_the_phase(here: Here) -> None
 
 
 def test_start_with_a_thousand_tasks_records_all_and_offers_the_first_wave(here: Here) -> None:
-    write_plan(here, "".join(task_text(f"{n:04d}", n // 20 + 1) for n in range(1000)))
-    here.ok(*YOLO)
-    assert len(here.status()["tasks"]) == 1000
-    assert here.status()["max_iterations"] == 3000
+    start_plan(here, plan="".join(task_text(f"{n:04d}", n // 20 + 1) for n in range(1000)))
+    status = here.status()
+    assert (len(status["tasks"]), status["max_iterations"]) == (1000, 3000)
     assert ready(here) == [f"T{n:04d}" for n in range(20)]
-    types = [event["type"] for event in here.lines()]
-    assert types.count("plan") >= 1
+    assert "plan" in [event["type"] for event in here.lines()]
 
 
-def test_start_creates_state_md_unless_disabled(here: Here) -> None:
-    write_plan(here)
-    here.ok(*YOLO)
-    assert "  type: execute\n" in (here.gsd / "STATE.md").read_text()
-    here.ok("cancel")
-    assert "  type: null\n" in (here.gsd / "STATE.md").read_text()
-    (here.gsd / "STATE.md").unlink()
-    (here.gsd / "config.toml").write_text("state_md = false\n")
-    here.ok(*YOLO)
-    assert not (here.gsd / "STATE.md").exists()
+def test_start_creates_state_md_unless_disabled(planned: Here) -> None:
+    state = planned.gsd / "STATE.md"
+    assert "  type: execute\n" in state.read_text()
+    planned.ok("cancel")
+    assert "  type: null\n" in state.read_text()
+    state.unlink()
+    planned.configure(state_md=False)
+    planned.ok(*YOLO)
+    assert not state.exists()
 
 
 def test_changed_plan_pauses_until_the_user_resumes(planned: Here) -> None:
-    path = write_plan(planned, PLAN.replace(task_text("02"), "") + task_text("05", 2))
+    write_plan(planned, PLAN.replace(task_text("02"), "") + task_text("05", 2))
     planned.refused(4, "next")
-    answer = report(planned, "T01", "TASK COMPLETE")
-    assert answer["status"] == "paused"
+    assert report(planned, "T01", "TASK COMPLETE")["status"] == "paused"
     status = planned.status()
     assert (status["pause_code"], status["tasks"][0]["status"]) == ("plan", "complete")
     refused = planned.refused(4, "resume", env=AGENT)
     assert "until the user sends a message" in refused.err
     planned.ok("resume")
     tasks = {it["id"]: it["status"] for it in planned.status()["tasks"]}
-    assert tasks == {
-        "T01": "complete", "T02": "skipped", "T03": "pending", "T04": "pending", "T05": "pending",
-    }  # fmt: skip
+    assert tasks == {"T01": "complete", "T02": "skipped"} | dict.fromkeys(
+        ("T03", "T04", "T05"), "pending"
+    )
     report_complete(planned, "T03", "T04", "T05")
-    path.write_text(path.read_text())
     planned.ok("complete")
-
-
-def test_resume_with_restored_plan_continues(planned: Here) -> None:
-    path = write_plan(planned, PLAN + "\nmore\n")
-    report(planned, "T01", "TASK COMPLETE")
-    path.write_text(PLAN)
-    planned.ok("resume")
-    assert ready(planned) == ["T02"]
 
 
 def test_resume_with_missing_plan_says_how_to_restore_it(planned: Here) -> None:
     path = planned.root / ".gsd" / "plans" / "phase-1" / "plan.md"
     path.unlink()
     report(planned, "T01", "TASK COMPLETE")
-    assert (
-        planned.status()["pause_reason"]
-        == ".gsd/plans/phase-1/plan.md is missing; restore it, then resume"
-    )
-    refused = planned.refused(4, "resume")
-    assert "git checkout -- .gsd/plans/phase-1/plan.md" in refused.err
-    assert "cancel" in refused.err
-    write_plan(planned)
+    reason = ".gsd/plans/phase-1/plan.md is missing; restore it, then resume"
+    assert planned.status()["pause_reason"] == reason
+    refused = planned.refused(4, "resume").err
+    assert "git checkout -- .gsd/plans/phase-1/plan.md" in refused
+    assert "cancel" in refused
+    for text in (PLAN + "\nmore\n", PLAN):
+        path.write_text(text)
     planned.ok("resume")
     assert ready(planned) == ["T02"]
 
 
 def test_resume_names_tasks_whose_commits_are_missing(repository: Here) -> None:
-    write_plan(repository)
-    repository.ok(*YOLO)
-    (repository.root / "01.py").write_text("x")
-    git(repository.root, "add", "01.py")
-    git(repository.root, "commit", "-qm", "by the agent")
+    start_plan(repository)
+    commit(repository, repository.root / "01.py", "x")
     assert report(repository, "T01", "TASK COMPLETE")["commit"]
     assert repository.ok("resume", "--json").json["missing_commits"] == []
     git(repository.root, "reset", "-q", "--hard", "HEAD~1")
     assert repository.ok("resume", "--json").json["missing_commits"] == ["T01"]
     assert "No longer on this branch: the commits of T01" in repository.ok("resume").out
+
+
+# branches
+
+
+def test_start_on_base_branch_without_milestone_is_refused(milestone: Here) -> None:
+    write_state(milestone, '{"phase": 1}')
+    for command in (YOLO, INTERACTIVE):
+        refused = milestone.refused(4, *command).err
+        assert "No Milestone Active: You're on main with branching: milestone" in refused
+        assert "git checkout -b gsd/NAME" in refused
+    assert not milestone.journal.exists()
+    assert git(milestone.root, "branch", "--format=%(refname:short)") == "main"
+    assert git(milestone.root, "tag") == ""
+
+
+def test_start_without_base_branch_setting_uses_master(milestone: Here) -> None:
+    milestone.configure(branching="milestone")
+    git(milestone.root, "checkout", "-q", "-b", "master")
+    assert QUESTION.replace("main", "master") in milestone.ok(*INTERACTIVE).out
+    milestone.ok("cancel")
+    git(milestone.root, "checkout", "-q", "main")
+    assert START_QUESTION in milestone.ok(*INTERACTIVE).out
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_answer_yes_switches_branch_and_asks_to_start(milestone: Here, exists: bool) -> None:
+    if exists:
+        git(milestone.root, "branch", "gsd/m1")
+    assert QUESTION in milestone.ok(*INTERACTIVE).out
+    for command in (("answer", "y"), ("mode", "yolo")):
+        milestone.refused(4, *command, env=AGENT)
+    assert branch(milestone) == "main"
+    output = milestone.ok("answer", "y").out
+    assert "Switched to gsd/m1." in output
+    assert START_QUESTION in output
+    assert branch(milestone) == "gsd/m1"
+    milestone.ok("answer", "y")
+    assert questions(milestone) == [QUESTION, START_QUESTION]
+    assert ready(milestone) == ["T01", "T02"]
+
+
+def test_answer_no_stays_on_base_branch_and_says_so(milestone: Here) -> None:
+    milestone.ok(*INTERACTIVE)
+    output = milestone.ok("answer", "n").out
+    assert "Continuing on main. Changes will be on base branch." in output
+    assert branch(milestone) == "main"
+    assert open_question(milestone) == START_QUESTION
+    assert git(milestone.root, "branch", "--list", "gsd/*") == ""
+
+
+def test_start_in_yolo_mode_creates_and_switches_branch_unless_it_is_refused(
+    milestone: Here,
+) -> None:
+    git(milestone.root, "checkout", "-qb", "feature")
+    milestone.ok(*YOLO)
+    git(milestone.root, "checkout", "-q", "main")
+    milestone.refused(4, *YOLO)
+    assert branch(milestone) == "main"
+    assert "Switched to branch gsd/m1." in milestone.ok(*YOLO, "--fresh").out
+    assert branch(milestone) == "gsd/m1"
+    assert questions(milestone) == []
+
+
+def test_answer_yes_takes_the_plan_of_the_milestone_branch(milestone: Here) -> None:
+    path = milestone.root / PLACE
+    commit(milestone, path, PLAN)
+    git(milestone.root, "checkout", "-qb", "gsd/m1")
+    commit(milestone, path, PLAN.replace("Parts", "Other parts"))
+    git(milestone.root, "checkout", "-q", "main")
+    milestone.ok(*INTERACTIVE)
+    assert "Phase 1: Other parts" in milestone.ok("answer", "y").out
+
+
+def test_answer_with_refused_switch_pauses_and_resume_tries_again(blocked: Here) -> None:
+    blocked.ok(*INTERACTIVE)
+    assert "Branch gsd/m1 cannot be used: git refused" in blocked.ok("answer", "y").out
+    assert blocked.status()["pause_code"] == "blocking"
+    assert "cannot be used" in blocked.ok("resume").out
+    assert blocked.status()["status"] == "paused"
+    git(blocked.root, "checkout", "-q", "code.py")
+    assert "Switched to gsd/m1." in blocked.ok("resume").out
+    assert branch(blocked) == "gsd/m1"
+    assert open_question(blocked) == START_QUESTION
+
+
+def test_start_yolo_pauses_and_exits_4_if_git_refuses_the_switch(blocked: Here) -> None:
+    answer = blocked.run(*YOLO)
+    assert answer.code == 4
+    loop = blocked.status()["loop"]
+    assert f"loop {loop} was started and is now paused (blocking): " in answer.err
+    assert "branch gsd/m1 cannot be used: git refused: error: Your local changes" in answer.err
+    assert f"Fix the cause, then run: gsd-fsm --loop {loop} resume" in answer.err
+    assert (branch(blocked), (blocked.root / "code.py").read_text()) == ("main", "not committed\n")
+
+
+def test_resume_does_not_answer_the_branch_question(milestone: Here) -> None:
+    milestone.ok(*INTERACTIVE)
+    milestone.ok("resume")
+    assert open_question(milestone) == QUESTION
+    milestone.ok("answer", "y")
+    assert branch(milestone) == "gsd/m1"
+
+
+def test_mode_yolo_of_paused_loop_switches_no_branch(milestone: Here) -> None:
+    milestone.ok(*INTERACTIVE)
+    milestone.ok("pause")
+    milestone.refused(4, "answer", "y")
+    milestone.ok("mode", "yolo")
+    assert branch(milestone) == "main"
+
+
+def test_planned_loop_without_git_ignores_branching(here: Here, tmp_path: Path) -> None:
+    here.configure(**MILESTONE)
+    start_plan(here, *INTERACTIVE)
+    here.ok("answer", "y")
+    here.patch.setenv("PATH", str(tmp_path))
+    report_complete(here, "T01", "T02")
+    here.ok("answer", "y")
+    report_complete(here, "T03", "T04")
+    here.ok("complete")
+
+
+def test_answer_with_branch_without_plan_leaves_it_and_pauses(milestone: Here) -> None:
+    git(milestone.root, "branch", "gsd/m1")
+    commit(milestone, milestone.root / PLACE, PLAN)
+    milestone.refused(3, *YOLO)
+    milestone.ok(*INTERACTIVE)
+    output = milestone.ok("answer", "y").out
+    assert f"gsd/m1 cannot be used: it does not have {PLACE}" in output
+    assert (milestone.root / PLACE).is_file()
+    assert milestone.status()["pause_code"] == "blocking"
+    milestone.configure(branching="none")
+    milestone.ok("resume")
+    assert milestone.status()["status"] == "waiting"
