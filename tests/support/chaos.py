@@ -189,7 +189,7 @@ def random_event(r: Random, loops: Loops, now: int) -> Event:
     """Return an event for these loops, usually one that they accept."""
     if loops.seq == 0:
         data: Event = {"id": "j-chaos"}
-        return _envelope(loops, now, "journal", None, "cli", data)
+        return envelope(loops, now, "journal", None, "cli", data)
     names = list(loops.by_id)
     new = not names or r.random() < 0.05
     name = f"lp-{r.randrange(6)}" if new else r.choice(names)
@@ -199,7 +199,7 @@ def random_event(r: Random, loops: Loops, now: int) -> Event:
     data = MAKERS[kind](r, loop)
     if action:
         data["action"] = action
-    event = _envelope(loops, now, kind, name, r.choice(("agent", "human", "hook", "cli")), data)
+    event = envelope(loops, now, kind, name, r.choice(("agent", "human", "hook", "cli")), data)
     if r.random() < 0.4:
         del event["data"], event["sum"]
         event.update(session=r.choice(("s-1", "s-2", "s-3")), data=data, sum="0" * 16)
@@ -208,7 +208,7 @@ def random_event(r: Random, loops: Loops, now: int) -> Event:
     return event
 
 
-def _envelope(loops: Loops, now: int, kind: str, *rest: Any) -> Event:
+def envelope(loops: Loops, now: int, kind: str, *rest: Any) -> Event:
     loop, by, data = rest
     return {
         "v": 1, "seq": loops.seq + 1, "ts": to_iso(now), "loop": loop, "type": kind, "by": by,

@@ -13,20 +13,19 @@ from tests.support.story import MINUTE, SECOND, Story, in_status
 
 RESUME = "gsd-fsm --loop lp-1 resume"
 SPENT: list[Any] = [
-    ("iterations", "max_iterations", lambda s: [s("iteration") for _ in range(2)], " --add-iterations 10"),
-    ("rounds", "max_rounds", lambda s: [s("verified", passed=False) for _ in range(2)], " --add-rounds 10"),
-    ("budget", "budget_usd", lambda s: s("spend", usd=2), " --add-budget 10"),
-    ("minutes", "max_minutes", lambda s: s("iteration", _after=2 * MINUTE), " --add-minutes 30"),
-]  # fmt: skip
+    ("iterations", "max_iterations", [("iteration", {})] * 2, " --add-iterations 10"),
+    ("rounds", "max_rounds", [("verified", {"passed": False})] * 2, " --add-rounds 10"),
+    ("budget", "budget_usd", [("spend", {"usd": 2})], " --add-budget 10"),
+    ("minutes", "max_minutes", [("iteration", {"_after": 2 * MINUTE})], " --add-minutes 30"),
+]
 
 
 @pytest.mark.parametrize("manual", [False, True])
-@pytest.mark.parametrize(("code", "limit", "spend", "option"), SPENT)
+@pytest.mark.parametrize(("code", "limit", "events", "option"), SPENT)
 def test_resume_of_reached_limit_needs_addition(
-    code: str, limit: str, spend: Any, option: str, manual: bool
+    code: str, limit: str, events: Any, option: str, manual: bool
 ) -> None:
-    story = Story("verify", limits={limit: 2})
-    spend(story)
+    story = Story("verify", limits={limit: 2}).then(*events)
     spent = reached_limit(story.loop, story.now)
     assert (spent.code, spent.remedy) == (code, RESUME + option)
     story("pause", code="manual" if manual else spent.code, reason=spent.reason, _by="cli")

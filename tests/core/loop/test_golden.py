@@ -6,6 +6,7 @@ To record the replays again, run: GSD_RECORD=1 pytest tests/core/loop/test_golde
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
@@ -17,13 +18,18 @@ from tests.support.golden import DIRECTORY, NAMES, journal_bytes, write_lines
 __all__ = ["here"]
 
 
+def golden_events(name: str) -> list[Any]:
+    return [parse_json(line.decode("ascii")) for line in journal_bytes(name).splitlines()]
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_golden_journal_replays_to_recorded_bytes(name: str, here: Here) -> None:
+def test_golden_journal_is_written_and_replays_to_recorded_bytes(name: str, here: Here) -> None:
     here.gsd.mkdir()
     here.journal.write_bytes(journal_bytes(name))
-    loops = Loops()
-    for line in journal_bytes(name).splitlines():
-        loops.apply(parse_json(line.decode("ascii")))
+    events, loops = golden_events(name), Loops()
+    for event in events:
+        loops.apply(event)
+    assert write_lines(events) == journal_bytes(name)
     replayed = "".join(here.ok("replay", "--json", "--loop", loop).out for loop in loops.by_id)
     expected = DIRECTORY / f"{name}.replay.json"
     if os.environ.get("GSD_RECORD") == "1":
@@ -33,18 +39,6 @@ def test_golden_journal_replays_to_recorded_bytes(name: str, here: Here) -> None
     assert sorted(path.name for path in here.gsd.iterdir()) == ["journal.jsonl"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_writer_reproduces_golden_bytes(name: str) -> None:
-    lines = journal_bytes(name).splitlines()
-    events = [parse_json(line.decode("ascii")) for line in lines]
-    assert write_lines(events) == journal_bytes(name)
-
-
 def test_golden_journals_are_complete() -> None:
     assert sorted(path.stem for path in DIRECTORY.glob("*.jsonl")) == sorted(NAMES)
-    seen = {
-        parse_json(line.decode("ascii"))["type"]
-        for name in NAMES
-        for line in journal_bytes(name).splitlines()
-    }
-    assert len(seen) == 27
+    assert len({event["type"] for name in NAMES for event in golden_events(name)}) == 27

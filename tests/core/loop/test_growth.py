@@ -43,8 +43,6 @@ class Grown:
     def open(self) -> Any:
         return self.module("core.journal.journal").Journal(self.path, now=lambda: START, small=0)
 
-    # what is measured
-
     def fold(self) -> None:
         self.open().read()
 
@@ -112,8 +110,7 @@ class Grown:
             for name, task in reversed(self.loop.tasks.items())
             if name.isdigit()
         }
-        for _ in mirrors._changes(self.loop, tasks, mirrors.TaskList("list", named=True)):
-            pass
+        list(mirrors._changes(self.loop, tasks, mirrors.TaskList("list", named=True)))
 
     def mirror_changes(self) -> None:
         """Compare the loop with a list whose tasks also wait for a new one, some in a cycle."""
@@ -124,8 +121,7 @@ class Grown:
             for name in names
         }
         tasks["999999"] = mirrors.ClientTask("new", "pending", names[:1])
-        for _ in mirrors._changes(self.loop, tasks, mirrors.TaskList("list", named=True)):
-            pass
+        list(mirrors._changes(self.loop, tasks, mirrors.TaskList("list", named=True)))
 
 
 WORKS = (
@@ -154,11 +150,9 @@ def test_appending_tasks_costs_at_most_n_log_n(
     counted: CountedPackage, tmp_path: Path, shape: str
 ) -> None:
     def depends(number: int) -> list[str]:
-        if shape == "chain":
-            return [f"T{number - 1}"] if number else []
-        wave = number // 10
-        first = (wave - 1) * 10
-        return [f"T{first + place}" for place in range(4)] if shape == "waves" and wave else []
+        first = number - 1 if shape == "chain" else number // 10 * 10 - 10
+        count = {"independent": 0, "chain": 1, "waves": 4}[shape]
+        return [f"T{first + place}" for place in range(count)] if first >= 0 else []
 
     def append(count: int) -> None:
         grown = Grown(counted, tmp_path / str(count) / ".gsd", "criteria", 1)
@@ -176,12 +170,6 @@ def test_appending_tasks_costs_at_most_n_log_n(
 
 
 def test_quadratic_cost_is_noticed() -> None:
-    def quadratic(n: int) -> int:
-        return 1_000 + 50 * n + n * n // 8
-
-    def linear(n: int) -> int:
-        return 1_000 + 50 * n
-
-    require_linear("linear", [linear(size) for size in SIZES])
+    require_linear("linear", [1_000 + 50 * n for n in SIZES])
     with pytest.raises(AssertionError, match="quadratic grows too fast"):
-        require_linear("quadratic", [quadratic(size) for size in SIZES])
+        require_linear("quadratic", [1_000 + 50 * n + n * n // 8 for n in SIZES])

@@ -1,9 +1,11 @@
-"""Limits of a loop, each with its own code, and its capacity."""
+"""Limits of a loop: their codes, time, capacity, and no agent that gets more than they allow."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,18 +13,19 @@ from freezegun import freeze_time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.cli import run
 from gsd_fsm.core.clock import to_ms
-from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop import limits as capacity
 from gsd_fsm.core.loop.limits import active_minutes, reached_limit
-from gsd_fsm.core.loop.state import ACTIVE, Loop
+from gsd_fsm.core.loop.state import ACTIVE, LIVE
 from gsd_fsm.core.text.progress import progress, status_block
 from gsd_fsm.core.views.loop_json import state
 from gsd_fsm.engine.status import status_view
 from gsd_fsm.history.timeline import counts
+from tests.support.command_line import Here, here
 from tests.support.story import MINUTE, NOW, Story
 
+__all__ = ["here"]
 OFF = {"stuck_limit": 0, "idle_limit": 0, "max_iterations": 0}
 
 
@@ -59,17 +62,13 @@ def test_idle_count_is_reset_by_activity_but_not_by_engine_events(by: str) -> No
     assert story.blocks() == (2 if by == "client" else 3, "idle")
 
 
-def unlike_evidence(story: Story) -> None:
-    evidence = {"command": "c", "exit_code": 1, "likeness": "other"}
-    story("criterion", criterion="A", met=False, evidence=evidence, _by="cli")
-
-
-PROGRESS: dict[str, Any] = {
-    "criterion": lambda s: s("criterion", criterion="A", met=True, _by="cli"),
-    "gap": lambda s: s.gap("G1", _by="cli"),
-    "task": lambda s: s.task("T1", "skipped", _by="cli"),
-    "evidence": unlike_evidence,
-}
+UNLIKE = {"command": "c", "exit_code": 1, "likeness": "other"}
+PROGRESS: list[tuple[str, dict[str, Any]]] = [
+    ("criterion", {"criterion": "A", "met": True}),
+    ("gap", {"gap": "G1", "action": "found"}),
+    ("task", {"task": "T1", "status": "skipped"}),
+    ("criterion", {"criterion": "A", "met": False, "evidence": UNLIKE}),
+]
 
 
 def stuck_story() -> Story:
@@ -87,12 +86,14 @@ def require_stuck_count(story: Story, count: int) -> None:
     assert f"stuck {count}/3" in counts(story.loop)
 
 
-@pytest.mark.parametrize("what", PROGRESS)
-def test_any_progress_resets_stuck_count_in_limit_and_views(what: str) -> None:
+@pytest.mark.parametrize(("kind", "data"), PROGRESS)
+def test_any_progress_resets_stuck_count_in_limit_and_views(
+    kind: str, data: dict[str, Any]
+) -> None:
     story = stuck_story()
     assert story.blocks() == (3, "stuck")
     require_stuck_count(story, 3)
-    PROGRESS[what](story)
+    story(kind, **data, _by="cli")
     require_stuck_count(story, 0)
     story.block()
     assert story.blocks() == (3, "stuck")
@@ -102,11 +103,14 @@ def test_events_without_lasting_change_keep_stuck_count() -> None:
     story = stuck_story()
     story("criterion", criterion="A", met=False, _by="cli")
     story.blocks()
-    story("criterion", criterion="A", met=False, _by="cli")
-    story.task("T1", "running", _by="cli")
-    story("note", text="hm", _by="cli")
-    story("spend", usd=1, _by="cli")
-    assert code(story) == "stuck"
+    for kind, data in (
+        ("criterion", {"criterion": "A", "met": False}),
+        ("task", {"task": "T1", "status": "running"}),
+        ("note", {"text": "hm"}),
+        ("spend", {"usd": 1}),
+    ):
+        story(kind, **data, _by="cli")
+        assert code(story) == "stuck"
     story.gap("G1", _by="cli")
     story.gap("G1", "closed", _by="cli")
     assert code(story) == "stuck"
@@ -200,60 +204,50 @@ def test_clock_jump_is_tolerated_and_backward_step_adds_no_time(jump: int) -> No
     assert code(story, MINUTE) == "minutes"
 
 
-class Clock:
-    """Runs commands in this process at a chosen time."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.moment = datetime(2026, 3, 29, 0, 55, tzinfo=timezone.utc)
-
-    def run(self, *arguments: str, after: float = 0) -> int:
-        """Run a command this many minutes later; return its exit code."""
-        self.moment += timedelta(minutes=after)
-        with freeze_time(self.moment):
-            return run(["--project", str(self.root), *arguments])
-
-    @property
-    def loop(self) -> Loop:
-        (loop,) = Journal(str(self.root / ".gsd")).read().by_id.values()
-        return loop
-
-
-TEN_YEARS = 60 * 24 * 3653
-
-
 def test_commands_count_active_minutes_of_the_clock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # In this zone the clocks jump from 02:00 to 03:00 local time at 01:00 UTC.
     monkeypatch.setenv("TZ", "Europe/Berlin")
-    clock = Clock(tmp_path)
-    assert clock.run("start", "goal", "g", "--max-minutes", "10") == 0
-    assert clock.loop.started == "2026-03-29T00:55:00.000Z"
-    assert clock.run("iterate", after=6) == 0
-    assert clock.loop.last_event == "2026-03-29T01:01:00.000Z"
-    assert clock.run("wait", "Which port?", after=1) == 0
-    assert clock.run("answer", "80", after=600) == 0
-    assert clock.run("wait", "--until", "2020-01-01T00:00:00+02:00", after=2) == 0
-    assert (clock.loop.wait_for, clock.loop.until) == ("throttled", "2019-12-31T22:00:00.000Z")
-    assert clock.run("iterate", after=30) == 4
-    assert clock.run("resume", after=300) == 0
-    assert (clock.loop.status, clock.loop.until) == ("running", None)
-    assert clock.run("iterate", after=0.9) == 0
-    assert clock.run("iterate", after=0.1) == 4
-    assert (clock.loop.status, clock.loop.pause_code) == ("paused", "minutes")
-    assert clock.run("resume", after=600) == 4
-    assert clock.run("resume", "--add-minutes", "2", after=600) == 0
-    assert clock.run("iterate", after=-60 * 24) == 0  # a backward step adds no time
-    assert clock.run("iterate", after=1.5) == 0
-    assert clock.run("iterate", after=0.5) == 4
-    assert clock.run("resume", "--add-minutes", "10") == 0
-    assert clock.run("iterate", after=TEN_YEARS) == 4
-    assert (clock.loop.last_event[:10], clock.loop.pause_code) == ("2036-03-29", "minutes")
-    assert clock.run("resume", "--add-minutes", "1") == 4
-    assert clock.run("resume", "--add-minutes", "6000000") == 0
-    assert clock.run("iterate", after=-TEN_YEARS) == 0
-    assert clock.run("fsck") == clock.run("replay", "--json") == 0
+    moment = datetime(2026, 3, 29, 0, 55, tzinfo=timezone.utc)
+    ten_years = 60 * 24 * 3653
+    steps: list[tuple[float, str, int]] = [  # minutes, then a command and its exit code
+        (0, "start goal g --max-minutes 10", 0),
+        (6, "iterate", 0),
+        (1, "wait Which?", 0),
+        (600, "answer 80", 0),
+        (2, "wait --until 2020-01-01T00:00:00+02:00", 0),
+        (30, "iterate", 4),
+        (300, "resume", 0),
+        (0.9, "iterate", 0),
+        (0.1, "iterate", 4),
+        (600, "resume", 4),
+        (600, "resume --add-minutes 2", 0),
+        (-60 * 24, "iterate", 0),  # a backward step adds no time
+        (1.5, "iterate", 0),
+        (0.5, "iterate", 4),
+        (0, "resume --add-minutes 10", 0),
+        (ten_years, "iterate", 4),
+        (0, "resume --add-minutes 1", 4),
+        (0, "resume --add-minutes 6000000", 0),
+        (-ten_years, "iterate", 0),
+        (0, "fsck", 0),
+        (0, "replay --json", 0),
+    ]
+    for minutes, command, exit_code in steps:
+        moment += timedelta(minutes=minutes)
+        with freeze_time(moment):
+            assert here.run(*command.split()).code == exit_code, command
+    events = here.lines()
+    assert [event["ts"] for event in events[1:3]] == [
+        "2026-03-29T00:55:00.000Z",
+        "2026-03-29T01:01:00.000Z",
+    ]
+    assert [e["data"]["until"] for e in events if "until" in e["data"]] == [
+        "2019-12-31T22:00:00.000Z"
+    ]
+    pauses = [(e["ts"][:10], e["data"]["code"]) for e in events if e["type"] == "pause"]
+    assert pauses == [(day, "minutes") for day in ("2026-03-29", "2026-03-29", "2036-03-29")]
 
 
 def _tasks(count: int) -> list[dict[str, Any]]:
@@ -269,40 +263,43 @@ def _depending(count: int, each: int) -> list[dict[str, Any]]:
     return [*_tasks(each), *({"id": f"D{number}", "depends": names} for number in range(count))]
 
 
-# limit and way -> its value here, the start of a loop, the event that fills it (or None), the event
-# beyond it, and its name in the message
-Event = tuple[str, dict[str, Any]]
 PENDING = {"task": "new", "status": "pending"}
-TASKS = {"tasks": _tasks(3)}
-FULL = {"tasks": _depending(2, 2)}
+FAILED = {"task": "new", "error": "e", "class": "logic"}
+FOUND = {"action": "found", "gap": "new"}
+LIGHT = {"action": "light", "wave": 1}
+NAMES = [{"name": "c0"}, {"name": "new"}]
+TASKS, FULL = {"tasks": _tasks(3)}, {"tasks": _depending(2, 2)}
 NEEDS_T0 = {"tasks": [{"id": "new", "depends": ["T0"]}]}
 NEEDS_ALL = {"tasks": [{"id": "new", "depends": ["T0", "T1", "T2"]}]}
-CASES: dict[str, tuple[int, dict[str, Any], Event | None, Event, str]] = {
-    "MOST_TASKS": (3, TASKS, None, ("task", PENDING), "3 tasks"),
-    "MOST_TASKS by a plan": (3, TASKS, None, ("plan", {"tasks": [{"id": "T1"}, {"id": "new"}]}), "3 tasks"),
-    "MOST_TASKS by a failure": (3, TASKS, None, ("failure", {"task": "new", "error": "e", "class": "logic"}), "3 tasks"),
-    "MOST_DEPENDENCIES": (2, {"tasks": _depending(1, 2)}, None, ("task", {**PENDING, "task": "D0", "depends": ["x"]}),
-                          "2 dependencies of one task, and task D0 has more"),
-    "MOST_DEPENDENCIES by a plan": (2, TASKS, None, ("plan", NEEDS_ALL),
-                                    "2 dependencies of one task, and task new has more"),
-    "MOST_DEPENDENCIES_IN_ALL": (4, FULL, None, ("task", {**PENDING, "depends": ["T0"]}), "4 dependencies in all"),
-    "MOST_DEPENDENCIES_IN_ALL by a plan": (4, FULL, None, ("plan", NEEDS_T0), "4 dependencies in all"),
-    "MOST_CRITERIA": (2, {"criteria": _criteria(2)}, None, ("plan", {"criteria": [{"name": "c0"}, {"name": "new"}]}), "2 criteria"),
-    "MOST_MUST_NOTS": (1, {"must_not": ["a"]}, None, ("plan", {"must_not": ["a", "new"]}), "1 must-nots"),
-    "MOST_GAPS": (1, {}, ("gap", {"action": "found", "gap": "G1"}), ("gap", {"action": "found", "gap": "new"}), "1 gaps"),
-    "MOST_NOTES": (1, {}, ("note", {"text": "first"}), ("note", {"text": "second"}), "1 undelivered notes"),
-    "MOST_REVIEWS": (1, {}, ("review", {"action": "light", "wave": 1}), ("review", {"action": "light", "wave": 2}), "1 reviews"),
-    "MOST_CHECKPOINTS": (1, {}, ("checkpoint", {"name": "a"}), ("checkpoint", {"name": "b"}), "1 checkpoints"),
-}  # fmt: skip
+TOO_MANY = "2 dependencies of one task, and task %s has more"
+# a limit, its value here, the start of a loop, events that fill it, the event beyond it, its name
+CASES: list[Any] = [
+    ("TASKS", 3, TASKS, [], ("task", PENDING), "3 tasks"),
+    ("TASKS", 3, TASKS, [], ("plan", {"tasks": [{"id": "T1"}, {"id": "new"}]}), "3 tasks"),
+    ("TASKS", 3, TASKS, [], ("failure", FAILED), "3 tasks"),
+    ("DEPENDENCIES", 2, {"tasks": _depending(1, 2)}, [],
+     ("task", {**PENDING, "task": "D0", "depends": ["x"]}), TOO_MANY % "D0"),
+    ("DEPENDENCIES", 2, TASKS, [], ("plan", NEEDS_ALL), TOO_MANY % "new"),
+    ("DEPENDENCIES_IN_ALL", 4, FULL, [], ("task", {**PENDING, "depends": ["T0"]}),
+     "4 dependencies in all"),
+    ("DEPENDENCIES_IN_ALL", 4, FULL, [], ("plan", NEEDS_T0), "4 dependencies in all"),
+    ("CRITERIA", 2, {"criteria": _criteria(2)}, [], ("plan", {"criteria": NAMES}), "2 criteria"),
+    ("MUST_NOTS", 1, {"must_not": ["a"]}, [], ("plan", {"must_not": ["a", "new"]}), "1 must-nots"),
+    ("GAPS", 1, {}, [("gap", {**FOUND, "gap": "G1"})], ("gap", FOUND), "1 gaps"),
+    ("NOTES", 1, {}, [("note", {"text": "a"})], ("note", {"text": "b"}), "1 undelivered notes"),
+    ("REVIEWS", 1, {}, [("review", LIGHT)], ("review", {**LIGHT, "wave": 2}), "1 reviews"),
+    ("CHECKPOINTS", 1, {}, [("checkpoint", {"name": "a"})], ("checkpoint", {"name": "b"}),
+     "1 checkpoints"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_append_beyond_capacity_is_refused_but_journal_is_read(
-    case: str, monkeypatch: pytest.MonkeyPatch
+    case: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    most, start, filling, (kind, data), named = CASES[case]
-    monkeypatch.setattr(capacity, case.split(" ", 1)[0], most)
-    story = Story("goal", **start).then(*([filling] if filling else []))
+    limit, most, start, filling, (kind, data), named = case
+    monkeypatch.setattr(capacity, "MOST_" + limit, most)
+    story = Story("goal", **start).then(*filling)
     refusal = story.refused(kind, **data)
     assert str(refusal) == f"loop lp-1 may have at most {named}"
     assert refusal.hint.endswith(".")
@@ -342,8 +339,102 @@ def test_start_beyond_capacity_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(capacity, "MOST_LIVE_LOOPS", 1)
     story = Story()
     start = {"kind": "goal", "mode": "yolo", "limits": {}}
-    refusal = story.refused("start", **start, tasks=_tasks(3))
-    assert str(refusal) == "loop lp-1 may have at most 2 tasks"
+    refused = story.refused("start", **start, tasks=_tasks(3))
+    assert str(refused) == "loop lp-1 may have at most 2 tasks"
     story("start", **start, tasks=_tasks(2))
-    refusal = story.refused("start", **start, _loop="lp-2", _session="other")
-    assert str(refusal) == "the journal already has 1 live loops"
+    refused = story.refused("start", **start, _loop="lp-2", _session="other")
+    assert str(refused) == "the journal already has 1 live loops"
+
+
+# Every loop ends: no agent gets more iterations than its limits allow.
+
+
+def failing(r: Random, story: Story) -> None:
+    story.fail(r.choice(("T1", "T2", None)), r.choice(("logic", "transient")), _by="agent")
+    if story.status in ACTIVE and r.random() < 0.5:
+        story.task("T1", "running", _by="agent")
+
+
+TRUE = {"command": "true", "exit_code": 0}
+LIES: list[tuple[str, dict[str, Any]]] = [
+    ("complete", {}),
+    ("exit", {}),
+    ("criterion", {"criterion": "checked", "met": True}),
+    ("criterion", {"criterion": "checked", "met": True, "evidence": TRUE}),
+    ("resume", {"add": {"max_iterations": 100}}),
+    ("cancel", {}),
+    ("answer", {"text": "yes"}),
+]
+
+
+def lying(r: Random, story: Story) -> None:
+    """Claim that the work is done."""
+    for kind, data in r.sample(LIES, 3):
+        with pytest.raises(Refused):
+            story(kind, **data, _by="agent", _session="s-1")
+
+
+def undoing(r: Random, story: Story) -> None:
+    """Make progress and undo it."""
+    name = f"G{r.randrange(3)}"
+    gap = story.loop.gaps.get(name)
+    action = "found" if gap is None else "closed" if gap.status == "open" else "reopened"
+    story.gap(name, action, _by="agent")
+
+
+AGENTS: tuple[Callable[[Random, Story], Any], ...] = (
+    lambda r, story: None,  # stops at once
+    lambda r, story: story("note", text="nearly done", _by="agent"),
+    failing,
+    lying,
+    undoing,
+    lambda r, story: story("resume", _by="agent", _session="s-1"),  # resets counts, not limits
+)
+ENDINGS = ("iterations", "stuck", "idle", "repeated", "minutes", "retries", "oscillation")
+
+
+def live_out(seed: int) -> None:
+    """Drive a loop until it stops, and require that it stopped within its limits."""
+    r = Random(seed)
+    limits: dict[str, Any] = {
+        "max_iterations": r.randrange(1, 30),
+        "max_retries": r.randrange(4),
+        "stuck_limit": r.randrange(6),
+        "idle_limit": r.randrange(4),
+    }
+    if r.random() < 0.3:
+        limits["max_minutes"] = r.randrange(1, 5)
+    criteria = [{"name": "checked", "check": "make"}]
+    kind = r.choice(("execute", "verify", "goal"))
+    story = Story(kind, limits=limits, tasks=[{"id": "T1"}, {"id": "T2"}], criteria=criteria)
+    agents = r.sample(AGENTS, r.randrange(1, 4))
+    iterations = 1
+    story("iteration", _by="hook")
+    while story.status in ACTIVE:
+        r.choice(agents)(r, story)
+        if story.status not in ACTIVE:
+            break
+        spent = reached_limit(story.loop, story.now, r.random() < 0.3)
+        if spent is not None:
+            story("pause", code=spent.code, reason=spent.reason, _by="hook")
+            break
+        story("iteration", _by="hook", _after=r.choice((1000, -60_000, 30_000)))
+        iterations += 1
+        assert iterations <= limits["max_iterations"]
+    loop = story.loop
+    assert loop.iteration == iterations == [e["type"] for e in story.events].count("iteration")
+    assert loop.status in LIVE
+    assert loop.pause_code in ENDINGS
+    assert all(task.retries <= limits["max_retries"] for task in loop.tasks.values())
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_random_agents_stay_within_iteration_limits(part: int) -> None:
+    for seed in range(part * 100, part * 100 + 100):
+        live_out(seed)
+
+
+@pytest.mark.torture
+def test_100000_random_agents_stay_within_limits() -> None:
+    for seed in range(int(100_000 * float(os.environ.get("GSD_TORTURE", "1.0")))):
+        live_out(seed)

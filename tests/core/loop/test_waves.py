@@ -13,6 +13,8 @@ from gsd_fsm.engine.status import status_view
 from tests.support.events import build
 from tests.support.story import Story
 
+Depends = dict[str, list[str]]
+
 
 @pytest.mark.parametrize(
     ("depends", "cycle"),
@@ -24,9 +26,7 @@ from tests.support.story import Story
         ({"A": ["unknown"], "B": ["A"]}, []),
     ],
 )
-def test_find_cycle_returns_only_tasks_of_the_cycle(
-    depends: dict[str, list[str]], cycle: list[str]
-) -> None:
+def test_find_cycle_returns_only_tasks_of_the_cycle(depends: Depends, cycle: list[str]) -> None:
     assert find_cycle(depends) == cycle
 
 
@@ -36,9 +36,7 @@ DEPENDENCIES = st.dictionaries(
 
 
 @given(DEPENDENCIES)
-def test_find_cycle_returns_a_cycle_unless_all_tasks_can_start(
-    depends: dict[str, list[str]],
-) -> None:
+def test_find_cycle_returns_a_cycle_unless_all_tasks_can_start(depends: Depends) -> None:
     cycle = find_cycle(depends)
     assert bool(cycle) == (len(start_order(depends)) < len(depends))
     for task, following in zip(cycle, [*cycle[1:], *cycle[:1]], strict=True):
@@ -46,7 +44,7 @@ def test_find_cycle_returns_a_cycle_unless_all_tasks_can_start(
 
 
 @given(DEPENDENCIES)
-def test_lay_waves_places_each_task_after_its_dependencies(depends: dict[str, list[str]]) -> None:
+def test_lay_waves_places_each_task_after_its_dependencies(depends: Depends) -> None:
     tasks = {name: build(Task, id=name, depends=names) for name, names in depends.items()}
     lay_waves(build(Loop, tasks=tasks, waves_due=len(tasks)))
     if find_cycle(depends) or not any(depends.values()):
@@ -56,7 +54,7 @@ def test_lay_waves_places_each_task_after_its_dependencies(depends: dict[str, li
         assert tasks[name].wave == max(before, default=0) + 1
 
 
-def test_wave_is_first_with_open_tasks_else_last() -> None:
+def test_wave_is_first_with_open_tasks_else_last_and_explicit_ones_stay() -> None:
     tasks = [{"id": "A", "wave": 1}, {"id": "B", "wave": 2}, {"id": "C", "wave": 2}]
     story = Story("execute", tasks=tasks)
     waves = []
@@ -65,9 +63,6 @@ def test_wave_is_first_with_open_tasks_else_last() -> None:
         story.task(name, "skipped")
     assert [*waves, status_view(story.loop, "")["wave"]] == [1, 2, 2, 2]
     assert status_view(Story("goal").loop, "")["wave"] is None
-
-
-def test_explicit_waves_are_not_recomputed() -> None:
     story = Story("goal", tasks=[{"id": "A", "wave": 3}, {"id": "B", "wave": 1, "depends": ["A"]}])
     assert [task.wave for task in story.loop.tasks.values()] == [3, 1]
     story.task("C", "pending", depends=["A"], wave=7)
