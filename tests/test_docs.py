@@ -53,19 +53,10 @@ def fenced(name: str, language: str) -> list[str]:
 
 def rows_under(name: str, header: str) -> list[list[str]]:
     """Return the cells of the tables that have this header."""
-    found = []
-    for table in re.findall(
-        rf"^\| {re.escape(header)} \|\n\|[-|]+\n((?:\|.*\n)+)", text_of(name), re.MULTILINE
-    ):
-        for line in table.splitlines():
-            cells = re.split(r"(?<!\\)\|", line)[1:-1]
-            found.append([cell.strip() for cell in cells])
-    assert found, header
-    return found
-
-
-def plain(cell: str) -> str:
-    return cell.strip("`")
+    table = rf"^\| {re.escape(header)} \|\n\|[-|]+\n((?:\|.*\n)+)"
+    lines = "".join(re.findall(table, text_of(name), re.MULTILINE)).splitlines()
+    assert lines, header
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
 def anchors(page: Path) -> set[str]:
@@ -101,44 +92,29 @@ def test_named_test_exists(page: Path) -> None:
         assert not function or function in functions_of(ROOT / path), named
 
 
-def test_every_guarantee_names_a_test() -> None:
-    guarantees = re.findall(
-        r"^### (\d+)\. .*\n((?:(?!##).*\n)*)", text_of("docs/guarantees.md"), re.MULTILINE
-    )
-    assert [int(number) for number, _ in guarantees] == list(range(1, len(guarantees) + 1))
-    for _, text in guarantees:
-        assert "::test_" in text, text
+def test_every_guarantee_threat_and_bug_names_a_test() -> None:
+    guarantee = r"^### (\d+)\. .*\n((?:(?!##).*\n)*)"
+    guarantees = re.findall(guarantee, text_of("docs/guarantees.md"), re.MULTILINE)
+    bugs = rows_under("docs/track-record.md", "# | bug | effect | found by | test")
+    for rows in (guarantees, bugs):
+        assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
+    threats = rows_under("SECURITY.md", "threat | defence | test")
+    assert [row for row in (*guarantees, *bugs, *threats) if "::test_" not in row[-1]] == []
 
 
-def test_every_threat_of_the_security_page_names_a_test() -> None:
-    assert all("::test_" in row[2] for row in rows_under("SECURITY.md", "threat | defence | test"))
-
-
-def test_track_record_numbers_every_bug_and_names_its_test() -> None:
-    header = "# | bug | effect | found by | test"
-    rows = rows_under("docs/track-record.md", header)
-    assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
-    assert all("::test_" in row[4] for row in rows)
-
-
-def test_journal_reader_example_prints_the_shown_output_and_detects_damage(tmp_path: Path) -> None:
+def test_journal_example_is_read_and_folded_and_damage_is_detected(tmp_path: Path) -> None:
     (lines,), (code,) = fenced("docs/journal.md", "jsonl"), fenced("docs/journal.md", "python")
-    (tmp_path / "journal.jsonl").write_text(lines, "ascii")
+    data, loops = lines.encode("ascii"), Loops()
+    (tmp_path / "journal.jsonl").write_bytes(data)
     command = [sys.executable, "-I", "-W", "ignore", "-c", code]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
-    assert done.stderr == b""
-    assert done.stdout.decode() == fenced("docs/journal.md", "text")[0]
+    assert (done.stdout.decode(), done.stderr) == (fenced("docs/journal.md", "text")[0], b"")
     assert len(code.splitlines()) == 10
-    for offset in range(0, len(lines) - 1, 49):
-        hurt = bytearray(lines, "ascii")
-        hurt[offset] ^= 1
-        (tmp_path / "journal.jsonl").write_bytes(hurt)
+    for offset in range(0, len(data) - 1, 49):
+        damaged = bytearray(data)
+        damaged[offset] ^= 1
+        (tmp_path / "journal.jsonl").write_bytes(damaged)
         assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode
-
-
-def test_journal_example_folds_to_a_completed_loop() -> None:
-    (lines,) = fenced("docs/journal.md", "jsonl")
-    data, loops = lines.encode("ascii"), Loops()
     end = scan(lambda at, size: data[at : at + size], len(data), Cursor(), into_fold(loops))
     assert (end.line, end.torn) == (6, 0)
     assert [loop.status for loop in loops.by_id.values()] == ["completed"]
@@ -146,15 +122,10 @@ def test_journal_example_folds_to_a_completed_loop() -> None:
 
 def test_api_example_prints_the_shown_output(tmp_path: Path) -> None:
     (code,), (expected,) = fenced("docs/api.md", "python"), fenced("docs/api.md", "text")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-    )
-    assert done.stderr == b""
-    assert done.stdout.decode() == expected
+    command = [sys.executable, "-W", "error", "-c", code]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False)
+    assert (done.stdout.decode(), done.stderr) == (expected, b"")
 
 
 def test_generated_parts_are_up_to_date() -> None:
@@ -169,36 +140,33 @@ def test_notes_of_the_generator_belong_to_declared_members_codes_and_limits() ->
     assert {*CAPACITY_NOTES} == {name for name in vars(limits) if name.startswith("MOST_")}
 
 
-def test_journal_page_explains_every_status_condition_and_exit_code() -> None:
+def test_journal_page_explains_every_status_condition_and_line_limit() -> None:
     text = text_of("docs/journal.md")
     for status in STATUSES:
         assert f"`{status}`" in text
     for arrow in (arrow for trigger in TRIGGERS.values() for arrow in trigger.arrows):
         assert arrow.when is None or f"`{arrow.when.__name__}`:" in text
+    limits_shown = dict(rows_under("docs/journal.md", "what | limit"))
+    assert f"{MAX_LINE:,} bytes" in limits_shown["a line, newline included"]
+    depth = "depth: objects and lists inside each other, the line itself included"
+    assert limits_shown[depth] == str(MAX_DEPTH)
+
+
+def test_pages_explain_every_exit_code() -> None:
     classes = [c for c in vars(errors).values() if isinstance(c, type)]
     codes = {0, 130, *(c.exit_code for c in classes if issubclass(c, errors.GsdError))}
-    shown = [plain(row[0]) for row in rows_under("docs/journal.md", "code | meaning")]
-    assert {int(code) for code in shown} == codes | set(CHECK_CODES.values())
-
-
-def test_line_limits_equal_the_code() -> None:
-    shown = dict(rows_under("docs/journal.md", "what | limit"))
-    assert f"{MAX_LINE:,} bytes" in shown["a line, newline included"]
-    depth = "depth: objects and lists inside each other, the line itself included"
-    assert shown[depth] == str(MAX_DEPTH)
+    explained = rows_under("docs/guide.md", "exit code | meaning")
+    assert {int(row[0]) for row in explained} == codes
+    of_check = rows_under("docs/journal.md", "code | meaning")
+    assert {int(row[0].strip("`")) for row in of_check} == codes | set(CHECK_CODES.values())
 
 
 def test_settings_table_equals_the_keys() -> None:
     shown = rows_under("docs/settings.md", "key | value | default | meaning")
-    assert [[cell.replace("`", "") for cell in row] for row in shown] == [
-        [
-            key.name,
-            key.rule.words,
-            "not set" if key.default is None else json.dumps(key.default),
-            key.description,
-        ]
-        for key in settings.KEYS
-    ]
+    defaults = ["not set" if it.default is None else json.dumps(it.default) for it in settings.KEYS]
+    keys = zip(settings.KEYS, defaults, strict=True)
+    expected = [[key.name, key.rule.words, default, key.description] for key, default in keys]
+    assert [[cell.replace("`", "") for cell in row] for row in shown] == expected
 
 
 def test_architecture_page_names_every_package_and_module() -> None:
@@ -263,23 +231,14 @@ def run_line(here: Here, line: str) -> None:
 
 def test_guide_lists_every_command_in_the_order_of_help() -> None:
     rows = rows_under("docs/guide.md", "command | what it does")
-    assert [plain(row[0]) for row in rows] == list(COMMANDS)
-
-
-def test_guide_explains_every_exit_code() -> None:
-    classes = [c for c in vars(errors).values() if isinstance(c, type)]
-    codes = {0, 130, *(c.exit_code for c in classes if issubclass(c, errors.GsdError))}
-    shown = {int(row[0]) for row in rows_under("docs/guide.md", "exit code | meaning")}
-    assert shown == codes
+    assert [row[0].strip("`") for row in rows] == list(COMMANDS)
 
 
 def test_readme_session_is_an_excerpt_of_the_demo() -> None:
-    demo = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "demo.py")], capture_output=True, check=True
-    )
-    for excerpt in fenced("README.md", "text"):
-        for part in excerpt.strip().split("\n\n"):
-            assert without_ids(part) in without_ids(demo.stdout.decode())
+    command = [sys.executable, str(ROOT / "scripts" / "demo.py")]
+    demo = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for part in "\n\n".join(map(str.strip, fenced("README.md", "text"))).split("\n\n"):
+        assert without_ids(part) in without_ids(demo)
 
 
 def without_ids(text: str) -> str:
@@ -293,14 +252,12 @@ def test_readme_diagram_equals_the_transition_table() -> None:
     assert f"```mermaid\n{mermaid()}\n```" in text_of("README.md")
 
 
-@pytest.mark.parametrize(
-    ("page", "most"),
-    [
-        ("README.md", 8_000),
-        ("docs/guide.md", 25_000),
-        ("docs/guarantees.md", 15_000),
-        ("docs/journal.md", 46_000),
-    ],
-)
-def test_page_stays_short(page: str, most: int) -> None:
-    assert len(text_of(page).encode()) <= most
+def test_pages_stay_short() -> None:
+    most = {
+        "README": 8_000,
+        "docs/guide": 25_000,
+        "docs/guarantees": 15_000,
+        "docs/journal": 46_000,
+    }
+    sizes = {name: len(text_of(f"{name}.md").encode()) for name in most}
+    assert {name: size for name, size in sizes.items() if size > most[name]} == {}

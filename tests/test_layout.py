@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import click
+import pytest
 
 from gsd_fsm import cli as cli_module
 from gsd_fsm.cli import COMMANDS, cli
@@ -67,13 +68,8 @@ def at_run_time(module: ast.Module) -> list[ast.AST]:
     while todo:
         node = todo.pop()
         found.append(node)
-        if isinstance(node, ast.If) and ast.unparse(node.test) in (
-            "TYPE_CHECKING",
-            "typing.TYPE_CHECKING",
-        ):
-            todo += node.orelse
-        else:
-            todo += ast.iter_child_nodes(node)
+        is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        todo += node.orelse if is_for_types else ast.iter_child_nodes(node)
     return found
 
 
@@ -100,6 +96,11 @@ def rank(layers: str) -> dict[str, int]:
 def package_of(module: str, root: str) -> str:
     """Return the name of the package directly below `root` that holds this module."""
     return module.removeprefix(root).lstrip(".").partition(".")[0]
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def core_name(path: Path) -> str:
@@ -132,33 +133,19 @@ def test_no_test_module_imports_another() -> None:
 
 
 def test_package_root_holds_only_entry_point_and_hook() -> None:
-    assert {path.name for path in PACKAGE.glob("*.py")} == {
-        "__init__.py", "__main__.py", "gsd_fsm_hook.py",
-    }  # fmt: skip
+    found = sorted(path.name for path in PACKAGE.glob("*.py"))
+    assert found == ["__init__.py", "__main__.py", "gsd_fsm_hook.py"]
 
 
-def test_packages_import_downwards_only() -> None:
-    height = rank(LAYERS)
-    for path in SOURCES:
-        own = package_of(module_of(path), "gsd_fsm")
-        for module in imports(path, typing_too=True):
-            package = package_of(module, "gsd_fsm")
-            if (
-                module.startswith("gsd_fsm.")
-                and own in height
-                and package not in (own, "__version__")
-            ):
-                assert height[package] < height[own], (module_of(path), module)
-
-
-def test_core_packages_import_downwards_only() -> None:
-    height = rank(CORE_LAYERS)
-    for path in CORE:
-        own = package_of(module_of(path), "gsd_fsm.core")
-        for module in imports(path, typing_too=True):
-            package = package_of(module, "gsd_fsm.core")
-            if module.startswith("gsd_fsm.core.") and package in height and package != own:
-                assert height[package] < height.get(own, -1), (module_of(path), module)
+@pytest.mark.parametrize(("root", "layers"), [("gsd_fsm", LAYERS), ("gsd_fsm.core", CORE_LAYERS)])
+def test_packages_import_downwards_only(root: str, layers: str) -> None:
+    height, folder = rank(layers), ROOT / root.replace(".", "/")
+    assert {path.parent.name for path in folder.glob("*/__init__.py")} == {*height}
+    for path in CORE if root == "gsd_fsm.core" else folder.glob("*/**/*.py"):
+        own = package_of(module_of(path), root)
+        imported = {m for m in imports(path, typing_too=True) if m.startswith(f"{root}.")}
+        for package in {package_of(module, root) for module in imported} & {*height} - {own}:
+            assert height[package] < height.get(own, -1), (module_of(path), package)
 
 
 def test_architecture_page_shows_the_layers() -> None:
@@ -166,14 +153,8 @@ def test_architecture_page_shows_the_layers() -> None:
     assert f"```text{LAYERS}```" in page
 
 
-def module_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
 def test_modules_have_no_import_cycles() -> None:
-    edges = {module_of(p): {m for m in imports(p) if m.startswith("gsd_fsm.")} for p in SOURCES}
-    left = dict(edges)
+    left = {module_of(p): {m for m in imports(p) if m.startswith("gsd_fsm.")} for p in SOURCES}
     while left:
         free = [m for m, uses in left.items() if not (uses & set(left)) - {m}]
         assert free, sorted(left)
@@ -181,13 +162,14 @@ def test_modules_have_no_import_cycles() -> None:
             del left[module]
 
 
-def test_core_imports_only_core_and_the_standard_library() -> None:
+def test_core_needs_only_the_standard_library_of_python_3_8() -> None:
+    known = {*sys.stdlib_module_names, "__future__", "_sha2", "_sha256"}
     for path in CORE:
+        text = path.read_text("utf-8")
+        ast.parse(text, str(path), feature_version=(3, 8))
+        assert path.stem == "__init__" or "from __future__ import annotations" in text, path
         for module in imports(path, typing_too=True):
-            top = module.partition(".")[0]
-            core = module.startswith("gsd_fsm.core.")
-            standard = top in sys.stdlib_module_names or top in ("__future__", "_sha2", "_sha256")
-            assert core or standard, (path, module)
+            assert module.startswith("gsd_fsm.core.") or module.partition(".")[0] in known, path
 
 
 def test_pure_core_uses_no_files_clock_or_randomness() -> None:
@@ -204,44 +186,17 @@ def test_pure_core_uses_no_files_clock_or_randomness() -> None:
 
 
 def test_clock_is_read_only_by_now_ms() -> None:
-    module = tree(PACKAGE / "core" / "clock.py")
-    callers = [
-        function.name
-        for function in ast.walk(module)
-        if isinstance(function, ast.FunctionDef)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "time"
+    functions = [
+        node for node in tree(PACKAGE / "core" / "clock.py").body if "time()" in ast.unparse(node)
     ]
-    assert callers == ["now_ms"]
-
-
-def _of_core(node: ast.Import | ast.ImportFrom) -> bool:
-    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gsd_fsm.core")
-
-
-def test_core_modules_import_each_other_by_plain_names() -> None:
-    for node in (node for path in CORE for node in ast.walk(tree(path))):
-        if isinstance(node, ast.Import):
-            assert not any(alias.name.startswith("gsd_fsm") for alias in node.names)
-        elif _of_core(node) if isinstance(node, ast.ImportFrom) else False:
-            assert all(alias.asname is None and alias.name != "*" for alias in node.names)
-
-
-def test_core_is_valid_on_python_3_8() -> None:
-    for path in CORE:
-        text = path.read_text("utf-8")
-        ast.parse(text, str(path), feature_version=(3, 8))
-        assert path.stem == "__init__" or "from __future__ import annotations" in text, path
+    assert [function.name for function in functions] == ["now_ms"]
 
 
 def test_every_command_and_option_has_help() -> None:
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
-        assert command is not None
-        assert (command.help or "").strip(), name
-        for parameter in command.params:
-            if isinstance(parameter, click.Option):
-                assert (parameter.help or "").strip(), (name, parameter.name)
+        options = [it for it in command.params if isinstance(it, click.Option)]
+        assert [it.name for it in (command, *options) if not (it.help or "").strip()] == [], name
 
 
 def test_cli_docstring_lists_every_command_with_its_file() -> None:
