@@ -13,10 +13,11 @@ import pytest
 from gsd_fsm.core.hook.main import reply as core_reply
 from gsd_fsm.core.journal.journal import Journal
 from tests.support.events import append, draft
+from tests.support.faults import files_in
 from tests.support.hook_agent import Agent, start
 
 LATER = "2999-01-01T00:00:00.000Z"
-BUDGET = ("goal", "g", "--budget", "9", "--max-tokens", "9000")
+BUDGET = ("goal", "g", "--budget", "9", "--max-tokens", "9000", "--idle-limit", "0")
 
 
 # spending
@@ -46,18 +47,13 @@ def tokens(agent: Agent) -> list[int | None]:
     return [data.get("tokens") for data in spends(agent)]
 
 
-def works_and_stops(agent: Agent) -> None:
-    agent.uses_a_tool()
-    agent.blocked()
-
-
 def test_tokens_of_a_reply_count_once_and_their_limit_pauses(agent: Agent) -> None:
     start(agent, "goal", "g", "--max-tokens", "1000")
     reply(agent, "msg_1", 400, rows=3)
     agent.blocked()
     reply(agent, "msg_1", 400)  # the rest of a reply that was written late
     reply(agent, "msg_2", 500)
-    works_and_stops(agent)
+    agent.blocked()
     assert tokens(agent) == [400, 500]
     reply(agent, "msg_3", 200)
     notice = agent.allowed()
@@ -70,7 +66,8 @@ def test_total_of_the_client_counts_only_by_its_growth(agent: Agent) -> None:
     start(agent, "goal", "g", "--budget", "2")
     for usd in (5.0, 6.5, 6.5):
         total(agent, usd)
-        works_and_stops(agent)
+        agent.uses_a_tool()
+        agent.blocked()
     assert agent.status("spent_usd") == 1.5
     total(agent, 7.25)
     notice = agent.allowed()
@@ -78,7 +75,7 @@ def test_total_of_the_client_counts_only_by_its_growth(agent: Agent) -> None:
     assert "resume --add-budget 10" in notice
     agent.prompt("take ten more")
     agent.do(agent.status("next").rpartition("Run: gsd-fsm ")[2])
-    works_and_stops(agent)
+    agent.blocked()
 
 
 @pytest.mark.parametrize("replied", [True, False])
@@ -117,13 +114,17 @@ def test_replies_with_a_price_are_not_counted_again_with_the_total(agent: Agent)
     assert agent.status("spent_usd") == 2.25
     total(agent, 2.5)
     reply(agent, "msg_2", 10, costUSD=0.25)
-    works_and_stops(agent)
+    agent.blocked()
     assert agent.status("spent_usd") == 2.5
 
 
-def test_spending_before_the_loop_does_not_count(agent: Agent) -> None:
-    reply(agent, "msg_0", 900, timestamp="2020-01-01T00:00:00.000Z")
-    start(agent, "goal", "g", "--max-tokens", "1000")
+@pytest.mark.parametrize("budget", [["--max-tokens", "1000"], []])
+def test_spending_before_the_loop_or_without_a_budget_does_not_count(
+    agent: Agent, budget: list[str]
+) -> None:
+    at = "2020-01-01T00:00:00.000Z" if budget else LATER
+    reply(agent, "msg_0", 900, timestamp=at)
+    start(agent, "goal", "g", *budget)
     agent.blocked()
     assert spends(agent) == []
 
@@ -140,7 +141,7 @@ def test_spending_before_a_session_took_the_loop_over_does_not_count(agent: Agen
     other.blocked()
     reply(other, "msg_2", 50)
     total(other, 6.0)
-    works_and_stops(other)
+    other.blocked()
     assert agent.status("spent_usd") == 1
     assert tokens(agent) == [None, 50]
 
@@ -158,7 +159,9 @@ def test_spending_of_a_session_while_another_owned_the_loop_does_not_count(agent
 def test_spending_of_the_user_during_a_pause_does_not_count(agent: Agent) -> None:
     start(agent, *BUDGET)
     status_line(agent, 1.0)
-    reply(agent, "msg_1", 100)
+    reply(agent, "msg_1", 100, timestamp=agent.here.lines()[-1]["ts"])
+    time.sleep(0.01)
+    agent.do("fail --error 'no idea' --class unknown", "resume")  # a pause of the agent
     agent.blocked()
     agent.do("pause")
     status_line(agent, 1.5)  # what led to the pause is reported after it
@@ -173,27 +176,9 @@ def test_spending_of_the_user_during_a_pause_does_not_count(agent: Agent) -> Non
     status_line(agent, 4.5)
     status_line(agent, 4.75)
     reply(agent, "msg_4", 3)
-    works_and_stops(agent)
+    agent.blocked()
     assert agent.status("spent_usd") == 0.75
     assert sum(count or 0 for count in tokens(agent)) == 123
-
-
-def test_spending_counts_if_the_agent_pauses_and_resumes_by_itself(agent: Agent) -> None:
-    start(agent, "goal", "g", "--budget", "100", "--max-tokens", "9000")
-    for turn in range(1, 4):
-        reply(agent, f"msg_{turn}", 500, timestamp=agent.here.lines()[-1]["ts"])
-        total(agent, 5.0 * turn)
-        agent.do("fail --error 'no idea' --class unknown", "resume")
-        works_and_stops(agent)
-    assert agent.status("spent_usd") == 15
-    assert sum(count or 0 for count in tokens(agent)) == 1500
-
-
-def test_loop_without_a_budget_reads_no_transcript(agent: Agent) -> None:
-    start(agent, "goal", "g")
-    reply(agent, "msg_1", 400)
-    agent.blocked()
-    assert spends(agent) == []
 
 
 # subagents
@@ -215,21 +200,15 @@ def subagent_stops(agent: Agent, subagent: str) -> None:
     agent.context("SubagentStop", agent_id=subagent, agent_type="x", agent_transcript_path=path)
 
 
-def test_tokens_of_a_subagent_count_once_when_it_stops(agent: Agent) -> None:
-    start(agent, *BUDGET)
-    subagent_replies(agent, "a1", "msg_9", 300)
-    for _ in range(2):
-        subagent_stops(agent, "a1")
-    assert tokens(agent) == [300]
-    assert agent.here.last()["by"] == "hook"
-
-
 def test_tokens_that_a_subagent_transcript_reports_late_count_at_the_next_stop(
     agent: Agent,
 ) -> None:
     start(agent, *BUDGET)
     subagent_replies(agent, "a1", "msg_1", 100)
-    subagent_stops(agent, "a1")
+    for _ in range(2):
+        subagent_stops(agent, "a1")
+    assert tokens(agent) == [100]
+    assert agent.here.last()["by"] == "hook"
     subagent_replies(agent, "a1", "msg_2", 20)
     for _ in range(2):
         subagent_stops(agent, "a2")  # nothing is written yet
@@ -237,7 +216,7 @@ def test_tokens_that_a_subagent_transcript_reports_late_count_at_the_next_stop(
     agent.blocked()
     assert agent.status("status") == "running"
     assert tokens(agent) == [100, None, 20, 3]
-    works_and_stops(agent)
+    agent.blocked()
     assert len(spends(agent)) == 4
 
 
@@ -259,9 +238,8 @@ def tasks(agent: Agent) -> dict[str, tuple[str, str]]:
 
 @pytest.fixture
 def mirroring(agent: Agent) -> Agent:
-    """A goal loop that mirrors the list my-loop and has its exit signal."""
-    start(agent, "goal", "g", "--task-list", "my loop")
-    agent.do("exit-signal")
+    """A goal loop that mirrors the list my-loop."""
+    start(agent, "goal", "g", "--task-list", "my loop", "--criterion", "c")
     return agent
 
 
@@ -269,24 +247,19 @@ def test_open_tasks_of_the_list_block_until_they_are_completed(mirroring: Agent)
     put("1", "completed")
     put("2", "in_progress", blockedBy=["1"])
     folder = put("3", "pending", blockedBy=["2"]).parent
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    mirroring.do("criterion c met", "exit-signal")
+    before = files_in(folder)
     assert "task 2 is running; task 3 is pending" in mirroring.blocked()
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert files_in(folder) == before
     # A task that was completed before the loop saw it does not count.
     assert tasks(mirroring) == {"2": ("subject 2", "running"), "3": ("subject 3", "pending")}
     assert [task["wave"] for task in mirroring.status("tasks")] == [1, 2]
     put("2", "completed")
     put("3", "completed")
+    mirroring.do("criterion c unmet")
+    assert "criterion not met: c; no exit signal" in mirroring.blocked()
+    mirroring.do("criterion c met", "exit-signal")
     assert "completed" in mirroring.allowed()
-
-
-def test_completed_list_does_not_replace_criteria_and_exit_signal(agent: Agent) -> None:
-    start(agent, "goal", "g", "--task-list", "my-loop", "--criterion", "c")
-    for number in range(1, 90):
-        put(str(number), "completed")
-    assert "criterion not met: c" in agent.blocked()
-    agent.do("criterion c met", "exit-signal")
-    assert "completed" in agent.allowed()
 
 
 def test_complete_reads_the_list_as_well(agent: Agent) -> None:
@@ -308,38 +281,34 @@ def test_agent_can_settle_a_task_of_the_list_only_in_the_list(mirroring: Agent) 
     mirroring.here.ok("task", "1", "skipped")
 
 
-def test_created_and_completed_tasks_are_recorded_at_once_and_once(agent: Agent) -> None:
-    start(agent, "goal", "g", "--task-list", "auto")
-    facts = {"task_id": "1", "task_subject": "alpha", "task_description": "d"}
-    for event, status in (("TaskCreated", "pending"), ("TaskCompleted", "complete")):
-        agent.context(event, **facts)
-        before = agent.here.journal.read_bytes()
-        agent.twin("two").context(event, **facts)
-        assert agent.new(before) == []
-        assert tasks(agent) == {"1": ("alpha", status)}
-
-
-def test_created_task_of_a_list_that_is_not_mirrored_is_not_recorded(mirroring: Agent) -> None:
+def test_created_and_completed_tasks_of_the_mirrored_list_are_recorded_at_once_and_once(
+    mirroring: Agent,
+) -> None:
     facts = {"task_id": "1", "task_subject": "alpha", "task_description": "d"}
     before = mirroring.here.journal.read_bytes()
-    mirroring.context("TaskCreated", **facts)
+    mirroring.context("TaskCreated", **facts)  # in the list of the session
     assert mirroring.new(before) == []
-    mirroring.context("TaskCreated", env={"CLAUDE_CODE_TASK_LIST_ID": "my loop"}, **facts)
-    assert [event["type"] for event in mirroring.new(before)] == ["task"]
+    named = {"CLAUDE_CODE_TASK_LIST_ID": "my loop"}
+    for event, status in (("TaskCreated", "pending"), ("TaskCompleted", "complete")):
+        mirroring.context(event, env=named, **facts)
+        before = mirroring.here.journal.read_bytes()
+        mirroring.twin("two").context(event, env=named, **facts)
+        assert mirroring.new(before) == []
+        assert tasks(mirroring) == {"1": ("alpha", status)}
 
 
-@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("options", [[], ["--task-list", "none"]])
 def test_list_named_by_the_user_is_mirrored_unless_it_is_switched_off(
-    agent: Agent, wanted: bool
+    agent: Agent, options: list[str]
 ) -> None:
     put("1", "pending")
-    start(agent, "goal", "g", *([] if wanted else ["--task-list", "none"]))
+    start(agent, "goal", "g", *options)
     agent.do("exit-signal")
     named = {"CLAUDE_CODE_TASK_LIST_ID": "my loop"}
-    if wanted:
-        assert "task 1 is pending" in agent.blocked(env=named)
-    else:
+    if options:
         assert "completed" in agent.allowed(env=named)
+    else:
+        assert "task 1 is pending" in agent.blocked(env=named)
 
 
 def test_open_tasks_of_an_earlier_session_hold_the_loop_until_they_are_settled(
@@ -356,23 +325,17 @@ def test_open_tasks_of_an_earlier_session_hold_the_loop_until_they_are_settled(
     assert "task 1 is running; task 2 is pending; task client-1 is pending" in text
     # Its client cannot reach the old list any more, so it settles those tasks here.
     assert "Finish task 1 (subject 1)." in text
+    later.refused("task client-1 skipped")
     later.do("task 1 complete", "task 2 running", "task 2 complete")
     put("1", "pending", name=agent.session)
     assert "of your task list" in later.blocked()
-    put("1", "completed", name=later.session)
-    assert "completed" in later.allowed()
-
-
-def test_tasks_of_a_list_that_the_client_no_longer_uses_are_settled_here(agent: Agent) -> None:
-    start(agent, "goal", "g", "--task-list", "auto")
-    put("1", "pending", name=agent.session)
-    agent.blocked()
-    named = {"CLAUDE_CODE_TASK_LIST_ID": "team"}
+    team = {"CLAUDE_CODE_TASK_LIST_ID": "team"}  # and then the client uses another list
     put("1", "pending", name="team")
-    assert "task client-1 is pending" in agent.blocked(env=named)
-    shell = {**agent.shell, **named}
-    agent.here.refused(4, "task", "client-1", "skipped", env=shell)
-    agent.here.ok("task", "1", "skipped", env=shell)
+    assert "task client-1-2 is pending" in later.blocked(env=team)
+    later.here.refused(4, "task", "client-1-2", "skipped", env={**later.shell, **team})
+    later.here.ok("task", "client-1", "skipped", env={**later.shell, **team})
+    put("1", "completed", name="team")
+    assert "completed" in later.allowed(env=team)
 
 
 def test_recorded_tasks_without_a_list_belong_to_the_current_one(agent: Agent) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,23 +71,23 @@ ANTIGRAVITY = {
     "terminationReason": "model_stop", "fullyIdle": True,
 }  # fmt: skip
 
+
+def in_stop(**members: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "Stop", **members}}
+
+
 PLAIN = {"decision": "block", "reason": "R"}
-NESTED = {"hookEventName": "Stop", "decision": "block", "reason": "R"}
+QUIET = in_stop(additionalContext="R")
 NOTICE = {"systemMessage": "N"}
 NEW = {"AI_AGENT": "claude-code_2-1-163_harness"}
 
 # client, stop, environment, block, notice
 STOPS: list[tuple[str, dict[str, Any], dict[str, str], Any, Any]] = [
-    ("claude", CLAUDE, {}, PLAIN, NOTICE),
-    ("claude", CLAUDE, {"AI_AGENT": "claude-code_2-1-162_harness"}, PLAIN, NOTICE),
-    ("claude", CLAUDE, {"AI_AGENT": "claude-code_1-9-999_harness"}, PLAIN, NOTICE),
-    ("claude", CLAUDE, {"AI_AGENT": "claude-code"}, PLAIN, NOTICE),
-    ("claude", CLAUDE, {"AI_AGENT": "claude-code_x-y-z_"}, PLAIN, NOTICE),
-    ("claude", CLAUDE, {"AI_AGENT": "other_9-9-999_harness"}, PLAIN, NOTICE),
-    ("claude", CLAUDE, NEW, "quiet", NOTICE),
-    ("claude", CLAUDE, {"AI_AGENT": "claude-code_2-1-325_harness"}, "quiet", NOTICE),
-    ("claude", CLAUDE, {"AI_AGENT": "claude-code_2-2-0_harness"}, "quiet", NOTICE),
-    ("claude", CLAUDE, {"AI_AGENT": "claude-code_3-0-0_harness"}, "quiet", NOTICE),
+    *(("claude", CLAUDE, {"AI_AGENT": agent}, PLAIN, NOTICE) for agent in (
+        "", "claude-code_2-1-162_harness", "claude-code_1-9-999_harness", "claude-code",
+        "claude-code_x-y-z_", "other_9-9-999_harness")),
+    *(("claude", CLAUDE, {"AI_AGENT": f"claude-code_{version}_harness"}, QUIET, NOTICE)
+      for version in ("2-1-163", "2-1-325", "2-2-0", "3-0-0")),
     ("codex", CODEX, {"CODEX_MANAGED_BY_NPM": "1", **NEW}, PLAIN, NOTICE),
     ("gemini", GEMINI, {"GEMINI_SESSION_ID": S, **NEW}, PLAIN, NOTICE),
     ("qwen", QWEN, {"QWEN_PROJECT_DIR": "ROOT", "GEMINI_PROJECT_DIR": "ROOT"}, PLAIN, NOTICE),
@@ -96,17 +95,12 @@ STOPS: list[tuple[str, dict[str, Any], dict[str, str], Any, Any]] = [
     ("copilot", COPILOT, {"COPILOT_CLI": "1", **NEW}, PLAIN, NOTICE),
     ("copilot", COPILOT_PASCAL, {"COPILOT_CLI": "1"}, PLAIN, NOTICE),
     ("copilot", COPILOT_PASCAL, {}, PLAIN, NOTICE),
-    (
-        "kimi", KIMI, {},
-        {"hookSpecificOutput": {"hookEventName": "Stop", "permissionDecision": "deny",
-                                "permissionDecisionReason": "R"}},
-        None,
-    ),
+    ("kimi", KIMI, {}, in_stop(permissionDecision="deny", permissionDecisionReason="R"), None),
     ("opencode", OPENCODE, {}, PLAIN, None),
     ("cursor", CURSOR, NEW, {"followup_message": "R"}, None),
     ("droid", DROID, {}, PLAIN, NOTICE),
-    ("auggie", AUGGIE, {}, {"hookSpecificOutput": NESTED}, None),
-    ("vscode", VSCODE, {}, {**PLAIN, "hookSpecificOutput": NESTED}, None),
+    ("auggie", AUGGIE, {}, in_stop(**PLAIN), None),
+    ("vscode", VSCODE, {}, {**PLAIN, **in_stop(**PLAIN)}, None),
     ("goose", GOOSE, {}, PLAIN, None),
     ("devin", DEVIN, {"DEVIN_PROJECT_DIR": "ROOT"}, PLAIN, None),
     ("antigravity", ANTIGRAVITY, {}, {"decision": "continue", "reason": "R"}, None),
@@ -114,23 +108,18 @@ STOPS: list[tuple[str, dict[str, Any], dict[str, str], Any, Any]] = [
 ]  # fmt: skip
 
 
-def filled(value: Any, root: Path) -> Any:
-    """Return the value with the project's directory for ROOT."""
+def filled(value: Any, **texts: str) -> Any:
+    """Return the value with these texts for their names: ROOT, R (reason), N (notice), C (context)."""
     if isinstance(value, dict):
-        return {name: filled(item, root) for name, item in value.items()}
+        return {name: filled(item, **texts) for name, item in value.items()}
     if isinstance(value, list):
-        return [filled(item, root) for item in value]
-    return str(root) if value == "ROOT" else value
-
-
-def shaped(value: Any, texts: dict[str, str]) -> Any:
-    if isinstance(value, dict):
-        return {name: shaped(item, texts) for name, item in value.items()}
-    return texts.get(value, value)
+        return [filled(item, **texts) for item in value]
+    return texts.get(value, value) if isinstance(value, str) else value
 
 
 def send(here: Here, signal: dict[str, Any], env: dict[str, str] | None = None) -> Reply:
-    return call_here(filled(signal, here.root), filled(env or {}, here.root), "one", here.root)
+    root = str(here.root)
+    return call_here(filled(signal, ROOT=root), filled(env or {}, ROOT=root), "one", here.root)
 
 
 def numbered(cases: list[Any]) -> list[str]:
@@ -144,12 +133,10 @@ def test_client_gets_blocks_and_notices_in_its_own_form(here: Here, case: Any) -
     answer = send(here, stop, env).answer
     last = here.last()
     assert (last["type"], last.get("client", "")) == ("iteration", client)
-    if block == "quiet":
-        block = {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "R"}}
-    assert answer == shaped(block, {"R": last["data"]["reason"]})
+    assert answer == filled(block, R=last["data"]["reason"])
     answer = send(here, stop, env).answer
     assert kinds(here)[-1] == "pause iterations"
-    assert answer == shaped(notice, {"N": here.last()["data"]["said"]})
+    assert answer == filled(notice, N=here.last()["data"]["said"])
     assert send(here, stop, env) == (None, "")
 
 
@@ -171,29 +158,21 @@ def test_aborted_or_failed_turn_is_not_a_stop(here: Here, signal: dict[str, Any]
 
 
 START = {"hook_event_name": "SessionStart", "session_id": S, "source": "startup"}
+IN_COPILOT = {"COPILOT_CLI": "1"}
 IN_CLAUDE = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "C"}}
 CONTEXTS: list[tuple[str, dict[str, Any], dict[str, str], Any]] = [
     ("claude", {**START, "transcript_path": "/h/.claude/projects/s.jsonl"}, NEW, IN_CLAUDE),
     ("codex", {**START, "transcript_path": "/h/.codex/sessions/r.jsonl"}, {}, IN_CLAUDE),
     ("gemini", {**START, "timestamp": "t"}, {"GEMINI_SESSION_ID": S}, IN_CLAUDE),
     ("qwen", {**START, "transcript_path": "/h/.qwen/s.jsonl"}, {}, IN_CLAUDE),
-    (
-        "copilot", {**START, "source": "new", "initial_prompt": "hi"}, {"COPILOT_CLI": "1"},
-        {"additionalContext": "C"},
-    ),
-    (
-        "copilot", {"sessionId": S, "timestamp": 1, "source": "new", "initialPrompt": "hi"},
-        {"COPILOT_CLI": "1"}, {"additionalContext": "C"},
-    ),
+    ("copilot", {**START, "source": "new", "initial_prompt": "hi"}, IN_COPILOT,
+     {"additionalContext": "C"}),
+    ("copilot", {"sessionId": S, "timestamp": 1, "source": "new", "initialPrompt": "hi"},
+     IN_COPILOT, {"additionalContext": "C"}),
     ("kimi", {**START, "client_type": "kimi_code_cli"}, {}, None),
-    (
-        "cursor", {"hook_event_name": "sessionStart", "conversation_id": S, "generation_id": "g"},
-        {}, {"additional_context": "C"},
-    ),
-    (
-        "vscode", {"hookEventName": "SessionStart", "sessionId": S, "source": "new"}, {},
-        IN_CLAUDE,
-    ),
+    ("cursor", {"hook_event_name": "sessionStart", "conversation_id": S, "generation_id": "g"}, {},
+     {"additional_context": "C"}),
+    ("vscode", {"hookEventName": "SessionStart", "sessionId": S, "source": "new"}, {}, IN_CLAUDE),
 ]  # fmt: skip
 
 
@@ -206,7 +185,7 @@ def test_client_gets_context_in_its_own_form(
     assert here.last().get("client", "") == client
     inner = (answer or {}).get("hookSpecificOutput", answer or {})
     text = inner.get("additionalContext") or inner.get("additional_context") or ""
-    assert answer == shaped(expected, {"C": text})
+    assert answer == filled(expected, C=text)
     assert not expected or text.startswith("[LOOP RESUME]")
 
 
@@ -228,15 +207,9 @@ def test_prompt_binds_session_in_every_form(here: Here) -> None:
 @pytest.mark.parametrize(
     ("signal", "binds"),
     [
-        (GOOSE, True),
-        (OPENCODE, True),
-        (AUGGIE, True),
-        (CODEX, False),
-        (CLAUDE, False),
-        (STOP, False),
-        ({"event": "Stop", "last_assistant_message": "x"}, False),
+        *((signal, True) for signal in (GOOSE, OPENCODE, AUGGIE)),
+        *((signal, False) for signal in (CODEX, CLAUDE, STOP, {**GOOSE, "session_id": ""})),
     ],
-    ids=["goose", "opencode", "auggie", "codex", "claude", "generic", "goose without id"],
 )
 def test_stop_binds_session_only_in_clients_without_prompt_hook(
     here: Here, signal: dict[str, Any], binds: bool
@@ -247,10 +220,6 @@ def test_stop_binds_session_only_in_clients_without_prompt_hook(
 
 
 # what a message says
-
-
-def signal_with(prompt: str) -> Signal:
-    return Signal({"hook_event_name": "UserPromptSubmit", "prompt": prompt}, "", "", lambda _: "")
 
 
 @pytest.mark.parametrize(
@@ -266,7 +235,8 @@ def signal_with(prompt: str) -> Signal:
     ],
 )
 def test_is_human_recognises_prompts_of_clients_and_our_own_block(prompt: str, human: bool) -> None:
-    assert is_human(signal_with(prompt), "OUR BLOCK") is human
+    signal = Signal({"hook_event_name": "UserPromptSubmit", "prompt": prompt}, "", "", lambda _: "")
+    assert is_human(signal, "OUR BLOCK") is human
 
 
 def test_block_that_comes_back_as_a_prompt_is_not_recorded(here: Here) -> None:
