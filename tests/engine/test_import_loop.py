@@ -11,7 +11,7 @@ import pytest
 
 from gsd_fsm.core.project import state_directory
 from gsd_fsm.imports.load import MAX_BYTES
-from tests.support.command_line import AGENT, A, B, Here
+from tests.support.command_line import A, B, Here
 from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW
 from tests.support.hook_agent import Agent
 
@@ -21,6 +21,7 @@ FILES = {
     ".loop/state.json": ("state", json.dumps(STATE)),
     ".claude/ralph-loop.local.md": ("ralph", RALPH),
 }
+VERIFY_MD = STATE_MD.replace("execute", "verify")
 
 
 def put(here: Here, name: str, content: str) -> Path:
@@ -35,11 +36,9 @@ def test_import_continues_a_loop_of_each_format(here: Here, name: str) -> None:
     form, content = FILES[name]
     path = put(here, name, content)
     answer = here.ok("import", name, "--json").json
-    is_view = name == ".gsd/STATE.md"
-    assert (path.read_text() == content, f"{name} is not changed." in answer["notes"]) == (
-        not is_view,
-        not is_view,
-    )
+    is_kept = name != ".gsd/STATE.md"
+    assert (path.read_text() == content) == is_kept
+    assert (f"{name} is not changed." in answer["notes"]) == is_kept
     assert list(answer) == ["loop", "seq", "status", "head", "format", "notes"]
     assert answer["format"] == form
     assert any(f"Disable the hook of the tool that wrote {name}" in n for n in answer["notes"])
@@ -65,32 +64,34 @@ def test_start_notes_a_live_loop_of_another_tool(here: Here, name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_import_dry_run_shows_the_events_and_writes_nothing(here: Here, name: str) -> None:
-    form, content = FILES[name]
-    put(here, name, content)
+    put(here, name, FILES[name][1])
     dry = here.ok("import", name, "--dry-run", "--json").json
-    words = here.ok("import", name, "--dry-run").out.splitlines()
+    lines = here.ok("import", name, "--dry-run").out.splitlines()
     assert not here.journal.exists()
     assert not Path(state_directory()).exists()
-    assert list(dry) == ["format", "events", "notes"]
-    assert [line.split(" ")[0] for line in words if not line.startswith("- ")] == [
-        event["type"] for event in dry["events"]
-    ]
+    types = [line.split(" ")[0] for line in lines if not line.startswith("- ")]
+    assert types == [event["type"] for event in dry["events"]]
     done = here.ok("import", name, "--json").json
-    appended = [{"type": e["type"], "data": e["data"]} for e in here.lines()[1:]]
-    assert (dry["format"], dry["events"], dry["notes"]) == (form, appended, done["notes"])
+    events = [{"type": event["type"], "data": event["data"]} for event in here.lines()[1:]]
+    assert dry == {"format": FILES[name][0], "events": events, "notes": done["notes"]}
 
 
-def test_import_of_state_md_makes_it_a_view_of_the_loop(here: Here) -> None:
-    path = put(here, ".gsd/STATE.md", STATE_MD)
+def test_import_of_state_md_makes_it_a_view_and_saves_members_that_it_does_not_import(
+    here: Here,
+) -> None:
+    text = STATE_MD.replace("  history:", "  my_notes: keep me\n  history:")
+    path = put(here, ".gsd/STATE.md", text)
     assert ".gsd/STATE.md shows this loop from now on" in here.ok("import", ".gsd/STATE.md").out
     shown = path.read_text()
     for line in ("milestone: v1", "  iteration: 4", "  max_iterations: 30", "# State"):
         assert f"\n{line}\n" in shown
+    assert "my_notes" not in shown
+    assert (here.gsd / f"STATE.md.before-{here.status()['loop']}").read_text() == text
 
 
 def test_import_of_a_configured_view_keeps_its_content(here: Here) -> None:
     state = put(here, ".loop/state.json", json.dumps(STATE))
-    put(here, ".gsd/config.toml", 'views = ["state"]\n')
+    here.configure(views=["state"])
     assert "shows this loop from now on" in here.ok("import", ".loop/state.json").out
     assert json.loads(state.read_text()) == STATE
     assert "is a view of live loop" not in here.refused(4, "import", ".loop/state.json").err
@@ -101,14 +102,14 @@ def test_import_of_a_configured_view_keeps_its_content(here: Here) -> None:
 
 
 def test_import_of_the_same_file_is_refused_while_its_loop_is_live(here: Here) -> None:
-    put(here, ".loop/state.json", json.dumps(STATE))
-    loop = here.ok("import", ".loop/state.json", "--json", env=A).json["loop"]
-    message = f".loop/state.json was already imported as live loop {loop} (running)"
-    assert message in here.refused(4, "import", ".loop/state.json", env=B).err
-    assert message in here.refused(4, "import", "./.loop/../.loop/state.json", env=A).err
-    assert message in here.refused(4, "import", ".loop/state.json", "--fresh", env=B).err
+    name = ".loop/state.json"
+    put(here, name, json.dumps(STATE))
+    loop = here.ok("import", name, "--json", env=A).json["loop"]
+    message = f"{name} was already imported as live loop {loop} (running)"
+    for arguments, env in (([name], B), ([f"./.loop/../{name}"], A), ([name, "--fresh"], B)):
+        assert message in here.refused(4, "import", *arguments, env=env).err
     here.ok("--loop", loop, "cancel")
-    here.ok("import", ".loop/state.json", env=B)
+    here.ok("import", name, env=B)
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3, 5])
@@ -137,8 +138,13 @@ def test_import_owns_the_loop_like_start_and_fresh_cancels(here: Here) -> None:
     assert here.run("--loop", first, "status", "--check").code == 13
 
 
-def test_import_into_an_untrusted_journal_is_refused(here: Here) -> None:
+def test_import_is_refused_while_loops_are_disabled_or_the_journal_is_untrusted(here: Here) -> None:
     put(here, "a.json", json.dumps(STATE))
+    stop = put(here, ".gsd/STOP", "")
+    assert "all loops are disabled by" in here.refused(4, "import", "a.json").err
+    assert not here.journal.exists()
+    here.ok("import", "a.json", "--dry-run")
+    stop.unlink()
     here.start("goal", "g")
     here.ok("cancel")
     for entry in Path(state_directory(), "journals").iterdir():
@@ -146,17 +152,9 @@ def test_import_into_an_untrusted_journal_is_refused(here: Here) -> None:
     assert "not trusted" in here.refused(6, "import", "a.json").err
 
 
-def test_import_is_refused_while_loops_are_disabled(here: Here) -> None:
-    put(here, "a.json", json.dumps(STATE))
-    put(here, ".gsd/STOP", "")
-    assert "all loops are disabled by" in here.refused(4, "import", "a.json").err
-    assert not here.journal.exists()
-    here.ok("import", "a.json", "--dry-run")
-
-
 def test_import_takes_limits_from_the_file_then_the_settings(here: Here) -> None:
-    config = 'max_iterations = 7\nexecute_max_retries = 9\nbudget_usd = 2.5\ncounsel = "Think."\n'
-    put(here, ".gsd/config.toml", config + 'mode = "yolo"\n')
+    limits = {"execute_max_retries": 9, "budget_usd": 2.5}
+    here.configure(max_iterations=7, mode="yolo", counsel="Think.", **limits)
     put(here, "ralph.md", RALPH)
     here.ok("import", "ralph.md")
     start = here.last()["data"]
@@ -172,12 +170,7 @@ def test_import_takes_limits_from_the_file_then_the_settings(here: Here) -> None
     ("name", "content", "code", "add"),
     [
         ("a.json", json.dumps({**STATE, "iteration": 25}), "iterations", "--add-iterations 15"),
-        (
-            "a.md",
-            STATE_MD.replace("execute", "verify").replace(": 30", ": 4"),
-            "rounds",
-            "--add-rounds",
-        ),
+        ("a.md", VERIFY_MD.replace(": 30", ": 4"), "rounds", "--add-rounds"),
         ("b.json", json.dumps({**STATE, "circuitBreaker": {"stuckCount": 5}}), "stuck", "resume"),
     ],
 )
@@ -194,27 +187,19 @@ def test_import_notes_a_limit_that_is_used_up(
     here.ok("iterate")
 
 
-def test_imported_loop_completes_by_criterion_and_exit_signal(here: Here) -> None:
+def test_hook_continues_the_count_of_an_imported_loop(here: Here, agent: Agent) -> None:
     put(here, "ralph.md", RALPH)
-    here.ok("import", "ralph.md", env=AGENT)
-    assert "criterion not met: ALL DONE" in here.run("complete").err
-    here.ok("criterion", "1", "met")
-    here.ok("exit-signal")
-    assert here.ok("complete", "--json").json["status"] == "completed"
-
-
-def test_hook_continues_the_count_of_an_imported_loop(here: Here, tmp_path: Path) -> None:
-    put(here, "ralph.md", RALPH)
-    agent = Agent(here, tmp_path)
-    here.ok("import", "ralph.md", env=agent.shell)
+    agent.do("import ralph.md")
     assert "iteration 4/20" in agent.blocked()
     assert here.status()["last_unmet"] == "ALL DONE"
+    assert "criterion not met: ALL DONE" in here.run("complete").err
+    agent.do("criterion 1 met", "exit-signal", "complete")
+    assert here.status()["status"] == "completed"
 
 
 def test_import_with_gaps_turns_auto_loop_on(here: Here) -> None:
-    put(here, ".gsd/config.toml", "auto_loop = false\n")
-    text = STATE_MD.replace("execute", "verify").replace("gaps_remaining: 0", "gaps_remaining: 2")
-    put(here, "a.md", text)
+    here.configure(auto_loop=False)
+    put(here, "a.md", VERIFY_MD.replace("gaps_remaining: 0", "gaps_remaining: 2"))
     answer = here.ok("import", "a.md", "--json").json
     assert answer["status"] == "fixing"
     assert any(note.startswith("auto_loop is off in the settings") for note in answer["notes"])
@@ -227,20 +212,16 @@ def test_import_reports_every_problem_and_creates_nothing(here: Here) -> None:
     assert "\na.json: iteration must be " in message
     assert "→ Fix the file" in message
     assert here.run("import", "a.json", "--json").json["exit_code"] == 2
-    assert "nothing to import" in here.run("import", str(_ended(here))).err
+    put(here, "ended.json", json.dumps({**STATE, "status": "completed"}))
+    assert "nothing to import" in here.run("import", "ended.json").err
     assert not here.gsd.exists()
-
-
-def _ended(here: Here) -> Path:
-    return put(here, "ended.json", json.dumps({**STATE, "status": "completed"}))
 
 
 # The file that is replaced by a view
 
 
 def test_start_does_not_note_views_of_its_own_loops(here: Here) -> None:
-    here.gsd.mkdir(exist_ok=True)
-    (here.gsd / "config.toml").write_text('views = ["state", "workflow-state"]\n')
+    here.configure(views=["state", "workflow-state"])
     here.ok("start", "goal", "g", env=A)
     assert (here.root / ".loop/state.json").exists()
     assert here.ok("start", "goal", "h", "--json", env=B).json["notes"] == []
@@ -274,16 +255,8 @@ def test_start_saves_the_state_md_of_another_tool(here: Here) -> None:
     assert here.status()["task_retries"] == {"T02": 2, "T05": 1}
 
 
-def test_import_saves_members_that_it_does_not_import(here: Here) -> None:
-    text = STATE_MD.replace("  history:", "  my_notes: keep me\n  history:")
-    put(here, ".gsd/STATE.md", text)
-    loop = here.ok("import", ".gsd/STATE.md", "--json").json["loop"]
-    assert "my_notes" not in (here.gsd / "STATE.md").read_text()
-    assert (here.gsd / f"STATE.md.before-{loop}").read_text() == text
-
-
 @pytest.mark.parametrize("command", [("start", "goal", "g"), ("import", ".gsd/STATE.md")])
-def test_state_md_that_cannot_be_saved_is_not_replaced(
+def test_state_md_that_cannot_be_saved_is_reported_and_not_replaced(
     here: Here, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     here.ok("start", "goal", "before")
@@ -293,21 +266,13 @@ def test_state_md_that_cannot_be_saved_is_not_replaced(
         full = Mock(side_effect=OSError(28, "no space"))
         patch.setattr("gsd_fsm.core.views.write.sync", full)
         answer = here.ok(*command, "--json").json
+    reported = "still shows a live loop of another tool: it cannot be replaced"
+    assert (reported in answer["notes"][0]) == (command[0] == "start")
     assert (here.gsd / "STATE.md").read_text() == STATE_MD
     assert list(here.gsd.glob("STATE.md.*")) == []
     here.ok("note", "the disk has room again")
     assert (here.gsd / f"STATE.md.before-{answer['loop']}").read_text() == STATE_MD
     assert (here.gsd / "STATE.md").read_text() != STATE_MD
-
-
-def test_start_reports_state_md_that_cannot_be_saved(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(here, ".gsd/STATE.md", STATE_MD)
-    full = Mock(side_effect=OSError(28, "no space"))
-    monkeypatch.setattr("gsd_fsm.core.views.write.sync", full)
-    (note,) = here.ok("start", "goal", "g", "--json").json["notes"]
-    assert "still shows a live loop of another tool: it cannot be replaced" in note
 
 
 def test_imported_workflow_takes_criteria_from_its_shape(here: Here) -> None:
@@ -330,13 +295,11 @@ def test_import_rejects_everything_but_a_small_regular_file(here: Here) -> None:
     (here.root / "big").write_bytes(b" " * (MAX_BYTES + 1))
     (here.root / "loop").symlink_to("loop")
     (here.root / "device").symlink_to("/dev/zero")
-    assert "not a regular file" in here.refused(2, "import", "pipe").err
-    assert "not a regular file" in here.refused(2, "import", "directory").err
-    assert "not a regular file" in here.refused(2, "import", "device").err
+    for name in ("pipe", "directory", "device"):
+        assert "not a regular file" in here.refused(2, "import", name).err
     assert "larger than 1 MiB" in here.refused(2, "import", "big").err
-    here.refused(3, "import", "loop")
-    here.refused(3, "import", "nowhere/state.json")
-    here.refused(3, "import", "big/state.json")
+    for name in ("loop", "nowhere/state.json", "big/state.json"):
+        here.refused(3, "import", name)
     here.refused(2, "import")
     assert not here.gsd.exists()
 

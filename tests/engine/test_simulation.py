@@ -18,6 +18,7 @@ from gsd_fsm.engine.simulation import Simulation, read_script, simulation
 from tests.support.events import require_legal_prefixes
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios").glob("*.txt"))
+assert len(SCENARIOS) >= 10
 RULER = "----\n"
 
 
@@ -53,7 +54,3 @@ def test_scenario_leads_to_its_timeline_through_legal_prefixes(path: Path, tmp_p
         return
     assert found == expected
     require_legal_prefixes(tmp_path / "part" / ".gsd", journal)
-
-
-def test_scenarios_exist() -> None:
-    assert len(SCENARIOS) >= 10

@@ -14,13 +14,9 @@ def project(tmp_path: Path) -> EngineProject:
     return EngineProject(tmp_path)
 
 
-def test_iterate_begins_an_iteration(project: EngineProject) -> None:
-    assert iterate(project.context).loop.iteration == 1
-
-
-def test_iterate_at_a_limit_pauses_and_is_refused(tmp_path: Path) -> None:
+def test_iterate_begins_an_iteration_and_at_a_limit_pauses_and_is_refused(tmp_path: Path) -> None:
     project = EngineProject(tmp_path, limits={"max_iterations": 1})
-    iterate(project.context)
+    assert iterate(project.context).loop.iteration == 1
     with pytest.raises(Refused, match=r"is now paused \(iterations\)"):
         iterate(project.context)
     assert project.events()[-1]["type"] == "pause"
@@ -33,14 +29,15 @@ def test_record_task_returns_the_new_state(project: EngineProject) -> None:
     assert change.receipt.loop.tasks["T1"].status == "complete"
 
 
-def test_record_task_with_a_title_needs_a_pending_task(project: EngineProject) -> None:
+def test_invalid_id_title_of_a_running_task_and_empty_error_are_usage_errors(
+    project: EngineProject,
+) -> None:
     with pytest.raises(UsageError, match="only a pending task"):
         record_task(project.context, "T1", "running", title="Something else")
-
-
-def test_record_task_with_an_invalid_id_is_a_usage_error(project: EngineProject) -> None:
     with pytest.raises(UsageError, match=r"not a task id: '\.\./T1'"):
         record_task(project.context, "../T1", "running")
+    with pytest.raises(UsageError, match="needs an error message"):
+        record_failure(project.context, None, " \n")
 
 
 def test_record_failure_redacts_and_classifies_the_error(project: EngineProject) -> None:
@@ -48,11 +45,6 @@ def test_record_failure_redacts_and_classifies_the_error(project: EngineProject)
     assert (failure.task, failure.error_class) == ("T1", "logic")
     assert failure.receipt.loop.status == "retrying"
     assert "hunter2" not in str(project.events()[-1])
-
-
-def test_record_failure_without_an_error_is_a_usage_error(project: EngineProject) -> None:
-    with pytest.raises(UsageError, match="needs an error message"):
-        record_failure(project.context, None, " \n")
 
 
 def test_record_failure_of_the_loop_pauses_at_the_third_same_error(tmp_path: Path) -> None:

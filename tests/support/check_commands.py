@@ -7,9 +7,13 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from gsd_fsm.evidence.interruption import Output
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 
@@ -137,3 +141,10 @@ def _runs(group: int) -> bool:
     )
     rows = [row.split() for row in listed.stdout.splitlines()]
     return any(int(of) == group and not stat.startswith("Z") for of, stat in rows)
+
+
+def watching(**methods: Any) -> Any:
+    """Return a `watch` argument: its output has these methods instead of its own."""
+    output = Output()
+    vars(output).update(methods)
+    return lambda: nullcontext(output)

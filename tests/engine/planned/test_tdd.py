@@ -3,14 +3,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from contextlib import nullcontext
 
 import pytest
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
-from gsd_fsm.evidence.interruption import Output
+from tests.support.check_commands import watching
 from tests.support.command_line import Here
 from tests.support.faults import in_child, outcome
 from tests.support.plan_loops import loop_of, start_planned, task_text
@@ -20,16 +19,6 @@ PLAN = "---\nphase: 1\ntitle: Tests first\n---\n" + task_text("01").replace(
     "  <action>", f"  {TESTS}  <action>"
 )
 SETTINGS = "ci_test = 'exit $(cat outcome)'\n"
-
-
-class OnCommand(Output):
-    """Do something when the test command is shown, before it is run."""
-
-    def __init__(self, act: Callable[[], object]) -> None:
-        self.act = act
-
-    def say(self, text: str) -> None:
-        self.act()
 
 
 @pytest.fixture
@@ -44,9 +33,9 @@ def cycle(here: Here) -> Context:
 def run(
     context: Context, exit_code: int, meanwhile: Callable[[], object] = lambda: None
 ) -> TddState:
-    """Run tests that exit with this code."""
+    """Run tests that exit with this code; do something before they begin."""
     (context.project / "outcome").write_text(str(exit_code))
-    return run_tests(context, "T01", watch=lambda: nullcontext(OnCommand(meanwhile)))
+    return run_tests(context, "T01", watch=watching(say=lambda _text: meanwhile()))
 
 
 def test_run_tests_leads_from_red_to_green_to_refactor(cycle: Context) -> None:
