@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,8 +13,6 @@ import pytest
 from scripts.build_hook import build, parts
 
 Core = Callable[..., Path]
-# A hook that prints what its function `answer` returns.
-MAIN = "def main():\n    print(answer())\n"
 
 
 @pytest.fixture
@@ -38,13 +37,15 @@ def built(core: Path) -> str:
     return build(core, core.parent / "hot_path.txt")
 
 
+def parts_of(core: Path) -> dict[str, list[str]]:
+    return {label: [*part] for label, part in parts(core, core.parent / "hot_path.txt").items()}
+
+
 def output(core: Path) -> str:
     hook = core.parent / "gsd_fsm_hook.py"
     hook.write_text(built(core), "utf-8")
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", str(hook)], capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    command = [sys.executable, "-I", "-S", str(hook)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def refusal(core: Path) -> str:
@@ -61,7 +62,7 @@ def test_builder_orders_modules_by_their_imports(core: Core) -> None:
         c="c = 1\n",
         unused="d = 1\n",
     )
-    assert [*parts(folder, folder.parent / "hot_path.txt")["entry"]] == ["c", "a", "b", "hook.main"]
+    assert parts_of(folder)["entry"] == ["c", "a", "b", "hook.main"]
 
 
 def test_builder_puts_modules_imported_inside_functions_into_later_parts(core: Core) -> None:
@@ -75,13 +76,8 @@ def test_builder_puts_modules_imported_inside_functions_into_later_parts(core: C
         "def rare():\n    from core.rarest import rarest\n    return mid + rarest\n",
         rarest="from core.low import low\nrarest = low\n",
     )
-    hot_path = folder.parent / "hot_path.txt"
-    found = {label: [*part] for label, part in parts(folder, hot_path).items()}
-    assert found == {
-        "entry": ["low", "hook.main"],
-        "engine": ["mid", "top"],
-        "rare": ["rare", "rarest"],
-    }
+    expected = {"entry": "low hook.main", "engine": "mid top", "rare": "rare rarest"}
+    assert {part: " ".join(modules) for part, modules in parts_of(folder).items()} == expected
     assert output(folder) == "4\n"
 
 
@@ -132,14 +128,9 @@ def test_builder_drops_types_and_keeps_defaults(core: Core) -> None:
 
 
 def test_builder_drops_comments_and_docstrings_outside_the_entry(core: Core) -> None:
-    text = (
-        '"""Module."""\ndef late():\n    """Function."""\n    # comment\n    return "# no"  # end\n'
-    )
-    folder = core(
-        "late.late",
-        main="def main():\n    from core.late import late\n    print(late())\n",
-        late=text,
-    )
+    late = '"""M."""\ndef late():\n    """F."""\n    # comment\n    return "# no"  # end\n'
+    main = "def main():\n    from core.late import late\n    print(late())\n"
+    folder = core("late.late", main=main, late=late)
     assert output(folder) == "# no\n"
     assert '# def late():\n#     return "# no"\n# end\n' in built(folder)
 
@@ -163,22 +154,13 @@ TABLE = (cold,)
 
 
 def test_builder_moves_what_ordinary_stops_do_not_use_to_the_rare_part(core: Core) -> None:
-    folder = core(
-        "late.hot",
-        main="def main():\n    from core.late import hot\n    print(hot(), _loader_loaded)\n",
-        late=COLD,
-    )
+    main = "def main():\n    from core.late import hot\n    print(hot(), _loader_loaded)\n"
+    folder = core("late.hot", main=main, late=COLD)
     engine, _, rare = built(folder).partition("\n# begin engine\n")[2].partition("# begin rare\n")
     assert engine.startswith('# # ── deferred\n# defer("Box", "cold")\n')
-    assert [line for line in engine.split("\n") if line.startswith(("# def ", "# class "))] == [
-        "# def hot():",
-        "# class Oops(Exception):",  # an except clause needs the class itself
-    ]
-    assert [line for line in rare.split("\n") if line.startswith(("# def ", "# class "))] == [
-        "# def cold(a, b):",
-        "# def _late_helper(b):",
-        "# class Box:",
-    ]
+    found = [re.findall("^# (?:def|class) (.*):", part, re.MULTILINE) for part in (engine, rare)]
+    # An except clause needs the class itself.
+    assert found == [["hot()", "Oops(Exception)"], ["cold(a, b)", "_late_helper(b)", "Box"]]
     assert output(folder) == "15 ['engine', 'rare']\n"
 
 

@@ -22,10 +22,9 @@ __all__ = ["here"]
 ROOT = Path(__file__).parents[2]
 HOOK = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
 STOP = {"hook_event_name": "Stop", "session_id": "s-1", "last_assistant_message": "Done."}
-IMPORTS = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook; gsd_fsm_hook.main()"
-)
+IMPORTED = "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook as hook; "
 SESSION = {"CLAUDE_CODE_SESSION_ID": "s-1"}
+BASE = sys._base_executable  # a venv imports more at its start
 
 
 def call(python: str, cwd: Path, *start: str) -> subprocess.CompletedProcess[str]:
@@ -38,6 +37,12 @@ def call(python: str, cwd: Path, *start: str) -> subprocess.CompletedProcess[str
         timeout=60,
         check=False,
     )
+
+
+def call_imported(python: str, cwd: Path, code: str, hook: Path = HOOK) -> tuple[int, str, str]:
+    """Import the hook file as `hook` and run this code; return exit code, stdout and stderr."""
+    done = call(python, cwd, "-c", IMPORTED + code, str(hook.parent), "imported")
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture
@@ -55,8 +60,14 @@ def looping(here: Here) -> Here:
     return here
 
 
-def test_committed_hook_file_is_built_from_core() -> None:
+def test_committed_hook_file_is_built_from_core_and_packaged(tmp_path: Path) -> None:
     assert HOOK.read_bytes() == build().encode("utf-8")
+    build_wheel = "import sys, hatchling.build; print(hatchling.build.build_wheel(sys.argv[1]))"
+    command = [sys.executable, "-c", build_wheel, str(tmp_path)]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    with zipfile.ZipFile(tmp_path / made.stdout.split()[-1]) as wheel:
+        assert wheel.read("gsd_fsm/gsd_fsm_hook.py") == HOOK.read_bytes()
+        assert "gsd_fsm/install/plugin_files/README.md" in wheel.namelist()
 
 
 def test_hook_file_is_valid_on_python_3_8_as_a_whole_and_in_parts() -> None:
@@ -67,149 +78,101 @@ def test_hook_file_is_valid_on_python_3_8_as_a_whole_and_in_parts() -> None:
         assert ast.parse("\n".join(line[2:] for line in lines), feature_version=(3, 8)).body
 
 
-def test_hook_file_leaves_out_only_modules_that_the_hook_never_imports() -> None:
+def test_hook_file_has_all_of_core_but_repair_and_a_small_entry() -> None:
     core = ROOT / "gsd_fsm" / "core"
     files = [path.relative_to(core).with_suffix("") for path in core.rglob("[!_]*.py")]
     bundled = {name for part in parts().values() for name in part}
     assert {".".join(file.parts) for file in files} - bundled == {"journal.repair"}
-
-
-def test_entry_of_the_hook_stays_small() -> None:
     assert {*parts()["entry"]} == {"json_reader", "system", "hook.main"}
     entry = HOOK.read_text("utf-8").partition("\n# begin engine\n")[0]
     assert len([*filter(None, entry.splitlines())]) < 300  # compiled at every start of a script
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_hook_blocks_under_every_installed_python(python: str, looping: Here) -> None:
+def test_hook_loads_every_part_and_blocks_under_every_python(python: str, looping: Here) -> None:
     plain = call(python, looping.root, str(HOOK), "plain")
-    imported = call(python, looping.root, "-c", IMPORTS, str(HOOK.parent), "imported")
-    for done in (plain, imported):
-        assert (done.returncode, done.stderr) == (0, "")
-        assert json.loads(done.stdout)["decision"] == "block"
+    outputs = [(plain.returncode, plain.stdout, plain.stderr)]
+    outputs += [call_imported(python, looping.root, "hook.main()")]
+    for code, out, err in outputs:
+        assert (code, json.loads(out)["decision"], err) == (0, "block", "")
+    warmed = call(python, looping.root.parent, "-c", WARM_CODE, str(HOOK.parent))
+    assert (warmed.returncode, warmed.stdout, warmed.stderr) == (0, "", "")
+
+
+RUNNING, EXECUTE = "task T1 running", "execute --mode yolo --task T1"
 
 
 @pytest.mark.parametrize(
     ("start", "then"),
     [
-        (("goal", "Be done", "--task", "T1"), ("task", "T1", "running")),
-        (("goal", "Be done", "--check", "one=true"), ("check",)),
-        (("goal", "Be done", "--mode", "yolo", "--criterion", "one"), ("criterion", "one", "met")),
-        (("execute", "--mode", "yolo", "--task", "T1"), ("task", "T1", "running")),
-        (
-            ("execute", "--mode", "yolo", "--task", "T1"),
-            ("fail", "T1", "--error", "it broke", "--class", "logic"),
-        ),
-        (("verify", "--mode", "yolo"), ("gap", "found", "G1", "--description", "missing")),
+        ("goal Done --task T1", RUNNING),
+        ("goal Done --check one=true", "check"),
+        ("goal Done --mode yolo --criterion one", "criterion one met"),
+        (EXECUTE, RUNNING),
+        (EXECUTE, "fail T1 --error broken --class logic"),
+        ("verify --mode yolo", "gap found G1 --description missing"),
     ],
 )
-def test_ordinary_stop_needs_no_rare_part(
-    here: Here, copy: Path, start: tuple[str, ...], then: tuple[str, ...]
-) -> None:
-    here.start(*start, env=SESSION)
-    here.ok(*then, env=SESSION)
+def test_ordinary_stop_needs_no_rare_part(here: Here, copy: Path, start: str, then: str) -> None:
+    here.start(*start.split(), env=SESSION)
+    here.ok(*then.split(), env=SESSION)
     assert '"block"' in call(sys.executable, here.root, str(copy)).stdout
     loaded = {path.name.split("_")[3] for path in (copy.parent / "__pycache__").iterdir()}
     assert loaded == {"engine"}, "run: make profile"
 
 
-@pytest.mark.parametrize("python", interpreters())
-def test_every_part_loads_under_every_installed_python(python: str, tmp_path: Path) -> None:
-    done = call(python, tmp_path, "-c", WARM_CODE, str(HOOK.parent))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 def test_functions_of_a_part_have_the_line_numbers_of_the_hook_file(copy: Path) -> None:
-    code = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook as hook; "
-        "hook.load('engine'); code = hook.respond.__code__; "
-        "print(code.co_filename, code.co_firstlineno)"
-    )
-    place, line = call(sys.executable, ROOT, "-c", code, str(copy.parent)).stdout.rsplit(None, 1)
+    code = "hook.load('engine'); code = hook.respond.__code__; print(code.co_filename, code.co_firstlineno)"
+    place, line = call_imported(sys.executable, ROOT, code, copy)[1].rsplit(None, 1)
     assert place == str(copy)
     assert HOOK.read_text("utf-8").split("\n")[int(line) - 1].startswith("# def respond(")
 
 
 def test_hook_without_a_project_loads_the_entry_only(tmp_path: Path) -> None:
-    code = IMPORTS.replace(
-        "gsd_fsm_hook.main()",
-        "gsd_fsm_hook.leave = lambda _: print('respond' in vars(gsd_fsm_hook)); gsd_fsm_hook.main()",
-    )
-    assert call(sys.executable, tmp_path, "-c", code, str(HOOK.parent)).stdout == "False\n"
+    code = "hook.leave = lambda _: print('respond' in vars(hook)); hook.main()"
+    assert call_imported(sys.executable, tmp_path, code)[1] == "False\n"
 
 
 def test_hook_allows_the_stop_if_a_part_is_damaged(looping: Here, copy: Path) -> None:
     copy.write_bytes(HOOK.read_bytes().replace(b"\n# def respond(", b"\n# def respond[", 1))
-
     done = call(sys.executable, looping.root, str(copy))
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (0, "", 1)
     assert done.stderr.startswith("gsd-fsm hook: the stop is allowed: SyntaxError(")
-    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a named pipe")
 def test_hook_allows_the_stop_if_loading_a_part_hangs(looping: Here, copy: Path) -> None:
-    place = str(copy.parent)
-    hurry = IMPORTS.replace(
-        "; gsd_fsm_hook.main", "; gsd_fsm_hook._hook_main_WORK = 0.1; gsd_fsm_hook.main"
-    )
-    assert '"block"' in call(sys.executable, looping.root, "-c", IMPORTS, place).stdout
+    assert '"block"' in call_imported(sys.executable, looping.root, "hook.main()", copy)[1]
     (bytecode,) = copy.parent.rglob("gsd_fsm_hook_engine_*.pyc")
     bytecode.unlink()
     os.mkfifo(bytecode)
-
-    done = call(sys.executable, looping.root, "-c", hurry, place)
-    assert (done.returncode, done.stdout) == (0, "")
+    hurry = "hook._hook_main_WORK = 0.1; hook.main()"
+    assert call_imported(sys.executable, looping.root, hurry, copy)[:2] == (0, "")
 
 
 def test_hook_without_a_name_uses_the_digest_of_its_path(looping: Here) -> None:
     done = call(sys.executable, looping.root, str(HOOK))
-
     assert json.loads(done.stdout)["decision"] == "block"
     assert len(looping.lines()[-1]["data"]["copy"]) == 16
 
 
 def test_hook_caches_bytecode_and_ignores_damaged_bytecode(looping: Here, copy: Path) -> None:
-    cache = copy.parent / "__pycache__"
-    base = sys._base_executable  # type: ignore[attr-defined]  # a venv's start script is not what runs it
-    assert '"block"' in call(base, looping.root, str(copy)).stdout
-    assert [path.name.split("_")[3] for path in cache.iterdir()] == ["engine"]
-
-    for path in cache.iterdir():
-        path.write_bytes(b"no bytecode")
-    assert '"block"' in call(base, looping.root, str(copy)).stdout
+    assert '"block"' in call(BASE, looping.root, str(copy)).stdout
+    (cached,) = (copy.parent / "__pycache__").iterdir()
+    assert cached.name.split("_")[3] == "engine"
+    cached.write_bytes(b"no bytecode")
+    assert '"block"' in call(BASE, looping.root, str(copy)).stdout
 
 
 def test_hook_file_with_windows_line_ends_blocks(looping: Here, copy: Path) -> None:
     copy.write_bytes(HOOK.read_bytes().replace(b"\n", b"\r\n"))
-
     assert '"block"' in call(sys.executable, looping.root, str(copy)).stdout
 
 
 def test_block_imports_no_expensive_module(looping: Here) -> None:
-    code = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook as hook; "
-        "hook.leave = lambda _: sys.stderr.write(' '.join(sys.modules)); hook.main()"
-    )
-    base = sys._base_executable  # type: ignore[attr-defined]  # site of a venv imports os
-    done = call(base, looping.root, "-c", code, str(HOOK.parent))
-
-    assert json.loads(done.stdout)["decision"] == "block"
+    code = "hook.leave = lambda _: sys.stderr.write(' '.join(sys.modules)); hook.main()"
+    _, out, modules = call_imported(BASE, looping.root, code)
+    assert json.loads(out)["decision"] == "block"
     expensive = {"os", "re", "json", "typing", "pathlib", "hashlib", "argparse", "dataclasses",
                  "__future__"}  # fmt: skip
-    assert expensive.isdisjoint(done.stderr.split())
-
-
-def test_wheel_contains_the_hook_file(tmp_path: Path) -> None:
-    build_backend = "import sys, hatchling.build; print(hatchling.build.build_wheel(sys.argv[1]))"
-    made = subprocess.run(
-        [sys.executable, "-c", build_backend, str(tmp_path)],
-        cwd=ROOT,
-        env={**os.environ, "PIP_NO_INPUT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    with zipfile.ZipFile(tmp_path / made.stdout.split()[-1]) as wheel:
-        assert wheel.read("gsd_fsm/gsd_fsm_hook.py") == HOOK.read_bytes()
-        assert "gsd_fsm/install/plugin_files/README.md" in wheel.namelist()
+    assert expensive.isdisjoint(modules.split())
