@@ -10,11 +10,10 @@ def test_ralph_file_is_imported_with_all_counts() -> None:
     loop = loop_of(old)
     assert (old.format, loop.kind, loop.goal) == ("ralph", "goal", "Read PROMPT.md and follow it.")
     assert (loop.iteration, loop.limits.max_iterations) == (3, 20)
-    assert loop.started == "2026-01-20T13:29:43.000Z"
+    assert (loop.started, loop.owner) == ("2026-01-20T13:29:43.000Z", None)
     promise = loop.criteria["ALL DONE"]
     assert (promise.check, promise.met) == (None, False)
     assert "gsd-fsm criterion 1 met, then gsd-fsm exit-signal" in old.notes[0]
-    assert read(b"\xef\xbb\xbf" + RALPH.replace("\n", "\r\n").encode()) == old
 
 
 @pytest.mark.parametrize("none", ["null", "", '""', '"null"', "~"])
@@ -27,61 +26,43 @@ def test_ralph_without_promise_has_no_criterion(none: str) -> None:
 
 @pytest.mark.parametrize(
     ("written", "promise"),
-    [
-        ('"He said "done" \\o/"', 'He said "done" \\o/'),
-        ("'it''s done'", "it's done"),
-        ("All tests: pass # really", "All tests: pass # really"),
-        ("42", "42"),
-        ("true", "true"),
-        ('"', '"'),
-        ('"[a, {b"', "[a, {b"),
-    ],
-)
+    [('"He said "done" \\o/"', 'He said "done" \\o/'), ("'it''s done'", "it's done"),
+     ("All tests: pass # really", "All tests: pass # really"), ("42", "42"), ("true", "true"),
+     ('"', '"'), ('"[a, {b"', "[a, {b")],
+)  # fmt: skip
 def test_ralph_promise_is_read_without_escapes(written: str, promise: str) -> None:
     assert list(loop_of(read(RALPH.replace('"ALL DONE"', written))).criteria) == [promise]
 
 
-def test_ralph_prompt_may_contain_front_matter_and_tags() -> None:
+def test_ralph_prompt_may_contain_front_matter_or_be_in_it() -> None:
     prompt = "# Do\n\n---\nactive: false\n---\n<promise>ALL DONE</promise>\n\n{}"
     assert loop_of(read(RALPH.replace("Read PROMPT.md and follow it.", prompt))).goal == prompt
-
-
-def test_ralph_prompt_may_be_in_the_front_matter() -> None:
-    above = "original_prompt: |\n  Fix the parser.\n\n    all of it\nreview_count: 0\nactive: true"
-    old = read(RALPH.replace("active: true", above))
-    assert loop_of(old).goal == "Fix the parser.\n\n  all of it"
+    above = "original_prompt: |\n  Fix the parser.\n\n    all of it\nreview_count: 0"
+    old = read(RALPH.replace("active: true", f"{above}\nsession_id: 35012762-a836"))
+    assert (loop_of(old).goal, loop_of(old).owner) == ("Fix the parser.\n\n  all of it", None)
     assert "Not imported: review_count." in old.notes
+    assert any(note.startswith("session_id: not imported") for note in old.notes)
     inline = RALPH.replace("active: true", 'original_prompt: "Fix it."')
     assert loop_of(read(inline)).goal == "Fix it."
-
-
-def test_ralph_session_does_not_own_the_imported_loop() -> None:
-    old = read(RALPH.replace("active: true", "session_id: 35012762-a836\nactive: true"))
-    assert loop_of(old).owner is None
-    assert any(note.startswith("session_id: not imported") for note in old.notes)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("active: true", "active: false", "FILE: nothing to import: the loop is not active"),
-        ("iteration: 3", "iteration: three", "FILE: iteration must be a whole number from 0"),
-        ("iteration: 3", "iteration: -3", "FILE: iteration must be a whole number from 0"),
-        ("\niteration: 3", "", "FILE: iteration is missing"),
-        ("max_iterations: 20", "max_iterations:", "FILE: max_iterations is missing"),
-        ("active: true", "active: maybe", "FILE: active must be true or false, not 'maybe'"),
-        ('"2026-01-20T13:29:43Z"', "soon", "FILE: started_at must be a time such as"),
-        ("Read PROMPT.md and follow it.", "", "FILE: prompt is empty"),
-        ("Read", "x" * 30_000, "FILE: prompt is longer than 24000 bytes"),
-        ("ALL DONE", "x" * 3_000, "FILE: completion_promise is longer than 2000 bytes"),
-        ("active: true", "active: true\nactive: true", "FILE:3: duplicate key: active"),
-        ("active: true", "active: true\nwords", "FILE:3: 'words' is not 'name: value'"),
-        ("active: true", " indented\nactive: true", "FILE:2: ' indented' is not 'name: value'"),
-        ("---\n\nRead", "\nRead", "FILE:1: the front matter has no closing"),
+        ("active: true", "active: false", " nothing to import: the loop is not active"),
+        ("iteration: 3", "iteration: three", " iteration must be a whole number from 0"),
+        ("\niteration: 3", "", " iteration is missing"),
+        ("max_iterations: 20", "max_iterations:", " max_iterations is missing"),
+        ("active: true", "active: maybe", " active must be true or false, not 'maybe'"),
+        ('"2026-01-20T13:29:43Z"', "soon", " started_at must be a time such as"),
+        ("Read PROMPT.md and follow it.", "", " prompt is empty"),
+        ("Read", "x" * 30_000, " prompt is longer than 24000 bytes"),
+        ("ALL DONE", "x" * 3_000, " completion_promise is longer than 2000 bytes"),
+        ("active: true", "active: true\nactive: true", "3: duplicate key: active"),
+        ("active: true", "active: true\nwords", "3: 'words' is not 'name: value'"),
+        ("active: true", " indented\nactive: true", "2: ' indented' is not 'name: value'"),
     ],
 )
-def test_ralph_problem_is_reported_with_member_or_line(
-    before: str, after: str, message: str
-) -> None:
+def test_ralph_problem_is_reported_with_member_or_line(before, after, message) -> None:
     assert before in RALPH
-    assert refused(RALPH.replace(before, after, 1)).startswith(message)
+    assert refused(RALPH.replace(before, after, 1)).startswith(f"FILE:{message}")

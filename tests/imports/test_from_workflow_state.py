@@ -5,28 +5,15 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.loop.events.goals import STAGES
-from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.views.loop_json import workflow_state
 from tests.support.foreign_files import WORKFLOW, loop_of, read, refused
-
-
-def reviews_of(loop: Loop) -> dict[str, Any]:
-    return {name: review.facts() for name, review in loop.reviews.items()}
 
 
 def test_workflow_state_is_imported_with_all_members() -> None:
     old = read(WORKFLOW)
     loop = loop_of(old)
-    assert (old.format, loop.kind, loop.goal) == ("workflow-state", "goal", WORKFLOW["task"])
-    assert (loop.stage, loop.spec_score, loop.fit_score, loop.shape) == (
-        "executing",
-        7,
-        35,
-        "tool-review",
-    )
-    assert (loop.recalled, reviews_of(loop)) == (WORKFLOW["recall_surfaced"], WORKFLOW["reviews"])
-    assert loop.started == "2026-02-05T10:00:00.000Z"
-    assert loop.imported["updated"] == "2026-02-05T10:15:00.000Z"
-    assert loop.status == "fixing"  # the thorough review has failed
+    assert (old.format, loop.kind) == ("workflow-state", "goal")
+    assert workflow_state(loop) == WORKFLOW
     assert "in the client's task list" in old.notes[0]
     assert f"gsd-fsm stage {WORKFLOW['stage']} --shape-file FILE" in old.notes[1]
 
@@ -40,16 +27,14 @@ def test_stages_up_to_the_current_one_are_entered_before_the_score(stage: str) -
 
 
 def test_thorough_review_is_imported_as_begun_failed_or_passed() -> None:
-    def reviewed(**review: Any) -> Any:
+    for passed, blockers, status in (
+        (False, None, "reviewing"),
+        (False, 0, "fixing"),
+        (True, 0, "running"),
+    ):
+        review = {"passed": passed, "blockers_remaining": blockers, "score": 4.5}
         loop = loop_of(read({**WORKFLOW, "reviews": {"thorough": review}}))
-        return loop.status, loop.reviews["thorough"].facts()
-
-    begun = {"passed": False, "blockers_remaining": None}
-    assert reviewed(**begun) == ("reviewing", begun)
-    failed = {"passed": False, "blockers_remaining": 0, "score": 4.5, "issues": 3}
-    assert reviewed(**failed) == ("fixing", failed)
-    passed = {"passed": True, "blockers_remaining": 0, "score": 9}
-    assert reviewed(**passed) == ("running", passed)
+        assert (loop.status, loop.reviews["thorough"].facts()) == (status, review)
 
 
 def test_workflow_members_that_are_null_are_not_set() -> None:
@@ -70,7 +55,9 @@ def test_last_recalled_texts_are_imported() -> None:
 def test_unknown_reviews_are_named_and_not_imported() -> None:
     reviews = {"wave_1": {"score": 8, "by": "panel"}, "design": {"score": 1}, "wave_01": {}}
     old = read({**WORKFLOW, "reviews": reviews})
-    assert reviews_of(loop_of(old)) == {"wave_1": {"score": 8}}
+    assert {name: it.facts() for name, it in loop_of(old).reviews.items()} == {
+        "wave_1": {"score": 8}
+    }
     assert "Not imported: reviews.wave_1.by, reviews.design, reviews.wave_01." in old.notes
 
 
@@ -78,14 +65,12 @@ def test_unknown_reviews_are_named_and_not_imported() -> None:
     ("change", "message"),
     [
         ({"stage": "complete"}, "FILE: nothing to import: its stage is complete"),
-        ({"version": 2}, "version must be 1, not "),
         ({"version": True}, "version must be 1, not "),
         ({"stage": "coding"}, "stage must be one of intent, shape, decompose"),
         ({"stage": None}, "stage is missing"),
         ({"task": None}, "task is missing"),
         ({"task": {}}, "task must be a text, not an object"),
         ({"spec_score": 11}, "spec_score must be a whole number from 0 to 10, not 11"),
-        ({"spec_score": "7"}, "spec_score must be a whole number from 0 to 10, not '7'"),
         ({"fit_score": -5}, "fit_score must be a whole number from 0 to 100, not -5"),
         ({"shape_chosen": "round"}, "shape_chosen must be one of tool, tool-review, colleague"),
         ({"started_at": "yesterday"}, "started_at must be a time such as"),
@@ -97,11 +82,9 @@ def test_unknown_reviews_are_named_and_not_imported() -> None:
         ({"reviews": {"wave_1": {"issues": 0.5}}}, "reviews.wave_1.issues must be a whole"),
         ({"reviews": {"thorough": True}}, "reviews.thorough must be an object, not true"),
         ({"reviews": {"thorough": {"passed": "no"}}}, "reviews.thorough.passed must be true"),
-        (
-            {"reviews": {"thorough": {"passed": True, "blockers_remaining": 1}}},
-            "reviews.thorough has passed, but blockers remain",
-        ),
+        ({"reviews": {"thorough": {"passed": True, "blockers_remaining": 1}}},
+         "reviews.thorough has passed, but blockers remain"),
     ],
-)
+)  # fmt: skip
 def test_workflow_problem_is_reported_with_its_member(change: dict[str, Any], message: str) -> None:
     assert message in refused({**WORKFLOW, **change})

@@ -17,17 +17,8 @@ from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.views.loop_json import state, workflow_state
 from gsd_fsm.core.views.state_md import loop_section
 from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW, loop_of, read, refused
+from tests.support.lines import json_values
 
-scalars = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
-)
-anything = st.recursive(
-    scalars,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
-    ),
-    max_leaves=5,
-)
 GOOD = [json.dumps(STATE), json.dumps(WORKFLOW), STATE_MD, RALPH]
 
 
@@ -45,25 +36,14 @@ def test_unknown_format_is_rejected(content: str) -> None:
     ("content", "message"),
     [
         (b"{\n\xff}", "FILE:2: not valid UTF-8"),
-        (b"---\nloop:\0\n---\n", "FILE:2: not a text file (NUL byte)"),
         (b'{"spec": "a",\n "criteria": }', "FILE:2:14: not valid JSON: "),
-        (b'{"spec": "a"} {"spec": "b"}', "FILE:1:15: not valid JSON: "),
-        (b'{"spec": "a", "spec": "b"}', "FILE:1: duplicate key: spec"),
         (b'{"a": {"x\\n": 1, "x\\n": 2}}', "FILE:1: duplicate key: x\\u{a}"),
-        (b'{"iteration": NaN}', "FILE:1: not valid JSON: NaN is not a JSON value"),
-        (b'{"iteration": -Infinity}', "FILE:1: not valid JSON: -Infinity is not a JSON value"),
-        (b'{"a": ' + b"[" * 200_000, "FILE:1: nested more than 100 levels deep"),
-        (b'{"a": ' + b'{"a":' * 100_000, "FILE:1: nested more than 100 levels deep"),
-        (b"{" + b'"a": 1, ' * 1_000, "FILE:1:8002: not valid JSON: "),
+        (b"---\nloop: 1\n", "FILE:1: the front matter has no closing"),
+        (b'---\n"loop:\n---\n', "FILE:"),
     ],
 )
 def test_damage_is_reported_with_its_place(content: bytes, message: str) -> None:
     assert refused(content).startswith(message)
-
-
-@pytest.mark.parametrize("line", ['"loop:', 'loop: "\\UFFFFFFFF"', 'loop: "\\U00110000"'])
-def test_broken_loop_key_in_front_matter_is_rejected(line: str) -> None:
-    assert refused(f"---\n{line}\n---\n").startswith("FILE:")
 
 
 def test_number_of_any_length_is_an_invalid_count() -> None:
@@ -85,10 +65,8 @@ def test_damaged_file_is_read_or_rejected(good: str, data: st.DataObject) -> Non
     raw = bytearray(good.encode())
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(raw)))
-        cut = data.draw(st.integers(0, 8))
-        raw[at : at + cut] = data.draw(
-            st.binary(max_size=4) | st.sampled_from([b"{", b"\n", b": "])
-        )
+        end = at + data.draw(st.integers(0, 8))
+        raw[at:end] = data.draw(st.binary(max_size=4) | st.sampled_from([b"{", b"\n", b": "]))
     assert_read_or_rejected(bytes(raw))
 
 
@@ -98,7 +76,7 @@ def test_member_with_any_value_is_read_or_rejected(good: dict[str, Any], data: A
     inside = [document, *(item for item in document.values() if isinstance(item, dict))]
     place = data.draw(st.sampled_from(inside))
     name = data.draw(st.sampled_from(list(place)) | st.text(max_size=3))
-    place[name] = data.draw(anything)
+    place[name] = data.draw(json_values)
     assert_read_or_rejected(json.dumps(document).encode())
 
 
@@ -149,97 +127,65 @@ def states(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-light = st.fixed_dictionaries(
-    {}, optional={"score": st.floats(0, 10) | counts, "issues": counts, "blockers": counts}
+scores = {"score": st.floats(0, 10) | counts, "issues": counts}
+light = st.fixed_dictionaries({}, optional={**scores, "blockers": counts})
+outcomes = [(True, 0), (False, None), (False, 0), (False, 3)]
+thorough = st.one_of(
+    st.fixed_dictionaries(
+        {"passed": st.just(passed), "blockers_remaining": st.just(blockers)}, optional=scores
+    )
+    for passed, blockers in outcomes
 )
-figures = st.fixed_dictionaries({}, optional={"score": counts, "issues": counts})
-outcomes = st.sampled_from([(True, 0), (False, None), (False, 0), (False, 3)])
-thorough = st.tuples(outcomes, figures).map(
-    lambda both: {"passed": both[0][0], "blockers_remaining": both[0][1], **both[1]}
-)
-
-
-@st.composite
-def workflows(draw: st.DrawFn) -> dict[str, Any]:
-    waves = draw(st.dictionaries(st.integers(0, 99).map("wave_{}".format), light, max_size=4))
-    last = draw(st.fixed_dictionaries({}, optional={"thorough": thorough}))
-    return {
-        "version": 1,
-        "stage": draw(st.sampled_from(STAGES[:-1])),
-        "task": draw(texts(300)),
-        "spec_score": draw(st.none() | st.integers(0, 10)),
-        "fit_score": draw(st.none() | st.integers(0, 75)),
-        "shape_chosen": draw(st.none() | st.sampled_from(SHAPES)),
-        "started_at": draw(times),
-        "last_updated": draw(times),
-        "recall_surfaced": draw(st.lists(texts(), max_size=5)),
-        "reviews": {**waves, **last},
-    }
-
-
+waves = st.dictionaries(st.integers(0, 99).map("wave_{}".format), light, max_size=4)
+workflows = st.fixed_dictionaries({
+    "version": st.just(1), "stage": st.sampled_from(STAGES[:-1]), "task": texts(300),
+    "spec_score": st.none() | st.integers(0, 10), "fit_score": st.none() | st.integers(0, 75),
+    "shape_chosen": st.none() | st.sampled_from(SHAPES), "started_at": times,
+    "last_updated": times, "recall_surfaced": st.lists(texts(), max_size=5),
+    "reviews": waves | st.builds(lambda some, last: {**some, "thorough": last}, waves, thorough),
+})  # fmt: skip
 ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,10}", fullmatch=True)
-
-
-@st.composite
-def sections(draw: st.DrawFn) -> dict[str, Any]:
-    paused = draw(st.booleans())
-    return {
-        "active": not paused,
-        "type": draw(st.sampled_from(("execute", "verify"))),
-        "phase": draw(st.none() | counts | texts(5)),
-        "iteration": draw(counts),
-        "max_iterations": draw(counts),
-        "task_retries": draw(st.dictionaries(ids, counts, max_size=4)),
-        "gaps_remaining": draw(st.integers(0, 5)),
-        "started": draw(times),
-        "last_iteration": draw(st.none() | times),
-        "paused": paused,
-        "pause_reason": draw(texts()) if paused else None,
-        "last_error": draw(st.none() | texts()),
-        "history": draw(st.lists(texts(), max_size=3)),
-    }
+pauses = st.just((False, None)) | st.tuples(st.just(True), texts())
+sections = st.builds(
+    lambda section, pause: {
+        **section, "active": not pause[0], "paused": pause[0], "pause_reason": pause[1]
+    },
+    st.fixed_dictionaries({
+        "type": st.sampled_from(("execute", "verify")), "phase": st.none() | counts | texts(5),
+        "iteration": counts, "max_iterations": counts, "gaps_remaining": st.integers(0, 5),
+        "task_retries": st.dictionaries(ids, counts, max_size=4), "started": times,
+        "last_iteration": st.none() | times, "last_error": st.none() | texts(),
+        "history": st.lists(texts(), max_size=3),
+    }),
+    pauses,
+)  # fmt: skip
 
 
 @given(states(), st.booleans())
-def test_view_of_an_imported_state_equals_the_file(
-    document: dict[str, Any], ascii_only: bool
-) -> None:
+def test_view_of_an_imported_state_equals_the_file(document: dict, ascii_only: bool) -> None:
     old = read(json.dumps(document, ensure_ascii=ascii_only))
     assert state(loop_of(old)) == document
     assert old.notes == []
 
 
-@given(workflows())
+@given(workflows)
 def test_view_of_an_imported_workflow_equals_the_file(document: dict[str, Any]) -> None:
     assert workflow_state(loop_of(read(document))) == document
 
 
-@given(sections(), st.sampled_from([None, True, False]), st.booleans())
+@given(sections, st.sampled_from([None, True, False]), st.booleans())
 def test_view_of_an_imported_loop_section_equals_the_file(
     section: dict[str, Any], flow: bool | None, unicode: bool
 ) -> None:
-    front = yaml.safe_dump(
-        {"before": "x: y", "loop": section, "zero": 0},
-        sort_keys=False,
-        default_flow_style=flow,
-        allow_unicode=unicode,
-    )
     if flow is True:
-        front = f"loop: {_inner(section)}"
+        front = f"loop: {yaml.safe_dump(section, default_flow_style=True, width=10**6)}"
+    else:
+        whole = {"before": "x: y", "loop": section, "zero": 0}
+        options: Any = {"default_flow_style": flow, "allow_unicode": unicode}
+        front = yaml.safe_dump(whole, sort_keys=False, **options)
     section = yaml.safe_load(front)["loop"]  # PyYAML reads a bare NEL as a line break
     loop = loop_of(read(f"---\n{front}---\n"))
     shown = yaml.safe_load("\n".join(loop_section(loop)))["loop"]
-    assert _plain(shown) == _plain(section)
-
-
-def _inner(section: dict[str, Any]) -> str:
-    return str(yaml.safe_dump(section, default_flow_style=True, width=10**6))
-
-
-def _plain(section: dict[str, Any]) -> dict[str, Any]:
-    """Return the section with its times in one form."""
-    form = {
-        name: section[name] and section[name].replace(".000Z", "Z")
-        for name in ("started", "last_iteration")
-    }
-    return {**section, **form}
+    for name in ("started", "last_iteration"):
+        shown[name] = shown[name] and shown[name].replace(".000Z", "Z")
+    assert shown == section
