@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import isleap
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -22,22 +23,19 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 @example(4_107_542_400_000)  # 2100-03-01, not a leap year
 def test_to_iso_writes_what_datetime_writes_and_clamps_other_years(ms: int) -> None:
     written = min(max(ms, 0), LAST)
-    text = to_iso(ms)
     moment = EPOCH + timedelta(milliseconds=written)
-    assert text == moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    assert to_ms(text) == written
+    assert to_iso(ms) == moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert to_ms(to_iso(ms)) == written
 
 
 @pytest.mark.parametrize("year", [1970, 1972, 2000, 2024, 2026, 2100, 2400, 9999])
 def test_to_iso_and_to_ms_are_right_on_every_day_of_a_year(year: int) -> None:
-    day = datetime(year, 1, 1, 23, 59, 59, 999_000, tzinfo=timezone.utc)
-    while day.year == year:
+    first = datetime(year, 1, 1, 23, 59, 59, 999_000, tzinfo=timezone.utc)
+    for number in range(365 + isleap(year)):
+        day = first + timedelta(days=number)
         ms = (day - EPOCH) // timedelta(milliseconds=1)
         assert to_iso(ms)[:10] == day.date().isoformat()
         assert to_ms(to_iso(ms)) == ms
-        if (day.month, day.day) == (12, 31):
-            break
-        day += timedelta(days=1)
 
 
 @given(st.integers(0, LAST), st.integers(0, LAST))

@@ -27,6 +27,8 @@ from tests.support.lines import (
 )
 from tests.support.story import Story
 
+ONE = in_data(b"1")
+
 
 def agreed(line: bytes) -> Any:
     """Require that all readers give the same verdict; return it."""
@@ -69,21 +71,11 @@ def test_readers_refuse_a_hostile_value_and_call_its_line_corrupt(value: bytes) 
 @pytest.mark.parametrize(
     "line",
     [
-        b"\xef\xbb\xbf" + in_data(b"1"),
-        in_data(b"1").decode().encode("utf-16"),
-        in_data(b"1").decode().encode("utf-16-le"),
-        b" " + in_data(b"1"),
-        b"\t" + in_data(b"1"),
-        in_data(b"1") + b"\0",
-        in_data(b"1") + in_data(b"1"),
-        b"[" + in_data(b"1") + b"]",
-        b"",
-        b"null",
-        b"7",
-        b'"x"',
-        b"{}",
+        b"\xef\xbb\xbf" + ONE, ONE.decode().encode("utf-16"), ONE.decode().encode("utf-16-le"),
+        b" " + ONE, b"\t" + ONE, ONE + b"\0", ONE + ONE, b"[" + ONE + b"]",
+        b"", b"null", b"7", b'"x"', b"{}",
     ],
-)
+)  # fmt: skip
 def test_readers_refuse_a_line_that_is_not_one_compact_object(line: bytes) -> None:
     assert agreed(line) == 0
 

@@ -37,10 +37,9 @@ if sys.argv[2] == "json":
 from gsd_fsm.core import codec
 for line in sys.stdin.buffer.read().split(b"\\n"):
     try:
-        value = codec.decode_line(line)
-        print(codec.dumps(value))
-    except Exception as error:
-        print("refused", isinstance(error, ValueError), type(error).__name__ * (not isinstance(error, ValueError)))
+        print(codec.dumps(codec.decode_line(line)))
+    except ValueError:
+        print("refused")
 """
 
 
@@ -61,4 +60,3 @@ def test_decode_line_without_the_private_scanner_gives_the_same_results() -> Non
         found[module] = done.stdout.decode().splitlines()
     assert len(found["_json"]) == len(texts)
     assert found["json"] == found["_json"]
-    assert not [line for line in found["_json"] if line.startswith("refused False")]

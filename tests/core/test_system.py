@@ -11,22 +11,13 @@ from gsd_fsm.core.system import parent_of
 @pytest.mark.parametrize(
     ("windows", "path", "parent"),
     [
-        (False, "/a/b", "/a"),
-        (False, "/a/b/", "/a"),
-        (False, "/a", "/"),
-        (False, "/", "/"),
-        (False, "abc", "abc"),
-        (True, "C:\\a\\b", "C:\\a"),
-        (True, "C:/a/b", "C:/a"),
-        (True, "C:\\a", "C:\\"),
-        (True, "C:\\", "C:\\"),
-        (True, "C:", "C:"),
-        (True, "\\\\srv\\share\\a\\b", "\\\\srv\\share\\a"),
-        (True, "\\\\srv\\share\\a", "\\\\srv\\share"),
-        (True, "\\\\srv\\share", "\\\\srv\\share"),
-        (True, "\\\\srv\\share\\", "\\\\srv\\share\\"),
+        (False, "/a/b", "/a"), (False, "/a/b/", "/a"), (False, "/a", "/"), (False, "/", "/"),
+        (False, "abc", "abc"), (True, r"C:\a\b", r"C:\a"), (True, "C:/a/b", "C:/a"),
+        (True, r"C:\a", "C:\\"), (True, "C:\\", "C:\\"), (True, "C:", "C:"),
+        (True, r"\\srv\share\a\b", r"\\srv\share\a"), (True, r"\\srv\share\a", r"\\srv\share"),
+        (True, r"\\srv\share", r"\\srv\share"), (True, "\\\\srv\\share\\", "\\\\srv\\share\\"),
     ],
-)
+)  # fmt: skip
 def test_parent_of_stops_at_the_root(
     windows: bool, path: str, parent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

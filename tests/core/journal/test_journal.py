@@ -27,6 +27,11 @@ def bytes_of(journal: Journal) -> bytes:
     return Path(journal.journal_path()).read_bytes()
 
 
+def files_beside(journal: Journal) -> dict[str, int]:
+    """Return the names and sizes of all files in the directory of the journal."""
+    return {path.name: path.stat().st_size for path in Path(journal.path).iterdir()}
+
+
 def lines_of(journal: Journal) -> list[dict[str, Any]]:
     return [parse_json(line.decode("ascii")) for line in bytes_of(journal).splitlines()]
 
@@ -40,9 +45,9 @@ def started(journal: Journal) -> Journal:
     return journal
 
 
-def run_task(tx: Transaction, task_id: str = "T1") -> Loop:
+def run_task(tx: Transaction) -> Loop:
     loop = tx.loops.by_id["lp-1"]
-    tx.append(loop, "task", {"task": task_id, "status": "running"})
+    tx.append(loop, "task", {"task": "T1", "status": "running"})
     return loop
 
 
@@ -66,6 +71,8 @@ def test_append_that_is_refused_changes_nothing_and_transaction_continues(
         before, head = frozen(tx.loops), tx.head
         with pytest.raises(Refused, match="loop lp-1 is running and not done"):
             tx.append(loop, "complete", {})
+        with pytest.raises(Refused, match="no such loop: lp-9"):
+            tx.append(Loop("lp-9"), "note", {"text": "x"})
         assert (frozen(tx.loops), tx.head, len(tx.events)) == (before, head, 1)
         tx.append(loop, "task", {"task": "T1", "status": "complete"})
     assert [line["type"] for line in lines_of(started)] == ["journal", "start", "task", "task"]
@@ -96,32 +103,22 @@ def test_append_of_an_invalid_event_is_a_usage_error_and_changes_nothing(
     assert [line["seq"] for line in lines_of(started)] == [1, 2, 3, 4]
 
 
-def test_append_to_an_unknown_loop_is_refused(started: Journal) -> None:
-    with pytest.raises(Refused, match="no such loop: lp-9"), started.transaction(USER) as tx:
-        tx.append(Loop("lp-9"), "note", {"text": "x"})
-    assert len(lines_of(started)) == 2
-
-
-def test_envelope_names_the_author_and_members_have_their_order(started: Journal) -> None:
-    with started.transaction(AGENT) as tx:
-        tx.append(tx.loops.by_id["lp-1"], "note", {"text": "x"})
-        tx.append(tx.loops.by_id["lp-1"], "note", {"text": "y"}, by="cli")
-    for line, by in zip(lines_of(started)[2:], ("agent", "cli"), strict=True):
-        assert ",".join(line) == "v,seq,ts,loop,type,by,session,client,data,sum"
-        assert (line["by"], line["session"], line["client"]) == (by, "s-1", "claude")
-    with started.transaction(USER) as tx:
-        tx.append(tx.loops.by_id["lp-1"], "note", {"text": "z"})
-    assert ",".join(lines_of(started)[4]) == "v,seq,ts,loop,type,by,data,sum"
-
-
-def test_rules_check_the_author_given_to_append(started: Journal) -> None:
+def test_author_of_an_event_is_in_its_envelope_and_is_checked_by_the_rules(
+    started: Journal,
+) -> None:
     with started.transaction(AGENT) as tx:
         loop = tx.loops.by_id["lp-1"]
         tx.append(loop, "pause", {"code": "manual"})
         with pytest.raises(Refused, match="agents cannot cancel"):
             tx.append(loop, "cancel", {})
         tx.append(loop, "cancel", {}, by="cli")
-    assert Journal(started.path).read().by_id["lp-1"].status == "cancelled"
+    with started.transaction(USER) as tx:
+        tx.start("lp-2", START)
+    *_, pause, cancel, start = lines_of(started)
+    for line, by in ((pause, "agent"), (cancel, "cli")):
+        assert ",".join(line) == "v,seq,ts,loop,type,by,session,client,data,sum"
+        assert (line["by"], line["session"], line["client"]) == (by, "s-1", "claude")
+    assert ",".join(start) == "v,seq,ts,loop,type,by,data,sum"
 
 
 @pytest.mark.parametrize("error", [Refused("no"), OSError("disk"), KeyboardInterrupt()])
@@ -162,39 +159,27 @@ def test_require_refuses_before_the_first_byte_is_changed(started: Journal) -> N
     assert bytes_of(started) == torn
 
 
-def test_dry_run_folds_and_refuses_like_a_transaction(started: Journal) -> None:
+def test_dry_run_acts_like_a_transaction_but_writes_nothing_and_takes_no_lock(
+    started: Journal,
+) -> None:
+    before = (bytes_of(started), files_beside(started))
     found = []
     for begin in (started.dry_run, started.transaction):
+        holder = LockedDir(started.path)
+        if begin == started.dry_run:
+            holder.acquire(1.0)
         with begin(USER) as tx:
+            assert tx.loops.by_id["lp-1"].tasks["T1"].status == "pending"
             loop = run_task(tx)
             with pytest.raises(GsdError) as refusal:
                 tx.append(loop, "complete", {})
             error = (type(refusal.value), str(refusal.value), refusal.value.hint)
             found.append((error, loop.tasks["T1"].status, tx.loops.seq, len(tx.events)))
+        holder.close()
+        written = (bytes_of(started), files_beside(started)) != before
+        assert written == (begin == started.transaction)
     assert found[0] == found[1]
     assert found[0][1:] == ("running", 3, 1)
-
-
-def test_dry_run_writes_nothing_and_takes_no_lock(started: Journal) -> None:
-    before = bytes_of(started)
-    names = sorted(path.name for path in Path(started.path).iterdir())
-    holder = LockedDir(started.path)
-    holder.acquire(1.0)
-    try:
-        with started.dry_run(USER) as tx:
-            run_task(tx)
-    finally:
-        holder.close()
-    assert bytes_of(started) == before
-    assert sorted(path.name for path in Path(started.path).iterdir()) == names
-
-
-def test_dry_run_is_forgotten_before_the_next_transaction(started: Journal) -> None:
-    with started.dry_run(USER) as tx:
-        run_task(tx)
-    with started.transaction(USER) as tx:
-        assert tx.loops.by_id["lp-1"].tasks["T1"].status == "pending"
-        tx.append(tx.loops.by_id["lp-1"], "note", {"text": "x"})
     assert [line["seq"] for line in lines_of(started)] == [1, 2, 3]
 
 
@@ -218,21 +203,19 @@ def test_every_prefix_of_a_transaction_is_a_legal_history(tmp_path: Path) -> Non
     require_legal_prefixes(tmp_path / "part" / ".gsd", bytes_of(journal))
 
 
+def note(journal: Journal, text: str) -> Transaction:
+    with journal.transaction(USER) as tx:
+        tx.append(tx.loops.by_id["lp-1"], "note", {"text": text})
+    return tx
+
+
 def test_head_of_a_transaction_stays_its_last_event_after_another_one(started: Journal) -> None:
-    with started.transaction(USER) as first:
-        run_task(first)
+    first = note(started, "first")
     (*_, line) = lines_of(started)
     for _ in range(2):
         assert (first.seq, first.head) == (line["seq"], f"{line['seq']}:{line['sum']}")
         assert [event["sum"] for event in first.events] == [line["sum"]]
-        with started.transaction(USER) as second:
-            second.append(second.loops.by_id["lp-1"], "note", {"text": "second"})
-        assert second.head == f"{started.loops.seq}:{started.at.sum}"
-
-
-def note(journal: Journal, text: str) -> None:
-    with journal.transaction(USER) as tx:
-        tx.append(tx.loops.by_id["lp-1"], "note", {"text": text})
+        assert note(started, "second").head == f"{started.loops.seq}:{started.at.sum}"
 
 
 def notes(journal: Journal) -> list[str]:
@@ -267,20 +250,17 @@ def test_read_cached_folds_only_new_events_and_rereads_a_restored_file(
     assert notes(reader) == ["first", "second", "third"]
 
 
-@pytest.mark.parametrize("how", ["replaced", "truncated"])
+@pytest.mark.parametrize("replaced", [True, False])
 def test_read_cached_of_replaced_or_truncated_file_forgets_lost_events(
-    started: Journal, how: str
+    started: Journal, replaced: bool
 ) -> None:
     reader = Journal(started.path)
     shorter = bytes_of(started)
     note(started, "lost")
     assert notes(reader) == ["lost"]
     path = Path(started.journal_path())
-    if how == "truncated":
-        path.write_bytes(shorter)
-    else:
-        copy = path.with_name("copy")
-        copy.write_bytes(shorter)
-        started.close()  # Windows cannot replace an open file
-        copy.replace(path)
+    target = path.with_name("copy") if replaced else path
+    target.write_bytes(shorter)
+    started.close()  # Windows cannot replace an open file
+    target.replace(path)
     assert notes(reader) == []
