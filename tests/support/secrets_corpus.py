@@ -1,6 +1,7 @@
 """Fake secrets, put together at run time so that no line of this file looks like a leaked one."""
 
 import random
+import re
 
 DIGITS = "0123456789"
 HEX = DIGITS + "abcdef"
@@ -20,115 +21,38 @@ def some(count, alphabet=WORD):
     return f"{_dice.choice(letters or alphabet)}{_dice.choice(DIGITS)}{drawn}"
 
 
-def token(prefix, count, alphabet=WORD):
-    return prefix + some(count, alphabet)
-
-
-def jwt():
-    return f"eyJ{some(30, URLSAFE)}.eyJ{some(60, URLSAFE)}.{some(43, URLSAFE)}"
-
-
 _UUID = "-".join(some(n, HEX) for n in (8, 4, 4, 4, 12))
 
-# (name, secret): recognised anywhere.
-SHAPES = (
-    ("anthropic key", token("sk-" + "ant-api03-", 95, URLSAFE)),
-    ("anthropic oauth", token("sk-" + "ant-oat01-", 80, URLSAFE)),
-    ("anthropic key in pieces", "sk-" + "ant-" + "-".join(some(7) for _ in range(9))),
-    ("openai key in pieces", "sk-" + "proj-" + "_".join(some(7) for _ in range(9))),
-    ("openai key", token("sk-", 48)),
-    ("openai project key", token("sk-" + "proj-", 120, URLSAFE)),
-    ("openai service key", token("sk-" + "svcacct-", 60, URLSAFE)),
-    ("openrouter key", token("sk-" + "or-v1-", 64, HEX)),
-    ("deepseek key", token("sk-", 32, HEX)),
-    *((f"github {kind}", token(f"gh{kind}_", 36)) for kind in "pousr"),
-    ("github fine-grained", f"github_{'pat'}_{some(22)}_{some(59)}"),
-    *((f"gitlab {kind}", token(f"gl{kind}-", 20, URLSAFE)) for kind in ("pat", "dt", "rt", "ptt")),
-    ("gitlab runner", token("GR" + "1348941", 20, URLSAFE)),
-    *(
-        (f"slack {kind}", f"xox{kind}-{some(11, DIGITS)}-{some(12, DIGITS)}-{some(24)}")
-        for kind in "abprs"
-    ),
-    ("slack app", f"xapp-1-A{some(10, UPPER)}-{some(13, DIGITS)}-{some(64, HEX)}"),
-    ("stripe live", token("sk_" + "live_", 24)),
-    ("stripe test", token("sk_" + "test_", 24)),
-    ("stripe restricted", token("rk_" + "live_", 24)),
-    ("webhook signing", token("wh" + "sec_", 32)),
-    ("aws id", token("AK" + "IA", 16, UPPER)),
-    ("aws session id", token("AS" + "IA", 16, UPPER)),
-    ("google key", token("AI" + "za", 35, URLSAFE)),
-    ("google access", token("ya29" + ".", 60, URLSAFE)),
-    ("google client", token("GOC" + "SPX-", 28, URLSAFE)),
-    ("google refresh", token("1/" + "/0", 60, URLSAFE)),
-    ("npm", token("npm" + "_", 36)),
-    ("pypi", token("pypi-" + "AgEIcHlwaS5vcmc", 100, URLSAFE)),
-    ("rubygems", token("rubygems" + "_", 48, HEX)),
-    ("crates", token("ci" + "o", 32)),
-    ("nuget", token("oy" + "2", 43, LOWER)),
-    ("docker", token("dckr_" + "pat_", 27, URLSAFE)),
-    ("hugging face", token("hf" + "_", 34)),
-    ("groq", token("gs" + "k_", 52)),
-    ("xai", token("xa" + "i-", 80)),
-    ("replicate", token("r" + "8_", 37)),
-    ("perplexity", token("pp" + "lx-", 48)),
-    ("langsmith", f"lsv2_{'pt'}_{some(32, HEX)}_{some(10, HEX)}"),
-    ("digitalocean", token("dop" + "_v1_", 64, HEX)),
-    ("digitalocean oauth", token("doo" + "_v1_", 64, HEX)),
-    ("sendgrid", f"S{'G.'}{some(22, URLSAFE)}.{some(43, URLSAFE)}"),
-    ("brevo", f"xkey{'sib'}-{some(64, HEX)}-{some(16)}"),
-    ("twilio key", token("S" + "K", 32, HEX)),
-    ("twilio account", token("A" + "C", 32, HEX)),
-    ("mailgun", token("key" + "-", 32, HEX)),
-    ("mailgun private", f"{some(32, HEX)}-{some(8, HEX)}-{some(8, HEX)}"),
-    ("mailchimp", f"{some(32, HEX)}-us12"),
-    ("telegram", f"123456789:A{'A'}{some(33, URLSAFE)}"),
-    ("discord bot", f"M{some(23)}.{some(6)}.{some(30)}"),
-    ("azure client", f"abC8{'Q~'}{some(34)}"),
-    ("databricks", token("da" + "pi", 32, HEX)),
-    ("shopify", token("shp" + "at_", 32, HEX)),
-    ("shopify shared", token("shp" + "ss_", 32, HEX)),
-    ("square", token("sq0" + "atp-", 22, URLSAFE)),
-    ("square access", token("EA" + "AA", 60)),
-    ("linear", token("lin" + "_api_", 40)),
-    ("notion", token("sec" + "ret_", 43)),
-    ("notion new", token("nt" + "n_", 46)),
-    ("doppler", token("dp." + "pt.", 43)),
-    ("doppler service", token("dp." + "st.", 43)),
-    ("vault", token("hv" + "s.", 90, URLSAFE)),
-    ("vault batch", token("hv" + "b.", 90, URLSAFE)),
-    ("terraform", f"{some(14)}.atlas{'v1'}.{some(67, URLSAFE)}"),
-    ("pulumi", token("pu" + "l-", 40, HEX)),
-    ("cloudflare origin", f"v1.{'0-'}{some(24, HEX)}-{some(146, HEX)}"),
-    ("cloudflare token", token("cf" + "ut_", 48)),
-    ("heroku", token("HR" + "KU-", 60, URLSAFE)),
-    ("age", token("AGE-SECRET-" + "KEY-1", 58, UPPER)),
-    ("sentry org", token("snt" + "rys_", 80)),
-    ("sentry user", token("snt" + "ryu_", 64, HEX)),
-    ("grafana", f"gl{'sa'}_{some(32)}_{some(8, HEX)}"),
-    ("new relic", token("NR" + "AK-", 27, UPPER)),
-    ("dynatrace", f"dt0{'c01'}.{some(24, UPPER)}.{some(64, UPPER)}"),
-    ("atlassian", token("ATA" + "TT3", 180, URLSAFE)),
-    ("bitbucket", token("AT" + "BB", 32)),
-    ("postman", f"PM{'AK'}-{some(24, HEX)}-{some(34, HEX)}"),
-    ("planetscale", token("pscale" + "_tkn_", 43, URLSAFE)),
-    ("supabase", token("sb" + "p_", 40, HEX)),
-    ("airtable", f"pa{'t'}{some(14)}.{some(64, HEX)}"),
-    ("hubspot", f"pat-{'na1'}-{_UUID}"),
-    ("figma", token("fi" + "gd_", 40, URLSAFE)),
-    ("tailscale", f"ts{'key'}-auth-{some(12)}-{some(24)}"),
-    ("fly", token("fo" + "1_", 43, URLSAFE)),
-    ("netlify", token("nf" + "p_", 36)),
-    ("buildkite", token("bk" + "ua_", 40, LOWER)),
-    ("circleci", token("CCI" + "PAT_", 40)),
-    ("contentful", token("CF" + "PAT-", 43, URLSAFE)),
-    ("artifactory", token("AK" + "Cp", 69)),
-    ("1password", token("ops" + "_eyJ", 80)),
-    ("alibaba", token("LT" + "AI", 20)),
-    ("jwt", jwt()),
-    ("pem in base64", token("LS0tLS1C" + "RUdJTiB", 120, BASE64)),
-    ("mapbox", f"s{'k.'}eyJ{some(40)}.{some(22)}"),
-    ("openssh body", token("b3BlbnNzaC1r" + "ZXktdjE", 120, BASE64)),
-)
+# Secrets that are recognised anywhere: {u95} are 95 characters of the alphabet u.
+_ALPHABETS = {"w": WORD, "u": URLSAFE, "x": HEX, "U": UPPER, "l": LOWER, "b": BASE64, "d": DIGITS}
+_TEMPLATES = """
+    sk-ant-api03-{u95} sk-ant-oat01-{u80} sk-proj-{u120} sk-svcacct-{u60} GR1348941{u20} AIza{u35}
+    ya29.{u60} GOCSPX-{u28} 1//0{u60} pypi-AgEIcHlwaS5vcmc{u100} dckr_pat_{u27} sq0atp-{u22}
+    hvs.{u90} hvb.{u90} HRKU-{u60} ATATT3{u180} pscale_tkn_{u43} figd_{u40} fo1_{u43} CFPAT-{u43}
+    sk-{w48} sk_live_{w24} sk_test_{w24} rk_live_{w24} whsec_{w32} npm_{w36} cio{w32} hf_{w34}
+    gsk_{w52} xai-{w80} r8_{w37} pplx-{w48} EAAA{w60} lin_api_{w40} secret_{w43} ntn_{w46}
+    dp.pt.{w43} dp.st.{w43} cfut_{w48} sntrys_{w80} ATBB{w32} nfp_{w36} CCIPAT_{w40} AKCp{w69}
+    ops_eyJ{w80} LTAI{w20} sk-or-v1-{x64} sk-{x32} rubygems_{x48} dop_v1_{x64} doo_v1_{x64}
+    SK{x32} AC{x32} key-{x32} dapi{x32} shpat_{x32} shpss_{x32} pul-{x40} sntryu_{x64} sbp_{x40}
+    AKIA{U16} ASIA{U16} AGE-SECRET-KEY-1{U58} NRAK-{U27} oy2{l43} bkua_{l40} LS0tLS1CRUdJTiB{b120}
+    b3BlbnNzaC1rZXktdjE{b120} ghp_{w36} gho_{w36} ghu_{w36} ghs_{w36} ghr_{w36} glpat-{u20}
+    gldt-{u20} glrt-{u20} glptt-{u20} xoxa-{d11}-{d12}-{w24} xoxb-{d11}-{d12}-{w24}
+    xoxp-{d11}-{d12}-{w24} xoxr-{d11}-{d12}-{w24} xoxs-{d11}-{d12}-{w24} github_pat_{w22}_{w59}
+    xapp-1-A{U10}-{d13}-{x64} lsv2_pt_{x32}_{x10} SG.{u22}.{u43} xkeysib-{x64}-{w16}
+    {x32}-{x8}-{x8} {x32}-us12 123456789:AA{u33} M{w23}.{w6}.{w30} abC8Q~{w34} {w14}.atlasv1.{u67}
+    v1.0-{x24}-{x146} glsa_{w32}_{x8} dt0c01.{U24}.{U64} PMAK-{x24}-{x34} pat{w14}.{x64}
+    pat-na1-{x8}-{x4}-{x4}-{x4}-{x12} tskey-auth-{w12}-{w24} sk.eyJ{w40}.{w22}
+    eyJ{u30}.eyJ{u60}.{u43} sk-ant-{w7}-{w7}-{w7}-{w7}-{w7}-{w7}-{w7}-{w7}-{w7}
+    sk-proj-{w7}_{w7}_{w7}_{w7}_{w7}_{w7}_{w7}_{w7}_{w7}
+"""
+
+
+def _filled(template):
+    return re.sub(r"{(\w)(\d+)}", lambda m: some(int(m[2]), _ALPHABETS[m[1]]), template)
+
+
+# Pairs of name and secret.
+SHAPES = [(template, _filled(template)) for template in _TEMPLATES.split()]
 
 _PEM_BODY = "\n".join(some(64, BASE64) for _ in range(6))
 _DASHES = "-----"
