@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.checkpoints import finish_tasks
 from gsd_fsm.engine.planned.report import report_task
 from gsd_fsm.engine.tasks import record_task
@@ -26,20 +25,9 @@ from tests.support.plan_loops import (
 )
 from tests.support.repositories import git
 
-UNTAGGED = "checkpoint gsd/checkpoint/phase-1/T01 was not set: git refused"
-
 
 def refuse(*_: object) -> None:
     raise Refused("git refused")
-
-
-def report_untagged(
-    monkeypatch: pytest.MonkeyPatch, context: Context, *names: str
-) -> dict[str, str | None]:
-    """Report these tasks while git refuses tags; return their commits."""
-    with monkeypatch.context() as patch:
-        patch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
-        return {name: report_task(context, name, "TASK COMPLETE").commit for name in names}
 
 
 def test_first_checkpoint_is_set_and_recorded_once_the_user_lets_the_loop_begin(
@@ -71,36 +59,27 @@ def test_loop_without_commit_setting_tags_and_never_commits(repository: Here) ->
     assert "phase-2" not in git(repository.root, "tag")
 
 
-def test_finish_tasks_sets_missing_tags_at_the_commits_of_their_tasks(
+def test_finish_tasks_sets_missing_tags_on_their_branch_once_git_does_not_refuse(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = start_committing(here)
-    made = report_untagged(monkeypatch, context, "T01", "T02")
-    assert set(tags(here)) == {"pre"}
+    with monkeypatch.context() as patch:
+        patch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
+        reports = [report_task(context, name, "TASK COMPLETE") for name in ("T01", "T02")]
+        finish_tasks(context, loop_of(context))
+    assert [(report.tag, report.task) for report in reports] == [(None, "T01"), (None, "T02")]
+    tag = "gsd/checkpoint/phase-1"
+    notices = [f"checkpoint {tag}/{name} was not set: git refused" for name in ("T01", "T02")]
+    assert context.notices == notices * 2
+    git(here.root, "checkout", "-q", "-b", "other", "HEAD~2")
+    before = here.journal.read_bytes()
+    assert finish_tasks(context, loop_of(context)) == {}
+    assert (set(tags(here)), here.journal.read_bytes()) == ({"pre"}, before)
+    git(here.root, "checkout", "-q", "-")
+    made = {report.task: report.commit for report in reports}
     assert finish_tasks(context, loop_of(context)).keys() == made.keys()
     assert {name: tags(here)[name] for name in made} == made
     assert [event["data"]["task"] for event in here.lines()[-2:]] == ["T01", "T02"]
-    before = here.journal.read_bytes()
-    assert finish_tasks(context, loop_of(context)) == {}
-    assert here.journal.read_bytes() == before
-
-
-def test_finish_tasks_notes_a_tag_that_git_refuses_again(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    context = start_committing(here)
-    report_untagged(monkeypatch, context, "T01")
-    monkeypatch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
-    finish_tasks(context, loop_of(context))
-    assert context.notices == [UNTAGGED, UNTAGGED]
-
-
-def test_finish_tasks_on_another_branch_sets_no_tag(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    context = start_committing(here)
-    report_untagged(monkeypatch, context, "T01")
-    git(here.root, "checkout", "-q", "-b", "other", "HEAD~1")
     before = here.journal.read_bytes()
     assert finish_tasks(context, loop_of(context)) == {}
     assert here.journal.read_bytes() == before

@@ -105,9 +105,9 @@ def test_verify_loop_fixes_each_gap_in_a_commit_of_its_own(repository: Here) -> 
 def test_next_names_the_command_of_a_prompt_instead_of_the_prompt(here: Here) -> None:
     long = PLAN.replace("Write 01.", "Write 01.\n" + "A long story. " * 2_000)
     start_plan(here, plan=long)
-    told = here.ok("next").out
-    assert "next T01" in told
-    assert len(told) < 1_000
+    output = here.ok("next").out
+    assert "next T01" in output
+    assert len(output) < 1_000
     assert len(here.ok("next", "T01").out) > 20_000
 
 

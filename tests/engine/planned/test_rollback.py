@@ -76,10 +76,14 @@ def test_killed_rollback_is_finished_on_its_branch_only(killed: Phase) -> None:
 
 def test_report_over_killed_rollback_that_cannot_be_finished_is_refused(killed: Phase) -> None:
     head = killed.head()
+    (killed.root / "mine").write_text("mine")
+    errors = killed.here.ok("note", "hello").err
+    assert "unfinished: rollback to T01" in errors
+    assert "not committed: mine" in errors
     (killed.root / "01.py").write_text("changed")
-    answer = killed.here.refused(4, "report", "T02", stdin=b"TASK COMPLETE\n")
-    assert "unfinished rollback to T01" in answer.err
-    assert "not committed: 01.py" in answer.err
+    errors = killed.here.refused(4, "report", "T02", stdin=b"TASK COMPLETE\n").err
+    assert "unfinished rollback to T01" in errors
+    assert "not committed: 01.py" in errors
     assert killed.head() == head
 
 
@@ -126,38 +130,22 @@ def test_killed_rollback_is_not_finished_after_new_commits(killed: Phase) -> Non
     assert killed.head() == new
 
 
-def test_killed_rollback_is_not_finished_over_uncommitted_changes(killed: Phase) -> None:
-    head = killed.head()
-    (killed.root / "mine").write_text("mine")
-    answer = killed.here.ok("note", "hello")
-    assert "unfinished: rollback to T01" in answer.err
-    assert "not committed: mine" in answer.err
-    assert killed.head() == head
-
-
-def test_rollback_is_not_repeated_after_user_took_it_back(phase: Phase) -> None:
+def test_rollback_is_not_repeated_after_user_took_it_back_or_work_continued(phase: Phase) -> None:
     head = phase.head()
-    phase.here.ok("rollback", "T01", "--yes")
-    phase.git("merge", "-q", "--ff-only", phase.here.last()["data"]["left"])
+    done = roll_back(Context(phase.root), "T01", None)
+    assert (done.step.leaves, done.step.reset) == (1, ["T02"])
+    assert done.receipt is not None
+    last = phase.here.last()
+    assert done.receipt.seq == last["seq"]
+    phase.git("merge", "-q", "--ff-only", last["data"]["left"])
     phase.here.ok("note", "hello")
     assert phase.head() == head
-
-
-def test_rollback_is_not_repeated_after_work_went_on(phase: Phase) -> None:
     phase.here.ok("rollback", "T01", "--yes")
     (phase.root / "02.py").write_text("again")
     phase.here.ok("report", "T02", stdin=b"TASK COMPLETE\n")
     head = phase.head()
     phase.here.ok("note", "hello")
-    assert phase.head() == head
-
-
-def test_rollback_under_held_lock_changes_nothing(phase: Phase) -> None:
-    before = (phase.head(), phase.tags(), phase.here.journal.read_bytes())
-    with held_lock(phase.here), pytest.raises(CannotWrite) as error:
-        roll_back(Impatient(phase.root), "T01", None)
-    assert error.value.exit_code == 6
-    assert (phase.head(), phase.tags(), phase.here.journal.read_bytes()) == before
+    assert phase.head() == head != last["data"]["head"]
 
 
 def test_rollback_whose_event_cannot_be_written_leaves_no_tag(phase: Phase) -> None:
@@ -170,6 +158,9 @@ def test_rollback_whose_event_cannot_be_written_leaves_no_tag(phase: Phase) -> N
 
     with wired(full), pytest.raises(CannotWrite):
         roll_back(Context(phase.root), "T01", None)
+    with held_lock(phase.here), pytest.raises(CannotWrite) as error:
+        roll_back(Impatient(phase.root), "T01", None)
+    assert error.value.exit_code == 6
     assert (phase.head(), phase.tags(), phase.tasks(), phase.here.journal.read_bytes()) == before
     assert phase.git("for-each-ref", "refs/worktree") == ""
 
@@ -186,17 +177,3 @@ def test_rollback_that_git_refuses_after_event_says_what_to_run(phase: Phase) ->
     lock.unlink()
     phase.here.ok("rollback", "T01", "--yes")
     assert phase.head() == _target(phase)
-
-
-def test_complete_after_killed_rollback_names_only_commits_on_the_branch(killed: Phase) -> None:
-    gone = killed.head()
-    killed.here.ok("task", "T02", "skipped")
-    killed.here.ok("complete")
-    assert gone[:7] not in killed.summary.read_text()
-
-
-def test_roll_back_returns_its_step_and_receipt(phase: Phase) -> None:
-    done = roll_back(Context(phase.root), "T01", None)
-    assert (done.step.leaves, done.step.reset) == (1, ["T02"])
-    assert done.receipt is not None
-    assert done.receipt.seq == phase.here.last()["seq"]

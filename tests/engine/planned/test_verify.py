@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,9 +17,9 @@ from gsd_fsm.engine.planned.verify import (
     report_gap,
     verify,
 )
-from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.verify.gaps import Result
 from gsd_fsm.verify.reported_gaps import ReportedGap
+from tests.support.check_commands import watching
 from tests.support.events import EngineProject
 from tests.support.verification import result
 
@@ -37,7 +37,11 @@ def play(project: EngineProject, *results: Result, reported: tuple[ReportedGap, 
         return append_round(tx, list(results), list(reported))
 
 
-def told(project: EngineProject, since: int = 2) -> list[str]:
+def limited(root: Path, most: int) -> EngineProject:
+    return EngineProject(root, "verify", limits={"max_rounds": most})
+
+
+def recorded(project: EngineProject, since: int = 2) -> list[str]:
     """Return the events since this one, abbreviated."""
     return [
         f"{event['by']} {event['data']['action']} {event['data']['gap']}"
@@ -50,7 +54,7 @@ def told(project: EngineProject, since: int = 2) -> list[str]:
 def test_round_without_a_miss_completes_the_loop(project: EngineProject) -> None:
     this = play(project, result(passed=True), result("T01#2", passed=None))
     assert this.passed
-    assert told(project) == ["agent verified", "cli complete"]
+    assert recorded(project) == ["agent verified", "cli complete"]
     assert project.events()[2]["data"] == {"passed": True, "report": "1 passed, 1 manual"}
     assert project.loop.status == "completed"
 
@@ -58,7 +62,7 @@ def test_round_without_a_miss_completes_the_loop(project: EngineProject) -> None
 def test_miss_opens_a_gap_and_pass_closes_it(project: EngineProject) -> None:
     this = play(project, result(), result("ci:test"))
     assert (this.passed, this.opened, this.closed) == (False, ["G1", "G2"], [])
-    assert told(project) == ["cli found G1", "cli found G2", "agent verified"]
+    assert recorded(project) == ["cli found G1", "cli found G2", "agent verified"]
     assert project.events()[-1]["data"]["report"] == "2 missed; open gaps: G1, G2"
     assert (project.loop.status, project.loop.round) == ("fixing", 1)
     gap = project.loop.gaps["G1"]
@@ -69,18 +73,16 @@ def test_miss_opens_a_gap_and_pass_closes_it(project: EngineProject) -> None:
     this = play(project, result(passed=True), result("ci:test", passed=True))
     assert this.closed == ["G2"]
     assert project.loop.status == "completed"
-    assert told(project, 5) == [
-        *("cli closed G1", "agent verified"),
-        *("cli closed G2", "agent verified", "cli complete"),
-    ]
+    assert recorded(project, 5)[:3] == ["cli closed G1", "agent verified", "cli closed G2"]
+    assert recorded(project, 8) == ["agent verified", "cli complete"]
 
 
 def test_open_gap_is_recorded_again_only_with_new_evidence(project: EngineProject) -> None:
     play(project, result())
     play(project, result())
-    assert told(project, 4) == ["agent verified"]
+    assert recorded(project, 4) == ["agent verified"]
     this = play(project, result(evidence="a.py: not a regular file"))
-    assert told(project, 5) == ["cli found G1", "agent verified"]
+    assert recorded(project, 5) == ["cli found G1", "agent verified"]
     assert project.loop.gaps["G1"].evidence == "a.py: not a regular file"
     assert this.opened == this.reopened == []
 
@@ -93,7 +95,7 @@ def test_gap_that_comes_back_is_reopened_and_the_second_time_pauses(project: Eng
     play(project, result(passed=True), result("ci:test"))
     this = play(project, result(), result("ci:test"))
     assert this.reopened == ["G1"]
-    assert told(project)[-2:] == ["agent verified", "cli pause"]
+    assert recorded(project)[-2:] == ["agent verified", "cli pause"]
     assert (project.loop.status, project.loop.pause_code) == ("paused", "oscillation")
     assert "G1" in project.loop.pause_reason
     assert this.remedy == "gsd-fsm --loop lp-1 resume"
@@ -103,7 +105,7 @@ def test_gap_that_comes_back_is_reopened_and_the_second_time_pauses(project: Eng
 
 
 def test_round_at_the_limit_pauses_and_names_the_gaps_left(tmp_path: Path) -> None:
-    project = EngineProject(tmp_path, "verify", limits={"max_rounds": 2})
+    project = limited(tmp_path, 2)
     play(project, result())
     this = play(project, result(), result("ci:test"))
     assert (project.loop.status, project.loop.pause_code) == ("paused", "rounds")
@@ -111,16 +113,14 @@ def test_round_at_the_limit_pauses_and_names_the_gaps_left(tmp_path: Path) -> No
     assert "--add-rounds" in this.remedy
 
 
-def test_last_round_of_the_limit_may_pass(tmp_path: Path) -> None:
-    project = EngineProject(tmp_path, "verify", limits={"max_rounds": 1})
+def test_last_round_of_the_limit_may_pass_and_its_pause_names_at_most_20_gaps(
+    tmp_path: Path,
+) -> None:
+    project = limited(tmp_path / "one", 1)
     play(project, result(passed=True))
     assert project.loop.status == "completed"
-
-
-def test_pause_reason_names_at_most_20_gaps(tmp_path: Path) -> None:
-    project = EngineProject(tmp_path, "verify", limits={"max_rounds": 1})
-    many = [result(f"T01#{number}", text=f"f{number}", file=None) for number in range(30)]
-    play(project, *many)
+    project = limited(tmp_path / "two", 1)
+    play(project, *(result(f"T01#{n}", text=f"f{n}", file=None) for n in range(30)))
     assert project.loop.pause_reason.endswith("G20 and 10 more")
 
 
@@ -129,11 +129,11 @@ def test_reported_gap_is_opened_by_its_author_and_keeps_the_loop_open(
 ) -> None:
     this = play(project, result(passed=True), reported=(ORPHAN,))
     assert not this.passed
-    assert told(project) == ["agent found G1", "agent verified"]
+    assert recorded(project) == ["agent found G1", "agent verified"]
     gap = project.loop.gaps["G1"]
     assert (gap.kind, gap.file, gap.check) == ("orphan", "menu.ts", None)
     this = play(project, result(passed=True), reported=(ORPHAN,))
-    assert told(project, 4) == ["agent verified"]
+    assert recorded(project, 4) == ["agent verified"]
     project.append("gap", gap="G1", action="closed")
     this = play(project, result(passed=True), reported=(ORPHAN,))
     assert this.reopened == ["G1"]
@@ -143,18 +143,18 @@ def test_reported_gap_is_opened_by_its_author_and_keeps_the_loop_open(
 
 
 def test_passed_round_with_unmet_criteria_does_not_complete(tmp_path: Path) -> None:
-    project = EngineProject(tmp_path, "verify", limits={}, criteria=[{"name": "c"}])
+    project = EngineProject(tmp_path, "verify", criteria=[{"name": "c"}])
     assert play(project, result(passed=True)).passed
-    assert (project.loop.status, told(project)) == ("running", ["agent verified"])
+    assert (project.loop.status, recorded(project)) == ("running", ["agent verified"])
     project.append("criterion", criterion="c", met=True)
     play(project, result(passed=True))
     assert project.loop.status == "completed"
 
 
 def test_passed_round_with_tree_evidence_leaves_completion_to_the_command(tmp_path: Path) -> None:
-    project = EngineProject(
-        tmp_path, "verify", limits={"max_rounds": 1}, criteria=[{"name": "c", "check": "true"}]
-    )
+    limits = {"max_rounds": 1}
+    criteria = [{"name": "c", "check": "true"}]
+    project = EngineProject(tmp_path, "verify", limits=limits, criteria=criteria)
     proof = {"command": "true", "exit_code": 0, "tree": "abc"}
     project.append("criterion", criterion="c", met=True, evidence=proof)
     assert play(project, result(passed=True)).passed
@@ -162,21 +162,17 @@ def test_passed_round_with_tree_evidence_leaves_completion_to_the_command(tmp_pa
 
 
 def test_round_without_auto_loop_pauses_at_the_first_gap(tmp_path: Path) -> None:
-    project = EngineProject(tmp_path, "verify", limits={}, auto_loop=False)
+    project = EngineProject(tmp_path, "verify", auto_loop=False)
     this = play(project, result(), result("ci:test"))
-    assert told(project) == ["cli found G1", "agent verified"]
+    assert recorded(project) == ["cli found G1", "agent verified"]
     assert (project.loop.status, project.loop.pause_code) == ("paused", "manual")
     assert (this.opened, this.gap_of_check) == (["G1"], {"T01#1": "G1"})
     project.append("resume")
     play(project, result(passed=True), result("ci:test"))
-    assert told(project, 5) == ["cli closed G1", "cli found G2", "agent verified"]
+    assert recorded(project, 5) == ["cli closed G1", "cli found G2", "agent verified"]
 
 
 # the use case
-
-
-def recorded(project: EngineProject) -> list[str]:
-    return [event["type"] for event in project.events()[project.first + 1 :]]
 
 
 def with_command(root: Path, command: str) -> EngineProject:
@@ -190,7 +186,8 @@ def test_verify_with_a_passing_command_completes_and_writes_the_report(tmp_path:
     project = with_command(tmp_path, "true")
     done = verify(project.context)
     assert done.round.passed
-    assert (done.receipt.loop.status, recorded(project)) == ("completed", ["verified", "complete"])
+    assert done.receipt.loop.status == "completed"
+    assert recorded(project) == ["agent verified", "cli complete"]
     assert done.report.read_text().startswith("<!-- written by gsd-fsm -->")
 
 
@@ -202,18 +199,19 @@ def test_verify_with_reported_gaps_opens_them(tmp_path: Path) -> None:
     assert done.receipt.loop.gaps["G1"].kind == "stub"
 
 
-def test_verify_that_the_output_ends_records_nothing(tmp_path: Path) -> None:
+def test_verify_interrupted_by_the_output_records_nothing(tmp_path: Path) -> None:
     project = with_command(tmp_path, "sleep 60")
     with pytest.raises(KeyboardInterrupt):
-        verify(project.context, watch=lambda: nullcontext(Interrupting()))
+        verify(project.context, watch=watching(poll=Mock(side_effect=KeyboardInterrupt)))
     assert recorded(project) == []
 
 
 def test_verify_of_a_loop_that_is_paused_meanwhile_is_refused(tmp_path: Path) -> None:
     project = with_command(tmp_path, "true")
+    watch = watching(say=lambda _text: project.append("pause", code="manual"))
     with pytest.raises(Refused, match="is paused and cannot be verified now"):
-        verify(project.context, watch=lambda: nullcontext(PausingMeanwhile(project)))
-    assert recorded(project) == ["pause"]
+        verify(project.context, watch=watch)
+    assert recorded(project) == ["human pause"]
 
 
 def test_verify_without_plan_and_command_is_refused(tmp_path: Path) -> None:
@@ -221,26 +219,12 @@ def test_verify_without_plan_and_command_is_refused(tmp_path: Path) -> None:
         verify(EngineProject(tmp_path, "verify").context)
 
 
-class Interrupting(Output):
-    """Ends the commands at the first poll."""
-
-    def poll(self) -> None:
-        raise KeyboardInterrupt
-
-
-class PausingMeanwhile(Output):
-    """Pauses the loop when the first result is shown."""
-
-    def __init__(self, project: EngineProject) -> None:
-        self.project = project
-
-    def say(self, text: str) -> None:
-        self.project.append("pause", code="manual")
-
-
 def test_report_gap_gives_next_free_id(project: EngineProject) -> None:
     report_gap(project.context, "named by hand", gap_id="G2")
-    assert report_gap(project.context, "named by us").gap == "G3"
+    reported = report_gap(project.context, "named by us")
+    assert reported.gap == "G3"
+    last = project.events()[-1]
+    assert reported.receipt.head == f"{last['seq']}:{last['sum']}"
 
 
 def test_report_gap_again_keeps_id_and_reopens(project: EngineProject) -> None:
@@ -259,25 +243,16 @@ def test_reopen_gap_at_oscillation_limit_pauses_loop(project: EngineProject) -> 
     assert project.events()[-1]["by"] == "cli"
 
 
-def test_close_gap_that_is_unknown_is_refused(project: EngineProject) -> None:
+def test_unknown_gap_is_refused_and_unknown_kind_is_a_usage_error(project: EngineProject) -> None:
     with pytest.raises(Refused, match="no gap G1"):
         change_gap(project.context, "G1", "closed")
-
-
-def test_report_gap_of_unknown_kind_is_a_usage_error(project: EngineProject) -> None:
     with pytest.raises(UsageError, match="unknown kind of gap"):
         report_gap(project.context, "empty body", kind="hole")
 
 
 def test_record_verdict_at_the_round_limit_pauses_loop(tmp_path: Path) -> None:
-    project = EngineProject(tmp_path, "verify", limits={"max_rounds": 1})
+    project = limited(tmp_path, 1)
     report_gap(project.context, "empty body")
-    receipt = record_verdict(project.context, passed=False, report="one gap")
-    assert (receipt.loop.status, receipt.loop.pause_code) == ("paused", "rounds")
-    assert (receipt.loop.pause_reason or "").endswith("; gaps left: G1")
-
-
-def test_receipt_names_the_head_of_the_journal(project: EngineProject) -> None:
-    receipt = report_gap(project.context, "empty body").receipt
-    last = project.events()[-1]
-    assert receipt.head == f"{last['seq']}:{last['sum']}"
+    loop = record_verdict(project.context, passed=False, report="one gap").loop
+    assert (loop.status, loop.pause_code) == ("paused", "rounds")
+    assert (loop.pause_reason or "").endswith("; gaps left: G1")
