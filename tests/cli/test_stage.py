@@ -1,6 +1,8 @@
-"""score and stage, and the shapes of a goal."""
+"""score, stage and review; complete of a goal makes tasks of unmet conditions and blockers."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,27 @@ def finish(here: Here, *tasks: str) -> None:
     for task in tasks:
         here.ok("task", task, "running", env=AGENT)
         here.ok("task", task, "complete", env=AGENT)
+
+
+def tasks(here: Here) -> dict[str, tuple[str, str]]:
+    return {task["id"]: (task["title"], task["status"]) for task in here.status()["tasks"]}
+
+
+def refused_completion(here: Here) -> str:
+    """Run `complete` of a goal that is not done; return its message."""
+    answer = here.run("complete")
+    assert (answer.code, here.status()["status"] == "completed") == (4, False), answer
+    return answer.err
+
+
+def issues(here: Here) -> list[Any]:
+    return [line["data"] for line in here.lines() if line["type"] == "issue"]
+
+
+def review(here: Here, verdict: str, *options: str) -> Any:
+    """Begin a thorough review and end it with this verdict."""
+    here.ok("review", "begun")
+    return here.ok("review", verdict, *options)
 
 
 @pytest.mark.parametrize(
@@ -50,62 +73,44 @@ def test_score_is_recorded_with_its_points_and_shown(here: Here) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "wrong", [("--outcome", "3"), ("--outcome", "-1"), ("--familiarity", "11"), ("--scope", "x")]
-)
-def test_score_with_invalid_or_missing_points_is_refused(
-    here: Here, wrong: tuple[str, str]
-) -> None:
+def test_score_with_invalid_or_missing_points_or_of_another_loop_is_refused(here: Here) -> None:
     here.start("goal", "g")
-    points = {f"--{name}": "1" for name in DIMENSIONS}
-    given = {**points, wrong[0]: wrong[1]}
-    here.refused(2, "score", *[text for pair in given.items() for text in pair])
+    for option, value in (
+        *(("outcome", "3"), ("outcome", "-1"), ("outcome", "")),
+        *(("familiarity", "11"), ("scope", "x")),
+    ):
+        points = {**dict.fromkeys(DIMENSIONS, "1"), option: value}
+        here.refused(2, "score", *(f"--{name}={points[name]}" for name in points))
     here.refused(2, "score", "--outcome", "2")
-
-
-def test_score_of_other_loops_is_refused(here: Here) -> None:
-    here.start("execute", "--task", "T1")
-    answer = here.refused(4, "score", *score_options(*COLLEAGUE))
-    assert "only goal loops are scored" in answer.err
-
-
-def test_score_below_spec_5_waits_in_intent_until_scored_again(
-    here: Here,
-) -> None:
-    here.start("goal", "g", "--mode", "yolo")
-    found = score(here, 2, 2, 0, 0, 0, familiarity=10)
-    assert (found["shape"], found["stage"], found["status"]) == ("tool-review", "intent", "waiting")
-    question = here.status()["next"]
-    assert "spec 4/10" in question
-    assert "constraints, success, done" in question
-    answer = here.refused(4, "stage", "shape")
-    assert "stays in intent" in answer.err
-    here.ok("answer", "It must keep the API, and it is done when the tests pass.")
-    assert "score it again" in here.ok("next").out
-    assert score(here, 2, 2, 1, 1, 2)["status"] == "running"
-    here.ok("stage", "shape")
+    here.start("execute", "--task", "T1", "--fresh")
+    refused = here.refused(4, "score", *score_options(*COLLEAGUE)).err
+    assert "only goal loops are scored" in refused
 
 
 @pytest.mark.parametrize(
     ("points", "familiarity", "shape"),
-    [((1, 1, 0, 0, 0), 0, "blocked"), ((2, 2, 0, 0, 0), 10, "tool-review")],
+    [((2, 1, 0, 0, 0), 0, "blocked"), ((2, 2, 0, 0, 0), 10, "tool-review")],
 )
-def test_score_below_spec_5_keeps_tasks_from_running(
+def test_score_below_spec_5_returns_to_intent_and_waits_until_scored_again(
     here: Here, points: tuple[int, ...], familiarity: int, shape: str
 ) -> None:
     here.start(*YOLO, "--step", "one")
-    assert score(here, *points, familiarity=familiarity)["shape"] == shape
-    here.ok("answer", "I do not know yet")
+    for _ in range(4):
+        here.ok("stage")
+    found = score(here, *points, familiarity=familiarity, env=AGENT)
+    assert (found["shape"], found["stage"], found["status"]) == (shape, "intent", "waiting")
+    question = here.status()["next"]
+    assert f"spec {sum(points)}/10" in question
+    assert "constraints, success, done" in question
+    assert "stays in intent" in here.refused(4, "stage", "shape").err
+    here.ok("answer", "It must keep the API, and it is done when the tests pass.")
     refused = here.refused(4, "task", "S1", "running").err
     assert shape != "blocked" or "is blocked" in refused
     here.refused(4, "stage", "shape")
-
-
-def test_score_by_agent_may_rise_after_the_user_answered(here: Here) -> None:
-    here.start(*YOLO)
-    score(here, 1, 1, 0, 0, 0, env=AGENT)
-    here.ok("answer", "It must keep the API, and it is done when the tests pass.")
-    assert score(here, *CLEAR, env=AGENT)["shape"] == "tool"
+    assert "score it again" in here.ok("next").out
+    found = score(here, *CLEAR, env=AGENT)
+    assert (found["shape"], found["status"]) == ("tool", "running")
+    here.ok("stage", "shape")
 
 
 def test_score_by_agent_cannot_loosen_the_shape(here: Here) -> None:
@@ -113,15 +118,7 @@ def test_score_by_agent_cannot_loosen_the_shape(here: Here) -> None:
     score(here, *COLLEAGUE, env=AGENT)
     refused = here.refused(4, "score", *score_options(*CLEAR), env=AGENT).err
     assert "until the user sends a message" in refused
-    score(here, *CLEAR)
-    assert here.status()["shape"] == "tool"
-
-
-def test_low_score_in_a_later_stage_returns_to_intent(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo")
-    for _ in range(4):
-        here.ok("stage")
-    assert score(here, 1, 1, 1, 0, 0)["stage"] == "intent"
+    assert score(here, *CLEAR)["shape"] == "tool"
 
 
 @pytest.mark.parametrize(
@@ -134,8 +131,8 @@ def test_colleague_waits_for_the_user_after_each_step(
     here.start(*YOLO, "--step", "one", "--step", "two")
     assert score(here, *COLLEAGUE)["shape"] == "colleague"
     here.ok("task", "S1", "running", env=AGENT)
-    told = here.ok("task", "S1", "complete", env=AGENT)
-    assert "1 of 2 steps are done. Continue?" in told.out
+    output = here.ok("task", "S1", "complete", env=AGENT).out
+    assert "1 of 2 steps are done. Continue?" in output
     assert here.status()["status"] == "waiting"
     here.refused(4, "task", "S2", "running", env=AGENT)
     here.refused(4, "answer", "yes", env=AGENT)
@@ -152,7 +149,8 @@ def test_colleague_waits_between_iterations_begun_by_hand(here: Here) -> None:
     score(here, *COLLEAGUE)
     here.ok("iterate")
     answer = here.run("iterate")
-    assert (answer.code, "Iteration 1 is done. Continue?" in answer.err) == (4, True)
+    assert answer.code == 4
+    assert "Iteration 1 is done. Continue?" in answer.err
     assert "answer TEXT" in answer.err
     here.ok("answer", "yes")
     here.ok("iterate")
@@ -190,7 +188,7 @@ def test_tool_and_unscored_goal_do_not_wait(here: Here, points: tuple[int, ...] 
 
 
 def test_next_of_unclear_goal_scores_before_it_retries_a_task(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo", "--step", "a")
+    here.start(*YOLO, "--step", "a")
     here.ok("task", "S1", "running")
     here.ok("fail", "S1", "--error", "boom")
     score(here, 0, 1, 1, 1, 1)
@@ -199,22 +197,20 @@ def test_next_of_unclear_goal_scores_before_it_retries_a_task(here: Here) -> Non
 
 
 def test_next_asks_for_a_light_review_between_waves_of_a_scored_goal(here: Here) -> None:
-    here.start("goal", "g", "--task", "A", "--task", "B", "--blocked-by", "B=A", "--mode", "yolo")
+    here.start(*YOLO, "--task", "A", "--task", "B", "--blocked-by", "B=A")
     score(here, *CLEAR)
-    here.ok("task", "A", "running")
-    here.ok("task", "A", "complete")
+    finish(here, "A")
     assert "review light --wave 1" in here.ok("next", "--json").json["command"]
     here.ok("review", "light", "--wave", "1", "--score", "8", "--issues", "2", "--blockers", "0")
     assert here.ok("next", "--json").json["command"].endswith("task B running")
 
 
 def test_stage_enters_each_stage_in_order_and_requires_the_review(here: Here) -> None:
-    here.start("goal", "g")
-    here.ok("stage")
-    assert here.status()["stage"] == "intent"
-    answer = here.refused(4, "stage", "decompose")
-    assert "gsd-fsm stage shape" in answer.err
-    for name in ("shape", "decompose", "executing", "review"):
+    (here.root / "SHAPE.md").write_text("# Criteria\n- it greets\n")
+    here.start("execute", "--task", "T1")
+    here.refused(4, "stage", "intent", "--shape-file", "SHAPE.md")
+    here.start("goal", "g", "--fresh")
+    for name in ("intent", "shape", "decompose", "executing", "review"):
         assert f"Stage {name}." in here.ok("stage").out
     here.ok("exit-signal")
     assert "review has not passed" in here.run("complete").err
@@ -223,11 +219,194 @@ def test_stage_enters_each_stage_in_order_and_requires_the_review(here: Here) ->
     here.refused(2, "stage", "party")
 
 
-def test_stage_adds_shape_file_to_a_goal_but_not_to_a_plan(here: Here) -> None:
-    (here.root / "SHAPE.md").write_text("# Criteria\n- it greets\n")
-    (here.root / "plan.txt").write_text("plan\n")
-    here.start("execute", "--task", "T1", "--plan", "plan.txt")
-    here.refused(4, "stage", "intent", "--shape-file", "SHAPE.md")
-    here.start("goal", "g", "--fresh", "--plan", "plan.txt")
-    here.ok("stage", "intent", "--shape-file", "SHAPE.md")
-    assert here.last()["data"] == {"criteria": [{"name": "it greets"}]}
+# review and complete
+
+
+def test_complete_makes_a_task_of_each_unmet_condition(here: Here) -> None:
+    here.start("goal", "g", "--criterion", "docs", "--check", "tests=false")
+    here.ok("stage")
+    message = refused_completion(here)
+    wanted = [
+        *("criterion not met: docs", "criterion not met: tests", "no exit signal"),
+        "the thorough review has not passed",
+    ]
+    assert all(words in message for words in wanted)
+    assert tasks(here) == {f"F{n}": (words, "pending") for n, words in enumerate(wanted, 1)}
+    assert "F1, F2, F3, F4" in message
+
+
+def test_complete_makes_no_task_twice_and_a_met_condition_completes_its_task(
+    here: Here,
+) -> None:
+    here.start("goal", "g", "--criterion", "docs", "--criterion", "tests")
+    refused_completion(here)
+    here.ok("criterion", "docs", "met")
+    assert [status for _, status in tasks(here).values()] == ["complete", "pending", "pending"]
+    refused_completion(here)
+    assert len(tasks(here)) == 3
+    here.ok("criterion", "tests", "met")
+    here.ok("exit-signal")
+    assert {status for _, status in tasks(here).values()} == {"complete"}
+    here.ok("criterion", "docs", "unmet")
+    refused_completion(here)
+    assert tasks(here)["F4"] == ("criterion not met: docs", "pending")
+    assert tasks(here)["F5"] == ("no exit signal", "pending")
+
+
+def test_next_names_the_command_that_meets_the_condition_of_a_task(here: Here) -> None:
+    here.start("goal", "g", "--check", "tests=test -e done")
+    refused_completion(here)
+    assert here.ok("next", "--json").json["command"].endswith(" check")
+    (here.root / "done").touch()
+    here.ok("check")
+    assert here.ok("next", "--json").json["command"].endswith(" exit-signal")
+    here.ok("exit-signal")
+    here.ok("complete")
+
+
+def test_tasks_of_unmet_conditions_are_not_counted_as_steps(here: Here) -> None:
+    here.start(*YOLO, "--step", "one", "--criterion", "c")
+    for _ in range(4):
+        here.ok("stage")
+    score(here, *COLLEAGUE)
+    refused_completion(here)
+    here.ok("criterion", "c", "met")
+    assert here.status()["status"] == "running"
+    finish(here, "S1")
+    assert "1 of 1 steps are done" in here.status()["next"]
+    here.ok("answer", "yes")
+    here.ok("review", "light", "--wave", "1")
+    assert here.ok("next", "--json").json["command"].endswith(" stage review")
+    assert "Tasks done: S1; remaining: none." in here.ok("cancel").out
+
+
+def test_refused_complete_keeps_the_status_and_its_tasks_follow_their_conditions(
+    here: Here,
+) -> None:
+    here.start("goal", "g", "--criterion", "c")
+    here.ok("fail", "--class", "logic", "--error", "boom")
+    refused_completion(here)
+    assert here.status()["status"] == "retrying"
+    for status in ("running", "complete", "skipped"):
+        assert "once its condition holds" in here.refused(4, "task", "F1", status).err
+    here.refused(4, "fail", "F1", "--error", "x")
+
+
+def test_complete_adds_tasks_of_a_review_that_were_not_recorded(here: Here) -> None:
+    here.start("goal", "g")
+    review(here, "failed", "--blockers", "2")
+    lines = here.journal.read_bytes().splitlines(keepends=True)
+    here.journal.write_bytes(b"".join(lines[:-1]))  # killed before the last task
+    refused_completion(here)
+    assert "B2" in tasks(here)
+
+
+def test_light_review_records_its_findings_and_makes_no_task(here: Here) -> None:
+    here.start("goal", "g", "--task", "A")
+    here.ok("review", "light", "--wave", "1", "--score", "7", "--finding", "blocker: leaks")
+    here.ok("review", "light", "--wave", "2", "--score", "8")
+    assert here.status()["reviews"] == {
+        "wave_1": {"score": 7, "issues": 1, "blockers": 1}, "wave_2": {"score": 8},
+    }  # fmt: skip
+    assert list(tasks(here)) == ["A"]
+    assert issues(here) == [{"text": "leaks", "severity": "BLOCKER"}]
+    assert here.status()["status"] == "running"
+
+
+def test_failed_review_makes_a_task_of_each_new_blocker_and_records_all_findings(
+    here: Here,
+) -> None:
+    here.start("goal", "g")
+    findings = ("BLOCKER: tokens never expire", "Warning: slow", "SUGGESTION: rename it")
+    named = [f"--finding={finding}" for finding in findings]
+    assert "To resolve: B1." in review(here, "failed", "--score", "6", *named).out
+    assert tasks(here) == {"B1": ("tokens never expire", "pending")}
+    assert here.status()["reviews"]["thorough"] == {
+        "passed": False, "blockers_remaining": 1, "score": 6, "issues": 3,
+    }  # fmt: skip
+    assert [issue["severity"] for issue in issues(here)] == ["BLOCKER", "WARNING", "SUGGESTION"]
+    assert "task B1 running" in here.ok("next").out
+    review(here, "failed", named[0], "--finding=BLOCKER: races")
+    assert [title for title, _ in tasks(here).values()] == ["tokens never expire", "races"]
+
+
+def test_failed_review_makes_tasks_of_counted_blockers_up_to_20(here: Here) -> None:
+    here.start("goal", "g")
+    for blockers, count in (("2", 2), ("1", 2), ("5", 5), ("1000000", 20)):
+        review(here, "failed", "--finding", "WARNING: slow", "--blockers", blockers)
+        assert list(tasks(here)) == [f"B{number}" for number in range(1, count + 1)]
+        assert here.status()["reviews"]["thorough"]["issues"] == int(blockers)
+
+
+def test_review_must_pass_once_begun_and_completes_the_tasks_of_its_blockers(here: Here) -> None:
+    here.start("goal", "g")
+    here.ok("exit-signal")
+    here.ok("review", "begun")
+    assert here.status()["status"] == "reviewing"
+    blockers = ("--finding", "BLOCKER: leaks", "--finding", "BLOCKER: races")
+    here.ok("review", "failed", "--issues", "3", "--score", "4.5", *blockers)
+    assert here.status()["status"] == "fixing"
+    assert here.status()["reviews"]["thorough"] == {
+        "passed": False, "blockers_remaining": 2, "score": 4.5, "issues": 3,
+    }  # fmt: skip
+    assert "review has not passed" in refused_completion(here)
+    finish(here, "B1")
+    here.ok("review", "begun")
+    assert "blockers" in here.refused(4, "review", "passed", "--blockers", "1").err
+    here.refused(4, "review", "passed", "--finding", "BLOCKER: leaks")
+    here.ok("review", "passed", "--score", "9", "--finding", "WARNING: slow")
+    assert issues(here)[2:] == [{"text": "slow", "severity": "WARNING"}]
+    assert here.status()["status"] == "running"
+    assert {status for _, status in tasks(here).values()} == {"complete"}
+    here.ok("complete")
+
+
+def test_review_before_it_is_begun_or_with_invalid_options_is_refused(here: Here) -> None:
+    here.start("goal", "g")
+    refused = here.refused(4, "review", "passed").err
+    assert "cannot run 'review passed'" in refused
+    assert "review begun" in refused
+    assert "--wave" in here.refused(2, "review", "light").err
+    for wrong in ("nan", "inf", "-1"):
+        here.refused(2, "review", "begun", "--score", wrong)
+    here.ok("review", "begun")
+    for wrong in ("leaks", "FATAL: leaks", "BLOCKER:", ": leaks", ""):
+        here.refused(2, "review", "failed", "--finding", wrong)
+
+
+def test_complete_with_stale_evidence_withdraws_the_exit_signal(repository: Here) -> None:
+    repository.start("goal", "g", "--check", "t=true")
+    repository.ok("check")
+    repository.ok("exit-signal")
+    (repository.root / "code.py").write_text("two\n")
+    message = refused_completion(repository)
+    wanted = ("stale", "no exit signal", "Each is a task now: F1, F2")
+    assert all(words in message for words in wanted)
+    status = repository.status()
+    assert (status["exit_signal"], status["criteria"][0]["stale"]) == (False, True)
+    assert tasks(repository)["F1"][0] == "criterion not met: t"
+
+
+def test_complete_of_unclear_goal_is_refused(here: Here) -> None:
+    here.start(*YOLO, "--criterion", "docs")
+    score(here, 0, 1, 1, 1, 1)
+    here.ok("answer", "it should be good")
+    for command in ("criterion docs met", "review begun", "review passed", "exit-signal"):
+        here.ok(*command.split())
+    assert "score" in here.ok("next", "--json").json["command"]
+    assert "the goal is not clear" in refused_completion(here)
+    score(here, *CLEAR)
+    here.ok("complete")
+
+
+def test_complete_needs_a_review_after_the_last_work(here: Here) -> None:
+    here.start(*YOLO, "--step", "late", "--step", "b", "--criterion", "docs")
+    for command in ("review begun", "review passed", "criterion docs met", "exit-signal"):
+        here.ok(*command.split())
+    finish(here, "S1")
+    assert "work was done after the thorough review" in refused_completion(here)
+    here.ok("task", "S2", "skipped")
+    assert "work was done after the thorough review" in refused_completion(here)
+    assert here.ok("next", "--json").json["command"].endswith(" review begun")
+    review(here, "passed")
+    here.ok("complete")
