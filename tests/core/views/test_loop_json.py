@@ -13,14 +13,9 @@ from gsd_fsm.core.views.loop_json import LOOP_FILES, state, view_files, workflow
 from tests.support.story import Story
 
 VIEWS = list(LOOP_FILES)
-WORKFLOW_STATE = {
-    "version": 1,
-    "stage": "executing",
-    "task": "original user request",
-    "spec_score": 7,
-    "fit_score": 35,
-    "shape_chosen": "tool-review",
-    "started_at": "2026-02-05T10:00:00Z",
+WORKFLOW_STATE: dict[str, Any] = {
+    "version": 1, "stage": "executing", "task": "original user request", "spec_score": 7,
+    "fit_score": 35, "shape_chosen": "tool-review", "started_at": "2026-02-05T10:00:00Z",
     "last_updated": "2026-02-05T10:15:00Z",
     "recall_surfaced": ["auth edge cases", "validation patterns"],
     "reviews": {
@@ -28,54 +23,40 @@ WORKFLOW_STATE = {
         "wave_2": {"score": 7, "issues": 3, "blockers": 1},
         "thorough": {"passed": False, "blockers_remaining": 1},
     },
-}
-STATE = {
+}  # fmt: skip
+STATE: dict[str, Any] = {
     "spec": "original user request verbatim",
     "criteria": ["tests pass", "lint clean", "no type errors"],
     "criteriaStatus": {"tests pass": False, "lint clean": True, "no type errors": False},
-    "exit_signal": False,
-    "steps": ["step1", "step2", "step3"],
-    "completedSteps": ["step1"],
-    "remainingSteps": ["step2", "step3"],
-    "iteration": 2,
-    "status": "in_progress",
+    "exit_signal": False, "steps": ["step1", "step2", "step3"], "completedSteps": ["step1"],
+    "remainingSteps": ["step2", "step3"], "iteration": 2, "status": "in_progress",
     "circuitBreaker": {"stuckCount": 0, "lastUnmet": "tests pass"},
-}
+}  # fmt: skip
 
 
 def goal(**start: Any) -> Story:
     return Story("goal", **{"goal": "Be done", "views": VIEWS, **start})
 
 
-@pytest.fixture
-def imported() -> Story:
-    """Return a loop of another tool, imported in one append."""
+def test_workflow_state_has_exactly_its_members_in_order() -> None:
     times = {"started": "2026-02-05T10:00:00.000Z", "updated": "2026-02-05T10:15:00.000Z"}
-    story = goal(goal="original user request", carried=times)
-    words: list[tuple[str, dict[str, Any]]] = [
+    story = goal(goal="original user request", carried=times)  # imported in one append
+    events: list[tuple[str, dict[str, Any]]] = [
         *(("stage", {"stage": stage}) for stage in ("intent", "shape", "decompose", "executing")),
         ("score", {"spec_score": 7, "fit_score": 35, "shape": "tool-review"}),
-        *(("note", {"kind": "recall", "text": t}) for t in WORKFLOW_STATE["recall_surfaced"]),  # type: ignore[attr-defined]
+        *(("note", {"kind": "recall", "text": t}) for t in WORKFLOW_STATE["recall_surfaced"]),
         ("review", {"action": "begun"}),
         ("review", {"action": "failed", "blockers": 1}),
         ("review", {"action": "light", "wave": 2, "score": 7, "issues": 3, "blockers": 1}),
         ("review", {"action": "light", "wave": 1, "score": 8, "issues": 2, "blockers": 0}),
     ]
-    for kind, data in words:
+    for kind, data in events:
         story(kind, **data, _after=0)
-    return story
-
-
-def test_workflow_state_has_exactly_its_members_in_order(imported: Story) -> None:
-    shown = workflow_state(imported.loop)
-    assert json.dumps(shown) == json.dumps(WORKFLOW_STATE)
-
-
-def test_workflow_state_was_updated_by_the_last_event(imported: Story) -> None:
-    imported("note", text="on", _after=1234)
-    shown = workflow_state(imported.loop)
+    assert json.dumps(workflow_state(story.loop)) == json.dumps(WORKFLOW_STATE)
+    story("note", text="on", _after=1234)
+    shown = workflow_state(story.loop)
     assert shown["started_at"] == "2026-02-05T10:00:00Z"
-    assert shown["last_updated"] == imported.loop.last_event == "2026-11-15T23:00:03.234Z"
+    assert shown["last_updated"] == story.loop.last_event == "2026-11-15T23:00:03.234Z"
 
 
 def test_workflow_state_of_new_loop_has_nulls_and_stage_executing() -> None:
@@ -86,11 +67,11 @@ def test_workflow_state_of_new_loop_has_nulls_and_stage_executing() -> None:
 
 
 def test_state_has_exactly_its_members_in_order() -> None:
-    criteria = [{"name": n, "met": m} for n, m in STATE["criteriaStatus"].items()]  # type: ignore[attr-defined]
+    criteria = [{"name": name, "met": met} for name, met in STATE["criteriaStatus"].items()]
     steps = [{"id": f"S{n}", "title": f"step{n}", "step": True} for n in (1, 2, 3)]
     steps[0]["status"] = "complete"
-    told = {"iteration": 2, "stuck": 0, "last_unmet": "tests pass"}
-    loop = goal(goal=STATE["spec"], criteria=criteria, tasks=steps, carried=told).loop
+    carried = {"iteration": 2, "stuck": 0, "last_unmet": "tests pass"}
+    loop = goal(goal=STATE["spec"], criteria=criteria, tasks=steps, carried=carried).loop
     assert json.dumps(state(loop)) == json.dumps(STATE)
 
 

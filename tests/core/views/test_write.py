@@ -359,7 +359,7 @@ def test_hook_updates_views_and_loads_the_rare_part_only_for_them(tmp_path: Path
             path.unlink()
     assert (section(state_md.gsd)["active"], section(state_md.gsd)["iteration"]) == (True, 1)
     for hooked in (state_md, shown):
-        hooked.tell("criterion", criterion="one", met=True)
+        hooked.append("criterion", criterion="one", met=True)
         run_hook(hooked.signal(last_assistant_message="<loop-complete>all</loop-complete>"))
         assert hooked.events()[-1]["type"] == "complete"
     assert section(state_md.gsd) == RESET
