@@ -70,31 +70,31 @@ def blocking(root: Path, goal: str = "Be done") -> Scene:
 
 def pausing(root: Path, goal: str = "Be done") -> Scene:
     project = HookProject(root, goal=goal, limits={"max_iterations": 1})
-    project.tell("iteration", by="hook")
+    project.append("iteration", by="hook")
     return _scene(project)
 
 
 def completing(root: Path, goal: str = "Be done") -> Scene:
     project = HookProject(root, goal=goal)
-    project.tell("criterion", criterion="one", met=True)
+    project.append("criterion", criterion="one", met=True)
     return _scene(project, last_assistant_message="<loop-complete>all</loop-complete>")
 
 
 def asking(root: Path, goal: str = "Be done") -> Scene:
     project = HookProject(root, "execute", goal=goal, mode="interactive")
-    project.tell("failure", task="T1", error="it broke", **{"class": "logic"})
+    project.append("failure", task="T1", error="it broke", **{"class": "logic"})
     return _scene(project)
 
 
 def recovering(root: Path, goal: str = "Be done") -> Scene:
     project = HookProject(root, goal=goal)
-    project.tell("wait", by="hook", **{"for": "throttled"})
+    project.append("wait", by="hook", **{"for": "throttled"})
     return _scene(project)
 
 
 def binding(root: Path, goal: str = "Be done") -> Scene:
     project = HookProject(root, goal=goal)
-    project.tell("session", by="hook", action="release")
+    project.append("session", by="hook", action="release")
     return _scene(project, "UserPromptSubmit", prompt="go on")
 
 

@@ -88,19 +88,16 @@ AGENT = Author("agent", "s-1")
 
 
 class EngineProject:
-    """A project with the loop `lp-1`, and the context of its agent."""
+    """A project with the loop `lp-1` of session `s-1`, and the context of its agent."""
 
     def __init__(self, root: Path, kind: str = "execute", **start: Any) -> None:
-        new_journal(root / ".gsd")
+        self.root, self.gsd = root, root / ".gsd"
+        self.file = self.gsd / "journal.jsonl"
+        append(new_journal(self.gsd), {**start_draft("lp-1", kind, **start), "session": "s-1"})
         self.context = Context(root, author=AGENT)
-        self.first = len(self.events())
-        self._append({**start_draft("lp-1", kind, **start), "session": "s-1"})
 
     def append(self, kind: str, by: str = "human", **data: Any) -> None:
-        self._append(draft(kind, "lp-1", by, data, session="s-1"))
-
-    def _append(self, event: dict[str, Any]) -> None:
-        append(Journal(self.context.gsd), event)
+        append(Journal(self.context.gsd), draft(kind, "lp-1", by, data, session="s-1"))
 
     @property
     def loop(self) -> Loop:
@@ -108,5 +105,4 @@ class EngineProject:
         return Journal(self.context.gsd).read().by_id["lp-1"]
 
     def events(self) -> list[Any]:
-        path = Path(self.context.gsd) / "journal.jsonl"
-        return [json.loads(line) for line in path.read_bytes().splitlines()]
+        return [json.loads(line) for line in self.file.read_bytes().splitlines()]

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gsd_fsm
-from gsd_fsm.core.journal.journal import Journal
-from tests.support.events import append, draft, new_journal, start_draft
+from tests.support.events import EngineProject
 
 HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
 SESSION = "s-1"
@@ -84,28 +83,12 @@ def run_hook(
     return Told(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
 
 
-class HookProject:
-    """A registered journal whose one loop belongs to SESSION."""
+class HookProject(EngineProject):
+    """A project whose loop has a goal, and signals of its session."""
 
     def __init__(self, root: Path, kind: str = "goal", **start: Any) -> None:
-        self.root = root
-        self.gsd = root / ".gsd"
-        self.file = self.gsd / "journal.jsonl"
-        new_journal(self.gsd)
-        begin = {"goal": "Be done", **start}
-        if kind == "goal":
-            begin.setdefault("criteria", [{"name": "one"}])
-        self.append({**start_draft("lp-1", kind, **begin), "session": SESSION})
-
-    def append(self, *drafts: dict[str, Any]) -> None:
-        append(Journal(str(self.gsd)), *drafts)
-
-    def tell(self, kind: str, by: str = "agent", **data: Any) -> None:
-        """Append an event of the loop, as the command line does."""
-        self.append(draft(kind, "lp-1", by, data, session=SESSION))
-
-    def events(self) -> list[Any]:
-        return [json.loads(line) for line in self.file.read_bytes().splitlines()]
+        criteria = {"criteria": [{"name": "one"}]} if kind == "goal" else {}
+        super().__init__(root, kind, **{"goal": "Be done", **criteria, **start})
 
     def signal(self, event: str = "Stop", **more: Any) -> str:
         return signal_of(self.root, event, **more)
@@ -128,10 +111,6 @@ def interpreters() -> list[str]:
 
 def _version_of(python: str) -> tuple[int, ...]:
     """Return major and minor version, empty if it does not start."""
-    asked = subprocess.run(
-        [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    command = [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"]
+    asked = subprocess.run(command, capture_output=True, timeout=60, check=False)
     return tuple(map(int, asked.stdout.split())) if asked.returncode == 0 else ()
