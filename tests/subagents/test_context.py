@@ -21,42 +21,25 @@ def overview(project: Path, text: str) -> str:
 
 
 def test_context_of_a_bare_project_is_empty(tmp_path: Path) -> None:
-    assert read_context(tmp_path, {}) == Context(
-        root=tmp_path,
-        project=None,
-        conventions=None,
-        issues=None,
-        mcps=(),
-        browser=False,
-        base_url=None,
-        test_command="pytest",
-        notes=(),
-    )
+    nothing = Context(tmp_path, None, None, None, (), False, None, "pytest", ())
+    assert read_context(tmp_path, {}) == nothing
 
 
-@pytest.mark.parametrize(
-    "heading", ["## Overview", "# OVERVIEW", "### 1. overview:", "## **Overview** ##"]
-)
-def test_overview_is_the_section_of_that_name(tmp_path: Path, heading: str) -> None:
-    level = heading.split(maxsplit=1)[0]
-    text = (
-        f"# Name\n\nIntro.\n\n{heading}\n\nIt is this.\n\n{level}# Part\nof it\n```\n# code\n```\n"
-    )
-    after = f"{level} Other\n\nNot this.\n"
-    assert (
-        overview(tmp_path, text + after) == f"It is this.\n\n{level}# Part\nof it\n```\n# code\n```"
-    )
+def test_overview_is_the_section_of_that_name(tmp_path: Path) -> None:
+    for heading in ("## Overview", "# OVERVIEW", "### 1. overview:", "## **Overview** ##"):
+        level = heading.split(maxsplit=1)[0]
+        section = f"It is this.\n\n{level}# Part\nof it\n```\n# code\n```"
+        text = f"# Name\n\nIntro.\n\n{heading}\n\n{section}\n{level} Other\n\nNot this.\n"
+        assert overview(tmp_path, text) == section
 
 
-@pytest.mark.parametrize(
-    "text", ["No headings.", "# Overviews\n\ntext", "## Overview\n\n## Next\n\ntext"]
-)
-def test_overview_without_such_a_section_is_the_beginning(tmp_path: Path, text: str) -> None:
-    assert overview(tmp_path, text) == text
-    long = overview(tmp_path, text + "\nline" * 2_000)
-    assert long.startswith(text)
-    assert long.endswith("\n…[cut here; the rest is in .gsd/PROJECT.md]")
-    assert 1_900 < len(long) <= 2_000
+def test_overview_without_such_a_section_is_the_beginning(tmp_path: Path) -> None:
+    for text in ("No headings.", "# Overviews\n\ntext", "## Overview\n\n## Next\n\ntext"):
+        assert overview(tmp_path, text) == text
+        long = overview(tmp_path, text + "\nline" * 2_000)
+        assert long.startswith(text)
+        assert long.endswith("\n…[cut here; the rest is in .gsd/PROJECT.md]")
+        assert 1_900 < len(long) <= 2_000
 
 
 @pytest.mark.parametrize("name", ["CONVENTIONS.md", "conventions.md", "Conventions.MD"])
@@ -66,18 +49,12 @@ def test_conventions_file_may_be_in_any_case(tmp_path: Path, name: str) -> None:
     assert found == (f".gsd/codebase/{name}", "Tabs.")
 
 
-def test_documents_of_the_planning_tool_come_first(tmp_path: Path) -> None:
-    write(tmp_path / ".gsd/PROJECT.md", "ours")
-    write(tmp_path / ".opti-gsd/PROJECT.md", "theirs")
-    assert read_context(tmp_path, {}).project == (".opti-gsd/PROJECT.md", "theirs")
-
-
-def test_documents_are_decoded_from_any_encoding(tmp_path: Path) -> None:
+def test_documents_are_decoded_and_those_of_the_planning_tool_come_first(tmp_path: Path) -> None:
     assert overview(tmp_path, "\ufeffone\r\ntwo\rthree") == "one\ntwo\nthree"
-    write(tmp_path / ".gsd/PROJECT.md", b"caf\xe9")
-    assert read_context(tmp_path, {}).project == (".gsd/PROJECT.md", "caf\ufffd")
     write(tmp_path / ".gsd/PROJECT.md", b" \n")
     assert read_context(tmp_path, {}).project is None
+    write(tmp_path / ".opti-gsd/PROJECT.md", b"caf\xe9")
+    assert read_context(tmp_path, {}).project == (".opti-gsd/PROJECT.md", "caf\ufffd")
 
 
 def test_unreadable_documents_are_left_out_and_noted(tmp_path: Path) -> None:
@@ -100,61 +77,43 @@ def test_unreadable_documents_are_left_out_and_noted(tmp_path: Path) -> None:
     assert "SECRET" not in prompt
 
 
-def test_link_within_the_project_is_followed(tmp_path: Path) -> None:
-    write(tmp_path / "docs/style.md", "Tabs.")
+def test_huge_document_is_cut_with_a_note(tmp_path: Path) -> None:
+    write(tmp_path / "docs/style.md", "é" * 5_000_000)
     (tmp_path / ".gsd/codebase").mkdir(parents=True)
     (tmp_path / ".gsd/codebase/CONVENTIONS.md").symlink_to("../../docs/style.md")
-    assert read_context(tmp_path, {}).conventions == (".gsd/codebase/CONVENTIONS.md", "Tabs.")
-
-
-def test_huge_document_is_cut_with_a_note(tmp_path: Path) -> None:
-    write(tmp_path / ".gsd/codebase/CONVENTIONS.md", "é" * 5_000_000)
     found = read_context(tmp_path, {}).conventions
     assert found
-    assert found.text.endswith("…[cut here; the rest is in .gsd/codebase/CONVENTIONS.md]")
+    assert found.text.endswith("é\n…[cut here; the rest is in .gsd/codebase/CONVENTIONS.md]")
     assert len(found.text) <= 16_000
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ".claude/skills/review/SKILL.md",
-        ".opti-gsd/skills/review.md",
-        "skills/review/SKILL.md",
-        "skills/review.md",
-    ],
-)
-def test_skill_is_found_in_every_skill_directory(tmp_path: Path, path: str) -> None:
-    write(tmp_path / path, "Review everything.")
-    assert read_context(tmp_path, {}).skill("review") == (path, "Review everything.")
+SKILLS = (".claude/skills/review/SKILL.md", ".opti-gsd/skills/review.md", "skills/review/SKILL.md",
+          "skills/review.md")  # fmt: skip
+
+
+def test_skill_is_found_in_every_skill_directory(tmp_path: Path) -> None:
+    (tmp_path / SKILLS[3]).mkdir(parents=True)
+    prompt = prompt_of(tmp_path, a_task(skills=("review",)))
+    assert "[not read: skills/review.md: not a regular file]" in prompt
+    (tmp_path / SKILLS[3]).rmdir()
+    for path in SKILLS[::-1]:  # the last one that is written has precedence
+        write(tmp_path / path, f"Review {path}.")
+        assert read_context(tmp_path, {}).skill("review") == (path, f"Review {path}.")
     body = between(prompt_of(tmp_path, a_task(skills=("review", "other"))), "skills")
-    assert body.startswith('<skill name="review">Review everything.</skill>')
+    assert body.startswith(f'<skill name="review">Review {SKILLS[0]}.</skill>')
     assert '<skill name="other">This project has no file for it.' in body
-
-
-def test_skill_is_taken_from_the_first_directory_and_cut(tmp_path: Path) -> None:
-    write(tmp_path / "skills/review.md", "second")
-    write(tmp_path / ".claude/skills/review/SKILL.md", "first\n" * 10_000)
+    write(tmp_path / SKILLS[0], "long\n" * 10_000)
     found = read_context(tmp_path, {}).skill("review")
     assert found
-    assert found.text.startswith("first\n")
     assert len(found.text) <= SKILL
 
 
-@pytest.mark.parametrize(
-    "name", ["../secret", "a/b", "", ".", "..", "/etc/passwd", "a\0b", "x" * 300]
-)
-def test_skill_name_cannot_be_a_path(tmp_path: Path, name: str) -> None:
+def test_skill_name_cannot_be_a_path(tmp_path: Path) -> None:
     write(tmp_path / "secret.md", "SECRET")
     write(tmp_path / "skills/a/b.md", "SECRET")
-    assert read_context(tmp_path, {}).skill(name) is None
-    assert "SECRET" not in prompt_of(tmp_path, a_task(skills=(name,)))
-
-
-def test_unreadable_skill_is_noted(tmp_path: Path) -> None:
-    (tmp_path / "skills/review.md").mkdir(parents=True)
-    prompt = prompt_of(tmp_path, a_task(skills=("review",)))
-    assert "[not read: skills/review.md: not a regular file]" in prompt
+    for name in ("../secret", "a/b", "", ".", "..", "/etc/passwd", "a\0b", "x" * 300):
+        assert read_context(tmp_path, {}).skill(name) is None
+        assert "SECRET" not in prompt_of(tmp_path, a_task(skills=(name,)))
 
 
 def test_test_command_is_the_setting_or_the_usual_one(tmp_path: Path) -> None:
@@ -169,11 +128,8 @@ def test_issues_come_from_the_list_and_from_files(tmp_path: Path) -> None:
     write(tmp_path / ".gsd/issues/2.md", "---\nstatus: open\n---\n# Slow start\n\nVery.")
     write(tmp_path / ".gsd/issues/1.md", "# Old\n\n**Status:** resolved")
     write(tmp_path / ".gsd/issues/notes.txt", "status: open")
-    found = read_context(tmp_path, {}).issues
-    assert found == (
-        ".gsd/ISSUES.md",
-        "- [ ] a leak\n\n.gsd/issues/2.md:\n# Slow start\n\nVery.",
-    )
+    listed = "- [ ] a leak\n\n.gsd/issues/2.md:\n# Slow start\n\nVery."
+    assert read_context(tmp_path, {}).issues == (".gsd/ISSUES.md", listed)
     assert "a leak" in between(prompt_of(tmp_path), "known_issues")
 
 
@@ -216,15 +172,12 @@ def test_line_is_open_unless_a_remark_closes_it(is_open: bool, lines: tuple[str,
         assert open_issues(f"# Issues\n\n{line}\n- another\n") == expected
 
 
-def test_closed_section_is_closed_with_its_subsections() -> None:
+def test_closed_sections_and_their_subsections_are_left_out() -> None:
     text = (
         "# Issues\n\n## Open\n\n### One\n**Status:** open\n\n### Two\n- Status: resolved\nwords\n"
         "#### More\nof two\n\n## Resolved\n\n### Three\nwords\n\n## Later\n- four\n"
     )
     assert open_issues(text) == "### One\n**Status:** open\n## Later\n- four"
-
-
-def test_list_without_open_issues_is_empty() -> None:
     assert open_issues("# Issues\n\n- [x] a\n") == ""
     assert open_issues("# Issues\n\n---\n\n## Closed\n- a\n") == ""
 
@@ -236,10 +189,8 @@ def test_issue_file_is_open_if_its_status_is() -> None:
         assert not is_open(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["~", "\n", "- [", "(", " ", "fixed ", "|", "#", ", ", "- [ ] x\n"]
-)
-def test_long_issue_list_is_read_in_linear_time(text: str) -> None:
-    long = text * (65_536 // len(text))
-    assert isinstance(open_issues(long + "x"), str)
-    assert not is_open(long)
+def test_long_issue_list_is_read_in_linear_time() -> None:
+    for text in ("~", "\n", "- [", "(", " ", "fixed ", "|", "#", ", ", "- [ ] x\n"):
+        long = text * (65_536 // len(text))
+        assert isinstance(open_issues(long + "x"), str)
+        assert not is_open(long)
