@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import cache
+from random import Random
+from typing import Any
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.loop.fold import TRIGGERS, Loops, possible_triggers
-from tests.support.events import apply_new
-from tests.support.story import NOW
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
-
-    from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.loop.state import Loop
+from tests.support.events import NOW, apply_new
 
 Event = dict[str, Any]
-TRIGGER_NAMES = tuple(TRIGGERS)
-POSSIBLE = {
-    status: tuple(possible_triggers(status)) for status in ("idle", "completed", "cancelled")
-}
 TASKS = ("T1", "T2", "T3", "T4")
 GAPS = ("G1", "G2", "G3")
 CRITERIA = ("A", "B", "C")
+KINDS = ("execute", "verify", "goal")
+MODES = ("interactive", "yolo")
+BOOST = ("max_iterations", "max_retries", "max_rounds", "budget_usd", "max_minutes")
 ODD: tuple[Any, ...] = (
     None, True, -1, 0, 1, 2.5, 2**53 + 1, float("inf"), "", "x", "../x", [], ["a"], {}, {"a": 1},
 )  # fmt: skip
@@ -31,10 +27,7 @@ STEPS = (0, 1, 500, 1000, 1000, 1000, 60_000, 3_600_000, -1, -5000, -3_600_000)
 
 
 def _start(r: Random, loop: Loop | None) -> Event:
-    data: Event = {
-        "kind": r.choice(("execute", "verify", "goal")),
-        "mode": r.choice(("interactive", "yolo")),
-    }
+    data: Event = {"kind": r.choice(KINDS), "mode": r.choice(MODES)}
     limits: Event = {}
     for name in ("max_iterations", "max_retries", "max_rounds", "stuck_limit", "idle_limit"):
         if r.random() < 0.4:
@@ -50,30 +43,23 @@ def _start(r: Random, loop: Loop | None) -> Event:
         ]
     if r.random() < 0.6:
         data["criteria"] = [{"name": "A"}, {"name": "B", "check": "make"}][: r.randrange(3)]
-    if r.random() < 0.1:
-        data["auto_loop"] = False
-    if r.random() < 0.1:
-        data["review"] = True
+    for name, value in (("auto_loop", False), ("review", True)):
+        if r.random() < 0.1:
+            data[name] = value
     return data
 
 
 def _failure(r: Random, loop: Loop | None) -> Event:
-    data = {
-        "error": r.choice(("e1", "e2", "e3", "e4")),
-        "class": r.choice(
-            ("logic", "logic", "logic", "transient", "transient", "blocking", "unknown")
-        ),
-    }
+    classes = ("logic", "logic", "logic", "transient", "transient", "blocking", "unknown")
+    data = {"error": r.choice(("e1", "e2", "e3", "e4")), "class": r.choice(classes)}
     if r.random() < 0.7:
         data["task"] = r.choice(TASKS)
     return data
 
 
 def _task(r: Random, loop: Loop | None) -> Event:
-    status = r.choice(
-        ("running", "running", "complete", "complete", "skipped", "checkpoint", "pending")
-    )
-    data = {"task": r.choice(TASKS), "status": status}
+    statuses = ("running", "running", "complete", "complete", "skipped", "checkpoint", "pending")
+    data: Event = {"task": r.choice(TASKS), "status": r.choice(statuses)}
     if r.random() < 0.2:
         data["phase"] = r.choice(("red", "green", "refactor"))
     if r.random() < 0.2:
@@ -99,21 +85,15 @@ def _checkpoint(r: Random, loop: Loop | None) -> Event:
     return data
 
 
-def _gap(r: Random, loop: Loop | None) -> Event:
-    return {"gap": r.choice(GAPS), "description": "d"}
-
-
 def _criterion(r: Random, loop: Loop | None) -> Event:
     data: Event = {"criterion": r.choice(CRITERIA), "met": r.random() < 0.7}
     if r.random() < 0.6:
-        data["evidence"] = {
-            "command": r.choice(("make", "other")),
-            "exit_code": r.choice((0, 0, 0, 1)),
-        }
+        proof = {"command": r.choice(("make", "other")), "exit_code": r.choice((0, 0, 0, 1))}
         if r.random() < 0.5:
-            data["evidence"]["tree"] = r.choice((None, "t1", "t2"))
+            proof["tree"] = r.choice((None, "t1", "t2"))
         if r.random() < 0.5:
-            data["evidence"]["likeness"] = r.choice(("l1", "l2"))
+            proof["likeness"] = r.choice(("l1", "l2"))
+        data["evidence"] = proof
     return data
 
 
@@ -125,10 +105,8 @@ def _iteration(r: Random, loop: Loop | None) -> Event:
 
 
 def _resume(r: Random, loop: Loop | None) -> Event:
-    if r.random() < 0.5:
-        return {}
-    names = ("max_iterations", "max_retries", "max_rounds", "budget_usd", "max_minutes")
-    return {"add": {r.choice(names): r.randrange(1, 4) for _ in range(r.randrange(1, 3))}}
+    add = {r.choice(BOOST): r.randrange(1, 4) for _ in range(r.randrange(1, 3))}
+    return {"add": add} if r.random() < 0.5 else {}
 
 
 def _wait(r: Random, loop: Loop | None) -> Event:
@@ -137,20 +115,8 @@ def _wait(r: Random, loop: Loop | None) -> Event:
     return {"for": "throttled", "until": to_iso(NOW)}
 
 
-def _pause(r: Random, loop: Loop | None) -> Event:
-    return {
-        "code": r.choice(
-            ("manual", "iterations", "rounds", "budget", "minutes", "retries", "stuck")
-        )
-    }
-
-
-def _session(r: Random, loop: Loop | None) -> Event:
-    return {"action": r.choice(("bind", "release", "start", "prompt", "prompt", "compact", "end"))}
-
-
-def _review(r: Random, loop: Loop | None) -> Event:
-    return {"blockers": r.randrange(2)} if r.random() < 0.3 else {}
+def _one_of(name: str, *values: Any, **fixed: Any) -> Callable[[Random, Loop | None], Event]:
+    return lambda r, loop: {name: r.choice(values), **fixed}
 
 
 def _fixed(**data: Any) -> Callable[[Random, Loop | None], Event]:
@@ -158,38 +124,52 @@ def _fixed(**data: Any) -> Callable[[Random, Loop | None], Event]:
 
 
 MAKERS: dict[str, Callable[[Random, Loop | None], Event]] = {
-    "start": _start, "failure": _failure, "task": _task, "gap": _gap, "criterion": _criterion,
-    "iteration": _iteration, "resume": _resume, "wait": _wait, "pause": _pause, "session": _session,
-    "review": _review,
+    "start": _start, "failure": _failure, "task": _task, "criterion": _criterion, "plan": _plan,
+    "iteration": _iteration, "resume": _resume, "wait": _wait, "checkpoint": _checkpoint,
+    "gap": _one_of("gap", *GAPS, description="d"),
+    "pause": _one_of(
+        "code", "manual", "iterations", "rounds", "budget", "minutes", "retries", "stuck"
+    ),
+    "session": _one_of("action", "bind", "release", "start", "prompt", "prompt", "compact", "end"),
+    "review": lambda r, loop: {"blockers": r.randrange(2)} if r.random() < 0.3 else {},
     "verified": lambda r, loop: {"passed": r.random() < 0.6},
-    "stage": lambda r, loop: {"stage": r.choice(("intent", "shape", "decompose", "executing", "review"))},
+    "stage": _one_of("stage", "intent", "shape", "decompose", "executing", "review"),
     "score": lambda r, loop: {"spec_score": r.randrange(100)},
-    "spend": lambda r, loop: {"usd": r.choice((0.1, 1, 2.5)), "tokens": 10},
-    "note": lambda r, loop: {"text": "n", "kind": r.choice(("steer", "recall"))},
+    "spend": _one_of("usd", 0.1, 1, 2.5, tokens=10),
+    "note": _one_of("kind", "steer", "recall", text="n"),
     "complete": lambda r, loop: {"tree": r.choice((None, "t1", "t2"))} if r.random() < 0.6 else {},
-    "mode": lambda r, loop: {"mode": r.choice(("interactive", "yolo"))},
-    "answer": _fixed(text="yes"), "cancel": _fixed(), "exit": _fixed(), "plan": _plan,
-    "issue": _fixed(text="i"), "stop": _fixed(code="background"), "checkpoint": _checkpoint,
+    "mode": _one_of("mode", *MODES),
+    "answer": _fixed(text="yes"), "cancel": _fixed(), "exit": _fixed(),
+    "issue": _fixed(text="i"), "stop": _fixed(code="background"),
 }  # fmt: skip
 # Ends are rare, otherwise stories would be short.
 RARE = {"cancel": 0.06, "complete": 0.5, "wait": 0.4, "pause": 0.4}
 
 
+@cache
+def _legal(status: str) -> tuple[str, ...]:
+    return tuple(possible_triggers(status))
+
+
 def _trigger(r: Random, status: str) -> str:
-    if status not in POSSIBLE:
-        POSSIBLE[status] = tuple(possible_triggers(status))
-    legal = POSSIBLE[status]
-    trigger: str = r.choice(legal if legal and r.random() < 0.85 else TRIGGER_NAMES)
+    legal = _legal(status)
+    trigger: str = r.choice(legal if legal and r.random() < 0.85 else tuple(TRIGGERS))
     if r.random() > RARE.get(trigger, 1):
         return "task" if status in ("running", "retrying", "fixing") else "note"
     return trigger
 
 
+def envelope(loops: Loops, now: int, kind: str, loop: str | None, by: str, data: Event) -> Event:
+    return {
+        "v": 1, "seq": loops.seq + 1, "ts": to_iso(now), "loop": loop, "type": kind, "by": by,
+        "data": data, "sum": "0" * 16,
+    }  # fmt: skip
+
+
 def random_event(r: Random, loops: Loops, now: int) -> Event:
     """Return an event for these loops, usually one that they accept."""
     if loops.seq == 0:
-        data: Event = {"id": "j-chaos"}
-        return envelope(loops, now, "journal", None, "cli", data)
+        return envelope(loops, now, "journal", None, "cli", {"id": "j-chaos"})
     names = list(loops.by_id)
     new = not names or r.random() < 0.05
     name = f"lp-{r.randrange(6)}" if new else r.choice(names)
@@ -201,19 +181,10 @@ def random_event(r: Random, loops: Loops, now: int) -> Event:
         data["action"] = action
     event = envelope(loops, now, kind, name, r.choice(("agent", "human", "hook", "cli")), data)
     if r.random() < 0.4:
-        del event["data"], event["sum"]
-        event.update(session=r.choice(("s-1", "s-2", "s-3")), data=data, sum="0" * 16)
+        event["session"] = r.choice(("s-1", "s-2", "s-3"))
     if r.random() < 0.04:
         _spoil(r, event)
     return event
-
-
-def envelope(loops: Loops, now: int, kind: str, *rest: Any) -> Event:
-    loop, by, data = rest
-    return {
-        "v": 1, "seq": loops.seq + 1, "ts": to_iso(now), "loop": loop, "type": kind, "by": by,
-        "data": data, "sum": "0" * 16,
-    }  # fmt: skip
 
 
 def _spoil(r: Random, event: Event) -> None:
