@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,10 +11,6 @@ from gsd_fsm.verify.claim import meant_files, read_claim
 ONE = ("hooks/hooks.json",)
 TWO = ("src/a.py", "src/b.py")
 THERE = {"README.md", "docs/guide.md"}
-
-
-def texts(text: str, files: tuple[str, ...] = ONE) -> tuple[str, ...]:
-    return read_claim("content", text, files).texts
 
 
 def meant(text: str, files: tuple[str, ...] = ONE, kind: str = "content") -> list[str]:
@@ -36,7 +34,7 @@ def meant(text: str, files: tuple[str, ...] = ONE, kind: str = "content") -> lis
     ],
 )
 def test_claim_takes_quoted_texts_literally(text: str, quoted: tuple[str, ...]) -> None:
-    assert texts(text) == quoted
+    assert read_claim("content", text, ONE).texts == quoted
 
 
 @pytest.mark.parametrize(
@@ -77,66 +75,49 @@ def test_claim_means_the_named_file_or_the_files_of_the_task(
         ('It names "a.py"', list(TWO), ("a.py",)),
     ],
 )
-def test_claim_accepts_quoted_file_names(
-    text: str, named: list[str], quoted: tuple[str, ...]
-) -> None:
-    assert (meant(text, TWO), texts(text, TWO)) == (named, quoted)
+def test_claim_accepts_quoted_file_names(text: str, named: list[str], quoted: Any) -> None:
+    assert (meant(text, TWO), read_claim("content", text, TWO).texts) == (named, quoted)
 
 
 @pytest.mark.parametrize(
-    ("text", "denied"),
+    ("kind", "text", "denied"),
     [
-        ('File does not contain "TODO"', True),
-        ('File doesn\'t contain "TODO"', True),
-        ('The module must not import "os"', True),
-        ('No longer uses "eval"', True),
-        ('Contains no "TODO"', True),
-        ('Contains "a", but does not contain "b"', False),
-        ('Contains "does not contain"', False),
-        ('Is not empty and contains "x"', False),
+        ("content", 'File does not contain "TODO"', True),
+        ("content", 'File doesn\'t contain "TODO"', True),
+        ("content", 'The module must not import "os"', True),
+        ("content", 'No longer uses "eval"', True),
+        ("content", 'Contains no "TODO"', True),
+        ("content", 'Contains "a", but does not contain "b"', False),
+        ("content", 'Contains "does not contain"', False),
+        ("content", 'Is not empty and contains "x"', False),
+        ("file", "hooks.json exists", False),
+        ("file", "hooks.json does not exist", True),
+        ("file", "hooks.json doesn't exist", True),
+        ("file", "hooks.json no longer exists", True),
+        ("file", "hooks.json was removed", True),
+        ("file", "hooks.json has been deleted", True),
     ],
 )
-def test_content_claim_with_denial_wants_the_text_absent(text: str, denied: bool) -> None:
-    assert read_claim("content", text, ONE).denied is denied
+def test_claim_with_denial_wants_text_or_file_absent(kind: str, text: str, denied: bool) -> None:
+    assert read_claim(kind, text, ONE).denied is denied
+    assert meant(text, ONE, kind) == ["hooks/hooks.json"]
 
 
-@pytest.mark.parametrize(
-    ("text", "denied"),
-    [
-        ("hooks.json exists", False),
-        ("hooks.json does not exist", True),
-        ("hooks.json doesn't exist", True),
-        ("hooks.json no longer exists", True),
-        ("hooks.json was removed", True),
-        ("hooks.json has been deleted", True),
-    ],
-)
-def test_file_claim_with_denial_wants_the_file_absent(text: str, denied: bool) -> None:
-    claim = read_claim("file", text, ONE)
-    assert claim.denied is denied
-    assert meant(text, ONE, "file") == ["hooks/hooks.json"]
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("src/new.py exists", ["src/new.py"]),
-        ('"src/new.py" exists', ["src/new.py"]),
-        ("The entry point is src/main", ["src/main"]),
-        ("It is there", list(TWO)),
-    ],
-)
-def test_file_claim_may_name_its_file_anywhere(text: str, found: list[str]) -> None:
-    assert meant(text, TWO, "file") == found
+def test_file_claim_may_name_its_file_anywhere() -> None:
+    for text, found in {
+        "src/new.py exists": ["src/new.py"],
+        '"src/new.py" exists': ["src/new.py"],
+        "The entry point is src/main": ["src/main"],
+        "It is there": list(TWO),
+    }.items():
+        assert meant(text, TWO, "file") == found
 
 
 @given(st.sampled_from(("file", "content")), st.text(), st.lists(st.text(max_size=8), max_size=3))
 def test_claim_of_any_text_can_be_read(kind: str, text: str, files: list[str]) -> None:
     claim = read_claim(kind, text, tuple(files))
     assert "" not in claim.texts + claim.words
-    assert set(meant_files(kind, claim, tuple(files), lambda _path: False)) <= {
-        *files,
-        *claim.words,
-    }
+    found = meant_files(kind, claim, tuple(files), lambda _path: False)
+    assert set(found) <= {*files, *claim.words}
     if kind == "content":
         assert all(quote in text.replace("\0", " ") for quote in claim.texts)

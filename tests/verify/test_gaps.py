@@ -14,41 +14,26 @@ def story_with(*results: Result) -> Story:
 
 
 def test_gap_has_the_text_of_the_plan_and_not_the_evidence() -> None:
-    assert gap_data(result("T01#2", text="hooks/hooks.json exists", file="hooks/hooks.json")) == {
-        "kind": "stub",
-        "file": "hooks/hooks.json",
-        "description": "T01: hooks/hooks.json exists",
-        "check": "T01#2",
-    }
+    found = gap_data(result("T01#2", text="hooks/hooks.json exists", file="hooks/hooks.json"))
+    about = {"file": "hooks/hooks.json", "description": "T01: hooks/hooks.json exists"}
+    assert found == {"kind": "stub", **about, "check": "T01#2"}
     assert gap_data(result("T02#1", kind="content", evidence="this time"))["kind"] == "stub"
-    assert gap_data(result("T03#1", kind="command", text="npm test", file=None)) == {
-        "kind": "ci_failure",
-        "description": "T03: npm test",
-        "check": "T03#1",
-    }
+    found = gap_data(result("T03#1", kind="command", text="npm test", file=None))
+    assert found == {"kind": "ci_failure", "description": "T03: npm test", "check": "T03#1"}
     assert gap_data(result("ci:test", text="npm test"))["description"] == "CI test: npm test"
 
 
-def test_known_gaps_match_by_text_and_key() -> None:
+def test_known_gaps_match_by_text_in_a_renumbered_plan_and_by_key_if_reworded() -> None:
     one, two = result("T01#1"), result("T01#2", text="b exists", file="b")
-    story = story_with(one, two)
-    assert known_gaps(story.loop, [two, one]) == {"T01#1": "G1", "T01#2": "G2"}
-    assert known_gaps(story.loop, [result("T09#1")]) == {}
-
-
-def test_known_gaps_of_a_renumbered_plan_match_by_text() -> None:
-    one, two = result("T01#1"), result("T01#2", text="b exists", file="b")
-    story = story_with(one, two)
+    loop = story_with(one, two).loop
+    assert known_gaps(loop, [two, one]) == {"T01#1": "G1", "T01#2": "G2"}
+    assert known_gaps(loop, [result("T09#1")]) == {}
     new = result("T01#1", text="new exists", file="new")
     moved = [new, one._replace(key="T01#2"), two._replace(key="T01#3")]
-    assert known_gaps(story.loop, moved) == {"T01#2": "G1", "T01#3": "G2"}
-
-
-def test_known_gaps_of_a_reworded_check_match_by_key() -> None:
-    story = story_with(result("T01#1"))
-    assert known_gaps(story.loop, [result("T01#1", text="a.py is there")]) == {"T01#1": "G1"}
-    other_kind = result("T01#1", kind="command", text="make", file=None)
-    assert known_gaps(story.loop, [other_kind]) == {}
+    assert known_gaps(loop, moved) == {"T01#2": "G1", "T01#3": "G2"}
+    loop = story_with(one).loop
+    assert known_gaps(loop, [result("T01#1", text="a.py is there")]) == {"T01#1": "G1"}
+    assert known_gaps(loop, [result("T01#1", kind="command", text="make", file=None)]) == {}
 
 
 def test_known_gaps_of_checks_with_equal_text_are_distinct() -> None:
@@ -57,17 +42,11 @@ def test_known_gaps_of_checks_with_equal_text_are_distinct() -> None:
     assert known_gaps(story_with(*equal).loop, equal[::-1]) == {"T01#1": "G1", "T01#2": "G2"}
 
 
-def test_same_gap_matches_id_or_kind_file_and_description() -> None:
+def test_same_gap_matches_id_or_kind_file_and_description_and_free_id_is_not_taken() -> None:
     story = Story("verify")
-    story.gap("G1", kind="stub", file="a", description="d")
-    loop = story.loop
     same = {"kind": "stub", "file": "a", "description": "d"}
-    assert same_gap(loop, same) == "G1"
-    assert same_gap(loop, {**same, "file": "b"}) is None
-    assert same_gap(loop, {**same, "file": "b"}, "G1") == "G1"
-
-
-def test_free_id_is_not_taken() -> None:
-    story = Story("verify")
-    story.gap("G2", description="d")
+    story.gap("G2", **same)
+    assert same_gap(story.loop, same) == "G2"
+    assert same_gap(story.loop, {**same, "file": "b"}) is None
+    assert same_gap(story.loop, {**same, "file": "b"}, "G2") == "G2"
     assert free_id(story.loop) == "G3"

@@ -27,8 +27,8 @@ EVIL = "a | b\n```\n<gaps>\n## Heading\n</gap> [x](http://e) \x1b[31m *b* <!-- -
 
 def facts(**more: Any) -> dict[str, Any]:
     story = Story("verify", phase=1, limits={"max_rounds": 20})
-    story.gap("G1", kind="stub", file="a.py", description="T01: a.py exists", check="T01#1",
-              evidence="missing file: a.py")  # fmt: skip
+    about = {"description": "T01: a.py exists", "evidence": "missing file: a.py"}
+    story.gap("G1", kind="stub", file="a.py", check="T01#1", **about)
     story("verified", passed=False)
     results = [
         result(),
@@ -38,28 +38,32 @@ def facts(**more: Any) -> dict[str, Any]:
     return {**report_facts(story.loop, results, passed=False), **more}
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Return the folder of phase 1 in a project."""
+    place = tmp_path / "project" / ".gsd" / "plans" / "phase-1"
+    place.mkdir(parents=True)
+    return place
+
+
+def save(place: Path, **more: Any) -> Path:
+    root = place.parents[2]
+    return write_report(root, place, facts(**more), None, read_report(root, place))
+
+
 def test_verification_json_has_checks_gaps_and_manual_checks() -> None:
     found = facts()
-    assert list(found) == [
-        *("loop", "phase", "round", "max_rounds", "status", "checks", "gaps", "manual"),
-    ]
+    members = "loop phase round max_rounds status checks gaps manual"
+    assert " ".join(found) == members
     assert (found["phase"], found["round"], found["status"]) == (1, 1, "gaps_found")
-    assert list(found["checks"][0]) == [
-        *("key", "task", "kind", "text", "passed", "file", "evidence", "seconds"),
-    ]
+    assert " ".join(found["checks"][0]) == "key task kind text passed file evidence seconds"
     assert found["gaps"] == [
         {
-            "id": "G1",
-            "kind": "stub",
-            "file": "a.py",
-            "description": "T01: a.py exists",
-            "evidence": "missing file: a.py",
-            "reopened": 0,
-            "round": 0,
-            "check": "T01#1",
+            "id": "G1", "kind": "stub", "file": "a.py", "description": "T01: a.py exists",
+            "evidence": "missing file: a.py", "reopened": 0, "round": 0, "check": "T01#1",
             "strategy": "Implement real functionality",
         }
-    ]
+    ]  # fmt: skip
     assert found["manual"] == [{"key": "T01#2", "task": "T01", "text": "Looks good"}]
 
 
@@ -87,91 +91,70 @@ def test_verification_md_without_gaps_phase_and_limit() -> None:
     assert "Must-haves" not in text
 
 
-def test_verification_md_escapes_quoted_text(tmp_path: Path) -> None:
+def test_verification_md_escapes_quoted_text_and_writes_unknown_kinds_as_other(
+    tmp_path: Path,
+) -> None:
     found = facts(phase=EVIL)
     found["checks"][0]["text"] = found["manual"][0]["text"] = EVIL
-    found["gaps"][0].update(description=EVIL, evidence=EVIL, file=EVIL)
+    found["gaps"][0].update(kind="of-old", description=EVIL, evidence=EVIL, file=EVIL)
     plan = plan_of(tmp_path, task("01", [("file", "a")], "a"))._replace(must_haves=(EVIL,))
     text = markdown(found, plan)
-    assert [gap.id for gap in read_gaps(text, "V.md")] == ["G1"]
+    assert [(gap.id, gap.kind) for gap in read_gaps(text, "V.md")] == [("G1", "other")]
     assert "\x1b" not in text
     lines = text.splitlines()
     # Their headings are inside of our fence, which they cannot close.
     start, end = (number for number, line in enumerate(lines) if line.startswith("````"))
     assert lines[start:end].count("## Heading") == 3
-    outside = lines[:start] + lines[end:]
-    assert [line for line in outside if line.startswith("##")] == [
-        *("## Checks", "## Gaps", "## Manual checks", "## Must-haves"),
-    ]
+    headings = [line for line in lines[:start] + lines[end:] if line.startswith("##")]
+    assert headings == ["## Checks", "## Gaps", "## Manual checks", "## Must-haves"]
     table = [line for line in lines if line.startswith("| ")]
     assert {line.replace("\\|", "").count("|") for line in table} == {6}
 
 
-def test_verification_md_writes_unknown_kinds_as_other() -> None:
-    found = facts()
-    found["gaps"][0]["kind"] = "of-old"
-    assert read_gaps(markdown(found, None), "V.md")[0].kind == "other"
+def test_report_directory_is_that_of_the_plan_or_phase(place: Path) -> None:
+    root, plans = place.parents[2], place.parent
+    assert report_directory(root, plan_of(place, task("01", [("file", "a")], "a")), None) == place
+    assert report_directory(root, plan_of(root, task("01", [("file", "a")], "a")), 1) == place
+    assert report_directory(root, None, 1) == place
+    assert report_directory(root, None, 2) == plans / "phase-2"
+    assert report_directory(root, None, None) == plans
 
 
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    (root / ".gsd" / "plans" / "phase-1").mkdir(parents=True)
-    return root
-
-
-def test_report_directory_is_that_of_the_plan_or_phase(tmp_path: Path) -> None:
-    root = project(tmp_path)
-    inner = root / ".gsd" / "plans" / "phase-1"
-    assert report_directory(root, plan_of(inner, task("01", [("file", "a")], "a")), None) == inner
-    assert report_directory(root, plan_of(root, task("01", [("file", "a")], "a")), 1) == inner
-    assert report_directory(root, None, 1) == inner
-    assert report_directory(root, None, 2) == root / ".gsd" / "plans" / "phase-2"
-    assert report_directory(root, None, None) == root / ".gsd" / "plans"
-
-
-def test_report_directory_outside_the_project_is_rejected(tmp_path: Path) -> None:
-    root = project(tmp_path)
+def test_report_directory_outside_the_project_is_rejected(place: Path, tmp_path: Path) -> None:
+    root = place.parents[2]
     (tmp_path / "away").mkdir()
-    (root / ".gsd" / "plans" / "phase-2").symlink_to(tmp_path / "away")
+    (place.parent / "phase-2").symlink_to(tmp_path / "away")
     with pytest.raises(UsageError, match="points outside"):
         report_directory(root, None, 2)
-    (root / ".gsd" / "plans" / "phase-1" / "VERIFICATION.md").symlink_to("/etc/passwd")
+    (place / "VERIFICATION.md").symlink_to("/etc/passwd")
     with pytest.raises(UsageError, match="points outside"):
         read_report(root, report_directory(root, None, 1))
 
 
-def test_save_replaces_our_report_and_keeps_that_of_an_agent(tmp_path: Path) -> None:
-    root = project(tmp_path)
-    place = report_directory(root, None, 1)
-    assert read_report(root, place) is None
+def test_save_replaces_our_report_and_keeps_that_of_an_agent(place: Path) -> None:
+    assert read_report(place.parents[2], place) is None
     (place / "VERIFICATION.md").write_text("# Mine\n")
-    report = write_report(root, place, facts(), None, read_report(root, place))
+    report = save(place)
     assert report == place / "VERIFICATION.md"
     assert is_own_report(report.read_bytes())
-    assert (place / "VERIFICATION.agent.md").read_text() == "# Mine\n"
     assert json.loads((place / "verification.json").read_text()) == facts()
-    write_report(root, place, facts(round=2), None, read_report(root, place))
+    save(place, round=2)
     assert "Round 2" in report.read_text()
     assert (place / "VERIFICATION.agent.md").read_text() == "# Mine\n"
-    assert sorted(path.name for path in place.iterdir()) == [
-        *("VERIFICATION.agent.md", "VERIFICATION.md", "verification.json"),
-    ]
+    names = sorted(path.name for path in place.iterdir())
+    assert names == ["VERIFICATION.agent.md", "VERIFICATION.md", "verification.json"]
 
 
-def test_save_does_not_overwrite_a_changed_report(tmp_path: Path) -> None:
-    root = project(tmp_path)
-    place = report_directory(root, None, 1)
+def test_save_does_not_overwrite_a_changed_report(place: Path) -> None:
     (place / "VERIFICATION.md").write_text("# New\n")
     with pytest.raises(CannotWrite, match=r"round 1 is recorded, but .* changed in the meantime"):
-        write_report(root, place, facts(), None, None)
+        write_report(place.parents[2], place, facts(), None, None)
     assert (place / "VERIFICATION.md").read_text() == "# New\n"
 
 
 @pytest.mark.parametrize("name", ["VERIFICATION.agent.md", "verification.json"])
 @pytest.mark.parametrize("what", ["directory", "pipe", "link", "tebibyte"])
-def test_save_leaves_other_than_regular_files_alone(tmp_path: Path, name: str, what: str) -> None:
-    root = project(tmp_path)
-    place = report_directory(root, None, 1)
+def test_save_leaves_other_than_regular_files_alone(place: Path, name: str, what: str) -> None:
     (place / "VERIFICATION.md").write_text("# Mine\n")
     path = place / name
     if what == "directory":
@@ -185,5 +168,5 @@ def test_save_leaves_other_than_regular_files_alone(tmp_path: Path, name: str, w
         os.truncate(path, 1 << 40)
     before = path.lstat()
     with pytest.raises(CannotWrite, match="round 1 is recorded"):
-        write_report(root, place, facts(), None, read_report(root, place))
+        save(place)
     assert path.lstat().st_ino == before.st_ino

@@ -46,12 +46,9 @@ def test_gaps_of_an_agent_are_read() -> None:
     ]
 
 
-def test_gaps_accept_crlf_byte_order_mark_and_cdata() -> None:
+def test_gaps_accept_crlf_byte_order_mark_cdata_and_quotes_in_attributes() -> None:
     text = "\ufeff<gaps>\r\n<gap><description><![CDATA[a < b]]></description></gap>\r\n</gaps>\r\n"
     assert read_gaps(text, "V.md") == [ReportedGap(2, "", "other", "", "a < b", "")]
-
-
-def test_gap_attribute_may_contain_quotes_and_angle_brackets() -> None:
     text = """<gaps>\n<gap type="stub" file='a "b" > c.py'>d</gap></gaps>"""
     assert read_gaps(text, "V.md")[0].file == 'a "b" > c.py'
 
@@ -112,18 +109,10 @@ def test_gaps_of_our_report_are_read_back(rows: list[tuple[str, str, str, str]])
         {"id": f"G{number}", "kind": kind, "file": file, "description": what, "evidence": why}
         for number, (kind, file, what, why) in enumerate(rows, 1)
     ]
-    facts = {
-        "loop": "lp-1",
-        "phase": 1,
-        "round": 2,
-        "max_rounds": 20,
-        "status": "gaps_found",
-        "checks": [],
-        "gaps": gaps,
-        "manual": [{"task": "T01", "text": row[1]} for row in rows],
-    }
-    found = [gap._replace(line=0) for gap in read_gaps(markdown(facts, None), "V.md")]
-    assert found == [
+    manual = [{"task": "T01", "text": row[1]} for row in rows]
+    about = {"loop": "lp-1", "phase": 1, "round": 2, "max_rounds": 20, "status": "gaps_found"}
+    text = markdown({**about, "checks": [], "gaps": gaps, "manual": manual}, None)
+    assert [gap._replace(line=0) for gap in read_gaps(text, "V.md")] == [
         ReportedGap(0, f"G{number}", kind, *(display(text, lines=True).strip() for text in texts))
         for number, (kind, *texts) in enumerate(rows, 1)
     ]

@@ -13,14 +13,11 @@ from tests.support.verification import DOCUMENT, DONE, lay, plan_of, probed, tas
 SECRET = "ghp_" + "a1B2" * 9
 
 
-def test_checks_of_a_finished_plan_pass_and_unquoted_ones_are_manual(
-    tmp_path: Path,
-) -> None:
+def test_checks_of_a_finished_plan_pass_and_unquoted_ones_are_manual(tmp_path: Path) -> None:
     lay(tmp_path, DONE)
     results = probed(load_plan(DOCUMENT), tmp_path)
-    assert {key: result.verdict for key, result in results.items()} == dict.fromkeys(
-        results, "passed"
-    ) | {"T02#4": "manual"}
+    verdicts = {key: result.verdict for key, result in results.items()}
+    assert verdicts == {**dict.fromkeys(results, "passed"), "T02#4": "manual"}
     assert list(results)[:5] == ["T01#1", "T01#2", "T01#3", "T02#1", "T02#2"]
     assert len(results) == 3 + 4 + 3 + 4 + 4 + 3 + 2
     assert results["T02#4"].text == "Script reads loop state from STATE.md"
@@ -61,12 +58,8 @@ def test_check_of_absence_passes_if_file_or_text_is_gone(tmp_path: Path) -> None
     deleted = task("02", [("file", "older.py")], "older.py").replace("create", "delete")
     plan = plan_of(tmp_path, task("01", gone, "new.py"), deleted)
     lay(tmp_path, {"old.py": "", "new.py": "TODO", "older.py": ""})
-    results = probed(plan, tmp_path)
-    assert [result.evidence for result in results.values()] == [
-        "old.py: still exists",
-        "new.py: contains 'TODO'",
-        "older.py: still exists",
-    ]
+    found = [result.evidence for result in probed(plan, tmp_path).values()]
+    assert found == ["old.py: still exists", "new.py: contains 'TODO'", "older.py: still exists"]
     lay(tmp_path, {"new.py": "done"})
     (tmp_path / "old.py").unlink()
     (tmp_path / "older.py").unlink()
@@ -103,12 +96,10 @@ def test_content_check_searches_binary_files(tmp_path: Path) -> None:
 
 
 def test_check_without_file_is_manual(tmp_path: Path) -> None:
-    plan = plan_of(
-        tmp_path, task("01", [("content", 'It says "x"'), ("manual", 'Looks "good"')], "a")
-    )
+    checks = [("content", 'It says "x"'), ("manual", 'Looks "good"')]
+    plan = plan_of(tmp_path, task("01", checks, "a"))
     bare = plan._replace(tasks=(plan.tasks[0]._replace(files=()),))
-    results = probed(bare, tmp_path)
-    assert [result.passed for result in results.values()] == [None, None]
+    assert [result.passed for result in probed(bare, tmp_path).values()] == [None, None]
 
 
 def test_commands_run_in_the_project_and_leave_exit_code_and_output(tmp_path: Path) -> None:
@@ -127,13 +118,8 @@ def test_commands_run_in_the_project_and_leave_exit_code_and_output(tmp_path: Pa
 
 
 def test_equal_commands_run_once(tmp_path: Path) -> None:
-    once = "echo x >> log"
-    plan = plan_of(
-        tmp_path,
-        task("01", [("command", "echo x &gt;&gt; log")], "a"),
-        task("02", [("command", "echo x &gt;&gt; log")], "b"),
-    )
-    results = probed(plan, tmp_path, {"test": once})
+    tasks = [task(number, [("command", "echo x &gt;&gt; log")], "a") for number in ("01", "02")]
+    results = probed(plan_of(tmp_path, *tasks), tmp_path, {"test": "echo x >> log"})
     assert [result.passed for result in results.values()] == [True] * 3
     assert (tmp_path / "log").read_text() == "x\n"
 
@@ -152,37 +138,32 @@ def test_commands_run_in_parallel(tmp_path: Path) -> None:
 
 
 def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
 
-    def say(words: str) -> None:
-        said.append(words)
-        (tmp_path / "said").touch()
+    def say(line: str) -> None:
+        lines.append(line)
+        (tmp_path / "shown").touch()
 
-    ci = {"lint": "while [ ! -e said ]; do sleep 0.02; done", "test": "true"}
+    ci = {"lint": "while [ ! -e shown ]; do sleep 0.02; done", "test": "true"}
     checks = [("file", "a.txt exists"), ("content", "By hand")]
     plan = plan_of(tmp_path, task("01", checks, "a.txt"))
     results = run_plan_checks(plan, tmp_path, ci, 60, say, poll=lambda: None)
     assert [result.key for result in results] == ["T01#1", "T01#2", "ci:lint", "ci:test"]
-    assert said[:2] == [
+    assert lines == [
         "[1/4] ci:test command true … passed",
         f"[2/4] ci:lint command {ci['lint']} … passed",
-    ]
-    assert said[2:] == [
         "[3/4] T01#1 file a.txt exists … missed",
         "[4/4] T01#2 manual By hand … manual",
     ]
 
 
-def test_command_is_ended_at_its_timeout(tmp_path: Path) -> None:
+def test_command_that_times_out_or_cannot_start_is_missed(tmp_path: Path) -> None:
     ci = {"test": "echo begun; sleep 300"}
-    results = run_plan_checks(None, tmp_path, ci, 0.5, lambda _words: None, poll=lambda: None)
-    assert (results[0].passed, results[0].evidence) == (False, "timed out\nbegun")
-
-
-def test_command_that_cannot_start_is_missed(tmp_path: Path) -> None:
-    results = probed(None, tmp_path / "nowhere", {"test": "true"})
-    assert results["ci:test"].passed is False
-    assert "cannot run the check" in results["ci:test"].evidence
+    (late,) = run_plan_checks(None, tmp_path, ci, 0.5, lambda _line: None, poll=lambda: None)
+    assert (late.passed, late.evidence) == (False, "timed out\nbegun")
+    lost = probed(None, tmp_path / "nowhere", {"test": "true"})["ci:test"]
+    assert lost.passed is False
+    assert "cannot run the check" in lost.evidence
 
 
 def test_results_contain_no_secrets(tmp_path: Path) -> None:

@@ -18,13 +18,8 @@ from tests.support.events import build
 
 
 def a_gap(**values: Any) -> Gap:
-    found = {
-        "id": "G1",
-        "kind": "broken_link",
-        "file": "docs/a.md",
-        "description": "T01: docs/a.md links to b.md",
-        "evidence": "b.md: not found",
-    }
+    about = {"file": "docs/a.md", "description": "T01: docs/a.md links to b.md"}
+    found = {"id": "G1", "kind": "broken_link", **about, "evidence": "b.md: not found"}
     return build(Gap, **{**found, **values})
 
 
@@ -51,36 +46,33 @@ def test_require_kind_rejects_unknown_kinds() -> None:
     assert error.value.hint == f"Use one of: {', '.join(STRATEGIES)}"
 
 
-def element(prompt: str) -> ET.Element:
-    start = prompt.index("<gap ")
-    return ET.fromstring(prompt[start : prompt.index("</gap>") + len("</gap>")])
-
-
 def test_gap_prompt_is_complete() -> None:
     prompt = gap_prompt(GAP, 2, 20, "nonce")
-    gap = element(prompt)
+    gap = ET.fromstring(prompt[prompt.index("<gap ") : prompt.index("</gap>") + len("</gap>")])
     assert gap.attrib == {"type": "broken_link", "iteration": "2/20"}
     assert [child.tag for child in gap] == ["file", "description", "evidence"]
     assert gap.findtext("file") == "docs/a.md"
     assert gap.findtext("description") == GAP.description
     assert "--- begin nonce\nb.md: not found\n--- end nonce" in (gap.findtext("evidence") or "")
-    assert "Fix path/typo in reference" in prompt
-    for word in ("TASK COMPLETE", "TASK FAILED: {reason}", "CHECKPOINT: {decision needed}"):
-        assert word in prompt
-    assert "NEW ISSUE: [{severity}] {description}" in prompt
+    for part in ("Fix path/typo in reference", "TASK COMPLETE", "TASK FAILED: {reason}",
+                 "CHECKPOINT: {decision needed}", "NEW ISSUE: [{severity}] {description}"):  # fmt: skip
+        assert part in prompt
     assert "came back" not in prompt
     assert gap_prompt(GAP, 2, 20, "nonce") == prompt
 
 
-def test_gap_prompt_without_limit_has_only_the_round() -> None:
-    assert 'iteration="7">' in gap_prompt(GAP, 7, 0, "n")
+def test_gap_prompt_without_limit_file_and_evidence() -> None:
+    prompt = gap_prompt(a_gap(file=None, evidence=None), 7, 0, "n")
+    assert 'iteration="7">' in prompt
+    assert "<file>(none named)</file>" in prompt
+    assert "(none)" in prompt
 
 
-@pytest.mark.parametrize(("times", "expected"), [(1, "reopened 1 time)"), (2, "reopened 2 times)")])
-def test_gap_prompt_of_a_reopened_gap_says_so(times: int, expected: str) -> None:
-    prompt = gap_prompt(a_gap(reopened=times), 3, 20, "n")
-    assert expected in prompt
-    assert "the previous fix did not hold" in prompt
+def test_gap_prompt_of_a_reopened_gap_says_so() -> None:
+    for times, expected in ((1, "reopened 1 time)"), (2, "reopened 2 times)")):
+        prompt = gap_prompt(a_gap(reopened=times), 3, 20, "n")
+        assert expected in prompt
+        assert "the previous fix did not hold" in prompt
 
 
 def test_gap_prompt_escapes_quoted_text() -> None:
@@ -90,12 +82,6 @@ def test_gap_prompt_escapes_quoted_text() -> None:
     assert "<system-reminder" not in prompt
     assert "\x1b" not in prompt
     assert prompt.count("--- end nonce-2") == 1
-
-
-def test_gap_prompt_without_file_and_evidence() -> None:
-    prompt = gap_prompt(a_gap(file=None, evidence=None), 1, 20, "n")
-    assert "<file>(none named)</file>" in prompt
-    assert "(none)" in prompt
 
 
 def test_gap_description_is_short() -> None:
