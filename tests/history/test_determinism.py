@@ -64,38 +64,34 @@ def test_golden_journals_fold_alike_on_every_python() -> None:
     pythons = interpreters()
     assert pythons
     journals = [str(DIRECTORY / f"{name}.jsonl") for name in NAMES]
-    said = {}
+    outputs = {}
     for python in pythons:
-        done = subprocess.run(
-            [python, "-I", "-S", "-B", "-c", FOLD, str(ROOT), *journals],
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
+        command = [python, "-I", "-S", "-B", "-c", FOLD, str(ROOT), *journals]
+        done = subprocess.run(command, capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, (python, done.stderr.decode())
-        said[python] = done.stdout
-    assert len(set(said.values())) == 1, said
+        outputs[python] = done.stdout
+    assert len(set(outputs.values())) == 1, outputs
     for name in NAMES:
-        assert journal_bytes(name)[-19:-3] in said[pythons[0]]
+        assert journal_bytes(name)[-19:-3] in outputs[pythons[0]]
 
 
 def through_a_snapshot(loops: Loops) -> Loops:
     return loops_from_dict(parse_json(dumps(loops_to_dict(loops))), loops.ended_ids())
 
 
+def folded(events: list[dict[str, object]], loops: Loops) -> Loops:
+    for event in events:
+        loops.apply(event)
+    return loops
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_fold_through_snapshots_equals_whole_fold(name: str) -> None:
     events = events_of(name)
-    whole = Loops()
-    for event in events:
-        whole.apply(event)
+    whole = folded(events, Loops())
     for cut in range(1, len(events), max(1, len(events) // 40)):
-        first = Loops()
-        for event in events[:cut]:
-            first.apply(event)
-        second = through_a_snapshot(first)
-        for event in events[cut:]:
-            second.apply(event)
+        first = folded(events[:cut], Loops())
+        second = folded(events[cut:], through_a_snapshot(first))
         for loop in second.by_id.values():
             assert pack(loop) == pack(whole.by_id[loop.id])
         assert (second.seq, second.ts, second.backwards) == (whole.seq, whole.ts, whole.backwards)
