@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
 from tests.support import repositories
-from tests.support.command_line import B, Here
+from tests.support.command_line import AGENT, B, Here, send_prompt
 from tests.support.phases import Phase, Work, facts
-from tests.support.repositories import commit, git
+from tests.support.repositories import commit, git, hook, posix_only
 
 _isolated_git = repositories._isolated_git  # a fixture
 
@@ -19,16 +20,9 @@ def work(here: Here) -> Work:
     return Work(here)
 
 
-@pytest.fixture
-def phase(here: Here) -> Phase:
-    return Phase(here)
-
-
 def test_rollback_without_target_lists_checkpoints_newest_last(work: Work) -> None:
-    answer = work.here.ok("rollback")
-    lines = answer.out.splitlines()
-    assert lines[0] == "Checkpoints of phase 1, newest last:"
-    assert lines[1:] == [
+    assert work.here.ok("rollback").out.splitlines() == [
+        "Checkpoints of phase 1, newest last:",
         f"  pre  {work.shas['pre'][:7]}  code",
         f"  T01  {work.shas['T01'][:7]}  T01",
         f"  T02  {work.shas['T02'][:7]}  T02",
@@ -36,19 +30,15 @@ def test_rollback_without_target_lists_checkpoints_newest_last(work: Work) -> No
     listed = work.here.ok("rollback", "--json").json
     assert listed["phase"] == 1
     assert listed["checkpoints"][1] == {
-        "name": "T01",
-        "tag": "gsd/checkpoint/phase-1/T01",
-        "commit": work.shas["T01"],
-        "subject": "T01",
-        "contained": True,
-    }
+        "name": "T01", "tag": "gsd/checkpoint/phase-1/T01", "commit": work.shas["T01"],
+        "subject": "T01", "contained": True,
+    }  # fmt: skip
     assert work.here.ok("rollback", "--phase", "2").out == "Phase 2 has no checkpoints.\n"
 
 
 def test_rollback_without_yes_only_shows_what_would_change(work: Work) -> None:
     before = (work.here.journal.read_bytes(), work.head())
-    said = work.here.ok("rollback", "T01").out.splitlines()
-    assert said == [
+    assert work.here.ok("rollback", "T01").out.splitlines() == [
         f"Branch main would go back to T01 ({work.shas['T01'][:7]}).",
         "1 commit would be undone and kept by a tag:",
         f"  {work.shas['T02'][:7]} T02",
@@ -58,13 +48,9 @@ def test_rollback_without_yes_only_shows_what_would_change(work: Work) -> None:
     ]
     answer = work.here.ok("rollback", "pre", "--phase", "1", "--json")
     assert answer.json == {
-        "target": "gsd/checkpoint/phase-1/pre",
-        "commit": work.shas["pre"],
-        "leaves": 2,
-        "reset": ["T01", "T02"],
-        "done": False,
-        "left": None,
-    }
+        "target": "gsd/checkpoint/phase-1/pre", "commit": work.shas["pre"], "leaves": 2,
+        "reset": ["T01", "T02"], "done": False, "left": None,
+    }  # fmt: skip
     assert (work.here.journal.read_bytes(), work.head()) == before
     assert work.left() == []
 
@@ -72,11 +58,11 @@ def test_rollback_without_yes_only_shows_what_would_change(work: Work) -> None:
 def test_rollback_preview_names_at_most_ten_commits(work: Work) -> None:
     for number in range(12):
         commit(work.here.root, f"more-{number}")
-    said = work.here.ok("rollback", "T02").out
-    assert "12 commits would be undone" in said
-    assert "more-11\n" in said
-    assert "more-1\n" not in said
-    assert "  … and 2 more\n" in said
+    output = work.here.ok("rollback", "T02").out
+    assert "12 commits would be undone" in output
+    assert "more-11\n" in output
+    assert "more-1\n" not in output
+    assert "  … and 2 more\n" in output
 
 
 @pytest.mark.parametrize("target", ["T01", "01", "gsd/checkpoint/phase-1/T01"])
@@ -89,36 +75,24 @@ def test_rollback_with_yes_resets_branch_files_and_tasks(work: Work, target: str
     assert re.fullmatch(r"gsd/rollback/phase-1/\d{8}T\d{6}\.\d{3}Z", left)
     assert git(work.here.root, "rev-parse", left) == work.shas["T02"]
     event = work.here.last()
-    assert event["type"] == "checkpoint"
-    assert event["data"] == {
-        "name": "gsd/checkpoint/phase-1/T01",
-        "commit": work.shas["T01"],
-        "left": left,
-        "head": work.shas["T02"],
-        "branch": "main",
-        "reset": ["T02"],
-    }
+    assert (event["type"], event["data"]) == ("checkpoint", {
+        "name": "gsd/checkpoint/phase-1/T01", "commit": work.shas["T01"], "left": left,
+        "head": work.shas["T02"], "branch": "main", "reset": ["T02"],
+    })  # fmt: skip
     assert answer.json == {
-        "loop": work.loop,
-        "seq": event["seq"],
-        "status": "running",
-        "head": f"{event['seq']}:{event['sum']}",
-        "target": "gsd/checkpoint/phase-1/T01",
-        "commit": work.shas["T01"],
-        "leaves": 1,
-        "reset": ["T02"],
-        "done": True,
-        "left": left,
-    }
+        "loop": work.loop, "seq": event["seq"], "status": "running",
+        "head": f"{event['seq']}:{event['sum']}", "target": "gsd/checkpoint/phase-1/T01",
+        "commit": work.shas["T01"], "leaves": 1, "reset": ["T02"], "done": True, "left": left,
+    }  # fmt: skip
     assert work.tasks() == {"T01": "complete", "T02": "pending", "T03": "pending"}
     assert work.here.ok("fsck").code == 0
 
 
 def test_rollback_can_be_repeated_after_tasks_are_done_again(work: Work) -> None:
-    said = work.here.ok("rollback", "pre", "--yes").out
+    output = work.here.ok("rollback", "pre", "--yes").out
     (left,) = work.left()
-    assert f"is back at pre ({work.shas['pre'][:7]}). 2 commits undone, kept as {left}." in said
-    assert "Pending again: T01, T02." in said
+    assert f"is back at pre ({work.shas['pre'][:7]}). 2 commits undone, kept as {left}." in output
+    assert "Pending again: T01, T02." in output
     assert set(work.tasks().values()) == {"pending"}
     work.finish("T02")
     again = work.finish("T01")
@@ -129,23 +103,18 @@ def test_rollback_can_be_repeated_after_tasks_are_done_again(work: Work) -> None
     assert len(work.left()) == 2
 
 
-def test_rollback_pre_returns_to_before_the_phase_and_loses_nothing(phase: Phase) -> None:
+def test_rollback_pre_returns_to_before_the_phase_and_loses_nothing(here: Here) -> None:
+    phase = Phase(here)
     pre, last = phase.tags()["gsd/checkpoint/phase-1/pre"], phase.head()
-    before = phase.here.journal.read_bytes()
-    told = phase.here.ok("rollback", "pre").out
-    assert "Branch main would go back to pre" in told
-    assert "→ gsd-fsm rollback pre --yes" in told
-    assert (phase.head(), phase.here.journal.read_bytes()) == (last, before)
-    assert phase.tasks() == {"T01": "complete", "T02": "complete"}
-
-    phase.here.ok("rollback", "pre", "--yes")
-
+    before = here.journal.read_bytes()
+    here.ok("rollback", "pre", "--yes")
     assert (phase.head(), phase.git("branch", "--show-current")) == (pre, "main")
     assert phase.subjects() == ["first"]
     assert not list(phase.root.glob("0*.py"))
     assert phase.tasks() == {"T01": "pending", "T02": "pending"}
-    assert phase.here.status()["status"] == "running"
-    assert phase.here.journal.read_bytes().startswith(before)
+    assert here.status()["status"] == "running"
+    assert here.journal.read_bytes().startswith(before)
+    assert (here.gsd / ".gitignore").exists()
     (event,) = phase.rollbacks()
     assert (event["name"], event["commit"]) == ("gsd/checkpoint/phase-1/pre", pre)
     assert phase.git("rev-parse", event["left"]) == last
@@ -153,19 +122,10 @@ def test_rollback_pre_returns_to_before_the_phase_and_loses_nothing(phase: Phase
     assert (phase.root / "02.py").read_text() == "02"
 
 
-def test_rollback_keeps_files_of_gsd(work: Work) -> None:
-    (work.here.gsd / "STATE.md").write_text("a view\n")
-    lines = work.here.lines()
-    work.here.ok("rollback", "pre", "--yes")
-    assert work.here.lines()[: len(lines)] == lines
-    assert (work.here.gsd / ".gitignore").exists()
-
-
 def test_rollback_to_current_checkpoint_does_nothing(work: Work) -> None:
     (work.here.root / "dirty").write_text("")
     before = work.here.journal.read_bytes()
-    said = work.here.ok("rollback", "T02", "--yes")
-    assert said.out == "Nothing to do: already at T02.\n"
+    assert work.here.ok("rollback", "T02", "--yes").out == "Nothing to do: already at T02.\n"
     answer = work.here.ok("rollback", "T02", "--json")
     assert facts(answer, "leaves", "reset", "done", "left") == [0, [], False, None]
     assert work.here.journal.read_bytes() == before
@@ -183,9 +143,7 @@ def test_rollback_after_the_loop_ended_changes_only_git(work: Work) -> None:
 
 
 def test_rollback_without_journal_needs_a_phase(work: Work) -> None:
-    for path in work.here.gsd.iterdir():
-        path.unlink()
-    work.here.gsd.rmdir()
+    shutil.rmtree(work.here.gsd)
     work.here.refused(3, "rollback", "pre")
     work.here.ok("rollback", "pre", "--phase", "1", "--yes")
     assert work.head() == work.shas["pre"]
@@ -204,12 +162,125 @@ def test_rollback_in_subdirectory_resets_the_whole_repository(here: Here) -> Non
     git(here.root, "init", "-q", "--template=", "-b", "main")
     first = commit(here.root, "code")
     git(here.root, "tag", "gsd/checkpoint/phase-beta/pre")
-    project = here.root / "sub"
-    (project / ".gsd").mkdir(parents=True)
-    here.where = project
+    here.where = here.root / "sub"
+    (here.where / ".gsd").mkdir(parents=True)
     here.start("execute", "--phase", "Beta", "--task", "T01")
     commit(here.root, "sub/more")
     answer = here.ok("rollback", "pre", "--yes", "--json")
     assert facts(answer, "commit", "leaves", "done") == [first, 1, True]
-    assert not (project / "more").exists()
-    assert (project / ".gsd" / "journal.jsonl").stat().st_size
+    assert not (here.where / "more").exists()
+    assert (here.where / ".gsd" / "journal.jsonl").stat().st_size
+
+
+# refusals
+
+
+def test_rollback_with_uncommitted_changes_is_refused(work: Work) -> None:
+    for number in range(12):
+        (work.here.root / f"new-{number:02}").write_text("")
+    for more in ((), ("--yes",)):
+        refused = work.here.refused(4, "rollback", "T01", *more).err
+        assert "not committed: new-00, new-01" in refused
+        assert "new-09 and 2 more" in refused
+        assert "git stash" in refused
+    assert (work.head(), work.left()) == (work.shas["T02"], [])
+
+
+def test_rollback_of_detached_head_or_to_checkpoint_outside_the_branch_is_refused(
+    work: Work,
+) -> None:
+    work.here.ok("rollback", "T01", "--yes")
+    assert "(not in the current branch)" in work.here.ok("rollback").out.splitlines()[-1]
+    refused = work.here.refused(4, "rollback", "T02", "--yes").err
+    assert "T02" in refused
+    assert "is not part of branch main" in refused
+    git(work.here.root, "checkout", "-q", "--detach")
+    assert "detached" in work.here.refused(4, "rollback", "pre", "--yes").err
+
+
+def test_rollback_to_unknown_checkpoint_names_the_known_ones(work: Work) -> None:
+    for target in ("T09", "post", "", "--", "gsd/checkpoint/phase-1/T09", "\n", "*"):
+        refused = work.here.refused(4, "rollback", "--yes", "--", target).err
+        assert "has no checkpoint" in refused
+        assert "pre, T01, T02" in refused
+
+
+def test_rollback_with_wrong_phase_is_refused(work: Work) -> None:
+    wrong = ("--phase", "2")
+    assert "Phase 2 has no checkpoints" in work.here.refused(4, "rollback", "pre", *wrong).err
+    refused = work.here.refused(2, "rollback", "gsd/checkpoint/phase-1/pre", *wrong).err
+    assert "not a checkpoint of phase 2" in refused
+    work.here.start("execute", "--task", "T1", "--fresh")
+    assert "--phase N" in work.here.refused(2, "rollback", "pre").err
+
+
+def test_rollback_without_git_exits_3(here: Here) -> None:
+    here.start("execute", "--phase", "1", "--task", "T01")
+    assert "there is no git work tree here" in here.refused(3, "rollback").err
+    here.patch.setenv("PATH", str(here.root))
+    assert "there is no git work tree here" in here.refused(3, "rollback", "pre", "--yes").err
+
+
+def test_rollback_by_agent_is_refused_until_the_user_sends_a_message(work: Work) -> None:
+    git(work.here.root, "tag", "gsd/checkpoint/phase-2/pre", "HEAD~1")
+    work.here.ok("iterate")
+    assert work.here.ok("rollback", "T01", "--json", env=AGENT).json["done"] is False
+    for target in ("T01", "gsd/checkpoint/phase-2/pre"):
+        refused = work.here.refused(4, "rollback", target, "--yes", env=AGENT).err
+        assert f"agents cannot roll back loop {work.loop} until the user sends a mess" in refused
+    assert (work.head(), work.left()) == (work.shas["T02"], [])
+    send_prompt(work.here, work.loop)
+    work.here.ok("rollback", "T01", "--yes", env=AGENT)
+    assert work.head() == work.shas["T01"]
+
+
+def test_rollback_of_untrusted_journal_changes_nothing(work: Work) -> None:
+    work.here.patch.setenv("XDG_STATE_HOME", str(work.here.root.parent / "nobody"))
+    assert "not trusted" in work.here.refused(6, "rollback", "T01", "--yes").err
+    assert (work.head(), work.left()) == (work.shas["T02"], [])
+
+
+@posix_only
+def test_rollback_over_ignored_files_or_a_tracked_journal_changes_nothing(work: Work) -> None:
+    root = work.here.root
+    (root / ".git" / "info").mkdir()
+    (root / ".git" / "info" / "exclude").write_text("code\n")
+    git(root, "rm", "-q", "--cached", "code")
+    git(root, "commit", "-qm", "code is no longer tracked")
+    (root / "code").write_text("precious")
+    head = work.head()
+    refused = work.here.refused(4, "rollback", "T01", "--yes").err
+    assert "git would have to overwrite these ignored files: code" in refused
+    assert (work.head(), work.left()) == (head, [])
+    assert (root / "code").read_text() == "precious"
+    git(root, "add", "-f", ".gsd/journal.jsonl")
+    git(root, "commit", "-qm", "the journal too")
+    refused = work.here.refused(4, "rollback", "T01", "--yes").err
+    assert "git tracks .gsd/journal.jsonl" in refused
+    assert work.left() == []
+
+
+@posix_only
+def test_rollback_with_failing_post_checkout_hook_is_done(work: Work) -> None:
+    hook(work.here.root, "post-checkout", "exit 1")
+    work.here.ok("rollback", "T01", "--yes")
+    assert work.head() == work.shas["T01"]
+    assert work.tasks()["T02"] == "pending"
+
+
+def test_rollback_of_older_version_that_was_not_recorded_resets_tasks(work: Work) -> None:
+    git(work.here.root, "reset", "-q", "--hard", work.shas["T01"])
+    again = work.here.ok("rollback", "T01", "--yes", "--json")
+    assert facts(again, "leaves", "reset", "done", "left") == [0, ["T02"], True, None]
+    assert work.tasks()["T02"] == "pending"
+    assert work.here.ok("rollback", "T01", "--yes").out.startswith("Nothing to do")
+
+
+@posix_only
+def test_rollback_escapes_subjects_and_paths(work: Work) -> None:
+    git(work.here.root, "commit", "-q", "--allow-empty", "-m", "\x1b[2Jsubject")
+    assert "\\u{1b}[2Jsubject" in work.here.ok("rollback", "T02").out
+    (work.here.root / "\x1b]0;path\udcff").write_text("")
+    answer = work.here.refused(4, "rollback", "T02", "--json")
+    assert "\x1b" not in answer.err
+    assert "path\N{REPLACEMENT CHARACTER}" in answer.json["error"]
