@@ -110,32 +110,19 @@ LOGIC = (
     "ruff: F401 `socket.timeout` imported but unused",
     "1 failed, 12 passed in 3.21s",
 )
+ERRORS = {"transient": TRANSIENT, "blocking": BLOCKING, "logic": LOGIC}
 
 
-def test_classify_transient_errors():
-    assert [error for error in TRANSIENT if classify(error) != "transient"] == []
-
-
-def test_classify_blocking_errors():
-    assert [error for error in BLOCKING if classify(error) != "blocking"] == []
-
-
-def test_classify_other_errors_as_logic():
-    assert [error for error in LOGIC if classify(error) != "logic"] == []
+@pytest.mark.parametrize("kind", ERRORS)
+def test_classify_errors_by_their_text(kind):
+    assert [error for error in ERRORS[kind] if classify(error) != kind] == []
 
 
 def test_classify_needs_every_pattern():
     examples = "\n\n".join((*TRANSIENT, *BLOCKING, *LOGIC))
-    unused = [
-        what
-        for _, regex, what in PATTERNS
-        if not re.search(regex, examples, re.IGNORECASE | re.MULTILINE)
-    ]
-    assert unused == []
-
-
-def test_classify_table_has_three_classes():
-    assert {kind for kind, _, _ in PATTERNS} == {"transient", "blocking", "logic"}
+    flags = re.IGNORECASE | re.MULTILINE
+    assert [what for _, regex, what in PATTERNS if not re.search(regex, examples, flags)] == []
+    assert {kind for kind, _, _ in PATTERNS} == set(ERRORS)
 
 
 @pytest.mark.parametrize("hostile", ["a" * 60_000, "a/" * 30_000, "a:" * 30_000, "Test" * 15_000])

@@ -38,19 +38,13 @@ SAME = (
     ("/tmp/pytest-of-me/pytest-12/test_a0/f", "/tmp/pytest-of-you/pytest-3/test_a0/f"),
     ("/var/folders/x1/abc123/T/build", "/var/folders/y2/def456/T/build"),
     ("/tmp/npm-4242-a1b2c3/x", "/tmp/npm-17-d4e5f6/x"),
-    (
-        "id 123e4567-e89b-12d3-a456-426614174000",
-        "id 00000000-0000-4000-8000-00000000abcd",
-    ),
+    ("id 123e4567-e89b-12d3-a456-426614174000", "id 00000000-0000-4000-8000-00000000abcd"),
     ("\x1b[31mFAILED\x1b[0m x", "FAILED x"),
     ("\x1b]0;title\x07ready", "ready"),
     ("10%\r50%\r100%\ndone", "33%\r100%\ndone"),
     ("a\r\nb\r\n", "a\nb\n"),
     ("\x1b[2K\x1b[1Gworking\x1b[2K\x1b[1Gdone", "done"),
-    (
-        "100%|███| 10/10 [00:03<00:00,  3.20it/s]",
-        "100%|███| 10/10 [00:13<00:00,  9.75it/s]",
-    ),
+    ("100%|███| 10/10 [00:03<00:00,  3.20it/s]", "100%|███| 10/10 [00:13<00:00,  9.75it/s]"),
     ("x\n\n", "x"),
 )
 DIFFERENT = (
@@ -78,6 +72,7 @@ DIFFERENT = (
     ("50%\r60%", "50%\r100%"),
     ("process failed", "process passed"),
     ("3 m", "4 m"),
+    ("\ud800 broken", "broken"),
 )
 
 
@@ -104,7 +99,3 @@ def test_likeness_ignores_any_duration(report, first, second):
 def test_likeness_changes_with_any_count(first, second):
     same = likeness(f"{first} failed in 1.5s") == likeness(f"{second} failed in 2.5s")
     assert same == (first == second)
-
-
-def test_likeness_accepts_text_that_cannot_be_encoded():
-    assert likeness("\ud800 broken") != likeness("broken")

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
@@ -57,16 +58,14 @@ def test_interruptible_block_raises_first_signal_at_its_end(later: object) -> No
     assert reached
 
 
-def test_interruptible_block_restores_the_handlers() -> None:
-    before = [signal.getsignal(number) for number in NUMBERS]
-    with interruptible():
-        assert not set(before) & {signal.getsignal(number) for number in NUMBERS}
-    assert [signal.getsignal(number) for number in NUMBERS] == before
-
-
 @pytest.mark.parametrize("number", NUMBERS)
-def test_interruptible_block_leaves_an_ignored_signal_ignored(number: signal.Signals) -> None:
-    before = signal.signal(number, signal.SIG_IGN)
+def test_interruptible_block_restores_handlers_and_leaves_an_ignored_signal_ignored(
+    number: signal.Signals,
+) -> None:
+    before = signal.getsignal(number)
+    with interruptible():
+        assert signal.getsignal(number) != before
+    assert signal.signal(number, signal.SIG_IGN) == before
     try:
         with interruptible() as interruption:
             send(number)
@@ -100,14 +99,14 @@ def test_run_blocking_ends_a_waiting_call_when_a_signal_comes() -> None:
 
 
 def test_run_blocking_after_a_signal_does_not_begin_the_call() -> None:
-    called = []
+    call = Mock()
 
     def work(interruption: Interruption) -> None:
         send(signal.SIGTERM)
-        interruption.run_blocking(lambda: called.append("the call"))
+        interruption.run_blocking(call)
 
     assert signal_that_ends(work) == signal.SIGTERM
-    assert not called
+    call.assert_not_called()
 
 
 def test_run_blocking_raises_for_the_first_signal_only() -> None:
