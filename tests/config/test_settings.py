@@ -14,20 +14,12 @@ from hypothesis import strategies as st
 
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import UsageError
-from tests.support import settings_files
 from tests.support.settings_files import DEFAULTS, refused, run_python, values, values_of, written
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-# Fixtures
-user_path = settings_files.user_path
-project_path = settings_files.project_path
-foreign_path = settings_files.foreign_path
-markdown_path = settings_files.markdown_path
-refusal = settings_files.refusal
 
 # In order of precedence, each with another value for the same setting.
 CONTENTS = {
@@ -41,12 +33,13 @@ VALUES = {"project": 11, "foreign": 12, "markdown": 13, "user": 14}
 
 @pytest.fixture
 def paths(project_path, foreign_path, markdown_path, user_path):
-    return {
-        "project": project_path,
-        "foreign": foreign_path,
-        "markdown": markdown_path,
-        "user": user_path,
-    }
+    return dict(zip(CONTENTS, (project_path, foreign_path, markdown_path, user_path), strict=True))
+
+
+def refusal_from(gsd):
+    with pytest.raises(UsageError) as caught:
+        settings.load(gsd)
+    return caught.value.message
 
 
 # Sources
@@ -58,10 +51,9 @@ def test_load_without_files_returns_defaults_in_the_order_of_the_table():
     assert all(s.name == name and s.source == "default" for name, s in loaded.items())
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_load_takes_a_setting_from_the_file_of_highest_precedence(paths, count):
+def test_load_takes_a_setting_from_the_file_of_highest_precedence(paths):
     gsd = paths["project"].parent
-    for names in itertools.combinations(CONTENTS, count):
+    for names in (it for count in range(1, 5) for it in itertools.combinations(CONTENTS, count)):
         for name in names:
             written(paths[name], CONTENTS[name])
         decided = settings.load(gsd)["tdd_max_attempts"]
@@ -99,9 +91,7 @@ def test_load_rejects_a_broken_file_even_if_another_one_decides(paths, name):
     for each, content in CONTENTS.items():
         broken = content.replace("tdd_max_attempts", "auto_loop")
         written(paths[each], broken if each == name else content)
-    with pytest.raises(UsageError) as caught:
-        settings.load(paths["project"].parent)
-    assert caught.value.message.startswith(f"{paths[name]}:")
+    assert refusal_from(paths["project"].parent).startswith(f"{paths[name]}:")
 
 
 def test_load_opens_no_file_of_an_untrusted_project(paths):
@@ -111,9 +101,7 @@ def test_load_opens_no_file_of_an_untrusted_project(paths):
     loaded = values(paths["project"].parent, trusted=False)
     assert loaded == {**DEFAULTS, "tdd_max_attempts": 14}
     for name in ("markdown", "foreign", "project"):
-        with pytest.raises(UsageError) as caught:
-            settings.load(paths["project"].parent)
-        assert caught.value.message == f"{paths[name]}: not a regular file"
+        assert refusal_from(paths["project"].parent) == f"{paths[name]}: not a regular file"
         paths[name].rmdir()
 
 
@@ -127,11 +115,9 @@ def test_load_without_project_reads_only_the_user_file(paths, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="XDG directories are for Linux")
 def test_user_file_follows_xdg_config_home_on_linux(tmp_path):
     (tmp_path / "gsd-fsm").mkdir()
-    written(tmp_path / "gsd-fsm" / "config.toml", "idle_limit = 9")
-    done = run_python(
-        "from gsd_fsm.config import settings\nprint(*settings.load(None)['idle_limit'])", tmp_path
-    )
-    assert done.stdout.split() == ["idle_limit", "9", str(tmp_path / "gsd-fsm" / "config.toml")]
+    file = written(tmp_path / "gsd-fsm" / "config.toml", "idle_limit = 9")
+    script = "from gsd_fsm.config import settings\nprint(*settings.load(None)['idle_limit'])"
+    assert run_python(script, tmp_path).stdout.split() == ["idle_limit", "9", str(file)]
 
 
 @pytest.mark.parametrize(
@@ -164,9 +150,7 @@ def test_load_imports_a_parser_only_for_its_own_file(tmp_path, file, content, im
 def test_load_follows_a_link_and_rejects_a_broken_one(paths, tmp_path, name):
     path, gsd = paths[name], paths["project"].parent
     path.symlink_to("nowhere")
-    with pytest.raises(UsageError) as caught:
-        settings.load(gsd)
-    assert caught.value.message.startswith(f"{path}: cannot be read: ")
+    assert refusal_from(gsd).startswith(f"{path}: cannot be read: ")
     path.unlink()
     path.symlink_to(written(tmp_path / "shared", CONTENTS[name]))
     assert settings.load(gsd)["tdd_max_attempts"][1:] == (VALUES[name], str(path))
@@ -175,24 +159,17 @@ def test_load_follows_a_link_and_rejects_a_broken_one(paths, tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "kib"), [("project", 64), ("foreign", 256), ("markdown", 256), ("user", 64)]
 )
-def test_load_rejects_a_file_above_its_limit(paths, name, kib):
+def test_load_rejects_a_file_above_its_limit_and_a_pipe_without_waiting(paths, name, kib):
+    gsd, path = paths["project"].parent, paths[name]
     start = b"{}" if name == "foreign" else b""
     fitting = start + b" " * (kib * 1024 - len(start))
-    written(paths[name], fitting)
-    assert values(paths["project"].parent) == DEFAULTS
-    written(paths[name], fitting + b" ")
-    with pytest.raises(UsageError) as caught:
-        settings.load(paths["project"].parent)
-    assert caught.value.message == f"{paths[name]}: larger than {kib} KiB"
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-@pytest.mark.parametrize("name", CONTENTS)
-def test_load_rejects_a_named_pipe_without_waiting(paths, name):
-    os.mkfifo(paths[name])
-    with pytest.raises(UsageError) as caught:
-        settings.load(paths["project"].parent)
-    assert caught.value.message == f"{paths[name]}: not a regular file"
+    written(path, fitting)
+    assert values(gsd) == DEFAULTS
+    written(path, fitting + b" ")
+    assert refusal_from(gsd) == f"{path}: larger than {kib} KiB"
+    path.unlink()
+    os.mkfifo(path)
+    assert refusal_from(gsd) == f"{path}: not a regular file"
 
 
 def test_load_ignores_a_missing_directory_and_a_file_in_its_place(tmp_path, project_path):
@@ -202,12 +179,9 @@ def test_load_ignores_a_missing_directory_and_a_file_in_its_place(tmp_path, proj
     assert values(project_path.parent) == DEFAULTS
 
 
-@pytest.mark.parametrize("content", ["", "\n", "\r\n", "# nothing", "\ufeff", " "])
-def test_toml_without_settings_changes_nothing(project_path, content):
-    assert values_of(project_path, content) == DEFAULTS
-
-
-def test_toml_accepts_a_byte_order_mark_and_crlf(project_path):
+def test_toml_may_be_empty_or_have_a_byte_order_mark_and_crlf(project_path):
+    for empty in ("", "\n", "\r\n", "# nothing", "\ufeff", " "):
+        assert values_of(project_path, empty) == DEFAULTS
     content = b'\xef\xbb\xbfmode = "yolo"\r\n"idle_limit" = 9\r\nmcps = [\r\n"a", # b\r\n]'
     expected = {**DEFAULTS, "mode": "yolo", "idle_limit": 9, "mcps": ("a",)}
     assert values_of(project_path, content) == expected
@@ -216,25 +190,20 @@ def test_toml_accepts_a_byte_order_mark_and_crlf(project_path):
 # Mistakes
 
 
-def test_unknown_key_is_reported_with_line_and_suggestion(project_path):
-    error = refused(project_path, "auto_loop = true\n\nexecute_max_retry = 3\n")
-    assert error.message == (
-        f"{project_path}:3: unknown key 'execute_max_retry' (did you mean 'execute_max_retries'?)"
-    )
+def test_hint_lists_the_known_keys_or_describes_the_key(project_path):
+    error = refused(project_path, "execute_max_retry = 3\n")
     assert all(name in error.hint for name in DEFAULTS)
-
-
-def test_invalid_value_is_reported_with_line_and_description(project_path):
-    error = refused(project_path, "\nexecute_max_retries = true")
-    assert error.message == (
-        f"{project_path}:2: execute_max_retries must be a whole number from 0 to 1000000000, not true"
-    )
+    error = refused(project_path, "execute_max_retries = true")
     assert error.hint == "Retries of a failed task before the loop pauses."
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("\n\nexecute_max_retry = 3\n",
+         "3: unknown key 'execute_max_retry' (did you mean 'execute_max_retries'?)"),
+        ("\nexecute_max_retries = true",
+         "2: execute_max_retries must be a whole number from 0 to 1000000000, not true"),
         ("AUTO_LOOP = true", "1: unknown key 'AUTO_LOOP' (did you mean 'auto_loop'?)"),
         ("zzz = 1", "1: unknown key 'zzz'"),
         ('"\\u001b[2J" = 1', " unknown key '\\x1b[2J'"),
@@ -253,12 +222,10 @@ def test_invalid_value_is_reported_with_line_and_description(project_path):
         ("mode = 'yolo'\nmode = 'yolo'", "2: not valid TOML: "),
         ("\nmode = [\n1,\n", "4: not valid TOML: "),
         (b"# fine\n# \xe9t\xe9\n", "2: not valid UTF-8"),
-        ("mode = 'yolo'".encode("utf-16"), "1: not valid UTF-8"),
-        ("\nmode = 'a\x00b'", "2: not a text file (NUL byte)"),
         ("\nbudget_usd = " + "9" * 5_000, " too many digits or brackets"),
         ("\nmode = " + "[" * 20_000 + "]" * 20_000, " too many digits or brackets"),
     ],
-)
+)  # fmt: skip
 def test_mistake_in_toml_is_reported_on_one_short_line(refusal, content, message):
     found = refusal(content)
     assert found.startswith(message)
@@ -283,18 +250,13 @@ def test_toml_is_loaded_exactly_if_it_has_only_valid_settings(content):
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         expected = tomllib.loads(text)
+        is_valid = all(it in rules and rules[it].accepts(expected[it]) for it in expected)
     except ValueError:
-        expected = None
-    if expected is not None and not all(
-        name in rules and rules[name].accepts(value) for name, value in expected.items()
-    ):
-        expected = None
+        is_valid = False
     with tempfile.TemporaryDirectory() as directory:
         path = written(Path(directory) / "config.toml", content)
-        if expected is None:
-            with pytest.raises(UsageError) as caught:
-                settings.load(path.parent)
-            assert caught.value.message.startswith(f"{path}:")
+        if not is_valid:
+            assert refusal_from(path.parent).startswith(f"{path}:")
             return
         loaded = settings.load(path.parent)
         found = {name: s.value for name, s in loaded.items() if s.source == str(path)}
