@@ -13,7 +13,7 @@ import pytest
 from gsd_fsm.cli import run
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.engine.simulation import read_script, simulation
-from tests.support.command_line import Here, Project
+from tests.support.command_line import A, Here, Project
 
 GOAL = (
     'start goal "All tests pass" --criterion tests --mode yolo --max-iterations 6\nprompt Begin.\n'
@@ -26,34 +26,31 @@ def write_script(here: Here, script: str) -> str:
     return str(path)
 
 
-def simulate(here: Here, script: str, *options: str) -> dict[str, object]:
+def simulate(here: Here, script: str, *options: str) -> dict[str, Any]:
     return dict(here.ok("simulate", write_script(here, script), *options, "--json").json)
 
 
 def test_simulate_lists_each_decision_with_its_events(here: Here) -> None:
     script = GOAL + "stop Done.\ncriterion tests met\nstop <loop-complete>\n"
-    told = simulate(here, script)
-    assert [(row["decision"], row["events"]) for row in told["steps"]] == [
+    result = simulate(here, script)
+    assert [(row["decision"], row["events"]) for row in result["steps"]] == [
         ("", ["journal", "start"]),
         ("", ["session bind", "session prompt"]),
         ("block", ["iteration continue"]),
         ("", ["criterion"]),
         ("allow", ["exit", "complete"]),
     ]
-    assert (told["stops"], told["blocks"], told["status"]) == (2, 1, "completed")
-    said = here.ok("simulate", write_script(here, script)).out
-    assert "block · iteration continue · running" in said
-    assert "Continuing goal loop iteration 1/6" in said
-    assert "2 stops, 1 blocked" in said
+    assert (result["stops"], result["blocks"], result["status"]) == (2, 1, "completed")
+    output = here.ok("simulate", write_script(here, script)).out
+    assert "block · iteration continue · running" in output
+    assert "Continuing goal loop iteration 1/6" in output
+    assert "2 stops, 1 blocked" in output
 
 
-def test_simulate_pauses_at_limits(here: Here) -> None:
-    told = simulate(here, GOAL + "x20 stop --tool Still at it.\n")
-    assert (told["blocks"], told["status"]) == (5, "paused")
-    assert "stuck" in str(told["steps"])
-
-
-def test_simulate_plays_background_work_and_rate_limits(here: Here) -> None:
+def test_simulate_plays_limits_background_work_and_rate_limits(here: Here) -> None:
+    result = simulate(here, GOAL + "x20 stop --tool Still at it.\n")
+    assert (result["blocks"], result["status"]) == (5, "paused")
+    assert "stuck" in str(result["steps"])
     serve = "stop --background shell:b1 Serving.\n"
     script = f"# a comment\n{serve}{serve}failure rate_limit\nstop Back again.\n"
     rows = simulate(here, GOAL + script)["steps"][2:]
@@ -62,29 +59,24 @@ def test_simulate_plays_background_work_and_rate_limits(here: Here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "events", "said", "decision"),
+    ("sources", "events", "message", "decision"),
     [
-        ("clear", ["session end", "session bind", "session start"], "[LOOP RESUME]", "block"),
-        ("compact", ["session compact", "session start"], "[LOOP RESUME]", "block"),
-        ("resume", ["session end", "session start"], "[LOOP RESUME]", "block"),
-        ("fork", ["session end"], "forked from", "allow"),
-        ("startup", ["session end"], "belongs to session simulation.", "allow"),
+        (["clear"], ["session end", "session bind", "session start"], "[LOOP RESUME]", "block"),
+        (["compact"], ["session compact", "session start"], "[LOOP RESUME]", "block"),
+        (["resume"], ["session end", "session start"], "[LOOP RESUME]", "block"),
+        (["fork"], ["session end"], "forked from", "allow"),
+        (["startup"], ["session end"], "belongs to session simulation.", "allow"),
+        (["startup", "clear"], [], "belongs to session simulation.", "allow"),
     ],
 )
 def test_simulate_changes_the_session_like_the_client(
-    here: Here, source: str, events: list[str], said: str, decision: str
+    here: Here, sources: list[str], events: list[str], message: str, decision: str
 ) -> None:
-    told = simulate(here, GOAL + f"session {source}\nstop Am I to continue?\n")
-    change, stop = told["steps"][2:]
+    script = "".join(f"session {source}\n" for source in sources)
+    *_, change, stop = simulate(here, f"{GOAL}{script}stop Am I to continue?\n")["steps"]
     assert change["events"] == events
-    assert said in change["said"]
+    assert message in change["said"]
     assert stop["decision"] == decision
-
-
-def test_simulate_keeps_the_loop_of_a_client_that_was_left(here: Here) -> None:
-    told = simulate(here, GOAL + "session startup\nsession clear\nstop Mine?\n")
-    assert "belongs to session simulation." in told["steps"][3]["said"]
-    assert told["steps"][4]["decision"] == "allow"
 
 
 def test_simulate_runs_checks_and_records_their_evidence(here: Here) -> None:
@@ -99,11 +91,8 @@ def test_simulate_runs_checks_and_records_their_evidence(here: Here) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
 def test_simulate_ends_when_a_check_is_interrupted(project: Project, name: str, code: int) -> None:
-    path = project.root / "script.txt"
-    path.write_text(
-        f"start goal g --check 'tests=kill -{name} $PPID; sleep 9'\ncheck\nnote later\n"
-    )
-    answer = project.run("simulate", path)
+    check = f"start goal g --check 'tests=kill -{name} $PPID; sleep 9'\ncheck\nnote later\n"
+    answer = project.run("simulate", "-", stdin=check.encode())
     assert answer.code == code
     assert "note later" not in answer.out
 
@@ -122,12 +111,12 @@ def test_simulate_ends_at_a_bug_and_names_the_line(
 def test_simulate_copy_repairs_the_copy_and_leaves_the_journal_unchanged(
     here: Here, tail: bytes
 ) -> None:
-    here.start("goal", "g", "--mode", "yolo", env={"CLAUDE_CODE_SESSION_ID": "s-9"})
+    here.start("goal", "g", "--mode", "yolo", env=A)
     before = here.journal.read_bytes() + tail
     here.journal.write_bytes(before)
-    told = simulate(here, "stop Done.\nnote on\n", "--copy")
-    assert [row["events"] for row in told["steps"]] == [["iteration continue"], ["note"]]
-    assert (told["blocks"], told["status"]) == (1, "running")
+    result = simulate(here, "stop Done.\nnote on\n", "--copy")
+    assert [row["events"] for row in result["steps"]] == [["iteration continue"], ["note"]]
+    assert (result["blocks"], result["status"]) == (1, "running")
     assert here.journal.read_bytes() == before
 
 
@@ -178,7 +167,6 @@ def test_simulation_step_costs_the_same_after_many_steps(monkeypatch: pytest.Mon
     )
     with simulation(run) as stage:
         after = [len(folded) for _ in stage.play(steps)]
-
     assert after[200] - after[136] <= 1.1 * (after[136] - after[72])
 
 
@@ -192,7 +180,7 @@ NOT_STEPS = (
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         ("", "no steps"),
         ("x5\n", "line 1"),
@@ -206,8 +194,8 @@ NOT_STEPS = (
         *((f"prompt hi\n{words}\n", "gsd-fsm: line 2: ") for words in NOT_STEPS),
     ],
 )
-def test_simulate_names_the_line_that_it_rejects(here: Here, script: str, told: str) -> None:
-    assert told in here.refused(2, "simulate", write_script(here, script)).err
+def test_simulate_names_the_line_that_it_rejects(here: Here, script: str, message: str) -> None:
+    assert message in here.refused(2, "simulate", write_script(here, script)).err
 
 
 @pytest.mark.parametrize(("expected", "code"), [(4, 0), (0, 7), (5, 7)])
@@ -224,6 +212,6 @@ def test_simulate_runs_commands_as_agent_and_on_numbered_loops(here: Here) -> No
         "--loop {1} cancel\nnotes.md <- text\n"
     )
     steps = simulate(here, script)["steps"]
-    statuses = [step["status"] for step in steps]
-    assert statuses == ["running", "paused", "paused", "cancelled", "cancelled"]
+    statuses = ["running", "paused", "paused", "cancelled", "cancelled"]
+    assert [step["status"] for step in steps] == statuses
     assert steps[-1]["step"] == "notes.md <- text"
