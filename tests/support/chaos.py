@@ -159,7 +159,8 @@ def _trigger(r: Random, status: str) -> str:
     return trigger
 
 
-def envelope(loops: Loops, now: int, kind: str, loop: str | None, by: str, data: Event) -> Event:
+def envelope(loops: Loops, now: int, kind: str, *rest: Any) -> Event:
+    loop, by, data = rest
     return {
         "v": 1, "seq": loops.seq + 1, "ts": to_iso(now), "loop": loop, "type": kind, "by": by,
         "data": data, "sum": "0" * 16,

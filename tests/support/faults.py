@@ -14,9 +14,10 @@ import socket
 import sys
 import traceback
 import warnings
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import gsd_fsm.core
 from gsd_fsm.core import syscalls as lock
@@ -26,11 +27,7 @@ from gsd_fsm.core.journal.scan import Cursor, into_fold, scan
 from gsd_fsm.core.loop.fold import Loops
 from tests.support.events import append, draft, new_journal, start_draft
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Intercept = Callable[..., Any]
-
+Intercept = Callable[..., Any]
 NOBODY = 65_534  # a user id without permissions
 # Every module of the core that makes system calls.
 MODULES = [
@@ -305,22 +302,15 @@ def _link(path: Path, away: Path) -> None:
     path.symlink_to(away)
 
 
-def _dangling(path: Path, away: Path) -> None:
-    path.unlink()
-    path.symlink_to(away)
+def _replaced(make: Callable[[Path, Path], Any]) -> Callable[[Path, Path], None]:
+    def replace(path: Path, away: Path) -> None:
+        path.unlink()
+        make(path, away)
 
-
-def _hard_link(path: Path, away: Path) -> None:
-    os.link(path, away)
-
-
-def _fifo(path: Path, away: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
+    return replace
 
 
 def _socket(path: Path, away: Path) -> None:
-    path.unlink()
     folder = os.open(path.parent, os.O_RDONLY)
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(f"/proc/self/fd/{folder}/{path.name}")  # the name of a socket must be short
@@ -329,29 +319,19 @@ def _socket(path: Path, away: Path) -> None:
 
 def _device(path: Path, away: Path) -> None:
     """Make a device node, which needs root, else a link to one, which is refused as well."""
-    path.unlink()
     if os.geteuid() == 0:
         os.mknod(path, 0o20600, os.makedev(1, 7))
     else:
         path.symlink_to("/dev/full")
 
 
-def _directory(path: Path, away: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def _sparse(path: Path, away: Path) -> None:
-    os.truncate(path, 1 << 40)
-
-
-KINDS: dict[str, Callable[[Path, Path], None]] = {
+KINDS: dict[str, Callable[[Path, Path], Any]] = {
     "a link": _link,
-    "a dangling link": _dangling,
-    "a hard link": _hard_link,
-    "a pipe": _fifo,
-    "a socket": _socket,
-    "a device": _device,
-    "a directory": _directory,
-    "a tebibyte": _sparse,
+    "a dangling link": _replaced(lambda path, away: path.symlink_to(away)),
+    "a hard link": os.link,
+    "a pipe": _replaced(lambda path, away: os.mkfifo(path)),
+    "a socket": _replaced(_socket),
+    "a device": _replaced(_device),
+    "a directory": _replaced(lambda path, away: path.mkdir()),
+    "a tebibyte": lambda path, away: os.truncate(path, 1 << 40),
 }

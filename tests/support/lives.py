@@ -93,12 +93,12 @@ class Ledger:
         progress = self._progress()
         self.stuck = self.stuck + 1 if progress == self.seen else 0
         self.seen = progress
-        counted = {
-            "max_iterations": self.blocks,
-            "stuck_limit": self.stuck,
-            "idle_limit": self.idle,
-        }
-        for name, count in counted.items():
+        counted = (
+            ("max_iterations", self.blocks),
+            ("stuck_limit", self.stuck),
+            ("idle_limit", self.idle),
+        )
+        for name, count in counted:
             if 0 < self.limits[name] < count:
                 return name
         if self.cap and self.idle > self.cap:
@@ -173,12 +173,10 @@ class Life:
     def _start(self) -> dict[str, Any]:
         r = self.r
         limits: dict[str, Any] = {
-            "max_iterations": r.choice((1, 2, 4, 8, 16)),
-            "max_retries": r.randrange(3),
-            "max_rounds": r.randrange(4),
-            "stuck_limit": r.choice((0, 0, 1, 3, 5)),
+            "max_iterations": r.choice((1, 2, 4, 8, 16)), "max_retries": r.randrange(3),
+            "max_rounds": r.randrange(4), "stuck_limit": r.choice((0, 0, 1, 3, 5)),
             "idle_limit": r.randrange(4),
-        }
+        }  # fmt: skip
         if r.random() < 0.2:
             limits["budget_usd"] = r.choice((0.5, 2))
         if r.random() < 0.1:
@@ -296,9 +294,8 @@ def talker(life: Life) -> None:
 
 def failer(life: Life) -> None:
     task = life.r.choice(({"task": "T1"}, {"task": "T2"}, {}))
-    life.tell(
-        "failure", error="it broke", **{"class": life.r.choice(("logic", "transient"))}, **task
-    )
+    error = {"error": "it broke", "class": life.r.choice(("logic", "transient"))}
+    life.tell("failure", **error, **task)
 
 
 def liar(life: Life) -> None:

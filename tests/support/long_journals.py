@@ -8,26 +8,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from gsd_fsm.core.clock import to_iso
-from gsd_fsm.core.codec import encode_event
-from gsd_fsm.core.loop.limits import (
-    MOST_CRITERIA,
-    MOST_DEPENDENCIES_IN_ALL,
-    MOST_GAPS,
-    MOST_NOTES,
-    MOST_TASKS,
-)
+from gsd_fsm.core.loop import limits
+from tests.support.events import NOW as START
 from tests.support.events import draft
+from tests.support.golden import write_lines
 
-if TYPE_CHECKING:
-    from pathlib import Path
-    from types import ModuleType
-
-START = 1_794_783_600_000
 SESSION = "growing"
 LIMITS = {"max_iterations": 0, "stuck_limit": 0, "idle_limit": 0}
 Events = Iterator[dict[str, Any]]
@@ -174,17 +166,18 @@ def iterations(count: int) -> Events:
 
 def full_plan() -> Events:
     """A loop with as many tasks and dependencies as it may have."""
-    each = MOST_DEPENDENCIES_IN_ALL // MOST_TASKS
+    each = limits.MOST_DEPENDENCIES_IN_ALL // limits.MOST_TASKS
+    needed = [range(max(0, number - each), number) for number in range(limits.MOST_TASKS)]
     tasks = [
         {
             "id": f"T{number}",
             "title": f"Task number {number}",
-            "depends": [f"T{other}" for other in range(max(0, number - each), number)],
+            "depends": [f"T{it}" for it in before],
         }
-        for number in range(MOST_TASKS)
+        for number, before in enumerate(needed)
     ]
     yield begin("execute")
-    for first in range(0, MOST_TASKS, 400):
+    for first in range(0, limits.MOST_TASKS, 400):
         yield happen("plan", tasks=tasks[first : first + 400])
 
 
@@ -192,53 +185,41 @@ def full_goal() -> Events:
     """A loop with as many failed criteria, notes, must-nots and tasks of the client as it may have."""
     text = "It is not so. " * 280
     yield begin("goal")
-    for number in range(MOST_CRITERIA):
+    for number in range(limits.MOST_CRITERIA):
         name = f"criterion {number}"
         proof = {"command": "make", "exit_code": 1, "tail": text, "tree": "t"}
         yield happen("plan", criteria=[{"name": name, "check": "make"}], must_not=[f"not {name}"])
         yield happen("criterion", "cli", criterion=name, met=False, evidence=proof)
-    for number in range(MOST_NOTES):
+    for number in range(limits.MOST_NOTES):
         yield happen("note", "human", text=f"{number}: {text}")
-    for number in range(MOST_TASKS):
+    for number in range(limits.MOST_TASKS):
         about = {"mirrored": True, "list": SESSION, "title": f"do {number}"}
         yield happen("task", "hook", task=str(number), status="pending", **about)
 
 
 def full_verification() -> Events:
     yield begin("verify")
-    for number in range(MOST_GAPS):
+    for number in range(limits.MOST_GAPS):
         text = f"It is wrong: {number}. " * 50
         yield happen("gap", action="found", gap=f"G{number}", description=text, evidence=text)
 
 
 GROWTH: dict[str, Callable[[int], Events]] = {
-    "waiting tasks": waiting_tasks,
-    "finished tasks and reviewed waves": finished_tasks,
-    "chain of dependent tasks": chain,
-    "dependencies of one task": fan_in,
-    "plan in waves": plan_in_waves,
-    "failed tasks": failed_tasks,
-    "mirrored tasks": mirrored_tasks,
-    "gaps": gaps,
-    "criteria": criteria,
-    "must-nots": must_nots,
-    "notes": notes,
-    "ended loops": ended_loops,
-    "live loops": live_loops,
-    "journal length": iterations,
-}
+    function.__name__: function
+    for function in (
+        waiting_tasks, finished_tasks, chain, fan_in, plan_in_waves, failed_tasks, mirrored_tasks,
+        gaps, criteria, must_nots, notes, ended_loops, live_loops, iterations,
+    )
+}  # fmt: skip
 
 
 def write_long_journal(gsd: Path, events: Events) -> None:
     """Write a journal with these events into the new directory `gsd`, without a sync."""
     gsd.mkdir(parents=True, mode=0o700)
     first = draft("journal", None, "cli", {"id": "j-long", "incompat": [], "compat": []})
-    last = ""
-    with (gsd / "journal.jsonl").open("wb") as file:
-        for seq, fields in enumerate((first, *events), 1):
-            event = {"v": 1, "seq": seq, "ts": to_iso(START + seq * 250), **fields}
-            line, last = encode_event(event, last)
-            file.write(line)
+    numbered = enumerate((first, *events), 1)
+    lines = [{"v": 1, "seq": n, "ts": to_iso(START + n * 250), **event} for n, event in numbered]
+    (gsd / "journal.jsonl").write_bytes(write_lines(lines))
     (gsd / "journal.jsonl").chmod(0o600)
 
 
@@ -256,23 +237,14 @@ def _call(function: str, *values: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(function, ast.Load()), list(values), [])
 
 
-def _step() -> ast.stmt:
-    return ast.Expr(_call("__step__"))
-
-
 class _Instrument(ast.NodeTransformer):
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+    def visit_FunctionDef(self, node: Any) -> Any:
         self.generic_visit(node)
-        node.body.insert(int(ast.get_docstring(node) is not None), _step())
+        docstring = isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None
+        node.body.insert(int(docstring), ast.Expr(_call("__step__")))
         return node
 
-    def visit_For(self, node: Any) -> Any:
-        self.generic_visit(node)
-        node.body.insert(0, _step())
-        return node
-
-    def visit_While(self, node: ast.While) -> Any:
-        return self.visit_For(node)
+    visit_For = visit_While = visit_FunctionDef  # noqa: N815
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         self.generic_visit(node)
@@ -325,17 +297,16 @@ class _Instrument(ast.NodeTransformer):
 class _Loader(SourceFileLoader):
     def __init__(self, name: str, path: str, counter: CountedPackage) -> None:
         super().__init__(name, path)
-        self._counter = counter
+        self._calls = {
+            "__step__": counter.step, "__searched__": counter.searched, "__read__": counter.read,
+        }  # fmt: skip
 
     def get_code(self, fullname: str) -> Any:
         tree = _Instrument().visit(ast.parse(self.get_data(self.path)))
         return compile(ast.fix_missing_locations(tree), self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        counter = self._counter
-        vars(module).update(
-            __step__=counter.step, __searched__=counter.searched, __read__=counter.read
-        )
+        vars(module).update(self._calls)
         super().exec_module(module)
 
 
@@ -353,9 +324,7 @@ class CountedPackage(MetaPathFinder):
         sys.modules.update(self._modules)
         self._modules = found
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
         if fullname.split(".", maxsplit=1)[0] != PACKAGE:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
