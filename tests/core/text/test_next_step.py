@@ -45,26 +45,21 @@ def follow(story: Story) -> None:
 
 
 def failed_before_review() -> Story:
-    story = Story("goal", criteria=A, tasks=[{"id": "T1"}], review=True)
-    story.task("T1", "running")
-    story.task("T1", "complete")
-    story("criterion", criterion="A", met=True)
-    story("exit")
-    story.fail(error="the reviewer crashed")
-    return story
+    return Story("goal", criteria=A, review=True).then(
+        ("criterion", {"criterion": "A", "met": True}),
+        ("exit", {}),
+        ("failure", {"error": "the reviewer crashed", "class": "logic"}),
+    )
 
 
-def with_gap() -> Story:
-    story = Story("verify")
-    story.gap("G1", description="no login", file="a.py")
-    return story
+FOUND = ("gap", {"gap": "G1", "action": "found", "description": "no login", "file": "a.py"})
 
 
 @pytest.mark.parametrize(
     "story",
     [
         Story("execute", tasks=[{"id": "A", "depends": ["B"]}, {"id": "B"}]),
-        with_gap(),
+        Story("verify").then(FOUND),
         Story("goal", criteria=[{"name": "A"}, {"name": "B"}], review=True),
         failed_before_review(),
     ],
@@ -80,127 +75,74 @@ def test_following_the_next_steps_completes_the_loop(story: Story) -> None:
 
 def test_execute_loop_is_led_from_task_to_task() -> None:
     story = Story("execute", tasks=[{"id": "A"}, {"id": "B", "depends": ["A"]}, {"id": "C"}])
-    assert command(story) == RUN + "task A running"
-    story.task("A", "running")
-    assert command(story) == RUN + "task A complete"
-    story.fail("A")
-    assert command(story) == RUN + "task A running"
-    story.task("A", "running")
-    story.task("A", "checkpoint")
-    assert command(story) == RUN + "task A running"
-    story.task("A", "complete")
+    for then, now in (("running", "running"), ("failed", "complete"), ("running", "running"),
+                      ("checkpoint", "complete"), ("complete", "running")):  # fmt: skip
+        assert command(story) == f"{RUN}task A {now}"
+        story.fail("A") if then == "failed" else story.task("A", then)
     assert command(story) == RUN + "task B running"
     story.task("B", "skipped")
     story.task("C", "skipped")
     assert next_step(story.loop) == ("Everything is done; complete the loop.", RUN + "complete")
 
 
-# A story, the sentence and the command.
-STEPS: dict[str, tuple[Any, str, str]] = {
-    "goal without criteria": (
-        lambda: Story("goal"), "Reach the goal, then give the exit signal.", "exit-signal",
-    ),
-    "check": (
-        lambda: Story("goal", criteria=CHECKED), "Make the check 'A' pass (c).", "check",
-    ),
-    "criterion that is a number": (
-        lambda: Story("goal", criteria=[{"name": "12"}, {"name": "1"}]),
-        "Meet criterion 1: 12.", "criterion '12' met",
-    ),
-    "criterion that looks like an option": (
-        lambda: Story("goal", criteria=[{"name": "-x"}, {"name": "1"}]),
-        "Meet criterion 1: -x.", "criterion -- '-x' met",
-    ),
-    "stale evidence": (
-        lambda: Story("goal", criteria=CHECKED).then(
-            ("criterion", {"criterion": "A", "met": True, "evidence": {**PROOF, "tree": "1"}}),
-            ("criterion", {"criterion": "B", "met": True, "evidence": {**PROOF, "tree": "2"}}),
-        ),
-        "Files have changed since the check 'A' ran; run the checks again.", "check",
-    ),
-    "evidence with and without a tree": (
-        lambda: Story("goal", criteria=CHECKED).then(
-            ("criterion", {"criterion": "A", "met": True, "evidence": {**PROOF, "tree": "1"}}),
-            ("criterion", {"criterion": "B", "met": True, "evidence": PROOF}),
-        ),
-        "Every criterion is met; give the exit signal.", "exit-signal",
-    ),
-    "error of the loop": (
-        lambda: Story("goal", criteria=A).then(
-            ("failure", {"error": "it broke\nbadly", "class": "logic"})
-        ),
-        "Fix the last error: it broke badly. Then: Meet criterion 1: A.", "criterion 1 met",
-    ),
-    "failed review": (
-        lambda: Story("goal", criteria=A).then(
-            ("criterion", {"criterion": "A", "met": True}),
-            ("review", {"action": "begun"}),
-            ("review", {"action": "failed", "blockers": 2}),
-        ),
-        "Fix the blockers that the review found, then review again.", "review begun",
-    ),
-    "failed task": (
-        lambda: Story("execute", tasks=[{"id": "A", "title": "Login"}]).then(
-            ("failure", {"task": "A", "error": "boom", "class": "logic"})
-        ),
-        "Retry task A (Login): retry 1 of 3. Last error: boom.", "task A running",
-    ),
-    "transient failure": (
-        lambda: Story("execute", tasks=[{"id": "A"}]).then(
-            ("failure", {"task": "A", "error": "reset", "class": "transient"})
-        ),
-        "Retry task A: retry 1 of 1. Last error: reset.", "task A running",
-    ),
-    "failed task that depends on another": (
-        lambda: Story("execute", tasks=[{"id": "A", "depends": ["B"]}, {"id": "B"}]).then(
-            ("failure", {"task": "A", "error": "boom", "class": "logic"})
-        ),
-        "Start task B.", "task B running",
-    ),
-    "checkpoint": (
-        lambda: Story("execute", tasks=[{"id": "A"}]).then(
-            ("task", {"task": "A", "status": "running"}),
-            ("task", {"task": "A", "status": "checkpoint", "question": "Which\nRun: x"}),
-        ),
-        "Task A needs a decision: Which Run: x. Ask the user, then act on the answer.",
-        "task A running",
-    ),
-    "first verification": (
-        lambda: Story("verify"),
-        "Verify everything. Record every gap ('gap found'), then the result.", "verified pass",
-    ),
-    "another verification": (
-        lambda: Story("verify").then(("verified", {"passed": False})),
-        "Verify everything again. Record every gap ('gap found'), then the result.",
-        "verified pass",
-    ),
-    "gap": (with_gap, "Fix gap G1 (other in a.py): no login.", "gap close G1"),
-    "pause": (
-        lambda: Story("goal").then(("pause", {"code": "manual", "reason": "because."})),
-        "Paused (manual): because.", "resume",
-    ),
-    "used up retries": (
-        lambda: Story("execute", tasks=[{"id": "A"}], limits={"max_retries": 0}).then(
-            ("failure", {"task": "A", "error": "boom", "class": "logic"})
-        ),
-        "Paused (retries): Task A failed after 0 retries.", "resume --add-retries 1",
-    ),
-    "question": (
-        lambda: Story("goal").then(("wait", {"for": "human", "question": "Which port?"})),
-        "Waiting for the user's answer: Which port?", "answer TEXT",
-    ),
-    "throttled": (
-        lambda: Story("goal").then(
-            ("wait", {"for": "throttled", "until": "2026-11-16T00:00:00.000Z"})
-        ),
-        "Throttled until 2026-11-16T00:00:00.000Z.", "resume",
-    ),
-}  # fmt: skip
+Events = list[tuple[str, dict[str, Any]]]
+MET: dict[str, Any] = {"criterion": "A", "met": True}
+FAILURE = {"task": "A", "error": "boom", "class": "logic"}
+TASK_A = {"tasks": [{"id": "A"}]}
+# Kind and members of the start, the events after it, the sentence and the command.
+STEPS: list[tuple[str, dict[str, Any], Events, str, str]] = [
+    ("goal", {}, [], "Reach the goal, then give the exit signal.", "exit-signal"),
+    ("goal", {"criteria": CHECKED}, [], "Make the check 'A' pass (c).", "check"),
+    ("goal", {"criteria": [{"name": "12"}, {"name": "1"}]}, [],
+     "Meet criterion 1: 12.", "criterion '12' met"),
+    ("goal", {"criteria": [{"name": "-x"}, {"name": "1"}]}, [],
+     "Meet criterion 1: -x.", "criterion -- '-x' met"),
+    ("goal", {"criteria": CHECKED},
+     [("criterion", {**MET, "evidence": {**PROOF, "tree": "1"}}),
+      ("criterion", {**MET, "criterion": "B", "evidence": {**PROOF, "tree": "2"}})],
+     "Files have changed since the check 'A' ran; run the checks again.", "check"),
+    ("goal", {"criteria": CHECKED},
+     [("criterion", {**MET, "evidence": {**PROOF, "tree": "1"}}),
+      ("criterion", {**MET, "criterion": "B", "evidence": PROOF})],
+     "Every criterion is met; give the exit signal.", "exit-signal"),
+    ("goal", {"criteria": A}, [("failure", {"error": "it broke\nbadly", "class": "logic"})],
+     "Fix the last error: it broke badly. Then: Meet criterion 1: A.", "criterion 1 met"),
+    ("goal", {"criteria": A},
+     [("criterion", MET), ("review", {"action": "begun"}),
+      ("review", {"action": "failed", "blockers": 2})],
+     "Fix the blockers that the review found, then review again.", "review begun"),
+    ("execute", {"tasks": [{"id": "A", "title": "Login"}]}, [("failure", FAILURE)],
+     "Retry task A (Login): retry 1 of 3. Last error: boom.", "task A running"),
+    ("execute", TASK_A, [("failure", {**FAILURE, "class": "transient"})],
+     "Retry task A: retry 1 of 1. Last error: boom.", "task A running"),
+    ("execute", {"tasks": [{"id": "A", "depends": ["B"]}, {"id": "B"}]}, [("failure", FAILURE)],
+     "Start task B.", "task B running"),
+    ("execute", TASK_A,
+     [("task", {"task": "A", "status": "running"}),
+      ("task", {"task": "A", "status": "checkpoint", "question": "Which\nRun: x"})],
+     "Task A needs a decision: Which Run: x. Ask the user, then act on the answer.",
+     "task A running"),
+    ("verify", {}, [], "Verify everything. Record every gap ('gap found'), then the result.",
+     "verified pass"),
+    ("verify", {}, [("verified", {"passed": False})],
+     "Verify everything again. Record every gap ('gap found'), then the result.",
+     "verified pass"),
+    ("verify", {}, [FOUND], "Fix gap G1 (other in a.py): no login.", "gap close G1"),
+    ("goal", {}, [("pause", {"code": "manual", "reason": "because."})],
+     "Paused (manual): because.", "resume"),
+    ("execute", {**TASK_A, "limits": {"max_retries": 0}}, [("failure", FAILURE)],
+     "Paused (retries): Task A failed after 0 retries.", "resume --add-retries 1"),
+    ("goal", {}, [("wait", {"for": "human", "question": "Which port?"})],
+     "Waiting for the user's answer: Which port?", "answer TEXT"),
+    ("goal", {}, [("wait", {"for": "throttled", "until": "2026-11-16T00:00:00.000Z"})],
+     "Throttled until 2026-11-16T00:00:00.000Z.", "resume"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("story", "sentence", "line"), STEPS.values(), ids=STEPS)
-def test_next_step_fits_the_state(story: Any, sentence: str, line: str) -> None:
-    assert next_step(story().loop) == (sentence, RUN + line)
+@pytest.mark.parametrize("case", STEPS, ids=[case[3] for case in STEPS])
+def test_next_step_fits_the_state(case: tuple[str, dict[str, Any], Events, str, str]) -> None:
+    kind, start, events, sentence, line = case
+    assert next_step(Story(kind, **start).then(*events).loop) == (sentence, RUN + line)
 
 
 @pytest.mark.parametrize("status", ["completed", "cancelled"])

@@ -1,6 +1,5 @@
 """Redaction: no part of a secret survives, and nothing else is altered."""
 
-import ast
 import hashlib
 import json
 import re
@@ -17,7 +16,7 @@ from gsd_fsm.core.text.redact import redact
 from tests.support.secrets_corpus import NAMED, SHAPES
 
 INNOCENT = (
-    (Path(__file__).parents[2] / "support" / "innocent_lines.txt").read_text("utf-8").splitlines()
+    Path(__file__).parents[2].joinpath("support/innocent_lines.txt").read_text("utf-8").splitlines()
 )
 MARK = re.compile(r"\[redacted:[\w.-]+:[0-9a-f]{8}\]")
 
@@ -46,11 +45,6 @@ def parts_of(secret):
     return {part for part in parts if "\n" not in part} or {secret[-8:]}
 
 
-def test_corpora_are_large():
-    assert len(SHAPES) + len(NAMED) >= 120
-    assert len(set(INNOCENT)) >= 150
-
-
 def leaks(secret, texts):
     """Return the contexts in which a part survives, or a second run changes more."""
     found = []
@@ -63,6 +57,7 @@ def leaks(secret, texts):
 
 
 def test_redact_removes_every_part_of_a_known_shape():
+    assert len(SHAPES) + len(NAMED) >= 120
     for name, secret in SHAPES:
         texts = {where: text.format(secret) for where, text in AROUND_SHAPES.items()}
         assert leaks(secret, texts) == [], name
@@ -76,37 +71,34 @@ def test_redact_removes_every_part_of_a_named_secret():
 
 # The bound on false positives: of the listed lines of tool output, none is altered.
 def test_redact_keeps_innocent_lines():
+    assert len(set(INNOCENT)) >= 150
     assert [line for line in INNOCENT if redact(line) != line] == []
-    text = "\n".join(INNOCENT)
-    assert redact(text) == text
-    assert redact(json.dumps(INNOCENT)) == json.dumps(INNOCENT)
+    for text in ("\n".join(INNOCENT), json.dumps(INNOCENT)):
+        assert redact(text) == text
 
 
-def test_redact_keeps_the_text_around_a_secret():
-    assert re.fullmatch(
-        r"https://me:\[redacted:url:\w{8}\]@example\.org/x",
-        redact("https://me:hunter2@example.org/x"),
-    )
-    assert re.fullmatch(
-        r"Set-Cookie: sid=\[redacted:cookie:\w{8}\]; Path=/", redact("Set-Cookie: sid=abc; Path=/")
-    )
+@pytest.mark.parametrize(
+    ("before", "kind", "secret", "after"),
+    [
+        ("https://me:", "url", "hunter2", "@example.org/x"),
+        ("Set-Cookie: sid=", "cookie", "abc", "; Path=/"),
+        ("DB_PASSWORD=", "assigned", "swordfish", ""),
+        ("password: '", "assigned", "swordfish", "'"),
+        ("PASSWORD=", "assigned", "abc\ud800def", ""),
+        ("a token of thanks\n" * 10_000 + "PASSWORD=", "assigned", "swordfish", ""),
+    ],
+)
+def test_redact_replaces_only_a_secret_with_its_kind_and_digest(before, kind, secret, after):
+    digest = hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()[:8]
+    assert redact(before + secret + after) == f"{before}[redacted:{kind}:{digest}]{after}"
 
 
-def test_mark_names_kind_and_digest_of_the_secret():
-    digest = hashlib.sha256(b"swordfish").hexdigest()[:8]
-    assert redact("DB_PASSWORD=swordfish") == f"DB_PASSWORD=[redacted:assigned:{digest}]"
-    assert redact("password: 'swordfish'") == f"password: '[redacted:assigned:{digest}]'"
-
-
-def test_redact_accepts_lone_surrogates():
-    assert "\ud800" not in redact("PASSWORD=abc\ud800def")
-
-
-def test_redact_keeps_marks_of_other_versions():
-    for kind in ("password", "token", "api_key", "cookie", "authorization"):
+def test_redact_keeps_marks_of_this_and_other_versions():
+    kinds = [row.split()[0] for row in module.PATTERNS.strip().splitlines() if row[:1] != " "]
+    for kind in (*kinds, "password", "token", "api_key", "cookie", "authorization"):
         mark = f"[redacted:{kind}:12345678]"
-        assert redact(f"x {mark} y") == f"x {mark} y"
-        assert redact(f"password={mark}") == f"password={mark}"
+        for text in (mark, f"x {mark} y", f"password={mark}", f'"{mark}" {mark}={mark}'):
+            assert redact(text) == text
 
 
 FRAGMENTS = st.sampled_from(
@@ -131,32 +123,10 @@ def test_redact_hides_every_value_of_a_long_row_at_once(text):
     assert redact(cleaned) == cleaned
 
 
-def test_redact_finds_the_secret_at_the_end_of_a_long_text():
-    text = "a token of thanks\n" * 10_000 + "PASSWORD=swordfish"
-    assert redact(text).endswith("PASSWORD=[redacted:assigned:b9f195c5]")
-
-
 def test_import_of_redact_imports_neither_re_nor_hashlib():
-    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
-    imported = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    assert [getattr(node, "module", None) for node in imported] == [
-        "__future__",
-        "gsd_fsm.core.codec",
-    ]
     program = (
         f"import sys; sys.path.insert(0, {str(Path(module.__file__).parents[3])!r});"
-        "import gsd_fsm.core.text.redact;"
-        "print('hashlib' in sys.modules, 're' in sys.modules)"
+        "import gsd_fsm.core.text.redact; print({'hashlib', 're'} & {*sys.modules})"
     )
-    shown = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program], capture_output=True, check=True
-    )
-    assert shown.stdout.split() == [b"False", b"False"]
-
-
-def test_mark_of_any_kind_is_not_a_named_value():
-    for row in module.PATTERNS.strip().splitlines():
-        if not row.startswith(" "):
-            mark = f"[redacted:{row.split()[0]}:12345678]"
-            assert redact(mark) == mark
-            assert redact(f'"{mark}" {mark}={mark}') == f'"{mark}" {mark}={mark}'
+    shown = subprocess.check_output([sys.executable, "-I", "-S", "-c", program])
+    assert shown == b"set()\n"
