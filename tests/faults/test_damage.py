@@ -13,20 +13,8 @@ from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.scan import Cursor, into_fold
 from gsd_fsm.history.replay import in_bulk
-from tests.support.command_line import Here, here
-from tests.support.faults import (
-    judge,
-    long_bytes,
-    long_journal,
-    note,
-    pad_to,
-    positions,
-    say,
-    sums,
-    torture,
-)
-
-__all__ = ["here"]
+from tests.support import faults
+from tests.support.faults import judge, long_bytes, long_journal, positions, say, sums, torture
 
 
 def _changed(data: bytes, offset: int, value: int) -> bytes:
@@ -44,8 +32,8 @@ def _assert_reported(
         assert verdict.damaged == line, (offset, value, verdict)
 
 
-def test_read_reports_every_bit_flip_with_its_line(tmp_path: Path) -> None:
-    data = long_bytes(tmp_path / "p" / ".gsd", 20, longest=20)
+def test_read_reports_every_bit_flip_with_its_line(gsd: Path) -> None:
+    data = long_bytes(gsd, 20, longest=20)
     places = positions(data)
     for offset in range(len(data)):
         line = data.count(b"\n", 0, offset) + 1
@@ -54,15 +42,15 @@ def test_read_reports_every_bit_flip_with_its_line(tmp_path: Path) -> None:
             _assert_reported(data, offset, data[offset] ^ 1 << bit, line, begin)
 
 
-def test_read_reports_every_changed_byte_of_last_line(tmp_path: Path) -> None:
-    data = long_bytes(tmp_path / "p" / ".gsd", 3, longest=30)
+def test_read_reports_every_changed_byte_of_last_line(gsd: Path) -> None:
+    data = long_bytes(gsd, 3, longest=30)
     for offset in range(data.rindex(b"\n", 0, -1) + 1, len(data)):
         for value in set(range(256)) - {data[offset]}:
             _assert_reported(data, offset, value, 3, positions(data)[2])
 
 
 def test_nul_byte_at_sector_edge_is_damage_and_not_torn(gsd: Path) -> None:
-    pad_to(long_journal(gsd, 3), 511)
+    faults.pad_to(long_journal(gsd, 3), 511)
     say(Journal(str(gsd)), "acknowledged")
     data = (gsd / "journal.jsonl").read_bytes()
     for offset in range(data.rindex(b"\n", 0, -1) + 1, len(data) - 1):
@@ -72,19 +60,18 @@ def test_nul_byte_at_sector_edge_is_damage_and_not_torn(gsd: Path) -> None:
 def edits(data: bytes, other: bytes) -> Iterator[tuple[str, bytes, int]]:
     """Yield every way to move lines: name, result, and the line to report."""
     lines, foreign = data.splitlines(keepends=True), other.splitlines(keepends=True)
-    for at in range(len(lines) - 1):
-        yield f"deleted {at}", b"".join(lines[:at] + lines[at + 1 :]), at + 1
-    for at in range(len(lines)):
+    for at, line in enumerate(lines):
+        if at < len(lines) - 1:
+            yield f"deleted {at}", b"".join(lines[:at] + lines[at + 1 :]), at + 1
         yield f"duplicated {at}", b"".join(lines[: at + 1] + lines[at:]), at + 2
         yield f"blank line {at}", b"".join([*lines[:at], b"\n", *lines[at:]]), at + 1
         replaced = {
-            "CRLF": lines[at][:-1] + b"\r\n",
-            "indented": b" " + lines[at],
-            "trailing space": lines[at][:-1] + b" \n",
-            **({"spliced": foreign[at]} if at > 1 else {}),
+            "CRLF": line[:-1] + b"\r\n",
+            "indented": b" " + line,
+            "space": line[:-1] + b" \n",
         }
-        for name, line in replaced.items():
-            yield f"{name} {at}", b"".join([*lines[:at], line, *lines[at + 1 :]]), at + 1
+        for name, new in {**replaced, **({"spliced": foreign[at]} if at > 1 else {})}.items():
+            yield f"{name} {at}", b"".join([*lines[:at], new, *lines[at + 1 :]]), at + 1
         for to in range(at + 1, len(lines)):
             moved = [*lines]
             moved[at], moved[to] = moved[to], moved[at]
@@ -115,8 +102,7 @@ def test_read_reports_moved_and_resaved_lines(tmp_path: Path, size: int) -> None
 
 
 def test_damage_ends_fold_and_refuses_append(gsd: Path) -> None:
-    data = long_bytes(gsd, 10)
-    lines = data.splitlines(keepends=True)
+    lines = long_bytes(gsd, 10).splitlines(keepends=True)
     hurt = b"".join([*lines[:6], lines[6].replace(b"agent", b"human"), *lines[7:]])
     (gsd / "journal.jsonl").write_bytes(hurt)
     journal = Journal(str(gsd))
@@ -143,21 +129,6 @@ def test_open_writer_continues_in_replaced_file(gsd: Path, tmp_path: Path, in_pl
     assert judge(path.read_bytes()) == (13, written["sum"], 0, 0)
 
 
-def test_commands_report_line_and_byte_of_damage_and_write_nothing(here: Here) -> None:
-    data = long_bytes(here.gsd, 9)
-    lines = data.splitlines(keepends=True)
-    for line in (1, 5, 9):
-        before = len(b"".join(lines[: line - 1]))
-        offset = before + random.Random(line).randrange(len(lines[line - 1]))
-        here.journal.write_bytes(_changed(data, offset, data[offset] ^ 4))
-        answer = here.run("fsck", "--json")
-        report = answer.json
-        assert (answer.code, report["ok"], report["events"]) == (5, False, line - 1)
-        assert (report["damage"][0]["line"], report["damage"][0]["offset"]) == (line, before)
-    for command in (("note", "no"), ("status",), ("replay", "--json")):
-        assert "line 9" in here.refused(5, *command).err
-
-
 def test_lost_sector_before_last_line_is_damage(gsd: Path) -> None:
     say(long_journal(gsd, 3), "y" * 3000)
     say(Journal(str(gsd)), "acknowledged")
@@ -170,22 +141,22 @@ def test_lost_sector_before_last_line_is_damage(gsd: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"seq": 7}, {"ts": "2026-11-15T23:00:00.12xZ"}], ids=str)
-def test_reader_refuses_what_fold_refuses(tmp_path: Path, wrong: dict[str, object]) -> None:
-    data = long_bytes(tmp_path / "p" / ".gsd", 2)
-    last, when = sums(data)[-1], {"ts": "2026-11-15T23:00:00.123Z"}
+def test_reader_refuses_what_fold_refuses(gsd: Path, wrong: dict[str, object]) -> None:
+    data = long_bytes(gsd, 2)
+    last, event = sums(data)[-1], {"ts": "2026-11-15T23:00:00.123Z", **faults.note("again")}
     for seq, change in ((3, {}), (4, {}), (5, wrong)):
-        line, last = encode_event({"v": 1, "seq": seq, **when, **note("again"), **change}, last)
+        line, last = encode_event({"v": 1, "seq": seq, **event, **change}, last)
         data += line
-    (tmp_path / "p" / ".gsd" / "journal.jsonl").write_bytes(data)
+    (gsd / "journal.jsonl").write_bytes(data)
     for reader in (into_fold, in_bulk):
         with pytest.raises(Corrupt) as found:
-            Journal(str(tmp_path / "p" / ".gsd")).read(reader)
+            Journal(str(gsd)).read(reader)
         assert found.value.line == 5
 
 
 @pytest.mark.torture
-def test_read_reports_damage_at_every_offset_of_long_journal(tmp_path: Path) -> None:
-    data = long_bytes(tmp_path / "p" / ".gsd", torture(1_000))
+def test_read_reports_damage_at_every_offset_of_long_journal(gsd: Path) -> None:
+    data = long_bytes(gsd, torture(1_000))
     places, choose = positions(data), random.Random(6)
     for offset in range(len(data)):
         line = data.count(b"\n", 0, offset) + 1

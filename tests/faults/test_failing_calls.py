@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import resource
 from collections.abc import Callable
 from functools import partial
@@ -15,18 +14,8 @@ import pytest
 
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal
-from tests.support.faults import (
-    calls_of,
-    judge,
-    limited,
-    long_bytes,
-    long_journal,
-    open_descriptors,
-    say,
-    sums,
-    wired,
-    without_sync,
-)
+from tests.support import faults
+from tests.support.faults import calls_of, judge, long_bytes, long_journal, say, wired
 from tests.support.journal_scenes import SCENES, make_scene
 
 ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES", "EMFILE", "ENOLCK", "ESTALE")
@@ -36,8 +25,8 @@ class Trouble:
     """Make the N-th call fail, once or from then on; allow one sync for each write."""
 
     def __init__(self, number: int, error: str, for_ever: bool) -> None:
-        self.number, self.error, self.for_ever = number, getattr(errno, error), for_ever
-        self.count = 0
+        self.number, self.for_ever, self.count = number, for_ever, 0
+        self.fail = faults.failing(getattr(errno, error))
         self.failed: list[str] = []
         self.syncs: dict[int, int] = {}
 
@@ -52,24 +41,21 @@ class Trouble:
             self.syncs.pop(args[0], None)
         if self.count == self.number or (self.for_ever and self.count > self.number):
             self.failed.append(name)
-            if name == "close":
-                real(*args)  # a failed close still frees the descriptor
-            raise OSError(self.error, os.strerror(self.error))
-        return without_sync(name, real, *args, **more)
+            return self.fail(name, real, *args, **more)
+        return faults.without_sync(name, real, *args, **more)
 
 
 def _fails(work: Callable[[], Any], trouble: Trouble) -> bool:
     """Return whether the work raises, which must be with exit code 6; it must leak no file."""
-    print(trouble.number, trouble.error)  # the last line names the failing case
-    before, exit_code = open_descriptors(), 0
+    before, exit_code = faults.open_descriptors(), 0
     try:
         with wired(trouble):
             work()
     except GsdError as error:
         exit_code = error.exit_code
     assert trouble.failed
-    assert open_descriptors() == before
-    assert exit_code in (0, 6)
+    assert faults.open_descriptors() == before, (trouble.number, trouble.failed)
+    assert exit_code in (0, 6), (trouble.number, trouble.failed)
     return exit_code == 6
 
 
@@ -88,8 +74,8 @@ def test_append_with_any_failing_call_reports_error_and_recovers(
             trouble, acknowledged = Trouble(number, error, for_ever), []
             failed = _fails(partial(scene.work, acknowledged.append), trouble)
             if failed and name.startswith("appending") and "ftruncate" not in trouble.failed:
-                assert sums((gsd / "journal.jsonl").read_bytes()) == scene.known
-            with wired(without_sync):
+                assert faults.sums((gsd / "journal.jsonl").read_bytes()) == scene.known
+            with wired(faults.without_sync):
                 scene.assert_recovers(acknowledged)
 
 
@@ -113,7 +99,7 @@ def test_append_without_free_descriptors_writes_nothing(gsd: Path) -> None:
     data = long_bytes(gsd, 3)
     highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
     for limit in range(highest + 8):
-        with contextlib.suppress(CannotWrite), limited(resource.RLIMIT_NOFILE, limit):
+        with contextlib.suppress(CannotWrite), faults.limited(resource.RLIMIT_NOFILE, limit):
             say(Journal(str(gsd)), "on")
             break
         assert (gsd / "journal.jsonl").read_bytes() == data

@@ -32,6 +32,13 @@ def _slices(_turn_at_every_append: None, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(lock, "_SLICE", SLICE)
 
 
+def _take_turn(gsd: Path) -> None:
+    """Wait for the lock, and release it."""
+    waiting = LockedDir(str(gsd))
+    waiting.acquire(60)
+    waiting.close()
+
+
 def test_lock_goes_to_waiting_process_before_its_last_holder(
     gsd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,14 +76,8 @@ def test_lock_goes_to_waiting_process_before_its_last_holder(
 def test_busy_writer_keeps_lock_for_its_slice_only(gsd: Path) -> None:
     long_journal(gsd, 3)
     busy = LockedDir(str(gsd))
-
-    def wait() -> None:
-        waiting = LockedDir(str(gsd))
-        waiting.acquire(60)
-        waiting.close()
-
     for _ in range(20):
-        thread = threading.Thread(target=wait)
+        thread = threading.Thread(target=_take_turn, args=(gsd,))
         thread.start()
         while thread.is_alive():
             busy.acquire(60)
@@ -90,13 +91,9 @@ def test_lock_is_available_while_waiting_process_is_stopped(gsd: Path) -> None:
     held.acquire(1)
     reader, writer = os.pipe()
 
-    def pause(seconds: float) -> None:
-        os.write(writer, b"!")
-        time.sleep(seconds)
-
     def wait() -> None:
-        lock.sleep = pause
-        LockedDir(str(gsd)).acquire(600)
+        lock.sleep = lambda seconds: os.write(writer, b"!") and time.sleep(seconds)
+        _take_turn(gsd)
 
     waiting = in_child(wait)
     os.close(writer)
@@ -174,13 +171,13 @@ def test_busy_writers_get_similar_shares(tmp_path: Path) -> None:
 
 
 def _stop(project: HookProject, name: str) -> None:
-    told = run_hook(project.signal(last_assistant_message=name))
-    assert (blocks(told.answer), told.err) == (True, "")
+    answered = run_hook(project.signal(last_assistant_message=name))
+    assert (blocks(answered.answer), answered.err) == (True, "")
 
 
 def _prompt(project: HookProject, name: str) -> None:
-    told = run_hook(project.signal("UserPromptSubmit", prompt=name))
-    assert (told.code, told.err) == (0, "")
+    answered = run_hook(project.signal("UserPromptSubmit", prompt=name))
+    assert (answered.code, answered.err) == (0, "")
 
 
 def _command(project: HookProject, name: str) -> None:
@@ -190,12 +187,6 @@ def _command(project: HookProject, name: str) -> None:
 CALLS = [_stop, _stop, _prompt, _command] * 6
 
 
-def _call(project: HookProject, number: int, rounds: int, apart: float) -> None:
-    time.sleep(number * apart)
-    for turn in range(rounds):
-        CALLS[number](project, f"{number}.{turn}")
-
-
 def _mix(root: Path, rounds: int, apart: float) -> list[int]:
     """Let 36 processes use one journal at once, and return the shares of the library writers.
 
@@ -203,13 +194,18 @@ def _mix(root: Path, rounds: int, apart: float) -> list[int]:
     """
     project, enough = HookProject(root / "p", limits=UNLIMITED), root / "enough"
     _stop(project, "compile the hook")
+
+    def call(number: int) -> None:
+        time.sleep(number * apart)
+        for turn in range(rounds):
+            CALLS[number](project, f"{number}.{turn}")
+
     endless = [partial(_append_until, enough, project.gsd, f"writer {n}") for n in range(6)]
     endless += [partial(_read_until, enough, project.gsd)] * 6
-    calls = [partial(_call, project, n, rounds, apart) for n in range(len(CALLS))]
-    children = _together([*calls, *endless])
-    ended = [outcome(child) for child in children[: len(calls)]]
+    children = _together([*(partial(call, n) for n in range(len(CALLS))), *endless])
+    ended = [outcome(child) for child in children[: len(CALLS)]]
     enough.touch()
-    ended += [outcome(child) for child in children[len(calls) :]]
+    ended += [outcome(child) for child in children[len(CALLS) :]]
     assert ended == [0] * 36
     assert judge(project.file.read_bytes())[2:] == (0, 0)
     return _shares(project)

@@ -10,7 +10,7 @@ import re
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from gsd_fsm.core.hook.main import reply
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import LIVE
 from gsd_fsm.history.replay import examine
-from tests.support.faults import files_in, judge, put_back, say, sums, torture
+from tests.support.faults import files_in, judge, put_back, sums, torture
 from tests.support.hook_project import HOOK, SESSION, HookProject, Told, blocks, run_hook, said
 
 STRACE = shutil.which("strace") or ""
@@ -57,75 +57,45 @@ class Point(NamedTuple):
     number: int
 
 
-def _scene(project: HookProject, event: str = "Stop", **more: Any) -> Scene:
-    transcript = project.root / "transcript.jsonl"
-    if transcript.exists():
-        more["transcript_path"] = str(transcript)
-    return Scene(project, files_in(project.gsd), project.signal(event, **more), HOOK)
-
-
-def blocking(root: Path, goal: str = "Be done") -> Scene:
-    return _scene(HookProject(root, goal=goal))
-
-
-def pausing(root: Path, goal: str = "Be done") -> Scene:
-    project = HookProject(root, goal=goal, limits={"max_iterations": 1})
-    project.append("iteration", by="hook")
-    return _scene(project)
-
-
-def completing(root: Path, goal: str = "Be done") -> Scene:
-    project = HookProject(root, goal=goal)
-    project.append("criterion", criterion="one", met=True)
-    return _scene(project, last_assistant_message="<loop-complete>all</loop-complete>")
-
-
-def asking(root: Path, goal: str = "Be done") -> Scene:
-    project = HookProject(root, "execute", goal=goal, mode="interactive")
-    project.append("failure", task="T1", error="it broke", **{"class": "logic"})
-    return _scene(project)
-
-
-def recovering(root: Path, goal: str = "Be done") -> Scene:
-    project = HookProject(root, goal=goal)
-    project.append("wait", by="hook", **{"for": "throttled"})
-    return _scene(project)
-
-
-def binding(root: Path, goal: str = "Be done") -> Scene:
-    project = HookProject(root, goal=goal)
-    project.append("session", by="hook", action="release")
-    return _scene(project, "UserPromptSubmit", prompt="go on")
-
-
-def saving_a_snapshot(root: Path, goal: str = "Be done") -> Scene:
-    project = HookProject(root, goal=goal)
-    say(Journal(str(project.gsd)), *["on"] * 61)
-    return _scene(project)
-
-
-def repairing(root: Path, goal: str = "Be done") -> Scene:
-    scene = blocking(root, goal)
-    torn = scene.files["journal.jsonl"] + TAIL
-    return scene._replace(files={**scene.files, "journal.jsonl": torn})
-
-
-def starting_for_the_first_time(root: Path, goal: str = "Be done") -> Scene:
-    hook = Path(shutil.copy(HOOK, root.parent))
-    return blocking(root, goal)._replace(hook=hook)
-
-
-SCENES: dict[str, Callable[..., Scene]] = {
-    "a block": blocking,
-    "a pause": pausing,
-    "a completion": completing,
-    "a question": asking,
-    "the end of a throttle": recovering,
-    "a prompt that binds": binding,
-    "a snapshot": saving_a_snapshot,
-    "a torn tail": repairing,
-    "no bytecode yet": starting_for_the_first_time,
+# what starts the loop, the events after it, and what is in the signal
+_Story = tuple[dict[str, Any], list[tuple[str, str, dict[str, Any]]], dict[str, Any]]
+STORIES: dict[str, _Story] = {
+    "a block": ({}, [], {}),
+    "a pause": ({"limits": {"max_iterations": 1}}, [("iteration", "hook", {})], {}),
+    "a completion": (
+        {},
+        [("criterion", "agent", {"criterion": "one", "met": True})],
+        {"last_assistant_message": "<loop-complete>all</loop-complete>"},
+    ),
+    "a question": (
+        {"kind": "execute", "mode": "interactive"},
+        [("failure", "agent", {"task": "T1", "error": "it broke", "class": "logic"})],
+        {},
+    ),
+    "the end of a throttle": ({}, [("wait", "hook", {"for": "throttled"})], {}),
+    "a prompt that binds": (
+        {},
+        [("session", "hook", {"action": "release"})],
+        {"event": "UserPromptSubmit", "prompt": "go on"},
+    ),
+    "a snapshot": ({}, [("note", "agent", {"text": "on"})] * 61, {}),
+    "a torn tail": ({}, [], {}),
+    "no bytecode yet": ({}, [], {}),
 }
+
+
+def make_scene(name: str, root: Path, goal: str = "Be done") -> Scene:
+    start, events, signal_members = STORIES[name]
+    project = HookProject(root, **start, goal=goal)
+    for kind, by, data in events:
+        project.append(kind, by, **data)
+    transcript = root / "transcript.jsonl"
+    seen = {"transcript_path": str(transcript)} if transcript.exists() else {}
+    files = files_in(project.gsd)
+    if name == "a torn tail":
+        files["journal.jsonl"] += TAIL
+    hook = Path(shutil.copy(HOOK, root.parent)) if name == "no bytecode yet" else HOOK
+    return Scene(project, files, project.signal(**signal_members, **seen), hook)
 
 
 def _run(scene: Scene, *options: str) -> Told:
@@ -141,8 +111,8 @@ def _run(scene: Scene, *options: str) -> Told:
 def _calls(scene: Scene) -> list[tuple[Point, str]]:
     """Return every call of the main thread after it reads stdin, with its arguments."""
     run_hook(scene.signal)  # which writes the bytecode
-    told = _run(scene)
-    assert told.code == 0, told
+    answered = _run(scene)
+    assert answered.code == 0, answered
     lines = (scene.project.root / "strace.log").read_text("utf-8", "replace").splitlines()
     made = [match.groups() for match in map(CALL.match, lines) if match]
     count: Counter[str] = Counter()
@@ -151,12 +121,8 @@ def _calls(scene: Scene) -> list[tuple[Point, str]]:
         if pid == made[0][0]:
             count[call] += 1
             found.append((Point(call, count[call]), arguments))
-    begin = next(
-        number
-        for number, (point, arguments) in enumerate(found)
-        if point.call == "read" and arguments.startswith("0,")
-    )
-    return [entry for entry in found[begin:] if entry[0].call not in RESTLESS]
+    is_read = [point.call == "read" and arguments.startswith("0,") for point, arguments in found]
+    return [entry for entry in found[is_read.index(True) :] if entry[0].call not in RESTLESS]
 
 
 def _points(scene: Scene, calls: set[str] | None = None) -> list[Point]:
@@ -172,7 +138,7 @@ def _sample(points: list[Point], seed: int) -> list[Point]:
     ]
 
 
-def _wrong(scene: Scene, told: Told) -> Iterator[str]:
+def _wrong(scene: Scene, answered: Told) -> Iterator[str]:
     """Yield the problems after this run of the hook."""
     project = scene.project
     data = project.file.read_bytes()
@@ -185,15 +151,14 @@ def _wrong(scene: Scene, told: Told) -> Iterator[str]:
     if scene.files["journal.jsonl"].endswith(TAIL) and not any(TAIL in held for held in kept):
         yield "the torn tail was not kept"
     new = project.events()[len(scene.known) :] if not judge(data).torn else []
-    answer = told.answer
+    answer = answered.answer
     text = said(answer)
-    if blocks(answer) and [e["type"] for e in new if e["data"].get("reason") == text] != [
-        "iteration"
-    ]:
+    given = [e["type"] for e in new if e["data"].get("reason") == text]
+    if blocks(answer) and given != ["iteration"]:
         yield "a block without its event"
     if text and not blocks(answer) and text not in [e["data"].get("said") for e in new]:
         yield "a notice without its event"
-    if "Traceback" in told.err:
+    if "Traceback" in answered.err:
         yield "a traceback"
     yield from _stuck(scene)
 
@@ -218,46 +183,44 @@ def _stuck(scene: Scene) -> Iterator[str]:
 
 def _campaign(scene: Scene, trials: list[tuple[Point, str]]) -> list[Told]:
     """Run each trial: a point and a fault in the syntax of strace."""
-    told = []
+    answered = []
     problems = []
     for point, fate in trials:
         where = f"{point.call}:{fate}:when={point.number}"
-        told.append(_run(scene, "-e", f"trace={point.call}", "-e", f"inject={where}"))
-        if fate.startswith("error") and told[-1].code:
-            problems.append(f"{where}: exit code {told[-1].code}")
-        problems += [f"{where}: {wrong}" for wrong in _wrong(scene, told[-1])]
+        answered.append(_run(scene, "-e", f"trace={point.call}", "-e", f"inject={where}"))
+        if fate.startswith("error") and answered[-1].code:
+            problems.append(f"{where}: exit code {answered[-1].code}")
+        problems += [f"{where}: {wrong}" for wrong in _wrong(scene, answered[-1])]
     assert problems == []
-    return told
+    return answered
 
 
-def _killed(told: list[Told]) -> int:
-    return sum(run.code == -signal.SIGKILL for run in told)
+def _killed(answered: list[Told]) -> int:
+    return sum(run.code == -signal.SIGKILL for run in answered)
 
 
 @pytest.mark.parametrize("name", ["a block", "a completion", "a prompt that binds", "a torn tail"])
 def test_killed_hook_printed_nothing_unrecorded(tmp_path: Path, name: str) -> None:
-    scene = SCENES[name](tmp_path / "project")
+    scene = make_scene(name, tmp_path / "project")
     points = _points(scene)
     assert len(points) > 60
     trials = [(point, "signal=SIGKILL") for point in _sample(points, seed=1)]
     assert _killed(_campaign(scene, trials)) == len(trials)
 
 
-@pytest.mark.parametrize("name", list(SCENES)[:2])
+@pytest.mark.parametrize("name", list(STORIES)[:2])
 def test_hook_with_failing_calls_exits_0_and_keeps_journal_valid(tmp_path: Path, name: str) -> None:
-    scene = SCENES[name](tmp_path / "project")
+    scene = make_scene(name, tmp_path / "project")
     points = _sample(_points(scene, REFUSABLE), seed=2)
     errors = itertools.cycle(ERRORS)
     _campaign(scene, [(point, f"error={next(errors)}") for point in points])
 
 
 def test_hook_syncs_block_before_printing_it(tmp_path: Path) -> None:
-    scene = blocking(tmp_path / "project")
-    kept = [(point.call, args) for point, args in _calls(scene)]
-    writes = [(call, args[:1]) for call, args in kept if call in ("write", "fsync")]
-    assert [call for call, _ in writes] == ["write", "fsync", "write"]
-    assert writes[0][1] == writes[1][1] != "1"
-    assert writes[2][1] == "1"
+    calls = _calls(make_scene("a block", tmp_path / "project"))
+    made = [(point.call, args[:1]) for point, args in calls if point.call in ("write", "fsync")]
+    assert [call for call, _ in made] == ["write", "fsync", "write"]
+    assert made[0][1] == made[1][1] != made[2][1] == "1"
 
 
 def _history(root: Path, seed: int) -> str:
@@ -275,12 +238,12 @@ def _history(root: Path, seed: int) -> str:
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", STORIES)
 def test_hook_killed_at_every_call_loses_nothing(tmp_path: Path, name: str) -> None:
     kills = 0
     for seed in range(torture(6)):
         root = tmp_path / str(seed) / "project"
-        scene = SCENES[name](root, _history(root, seed))
+        scene = make_scene(name, root, _history(root, seed))
         trials = [(point, "signal=SIGKILL") for point in _points(scene)]
         assert _killed(_campaign(scene, trials)) == len(trials)
         kills += len(trials)
@@ -288,9 +251,9 @@ def test_hook_killed_at_every_call_loses_nothing(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", STORIES)
 def test_hook_with_every_call_failing_exits_0(tmp_path: Path, name: str) -> None:
-    scene = SCENES[name](tmp_path / "project")
+    scene = make_scene(name, tmp_path / "project")
     trials = [(p, f"error={e}") for p in _points(scene, REFUSABLE) for e in ERRORS]
     _campaign(scene, trials[:: round(1 / min(1.0, torture(100) / 100))])
     print(f"{name}: {len(trials)} failing calls")
