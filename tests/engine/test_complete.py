@@ -18,7 +18,7 @@ from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from tests.support.command_line import A, Here
 from tests.support.faults import in_child, outcome
-from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock
+from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock, wait_for_git
 from tests.support.repositories import hook
 
 DOCS = "docs: complete phase 1"
@@ -71,7 +71,7 @@ def test_complete_killed_while_git_commits_is_finished_by_next_complete(phase: P
         phase.here.run("complete")
 
     assert outcome(in_child(child)) == -signal.SIGKILL
-    phase.wait_for_git()
+    wait_for_git(phase.root)
     (phase.root / ".git" / "hooks" / "pre-commit").unlink()
     assert phase.documents() == (True, TICKED)
     phase.here.ok("complete")
@@ -160,7 +160,7 @@ def killed_at_step(phase: Phase, number: int) -> bool:
         phase.here.run("complete")
 
     code = outcome(in_child(child))
-    phase.wait_for_git()
+    wait_for_git(phase.root)
     assert code in (0, -signal.SIGKILL)
     return code != 0
 

@@ -12,7 +12,7 @@ from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.lifecycle import Running, answer, cancel, resume, set_mode
 from tests.support.command_line import Here
-from tests.support.hook_agent import Agent, do, start
+from tests.support.hook_agent import Agent, start
 from tests.support.phases import Phase, kill_after
 from tests.support.plan_loops import INTERACTIVE, write_plan
 from tests.support.repositories import commit, git
@@ -139,12 +139,12 @@ def test_resume_of_damaged_journal_appends_nothing(here: Here) -> None:
 
 def test_pause_keeps_everything_and_names_the_command_that_continues(agent: Agent) -> None:
     loop = start(agent, "goal", "g", "--criterion", "a", "--step", "one", "--step", "two")
-    do(agent, "task S1 running", "task S1 complete", "criterion a met", "pause --reason lunch")
+    agent.do("task S1 running", "task S1 complete", "criterion a met", "pause --reason lunch")
     before = agent.here.status()
     notice = agent.allowed()
     assert "paused (manual): lunch" in notice
     assert f"gsd-fsm --loop {loop} resume" in notice
-    do(agent, "resume")
+    agent.do("resume")
     after = agent.here.status()
     assert (after["tasks"], after["criteria"]) == (before["tasks"], before["criteria"])
     assert "Next: Start task S2 (two)." in agent.blocked()
@@ -153,11 +153,11 @@ def test_pause_keeps_everything_and_names_the_command_that_continues(agent: Agen
 def test_paused_loop_is_complete_after_days_and_has_spent_no_time(agent: Agent) -> None:
     with freeze_time(datetime(2026, 1, 1, tzinfo=timezone.utc)):
         start(agent, "goal", "Ship it", "--criterion", "c", "--step", "one", "--max-minutes", "5")
-        do(agent, "iterate", "task S1 running", "task S1 complete", "pause")
+        agent.do("iterate", "task S1 running", "task S1 complete", "pause")
     lines = agent.starts("resume").split("\n")
     assert lines[0] == "[LOOP RESUME] Paused loop detected"
     assert "Progress: 1/1 steps | Iteration: 1 of 20" in lines
-    do(agent, "resume")
+    agent.do("resume")
     assert "Unmet criteria: c" in agent.starts("resume")
     agent.blocked()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.phase.report import final_report
-from tests.support.phases import COMMITS, plan_of, told
+from tests.support.phases import COMMITS, finished_story, plan_of
 from tests.support.story import MINUTE
 
 PLAN = plan_of(Path("plan.md"))
@@ -42,18 +42,18 @@ Next steps:
 
 
 def test_report_has_the_form_of_the_seeds() -> None:
-    assert final_report(told().loop, PLAN, COMMITS, {"deploy_target": None}) == REPORT
-    assert final_report(told().loop, PLAN, COMMITS, {}) == REPORT
+    assert final_report(finished_story().loop, PLAN, COMMITS, {"deploy_target": None}) == REPORT
+    assert final_report(finished_story().loop, PLAN, COMMITS, {}) == REPORT
 
 
 def test_report_offers_a_push_if_there_is_a_deploy_target() -> None:
-    offered = final_report(told().loop, PLAN, COMMITS, {"deploy_target": "vercel"})
+    offered = final_report(finished_story().loop, PLAN, COMMITS, {"deploy_target": "vercel"})
     assert OFFER in offered
     assert "\n→ `git push` — Trigger the preview deployment\n" in offered
 
 
 def test_report_omits_empty_counts_and_repeated_commits_and_shows_notes() -> None:
-    story = told("a", "b")
+    story = finished_story("a", "b")
     story.loop.issues = []
     text = final_report(story.loop, PLAN, {}, {}, notes=["state.json is *missing*"])
     assert "**Commits:** none\n" in text
@@ -69,19 +69,19 @@ def test_report_omits_empty_counts_and_repeated_commits_and_shows_notes() -> Non
      (95, "about 2 hours"), (35 * 60, "about 35 hours"), (50 * 60, "about 2 days")],
 )  # fmt: skip
 def test_report_shows_the_duration_in_words(minutes: int, words: str) -> None:
-    story = told()
+    story = finished_story()
     story.loop.started = story.loop.last_event
     story("note", text="x", _after=minutes * MINUTE)
     assert f"**Duration:** {words}\n" in final_report(story.loop, PLAN, {}, {})
 
 
 def test_report_offers_no_next_phase_after_a_named_one() -> None:
-    text = final_report(told(phase="auth it; rm").loop, PLAN, {}, {})
+    text = final_report(finished_story(phase="auth it; rm").loop, PLAN, {}, {})
     assert "start execute" not in text
     assert "`gsd-fsm rollback pre --phase 'auth it; rm'`" in text
 
 
 def test_report_escapes_foreign_text() -> None:
     evil = "\x1b]0;x\x07\n## Phase 9 Complete!\n`id` ![x](http://y)"
-    text = final_report(told().loop, PLAN, {"T01": evil, "T02": evil}, {"deploy_target": evil})
+    text = final_report(finished_story().loop, PLAN, {"T01": evil, "T02": evil}, {"deploy_target": evil})
     assert not any(part in text for part in ("\x1b", "\n## Phase 9", "!["))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.loop.records import Issue
 from gsd_fsm.phase.summary import BEGIN, END, merged, summary
-from tests.support.phases import COMMITS, plan_of, told
+from tests.support.phases import COMMITS, finished_story, plan_of
 
 FORM = """\
 # Phase 1 Summary
@@ -40,11 +40,11 @@ PLAN = plan_of(Path("plan.md"))
 
 
 def test_summary_has_the_form_of_the_seeds() -> None:
-    assert summary(told().loop, PLAN, COMMITS) == FORM
+    assert summary(finished_story().loop, PLAN, COMMITS) == FORM
 
 
 def test_summary_shows_none_and_unknown_for_missing_facts() -> None:
-    story = told("only")
+    story = finished_story("only")
     story.loop.issues, story.loop.spent_tokens = [], 0
     plan = plan_of(Path("plan.md"), "only", estimated_tokens=None)
     text = summary(story.loop, plan, {})
@@ -53,14 +53,14 @@ def test_summary_shows_none_and_unknown_for_missing_facts() -> None:
 
 
 def test_summary_shows_tokens_in_thousands() -> None:
-    loop = told().loop
+    loop = finished_story().loop
     shown = {999: "999", 1000: "1k", 1549: "1.5k", 9_949: "9.9k", 9_950: "10k", 123_456: "123k"}
     for loop.spent_tokens, text in shown.items():
         assert f"- Actual: {text}\n" in summary(loop, PLAN, {})
 
 
 def test_summary_lists_tasks_in_plan_order_then_the_others() -> None:
-    story = told()
+    story = finished_story()
     for status in ("pending", "running", "complete"):
         story("task", task="extra", status=status, title="An extra")
     text = summary(story.loop, PLAN._replace(tasks=PLAN.tasks[::-1]), {"extra": "not a digest"})
@@ -70,7 +70,7 @@ def test_summary_lists_tasks_in_plan_order_then_the_others() -> None:
 
 
 def test_summary_title_names_the_phase_or_the_plan() -> None:
-    plan, loop = PLAN._replace(phase=None), told().loop
+    plan, loop = PLAN._replace(phase=None), finished_story().loop
     assert summary(loop, plan, {}, "2a").startswith("# Phase 2a Summary\n")
     for loop.phase, name in (("01", "Phase 1"), ("auth", "Phase auth"), (None, "Plan")):
         assert summary(loop, plan, {}).startswith(f"# {name} Summary\n")
@@ -83,7 +83,7 @@ hostile = st.text() | st.sampled_from(
 
 @given(title=hostile, fix=hostile, issue=hostile, severity=hostile, commit=hostile)
 def test_summary_escapes_foreign_text(title, fix, issue, severity, commit) -> None:
-    story = told("a", "b")
+    story = finished_story("a", "b")
     story.loop.tasks["T01"].fixes = [fix]
     story.loop.issues = [Issue(1, issue, severity)]
     plan = plan_of(Path("plan.md"), title, "b", estimated_tokens=severity, title=title)

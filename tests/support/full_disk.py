@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.command_line import Project
-from tests.support.hook_agent import GOAL, call, told
+from tests.support.hook_agent import GOAL, block_of, call
 
 
 def stop_on_a_full_disk(where: Path) -> None:
@@ -24,14 +24,14 @@ def stop_on_a_full_disk(where: Path) -> None:
     session = {"CLAUDE_CODE_SESSION_ID": "s-1"}
     project.ok("start", *GOAL, "--mode", "yolo", *limits, env=session)
     signal = {"hook_event_name": "Stop", "session_id": "s-1", "cwd": str(root)}
-    assert told(call(signal, cwd=root).answer)
+    assert block_of(call(signal, cwd=root).answer)
     with (disk / "ballast").open("ab", buffering=0) as file:
         for size in (4096, 1):
             with contextlib.suppress(OSError):
                 while file.write(b"b" * size):
                     pass
     replies: list[Any] = []
-    while not replies or told(replies[-1].answer):
+    while not replies or block_of(replies[-1].answer):
         replies.append(call(signal, cwd=root))
     assert len(replies) < 20
     assert replies[-1].answer is None
@@ -40,7 +40,7 @@ def stop_on_a_full_disk(where: Path) -> None:
     assert len(blocks) == len(replies)
     assert project.ok("fsck", "--json").json["torn"] == 0
     (disk / "ballast").unlink()
-    assert told(call(signal, cwd=root).answer)
+    assert block_of(call(signal, cwd=root).answer)
 
 
 if __name__ == "__main__":

@@ -35,20 +35,16 @@ class Reply(NamedTuple):
 
 def user() -> dict[str, str]:
     """Return the environment of this test's user, and nothing else."""
-    return user_of(dict(os.environ))
+    return {"PATH": "/usr/bin:/bin", **{name: os.environ[name] for name in KEPT}}
 
 
 def call(
-    signal: bytes | dict[str, Any],
-    env: dict[str, str] | None = None,
-    copy: str = "one",
-    cwd: Path | None = None,
+    signal: bytes | dict[str, Any], env: dict[str, str] | None = None, cwd: Path | None = None
 ) -> Reply:
     """Run the hook as a client does, in a process of its own."""
-    raw = signal if isinstance(signal, bytes) else json.dumps(signal).encode() + b"\n"
     done = subprocess.run(
-        [*COMMAND, copy],
-        input=raw,
+        [*COMMAND, "one"],
+        input=signal if isinstance(signal, bytes) else json.dumps(signal).encode() + b"\n",
         env={**user(), **(env or {})},
         cwd=cwd,
         capture_output=True,
@@ -77,10 +73,11 @@ def judged(code: int, out: bytes, err: bytes) -> Reply:
 def call_here(signal: dict[str, Any], env: dict[str, str], copy: str, cwd: Path) -> Reply:
     """Run the generated hook in this process: without its start, its watchdog and its exit."""
     before, where, stderr = dict(os.environ), Path.cwd(), os.dup(2)
+    surroundings = {**user(), **env}
     with tempfile.TemporaryFile() as caught:
         try:
             os.environ.clear()
-            os.environ.update({**user_of(before), **env})
+            os.environ.update(surroundings)
             os.chdir(cwd)
             os.dup2(caught.fileno(), 2)
             answer = gsd_fsm_hook.reply(json.dumps(signal), copy)
@@ -95,11 +92,7 @@ def call_here(signal: dict[str, Any], env: dict[str, str], copy: str, cwd: Path)
         return judged(0, printed, caught.read())
 
 
-def user_of(environ: dict[str, str]) -> dict[str, str]:
-    return {"PATH": "/usr/bin:/bin", **{name: environ[name] for name in KEPT}}
-
-
-def told(answer: dict[str, Any] | None) -> str:
+def block_of(answer: dict[str, Any] | None) -> str:
     """Return the text of a block as Claude Code's model reads it, "" if the stop was allowed."""
     inner = (answer or {}).get("hookSpecificOutput", {})
     if inner.get("hookEventName") == "Stop":
@@ -113,18 +106,15 @@ class Agent:
     def __init__(
         self, here: Here, place: Path, session: str = "s-1", copy: str = "one", **env: str
     ) -> None:
-        self.here = here
-        self.session = session
-        self.copy = copy
-        self.place = place
+        self.here, self.place = here, place
+        self.session, self.copy = session, copy
         self.transcript = place / f"{session[:40].strip()}.jsonl"
-        self.env = {
+        client = {
             "CLAUDECODE": "1",
-            "CLAUDE_PROJECT_DIR": str(here.root),
             "CLAUDE_PID": "4711",
             "AI_AGENT": "claude-code_2-1-325_harness",
-            **env,
         }
+        self.env = {**client, "CLAUDE_PROJECT_DIR": str(here.root), **env}
         self.err = ""
 
     def other(self, session: str, copy: str = "one", **env: str) -> Agent:
@@ -162,30 +152,21 @@ class Agent:
     # signals
 
     def signal(self, event: str, **members: Any) -> dict[str, Any]:
-        return {
-            "session_id": self.session,
-            "transcript_path": str(self.transcript),
-            "cwd": str(self.here.root),
-            "hook_event_name": event,
-            **members,
-        }
+        common = {"session_id": self.session, "transcript_path": str(self.transcript)}
+        return {**common, "cwd": str(self.here.root), "hook_event_name": event, **members}
 
     def stop_signal(self, message: str = "I am done.", **members: Any) -> dict[str, Any]:
         facts = {
-            "prompt_id": "p-1",
-            "permission_mode": "default",
-            "stop_hook_active": False,
-            "last_assistant_message": message,
-            "background_tasks": [],
-            "session_crons": [],
-        }
+            "prompt_id": "p-1", "permission_mode": "default", "stop_hook_active": False,
+            "last_assistant_message": message, "background_tasks": [], "session_crons": [],
+        }  # fmt: skip
         return self.signal("Stop", **{**facts, **members})
 
     def send(self, signal: dict[str, Any], **env: str) -> dict[str, Any] | None:
         """Send one signal; assert that no block is answered without its event."""
         reply = call_here(signal, {**self.env, **env}, self.copy, self.here.root)
         answer, self.err = reply
-        text = told(answer)
+        text = block_of(answer)
         if text:
             lines = self.here.lines()
             reasons = [e["data"].get("reason") for e in lines if e["type"] == "iteration"]
@@ -206,7 +187,7 @@ class Agent:
 
     def blocked(self, message: str = "I am done.", **how: Any) -> str:
         """Stop and return the text of the block; assert that there is one."""
-        text = told(self.stop(message, **how))
+        text = block_of(self.stop(message, **how))
         assert text, f"not blocked: {self.err}"
         assert self.here.last()["type"] == "iteration"
         return text
@@ -214,7 +195,7 @@ class Agent:
     def allowed(self, message: str = "I am done.", **how: Any) -> str:
         """Stop and return the notice for the user; assert that the stop is not blocked."""
         answer = self.stop(message, **how)
-        assert not told(answer), answer
+        assert not block_of(answer), answer
         assert set(answer or {}) <= {"systemMessage"}
         return str((answer or {}).get("systemMessage", ""))
 
@@ -249,16 +230,9 @@ class Agent:
 
     def says(self, *contents: dict[str, Any]) -> None:
         """Write a reply of the model into the transcript, as the client does."""
-        self.write(
-            *(
-                {
-                    "type": "assistant",
-                    "sessionId": self.session,
-                    "message": {"role": "assistant", "content": [content]},
-                }
-                for content in contents
-            )
-        )
+        for content in contents:
+            message = {"role": "assistant", "content": [content]}
+            self.write({"type": "assistant", "sessionId": self.session, "message": message})
 
     def write(self, *rows: dict[str, Any]) -> None:
         self.transcript.parent.mkdir(parents=True, exist_ok=True)
@@ -284,11 +258,6 @@ def kinds(here: Here) -> list[str]:
         detail = event["data"].get("code") or event["data"].get("action") or ""
         found.append(f"{event['type']} {detail}".strip())
     return found
-
-
-def do(agent: Agent, *commands: str) -> None:
-    """Run these commands in the agent's shell."""
-    agent.do(*commands)
 
 
 @pytest.fixture

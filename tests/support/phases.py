@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
-import subprocess
-import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.documents.files import Change, write_change
@@ -16,32 +17,20 @@ from gsd_fsm.engine.context import Context
 from gsd_fsm.git.checkpoints import checkpoint_tag
 from gsd_fsm.git.repo import Repository
 from gsd_fsm.phase.ending import plan_ending
-from gsd_fsm.plans.plan import Plan, PlanTask
+from gsd_fsm.plans.plan import Plan
+from tests.support.command_line import Here
 from tests.support.events import append, draft
 from tests.support.faults import in_child, outcome, wired, without_sync
 from tests.support.plan_loops import TITLE
 from tests.support.plan_texts import task as task_text
+from tests.support.prompts import a_task
 from tests.support.repositories import commit, git
 from tests.support.story import MINUTE, Story
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from gsd_fsm.core.loop.state import Loop
-    from tests.support.command_line import Here
 
 PLAN = TITLE + "## Wave 1 (Parallel)\n" + task_text("01") + task_text("02")
 ROADMAP = "# Roadmap\n\n### Phase 1: Parts\n- [ ] Complete\n"
 TICKED = ROADMAP.replace("[ ]", "[x]")
 POST = "gsd/checkpoint/phase-1/post"
-HOLD = """
-import fcntl, sys
-with open(sys.argv[1], "r+") as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 
 
 class Phase:
@@ -86,9 +75,6 @@ class Phase:
         """Return whether there is a summary, and the roadmap."""
         return self.summary.exists(), self.roadmap.read_text()
 
-    def wait_for_git(self) -> None:
-        wait_for_git(self.root)
-
     def killed(self, *command: str, after: str) -> None:
         """Run a command in a process that is killed right after it wrote this to the journal."""
         kill_after(lambda: self.here.run(*command), after.encode())
@@ -105,7 +91,7 @@ class Phase:
             self.here.run(*command)
 
         assert outcome(in_child(child)) == -signal.SIGKILL
-        self.wait_for_git()
+        wait_for_git(self.root)
 
     def rollbacks(self) -> list[dict[str, Any]]:
         """Return the data of the recorded rollbacks."""
@@ -152,14 +138,10 @@ class Impatient(Context):
 
 @contextlib.contextmanager
 def held_lock(here: Here) -> Iterator[None]:
-    """Let another process hold the lock of the journal."""
-    command = [sys.executable, "-c", HOLD, str(here.gsd / "journal.lock")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"held\n"
+    """Hold the lock of the journal as another process does."""
+    with (here.gsd / "journal.lock").open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
-        assert process.stdin is not None
-        process.stdin.close()
 
 
 NOW = "2026-11-16T08:00:00.000Z"
@@ -167,21 +149,16 @@ TITLES = ("Create hooks.json", "Create stop-hook.sh", "Extend the settings")
 COMMITS = {"T01": "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", "T02": None, "T03": None}
 
 
-def task_of(number: int, title: str) -> PlanTask:
-    name = f"{number:02}"
-    return PlanTask(
-        f"T{name}", name, title, 1 if number < 3 else 2, (), (), title, (), (), "", (), "", "false",
-        (), "feat", number,
-    )  # fmt: skip
-
-
 def plan_of(path: Path, *titles: str, **other: Any) -> Plan:
-    tasks = tuple(task_of(n, title) for n, title in enumerate(titles or TITLES, 1))
+    tasks = tuple(
+        a_task(id=f"T{n:02}", number=f"{n:02}", title=title, wave=1 if n < 3 else 2, line=n)
+        for n, title in enumerate(titles or TITLES, 1)
+    )
     facts = Plan(path, "0" * 16, "markdown", 1, "Loop Mechanism", (), (), tasks, "45k", ())
     return facts._replace(**other)
 
 
-def told(*titles: str, phase: Any = 1) -> Story:
+def finished_story(*titles: str, phase: Any = 1) -> Story:
     """Return a loop whose tasks were retried, fixed and skipped."""
     tasks = [{"id": f"T{n:02}", "title": title} for n, title in enumerate(titles or TITLES, 1)]
     story = Story("execute", tasks=tasks, phase=phase)
@@ -205,7 +182,7 @@ class FinishedPhase:
         self.folder.mkdir(parents=True)
         self.plan = plan_of(self.folder / "plan.md")
         self.plan.path.write_text("# plan\n")
-        self.loop: Loop = told().loop
+        self.loop = finished_story().loop
         self.summary = self.folder / "summary.md"
         self.state = self.planning / ("state.json" if planning == ".opti-gsd" else "STATE.md")
         self.roadmap = self.planning / "roadmap.md"

@@ -20,11 +20,11 @@ from tests.support.hook_agent import (
     HOOK,
     SUBAGENT,
     Agent,
+    block_of,
     call,
     judged,
     kinds,
     start,
-    told,
     user,
 )
 from tests.support.lines import chain, header
@@ -67,7 +67,7 @@ def test_stop_is_new_unless_another_copy_of_the_owner_reported_the_same_message(
     first, text = looping.blocked("one"), looping.blocked("one")
     assert first != text
     looping.here.ok("note", "in between")
-    assert told(two.stop("one")) == text
+    assert block_of(two.stop("one")) == text
     assert looping.other("s-2", "three").stop("one") is None
     assert kinds(looping.here).count("iteration continue") == 2
     assert "in between" in two.blocked("two")
@@ -78,7 +78,7 @@ def test_copies_that_alternate_in_being_first_see_one_stop_each_time(agent: Agen
     two = agent.twin("two")
     answers = []
     for number, order in enumerate([(agent, two), (two, agent), (agent, two), (two, agent)], 1):
-        answers.append([told(copy.stop()) for copy in order])
+        answers.append([block_of(copy.stop()) for copy in order])
         assert agent.status("iteration") == number
     assert all(one == other for one, other in answers)
     assert len({one for one, _ in answers}) == 4
@@ -92,11 +92,11 @@ def test_copy_does_not_repeat_a_block_after_the_loop_ended(
     start(agent, "execute", "--task", "T1")
     copies = [agent, agent.twin("two")]
     for copy in copies[:asked]:
-        assert told(copy.stop())
+        assert block_of(copy.stop())
     agent.here.ok("task", "T1", "skipped")
     agent.here.ok(end)
     for copy in copies:
-        assert not told(copy.stop())
+        assert not block_of(copy.stop())
 
 
 def test_prompt_seen_by_two_copies_is_recorded_once(agent: Agent) -> None:
@@ -116,7 +116,7 @@ def test_prompt_seen_by_two_copies_is_recorded_once(agent: Agent) -> None:
 def test_copy_may_have_any_name(looping: Agent, name: str) -> None:
     odd = looping.twin(name)
     odd.blocked()
-    assert told(looping.twin("two").stop())
+    assert block_of(looping.twin("two").stop())
     assert looping.status("iteration") == 1
     odd.blocked()
     assert looping.status("iteration") == 2
