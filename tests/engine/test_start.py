@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,9 +16,9 @@ from gsd_fsm.core.syscalls import LockedDir
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import Outcome, carry_out
 from gsd_fsm.engine.start import StartRequest, start
-from gsd_fsm.engine.status import status
-from tests.support.command_line import Here
+from gsd_fsm.engine.status import status, status_view
 from tests.support.foreign_files import STATE_MD
+from tests.support.phases import Impatient
 from tests.support.plan_texts import task
 from tests.support.repositories import git, new_repository
 
@@ -25,6 +28,7 @@ OTHER_PLAN = PLAN + task("03")
 WHERE = ".opti-gsd/plans/phase-1/plan.md"
 JOURNAL = ".gsd/journal.jsonl"
 STATE = ".gsd/STATE.md"
+TAKE_BRANCH = "engine.planned.branches.take_branch"
 
 
 class Killed(BaseException):
@@ -88,21 +92,17 @@ def live_tasks(root: Path) -> tuple[str, list[str]]:
     return loop.status, list(loop.tasks)
 
 
-def kill_before(
-    monkeypatch: pytest.MonkeyPatch,
-    root: Path,
-    function: str = "engine.planned.branches.take_branch",
-    request: StartRequest = EXECUTE,
-) -> None:
-    """Start a loop in a process that ends before this function."""
+@pytest.fixture
+def kill_before(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that starts a loop in a process that ends before another function."""
 
-    def kill(*_: object, **__: object) -> None:
-        raise Killed
+    def start_killed(function: str = TAKE_BRANCH, request: StartRequest = EXECUTE) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(f"gsd_fsm.{function}", Mock(side_effect=Killed))
+            with pytest.raises(Killed):
+                start(Context(root), request)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(f"gsd_fsm.{function}", kill)
-        with pytest.raises(Killed):
-            start(Context(root), request)
+    return start_killed
 
 
 def finish(root: Path) -> Outcome:
@@ -121,19 +121,15 @@ def test_start_in_yolo_mode_switches_after_its_event(root: Path) -> None:
     assert done.receipt.head == f"{last['seq']}:{last['sum']}"
 
 
-def test_start_with_lock_held_changes_neither_git_nor_files(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_start_with_lock_held_changes_neither_git_nor_files(root: Path) -> None:
     write(root / STATE, STATE_MD)
     before = files(root)
-    monkeypatch.setattr(Journal.__init__, "__defaults__", (0.1, *Journal.__init__.__defaults__[1:]))
     other = LockedDir(str(root / ".gsd"))
     other.acquire(1)
     with pytest.raises(CannotWrite, match="held by another process"):
-        start(Context(root), EXECUTE)
+        start(Impatient(root), EXECUTE)
     other.release()
-    assert branch(root) == "main"
-    assert files(root) == before
+    assert (branch(root), files(root)) == ("main", before)
 
 
 def test_start_pauses_if_git_refuses_the_switch_until_the_loop_is_resumed(root: Path) -> None:
@@ -155,10 +151,8 @@ def test_start_pauses_if_git_refuses_the_switch_until_the_loop_is_resumed(root: 
 
 
 @pytest.mark.parametrize("effect", ["take_branch", "_create_state_md", "set_checkpoint"])
-def test_start_effects_finish_what_a_kill_left(
-    root: Path, monkeypatch: pytest.MonkeyPatch, effect: str
-) -> None:
-    kill_before(monkeypatch, root, f"engine.planned.branches.{effect}")
+def test_start_effects_finish_what_a_kill_left(root: Path, kill_before: Any, effect: str) -> None:
+    kill_before(f"engine.planned.branches.{effect}")
     finish(root)
     assert branch(root) == "gsd/m1"
     assert f'started: "{only_live(root).started}"' in (root / STATE).read_text()
@@ -176,10 +170,8 @@ def test_start_effects_change_nothing_after_work_began(root: Path) -> None:
     assert not (root / STATE).exists()
 
 
-def test_start_effects_stay_on_a_chosen_branch_and_on_the_base_once_branching_is_off(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kill_before(monkeypatch, root)
+def test_start_effects_switch_only_from_base_while_branching(root: Path, kill_before: Any) -> None:
+    kill_before()
     git(root, "checkout", "-qb", "feature")
     finish(root)
     assert (branch(root), git(root, "tag")) == ("feature", "")
@@ -197,18 +189,17 @@ def test_start_on_another_branch_freezes_no_branch(root: Path) -> None:
     assert branch(root) == "main"
 
 
-def test_start_freezes_the_plan_of_the_branch_that_it_switches_to(root: Path) -> None:
-    commit_on_milestone(root, WHERE, OTHER_PLAN)
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_start_freezes_the_plan_of_the_branch_that_it_switches_to(
+    root: Path, is_shared: bool
+) -> None:
+    if is_shared:
+        write(root / WHERE, OTHER_PLAN)  # local changes are kept
+    else:
+        commit_on_milestone(root, WHERE, OTHER_PLAN)
     loop = start(Context(root), EXECUTE).receipt.loop
-    assert (root / WHERE).read_text() == OTHER_PLAN
+    assert (branch(root), (root / WHERE).read_text()) == ("gsd/m1", OTHER_PLAN)
     assert loop.plan.digest == hashlib.sha256(OTHER_PLAN.encode()).hexdigest()[:16]
-    assert live_tasks(root) == ("running", ["T01", "T02", "T03"])
-
-
-def test_start_keeps_local_changes_of_a_plan_that_the_branches_share(root: Path) -> None:
-    write(root / WHERE, OTHER_PLAN)
-    start(Context(root), EXECUTE)
-    assert branch(root) == "gsd/m1"
     assert live_tasks(root) == ("running", ["T01", "T02", "T03"])
 
 
@@ -220,10 +211,8 @@ def test_start_refuses_a_branch_without_the_plan_before_any_change(root: Path) -
     assert (branch(root), files(root)) == ("main", before)
 
 
-def test_start_effects_accept_a_plan_that_changed_on_the_branch_meanwhile(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kill_before(monkeypatch, root)
+def test_start_effects_accept_a_changed_plan_of_the_branch(root: Path, kill_before: Any) -> None:
+    kill_before()
     commit_on_milestone(root, WHERE, OTHER_PLAN)
     finish(root)
     assert live_tasks(root) == ("running", ["T01", "T02", "T03"])
@@ -252,11 +241,9 @@ def test_start_in_interactive_mode_asks_for_the_branch_and_creates_state_md(root
     assert (root / STATE).read_text().startswith("---\nloop:\n")
 
 
-def test_start_killed_before_its_views_saves_state_md_with_the_next_event(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_start_killed_before_its_views_saves_state_md_later(root: Path, kill_before: Any) -> None:
     write(root / STATE, STATE_MD)
-    kill_before(monkeypatch, root, "core.views.write.project", StartRequest("goal", "g"))
+    kill_before("core.views.write.project", StartRequest("goal", "g"))
     loop = only_live(root)
     with Context(root).transaction() as tx:
         tx.append(tx.loops.by_id[loop.id], "note", {"text": "more"})
@@ -271,22 +258,20 @@ def test_start_in_a_new_project_creates_nothing_if_its_event_is_refused(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_start_freezes_iterations_budget_and_session_of_the_request(here: Here) -> None:
-    for most in ("10", "25", "50", "0"):
-        here.start("goal", "g", "--max-iterations", most, "--session-only", "--fresh")
-        began = here.last()["data"]
-        assert (began["limits"]["max_iterations"], began["session_only"]) == (int(most), True)
-        assert "budget_usd" not in began["limits"]
-    for budget in ("10", "25", "50"):
-        here.start("goal", "g", "--budget", budget, "--fresh")
-        assert here.status()["budget_usd"] == int(budget)
-
-
-def test_start_shows_everything_unmet_and_uncounted_in_state_json(here: Here) -> None:
-    here.configure(views=["state"])
-    here.start("goal", "Ship it", "--criterion", "tests pass", "--step", "one")
-    state = json.loads((here.root / ".loop" / "state.json").read_text())
-    assert (state["spec"], state["status"], state["iteration"]) == ("Ship it", "in_progress", 0)
-    assert state["criteriaStatus"] == {"tests pass": False}
-    assert state["exit_signal"] is False
-    assert state["circuitBreaker"] == {"stuckCount": 0, "lastUnmet": ""}
+def test_start_freezes_the_request_with_nothing_met_or_counted(tmp_path: Path) -> None:
+    goal = StartRequest("goal", "g", criteria=("c",), steps=("one",), fresh=True)
+    for most in (10, 25, 50, 0):
+        request = goal._replace(max_iterations=most, session_only=True)
+        loop = start(Context(tmp_path), request).receipt.loop
+        assert (loop.limits.max_iterations, loop.session_only) == (most, True)
+        assert not loop.limits.budget_usd
+    for budget in (10, 25, 50):
+        loop = start(Context(tmp_path), goal._replace(budget=budget)).receipt.loop
+        assert loop.limits.budget_usd == budget
+    view = status_view(loop, "1:0")
+    assert (view["status"], view["criteria"][0]["met"], view["exit_signal"]) == (
+        "running",
+        False,
+        False,
+    )
+    assert (view["iteration"], view["stuck"], view["last_unmet"]) == (0, 0, None)

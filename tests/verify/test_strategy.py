@@ -54,8 +54,8 @@ def test_gap_prompt_is_complete() -> None:
     assert gap.findtext("file") == "docs/a.md"
     assert gap.findtext("description") == GAP.description
     assert "--- begin nonce\nb.md: not found\n--- end nonce" in (gap.findtext("evidence") or "")
-    for part in ("Fix path/typo in reference", "TASK COMPLETE", "TASK FAILED: {reason}",
-                 "CHECKPOINT: {decision needed}", "NEW ISSUE: [{severity}] {description}"):  # fmt: skip
+    answers = ("TASK COMPLETE", "TASK FAILED: {reason}", "CHECKPOINT: {decision needed}")
+    for part in (*answers, "Fix path/typo in reference", "NEW ISSUE: [{severity}] {description}"):
         assert part in prompt
     assert "came back" not in prompt
     assert gap_prompt(GAP, 2, 20, "nonce") == prompt
