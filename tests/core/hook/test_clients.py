@@ -254,37 +254,22 @@ def test_block_that_comes_back_as_a_prompt_is_not_recorded(here: Here) -> None:
 
 
 TAG, END = "<loop-complete>", "</loop-complete>"
-CLAIMS = {
-    "closing element": f"All is done.\n{TAG}shipped{END}",
-    "alone": f"{TAG}{END}",
-    "bare last line": f"All is done.\n{TAG}",
-    "blanks after": f"All is done.\n\n  {TAG}  \n\n",
-    "windows lines": f"All is done.\r\n{TAG}\r\n",
-    "several lines": f"{TAG}\nshipped\nand told\n{END}",
-    "after a fence": f"```sh\nmake\n```\n{TAG}ok{END}",
-    "after a tilde fence": f"~~~\n```\n~~~\n{TAG}",
-    "after code on one line": f"```make test``` passes.\n\n{TAG}",
-    "after a longer fence": f"````md\n```\nmake\n```\n````\n{TAG}",
-}
-NO_CLAIMS = {
-    "nothing": "",
-    "in the middle": f"{TAG}\nBut there is more to do.",
-    "element in the middle": f"{TAG}done{END} is what I shall write later.",
-    "in prose": f"I shall end with {TAG}",
-    "as code": f"Write `{TAG}done{END}`",
-    "inside a fence": f"```\n{TAG}done{END}\n```",
-    "inside an open fence": f"```\n{TAG}done{END}",
-    "bare inside an open fence": f"~~~xml\n{TAG}",
-    "inside a longer fence": f"````\n```\n{TAG}done{END}",
-    "end without begin": f"done{END}",
-    "another tag": "<loop-completed>",
-}
+CLAIMS = (
+    f"All is done.\n{TAG}shipped{END}", f"{TAG}{END}", f"All is done.\n{TAG}", f"Done.\n\n  {TAG}  \n\n",
+    f"All is done.\r\n{TAG}\r\n", f"{TAG}\nshipped\nand told\n{END}", f"```sh\nmake\n```\n{TAG}ok{END}",
+    f"~~~\n```\n~~~\n{TAG}", f"```make test``` passes.\n\n{TAG}", f"````md\n```\nmake\n```\n````\n{TAG}",
+)  # fmt: skip
+NO_CLAIMS = (
+    "", f"{TAG}\nBut there is more to do.", f"{TAG}done{END} is what I shall write later.",
+    f"I shall end with {TAG}", f"Write `{TAG}done{END}`", f"```\n{TAG}done{END}\n```",
+    f"```\n{TAG}done{END}", f"~~~xml\n{TAG}", f"````\n```\n{TAG}done{END}", f"done{END}",
+    "<loop-completed>",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("message", "claims"),
-    [*((text, True) for text in CLAIMS.values()), *((text, False) for text in NO_CLAIMS.values())],
-    ids=[*CLAIMS, *NO_CLAIMS],
+    [*((text, True) for text in CLAIMS), *((text, False) for text in NO_CLAIMS)],
 )
 def test_claims_completion_finds_the_mark_only_at_the_end_outside_fences(
     message: str, claims: bool

@@ -97,7 +97,7 @@ def test_hook_answers_an_object_before_the_end_of_input(looping: Agent, end: byt
         for at in range(0, len(raw), 100):
             process.stdin.write(raw[at : at + 100])
             process.stdin.flush()
-        assert told(json.loads(process.stdout.read()))
+        assert block_of(json.loads(process.stdout.read()))
         assert process.wait(10) == 0
 
 
@@ -200,7 +200,7 @@ def test_hook_in_a_deleted_directory_finds_the_project_of_the_client(
         capture_output=True,
         check=False,
     )
-    assert told(judged(done.returncode, done.stdout, done.stderr).answer)
+    assert block_of(judged(done.returncode, done.stdout, done.stderr).answer)
 
 
 def test_hook_finds_the_project_from_below_and_through_links(
