@@ -18,12 +18,12 @@ def test_workflow_state_is_imported_with_all_members() -> None:
     assert f"gsd-fsm stage {WORKFLOW['stage']} --shape-file FILE" in old.notes[1]
 
 
-@pytest.mark.parametrize("stage", STAGES[:-1])
-def test_stages_up_to_the_current_one_are_entered_before_the_score(stage: str) -> None:
-    old = read({**WORKFLOW, "stage": stage, "spec_score": 2, "shape_chosen": "blocked"})
-    types = [kind for kind, _ in old.later]
-    assert types.index("score") == types.count("stage") == STAGES.index(stage) + 1
-    assert loop_of(old).stage == stage
+def test_stages_up_to_the_current_one_are_entered_before_the_score() -> None:
+    for number, stage in enumerate(STAGES[:-1], 1):
+        old = read({**WORKFLOW, "stage": stage, "spec_score": 2, "shape_chosen": "blocked"})
+        types = [kind for kind, _ in old.later]
+        assert types.index("score") == types.count("stage") == number
+        assert loop_of(old).stage == stage
 
 
 def test_thorough_review_is_imported_as_begun_failed_or_passed() -> None:
@@ -45,16 +45,12 @@ def test_workflow_members_that_are_null_are_not_set() -> None:
     assert (loop.stage, loop.spec_score, loop.shape, loop.reviews) == ("intent", None, None, {})
 
 
-def test_last_recalled_texts_are_imported() -> None:
+def test_notes_name_recalled_texts_and_reviews_that_are_not_imported() -> None:
     texts = [f"lesson {number}" for number in range(60)]
-    old = read({**WORKFLOW, "recall_surfaced": texts})
+    reviews = {"wave_1": {"score": 8, "by": "panel"}, "design": {"score": 1}, "wave_01": {}}
+    old = read({**WORKFLOW, "recall_surfaced": texts, "reviews": reviews})
     assert loop_of(old).recalled == texts[10:]
     assert "recall_surfaced: the first 10 texts are not imported." in old.notes
-
-
-def test_unknown_reviews_are_named_and_not_imported() -> None:
-    reviews = {"wave_1": {"score": 8, "by": "panel"}, "design": {"score": 1}, "wave_01": {}}
-    old = read({**WORKFLOW, "reviews": reviews})
     assert {name: it.facts() for name, it in loop_of(old).reviews.items()} == {
         "wave_1": {"score": 8}
     }
@@ -67,14 +63,12 @@ def test_unknown_reviews_are_named_and_not_imported() -> None:
         ({"stage": "complete"}, "FILE: nothing to import: its stage is complete"),
         ({"version": True}, "version must be 1, not "),
         ({"stage": "coding"}, "stage must be one of intent, shape, decompose"),
-        ({"stage": None}, "stage is missing"),
-        ({"task": None}, "task is missing"),
+        *(({name: None}, f"{name} is missing") for name in ("stage", "task")),
         ({"task": {}}, "task must be a text, not an object"),
         ({"spec_score": 11}, "spec_score must be a whole number from 0 to 10, not 11"),
         ({"fit_score": -5}, "fit_score must be a whole number from 0 to 100, not -5"),
         ({"shape_chosen": "round"}, "shape_chosen must be one of tool, tool-review, colleague"),
-        ({"started_at": "yesterday"}, "started_at must be a time such as"),
-        ({"last_updated": 17}, "last_updated must be a time such as"),
+        *(({name: 17}, f"{name} must be a time such as") for name in ("started_at", "last_updated")),
         ({"recall_surfaced": [None]}, "recall_surfaced must be a list of texts"),
         ({"reviews": []}, "reviews must be an object, not a list"),
         ({"reviews": {"wave_1": 8}}, "reviews.wave_1 must be an object, not 8"),

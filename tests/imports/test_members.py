@@ -14,18 +14,14 @@ from gsd_fsm.imports.members import parse_time
 zones = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda m: timezone(timedelta(minutes=m)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["2026-02-05T10:00:00Z", "2026-02-05T10:00:00.000Z", "2026-02-05t10:00z", "2026-02-05T10Z",
-     "2026-02-05 10:00:00", "20260205T100000Z", "20260205T1000+0000", "2026-02-05T11:00:00+01:00",
-     "2026-02-05T05:30:00 -0430", "2026-02-05T10:00:00,000000Z", "2026-02-05T10:00:00.0004999Z",
-     " 2026-02-05T09:00-01 "],
-)  # fmt: skip
-def test_parse_time_reads_every_form_of_iso_8601(text: str) -> None:
-    assert parse_time(text) == "2026-02-05T10:00:00.000Z"
-
-
-def test_parse_time_reads_a_date_as_midnight_and_cuts_to_milliseconds() -> None:
+def test_parse_time_reads_every_form_of_iso_8601_and_cuts_to_milliseconds() -> None:
+    for text in (
+        *("2026-02-05T10:00:00Z", "2026-02-05T10:00:00.000Z", "2026-02-05t10:00z"),
+        *("2026-02-05T10Z", "2026-02-05 10:00:00", "20260205T100000Z", "20260205T1000+0000"),
+        *("2026-02-05T11:00:00+01:00", "2026-02-05T05:30:00 -0430", " 2026-02-05T09:00-01 "),
+        *("2026-02-05T10:00:00,000000Z", "2026-02-05T10:00:00.0004999Z"),
+    ):
+        assert parse_time(text) == "2026-02-05T10:00:00.000Z"
     assert parse_time("2026-02-05") == "2026-02-05T00:00:00.000Z"
     assert parse_time("2026-02-05T10:00:00.1Z") == "2026-02-05T10:00:00.100Z"
     assert parse_time("2026-02-05T10:00:00." + "9" * 5000 + "Z") == "2026-02-05T10:00:00.999Z"
