@@ -67,12 +67,12 @@ def test_task_members_are_read_in_all_spellings(tmp_path: Path) -> None:
     assert found.checks[4].text == 'a.py contains "y"'
 
 
-@pytest.mark.parametrize("none", [None, "none", "None", [], ["none"], ""])
-def test_none_is_read_as_an_empty_list(tmp_path: Path, none: object) -> None:
-    task = json_task("01", libraries=none, skills=none, depends=none)
-    found = loaded(tmp_path, json_plan(task)).tasks[0]
-    assert (found.libraries, found.skills, found.depends) == ((), (), ())
-    assert (found.title, found.commit_type, found.test_required) == ("Do it", "feat", "false")
+def test_none_is_read_as_an_empty_list(tmp_path: Path) -> None:
+    for none in (None, "none", "None", [], ["none"], ""):
+        task = json_task("01", libraries=none, skills=none, depends=none)
+        found = loaded(tmp_path, json_plan(task)).tasks[0]
+        assert (found.libraries, found.skills, found.depends) == ((), (), ())
+        assert (found.title, found.commit_type, found.test_required) == ("Do it", "feat", "false")
 
 
 def test_must_haves_counts_and_phase_are_read(tmp_path: Path) -> None:
@@ -85,32 +85,23 @@ def test_must_haves_counts_and_phase_are_read(tmp_path: Path) -> None:
 
 
 def test_problems_and_checks_have_the_lines_of_their_objects(tmp_path: Path) -> None:
-    text = """{
-  "tasks": [
-    {"action": "say \\"id\\": {", "done": "}",
-     "verify": [{"id": "inner", "type": "file",
+    first = """{"tasks": [
+    {"action": "say \\"id\\": {", "done": "}", "verify": [{"id": "inner", "type": "file",
                  "check": "a"},
                 {"type": "file", "check": "b"}],
-     "id": "01"},
-    {
-      "id" : "01", "meta": {"x": {"id": 3}},
-      "verify": ["id", {"check": " "}]
-    },
-    {}
-  ]
-}"""
-    assert broken(tmp_path, text) == [
-        (9, "duplicate task T01: first in line 7"),
-        (9, "task T01 has no <action>"),
-        (9, "task T01 has no <done>"),
-        (10, "a check is empty"),
-        (12, "a task has no <action>"),
-        (12, "a task has no <done>"),
-        (12, "a task has no check in <verify>"),
-        (12, "a task has no id"),
+     "id": "01"}"""
+    assert [it.line for it in loaded(tmp_path, first + "]}").tasks[0].checks] == [2, 4]
+    more = ',\n{\n"id" : "01", "meta": {"x": {"id": 3}},\n"verify": ["id", {"check": " "}]},\n{}]}'
+    assert broken(tmp_path, first + more) == [
+        (7, "duplicate task T01: first in line 5"),
+        (7, "task T01 has no <action>"),
+        (7, "task T01 has no <done>"),
+        (8, "a check is empty"),
+        (9, "a task has no <action>"),
+        (9, "a task has no <done>"),
+        (9, "a task has no check in <verify>"),
+        (9, "a task has no id"),
     ]
-    alone = text.replace('"id": "01"}', '"id": "01"}]}', 1).partition("]}")[0]
-    assert [it.line for it in loaded(tmp_path, alone + "]}").tasks[0].checks] == [4, 6]
 
 
 @pytest.mark.parametrize(
@@ -122,15 +113,13 @@ def test_problems_and_checks_have_the_lines_of_their_objects(tmp_path: Path) -> 
         ('{"tasks": 7}', "a task is not an object"),
         ("{}", "the plan has no tasks"),
         ("[]", "not a JSON object"),
-        (json_plan(json_task(True)), "a task has no id"),
-        (json_plan(json_task({"a": 1})), "a task has no id"),
-        (json_plan(json_task("01", wave=1.5)), "its wave is not a positive integer"),
-        (json_plan(json_task("01", wave=-1)), "its wave is not a positive integer"),
-        (json_plan(json_task("01", wave=10**9)), "its wave is not a positive integer"),
+        *((json_plan(json_task(number)), "a task has no id") for number in (True, {"a": 1})),
+        *((json_plan(json_task("01", wave=wave)), "its wave is not a positive integer")
+          for wave in (1.5, -1, 10**9)),
         (json_plan(json_task("01", done={})), "task T01 has no <done>"),
         (json_plan(json_task("01", files=[{}])), "'' is not a path inside"),
     ],
-)
+)  # fmt: skip
 def test_json_that_is_not_a_plan_is_refused(tmp_path: Path, text: str, what: str) -> None:
     problems = broken(tmp_path, text)
     assert any(what in it[1] for it in problems), problems

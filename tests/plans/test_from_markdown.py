@@ -87,12 +87,9 @@ def test_task_stays_whole_whatever_its_action_contains(found: list[str]) -> None
     assert draft.waves == {}
 
 
-def test_tasks_in_one_line_each_are_read(tmp_path: Path) -> None:
+def test_task_may_be_one_line_or_end_deeper_or_behind_its_last_section(tmp_path: Path) -> None:
     plan = loaded(tmp_path, LINE.format("01") + LINE.format("02"))
     assert [(it.id, it.action, it.line) for it in plan.tasks] == [("T01", "x", 1), ("T02", "x", 2)]
-
-
-def test_task_may_end_deeper_or_behind_its_last_section(tmp_path: Path) -> None:
     deeper = task("01").replace("</task>", "  </task>")
     behind = task("02").replace("</done>\n</task>", "</done></task>")
     plan = loaded(tmp_path, deeper + behind + task("03") + behind.replace("02", "04"))
@@ -106,21 +103,17 @@ def test_tags_and_attributes_are_read_in_any_spelling(tmp_path: Path) -> None:
   wave=2 id = "01" type="fix" reqs="R1, R2" test_required="existing" >
 <files>
   <file action='update'>a b.py</file><file
-    action="remove">c.py</file>
-  <file>d.py</file>
-</files>
-<test_files><file>tests/t.py</file></test_files>
+    action="remove">c.py</file><file>d.py</file>
+</files><test_files><file>tests/t.py</file></test_files>
 <action>  Do it.
     Twice.</action><libraries>React Query,
-  zod</libraries>
-<verify><check type="run" cmd="test 1 -lt 2 && echo 'a > b'"/>
+  zod</libraries><verify><check type="run" cmd="test 1 -lt 2 && echo 'a > b'"/>
 <check type="shell">
   cd x
   make
 </check></verify><done>
   One
-  two </done>
-<skills>one, two
+  two </done><skills>one, two
   three</skills>
 </task>
 """
@@ -140,9 +133,11 @@ def test_tags_and_attributes_are_read_in_any_spelling(tmp_path: Path) -> None:
 
 def test_elements_may_replace_attributes(tmp_path: Path) -> None:
     more = "<title>One\n two</title><type>docs</type><reqs>R9</reqs><test_required>true</test_required>"
+    more += "<context><action>no</action><done>no</done></context><br/><note>\n"  # all unknown
     found = loaded(tmp_path, task("01").replace("  <files>", f"  {more}<files>")).tasks[0]
     assert (found.title, found.commit_type, found.reqs) == ("One", "docs", "R9")
     assert found.test_required == "true"
+    assert (found.action, found.done) == ("Write 01.", "It is there.")
     both = task("03").replace('wave="1"', 'wave="1" action="x" files="y" done="z"')
     found = loaded(tmp_path, both).tasks[0]
     assert (found.action, found.files[0].path, found.done) == ("Write 03.", "03.py", "z")
@@ -153,17 +148,9 @@ def test_elements_may_replace_attributes(tmp_path: Path) -> None:
 def test_verify_without_checks_is_read_line_by_line(tmp_path: Path) -> None:
     check = '<check type="file">01.py exists</check>'
     text = task("01").replace(check, "\n  - Look at it\n\n  Ask & see\n")
-    checks = loaded(tmp_path, text).tasks[0].checks
-    assert checks == (
-        Check("manual", "Look at it", None, 5),
-        Check("manual", "Ask & see", None, 7),
-    )
-
-
-def test_unknown_elements_are_skipped_with_their_content(tmp_path: Path) -> None:
-    more = "<context><action>no</action><done>no</done></context><br/><note>\n"
-    found = loaded(tmp_path, task("01").replace("  <files>", f"  {more}<files>")).tasks[0]
-    assert (found.action, found.done) == ("Write 01.", "It is there.")
+    first, second = loaded(tmp_path, text).tasks[0].checks
+    assert first == Check("manual", "Look at it", None, 5)
+    assert second == Check("manual", "Ask & see", None, 7)
 
 
 def test_tasks_in_code_fences_and_comments_are_ignored(tmp_path: Path) -> None:
@@ -200,15 +187,12 @@ def test_must_haves_are_items_with_boxes_or_else_all_items(tmp_path: Path) -> No
     assert loaded(tmp_path, front).must_haves == ("a", "one", "two")
 
 
-def test_front_matter_values_are_read_as_text(tmp_path: Path) -> None:
+def test_phase_and_title_are_read_as_text_from_front_matter_or_headings(tmp_path: Path) -> None:
     front = "---\nphase: 010\ntitle: No\nestimated_tokens: 1_0\ntask_count: 1\n"
     plan = loaded(tmp_path, f"{front}wave_count: null\n...\n{task('01')}")
     assert (plan.phase, plan.title, plan.estimated_tokens) == (10, "No", "1_0")
     assert plan.warnings == ("wave_count is null, but the plan has 1",)
     assert loaded(tmp_path, "---\n---\n" + task("01")).phase is None
-
-
-def test_heading_names_phase_and_title_without_front_matter(tmp_path: Path) -> None:
     plan = loaded(tmp_path, "# Phase 2.1: The API\n# Later\n" + task("01"))
     assert (plan.phase, plan.title) == ("2.1", "The API")
     assert loaded(tmp_path, "[link](x)\n# Plan of it\n" + task("01")).title == "Plan of it"

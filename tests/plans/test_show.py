@@ -6,8 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
 from tests.support.command_line import EVIL, Here, assert_harmless
 from tests.support.plan_texts import LOOP_MECHANISM, json_task, task
 
@@ -55,9 +53,8 @@ def test_plan_show_json_has_every_member_of_the_plan(here: Here) -> None:
     assert found == [(1, False, 3), (2, True, 2), (3, True, 2)]
     last = waves[2]["tasks"][1]
     assert last.pop("action").startswith("Update ROADMAP.md to mark Phase 1 as PLANNED.\n")
-    text = 'ROADMAP.md contains "hooks.json"'
-    check = {"kind": "content", "text": text, "command": None, "line": 438}
-    assert last.pop("checks")[1] == check
+    check = {"kind": "content", "text": 'ROADMAP.md contains "hooks.json"', "command": None}
+    assert last.pop("checks")[1] == {**check, "line": 438}
     assert last == {
         "id": "T07", "number": "07", "title": "Update ROADMAP.md to mark Phase 1 as PLANNED.",
         "wave": 3, "depends": ["T04", "T05"], "libraries": [], "skills": [], "reqs": "",
@@ -124,11 +121,18 @@ def test_plan_show_uses_the_plan_of_the_live_loop_else_of_the_current_phase(here
     assert task_count(here, "--phase", "1") == 7
 
 
-def test_plan_check_takes_the_only_plan(here: Here) -> None:
+def test_plan_takes_the_only_one_and_refuses_without_a_file(here: Here) -> None:
     plan = planned(here, "7", text=task("01"))
     assert here.ok("plan", "check", "--json").json["file"] == str(plan)
     planned(here, "8", text=task("01"))
-    assert "no plan given" in here.refused(2, "plan", "check").err
+    for action in ("show", "check", "graph"):
+        for options, what in (
+            (("--phase", "1", "--plan", "x"), "--phase and --plan cannot be used together"),
+            (("--phase", "../x"), "is not a phase"),
+            (("--plan", "nowhere.md"), "missing file"),
+            ((), "no plan given"),
+        ):
+            assert what in here.refused(2, "plan", action, *options).err
 
 
 def test_plan_check_works_before_gsd_exists(here: Here) -> None:
@@ -140,20 +144,6 @@ def test_plan_check_works_before_gsd_exists(here: Here) -> None:
     (here.root / ".opti-gsd" / "state.json").write_text('{"current_phase": "auth"}')
     assert task_count(here) == 1
     assert not here.gsd.exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [
-        (("--phase", "1", "--plan", "x"), "--phase and --plan cannot be used together"),
-        (("--phase", "../x"), "is not a phase"),
-        (("--plan", "nowhere.md"), "missing file"),
-        ((), "no plan given"),
-    ],
-)
-def test_plan_without_a_file_is_refused(here: Here, options: tuple[str, ...], what: str) -> None:
-    for action in ("show", "check", "graph"):
-        assert what in here.refused(2, "plan", action, *options).err
 
 
 def test_plan_output_neutralizes_hostile_text(here: Here) -> None:
