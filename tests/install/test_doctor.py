@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,9 @@ def test_doctor_passes_a_fresh_installation_and_changes_nothing(here: Here, clie
 def test_doctor_runs_the_hook_of_each_scope(here: Here, client: Client) -> None:
     here.ok("init", "--scope", "user", "--yes")
     here.ok("init", "--scope", "project", "--yes")
-    told = here.ok("doctor", "--json").json["rows"]
-    assert {row["where"] for row in told} == {"user settings", "project settings", "here"}
-    assert [row["name"] for row in told if row["ms"] is not None] == ["trial run"] * 2
+    found = here.ok("doctor", "--json").json["rows"]
+    assert {row["where"] for row in found} == {"user settings", "project settings", "here"}
+    assert [row["name"] for row in found if row["ms"] is not None] == ["trial run"] * 2
     here.where = client.home
     assert failed(rows(here)) == []
 
@@ -125,44 +126,35 @@ def test_doctor_notes_an_interpreter_of_a_conda_environment_without_bytecode(
     inside.parent.mkdir(parents=True)
     (tmp_path / "conda" / "conda-meta").mkdir()
     inside.symlink_to(client.hooks()[0]["command"])
-    assert (
-        f"! {inside} belongs to a conda"
-        in installed.ok("init", "--python", str(inside), "--yes").out
-    )
+    output = installed.ok("init", "--python", str(inside), "--yes").out
+    assert f"! {inside} belongs to a conda" in output
     shutil.rmtree(client.hook.parent / "__pycache__")
     found = rows(installed)
-    assert (found["interpreter"]["state"], "conda" in found["interpreter"]["told"]) == (
-        "note",
-        True,
-    )
-    assert found["bytecode"]["state"] == "note"
+    assert [found[name]["state"] for name in ("interpreter", "bytecode")] == ["note", "note"]
+    assert "conda" in found["interpreter"]["told"]
     assert found["bytecode"]["fix"] == "gsd-fsm init --scope local"
 
 
 @pytest.mark.parametrize(
-    ("switch", "code", "end"),
+    ("turn_off", "code", "end"),
     [
-        ("STOP", 0, "STOP."),
-        ("GSD_FSM_DISABLE", 0, "the hook is disabled by GSD_FSM_DISABLE=1."),
-        ("trust", 0, "the journal is not trusted: the hook ignores it."),
-        ("disableAllHooks", 7, "disableAllHooks is set: the client runs no hooks."),
+        (lambda here: (here.gsd / "STOP").touch(), 0, "STOP."),
+        (lambda here: here.patch.setenv("GSD_FSM_DISABLE", "1"), 0, "disabled by GSD_FSM_DISABLE=1."),
+        (lambda _: shutil.rmtree(state_directory()), 0, "not trusted: the hook ignores it."),
+        (lambda here: Client(here.root).write({"disableAllHooks": True}, "user"), 7,
+         "disableAllHooks is set: the client runs no hooks."),
     ],
-)
+    ids=["STOP", "variable", "trust", "disableAllHooks"],
+)  # fmt: skip
 def test_doctor_names_the_switch_that_turns_a_working_hook_off(
-    here: Here, client: Client, switch: str, code: int, end: str
+    here: Here, turn_off: Callable[[Here], object], code: int, end: str
 ) -> None:
     here.start("goal", "g")
     here.ok("init", "--yes")
-    env = {"GSD_FSM_DISABLE": "1"} if switch == "GSD_FSM_DISABLE" else {}
-    if switch == "STOP":
-        (here.gsd / "STOP").touch()
-    elif switch == "trust":
-        shutil.rmtree(state_directory())
-    elif switch == "disableAllHooks":
-        client.write({"disableAllHooks": True}, "user")
-    answer = here.run("doctor", env=env)
+    turn_off(here)
+    answer = here.run("doctor")
     assert answer.code == code
-    assert ("→ rm " in answer.out) is (switch == "STOP")
+    assert ("→ rm " in answer.out) is (end == "STOP.")
     last = answer.out.splitlines()[-1]
     assert last.startswith("The installation is correct, but ")
     assert last.endswith(end)
@@ -187,10 +179,8 @@ def test_doctor_runs_nothing_that_came_with_a_clone(
         hook = {"type": "command", "command": str(spy), "args": args}
     client.write(everywhere(hook), "project")
     found = rows(here, code=7)
-    assert (found["command"]["told"], found["command"]["fix"]) == (
-        NOT_RUN,
-        "gsd-fsm init --scope project",
-    )
+    assert found["command"]["told"] == NOT_RUN
+    assert found["command"]["fix"] == "gsd-fsm init --scope project"
     assert all(row["ms"] is None for row in found.values())
     assert not mark.exists()
 
@@ -223,10 +213,8 @@ def test_doctor_does_not_run_a_plugin_that_was_changed(
         hooks.write_text(hooks.read_text().replace("gsd_fsm_hook.main()", evil))
     client.enable_plugin(directory)
     found = rows(here, *(["--plugin", str(directory)] if is_named else []), code=7)
-    assert (found["command"]["told"], found["command"]["fix"]) == (
-        NOT_RUN,
-        f"gsd-fsm init --plugin {directory}",
-    )
+    assert found["command"]["told"] == NOT_RUN
+    assert found["command"]["fix"] == f"gsd-fsm init --plugin {directory}"
     assert not mark.exists()
 
 
@@ -242,9 +230,9 @@ def status_row(here: Here) -> doctor.Row:
 def test_doctor_runs_our_status_line_and_says_if_there_is_none(
     installed: Here, client: Client
 ) -> None:
-    told = rows(installed)["status line"]
-    assert (told["where"], told["state"], told["ms"]) == ("here", "ok", None)
-    assert "init --status-line" in told["told"]
+    found = rows(installed)["status line"]
+    assert (found["where"], found["state"], found["ms"]) == ("here", "ok", None)
+    assert "init --status-line" in found["told"]
     installed.ok("init", "--status-line", "--yes")
     row = status_row(installed)
     assert (row.where, row.state, row.told) == ("local settings", "ok", "shows a live loop")
@@ -270,17 +258,16 @@ def test_doctor_does_not_run_the_status_line_of_others(
     here.ok("init", "--status-line", "--yes")
     mark = tmp_path / "mark"
     script = program(tmp_path / "evil", f"#!/bin/sh\ntouch {shlex.quote(str(mark))}\n")
+    like_ours = shlex.join([str(script), *shlex.split(status_line.command())[1:]])
+    fix = "gsd-fsm init --scope local --status-line"
     document = client.read()
-    words = shlex.split(status_line.command())
-    document["statusLine"]["command"] = shlex.join([str(script), *words[1:]])
-    client.write(document)
-    row = status_row(here)
-    assert (row.state, row.told, row.fix) == (
-        "failed",
-        NOT_RUN,
-        "gsd-fsm init --scope local --status-line",
-    )
-    document["statusLine"] = {"type": "command", "command": str(script)}
-    client.write(document)
-    assert status_row(here).told == "of another program: not run"
+    for command, told, remedy in (
+        (like_ours, NOT_RUN, fix),
+        (str(script), "of another program: not run", ""),
+    ):
+        document["statusLine"] = {"type": "command", "command": command}
+        client.write(document)
+        row = status_row(here)
+        assert (row.told, row.fix) == (told, remedy)
+        assert (row.state == "failed") is bool(remedy)
     assert not mark.exists()

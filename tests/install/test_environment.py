@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.project import find_gsd
+from gsd_fsm.core.project import find_gsd, state_directory
 from gsd_fsm.install.environment import Row, check_environment, file_system_of
 from gsd_fsm.install.hook_entries import CAP
 from tests.support.client_settings import listing, program
@@ -72,59 +72,58 @@ def test_environment_checks_the_journal_and_does_not_change_it(here: Here) -> No
     assert listing(here.gsd) == before
 
 
-def test_environment_reports_a_journal_that_is_not_a_file(here: Here) -> None:
-    (here.gsd / "journal.jsonl").mkdir(parents=True)
-    assert around(here)["journal"][0].state == "failed"
-    (here.gsd / "journal.jsonl").rmdir()
-    assert around(here)["journal"][0].told == "no loop was started here yet"
-
-
-@pytest.mark.parametrize("gone", ["the journal", "all of it"])
-def test_environment_notes_a_missing_journal(here: Here, gone: str) -> None:
+def test_environment_notes_a_missing_journal_and_reports_one_that_is_not_a_file(here: Here) -> None:
     here.start("goal", "g")
-    name = Journal(str(here.gsd)).read().journal_id
-    here.journal.unlink() if gone == "the journal" else shutil.rmtree(here.gsd)
-    (row,) = around(here)["journal" if gone == "the journal" else "project"]
-    assert (row.state, row.told) == ("note", f"the journal {name} is missing")
+    missing = f"the journal {Journal(str(here.gsd)).read().journal_id} is missing"
+    here.journal.unlink()
+    (row,) = around(here)["journal"]
+    assert (row.state, row.told) == ("note", missing)
+    here.journal.mkdir()
+    assert around(here)["journal"][0].state == "failed"
+    shutil.rmtree(here.gsd)
+    (row,) = around(here)["project"]
+    assert (row.state, row.told) == ("note", missing)
+    shutil.rmtree(state_directory())
+    here.gsd.mkdir()
+    assert around(here)["journal"][0].told == "no loop was started here yet"
 
 
 def test_environment_notes_a_command_that_agents_cannot_find(
     here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (row,) = around(here)["gsd-fsm on PATH"]
-    assert row.state == "ok"
     inside = program(tmp_path / "env" / "bin" / "gsd-fsm", "#!/bin/sh\n").parent
     (inside.parent / "pyvenv.cfg").touch()
     before = os.environ["PATH"]
-    monkeypatch.setenv("PATH", f"{inside}:{before}")
-    assert around(here)["gsd-fsm on PATH"][0].state == "ok"
-    monkeypatch.setenv("PATH", str(inside))
-    (row,) = around(here)["gsd-fsm on PATH"]
-    assert (row.state, "only in a virtual environment" in row.told) == ("note", True)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    (row,) = around(here)["gsd-fsm on PATH"]
-    assert "not on the PATH" in row.told
-    assert "pipx install" in row.fix
+    for path, state, told, fix in (
+        (before, "ok", "", ""),
+        (f"{inside}:{before}", "ok", "", ""),
+        (str(inside), "note", "only in a virtual environment", ""),
+        (str(tmp_path), "note", "not on the PATH", "pipx install"),
+    ):
+        monkeypatch.setenv("PATH", path)
+        (row,) = around(here)["gsd-fsm on PATH"]
+        assert row.state == state
+        assert told in row.told
+        assert fix in row.fix
 
 
 def test_environment_notes_a_view_that_cannot_be_written(here: Here) -> None:
-    here.gsd.mkdir()
-    (here.gsd / "config.toml").write_text('views = ["state", "progress"]\n')
+    here.configure(views=["state", "progress"])
     loop = here.start("goal", "g")
+    views = here.root / ".loop"
     assert "view" not in around(here)
-    shutil.rmtree(here.root / ".loop")
-    (here.root / ".loop").write_text("in the way")
+    shutil.rmtree(views)
+    views.write_text("in the way")
     here.ok("iterate")
-    rows = around(here)["view"]
-    assert [(row.state, row.told) for row in rows] == [
+    assert [(row.state, row.told) for row in around(here)["view"]] == [
         ("note", f".loop/{name} does not show loop {loop}")
         for name in ("state.json", "PROGRESS.md")
     ]
-    (here.root / ".loop").unlink()
+    views.unlink()
     here.ok("iterate")
     assert "view" not in around(here)
-    (here.root / ".loop" / "state.json").unlink()
-    (here.root / ".loop" / "state.json").mkdir()
+    (views / "state.json").unlink()
+    (views / "state.json").mkdir()
     here.ok("iterate")
     assert len(around(here)["view"]) == 1
 

@@ -33,6 +33,8 @@ def test_choose_resolves_a_virtual_environment_to_its_base(tmp_path: Path) -> No
 def test_choose_resolves_a_shim_to_the_python_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("python.bat", "python3.CMD"):
+        assert "shim" in flaw(str(program(tmp_path / name, "@echo off\n")))
     real = choose(None).path
     shim = program(tmp_path / "python3", f'#!/bin/sh\nexec "{real}" "$@"\n')
     assert "shim" in flaw(str(shim))
@@ -63,11 +65,11 @@ def test_choose_without_a_suitable_python_names_every_candidate(
     monkeypatch.setattr(sys, "_base_executable", str(tmp_path / "gone"), raising=False)
     monkeypatch.setattr(sys, "executable", str(program(tmp_path / "liar", "#!/bin/sh\necho hi\n")))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as caught:
         choose(None)
-    assert "gone cannot be run" in told.value.message
-    assert "liar is not a Python interpreter" in told.value.message
-    assert "--python" in told.value.hint
+    assert "gone cannot be run" in caught.value.message
+    assert "liar is not a Python interpreter" in caught.value.message
+    assert "--python" in caught.value.hint
 
 
 @pytest.mark.parametrize("wrong", ["/no/such/python", "no-such-program", "/etc/passwd", "/"])
@@ -76,20 +78,21 @@ def test_choose_refuses_a_path_that_is_not_a_program(wrong: str) -> None:
         choose(wrong)
 
 
-def test_ask_refuses_a_python_that_is_too_old(tmp_path: Path) -> None:
-    answer = '[[3, 7, 17], \\"cpython-37\\", \\"/usr/bin/python3.7\\"]'
-    old = program(tmp_path / "python", f'#!/bin/sh\necho "{answer}"\n')
-    with pytest.raises(UsageError, match=r"is Python 3\.7\.17; the hook needs 3\.8"):
-        ask(str(old))
-
-
-def test_ask_refuses_a_program_that_never_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ("echo '[[3, 7, 17], \"cpython-37\", \"/usr/bin/python3.7\"]'",
+         r"is Python 3\.7\.17; the hook needs 3\.8"),
+        ("exec sleep 60", "is not a Python interpreter"),
+    ],
+)  # fmt: skip
+def test_ask_refuses_a_python_that_is_too_old_or_never_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, problem: str
 ) -> None:
-    monkeypatch.setattr(interpreter, "PATIENCE", 0.2)
-    silent = program(tmp_path / "python", "#!/bin/sh\nexec sleep 60\n")
-    with pytest.raises(UsageError, match="is not a Python interpreter"):
-        ask(str(silent))
+    if "sleep" in script:
+        monkeypatch.setattr(interpreter, "PATIENCE", 0.2)
+    with pytest.raises(UsageError, match=problem):
+        ask(str(program(tmp_path / "python", f"#!/bin/sh\n{script}\n")))
 
 
 @pytest.mark.parametrize(
@@ -107,8 +110,3 @@ def test_ask_refuses_a_program_that_never_answers(
 def test_flaw_names_a_path_that_is_not_a_real_interpreter(path: str, problem: str) -> None:
     assert problem in flaw(path)
     assert is_store_stub(path) is (problem == "Store")
-
-
-def test_flaw_names_scripts_of_windows_as_shims(tmp_path: Path) -> None:
-    for name in ("python.bat", "python3.CMD"):
-        assert "shim" in flaw(str(program(tmp_path / name, "@echo off\n")))

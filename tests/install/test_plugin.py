@@ -12,10 +12,11 @@ from gsd_fsm.cli import COMMANDS
 from gsd_fsm.install.hook_entries import EVENTS
 from gsd_fsm.install.installer import packaged_hook
 from tests.support.client_settings import listing
-from tests.support.command_line import Here
+from tests.support.command_line import A, Here
+from tests.support.hook_project import signal_of
 
 ROOT = Path(__file__).parents[2]
-VERBS = ("start", "loop", "execute", "verify", "status", "resume", "pause", "cancel", "why")
+NAMES = ("start", "loop", "execute", "verify", "status", "resume", "pause", "cancel", "why")
 
 
 @pytest.fixture
@@ -32,7 +33,9 @@ def test_plugin_has_manifest_hooks_commands_agent_and_license(plugin: Path) -> N
     assert set(hooks) == set(EVENTS)
     assert "Stop" in hooks
     assert (plugin / "hooks" / "gsd_fsm_hook.py").read_bytes() == packaged_hook().read_bytes()
-    assert {path.stem for path in (plugin / "commands").iterdir()} == set(VERBS)
+    assert {path.stem for path in (plugin / "commands").iterdir()} == set(NAMES)
+    page = (plugin / "README.md").read_text("utf-8")
+    assert set(re.findall(r"`/gsd-fsm:([a-z]+)`", page)) == set(NAMES)
     assert [path.stem for path in (plugin / "agents").iterdir()] == ["executor"]
     assert (plugin / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
@@ -41,21 +44,14 @@ def test_plugin_hook_blocks_the_stop_of_a_loop(plugin: Path, here: Here) -> None
     hook = json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]
     args = [arg.replace("${CLAUDE_PLUGIN_ROOT}", str(plugin)) for arg in hook["args"]]
     assert args[-1] == "plugin"
-    loop = here.start("goal", "g", "--mode", "yolo", env={"CLAUDE_CODE_SESSION_ID": "s"})
-    payload = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(here.root)}
-    done = subprocess.run(
-        [hook["command"], *args],
-        input=json.dumps(payload).encode(),
-        cwd=here.root,
-        capture_output=True,
-        check=True,
-    )
+    loop = here.start("goal", "g", "--mode", "yolo", env=A)
+    signal = signal_of(here.root, session="session-a").encode()
+    done = subprocess.run([hook["command"], *args], input=signal, capture_output=True, check=True)
     assert "Continuing goal loop" in done.stdout.decode()
-    assert here.last()["loop"] == loop
-    assert here.last()["type"] == "iteration"
+    assert (here.last()["loop"], here.last()["type"]) == (loop, "iteration")
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", NAMES)
 def test_plugin_command_runs_allowed_commands_and_never_pastes_user_text(
     plugin: Path, name: str
 ) -> None:
@@ -63,10 +59,10 @@ def test_plugin_command_runs_allowed_commands_and_never_pastes_user_text(
     front, body = text.removeprefix("---\n").split("\n---\n", 1)
     assert re.search(r"^description: \S", front, re.MULTILINE)
     (allowed,) = re.findall(r"^allowed-tools: (.*)$", front, re.MULTILINE)
-    verbs = [re.fullmatch(r"Bash\(gsd-fsm ([a-z-]+):\*\)", rule) for rule in allowed.split(", ")]
+    rules = [re.fullmatch(r"Bash\(gsd-fsm ([a-z-]+):\*\)", rule) for rule in allowed.split(", ")]
     # Commands that can run any program need the user's approval.
-    approved = {rule[1] for rule in verbs if rule}
-    assert len(approved) == len(verbs)
+    approved = {rule[1] for rule in rules if rule}
+    assert len(approved) == len(rules)
     asked = {"start", "check", "verify", "tdd"}
     assert approved <= set(re.findall(r"gsd-fsm ([a-z-]+)", body)) - asked
     begins = name in ("start", "loop", "execute", "verify")
@@ -74,8 +70,7 @@ def test_plugin_command_runs_allowed_commands_and_never_pastes_user_text(
     begun = {"start": "start", "loop": "start goal"}.get(name, f"start {name}")
     assert f"gsd-fsm {begun if begins else name}" in body
     assert re.search(r"Never read or write\s+files in\s+`\.gsd`", body)
-    for verb in re.findall(r"gsd-fsm ([a-z-]+)", body):
-        assert verb in COMMANDS
+    assert set(re.findall(r"gsd-fsm ([a-z-]+)", body)) <= set(COMMANDS)
     # The user's text is only in the prompt for the model, between marks.
     assert body.count("$ARGUMENTS") == ("$ARGUMENTS" in body)
     assert re.search(r"<request>\s*\$ARGUMENTS\s*</request>", body) or "$ARGUMENTS" not in body
@@ -100,30 +95,19 @@ def test_plugin_written_again_updates_only_old_files(plugin: Path, here: Here) -
     assert listing(plugin) == {**before, "mine.txt": b"mine"}
 
 
-def test_plugin_refuses_a_directory_that_is_not_ours(here: Here) -> None:
+def test_plugin_refuses_a_directory_that_is_not_ours_unless_it_is_empty(here: Here) -> None:
     other = here.root / "other"
     other.mkdir()
     (other / "file").touch()
-    assert (
-        "neither empty nor a gsd-fsm plugin"
-        in here.refused(2, "init", "--plugin", "other", "--yes").err
-    )
+    refused = here.refused(2, "init", "--plugin", "other", "--yes").err
+    assert "neither empty nor a gsd-fsm plugin" in refused
     (other / ".claude-plugin").mkdir()
     (other / ".claude-plugin" / "plugin.json").write_text('{"name": "other"}')
     here.refused(2, "init", "--plugin", "other", "--yes")
     assert "not a directory" in here.refused(2, "init", "--plugin", "other/file", "--yes").err
     assert sorted(path.name for path in other.iterdir()) == [".claude-plugin", "file"]
-
-
-def test_plugin_accepts_an_empty_directory(here: Here) -> None:
     (here.root / "empty").mkdir()
     assert here.ok("init", "--plugin", "empty", "--yes", "--json").json["changed"] is True
-
-
-def test_plugin_readme_lists_every_command(plugin: Path) -> None:
-    page = (plugin / "README.md").read_text("utf-8")
-    told = set(re.findall(r"`/gsd-fsm:([a-z]+)`", page))
-    assert told == {path.stem for path in (plugin / "commands").iterdir()}
 
 
 def test_plugin_loop_command_asks_for_iterations_and_budget_and_names_the_stages(

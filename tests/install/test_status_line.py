@@ -50,9 +50,9 @@ def test_status_line_is_added_to_the_file_of_the_hook_on_request_only(
     here.ok("init", "--scope", scope, "--yes")
     assert "statusLine" not in client.read(scope)
     here.refused(2, "init", "--scope", scope, "--status-line")
-    told = here.ok("init", "--scope", scope, "--status-line", "--yes").out
-    assert f"Adds the status line in {client.files[scope]}; nothing else changes." in told
-    assert '+  "statusLine": {' in told
+    output = here.ok("init", "--scope", scope, "--status-line", "--yes").out
+    assert f"Adds the status line in {client.files[scope]}; nothing else changes." in output
+    assert '+  "statusLine": {' in output
     assert our_status_line(client.read(scope))
     assert [name for name, path in client.files.items() if path.exists()] == [scope]
     assert list(client.read(scope)) == [*SETTINGS, "statusLine"]
@@ -63,9 +63,9 @@ def test_status_line_is_added_to_the_file_of_the_hook_on_request_only(
 @pytest.mark.parametrize("foreign", [FOREIGN, {"type": "command"}, "x", [], {}, 0])
 def test_status_line_of_another_program_stays(here: Here, client: Client, foreign: Any) -> None:
     client.write({"statusLine": foreign, "z": 1})
-    told = here.ok("init", "--status-line", "--yes").out
-    assert f"! {client.files['local']} already has a status line" in told
-    assert "gsd-fsm statusline" in told
+    output = here.ok("init", "--status-line", "--yes").out
+    assert f"! {client.files['local']} already has a status line" in output
+    assert "gsd-fsm statusline" in output
     assert client.read()["statusLine"] == foreign
     client.hooks()
     client.write({**client.read(), "later": 1})
@@ -86,28 +86,16 @@ def test_older_status_line_of_ours_is_updated_and_keeps_its_options(
     ours = shlex.split(status_line.command())
     old = shlex.join(["/old venv/bin/python", *ours[1:4], "/old/lib", "statusline", "--color"])
     client.write({"statusLine": {"type": "command", "command": old, "padding": 2}})
-    told = here.ok("init", "--status-line", "--yes").out
-    assert "and updates the status line" in told
-    assert client.read()["statusLine"] == {
-        "type": "command",
-        "command": f"{status_line.command()} --color",
-        "padding": 2,
-    }
+    assert "and updates the status line" in here.ok("init", "--status-line", "--yes").out
+    new = f"{status_line.command()} --color"
+    assert client.read()["statusLine"] == {"type": "command", "command": new, "padding": 2}
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        "gsd-fsm statusline",
-        "{} ; echo more",
-        "{} | tee /tmp/x",
-        "{} $(touch x)",
-        "{} --other",
-        "A=b {}",
-        "'unclosed",
-        "",
-        7,
-        None,
+        *("gsd-fsm statusline", "{} ; echo more", "{} | tee /tmp/x", "{} $(touch x)"),
+        *("{} --other", "A=b {}", "'unclosed", "", 7, None),
     ],
 )
 def test_status_line_that_does_more_than_ours_is_foreign(command: Any) -> None:
@@ -128,11 +116,8 @@ def test_status_line_quotes_a_path_with_special_characters(
     monkeypatch.setattr(sys, "executable", str(odd))
     line = status_line.command()
     assert our_status_line({"statusLine": {"command": line}}) == line
-    done = subprocess.run(
-        ["/bin/sh", "-c", f'set -- {line}; printf \'%s\\n\' "$1" "$#"'],
-        capture_output=True,
-        check=True,
-    )
+    script = f'set -- {line}; printf \'%s\\n\' "$1" "$#"'
+    done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True)
     assert done.stdout.decode() == f"{odd}\n6\n"
 
 
@@ -140,6 +125,6 @@ def test_status_line_that_cannot_run_is_not_registered(
     here: Here, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    told = here.refused(6, "init", "--status-line", "--yes").err
-    assert "the status line cannot be run: exit code 1" in told
+    refused = here.refused(6, "init", "--status-line", "--yes").err
+    assert "the status line cannot be run: exit code 1" in refused
     assert not client.files["local"].exists()
