@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,17 +12,10 @@ from gsd_fsm.core.errors import CannotWrite, Refused
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.report import report_task
+from tests.support import faults
 from tests.support.command_line import Here
-from tests.support.faults import (
-    calls_of,
-    files_in,
-    in_child,
-    outcome,
-    put_back,
-    wired,
-    without_sync,
-)
-from tests.support.phases import kill_after, wait_for_git
+from tests.support.faults import in_child, outcome
+from tests.support.phases import Impatient, kill_after, wait_for_git
 from tests.support.plan_loops import (
     YOLO,
     commits,
@@ -52,14 +43,6 @@ def committing(here: Here) -> Context:
     return start_committing(here)
 
 
-@contextlib.contextmanager
-def locked(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Hold the lock of the journal; do not let others wait for it."""
-    with monkeypatch.context() as patch, Journal(context.gsd).transaction(Author("cli")):
-        patch.setattr(Context, "journal", lambda self: Journal(self.gsd, 0.0))
-        yield
-
-
 def head(context: Context) -> str:
     return git(context.project, "rev-parse", "HEAD")
 
@@ -69,9 +52,7 @@ def completions(here: Here, name: str) -> int:
     return sum(data["task"] == name and data["status"] == "complete" for data in tasks)
 
 
-def test_report_commits_tags_and_returns_both_unless_the_journal_refuses_it(
-    here: Here, committing: Context
-) -> None:
+def test_report_commits_and_tags_unless_it_is_refused(here: Here, committing: Context) -> None:
     with pytest.raises(Refused):
         report_task(committing, "T03", COMPLETE)
     assert commits(here) == ["first"]
@@ -87,10 +68,11 @@ def test_report_commits_tags_and_returns_both_unless_the_journal_refuses_it(
 
 @pytest.mark.parametrize("others", [[], ["T02"]])
 def test_report_while_lock_is_held_is_repeated_with_the_same_commit(
-    here: Here, committing: Context, monkeypatch: pytest.MonkeyPatch, others: list[str]
+    here: Here, committing: Context, others: list[str]
 ) -> None:
-    with locked(committing, monkeypatch), pytest.raises(CannotWrite):
-        report_task(committing, "T01", COMPLETE)
+    impatient = Impatient(here.root, author=committing.author)
+    with Journal(committing.gsd).transaction(Author("cli")), pytest.raises(CannotWrite):
+        report_task(impatient, "T01", COMPLETE)
     made = head(committing)
     assert loop_of(committing).tasks["T01"].status == "pending"
     for name in others:  # whose commits come on top
@@ -146,29 +128,27 @@ def test_loop_killed_between_two_tasks_continues_with_the_open_ones(here: Here) 
 
 
 @pytest.mark.parametrize(
-    ("words", "status"),
+    ("text", "status"),
     [
         (b"TASK COMPLETE\nNEW ISSUE: x\nNEW ISSUE: y", "complete"),
         (b"TASK FAILED: no", "failed"),
         (b"CHECKPOINT: x", "checkpoint"),
     ],
 )
-def test_report_killed_at_any_change_of_the_journal_can_be_given_again(
-    here: Here, words: bytes, status: str
-) -> None:
+def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, status: str) -> None:
     write_plan(here, where="plan.md")
     here.ok(*YOLO, "--plan", "plan.md")
     report(here, "T02", "TASK FAILED: once")
-    files = files_in(here.gsd)
+    files = faults.files_in(here.gsd)
 
     def give_report() -> None:
-        assert here.run("report", "T01", stdin=words).code == 0
+        assert here.run("report", "T01", stdin=text).code == 0
 
-    changes = [name for name, _ in calls_of(give_report) if name in CHANGES]
+    changes = [name for name, _ in faults.calls_of(give_report) if name in CHANGES]
     seen = set()
     for number in range(len(changes) + 1):
-        put_back(here.gsd, files)
-        assert _killed_after(give_report, number) == -signal.SIGKILL
+        faults.put_back(here.gsd, files)
+        assert killed_after(give_report, number) == -signal.SIGKILL
         left = task_state(here)["status"]
         seen.add(left)
         if left != status:
@@ -176,16 +156,16 @@ def test_report_killed_at_any_change_of_the_journal_can_be_given_again(
         here.ok("resume")
         after = here.status()
         assert after["tasks"][0]["status"] == status
-        assert list(after["task_retries"].values()) == [words.count(b"FAILED"), 1, 0, 0]
+        assert list(after["task_retries"].values()) == [text.count(b"FAILED"), 1, 0, 0]
         assert (after["status"] == "waiting") == (status == "checkpoint")
         types = [event["type"] for event in here.lines()]
-        assert types.count("issue") == words.count(b"ISSUE")
-        assert types.count("failure") == 1 + words.count(b"FAILED")
+        assert types.count("issue") == text.count(b"ISSUE")
+        assert types.count("failure") == 1 + text.count(b"FAILED")
         here.ok("fsck")
     assert seen == {"pending", "running", status}
 
 
-def _killed_after(work: Any, number: int) -> int:
+def killed_after(work: Any, number: int) -> int:
     """Return how a child ends that is killed after so many changes of files."""
     made = 0
 
@@ -194,10 +174,10 @@ def _killed_after(work: Any, number: int) -> int:
         if made == number:
             os.kill(os.getpid(), signal.SIGKILL)
         made += name in CHANGES
-        return without_sync(name, real, *args, **more)
+        return faults.without_sync(name, real, *args, **more)
 
     def child() -> None:
-        with wired(intercept):
+        with faults.wired(intercept):
             work()
 
     return outcome(in_child(child))

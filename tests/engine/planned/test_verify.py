@@ -51,19 +51,14 @@ def recorded(project: EngineProject, since: int = 2) -> list[str]:
     ]
 
 
-def test_round_without_a_miss_completes_the_loop(project: EngineProject) -> None:
-    this = play(project, result(passed=True), result("T01#2", passed=None))
-    assert this.passed
-    assert recorded(project) == ["agent verified", "cli complete"]
-    assert project.events()[2]["data"] == {"passed": True, "report": "1 passed, 1 manual"}
-    assert project.loop.status == "completed"
-
-
-def test_miss_opens_a_gap_and_pass_closes_it(project: EngineProject) -> None:
-    this = play(project, result(), result("ci:test"))
+def test_round_with_a_miss_opens_a_gap_and_without_one_completes_the_loop(
+    project: EngineProject,
+) -> None:
+    this = play(project, result(), result("ci:test"), result("T01#2", passed=None))
     assert (this.passed, this.opened, this.closed) == (False, ["G1", "G2"], [])
     assert recorded(project) == ["cli found G1", "cli found G2", "agent verified"]
-    assert project.events()[-1]["data"]["report"] == "2 missed; open gaps: G1, G2"
+    about = {"passed": False, "report": "2 missed, 1 manual; open gaps: G1, G2"}
+    assert project.events()[-1]["data"] == about
     assert (project.loop.status, project.loop.round) == ("fixing", 1)
     gap = project.loop.gaps["G1"]
     assert (gap.kind, gap.check, gap.evidence) == ("stub", "T01#1", "missing file: a.py")
@@ -71,10 +66,10 @@ def test_miss_opens_a_gap_and_pass_closes_it(project: EngineProject) -> None:
     assert (this.closed, this.opened, this.reopened) == (["G1"], [], [])
     assert this.gap_of_check == {"ci:test": "G2"}
     this = play(project, result(passed=True), result("ci:test", passed=True))
-    assert this.closed == ["G2"]
-    assert project.loop.status == "completed"
+    assert (this.passed, this.closed, project.loop.status) == (True, ["G2"], "completed")
     assert recorded(project, 5)[:3] == ["cli closed G1", "agent verified", "cli closed G2"]
     assert recorded(project, 8) == ["agent verified", "cli complete"]
+    assert project.events()[8]["data"] == {"passed": True, "report": "2 passed"}
 
 
 def test_open_gap_is_recorded_again_only_with_new_evidence(project: EngineProject) -> None:
@@ -113,9 +108,7 @@ def test_round_at_the_limit_pauses_and_names_the_gaps_left(tmp_path: Path) -> No
     assert "--add-rounds" in this.remedy
 
 
-def test_last_round_of_the_limit_may_pass_and_its_pause_names_at_most_20_gaps(
-    tmp_path: Path,
-) -> None:
+def test_last_round_may_pass_and_its_pause_names_at_most_20_gaps(tmp_path: Path) -> None:
     project = limited(tmp_path / "one", 1)
     play(project, result(passed=True))
     assert project.loop.status == "completed"
@@ -124,19 +117,16 @@ def test_last_round_of_the_limit_may_pass_and_its_pause_names_at_most_20_gaps(
     assert project.loop.pause_reason.endswith("G20 and 10 more")
 
 
-def test_reported_gap_is_opened_by_its_author_and_keeps_the_loop_open(
-    project: EngineProject,
-) -> None:
+def test_reported_gap_of_its_author_keeps_the_loop_open(project: EngineProject) -> None:
     this = play(project, result(passed=True), reported=(ORPHAN,))
     assert not this.passed
     assert recorded(project) == ["agent found G1", "agent verified"]
     gap = project.loop.gaps["G1"]
     assert (gap.kind, gap.file, gap.check) == ("orphan", "menu.ts", None)
-    this = play(project, result(passed=True), reported=(ORPHAN,))
+    play(project, result(passed=True), reported=(ORPHAN,))
     assert recorded(project, 4) == ["agent verified"]
     project.append("gap", gap="G1", action="closed")
-    this = play(project, result(passed=True), reported=(ORPHAN,))
-    assert this.reopened == ["G1"]
+    assert play(project, result(passed=True), reported=(ORPHAN,)).reopened == ["G1"]
     project.append("gap", gap="G1", action="closed")
     assert play(project, result(passed=True)).passed
     assert project.loop.status == "completed"
@@ -227,19 +217,17 @@ def test_report_gap_gives_next_free_id(project: EngineProject) -> None:
     assert reported.receipt.head == f"{last['seq']}:{last['sum']}"
 
 
-def test_report_gap_again_keeps_id_and_reopens(project: EngineProject) -> None:
-    first = report_gap(project.context, "empty body", kind="stub", file="a.py")
+def test_report_gap_again_keeps_id_and_reopens_until_the_limit_pauses(
+    project: EngineProject,
+) -> None:
+    gap = {"kind": "stub", "file": "a.py"}
+    first = report_gap(project.context, "empty body", **gap)
     change_gap(project.context, first.gap, "closed")
-    again = report_gap(project.context, "empty body", kind="stub", file="a.py")
+    again = report_gap(project.context, "empty body", **gap)
     assert (again.gap, again.action) == (first.gap, "reopened")
-
-
-def test_reopen_gap_at_oscillation_limit_pauses_loop(project: EngineProject) -> None:
-    report_gap(project.context, "empty body")
-    for _ in range(2):
-        change_gap(project.context, "G1", "closed")
-        change = change_gap(project.context, "G1", "reopened")
-    assert (change.receipt.loop.status, project.loop.pause_code) == ("paused", "oscillation")
+    change_gap(project.context, first.gap, "closed")
+    loop = change_gap(project.context, first.gap, "reopened").receipt.loop
+    assert (loop.status, project.loop.pause_code) == ("paused", "oscillation")
     assert project.events()[-1]["by"] == "cli"
 
 
