@@ -84,9 +84,6 @@ def test_stop_after_a_tool_call_records_activity_and_the_transcript(looping: Age
     assert data["transcript"] == looping.transcript.stat().st_size
 
 
-# commits
-
-
 def head(root: Path) -> str | None:
     return head_commit(str(root / ".gsd"))
 

@@ -20,9 +20,6 @@ LATER = "2999-01-01T00:00:00.000Z"
 BUDGET = ("goal", "g", "--budget", "9", "--max-tokens", "9000", "--idle-limit", "0")
 
 
-# spending
-
-
 def reply(agent: Agent, name: str, tokens: int, rows: int = 2, **more: Any) -> None:
     """Write a reply as the client does: a row for each content block, with the usage in each."""
     usage = {"input_tokens": tokens, "output_tokens": 0}

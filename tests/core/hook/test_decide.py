@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,44 +17,15 @@ TWO_CRITERIA = ("goal", "Ship it", "--criterion", "tests pass", "--criterion", "
 MARK = "<loop-complete>all done</loop-complete>"
 
 
-# the order of the rules
-
-
-def disable(agent: Agent) -> None:
-    (agent.here.gsd / "STOP").touch()
-
-
-def pause(agent: Agent) -> None:
-    agent.here.ok("pause", "--reason", "over night")
-
-
-def run_subagent(agent: Agent) -> dict[str, Any]:
-    return {"background_tasks": [{**SUBAGENT, "id": "a1"}]}
-
-
-def finish(agent: Agent) -> None:
-    agent.do("task T1 skipped", "task T2 skipped")
-
-
-def fail_interactively(agent: Agent) -> None:
-    agent.do("mode interactive", "task T1 running", "fail T1 --error boom --class logic")
-
-
-def use_up(agent: Agent) -> None:
-    agent.do("iterate")
-
-
-# Situation, event and code of each rule, in their order.
-RULES: dict[str, tuple[Callable[[Agent], Any], str, str]] = {
-    "disabled": (disable, "stop disabled", "disabled"),
-    "paused": (pause, "stop paused", "paused"),
-    "background": (run_subagent, "stop background", "background"),
-    "complete": (finish, "complete", "complete"),
-    "question": (fail_interactively, "wait", "human"),
-    "limit": (use_up, "pause iterations", "iterations"),
+# Commands that bring its situation about, event and code of each rule, in their order.
+RULES: dict[str, tuple[list[str], str, str]] = {
+    "disabled": ([], "stop disabled", "disabled"),
+    "paused": (["pause"], "stop paused", "paused"),
+    "background": ([], "stop background", "background"),
+    "complete": (["task T1 skipped", "task T2 skipped"], "complete", "complete"),
+    "question": (["mode interactive", "fail T1 --error boom --class logic"], "wait", "human"),
+    "limit": (["iterate"], "pause iterations", "iterations"),
 }
-# Made in this order, no situation undoes or forbids another.
-ORDER = [fail_interactively, finish, use_up, run_subagent, pause, disable]
 PAIRS = [
     (first, second)
     for number, first in enumerate(RULES)
@@ -67,14 +36,16 @@ PAIRS = [
 
 
 def decided_events(agent: Agent, *rules: str) -> list[str]:
-    """Make the situations of these rules, stop, and return the events of the stop."""
+    """Bring the situations of these rules about, stop, and return the events of the stop."""
     start(agent, *TWO_TASKS, "--max-iterations", "1")
-    members: dict[str, Any] = {}
-    for make in ORDER:
-        if make in [RULES[rule][0] for rule in rules]:
-            members.update(make(agent) or {})
+    # In this order, no situation undoes or forbids another.
+    for rule in ("question", "complete", "limit", "paused"):
+        if rule in rules:
+            agent.do(*RULES[rule][0])
+    if "disabled" in rules:
+        (agent.here.gsd / "STOP").touch()
     before = len(agent.here.lines())
-    agent.allowed(**members)
+    agent.allowed(background_tasks=[{**SUBAGENT, "id": "a1"}] * ("background" in rules))
     return kinds(agent.here)[before:]
 
 
@@ -105,7 +76,7 @@ def test_stop_is_blocked_if_no_rule_applies(agent: Agent) -> None:
     loop = start(agent, *TWO_TASKS)
     text = agent.blocked()
     data = agent.here.last()["data"]
-    assert (data["code"], data["reason"], data["active"]) == ("continue", text, False)
+    assert (data["code"], data["reason"]) == ("continue", text)
     assert text.startswith("Continuing execute loop iteration 1/20")
     assert f"gsd-fsm --loop {loop} task T1 running" in text
     why = agent.why()
@@ -118,9 +89,6 @@ def test_stop_hook_active_is_recorded_and_decides_nothing(looping: Agent) -> Non
     for active in (False, True, True):
         looping.blocked(stop_hook_active=active)
         assert looping.here.last()["data"]["active"] is active
-
-
-# no usable loop
 
 
 @pytest.mark.parametrize(
@@ -170,12 +138,9 @@ def test_files_of_other_tools_decide_nothing(agent: Agent) -> None:
     assert sorted(path.name for path in views.iterdir()) == ["state.json", "workflow-state.json"]
 
 
-# not active
-
-
 def test_user_is_notified_once_of_a_pause_and_of_a_question(looping: Agent) -> None:
-    pause(looping)
-    disable(looping)
+    looping.do("pause --reason 'over night'")
+    (looping.here.gsd / "STOP").touch()
     assert looping.allowed() == ""
     (looping.here.gsd / "STOP").unlink()
     notice = looping.allowed()
@@ -196,13 +161,10 @@ def test_throttled_loop_resumes_at_the_next_stop(agent: Agent) -> None:
     agent.blocked()
     assert kinds(agent.here)[-3:] == ["wait", "resume", "iteration continue"]
     assert agent.status("status", "owner") == ("running", "s-1")
-    finish(agent)
+    agent.do("task T1 skipped", "task T2 skipped")
     agent.fails("server_error")
     assert "completed" in agent.allowed()
     assert kinds(agent.here)[-3:] == ["wait", "resume", "complete"]
-
-
-# background work
 
 
 def test_running_subagents_allow_every_stop_and_use_no_iteration(agent: Agent) -> None:
@@ -234,9 +196,6 @@ def test_sixty_running_shells_allow_one_stop(looping: Agent) -> None:
     looping.allowed(background_tasks=servers)
     assert kinds(looping.here)[-1] == "stop background"
     looping.blocked(background_tasks=servers)
-
-
-# completion
 
 
 # What the agent does before each stop, and what the block says; after the last one it completes.

@@ -23,9 +23,6 @@ from tests.support.hook_agent import (
     user,
 )
 
-# input
-
-
 STOP = b'{"hook_event_name":"Stop","session_id":"s-1"'
 BAD = (
     b"", b" \n\t", b"\x00\xff\x7f not json", b"Sure! Here is the JSON: {", STOP, b"[%s}]" % STOP,

@@ -31,9 +31,6 @@ from tests.support.lines import chain, header
 from tests.support.lines import start as forged_start
 
 ROOT = Path(__file__).resolve().parents[3]
-# several copies of the hook
-
-
 BACKGROUND = {"background_tasks": [{**SUBAGENT, "id": "a"}]}
 # Options, mode, commands, and the event of the next stop.
 DECISIONS = {

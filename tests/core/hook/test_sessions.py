@@ -12,9 +12,6 @@ LOST = "the client, not the loop, ended the turn"
 MACHINE_PROMPT = "<task-notification>\n<task-id>b1</task-id>"
 
 
-# binding
-
-
 def test_first_human_prompt_binds_the_session_and_shows_the_loop(agent: Agent) -> None:
     loop = agent.here.start(*GOAL)
     agent.starts()

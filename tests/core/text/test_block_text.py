@@ -18,9 +18,6 @@ GOAL = ("goal", "g", "--criterion", "c")
 FAIL = ("fail", "--class", "logic", "--error")
 
 
-# what it says
-
-
 def test_block_names_goal_unmet_criteria_next_step_and_rules(agent: Agent) -> None:
     options = ("--criterion", "tests pass", "--criterion", "lint clean", "--step", "write the test")
     loop = start(agent, "goal", "Ship it", *options)
@@ -55,9 +52,6 @@ def test_block_names_open_gaps_and_how_often_they_came_back(agent: Agent) -> Non
     gap = agent.status("gaps")[0]["id"]
     agent.do(f"gap close {gap}", f"gap reopen {gap}")
     assert f"Gap {gap} (stub in a.py, reopened once): no login" in agent.blocked()
-
-
-# counsel
 
 
 def test_block_asks_for_another_approach_until_every_failed_task_and_review_has_succeeded(

@@ -276,9 +276,6 @@ def test_report_counts_rows_that_do_not_fit() -> None:
     assert f"\n- … and {rest} more: {rest - 100} –, 100 ○\n" in text
 
 
-# the block
-
-
 def test_status_block_shows_criteria_tasks_and_limits(auth: Story) -> None:
     assert status_block(auth.loop).split("\n") == [
         "[LOOP STATUS] lp-1 (running)",

@@ -26,9 +26,6 @@ LOOP, LIST = "lp-1", "my-list"
 Tasks = dict[str, ClientTask | None]
 
 
-# files
-
-
 class ListFiles:
     """The files of a list, as the client keeps them."""
 

@@ -340,9 +340,6 @@ def test_content_tree_ignores_views(repo: Path) -> None:
         (repo / name).unlink()
 
 
-# the hook
-
-
 def test_hook_updates_views_and_loads_the_rare_part_only_for_them(tmp_path: Path) -> None:
     hook = Path(shutil.copy(HOOK, tmp_path))
     plain, state_md = HookProject(tmp_path / "plain"), HookProject(tmp_path / "state")
