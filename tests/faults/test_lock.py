@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,18 +15,10 @@ import pytest
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import LockedDir
+from tests.support import faults
 from tests.support.command_line import Here, here
 from tests.support.events import append
-from tests.support.faults import (
-    in_child,
-    judge,
-    long_bytes,
-    long_journal,
-    open_descriptors,
-    outcome,
-    say,
-    torture,
-)
+from tests.support.faults import in_child, judge, long_bytes, long_journal, outcome, say, torture
 
 __all__ = ["here"]
 
@@ -92,37 +84,22 @@ def _while_waiting(gsd: Path, meanwhile: Callable[[], None]) -> list[object]:
     """Call `meanwhile` while a thread waits for the lock; return the result of its append."""
     held = LockedDir(str(gsd))
     held.acquire(10)
-    result: list[object] = []
-
-    def append() -> None:
-        try:
-            result.extend(say(Journal(str(gsd), lock_seconds=20), "waited"))
-        except GsdError as error:
-            result.append(error)
-
-    thread = threading.Thread(target=append)
-    thread.start()
-    time.sleep(0.03)
-    meanwhile()
-    held.close()
-    thread.join(60)
-    assert not thread.is_alive()
-    return result
+    with ThreadPoolExecutor(1) as pool:
+        append = pool.submit(say, Journal(str(gsd), lock_seconds=20), "waited")
+        time.sleep(0.03)
+        meanwhile()
+        held.close()
+        error = append.exception(60)
+    return append.result() if error is None else [error]
 
 
 @pytest.mark.parametrize("races", [1, pytest.param(1_000, marks=pytest.mark.torture)])
 def test_append_writes_to_directory_swapped_while_waiting(tmp_path: Path, races: int) -> None:
     for number in range(torture(races)):
         root = tmp_path / str(number)
-        gsd, away = root / ".gsd", root / "away"
-        old = long_bytes(gsd, 3)
-        new = long_bytes(root / "other" / ".gsd", 5, seed=2)
-
-        def swap(root: Path = root) -> None:
-            (root / ".gsd").rename(root / "away")
-            (root / "other" / ".gsd").rename(root / ".gsd")
-
-        (written,) = _while_waiting(gsd, swap)
+        gsd, away, other = root / ".gsd", root / "away", root / "other" / ".gsd"
+        old, new = long_bytes(gsd, 3), long_bytes(other, 5, seed=2)
+        (written,) = _while_waiting(gsd, lambda g=gsd, a=away, o=other: g.rename(a) and o.rename(g))
         assert isinstance(written, dict)
         assert (away / "journal.jsonl").read_bytes() == old
         data = (gsd / "journal.jsonl").read_bytes()
@@ -130,27 +107,20 @@ def test_append_writes_to_directory_swapped_while_waiting(tmp_path: Path, races:
         assert judge(data) == (6, written["sum"], 0, 0)
 
 
-def _link_to_away(gsd: Path, away: Path) -> None:
-    gsd.rename(away)
-    gsd.symlink_to(away)
-
-
-@pytest.mark.parametrize(
-    "replace",
-    [
-        _link_to_away,
-        lambda gsd, away: gsd.rename(away),
-        lambda gsd, away: (gsd / "journal.jsonl").rename(away),
-    ],
-    ids=["linked", "moved", "without a journal"],
-)
+@pytest.mark.parametrize("how", ["linked", "moved", "without a journal"])
 def test_append_refuses_directory_replaced_while_waiting(
-    gsd: Path, tmp_path: Path, replace
+    gsd: Path, tmp_path: Path, how: str
 ) -> None:
     data, away = long_bytes(gsd, 3), tmp_path / "away"
-    (refused,) = _while_waiting(gsd, lambda: replace(gsd, away))
+
+    def replace() -> None:
+        (gsd / "journal.jsonl" if how == "without a journal" else gsd).rename(away)
+        if how == "linked":
+            gsd.symlink_to(away)
+
+    (refused,) = _while_waiting(gsd, replace)
     assert isinstance(refused, GsdError)
-    assert refused.exit_code in ((6,) if replace is _link_to_away else (3, 6))
+    assert refused.exit_code in ((6,) if how == "linked" else (3, 6))
     assert (away / "journal.jsonl" if away.is_dir() else away).read_bytes() == data
     assert gsd.is_symlink() or not (gsd / "journal.jsonl").exists()
 
@@ -181,20 +151,20 @@ def test_waiting_process_waits_for_holder_of_replaced_lock_file(gsd: Path) -> No
     assert say(journal, "one after the other")[0]["seq"] == 4
 
 
-def test_forked_child_does_not_share_lock_of_parent(tmp_path: Path) -> None:
-    shared = long_journal(tmp_path / "p" / ".gsd", 3)
+def test_forked_child_does_not_share_lock_of_parent(gsd: Path) -> None:
+    shared = long_journal(gsd, 3)
     children = [in_child(lambda: [say(shared, f"child {n}") for n in range(50)]) for _ in range(4)]
     for number in range(50):
         say(shared, f"parent {number}")
     assert [outcome(child) for child in children] == [0] * 4
-    assert judge((tmp_path / "p" / ".gsd" / "journal.jsonl").read_bytes()).events == 3 + 5 * 50
+    assert judge((gsd / "journal.jsonl").read_bytes()).events == 3 + 5 * 50
 
 
 def test_dropped_journal_closes_its_files(tmp_path: Path) -> None:
-    before = open_descriptors()
+    before = faults.open_descriptors()
     for number in range(20):
         say(long_journal(tmp_path / str(number) / ".gsd", 3), "and away")
-    assert open_descriptors() == before
+    assert faults.open_descriptors() == before
 
 
 def test_forked_child_leaves_lock_with_parent(gsd: Path) -> None:

@@ -13,8 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# Each entry: the mistake | its file below gsd_fsm | the test below tests that must fail; then the
-# change.
+# Each entry: the mistake | its file in gsd_fsm | the test in tests that must fail; then the change.
 TABLE = (Path(__file__).parent / "mutants.txt").read_text("utf-8")
 
 
@@ -53,7 +52,6 @@ def test_guarantees_page_states_number_of_mutants() -> None:
 
 
 def _copy(place: Path) -> Path:
-    """Copy the project."""
     for name in ("gsd_fsm", "scripts", "tests"):
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", place)

@@ -29,10 +29,8 @@ def gsd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def _status(gsd: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    capsys.readouterr()
-    assert run(["--project", str(gsd.parent), "status", "--json"]) == 0
-    return capsys.readouterr().out
+def _run(gsd: Path, *words: str) -> int:
+    return run(["--project", str(gsd.parent), *words])
 
 
 def _loops(gsd: Path) -> Any:
@@ -41,17 +39,27 @@ def _loops(gsd: Path) -> Any:
     return loops.seq, journal.at.sum, [pack(loop) for loop in loops.by_id.values()]
 
 
-def _forged(text: str, change: dict[str, Any], in_world: dict[str, Any]) -> str:
-    """Return a snapshot with other content and its valid digest."""
-    first, _, ended = text.partition("\n")
+def _forge(gsd: Path, change: dict[str, Any], in_loops: dict[str, Any]) -> None:
+    """Write a snapshot with other content and its valid digest."""
+    first, _, ended = (gsd / "snapshot.json").read_text().partition("\n")
     body = json.loads(first)["body"]
     body.update(change)
-    body["loops"].update(in_world)
+    body["loops"].update(in_loops)
     rest = json.dumps(body, separators=(",", ":")) + "}\n" + ended
-    return f'{{"digest":"{digest_of(rest)}","body":{rest}'
+    (gsd / "snapshot.json").write_text(f'{{"digest":"{digest_of(rest)}","body":{rest}')
 
 
-def test_snapshot_is_used(gsd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _with_goal(gsd: Path, goal: str) -> dict[str, Any]:
+    """Return the loops of the snapshot, the first one with this goal."""
+    loops = json.loads((gsd / "snapshot.json").read_text().splitlines()[0])["body"]["loops"][
+        "loops"
+    ]
+    return {"loops": [{**loops[0], "goal": goal}, *loops[1:]]}
+
+
+def test_snapshot_is_used_but_never_by_fsck_and_replay(
+    gsd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[Any] = []
     real = snapshot.load_snapshot
 
@@ -63,6 +71,13 @@ def test_snapshot_is_used(gsd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "load_snapshot", load)
     with_it = _loops(gsd)
     assert seen == [32]
+    assert [_run(gsd, command, "--json") for command in ("fsck", "replay")] == [0, 0]
+    path = gsd / "journal.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"seq":5,', b'"seq":6,'))
+    assert _run(gsd, "fsck", "--json") == 5
+    assert seen == [32]
+    path.write_bytes(whole)
     (gsd / "snapshot.json").unlink()
     assert _loops(gsd) == with_it
     assert seen == [32, None]
@@ -100,83 +115,48 @@ FORGERIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_forged_snapshot_changes_nothing(
-    gsd: Path, capsys: pytest.CaptureFixture[str], forgery: str
-) -> None:
-    path = gsd / "snapshot.json"
-    truth = _status(gsd, capsys)
-    path.write_text(_forged(path.read_text(), *FORGERIES[forgery]))
-    assert _status(gsd, capsys) == truth
+def test_forged_snapshot_changes_nothing(gsd: Path, forgery: str) -> None:
+    truth = _loops(gsd)
+    _forge(gsd, *FORGERIES[forgery])
+    assert _loops(gsd) == truth
+    assert _run(gsd, "status") == 0
     assert say(Journal(str(gsd)), "next")[0]["seq"] == 71
 
 
-def test_snapshot_of_cloned_repository_cannot_forge_trust(
-    gsd: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = gsd / "snapshot.json"
-    truth = _status(gsd, capsys)
-    loops = json.loads(path.read_text().splitlines()[0])["body"]["loops"]["loops"]
-    loops[0]["goal"] = "Something that nobody has started"
-    path.write_text(_forged(path.read_text(), {}, {"loops": loops}))
+def test_snapshot_of_cloned_repository_cannot_forge_trust(gsd: Path) -> None:
+    truth = _loops(gsd)
+    _forge(gsd, {}, _with_goal(gsd, "Something that nobody has started"))
     # The clone has the same bytes in other files.
     data = (gsd / "journal.jsonl").read_bytes()
     (gsd / "journal.jsonl").rename(gsd.parent / "original")
     (gsd / "journal.jsonl").write_bytes(data)
-    assert _status(gsd, capsys) == truth
+    assert _loops(gsd) == truth
 
 
-def test_stale_snapshot_is_caught_up(gsd: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = gsd / "snapshot.json"
-    old = path.read_bytes()
-    journal = Journal(str(gsd))
+def test_stale_snapshot_is_caught_up_and_that_of_a_longer_journal_ignored(gsd: Path) -> None:
+    path, journal = gsd / "snapshot.json", Journal(str(gsd))
+    before, old, shorter = _loops(gsd), path.read_bytes(), (gsd / "journal.jsonl").read_bytes()
     for number in range(130):
         say(journal, f"later {number}")
-    assert path.read_bytes() != old
-    truth = _status(gsd, capsys)
+    new, truth = path.read_bytes(), _loops(gsd)
+    assert new != old
     path.write_bytes(old)
-    assert _status(gsd, capsys) == truth
+    assert _loops(gsd) == truth
     path.unlink()
-    assert _status(gsd, capsys) == truth
+    assert _loops(gsd) == truth
+    path.write_bytes(new)
+    (gsd / "journal.jsonl").write_bytes(shorter)
+    assert _loops(gsd) == before
 
 
-def test_snapshot_of_other_or_longer_journal_is_ignored(
-    gsd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    truth = _status(gsd, capsys)
+def test_snapshot_of_other_journal_or_fold_version_is_ignored(gsd: Path, tmp_path: Path) -> None:
+    truth, path = _loops(gsd), gsd / "snapshot.json"
+    fold = json.loads(path.read_text().partition("\n")[0])["body"]["fold"]
+    _forge(gsd, {"fold": fold + 1}, _with_goal(gsd, "as another fold understood it"))
+    assert _loops(gsd) == truth
     long_journal(tmp_path / "q" / ".gsd", 80, seed=7)
-    (gsd / "snapshot.json").write_bytes((tmp_path / "q" / ".gsd" / "snapshot.json").read_bytes())
-    assert _status(gsd, capsys) == truth
-    path = gsd / "journal.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    journal = Journal(str(gsd))
-    for number in range(70):
-        say(journal, f"later {number}")
-    path.write_bytes(b"".join(lines))
-    assert _status(gsd, capsys) == truth
-
-
-def test_fsck_and_replay_never_use_the_snapshot(
-    gsd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*_arguments: Any) -> Any:
-        raise AssertionError("the snapshot was read")
-
-    monkeypatch.setattr(snapshot, "load_snapshot", never)
-    assert run(["--project", str(gsd.parent), "fsck", "--json"]) == 0
-    assert run(["--project", str(gsd.parent), "replay", "--json"]) == 0
-    (gsd / "journal.jsonl").write_bytes(
-        (gsd / "journal.jsonl").read_bytes().replace(b'"seq":5,', b'"seq":6,')
-    )
-    assert run(["--project", str(gsd.parent), "fsck", "--json"]) == 5
-
-
-def test_snapshot_of_other_fold_version_is_ignored(gsd: Path) -> None:
-    path = gsd / "snapshot.json"
-    body = json.loads(path.read_text().partition("\n")[0])["body"]
-    loops = body["loops"]["loops"]
-    loops[0]["goal"] = "as another fold understood it"
-    path.write_text(_forged(path.read_text(), {"fold": body["fold"] + 1}, {"loops": loops}))
-    assert Journal(str(gsd)).read_cached().by_id["lp-1"].goal == "seed 0"
+    path.write_bytes((tmp_path / "q" / ".gsd" / "snapshot.json").read_bytes())
+    assert _loops(gsd) == truth
 
 
 def test_resume_reports_damage_hidden_by_snapshot(gsd: Path) -> None:
@@ -185,5 +165,5 @@ def test_resume_reports_damage_hidden_by_snapshot(gsd: Path) -> None:
     hurt = path.read_bytes().replace(b'"text":"5 ', b'"text":"6 ')
     path.write_bytes(hurt)
     assert Journal(str(gsd)).read_cached().seq == 71  # the damage is before the snapshot
-    assert run(["--project", str(gsd.parent), "resume"]) == 5
+    assert _run(gsd, "resume") == 5
     assert path.read_bytes() == hurt

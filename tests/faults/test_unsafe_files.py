@@ -6,7 +6,6 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,18 +28,16 @@ def test_append_refuses_irregular_files_and_writes_nothing(
     long_journal(gsd, 3)
     KINDS[kind](gsd / name, tmp_path / "away")
     before = everything_below(tmp_path)
-    tries: list[Callable[[], object]] = [
+    for attempt in (
         lambda: say(Journal(str(gsd)), "no"),
         lambda: create_journal(str(gsd), "j-new", NOW),
         lambda: cut_damage(str(gsd), "j-new", NOW),
-        lambda: Journal(str(gsd)).read(),
-        lambda: Journal(str(gsd)).read_cached(),
-    ]
-    for attempt in tries:
+        Journal(str(gsd)).read,
+        Journal(str(gsd)).read_cached,
+    ):
         with pytest.raises(GsdError) as refused:
             attempt()
-        assert refused.value.exit_code == 6
-        assert name in refused.value.message
+        assert (refused.value.exit_code, name in refused.value.message) == (6, True)
     assert everything_below(tmp_path) == before
 
 
@@ -51,8 +48,7 @@ def test_command_refuses_irregular_journal_with_exit_6(here: Here, kind: str) ->
     before = everything_below(here.root.parent)
     for command in ("note no", "status", "replay", "fsck", "fsck --repair --yes", "start goal no"):
         answer = here.run(*command.split())
-        assert answer.code == 6, command
-        assert ".gsd/journal.jsonl" in answer.err
+        assert (answer.code, ".gsd/journal.jsonl" in answer.err) == (6, True), command
     assert everything_below(here.root.parent) == before
 
 
@@ -87,23 +83,15 @@ def test_snapshot_pipe_or_link_is_ignored(
 ) -> None:
     monkeypatch.setattr("gsd_fsm.core.journal.journal.SMALL", 0)
     journal = long_journal(gsd, 63)
-    precious = tmp_path / "precious"
+    snapshot, precious = gsd / "snapshot.json", tmp_path / "precious"
     precious.write_text("mine\n")
-    pipe, directory = KINDS["a pipe"], KINDS["a directory"]
-    for make in (pipe, directory, lambda path, _away: path.symlink_to(precious)):
-        snapshot = gsd / "snapshot.json"
-        snapshot.touch()
-        if make not in (pipe, directory):
-            snapshot.unlink()
-        make(snapshot, tmp_path / "away")
+    for make in (os.mkfifo, lambda path: path.symlink_to(precious), Path.mkdir):
+        snapshot.unlink(missing_ok=True)
+        make(snapshot)
         assert Journal(str(gsd)).read_cached().seq == journal.loops.seq
         for _ in range(64):
             say(journal, "on")
         assert precious.read_text() == "mine\n"
-        if snapshot.is_dir():
-            snapshot.rmdir()
-        else:
-            snapshot.unlink(missing_ok=True)
 
 
 def test_fsck_of_huge_damaged_journal_uses_little_memory(project: Project) -> None:

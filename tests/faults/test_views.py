@@ -15,31 +15,14 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.journal.journal import Journal, create_journal
-from gsd_fsm.core.project import make_gsd
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import close_directory, open_directory
 from gsd_fsm.core.views.loop_json import LOOP_FILES, view_files
 from gsd_fsm.core.views.state_md import with_loop
 from gsd_fsm.core.views.write import project
+from tests.support import faults
 from tests.support.events import NOW, append, draft, new_journal, start_draft
-from tests.support.faults import (
-    KINDS,
-    NOBODY,
-    At,
-    calls_of,
-    cut_short,
-    everything_below,
-    failing,
-    files_in,
-    in_child,
-    judge,
-    killed,
-    open_descriptors,
-    outcome,
-    put_back,
-    wired,
-    without_sync,
-)
+from tests.support.faults import KINDS, At, calls_of, in_child, judge, outcome, wired, without_sync
 from tests.support.hook_project import HookProject, blocks, run_hook
 
 STATE = "STATE.md"
@@ -51,14 +34,13 @@ ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES", "EMFILE")
 class Shown:
     """A project whose goal loop is shown in STATE.md and in every file of `.loop/`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, more_state: str = "", **data: Any) -> None:
         self.gsd, self.loop = root / ".gsd", root / ".loop"
-        self.state = "---\nmilestone: 1\n---\n# State\n" + "x" * 3000 + "\n"
-
-    def begin(self, **data: Any) -> None:
+        self.state = "---\nmilestone: 1\n---\n# State\n" + "x" * 3000 + more_state + "\n"
+        new_journal(self.gsd)
         self.path(STATE).write_text(self.state)
-        told = {"goal": "A goal\nof two lines ü", "views": list(LOOP_FILES), **data}
-        start = start_draft("lp-1", "goal", **{"criteria": [{"name": "one"}], **told})
+        shown = {"goal": "A goal\nof two lines ü", "views": list(LOOP_FILES), **data}
+        start = start_draft("lp-1", "goal", **{"criteria": [{"name": "one"}], **shown})
         append(Journal(str(self.gsd), now=CLOCK.__next__), {**start, "session": "lp-1"})
 
     def iterate(self) -> str:
@@ -82,11 +64,11 @@ class Shown:
         return [*self.gsd.glob("*.new"), *self.loop.glob("*.new")]
 
     def files(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
-        return files_in(self.gsd), files_in(self.loop)
+        return faults.files_in(self.gsd), faults.files_in(self.loop)
 
     def put_back(self, files: tuple[dict[str, bytes], dict[str, bytes]]) -> None:
-        put_back(self.gsd, files[0])
-        put_back(self.loop, files[1])
+        faults.put_back(self.gsd, files[0])
+        faults.put_back(self.loop, files[1])
 
     def view_calls(self) -> range:
         """Return the numbers of those system calls of an append that write the views."""
@@ -94,7 +76,7 @@ class Shown:
         calls = [name for name, _ in calls_of(self.iterate)]
         loops = Journal(str(self.gsd)).read()
         self.path(STATE).write_bytes(files[0][STATE])
-        put_back(self.loop, files[1])
+        faults.put_back(self.loop, files[1])
         directory = open_directory(str(self.gsd))
         many = len(calls_of(lambda: project(directory, loops)))
         close_directory(directory)
@@ -118,47 +100,38 @@ class Shown:
 
 @pytest.fixture
 def shown(tmp_path: Path) -> Shown:
-    made = Shown(tmp_path / "p")
-    new_journal(made.gsd)
-    made.begin()
-    return made
+    return Shown(tmp_path / "p")
 
 
 # irregular files
 
-
-def _content(data: bytes) -> Callable[[Path, Path], None]:
-    return lambda path, _away: path.write_bytes(data) and None
-
-
-IRREGULAR: dict[str, Callable[[Path, Path], None]] = {
-    **KINDS,
-    "read-only": lambda path, _away: path.chmod(0o444),
-}
-NOT_A_STATE_FILE: dict[str, Callable[[Path, Path], None]] = {
-    "more than a mebibyte": _content(b"x" * ((1 << 20) + 1)),
-    "not UTF-8": _content(b"---\na: \xff\n---\n"),
-    "front matter without an end": _content(b"---\na: 1\n"),
-    "front matter without keys": _content(b"---\n[1]\n---\n"),
-    "missing": lambda path, _away: path.unlink(),
-}
+Make = Callable[[Path, Path], Any]
+NOT_UTF8 = b"---\na: \xff\n---\n"
+IRREGULAR: list[Make] = [*KINDS.values(), lambda path, _away: path.chmod(0o444)]
+NOT_A_STATE_FILE: list[Make] = [
+    lambda path, _away: path.unlink(),
+    *(
+        lambda path, _away, data=data: path.write_bytes(data)
+        for data in (b"x" * ((1 << 20) + 1), NOT_UTF8, b"---\na: 1\n", b"---\n[1]\n---\n")
+    ),
+]
 
 
 @pytest.mark.parametrize(
     ("view", "make"),
-    [(view, make) for view in VIEWS for make in IRREGULAR.values()]
-    + [(STATE, make) for make in NOT_A_STATE_FILE.values()],
+    [(view, make) for view in VIEWS for make in IRREGULAR]
+    + [(STATE, make) for make in NOT_A_STATE_FILE],
 )
 def test_view_that_cannot_be_replaced_stays_and_the_others_are_written(
-    shown: Shown, tmp_path: Path, view: str, make: Callable[[Path, Path], None]
+    shown: Shown, tmp_path: Path, view: str, make: Make
 ) -> None:
     make(shown.path(view), tmp_path / "away")
-    before = everything_below(tmp_path)
-    descriptors = open_descriptors()
+    before = faults.everything_below(tmp_path)
+    descriptors = faults.open_descriptors()
     last = shown.iterate()
-    assert open_descriptors() == descriptors
+    assert faults.open_descriptors() == descriptors
     assert judge((shown.gsd / "journal.jsonl").read_bytes()) == (3, last, 0, 0)
-    after = everything_below(tmp_path)
+    after = faults.everything_below(tmp_path)
     assert [*after] == [*before]
     for path in (str(shown.path(view)), str(tmp_path / "away")):
         assert after.get(path) == before.get(path)
@@ -199,59 +172,47 @@ def test_temporary_name_that_is_taken_is_freed_unless_it_is_a_directory(
     shown.require_continues()
 
 
-def _linked(place: Path, away: Path) -> None:
-    place.rename(away)
-    place.symlink_to(away)
-
-
-def _instead(make: Callable[[Path], None]) -> Callable[[Path, Path], None]:
-    def replace(place: Path, away: Path) -> None:
-        place.rename(away)
-        make(place)
-
-    return replace
-
-
-NOT_A_DIRECTORY: dict[str, Callable[[Path, Path], None]] = {
-    "a link": _linked,
-    "a dangling link": _instead(lambda place: place.symlink_to("nowhere")),
-    "a file": _instead(Path.touch),
-    "a pipe": _instead(os.mkfifo),
+NOT_A_DIRECTORY: dict[str, Make] = {
+    "a link": lambda place, away: place.symlink_to(away),
+    "a dangling link": lambda place, _away: place.symlink_to("nowhere"),
+    "a file": lambda place, _away: place.touch(),
+    "a pipe": lambda place, _away: os.mkfifo(place),
 }
 
 
 @pytest.mark.parametrize("make", NOT_A_DIRECTORY.values(), ids=NOT_A_DIRECTORY)
 def test_loop_directory_that_is_a_link_or_file_stays(
-    shown: Shown, tmp_path: Path, make: Callable[[Path, Path], None]
+    shown: Shown, tmp_path: Path, make: Make
 ) -> None:
+    def others() -> dict[str, Any]:
+        return {p: v for p, v in faults.everything_below(tmp_path).items() if ".gsd" not in p}
+
+    shown.loop.rename(tmp_path / "away")
     make(shown.loop, tmp_path / "away")
-    before = {p: v for p, v in everything_below(tmp_path).items() if ".gsd" not in p}
+    before = others()
     shown.iterate()
-    after = {p: v for p, v in everything_below(tmp_path).items() if ".gsd" not in p}
-    assert after == before
+    assert others() == before
     assert shown.path(STATE).read_bytes() == shown.wanted()[STATE]
 
 
-def test_read_only_loop_directory_keeps_its_files() -> None:
+def test_read_only_loop_directory_keeps_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run as an ordinary user, even if the tests run as root."""
 
     def work() -> None:
         if os.geteuid() == 0:
-            os.chown(root, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
+            os.chown(root, faults.NOBODY, faults.NOBODY)
+            os.setresuid(faults.NOBODY, faults.NOBODY, faults.NOBODY)
         shown = Shown(root)
-        make_gsd(str(shown.gsd))
-        create_journal(str(shown.gsd), "j-test", NOW)
-        shown.begin()
         shown.loop.chmod(0o555)
-        before = files_in(shown.loop)
+        before = faults.files_in(shown.loop)
         shown.iterate()
-        assert files_in(shown.loop) == before != {}
+        assert faults.files_in(shown.loop) == before != {}
         shown.loop.chmod(0o755)
         shown.require_continues()
 
     with tempfile.TemporaryDirectory() as made:  # other users cannot enter pytest's directory
         root = Path(made)
+        monkeypatch.setenv("XDG_STATE_HOME", made)
         assert outcome(in_child(work)) == 0
 
 
@@ -259,31 +220,32 @@ def test_read_only_loop_directory_keeps_its_files() -> None:
     ("name", "make"),
     [
         *((f".gsd/{STATE}", KINDS[kind]) for kind in ("a pipe", "a link", "a directory")),
-        (f".gsd/{STATE}", NOT_A_STATE_FILE["not UTF-8"]),
+        (f".gsd/{STATE}", lambda path, _away: path.write_bytes(NOT_UTF8)),
         *((".loop", make) for make in NOT_A_DIRECTORY.values()),
     ],
 )
-def test_hook_blocks_with_irregular_view(
-    tmp_path: Path, name: str, make: Callable[[Path, Path], None]
-) -> None:
+def test_hook_blocks_with_irregular_view(tmp_path: Path, name: str, make: Make) -> None:
     hooked = HookProject(tmp_path / "project", views=list(LOOP_FILES))
     (hooked.gsd / STATE).write_text("# State\n")
+    if name == ".loop":
+        (hooked.root / name).rename(tmp_path / "away")
     make(hooked.root / name, tmp_path / "away")
-    told = run_hook(hooked.signal())
-    assert (told.code, told.err) == (0, "")
-    assert blocks(told.answer)
+    answered = run_hook(hooked.signal())
+    assert (answered.code, answered.err, blocks(answered.answer)) == (0, "", True)
 
 
 # failing calls, a full disk, a kill, other writers
 
 
-@pytest.mark.parametrize("fate", [*(failing(getattr(errno, name)) for name in ERRORS), cut_short])
+@pytest.mark.parametrize(
+    "fate", [*(faults.failing(getattr(errno, name)) for name in ERRORS), faults.cut_short]
+)
 def test_append_with_any_failing_view_call_keeps_event_and_whole_views(
     shown: Shown, fate: Callable[..., Any]
 ) -> None:
     files, views = shown.files(), shown.views()
     calls = shown.view_calls()
-    descriptors = open_descriptors()
+    descriptors = faults.open_descriptors()
     for number in calls:
         shown.put_back(files)
         trouble = At(number, fate)
@@ -291,7 +253,7 @@ def test_append_with_any_failing_view_call_keeps_event_and_whole_views(
             last = shown.iterate()
         assert trouble.name
         assert judge((shown.gsd / "journal.jsonl").read_bytes()) == (3, last, 0, 0)
-        assert open_descriptors() == descriptors, trouble.name
+        assert faults.open_descriptors() == descriptors, trouble.name
         assert trouble.name == "unlink" or not shown.temporary(), trouble.name
         with wired(without_sync):
             shown.require_whole(views)
@@ -299,10 +261,7 @@ def test_append_with_any_failing_view_call_keeps_event_and_whole_views(
 
 def test_views_without_disk_space_stay_old(tmp_path: Path) -> None:
     """The limit lets the journal grow, but not STATE.md or a file with three copies of the name."""
-    shown = Shown(tmp_path / "p")
-    shown.state += "x" * 100_000
-    new_journal(shown.gsd)
-    shown.begin(criteria=[{"name": "x" * 20_000}])
+    shown = Shown(tmp_path / "p", "x" * 100_000, criteria=[{"name": "x" * 20_000}])
     before = shown.views()
 
     def work() -> None:
@@ -330,7 +289,7 @@ def test_kill_at_any_step_leaves_each_view_old_or_new(shown: Shown) -> None:
     for number in shown.view_calls():
         for written in (0, 1, 100):
             shown.put_back(files)
-            child = in_child(partial(work, At(number, killed(written))))
+            child = in_child(partial(work, At(number, faults.killed(written))))
             assert outcome(child) == -signal.SIGKILL
             is_old = shown.path(STATE).read_bytes() == views[STATE]
             left.add((is_old, (shown.gsd / f"{STATE}.gsd-fsm.new").exists()))
@@ -372,9 +331,7 @@ def test_views_of_many_writers_show_the_last_event(shown: Shown) -> None:
 
 @pytest.mark.parametrize("views", [list(LOOP_FILES), []])
 def test_views_need_no_sync_and_missing_ones_no_write(tmp_path: Path, views: list[str]) -> None:
-    shown = Shown(tmp_path / "p")
-    new_journal(shown.gsd)
-    shown.begin(views=views)
+    shown = Shown(tmp_path / "p", views=views)
     if not views:
         shown.path(STATE).unlink()
     calls = [name for name, _ in calls_of(shown.iterate)]
