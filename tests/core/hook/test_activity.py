@@ -35,10 +35,12 @@ def test_tool_call_counts_only_in_the_new_part_of_a_transcript(transcript: Path)
     assert uses_tool(transcript, 0)
     assert uses_tool(transcript, None)
     assert not uses_tool(transcript, len(TOOL))
-    transcript.write_bytes(TOOL + words("more"))
-    assert not uses_tool(transcript, len(TOOL))
+    transcript.write_bytes(TOOL + words('{"type":"tool_use","functionCall":1,"toolCalls":[]}'))
+    assert not uses_tool(transcript, len(TOOL)), "words about a tool call are not one"
     transcript.write_bytes(TOOL[:-1])
     assert uses_tool(transcript, 10_000), "a shorter transcript is another one"
+    transcript.write_bytes(TOOL + b"x" * (1 << 20))
+    assert not uses_tool(transcript, None), "the first time, only the last megabyte counts"
 
 
 @pytest.mark.parametrize("known", [0, None])
@@ -46,16 +48,6 @@ def test_tool_call_is_found_in_a_long_transcript(transcript: Path, known: int | 
     for before in range(262_100, 262_200, 9):  # around the end of a chunk
         transcript.write_bytes(b"x" * before + TOOL + b"y" * 700_000)
         assert uses_tool(transcript, known)
-
-
-def test_first_read_of_a_transcript_sees_only_its_last_megabyte(transcript: Path) -> None:
-    transcript.write_bytes(TOOL + b"x" * (1 << 20))
-    assert not uses_tool(transcript, None)
-
-
-def test_words_about_a_tool_call_are_not_one(transcript: Path) -> None:
-    transcript.write_bytes(words('{"type":"tool_use","functionCall":1,"toolCalls":[]}'))
-    assert not uses_tool(transcript, 0)
 
 
 @pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "nul", "surrogate"])
@@ -97,32 +89,25 @@ def test_commit_is_activity(looping: Agent, repository: Here) -> None:
     assert looping.here.last()["data"]["activity"] is False
 
 
-def test_head_commit_is_none_without_git_and_empty_before_the_first_commit(tmp_path: Path) -> None:
+def test_head_commit_is_none_without_git_and_empty_without_a_commit(tmp_path: Path) -> None:
     assert head(tmp_path) is None
     git(tmp_path, "init", "-q", "--template=")
     assert head(tmp_path) == ""
     git(tmp_path, "commit", "-qm", "first", "--allow-empty")
     assert len(head(tmp_path) or "") == 40
-
-
-def test_head_commit_follows_packed_refs_detached_heads_and_worktrees(repository: Here) -> None:
-    root = repository.root
-    first = head(root)
-    git(root, "pack-refs", "--all")
-    assert head(root) == first
-    git(root, "checkout", "-q", "--detach")
-    assert head(root) == first
-    tree = root.parent / "tree"
-    git(root, "worktree", "add", "-q", str(tree))
-    assert head(tree) == first
-    git(tree, "commit", "-qm", "more", "--allow-empty")
-    assert head(tree) not in (first, None, "")
-    git(tree, "pack-refs", "--all")
-    assert head(tree) not in (first, None, "")
-
-
-def test_head_commit_ignores_a_reference_that_points_outside_git(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: ../secret\n")
     (tmp_path / "secret").write_text("A PRIVATE KEY")
     assert head(tmp_path) == ""
+
+
+def test_head_commit_follows_packed_refs_detached_heads_and_worktrees(repository: Here) -> None:
+    root, tree = repository.root, repository.root.parent / "tree"
+    first = head(root)
+    for command in (("pack-refs", "--all"), ("checkout", "-q", "--detach")):
+        git(root, *command)
+        assert head(root) == first
+    git(root, "worktree", "add", "-q", str(tree))
+    assert head(tree) == first
+    for command in (("commit", "-qm", "more", "--allow-empty"), ("pack-refs", "--all")):
+        git(tree, *command)
+        assert head(tree) not in (first, None, "")

@@ -144,26 +144,28 @@ def test_events_and_human_prompts_are_activity(agent: Agent, by: str) -> None:
     assert agent.status("pause_code") == "idle"
 
 
-def test_transient_error_is_retried_once_and_then_pauses(agent: Agent) -> None:
-    start(agent, "goal", "g", "--step", "fetch")
-    agent.do("fail S1 --class transient --error 'connection reset'")
-    text = agent.blocked()
-    assert "failed with a transient error; this is retry 1 of 1. Another transient error" in text
-    assert "Next: Retry task S1 (fetch): retry 1 of 1." in text
-    assert "Verification has failed" not in text
-    agent.do("fail S1 --class transient --error 'timed out'")
-    assert "paused (retries): Task S1 failed again with a transient error" in agent.allowed()
-
-
-def test_logic_error_is_retried_until_the_retries_are_used_up(agent: Agent) -> None:
+@pytest.mark.parametrize(
+    ("error_class", "most", "advice", "reason"),
+    [
+        ("transient", 1, "failed with a transient error; this is retry 1 of 1. Another transient",
+         "Task S1 failed again with a transient error"),
+        ("logic", 3, "Do not repeat what failed.", "Task S1 failed after 3 retries"),
+    ],
+)  # fmt: skip
+def test_error_is_retried_until_the_retries_are_used_up(
+    agent: Agent, error_class: str, most: int, advice: str, reason: str
+) -> None:
     start(agent, "goal", "g", "--step", "build")
-    for retry in range(1, 4):
-        agent.do(f"fail S1 --class logic --error 'test {retry} fails'")
+    for retry in range(1, most + 1):
+        agent.do(f"fail S1 --class {error_class} --error 'test {retry} fails'")
         text = agent.blocked()
-        assert f"this is retry {retry} of 3. Do not repeat what failed." in text
+        assert f"this is retry {retry} of {most}. " in text
+        assert advice in text
+        assert f"Next: Retry task S1 (build): retry {retry} of {most}." in text
         assert all(f"test {number} fails" in text for number in range(1, retry + 1))
-    agent.do("fail S1 --class logic --error 'test 4 fails'")
-    assert "is paused (retries): " in agent.allowed()
+        assert ("Verification has failed" in text) is (error_class == "logic")
+    agent.do(f"fail S1 --class {error_class} --error 'test fails'")
+    assert f"is paused (retries): {reason}" in agent.allowed()
     assert agent.status("status", "pause_code") == ("paused", "retries")
 
 
