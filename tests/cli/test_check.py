@@ -1,40 +1,44 @@
-"""check, criterion and exit-signal."""
+"""check, criterion and exit-signal; a signal ends check, tdd and verify at any moment."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from tests.support.check_commands import ends, wait_for
 from tests.support.command_line import Here, git
+from tests.support.plan_loops import start_tdd as start_tdd_loop
+from tests.support.verification import FILE
+from tests.support.verification import start_verify as start_verify_loop
 
 SECRET = "ghp_" + "a1B2" * 9
 
 
-def done_goal(here: Here) -> None:
-    here.start("goal", "g", "--check", "t=true")
-    here.ok("check")
-    here.ok("exit-signal")
-
-
 def test_check_prints_output_and_records_evidence(here: Here) -> None:
-    here.start("goal", "g", "--check", "t=echo to stdout; echo to stderr >&2", "--criterion", "c")
-    answer = here.ok("check")
-    assert "[1/1] t: echo to stdout" in answer.out
-    assert "to stdout\nto stderr\n" in answer.out
-    assert "passed in" in answer.out
-    assert "1 check passed." in answer.out
+    command = "echo to stdout; echo to stderr >&2"
+    here.start("goal", "g", "--check", f"t={command}", "--criterion", "c")
+    shown = here.ok("check").out
+    for text in (
+        "[1/1] t: echo to stdout",
+        "to stdout\nto stderr\n",
+        "passed in",
+        "1 check passed.",
+    ):
+        assert text in shown
     data = here.last()["data"]
     assert (data["criterion"], data["met"]) == ("t", True)
-    evidence = data["evidence"]
-    assert set(evidence) == {
-        *("command", "exit_code", "tail", "digest", "likeness", "tree", "seconds", "timed_out"),
-    }
-    assert evidence["command"] == "echo to stdout; echo to stderr >&2"
-    assert (evidence["exit_code"], evidence["timed_out"]) == (0, False)
-    assert (evidence["tail"], evidence["tree"]) == ("to stdout\nto stderr", None)
+    measured = {name: data["evidence"].pop(name) for name in ("digest", "likeness", "seconds")}
+    assert None not in measured.values()
+    assert data["evidence"] == {
+        "command": command, "exit_code": 0, "tail": "to stdout\nto stderr", "tree": None,
+        "timed_out": False,
+    }  # fmt: skip
 
 
 def test_check_that_fails_exits_7_and_is_named(here: Here) -> None:
@@ -43,8 +47,9 @@ def test_check_that_fails_exits_7_and_is_named(here: Here) -> None:
     assert answer.code == 7
     assert "check failed: bad" in answer.err
     assert "failed with exit code 3" in answer.out
-    assert [c["met"] for c in here.status()["criteria"]] == [True, False]
-    assert here.status()["criteria"][1]["evidence"]["tail"] == "why"
+    criteria = here.status()["criteria"]
+    assert [it["met"] for it in criteria] == [True, False]
+    assert criteria[1]["evidence"]["tail"] == "why"
     found = here.run("check", "--json")
     assert found.code == 7
     assert list(found.json) == ["loop", "seq", "status", "head", "checks", "failed"]
@@ -65,31 +70,27 @@ def test_check_runs_the_named_checks_in_the_project_directory(here: Here) -> Non
     assert "Use one of: " in here.refused(2, "check", "three").err
 
 
-def test_check_without_any_check_is_refused(here: Here) -> None:
-    here.start("goal", "g", "--criterion", "c")
+def test_check_without_any_check_and_unknown_criterion_are_refused(here: Here) -> None:
+    loop = here.start("goal", "g", "--criterion", "one", "--criterion", "two words")
     assert "has no checks" in here.refused(2, "check").err
-    assert "no check for: c" in here.refused(2, "check", "c").err
-    loop = here.status()["loop"]
+    assert "no check for: one" in here.refused(2, "check", "one").err
+    for wrong in ("3", "0", "One", "9" * 5000):
+        assert "1 one, 2 two words" in here.refused(2, "criterion", wrong, "met").err
+    here.refused(2, "criterion", "one", "perhaps")
     here.ok("cancel")
     here.refused(4, "--loop", loop, "check")
     here.refused(3, "check")
 
 
-@pytest.mark.parametrize(
-    ("options", "settings"), [(("--timeout", "1"), ""), ((), "check_timeout_seconds = 1\n")]
-)
-def test_check_beyond_its_time_limit_fails(
-    here: Here, options: tuple[str, ...], settings: str
-) -> None:
-    here.gsd.mkdir()
-    here.gsd.joinpath("config.toml").write_text(settings)
+@pytest.mark.parametrize(("options", "settings"), [(["--timeout", "1"], 600), ([], 1)])
+def test_check_beyond_its_time_limit_fails(here: Here, options: list[str], settings: int) -> None:
+    here.configure(check_timeout_seconds=settings)
     here.start("goal", "g", "--check", "t=echo begun; sleep 300")
     answer = here.run("check", *options)
     assert answer.code == 7
     assert "timed out" in answer.out
     evidence = here.last()["data"]["evidence"]
-    assert (evidence["timed_out"], evidence["exit_code"]) == (True, 124)
-    assert evidence["tail"] == "begun"
+    assert (evidence["timed_out"], evidence["exit_code"], evidence["tail"]) == (True, 124, "begun")
     here.refused(2, "check", "--timeout", "0")
 
 
@@ -99,30 +100,26 @@ def test_check_records_output_without_secrets_and_escapes(here: Here) -> None:
     here.start("goal", "g", "--check", "t=cat out")
     here.ok("check")
     raw = here.journal.read_bytes()
-    assert SECRET.encode() not in raw
     assert b"redacted" in raw
-    assert b"u001b" not in raw
-    assert b"title" not in raw
+    for absent in (SECRET.encode(), b"u001b", b"title"):
+        assert absent not in raw
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda root: (root / "code.py").write_text("two\n"),
-        lambda root: (root / "code.py").unlink(),
-        lambda root: (root / "new.py").write_text("new\n"),
-    ],
-)
-def test_complete_with_changed_content_finds_stale_evidence(
-    repository: Here, change: Callable[[Path], object]
-) -> None:
-    done_goal(repository)
+def test_check_of_loop_cancelled_meanwhile_records_nothing(here: Here) -> None:
+    here.start("goal", "g", "--check", f"t={sys.executable} -m gsd_fsm cancel")
+    assert here.run("check").code == 4
+    assert here.last()["type"] == "cancel"
+
+
+def test_complete_with_changed_content_finds_stale_evidence(repository: Here) -> None:
+    loop = repository.start("goal", "g", "--check", "t=true")
+    repository.ok("check")
+    repository.ok("exit-signal")
     assert repository.last()["type"] == "exit"
-    change(repository.root)
+    (repository.root / "code.py").write_text("two\n")
     answer = repository.run("complete")
     assert answer.code == 4
     assert "stale" in answer.err
-    loop = repository.status()["loop"]
     assert f"gsd-fsm --loop {loop} check" in answer.err
     criterion = repository.status()["criteria"][0]
     assert (criterion["met"], criterion["stale"]) == (False, True)
@@ -131,51 +128,228 @@ def test_complete_with_changed_content_finds_stale_evidence(
     repository.ok("complete")
 
 
-def test_commit_alone_does_not_make_evidence_stale(repository: Here) -> None:
-    (repository.root / "new.py").write_text("new\n")
+def test_evidence_is_of_the_tree_after_all_checks_and_stays_fresh_after_a_commit(
+    repository: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (repository.root / ".gitignore").write_text("*.log\n")
-    done_goal(repository)
-    git(repository.root, "add", "-A")
-    git(repository.root, "commit", "-qm", "second")
-    (repository.root / "x.log").write_text("ignored")
-    repository.ok("complete")
-    tree = repository.last()["data"]["tree"]
-    checked = [line for line in repository.lines() if line["type"] == "criterion"]
-    assert checked[0]["data"]["evidence"]["tree"] == tree
-
-
-def test_check_takes_the_tree_after_all_checks(repository: Here) -> None:
     repository.start("goal", "g", "--check", "a=echo 1 > made", "--check", "b=echo 2 > made")
     repository.ok("check")
     trees = {line["data"]["evidence"]["tree"] for line in repository.lines()[-2:]}
-    assert len(trees) == 1
     repository.ok("exit-signal")
-    repository.ok("complete")
-
-
-def test_complete_with_tree_evidence_needs_git(
-    repository: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repository.start("goal", "g", "--check", "t=true")
-    repository.ok("check")
-    repository.ok("exit-signal")
+    git(repository.root, "add", "-A")
+    git(repository.root, "commit", "-qm", "second")
+    (repository.root / "x.log").write_text("ignored")
     with monkeypatch.context() as patch:
         patch.setenv("PATH", "/nowhere")
         assert "git" in repository.refused(6, "complete").err
     repository.ok("complete")
+    assert trees == {repository.last()["data"]["tree"]}
 
 
-def test_check_of_loop_cancelled_meanwhile_records_nothing(here: Here) -> None:
-    program = f"{sys.executable} -m gsd_fsm cancel"
-    here.start("goal", "g", "--check", f"t={program}")
-    answer = here.run("check")
-    assert answer.code == 4, answer
-    assert here.last()["type"] == "cancel"
+# signals
+
+COMMAND = [sys.executable, "-m", "gsd_fsm"]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+# The marker is printed by the command and is not part of its text.
+GROUP = "echo $$ > pid.new; mv pid.new pid; "
+LONG = GROUP + 'echo be""gun; sleep 20'
+# Answers the signal that is to end it with a second one to gsd-fsm, and does not end.
+DEFIANT = 'trap "kill -INT $PPID" TERM; ' + GROUP + "while :; do sleep 0.1; done"
+WAITING = "touch begun; while [ ! -e go ]; do sleep 0.02; done"
+
+# Python discards an exception that is raised inside a finalizer. This program sends itself a signal
+# there, once the marker was shown.
+IN_FINALIZER = """
+import os, sys
+from gsd_fsm.cli import main
+from gsd_fsm.cli.output import Screen
+
+number, marker, *arguments = sys.argv[1:]
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), int(number))
+
+def show(self, chunk, show=Screen.show):
+    show(self, chunk)
+    if marker.encode() in chunk:
+        Finalized()
+
+Screen.show = show
+main(arguments)
+"""
+Start = Callable[[Here, str], list[str]]
 
 
-def test_criterion_that_is_unknown_names_the_known_ones(here: Here) -> None:
-    here.start("goal", "g", "--criterion", "one", "--criterion", "two words")
-    for wrong in ("3", "0", "One", "9" * 5000):
-        answer = here.refused(2, "criterion", wrong, "met")
-        assert "1 one, 2 two words" in answer.err
-    here.refused(2, "criterion", "one", "perhaps")
+def start_check(here: Here, *commands: str) -> list[str]:
+    checks = [f"--check=c{number}={command}" for number, command in enumerate(commands)]
+    here.ok("start", "goal", "g", *checks)
+    return ["check"]
+
+
+def start_tdd(here: Here, command: str) -> list[str]:
+    start_tdd_loop(here, command).ok("tdd", "T01")
+    return ["tdd", "T01", "--run"]
+
+
+def start_verify(here: Here, command: str) -> list[str]:
+    lint = "while [ ! -e pid ]; do sleep 0.02; done"
+    start_verify_loop(here, FILE, ci_lint=lint, ci_test=command)
+    return ["verify"]
+
+
+def group_ends(here: Here, name: str = "pid") -> bool:
+    return ends(int((here.root / name).read_text()))
+
+
+def signal_in_finalizer(here: Here, number: int, marker: str, arguments: list[str]) -> None:
+    """Run a command that gets the signal after the marker; assert that it ends and records nothing."""
+    before = here.journal.read_bytes()
+    program = [sys.executable, "-c", IN_FINALIZER, str(int(number)), marker, *arguments]
+    done = subprocess.run(program, cwd=here.root, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 128 + number
+    assert here.journal.read_bytes() == before
+
+
+def running(here: Here, arguments: list[str], **how: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*COMMAND, *arguments], cwd=here.root, stdout=subprocess.PIPE, **how)
+
+
+@contextmanager
+def waiting(here: Here, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command whose check WAITING has begun, and let that end with the block."""
+    with running(here, [*arguments], stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for(here.root / "begun")
+            yield process
+        finally:
+            (here.root / "go").touch()
+        process.communicate(timeout=60)
+
+
+def wait_until_full(process: subprocess.Popen[bytes]) -> None:
+    """Wait until the process has filled its output pipe, which nobody reads."""
+    from fcntl import ioctl
+    from termios import FIONREAD
+
+    assert process.stdout is not None
+    unread, before = 0, -1
+    while unread < 32_768 or unread != before:
+        time.sleep(0.2)
+        before = unread
+        unread = int.from_bytes(ioctl(process.stdout, FIONREAD, bytes(4)), sys.byteorder)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    ("start", "marker"), [(start_check, "begun"), (start_tdd, "begun"), (start_verify, "[1/")]
+)
+def test_signal_inside_a_finalizer_ends_the_command_and_records_nothing(
+    here: Here, start: Start, marker: str, number: int
+) -> None:
+    signal_in_finalizer(here, number, marker, start(here, LONG))
+    assert group_ends(here)
+
+
+def test_signal_between_two_checks_starts_no_further_command(here: Here) -> None:
+    arguments = start_check(here, "true", "touch second")
+    signal_in_finalizer(here, signal.SIGTERM, "passed", arguments)
+    assert not (here.root / "second").exists()
+
+
+@pytest.mark.parametrize("start", [start_check, start_tdd, start_verify])
+def test_second_signal_while_the_command_is_ended_does_not_leave_it_behind(
+    here: Here, start: Start
+) -> None:
+    arguments = start(here, DEFIANT)
+    before = here.journal.read_bytes()
+    with running(here, arguments, stderr=subprocess.DEVNULL) as process:
+        wait_for(here.root / "pid")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert group_ends(here)
+    assert here.journal.read_bytes() == before
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signal_while_the_reader_of_the_output_stalls_ends_check(here: Here, number: int) -> None:
+    arguments = start_check(here, GROUP + "yes")
+    with running(here, arguments, stderr=subprocess.DEVNULL) as process:
+        wait_for(here.root / "pid")
+        wait_until_full(process)
+        process.send_signal(number)
+        assert process.wait(60) == 128 + number
+    assert group_ends(here)
+
+
+def test_second_interrupt_ends_check_that_cannot_print_its_message(here: Here) -> None:
+    arguments = start_check(here, GROUP + "yes")
+    with running(here, arguments, stderr=subprocess.STDOUT) as process:
+        wait_for(here.root / "pid")
+        wait_until_full(process)
+        process.send_signal(signal.SIGINT)
+        assert group_ends(here)
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+    assert process.returncode == -signal.SIGINT
+
+
+@pytest.mark.parametrize("name", ["INT", "HUP"])
+def test_signal_that_the_caller_ignores_does_not_end_check(here: Here, name: str) -> None:
+    arguments = start_check(here, WAITING)
+    shell = ["sh", "-c", f'trap "" {name}; exec "$@"', "sh", *COMMAND, *arguments]
+    with subprocess.Popen(shell, cwd=here.root, stdout=subprocess.DEVNULL) as process:
+        wait_for(here.root / "begun")
+        process.send_signal(signal.Signals[f"SIG{name}"])
+        (here.root / "go").touch()
+        assert process.wait(60) == 0
+    assert here.last()["type"] == "criterion"
+
+
+@pytest.mark.parametrize(
+    ("number", "manner"), [(SIGNALS[0], ""), (SIGNALS[1], "trap '' TERM;"), (SIGNALS[2], "")]
+)
+def test_signal_ends_every_command_of_verify_and_records_nothing(
+    here: Here, number: int, manner: str
+) -> None:
+    lint, test = (f"echo $$ > {n}.new; mv {n}.new {n}; {manner} sleep 300" for n in ("one", "two"))
+    start_verify_loop(here, FILE, ci_lint=lint, ci_test=test)
+    before = here.journal.read_bytes()
+    with running(here, ["verify"], stderr=subprocess.PIPE) as process:
+        for name in ("one", "two"):
+            wait_for(here.root / name)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert group_ends(here, "one")
+    assert group_ends(here, "two")
+    assert here.journal.read_bytes() == before
+    assert not (here.root / ".gsd/plans/phase-1/VERIFICATION.md").exists()
+
+
+def test_check_and_verify_leave_the_lock_free_while_they_run(here: Here) -> None:
+    here.start("goal", "g", "--check", f"slow={WAITING}", "--check", "other=false")
+    with waiting(here, "check", "slow") as process:
+        here.ok("note", "during the check")
+        assert here.run("check", "other").code == 7
+        assert process.poll() is None
+    assert process.returncode == 0
+    assert [line["type"] for line in here.lines()[2:]] == ["note", "criterion", "criterion"]
+    here.ok("cancel")
+    for name in ("begun", "go"):
+        (here.root / name).unlink()
+    start_verify_loop(here, FILE, ci_test=WAITING)
+    since = len(here.lines())
+    with waiting(here, "verify", "--json") as process:
+        here.ok("note", "during the checks")
+    assert process.returncode == 7
+    assert [event["type"] for event in here.lines()[since:]] == ["note", "gap", "gap", "verified"]
+
+
+def test_verify_records_its_round_if_the_output_is_closed(here: Here) -> None:
+    start_verify_loop(here, FILE, ci_test=WAITING)
+    with waiting(here, "verify") as process:
+        assert process.stdout
+        process.stdout.close()
+    assert here.last()["type"] == "verified"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from tests.support.client_settings import Client, _own_client, client, compiled, python
 from tests.support.command_line import Here, git
@@ -19,23 +18,15 @@ __all__ = ["_own_client", "client", "compiled", "python"]
 def at_terminal(here: Here, typed: bytes, *args: str) -> tuple[int, str]:
     """Run the command at a terminal where the user types this."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gsd_fsm", *args],
-        cwd=here.root,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    process = subprocess.Popen([sys.executable, "-m", "gsd_fsm", *args], cwd=here.root, **streams)
     os.close(theirs)
     os.write(ours, typed)
     shown = b""
-    try:
+    with contextlib.suppress(OSError):  # the other end is closed
         while part := os.read(ours, 65_536):
             shown += part
-    except OSError:
-        pass  # the other end is closed
-    finally:
-        os.close(ours)
+    os.close(ours)
     return process.wait(), shown.decode()
 
 
@@ -69,10 +60,10 @@ def test_init_without_a_terminal_writes_nothing(here: Here, client: Client) -> N
 def test_init_and_uninstall_summarise_each_change_in_one_line(here: Here, client: Client) -> None:
     end = f" in {client.files['local']}; nothing else changes."
     all_of_it = ("--raise-cap", "30", "--status-line")
-    told = here.ok("init", *all_of_it, "--yes").out
+    shown = here.ok("init", *all_of_it, "--yes").out
     adds = "Adds one hook for 9 events, sets the client's cap to 30 and adds the status line"
-    assert adds + end in told
-    assert "restart them, or type /clear" in told
+    assert adds + end in shown
+    assert "restart them, or type /clear" in shown
     again = here.ok("init", *all_of_it, "--yes").out
     assert "nothing else changes" not in again
     assert "restart" not in again
@@ -80,13 +71,13 @@ def test_init_and_uninstall_summarise_each_change_in_one_line(here: Here, client
     removes = "Removes one hook for 9 events, sets the client's cap to its default and removes the status line"
     assert removes + end in here.ok("uninstall", "--yes").out
     here.ok("init", "--yes")
-    told = here.ok("init", "--raise-cap", "30", "--yes").out
-    assert f"Sets the client's cap to 30{end}" in told
+    shown = here.ok("init", "--raise-cap", "30", "--yes").out
+    assert f"Sets the client's cap to 30{end}" in shown
     document = client.read()
     document["hooks"]["Stop"][0]["hooks"][0]["timeout"] = 9
     client.write(document)
-    told = here.ok("init", "--raise-cap", "40", "--yes").out
-    assert f"Updates one hook for 9 events and sets the client's cap to 40{end}" in told
+    shown = here.ok("init", "--raise-cap", "40", "--yes").out
+    assert f"Updates one hook for 9 events and sets the client's cap to 40{end}" in shown
 
 
 def test_init_names_the_permission_as_a_choice_and_does_not_grant_it(
@@ -100,12 +91,17 @@ def test_init_names_the_permission_as_a_choice_and_does_not_grant_it(
     assert "permissions.allow" in here.ok("init", "--yes").out
 
 
-def test_init_notes_disabled_hooks_and_other_installations(here: Here, client: Client) -> None:
+def test_init_notes_what_keeps_the_hook_or_its_agents_from_working(
+    here: Here, client: Client, tmp_path: Path
+) -> None:
+    assert here.ok("init", "--scope", "project", "--yes", "--json").json["notes"] == []
     client.write({"disableAllHooks": True, "enabledPlugins": {"gsd-fsm@team": True}}, "user")
-    here.ok("init", "--scope", "project", "--yes")
+    here.patch.setenv("PATH", str(tmp_path))
     notes = " ".join(here.ok("init", "--yes", "--json").json["notes"])
     assert "disableAllHooks is set in " + str(client.files["user"]) in notes
     assert "also installed: project, plugin" in notes
+    assert "not on the PATH" in notes
+    assert "pipx install" in notes
 
 
 def test_init_notes_settings_that_git_would_commit(repository: Here) -> None:
@@ -115,20 +111,8 @@ def test_init_notes_settings_that_git_would_commit(repository: Here) -> None:
     assert "commit" not in repository.ok("init", "--yes").out
 
 
-def test_init_notes_a_command_that_agents_cannot_find(
-    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert here.ok("init", "--yes", "--json").json["notes"] == []
-    monkeypatch.setenv("PATH", str(tmp_path))
-    (note,) = here.ok("init", "--yes", "--json").json["notes"]
-    assert "not on the PATH" in note
-    assert "pipx install" in note
-
-
-@pytest.mark.parametrize("option", [["--scope", "user"], ["--raise-cap", "9"], ["--status-line"]])
-def test_init_refuses_an_option_that_has_no_effect_on_a_plugin(
-    here: Here, option: list[str]
-) -> None:
-    error = here.refused(2, "init", "--plugin", "x", *option, "--yes").err
-    assert f"{option[0]} has no effect on a plugin" in error
+def test_init_refuses_an_option_that_has_no_effect_on_a_plugin(here: Here) -> None:
+    for option, *value in (["--scope", "user"], ["--raise-cap", "9"], ["--status-line"]):
+        error = here.refused(2, "init", "--plugin", "x", option, *value, "--yes").err
+        assert f"{option} has no effect on a plugin" in error
     assert not (here.root / "x").exists()

@@ -1,32 +1,42 @@
-"""pause, resume, wait, answer, mode, cancel and complete."""
+"""pause, resume, wait, answer, mode, cancel and complete, and the questions of planned loops."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from tests.support.command_line import AGENT_A, Here, send_prompt
+from tests.support.command_line import AGENT, AGENT_A, Here, send_prompt
+from tests.support.plan_loops import (
+    INTERACTIVE,
+    START_QUESTION,
+    open_question,
+    questions,
+    ready,
+    report,
+    report_complete,
+    start_plan,
+    task_text,
+    write_plan,
+)
+from tests.support.verification import FILE, failed_round, start_verify
 
 
-def test_answer_returns_to_the_status_before_the_question(here: Here) -> None:
+def test_answer_returns_to_the_status_before_the_question_and_is_refused_without_one(
+    here: Here,
+) -> None:
     here.start("verify")
     here.ok("gap", "found", "--description", "d")
     here.ok("wait", "Left or right?")
     status = here.status()
     assert status["status"] == "waiting"
     assert "Left or right?" in status["next"]
-    answer = here.refused(4, "iterate")
-    assert "cannot run 'iterate'" in answer.err
-    assert "Run: gsd-fsm answer TEXT" in answer.err
-    here.ok("answer", "left")
-    assert (here.status()["status"], here.last()["data"]) == ("fixing", {"text": "left"})
-
-
-def test_answer_is_read_from_stdin_and_refused_without_a_question(here: Here) -> None:
-    here.start("goal", "g")
-    here.ok("wait", "q")
+    error = here.refused(4, "iterate").err
+    assert "cannot run 'iterate'" in error
+    assert "Run: gsd-fsm answer TEXT" in error
     here.refused(2, "answer")
     here.ok("answer", "--file", "-", stdin=b"from stdin")
-    assert here.last()["data"]["text"] == "from stdin"
+    assert (here.status()["status"], here.last()["data"]) == ("fixing", {"text": "from stdin"})
     assert "cannot run 'answer'" in here.refused(4, "answer", "again").err
 
 
@@ -62,10 +72,10 @@ def test_cancel_prints_what_is_done_and_what_remains(here: Here) -> None:
     here.start("execute", "--task", "A", "--task", "B", "--task", "C", "--criterion", "c")
     here.ok("task", "A", "skipped")
     here.ok("gap", "found", "--description", "d")
-    said = here.ok("cancel", "--reason", "no time").out
-    assert "Tasks done: A; remaining: B, C." in said
-    assert "Gaps done: none; remaining: G1." in said
-    assert "Criteria done: none; remaining: c." in said
+    shown = here.ok("cancel", "--reason", "no time").out
+    assert "Tasks done: A; remaining: B, C." in shown
+    assert "Gaps done: none; remaining: G1." in shown
+    assert "Criteria done: none; remaining: c." in shown
     assert here.last()["data"] == {"reason": "no time"}
     assert here.status()["status"] == "cancelled"
     assert "paused" not in here.ok("status").out
@@ -78,12 +88,12 @@ def test_command_on_ended_loop_is_refused_and_names_start(here: Here, end: str) 
     here.ok(end)
     assert f"the last one, {loop}, is" in here.refused(3, "iterate").err
     for command in (
-        *(["iterate"], ["resume"], ["cancel"], ["pause"], ["task", "T1", "running"]),
-        *(["fail", "--error", "e"], ["note", "n"], ["mode", "yolo"]),
+        *("iterate", "resume", "cancel", "pause", "task T1 running", "fail --error e", "note n"),
+        "mode yolo",
     ):
-        answer = here.refused(4, "--loop", loop, *command)
-        assert f"loop {loop} is" in answer.err, answer
-        assert "gsd-fsm start" in answer.err, answer
+        error = here.refused(4, "--loop", loop, *command.split()).err
+        assert f"loop {loop} is" in error
+        assert "gsd-fsm start" in error
 
 
 def test_complete_names_open_tasks_until_all_are_done(here: Here) -> None:
@@ -97,81 +107,46 @@ def test_complete_names_open_tasks_until_all_are_done(here: Here) -> None:
 
 
 def test_resume_adds_to_limits_and_rejects_other_amounts(here: Here) -> None:
-    here.start("verify", "--budget", "1", "--max-minutes", "10")
-    here.ok(
-        *("resume", "--add-iterations", "5", "--add-retries", "2", "--add-rounds", "3"),
-        *("--add-budget", "0.5", "--add-minutes", "1.5"),
-    )
+    loop = here.start("verify", "--budget", "1", "--max-minutes", "10")
+    add = "--add-iterations 5 --add-retries 2 --add-rounds 3 --add-budget 0.5 --add-minutes 1.5"
+    here.ok("resume", *add.split())
     assert here.last()["data"]["add"] == {
-        "max_iterations": 5,
-        "max_retries": 2,
-        "max_rounds": 3,
-        "budget_usd": 0.5,
+        "max_iterations": 5, "max_retries": 2, "max_rounds": 3, "budget_usd": 0.5,
         "max_minutes": 1.5,
-    }
-    assert here.status()["max_iterations"] == 25
-    assert here.status()["budget_usd"] == 1.5
-    for wrong in ("0", "-1", "x", "1.5"):
-        here.refused(2, "resume", "--add-iterations", wrong)
-    for wrong in ("0", "nan", "inf"):
-        here.refused(2, "resume", "--add-budget", wrong)
+    }  # fmt: skip
+    assert (here.status()["max_iterations"], here.status()["budget_usd"]) == (25, 1.5)
+    for option, wrong in (("iterations", "0 -1 x 1.5"), ("budget", "0 nan inf")):
+        for amount in wrong.split():
+            here.refused(2, "--loop", loop, "resume", f"--add-{option}", amount)
 
 
 def test_resume_says_which_added_limits_were_unlimited(here: Here) -> None:
     here.start("goal", "g", "--max-iterations", "0")
     here.ok("pause")
-    said = here.ok("resume", "--add-budget", "5", "--add-iterations", "3").out
-    assert "Nothing added: iterations, money had no limit" in said
+    shown = here.ok("resume", "--add-budget", "5", "--add-iterations", "3").out
+    assert "Nothing added: iterations, money had no limit" in shown
     assert here.status()["budget_usd"] is None
-
-
-def test_resume_of_damaged_journal_names_the_line(here: Here) -> None:
-    here.start("goal", "g")
-    here.ok("pause")
-    raw = here.journal.read_bytes()
-    here.journal.write_bytes(raw.replace(b'"goal":"g"', b'"goal":"h"'))
-    answer = here.refused(5, "resume")
-    assert "line 2" in answer.err
 
 
 # agents
 
 
-@pytest.mark.parametrize(
-    "variable",
-    ["CLAUDECODE", "GEMINI_CLI", "CODEX_THREAD_ID", "COPILOT_CLI", "CURSOR_AGENT", "AI_AGENT"],
-)
-def test_command_in_the_environment_of_an_agent_is_by_agent(here: Here, variable: str) -> None:
-    here.start("goal", "g", env={variable: "1"})
-    assert here.last()["by"] == "agent"
+def test_command_in_the_environment_of_an_agent_is_by_agent(here: Here) -> None:
+    here.start("goal", "g")
+    left_behind = {"CLAUDE_CODE_SESSION_ID": "left-behind"}
+    for env in (
+        *({"CLAUDECODE": "1"}, {"GEMINI_CLI": "1"}, {"CODEX_THREAD_ID": "1"}, {"COPILOT_CLI": "1"}),
+        *({"CURSOR_AGENT": "1"}, {"AI_AGENT": "1"}),
+        *({"GEMINI_CLI": "1", **left_behind}, {"AI_AGENT": "1", **left_behind}),
+    ):
+        here.ok("note", "n", env=env)
+        assert here.last()["by"] == "agent", env
+        assert here.last().get("session") != "left-behind"
     here.ok("note", "n")
     assert here.last()["by"] == "human"
     assert "client" not in here.last()
-
-
-@pytest.mark.parametrize("marker", ["GEMINI_CLI", "AI_AGENT"])
-def test_session_id_of_another_client_does_not_make_an_agent_human(here: Here, marker: str) -> None:
-    here.start("goal", "g", env={marker: "1", "CLAUDE_CODE_SESSION_ID": "left-behind"})
-    assert here.last()["by"] == "agent"
-    assert "session" not in here.last()
-
-
-def test_session_of_another_client_owns_its_loop(here: Here) -> None:
     here.start("goal", "g", env={"QWEN_CODE": "1", "QWEN_CODE_SESSION_ID": "q-1"})
-    assert (here.status()["owner"], here.last()["client"]) == ("q-1", "qwen")
-
-
-def test_answer_by_agent_is_refused_until_the_user_sends_a_message(here: Here) -> None:
-    loop = here.start("goal", "g", env=AGENT_A)
-    here.ok("wait", "q", env=AGENT_A)
-    answer = here.refused(4, "answer", "myself", env=AGENT_A)
-    assert "until the user sends a message" in answer.err
-    assert "Ask the user" in answer.err
-    here.refused(4, "resume", env=AGENT_A)
-    send_prompt(here, loop)
-    here.ok("answer", "the user said", env=AGENT_A)
-    here.ok("wait", "q", env=AGENT_A)
-    here.ok("answer", "a human at the keyboard")
+    assert (here.last()["session"], here.last()["client"]) == ("q-1", "qwen")
 
 
 def test_cancel_by_agent_is_refused_until_the_user_sends_a_message(here: Here) -> None:
@@ -187,11 +162,260 @@ def test_resume_by_agent_adds_to_limits_only_after_the_user_sends_a_message(here
     loop = here.start("goal", "g", "--max-iterations", "1", env=AGENT_A)
     here.ok("iterate", env=AGENT_A)
     assert here.run("iterate", env=AGENT_A).code == 4
-    answer = here.refused(4, "resume", "--add-iterations", "9", env=AGENT_A)
-    assert "until the user sends a message" in answer.err
+    error = here.refused(4, "resume", "--add-iterations", "9", env=AGENT_A).err
+    assert "until the user sends a message" in error
     send_prompt(here, loop)
     here.ok("resume", "--add-iterations", "9", env=AGENT_A)
     here.ok("iterate", env=AGENT_A)
     here.refused(4, "resume", "--add-iterations", "9", env=AGENT_A)
     here.ok("pause", env=AGENT_A)
     here.ok("resume", env=AGENT_A)
+
+
+# questions of planned loops
+
+WAVE = "Wave 1 complete. Continue to Wave 2?"
+RETRY = "Task T01 failed. Retry? (0/3 attempts used) [Y/n]"
+FIX = "Verification found 2 gaps. Attempt automatic fix? (1/20) [Y/n]"
+Ask = Callable[[Here], None]
+
+
+def ask_to_start(here: Here) -> None:
+    start_plan(here, *INTERACTIVE)
+
+
+@pytest.fixture
+def begun(here: Here) -> Here:
+    """Return an interactive loop whose first wave may begin."""
+    ask_to_start(here)
+    here.ok("answer", "y")
+    return here
+
+
+@pytest.fixture
+def yolo(here: Here) -> Here:
+    return start_plan(here)
+
+
+def ask_for_next_wave(here: Here) -> None:
+    ask_to_start(here)
+    here.ok("answer", "y")
+    report_complete(here, "T01", "T02")
+
+
+def ask_to_retry(here: Here) -> None:
+    ask_to_start(here)
+    here.ok("answer", "y")
+    report(here, "T01", "TASK FAILED: the first way")
+
+
+def ask_to_fix(here: Here) -> None:
+    start_verify(here, FILE, mode="interactive")
+    failed_round(here)
+
+
+EVERY_QUESTION = pytest.mark.parametrize(
+    ("ask", "question", "name"),
+    [
+        (ask_to_start, START_QUESTION, "T01"),
+        (ask_for_next_wave, WAVE, "T03"),
+        (ask_to_retry, RETRY, "T01"),
+        (ask_to_fix, FIX, "G1"),
+    ],
+)
+
+
+@EVERY_QUESTION
+def test_question_keeps_work_and_agents_waiting_until_the_user_answers(
+    here: Here, ask: Ask, question: str, name: str
+) -> None:
+    ask(here)
+    assert "is waiting" in here.refused(4, "report", name, stdin=b"TASK COMPLETE").err
+    assert "is waiting" in here.refused(4, "task", name, "running").err
+    assert "is waiting" in here.refused(4, "fail", name, "--error", "x").err
+    assert ready(here) == []
+    for command in (("answer", "y"), ("mode", "yolo"), ("resume",)):
+        error = here.refused(4, *command, env=AGENT).err
+        assert "until the user sends a message" in error
+        assert "Ask the user" in error
+    assert open_question(here) == question
+    send_prompt(here, here.lines()[1]["loop"])
+    here.ok("answer", "y", env=AGENT)
+    assert open_question(here) is None
+    here.ok("resume")
+    assert questions(here).count(question) == 1
+
+
+@EVERY_QUESTION
+def test_answer_no_pauses_and_resume_does_not_ask_again(
+    here: Here, ask: Ask, question: str, name: str
+) -> None:
+    ask(here)
+    here.ok("answer", "n")
+    status = here.status()
+    assert (status["status"], status["pause_code"]) == ("paused", "manual")
+    assert status["pause_reason"] == f"the user declined: {question}"
+    here.ok("resume")
+    assert open_question(here) is None
+    assert questions(here).count(question) == 1
+
+
+@EVERY_QUESTION
+def test_mode_yolo_by_user_answers_the_question(
+    here: Here, ask: Ask, question: str, name: str
+) -> None:
+    ask(here)
+    here.ok("mode", "yolo")
+    assert open_question(here) is None
+    assert questions(here)[-1] == question
+    assert name in ready(here)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        *((no, "paused") for no in ("N", "No", "NO.", "no, later", "no - wait", "n\n", " nope")),
+        ("no; B", "paused"),
+        *((yes, "running") for yes in ("Y", "yes", "", "now", "nothing bars it")),
+        ("note the style, then go", "running"),
+    ],
+)
+def test_answer_is_understood_in_many_spellings(here: Here, text: str, status: str) -> None:
+    ask_to_start(here)
+    here.ok("answer", text)
+    assert here.status()["status"] == status
+
+
+def test_start_and_fail_print_their_question_and_how_to_answer_it(here: Here) -> None:
+    write_plan(here)
+    shown = here.ok(*INTERACTIVE).out
+    assert START_QUESTION in shown
+    assert "answer y" in shown
+    here.ok("answer", "y")
+    assert RETRY in here.ok("fail", "T01", "--error", "no").out
+
+
+def test_mode_interactive_by_agent_asks_from_the_next_decision_on_and_cannot_be_undone_by_it(
+    yolo: Here,
+) -> None:
+    yolo.ok("iterate")
+    report_complete(yolo, "T01")
+    yolo.ok("mode", "interactive", env=AGENT)
+    assert "cannot end the questions of loop" in yolo.refused(4, "mode", "yolo", env=AGENT).err
+    assert open_question(yolo) is None
+    report_complete(yolo, "T02")
+    assert open_question(yolo) == WAVE
+
+
+def test_mode_interactive_asks_a_pending_question_at_once(yolo: Here) -> None:
+    report_complete(yolo, "T01", "T02")
+    assert WAVE in yolo.ok("mode", "interactive").out
+    assert open_question(yolo) == WAVE
+
+
+@pytest.mark.parametrize("mode", ["yolo", "interactive"])
+def test_checkpoint_waits_in_both_modes_and_its_answer_reaches_the_prompt(
+    here: Here, mode: str
+) -> None:
+    start_plan(here, *INTERACTIVE[:-1], mode)
+    if mode == "interactive":
+        here.ok("answer", "y")
+    report(here, "T01", "CHECKPOINT: Take A?\nOptions:\nA) a\nB) b\n")
+    assert open_question(here) == "Task T01 needs a decision: Take A?\nA) a\nB) b"
+    here.ok("mode", "yolo")
+    assert open_question(here)
+    here.ok("mode", mode)
+    here.ok("answer", "No, take B")
+    assert here.status()["status"] == "running"
+    assert ready(here) == ["T01", "T02"]
+    prompt = here.ok("next", "T01").out
+    assert "<decision>" in prompt
+    assert "No, take B" in prompt
+    report(here, "T01", "CHECKPOINT: And C?")
+    assert open_question(here) == "Task T01 needs a decision: And C?"
+    here.ok("answer", "yes, C")
+    prompt = here.ok("next", "T01").out
+    assert "yes, C" in prompt
+    assert "No, take B" not in prompt
+    report_complete(here, "T01")
+
+
+def test_checkpoints_are_asked_one_after_the_other_and_again_by_resume(yolo: Here) -> None:
+    yolo.ok("task", "T01", "running")
+    yolo.ok("task", "T02", "running")
+    assert report(yolo, "T01", "CHECKPOINT: one?")["status"] == "running"
+    assert report(yolo, "T02", "CHECKPOINT: two?")["status"] == "waiting"
+    for _ in range(2):
+        assert "Task T01 needs a decision: one?" in yolo.ok("resume").out
+        assert open_question(yolo) == "Task T01 needs a decision: one?"
+    yolo.ok("answer", "first")
+    assert open_question(yolo) == "Task T02 needs a decision: two?"
+    yolo.ok("answer", "second")
+    assert open_question(yolo) is None
+    assert "first" in yolo.ok("next", "T01").out
+    assert "second" in yolo.ok("next", "T02").out
+
+
+def test_question_waits_until_every_running_task_is_reported(begun: Here) -> None:
+    begun.ok("task", "T01", "running")
+    begun.ok("task", "T02", "running")
+    assert report(begun, "T01", "TASK FAILED: bad")["status"] == "retrying"
+    assert ready(begun) == []
+    assert "Finish task T02" in begun.ok("next").out
+    assert "is waiting for your decision" in begun.refused(4, "task", "T01", "running").err
+    begun.refused(4, "report", "T01", stdin=b"TASK COMPLETE")
+    assert report(begun, "T02", "TASK COMPLETE")["status"] == "waiting"
+    question = "Waiting for the user's answer: Task T01 failed. Retry?"
+    assert begun.status()["next"].startswith(question)
+    begun.ok("answer", "y")
+    assert ready(begun) == ["T01"]
+    report_complete(begun, "T01")
+
+
+def test_resume_by_agent_but_not_by_user_asks_before_a_failed_task_is_retried(begun: Here) -> None:
+    begun.ok("task", "T01", "running", env=AGENT)
+    begun.ok("fail", "T01", "--class", "blocking", "--error", "no key", env=AGENT)
+    begun.ok("resume", env=AGENT)
+    assert begun.status()["status"] == "waiting"
+    begun.ok("answer", "y")
+    assert ready(begun) == ["T01", "T02"]
+    begun.ok("task", "T01", "running")
+    begun.ok("fail", "T01", "--class", "blocking", "--error", "no key")
+    begun.ok("resume")
+    assert ready(begun) == ["T01", "T02"]
+    begun.ok("task", "T01", "running")
+
+
+def test_resume_by_agent_after_a_no_is_refused(begun: Here) -> None:
+    report(begun, "T01", "TASK FAILED: bad", env=AGENT)
+    begun.ok("answer", "n")
+    assert "against a no" in begun.refused(4, "resume", env=AGENT).err
+    begun.ok("resume")
+    assert "T01" in ready(begun)
+
+
+def test_checkpoint_cannot_be_passed_by_agent_while_another_task_runs(yolo: Here) -> None:
+    yolo.ok("iterate", env=AGENT)
+    yolo.ok("task", "T01", "running", env=AGENT)
+    yolo.ok("task", "T02", "running", env=AGENT)
+    assert report(yolo, "T01", "CHECKPOINT: drop the database?", env=AGENT)["status"] == "running"
+    yolo.refused(4, "report", "T01", stdin=b"TASK COMPLETE", env=AGENT)
+    for command in ("task T01 complete", "task T01 running", "fail T01 --error x"):
+        yolo.refused(4, *command.split(), env=AGENT)
+    assert "Finish task T02" in yolo.ok("next").out
+    assert report(yolo, "T02", "TASK COMPLETE", env=AGENT)["status"] == "waiting"
+    yolo.ok("answer", "no")
+    assert ready(yolo) == ["T01"]
+
+
+def test_fix_question_cannot_be_postponed_by_unknown_tasks(here: Here) -> None:
+    start_plan(here, "start", "verify", "--phase", "1", plan=task_text("01") + task_text("02"))
+    assert "has no gap X" in here.refused(4, "task", "X", "running").err
+    assert here.run("verify").code == 7
+    assert here.status()["status"] == "waiting"
+    here.ok("answer", "y")
+    here.ok("task", "G1", "running")
+    (here.root / "01.py").touch()
+    (here.root / "02.py").touch()
+    here.ok("verify")
+    assert here.status()["status"] == "completed"

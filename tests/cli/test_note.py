@@ -19,14 +19,7 @@ def test_spend_at_budget_pauses_and_rejects_other_amounts(here: Here) -> None:
         here.refused(2, "spend", "--", wrong)
 
 
-def test_spend_over_budget_does_not_pause_a_loop_that_can_complete(here: Here) -> None:
-    here.start("goal", "g", "--budget", "1")
-    here.ok("exit-signal")
-    here.ok("spend", "5")
-    here.ok("complete")
-
-
-def test_spend_over_budget_does_not_pause_a_loop_with_fresh_evidence(repository: Here) -> None:
+def test_spend_over_budget_does_not_pause_a_loop_that_can_complete(repository: Here) -> None:
     repository.start("goal", "g", "--budget", "1", "--check", "t=true")
     repository.ok("check")
     repository.ok("iterate")

@@ -45,13 +45,11 @@ def test_recall_lists_numbered_lessons_and_records_nothing(learnt: Here) -> None
     answer = learnt.ok("recall", "--json").json
     assert list(answer) == ["lessons", "recalled", "dismissed"]
     assert (answer["recalled"], answer["dismissed"]) == ([], [])
+    ended = "task T3 completed after retry 1: remedy 3"
     assert answer["lessons"][0] == {
-        "number": 1,
-        "loop": old,
-        "error": "no date",
-        "ended": "task T3 completed after retry 1: remedy 3",
+        "number": 1, "loop": old, "error": "no date", "ended": ended,
         "text": text(3, "no date", old),
-    }
+    }  # fmt: skip
     run = f"gsd-fsm --loop {loop} recall"
     assert learnt.ok("recall").out.splitlines() == [
         f" 1  {text(3, 'no date', old)}",
@@ -79,44 +77,39 @@ def test_recall_records_each_decision_as_a_note_and_keeps_other_numbers(learnt: 
 
 
 @pytest.mark.parametrize(
-    ("args", "accepted", "dismissed"),
+    ("options", "accepted", "dismissed"),
     [
-        (("--accept", "1", "3", "--dismiss", "2"), 2, 1),
-        (("--accept=1", "3"), 2, 0),
-        (("--accept", "1,3", "--dismiss=2"), 2, 1),
-        (("--accept", "1", "--accept", "1"), 1, 0),
-        (("--accept", "all"), 3, 0),
-        (("--dismiss", "all"), 0, 3),
+        ("--accept 1 3 --dismiss 2", 2, 1),
+        ("--accept=1 3", 2, 0),
+        ("--accept 1,3 --dismiss=2", 2, 1),
+        ("--accept 1 --accept 1", 1, 0),
+        ("--accept all", 3, 0),
+        ("--dismiss all", 0, 3),
     ],
 )
-def test_recall_decides_several_lessons_at_once(
-    learnt: Here, args: tuple[str, ...], accepted: int, dismissed: int
+def test_recall_decides_several_lessons_at_once_and_all_the_remaining_ones(
+    learnt: Here, options: str, accepted: int, dismissed: int
 ) -> None:
     learnt.start("goal", GOAL)
-    answer = learnt.ok("recall", *args, "--json").json
+    answer = learnt.ok("recall", *options.split(), "--json").json
     assert (len(answer["recalled"]), len(answer["dismissed"])) == (accepted, dismissed)
     assert len(notes(learnt)) == accepted + dismissed
-
-
-def test_recall_all_decides_the_remaining_lessons(learnt: Here) -> None:
-    learnt.start("goal", GOAL)
-    learnt.ok("recall", "--dismiss", "1")
     learnt.ok("recall", "--accept", "all")
     before = learnt.journal.read_bytes()
     learnt.ok("recall", "--accept", "all")
     assert learnt.journal.read_bytes() == before
     assert learnt.ok("recall").out == "Already decided: 3 lessons.\n"
-    assert [note.get("dismissed", False) for note in notes(learnt)] == [True, False, False]
+    assert sum(note.get("dismissed", False) for note in notes(learnt)) == dismissed
 
 
 def test_recall_with_unknown_or_decided_number_is_refused(learnt: Here) -> None:
     learnt.start("goal", GOAL)
-    assert "lesson 4 does not exist" in learnt.refused(2, "recall", "--accept", "4").err
-    assert "lesson 0 does not exist" in learnt.refused(2, "recall", "--accept", "0").err
-    assert "lesson x does not exist" in learnt.refused(2, "recall", "--dismiss", "x").err
+    for option, number in (("accept", "4"), ("accept", "0"), ("dismiss", "x")):
+        error = learnt.refused(2, "recall", f"--{option}", number).err
+        assert f"lesson {number} does not exist" in error
     assert "lesson" in learnt.refused(2, "recall", "--accept", "9" * 5_000).err
-    both = learnt.refused(2, "recall", "--accept", "1", "2", "--dismiss", "all").err
-    assert "lesson 1, 2 is both accepted and dismissed" in both
+    error = learnt.refused(2, "recall", "--accept", "1", "2", "--dismiss", "all").err
+    assert "lesson 1, 2 is both accepted and dismissed" in error
     learnt.ok("recall", "--accept", "1")
     assert "lesson 1 is already decided" in learnt.refused(4, "recall", "--dismiss", "1").err
 
@@ -129,18 +122,15 @@ def test_recall_with_another_goal_names_it_in_the_command(learnt: Here) -> None:
     learnt.ok("recall", "new colours", "--accept", "1")
     assert listed(learnt, "new colours") == {}
     assert listed(learnt) == {1: "no date", 2: "wrong dates", 3: "bad date"}
-    none = learnt.ok("recall", "something else")
-    assert none.out == "No failure of an earlier loop is related to this goal.\n"
+    none = "No failure of an earlier loop is related to this goal.\n"
+    assert learnt.ok("recall", "something else").out == none
 
 
-def test_recall_without_live_loop_lists_but_refuses_decisions(learnt: Here) -> None:
+def test_recall_without_live_loop_or_goal_needs_one(learnt: Here) -> None:
     assert listed(learnt, GOAL) == {1: "no date", 2: "wrong dates", 3: "bad date"}
     assert "gsd-fsm start goal --help" in learnt.ok("recall", GOAL).out
     assert "no live loop" in learnt.refused(3, "recall").err
     assert "no live loop" in learnt.refused(3, "recall", GOAL, "--accept", "1").err
-
-
-def test_recall_of_loop_without_goal_needs_one(learnt: Here) -> None:
     learnt.start("execute", "--task", "T1")
     assert "gsd-fsm recall GOAL" in learnt.refused(2, "recall").err
 
@@ -164,9 +154,7 @@ def test_recall_of_untrusted_journal_is_refused(learnt: Here) -> None:
     assert "not trusted" in answer.json["error"]
 
 
-def test_start_reads_no_lessons_from_a_long_journal(
-    learnt: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gsd_fsm.engine.start.LONG_JOURNAL", learnt.journal.stat().st_size - 1)
+def test_start_reads_no_lessons_from_a_long_journal(learnt: Here) -> None:
+    learnt.patch.setattr("gsd_fsm.engine.start.LONG_JOURNAL", learnt.journal.stat().st_size - 1)
     assert learnt.ok("start", "goal", GOAL, "--json").json["recall"] == []
     assert len(listed(learnt)) == 3

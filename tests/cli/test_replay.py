@@ -1,11 +1,9 @@
-"""replay."""
+"""replay and fsck."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
-
-import pytest
 
 from gsd_fsm.core.loop.fold import steps_of
 from gsd_fsm.history import machine, replay
@@ -23,14 +21,14 @@ def tell_story(here: Here) -> str:
     return loop
 
 
-def remove_transition(monkeypatch: pytest.MonkeyPatch) -> None:
+def remove_transition(here: Here) -> None:
     """Build machines in which a running loop cannot complete."""
 
     def steps(trigger: str, source: Any) -> Any:
         missing = (trigger, source) == ("complete", "running")
         return () if missing else steps_of(trigger, source)
 
-    monkeypatch.setattr(machine, "steps_of", steps)
+    here.patch.setattr(machine, "steps_of", steps)
 
 
 def test_replay_prints_time_author_event_and_change_of_status(here: Here) -> None:
@@ -49,7 +47,7 @@ def test_replay_prints_time_author_event_and_change_of_status(here: Here) -> Non
     assert here.journal.read_bytes() == before
 
 
-def test_replay_with_json_prints_head_events_status_and_state(here: Here) -> None:
+def test_replay_prints_state_or_events_as_json(here: Here) -> None:
     tell_story(here)
     found = here.ok("replay", "--json").json
     assert list(found) == ["head", "events", "status", "state"]
@@ -57,14 +55,11 @@ def test_replay_with_json_prints_head_events_status_and_state(here: Here) -> Non
     assert found["head"] == f"6:{sums_of(here.journal.read_bytes())[-1]}"
     assert found["state"] == here.status()
     assert here.ok("replay", "--json", "--strict").json == {**found, "findings": []}
-
-
-def test_replay_events_prints_one_json_line_per_event(here: Here) -> None:
-    tell_story(here)
-    rows = [json.loads(line) for line in here.ok("replay", "--events").out.splitlines()]
+    shown = here.ok("replay", "--events").out
+    assert here.ok("replay", "--events", "--json").out == shown
+    rows = [json.loads(line) for line in shown.splitlines()]
     assert [list(row) for row in rows] == [["seq", "ts", "type", "by", "from", "to", "data"]] * 6
-    moves = [(row["type"], row["from"], row["to"]) for row in rows]
-    assert moves == [
+    assert [(row["type"], row["from"], row["to"]) for row in rows] == [
         ("journal", None, None),
         ("start", "idle", "running"),
         ("failure", "running", "retrying"),
@@ -73,7 +68,6 @@ def test_replay_events_prints_one_json_line_per_event(here: Here) -> None:
         ("complete", "running", "completed"),
     ]
     assert [row["data"] for row in rows] == [line["data"] for line in here.lines()]
-    assert here.ok("replay", "--events", "--json").out == here.ok("replay", "--events").out
 
 
 def test_replay_at_stops_after_that_event(here: Here) -> None:
@@ -87,19 +81,15 @@ def test_replay_at_stops_after_that_event(here: Here) -> None:
     assert len(here.ok("replay", "--at", "3").out.splitlines()) == 4
     assert len(here.ok("replay", "--events", "--at", "3").out.splitlines()) == 3
     answer = here.refused(2, "replay", "--at", "7")
-    assert answer.out == ""
-    assert "ends at event 6" in answer.err
+    assert (answer.out, "ends at event 6" in answer.err) == ("", True)
     here.refused(2, "replay", "--at", "0")
 
 
 def test_replay_until_stops_before_the_first_later_event(here: Here) -> None:
     bodies = [header(), start()] + [body(n, "note", "lp-1", {"text": "x"}) for n in (3, 4)]
     times = [b"2026-11-15T23:00:0%d.500Z" % n for n in range(4)]
-    dated = [
-        line.replace(b"2026-11-15T23:00:00.000Z", time)
-        for line, time in zip(bodies, times, strict=True)
-    ]
-    plant(here.root, chain(dated))
+    dated = zip(bodies, times, strict=True)
+    plant(here.root, chain([it.replace(b"2026-11-15T23:00:00.000Z", time) for it, time in dated]))
     for until, events in (
         ("2026-11-15T23:00:01.500Z", 2),
         ("2026-11-15T23:00:01.499Z", 1),
@@ -114,7 +104,7 @@ def test_replay_until_stops_before_the_first_later_event(here: Here) -> None:
     assert "is not a time" in here.refused(2, "replay", "--until", "soon").err
 
 
-def test_replay_of_several_loops_tells_them_apart(here: Here) -> None:
+def test_replay_separates_loops_and_shows_one_alone(here: Here) -> None:
     one = here.start("goal", "one", env=A)
     two = here.start("goal", "two", env=B)
     here.ok("--loop", one, "note", "n")
@@ -125,39 +115,26 @@ def test_replay_of_several_loops_tells_them_apart(here: Here) -> None:
     assert lines[4].strip() == f"loop {one}"
     assert lines[-1].startswith("4 events, head 4:")
     assert len(here.ok("replay", "--events").out.splitlines()) == 4
-
-
-def test_replay_of_one_loop_shows_only_its_events(here: Here) -> None:
-    one = here.start("goal", "one", env=A)
-    two = here.start("goal", "two", env=B)
-    here.ok("--loop", two, "note", "n")
-    rows = here.ok("replay", "--events", "--loop", two).out.splitlines()
-    assert [json.loads(row)["seq"] for row in rows] == [3, 4]
-    assert here.ok("replay", "--loop", two).out.splitlines()[-1].startswith("2 of 4 events")
+    rows = here.ok("replay", "--events", "--loop", one).out.splitlines()
+    assert [json.loads(row)["seq"] for row in rows] == [2, 4]
+    assert here.ok("replay", "--loop", one).out.splitlines()[-1].startswith("2 of 4 events")
     assert here.ok("--loop", one, "replay", "--json").json["state"]["goal"] == "one"
     here.refused(3, "replay", "--loop", "lp-none")
 
 
-def test_replay_names_the_line_of_an_illegal_transition(here: Here) -> None:
-    bodies = [header(), start(), body(3, "answer", "lp-1", {"text": "nobody asked"})]
-    plant(here.root, chain(bodies))
-    for command in (["replay"], ["replay", "--json"], ["replay", "--strict"], ["status"]):
-        answer = here.refused(5, *command)
-        assert "line 3" in answer.err
-        assert "cannot run 'answer'" in answer.err
-
-
-def test_replay_of_damaged_journal_shows_every_valid_event(here: Here) -> None:
+def test_replay_shows_every_event_before_damage_or_an_illegal_transition(here: Here) -> None:
     tell_story(here)
-    here.journal.write_bytes(
-        here.journal.read_bytes().replace(b'"status":"running"', b'"status":"runnnng"')
-    )
+    valid = here.journal.read_bytes()
+    here.journal.write_bytes(valid.replace(b'"status":"running"', b'"status":"runnnng"'))
     answer = here.refused(5, "replay")
     assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2", "3"]
-    lines = [header(), start(), body(3, "answer", "lp-1", {"text": "t"})]
-    plant(here.root, chain(lines))
+    plant(here.root, chain([header(), start(), body(3, "answer", "lp-1", {"text": "t"})]))
     answer = here.refused(5, "replay")
     assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2"]
+    for command in ("replay", "replay --json", "replay --strict", "status"):
+        error = here.refused(5, *command.split()).err
+        assert "line 3" in error
+        assert "cannot run 'answer'" in error
 
 
 def test_replay_reports_clock_that_went_back_and_torn_tail(here: Here) -> None:
@@ -165,8 +142,7 @@ def test_replay_reports_clock_that_went_back_and_torn_tail(here: Here) -> None:
     journal = plant(here.root, chain(bodies))
     assert "clock went back 1 time" in here.ok("replay").err
     journal.write_bytes(chain(bodies) + b'{"v":1,"seq":4')
-    answer = here.ok("replay")
-    assert "14 torn bytes" in answer.err
+    assert "14 torn bytes" in here.ok("replay").err
     assert here.ok("replay", "--json").json["events"] == 3
     assert journal.read_bytes().endswith(b'"seq":4')
 
@@ -210,53 +186,106 @@ def test_replay_strict_lists_refused_events_with_their_lines_and_exits_0(here: H
     assert as_lines.err.count("finding: line ") == len(expected)
 
 
-def test_replay_strict_escapes_control_characters_in_findings(here: Here) -> None:
-    bodies = [
-        header(),
-        start(criteria=[{"name": "a\x1b[31m"}]),
-        body(3, "exit", "lp-1", {}),
-    ]
-    plant(here.root, chain(bodies))
-    assert "\x1b" not in here.ok("replay", "--strict").out
-
-
-@pytest.mark.parametrize(
-    "options", [(), ("--strict",), ("--at", "6"), ("--until", "2100-01-01"), ("--json",)]
-)
-def test_replay_steps_the_machine_with_any_options(
-    here: Here, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
-) -> None:
-    tell_story(here)
-    remove_transition(monkeypatch)
-    error = here.refused(1, "replay", *options).err
-    assert "event 6: the fold says completed, the machine refuses it" in error
-
-
-def test_resume_steps_the_machine(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replay_with_any_options_and_resume_step_the_machine(here: Here) -> None:
     tell_story(here)
     here.start("goal", "g")
     here.ok("pause")
-    remove_transition(monkeypatch)
-    assert "the machine refuses it" in here.refused(1, "resume").err
+    remove_transition(here)
+    options = ("", "--strict", "--at 6", "--until 2100-01-01", "--json")
+    for command in (*(f"replay {it}" for it in options), "resume"):
+        error = here.refused(1, *command.split()).err
+        assert "event 6: the fold says completed, the machine refuses it" in error, command
 
 
-def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tell_story(here)
-    remove_transition(monkeypatch)
-    monkeypatch.setattr(replay, "MACHINE_LIMIT", 5)
-    here.ok("replay")
-    here.ok("replay", "--at", "5")
-    assert "the machine refuses it" in here.refused(1, "replay", "--strict").err
-
-
-def test_replay_at_event_within_the_machine_limit_steps_the_machine(
-    here: Here, monkeypatch: pytest.MonkeyPatch
+def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict_or_up_to_it(
+    here: Here,
 ) -> None:
     tell_story(here)
     here.start("goal", "another")
-    remove_transition(monkeypatch)
-    monkeypatch.setattr(replay, "MACHINE_LIMIT", 6)
+    remove_transition(here)
+    here.patch.setattr(replay, "MACHINE_LIMIT", 6)
     here.ok("replay")
-    assert "the machine refuses it" in here.refused(1, "replay", "--at", "6").err
+    here.ok("replay", "--at", "5")
+    for options in (["--at", "6"], ["--strict"]):
+        assert "the machine refuses it" in here.refused(1, "replay", *options).err
+
+
+# fsck
+
+KEYS = ["ok", "events", "head", "torn", "damage"]
+
+
+def fill(here: Here) -> bytes:
+    """Write a journal of six events."""
+    here.start("goal", "g")
+    for number in range(4):
+        here.ok("note", f"note {number}")
+    return here.journal.read_bytes()
+
+
+def damage(here: Here) -> bytes:
+    """Change a byte of line 4; return the valid journal."""
+    raw = fill(here)
+    here.journal.write_bytes(raw.replace(b'"note 1"', b'"note x"'))
+    return raw
+
+
+def test_fsck_of_valid_journal_reports_no_damage(here: Here) -> None:
+    raw = fill(here)
+    shown = here.ok("fsck").out
+    assert "6 valid events" in shown
+    assert "no damage" in shown
+    report = here.ok("fsck", "--json").json
+    head = f"6:{sums_of(raw)[-1]}"
+    assert report == {"ok": True, "events": 6, "head": head, "torn": 0, "damage": []}
+    assert list(report) == KEYS
+    assert here.ok("fsck", "--repair", "--json").json == report
+    assert here.journal.read_bytes() == raw
+
+
+def test_fsck_names_every_damage_by_line_and_byte(here: Here) -> None:
+    raw = damage(here)
+    offset = raw.index(raw.split(b"\n")[3])
+    answer = here.run("fsck")
+    assert answer.code == 5
+    assert f"line 4, byte {offset}" in answer.out
+    assert "fsck --repair" in answer.out
+    here.journal.write_bytes(here.journal.read_bytes().replace(b'"note 3"', b'"note x"'))
+    answer = here.run("fsck", "--json")
+    assert (answer.code, list(answer.json)) == (5, KEYS)
+    assert (answer.json["ok"], answer.json["events"]) == (False, 3)
+    assert answer.json["head"] == f"3:{sums_of(raw)[2]}"
+    first, second = answer.json["damage"]
+    assert list(first) == ["line", "offset", "what"]
+    assert (first["line"], first["offset"], second["line"]) == (4, offset, 6)
+
+
+def test_other_commands_refuse_a_corrupt_journal_and_name_the_line(here: Here) -> None:
+    damage(here)
+    for command in (
+        *("status", "next", "why", "replay", "note n", "start goal g", "check", "trust", "resume"),
+        *("config", "complete"),
+    ):
+        error = here.refused(5, *command.split()).err
+        assert "line 4" in error, command
+        assert "gsd-fsm fsck" in error, command
+
+
+def test_fsck_repair_saves_a_torn_tail(here: Here) -> None:
+    here.journal.write_bytes(fill(here) + b"{torn")
+    report = here.ok("fsck", "--repair", "--json").json
+    assert (report["ok"], report["torn"], report["events"]) == (True, 0, 7)
+    assert here.last()["type"] == "repair"
+
+
+def test_fsck_repair_asks_before_it_cuts(here: Here) -> None:
+    damage(here)
+    damaged = here.journal.read_bytes()
+    unanswered = here.run("fsck", "--repair")
+    assert (unanswered.code, "--yes" in unanswered.err) == (2, True)
+    declined = here.run("fsck", "--repair", stdin=b"n\n")
+    assert declined.code == 5
+    assert "Nothing was changed." in declined.err
+    assert here.journal.read_bytes() == damaged
+    here.ok("fsck", "--repair", stdin=b"y\n")
+    assert here.journal.read_bytes() != damaged

@@ -1,4 +1,4 @@
-"""report: the verdicts of subagents, and outputs that change nothing."""
+"""report: verdicts of subagents, commits of the engine, and the tags of checkpoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from tests.support.command_line import AGENT, Here
-from tests.support.plan_loops import report, report_complete, start_plan, task_text
+from tests.support.plan_loops import (
+    INTERACTIVE,
+    report,
+    report_complete,
+    start_plan,
+    tags,
+    task_text,
+)
+from tests.support.repositories import commit, files_of, git, hook
 from tests.support.verification import FILE, failed_round, start_verify
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -63,12 +71,6 @@ def test_report_complete_records_issues_fixes_and_summary(planned: Here) -> None
     }
 
 
-def test_report_of_running_task_records_only_its_end(planned: Here) -> None:
-    planned.ok("task", "T01", "running")
-    appended = reported(planned, "T01", "TASK COMPLETE")
-    assert appended == [("task", "human", {"task": "T01", "status": "complete"})]
-
-
 def test_report_failed_records_error_cause_and_fix(planned: Here) -> None:
     running, failure = reported(planned, "T01", FAILED)
     assert running[2] == {"task": "T01", "status": "running"}
@@ -80,69 +82,56 @@ def test_report_failed_records_error_cause_and_fix(planned: Here) -> None:
     assert planned.status()["task_retries"]["T01"] == 1
 
 
-def test_report_checkpoint_waits_with_its_options(planned: Here) -> None:
-    _, task, wait = reported(planned, "T01", CHECKPOINT)
-    question = "Which store?\nA) sqlite\nB) files\nRecommendation: B"
-    assert task == (
-        "task", "human", {"task": "T01", "status": "checkpoint", "question": question},
-    )  # fmt: skip
-    assert wait[:2] == ("wait", "cli")
-    assert wait[2]["question"] == f"Task T01 needs a decision: {question}"
-
-
-def test_report_checkpoint_prints_progress_options_and_how_to_answer(planned: Here) -> None:
+def test_report_checkpoint_waits_and_prints_progress_options_and_how_to_answer(
+    planned: Here,
+) -> None:
     report_complete(planned, "T01")
     shown = planned.ok("report", "T02", stdin=CHECKPOINT.encode()).out
-    assert "## Checkpoint: Which store?" in shown
-    assert "**Completed:** T01 (1 of 4 tasks)" in shown
-    assert "**Options:**\nA) sqlite\nB) files" in shown
-    assert "**Recommendation:** B" in shown
-    assert "answer TEXT" in shown
+    for text in (
+        "## Checkpoint: Which store?", "**Completed:** T01 (1 of 4 tasks)",
+        "**Options:**\nA) sqlite\nB) files", "**Recommendation:** B", "answer TEXT",
+    ):  # fmt: skip
+        assert text in shown
+    task, wait = planned.lines()[-2:]
+    question = "Which store?\nA) sqlite\nB) files\nRecommendation: B"
+    assert (task["type"], task["by"]) == ("task", "human")
+    assert task["data"] == {"task": "T02", "status": "checkpoint", "question": question}
+    assert (wait["type"], wait["by"]) == ("wait", "cli")
+    assert wait["data"]["question"] == f"Task T02 needs a decision: {question}"
 
 
-@pytest.mark.parametrize(
-    ("output", "error"),
-    [
+def test_report_without_one_clear_verdict_changes_nothing(planned: Here) -> None:
+    for output, message in (
         (b"TASK COMPLETE\nTASK FAILED: no", "has 2 verdicts: TASK COMPLETE at line 1"),
         (b"I think that it is done.", "has no verdict"),
         (b"```\nTASK COMPLETE\n```", "it is in a code fence"),
         (b"", "the report is empty"),
         (b"TASK FAILED:", "has no text after it"),
-        (b"\x00\x01\x02 TASK COMPLETE", "the report"),
         (bytes(range(256)) * 40, "the report"),
-    ],
-)
-def test_report_without_one_clear_verdict_changes_nothing(
-    planned: Here, output: bytes, error: str
-) -> None:
-    answer = planned.refused(2, "report", "T01", stdin=output)
-    assert error in answer.err
-    assert "TASK COMPLETE, TASK FAILED: reason, CHECKPOINT: decision" in answer.err or 0 in output
+    ):
+        error = planned.refused(2, "report", "T01", stdin=output).err
+        assert message in error
+        assert "TASK COMPLETE, TASK FAILED: reason, CHECKPOINT: decision" in error or 0 in output
 
 
-def test_report_of_unknown_task_names_the_open_ones(planned: Here) -> None:
-    answer = planned.refused(2, "report", "T99", stdin=b"TASK COMPLETE")
-    assert "has no task or gap T99" in answer.err
-    assert "Use one of: T01, T02, T03, T04" in answer.err
-
-
-def test_report_of_task_with_open_dependencies_is_refused(planned: Here) -> None:
+def test_report_of_unknown_task_or_with_open_dependencies_is_refused(planned: Here) -> None:
+    error = planned.refused(2, "report", "T99", stdin=b"TASK COMPLETE").err
+    assert "has no task or gap T99" in error
+    assert "Use one of: T01, T02, T03, T04" in error
     for words in (b"TASK COMPLETE", b"TASK FAILED: x", b"CHECKPOINT: x"):
-        answer = planned.refused(4, "report", "T04", stdin=words)
-        assert "task T04 depends on unfinished tasks: T01" in answer.err
+        error = planned.refused(4, "report", "T04", stdin=words).err
+        assert "task T04 depends on unfinished tasks: T01" in error
 
 
 def test_report_of_complete_task_records_only_new_issues(planned: Here) -> None:
-    report(planned, "T01", "TASK COMPLETE\n", env=AGENT)
+    report_complete(planned, "T01")
     assert reported(planned, "T01", "TASK COMPLETE") == []
     again = reported(planned, "T01", "TASK COMPLETE\nNEW ISSUE: [low] late")
     assert again == [("issue", "human", {"task": "T01", "severity": "low", "text": "late"})]
-    assert (
-        "Task T01 was already complete" in planned.ok("report", "T01", stdin=b"TASK COMPLETE").out
-    )
+    shown = planned.ok("report", "T01", stdin=b"TASK COMPLETE").out
+    assert "Task T01 was already complete" in shown
     for words in (b"TASK FAILED: after all", b"CHECKPOINT: hm"):
-        answer = planned.refused(4, "report", "T01", stdin=words)
-        assert "task T01 is complete" in answer.err
+        assert "task T01 is complete" in planned.refused(4, "report", "T01", stdin=words).err
 
 
 def test_report_with_many_issues_records_50_and_counts_the_rest(planned: Here) -> None:
@@ -161,35 +150,29 @@ def test_report_failed_without_retries_left_prints_the_failure_report(planned: H
         assert f"Retry {number} of 3." in shown
         assert "next" in shown
     shown = planned.ok("report", "T01", stdin=b"TASK FAILED: way 4\nRoot cause: a circle").out
-    assert "Task T01 failed after 3 retries." in shown
     assert planned.status()["pause_reason"] == "Task T01 failed after 3 retries"
-    assert "## Task T01 Failed" in shown
-    assert "- [x] T02" in shown
-    assert "- [ ] T01: Write 01. (failed)" in shown
-    for number in (1, 2, 3, 4):
-        assert f"### Error {number} of 4 (" in shown
-    for error in ("way 1", "way 2", "way 3", "way 4", "a circle", "other than 3"):
-        assert error in shown
-    assert "**Attempts:** 3 of 3 retries used" in shown
-    assert "Execution paused." in shown
-    assert "resume --add-retries 1" in shown
-    answer = planned.refused(4, "report", "T01", stdin=b"TASK COMPLETE")
-    assert "is paused" in answer.err
+    for text in (
+        *("Task T01 failed after 3 retries.", "## Task T01 Failed", "- [x] T02", "a circle"),
+        *("- [ ] T01: Write 01. (failed)", "other than 3", "**Attempts:** 3 of 3 retries used"),
+        *("Execution paused.", "resume --add-retries 1"),
+        *(f"### Error {number} of 4 (" for number in (1, 2, 3, 4)),
+        *(f"way {number}" for number in (1, 2, 3, 4)),
+    ):
+        assert text in shown
+    assert "is paused" in planned.refused(4, "report", "T01", stdin=b"TASK COMPLETE").err
 
 
-def test_report_with_json_prints_contract_members(planned: Here) -> None:
+def test_report_of_running_task_records_its_end_and_prints_contract_members(planned: Here) -> None:
+    planned.ok("task", "T01", "running")
+    since = len(planned.lines())
     answer = report(planned, "T01", "TASK COMPLETE")
-    lines = planned.lines()
+    (end,) = planned.lines()[since:]
+    assert end["data"] == {"task": "T01", "status": "complete"}
     assert answer == {
-        "loop": lines[1]["loop"],
-        "seq": len(lines),
-        "status": "running",
-        "head": f"{len(lines)}:{lines[-1]['sum']}",
-        "task": "T01",
-        "verdict": "complete",
-        "commit": None,
-        "tag": None,
-    }
+        "loop": end["loop"], "seq": since + 1, "status": "running",
+        "head": f"{since + 1}:{end['sum']}", "task": "T01", "verdict": "complete",
+        "commit": None, "tag": None,
+    }  # fmt: skip
     assert report(planned, "T02", "CHECKPOINT: hm")["verdict"] == "checkpoint"
     assert report(planned, "T02", "TASK COMPLETE", 4)["exit_code"] == 4
 
@@ -214,36 +197,22 @@ def test_report_redacts_secrets_in_journal_and_output(planned: Here) -> None:
         assert SECRET not in answer.out + answer.err
 
 
-def test_report_of_gap_closes_it_once(here: Here) -> None:
-    start_verify(here, FILE)
-    failed_round(here)
-    closed = reported(here, "G1", "TASK COMPLETE")
-    assert closed == [("gap", "human", {"action": "closed", "gap": "G1"})]
-    for words in (b"TASK COMPLETE", b"TASK FAILED: hm", b"CHECKPOINT: hm"):
-        answer = here.refused(4, "report", "G1", stdin=words)
-        assert "gap G1 is already closed" in answer.err
-
-
-def test_report_of_failed_fix_retries_and_then_closes_its_gap(here: Here) -> None:
+def test_report_of_gap_retries_its_fix_closes_it_once_and_again_if_reopened(here: Here) -> None:
     start_verify(here, FILE)
     failed_round(here)
     report(here, "G1", "TASK FAILED: the file is locked")
-    assert here.status()["task_retries"] == {"G1": 1}
-    assert here.status()["status"] == "retrying"
+    status = here.status()
+    assert (status["status"], status["task_retries"]) == ("retrying", {"G1": 1})
     assert "Gap G1 is closed" in here.ok("report", "G1", stdin=b"TASK COMPLETE").out
-    gaps = {gap["id"]: gap["status"] for gap in here.status()["gaps"]}
-    assert gaps["G1"] == "closed"
-    assert here.status()["status"] == "fixing"
-
-
-def test_report_closes_a_reopened_gap_again(here: Here) -> None:
-    start_verify(here, FILE)
-    failed_round(here)
-    report(here, "G1", "TASK FAILED: not yet")
-    report(here, "G1", "TASK COMPLETE")
+    status = here.status()
+    assert (status["status"], status["gaps"][0]["status"]) == ("fixing", "closed")
+    closed = reported(here, "G2", "TASK COMPLETE")
+    assert closed == [("gap", "human", {"action": "closed", "gap": "G2"})]
+    for words in (b"TASK COMPLETE", b"TASK FAILED: hm", b"CHECKPOINT: hm"):
+        assert "gap G2 is already closed" in here.refused(4, "report", "G2", stdin=words).err
     failed_round(here)
     assert here.status()["gaps"][0]["status"] == "open"
-    report(here, "G1", "TASK COMPLETE")
+    report_complete(here, "G1")
     assert here.status()["gaps"][0]["status"] == "closed"
 
 
@@ -255,6 +224,152 @@ def test_report_complete_with_changed_locked_file_fails_the_task(here: Here) -> 
     (here.root / "t.sh").write_text("exit 1\n")
     here.ok("tdd", "T01", "--run")
     (here.root / "t.sh").write_text("exit 0 # cheat\n")
-    answer: dict[str, Any] = report(here, "T01", "TASK COMPLETE")
+    answer = report(here, "T01", "TASK COMPLETE")
     assert (answer["verdict"], answer["status"]) == ("failed", "retrying")
     assert "locked files were changed: t.sh" in json.dumps(here.lines()[-1]["data"])
+
+
+# commits and tags
+
+WITH_MESSAGE = f"""Wrote it, with {SECRET}.
+
+TASK COMPLETE
+Commit message: feat(1-01): write the first part
+"""
+
+
+@pytest.fixture(autouse=True)
+def _known_to_git(_own_home: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "T")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@example.org")
+
+
+@pytest.fixture
+def committing(repository: Here) -> Here:
+    """Return a planned loop whose engine may commit."""
+    return start_plan(repository, settings="commit = true\n")
+
+
+def head(here: Here) -> str:
+    return git(here.root, "rev-parse", "HEAD")
+
+
+def message(here: Here) -> str:
+    return git(here.root, "log", "-1", "--format=%B")
+
+
+def write(here: Here, *names: str) -> None:
+    for name in names:
+        (here.root / name).write_text(f"{name}\n")
+
+
+def test_report_commits_exactly_the_files_of_its_task(committing: Here) -> None:
+    write(committing, "01.py", "02.py", "stray.py", "staged.py")
+    git(committing.root, "add", "staged.py")
+    (committing.root / "code.py").write_text("changed by the user\n")
+    first = report(committing, "T01", WITH_MESSAGE, env=AGENT)["commit"]
+    assert first == head(committing) == committing.status()["tasks"][0]["commit"]
+    assert files_of(committing.root) == ["01.py"]
+    assert git(committing.root, "diff", "--cached", "--name-only") == "staged.py"
+    assert git(committing.root, "diff", "--name-only") == "code.py"
+    subject, blank, details, *rest = message(committing).splitlines()
+    assert (subject, blank) == ("feat(1-01): write the first part", "")
+    assert details.startswith("Wrote it, with ")
+    assert SECRET not in details
+    assert rest == ["", "Co-Authored-By: Claude <noreply@anthropic.com>"]
+    report(committing, "T02", "TASK COMPLETE")
+    assert message(committing).strip() == "feat(1-02): Write 02."
+
+
+def test_report_without_changes_or_completion_makes_no_commit(committing: Here) -> None:
+    before = head(committing)
+    write(committing, "01.py")
+    report(committing, "T01", "TASK FAILED: half of it")
+    report(committing, "T01", "CHECKPOINT: which half?")
+    assert head(committing) == before
+    committing.ok("answer", "both")
+    first = report(committing, "T01", "TASK COMPLETE")["commit"]
+    assert report(committing, "T02", "TASK COMPLETE")["commit"] is None
+    assert head(committing) == first != before
+
+
+def test_refused_report_commits_and_tags_nothing(committing: Here) -> None:
+    before = head(committing)
+    write(committing, "01.py", "04.py")
+    committing.refused(4, "report", "T04", stdin=b"TASK COMPLETE")
+    committing.refused(2, "report", "T01", stdin=b"TASK COMPLETE\nTASK COMPLETE")
+    committing.ok("pause")
+    committing.refused(4, "report", "T01", stdin=b"TASK COMPLETE")
+    assert head(committing) == before
+    assert sorted(tags(committing)) == ["pre"]
+
+
+def test_report_with_refusing_git_hook_leaves_the_task_open(committing: Here) -> None:
+    hook(committing.root, "pre-commit", "echo no such style; exit 1")
+    write(committing, "01.py")
+    error = committing.refused(4, "report", "T01", stdin=b"TASK COMPLETE").err
+    assert "no such style" in error
+    assert git(committing.root, "diff", "--cached", "--name-only") == ""
+    hook(committing.root, "pre-commit", "exit 0")
+    assert report(committing, "T01", "TASK COMPLETE")["commit"] == head(committing)
+
+
+def test_report_finds_the_commit_of_the_agent_and_ignores_unrelated_ones(repository: Here) -> None:
+    start_plan(repository)
+    git(repository.root, "commit", "-q", "--allow-empty", "-m", "unrelated")
+    assert report(repository, "T01", "TASK COMPLETE")["commit"] is None
+    commit(repository.root, "02.py")
+    assert report(repository, "T02", "TASK COMPLETE")["commit"] == head(repository)
+    given = ("report", "T03", "--json", "--commit")
+    refused = repository.refused(2, *given, "nonsense", stdin=b"TASK COMPLETE")
+    assert "not a commit: nonsense" in refused.err
+    answer = repository.ok(*given, "HEAD~1", stdin=b"TASK COMPLETE")
+    assert answer.json["commit"] == git(repository.root, "rev-parse", "HEAD~1")
+
+
+def test_report_of_fix_commits_the_file_of_its_gap_and_those_it_names(committing: Here) -> None:
+    committing.ok("cancel")
+    start_verify(committing, FILE, commit=True)
+    failed_round(committing)
+    write(committing, "a.txt", "parent.py", "stray.py")
+    report(committing, "G1", "TASK COMPLETE\nFiles modified: parent.py\n")
+    assert files_of(committing.root) == ["a.txt", "parent.py"]
+    assert message(committing).startswith("fix(1-G1): ")
+
+
+def test_report_tags_each_task_and_complete_tags_the_phase(committing: Here) -> None:
+    shas = {"pre": head(committing)}
+    assert tags(committing) == shas
+    for name in ("01", "02", "03", "04"):
+        write(committing, f"{name}.py")
+        answer = report(committing, f"T{name}", "TASK COMPLETE")
+        assert answer["tag"] == f"gsd/checkpoint/phase-1/T{name}"
+        shas[f"T{name}"] = head(committing)
+    committing.ok("complete")
+    assert tags(committing) == {**shas, "post": tags(committing)["post"]}
+    recorded = [event for event in committing.lines() if event["type"] == "checkpoint"]
+    names = [event["data"]["name"].rpartition("/")[2] for event in recorded]
+    assert names == ["pre", "T01", "T02", "T03", "T04", "post"]
+    assert {event["by"] for event in recorded} == {"cli"}
+    data = recorded[1]["data"]
+    assert (data["task"], data["commit"]) == ("T01", shas["T01"])
+
+
+def test_report_without_git_neither_commits_nor_tags(here: Here, tmp_path: Path) -> None:
+    start_plan(here, settings="commit = true\n")
+    assert report(here, "T01", "TASK COMPLETE")["tag"] is None
+    here.patch.setenv("PATH", str(tmp_path))
+    report_complete(here, "T02", "T03", "T04")
+    here.ok("complete")
+    assert not [event for event in here.lines() if event["type"] == "checkpoint"]
+
+
+@pytest.mark.parametrize(("answer", "is_tagged"), [("y", True), ("no", False)])
+def test_first_tag_is_set_only_after_the_answer_to_start(
+    repository: Here, answer: str, is_tagged: bool
+) -> None:
+    start_plan(repository, *INTERACTIVE)
+    assert tags(repository) == {}
+    repository.ok("answer", answer)
+    assert tags(repository) == ({"pre": head(repository)} if is_tagged else {})
