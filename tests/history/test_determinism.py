@@ -9,18 +9,14 @@ from random import Random
 import pytest
 
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.journal.journal import SMALL
 from gsd_fsm.core.journal.snapshot import loops_from_dict, loops_to_dict, pack
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.project import register
 from tests.support.chaos import run_random_story
-from tests.support.command_line import Here, Project, here
-from tests.support.golden import DIRECTORY, NAMES, journal_bytes, write_lines
+from tests.support.command_line import Project
+from tests.support.golden import DIRECTORY, NAMES, journal_bytes
 from tests.support.hook_project import interpreters
-from tests.support.story import NOW, Story, error_of
-
-__all__ = ["here"]
+from tests.support.story import Story, error_of
 
 ROOT = Path(__file__).parents[2]
 FOLD = """
@@ -44,20 +40,16 @@ def events_of(name: str) -> list[dict[str, object]]:
     return [parse_json(line.decode("ascii")) for line in journal_bytes(name).splitlines()]
 
 
-def place(project: Project, data: bytes) -> None:
-    project.gsd.mkdir(mode=0o700)
-    project.journal.write_bytes(data)
-    project.journal.chmod(0o600)
-
-
 @pytest.mark.parametrize("name", ["execute", "goal"])
 def test_replay_is_equal_for_every_hash_seed(name: str, project: Project) -> None:
-    place(project, journal_bytes(name))
-    found = {
+    project.gsd.mkdir(mode=0o700)
+    project.journal.write_bytes(journal_bytes(name))
+    project.journal.chmod(0o600)
+    outputs = {
         project.ok("replay", "--json", "--events", env={"PYTHONHASHSEED": str(seed)}).out
         for seed in range(5)
     }
-    assert len(found) == 1
+    assert len(outputs) == 1
 
 
 def test_golden_journals_fold_alike_on_every_python() -> None:
@@ -110,29 +102,3 @@ def test_random_history_continues_from_snapshot(seed: int) -> None:
     for event in (story.event("cancel", _loop=name) for name in names):
         answers = [error_of(each.apply, {**event, "seq": each.seq + 1}) for each in (loops, copy)]
         assert answers[0] == answers[1]
-
-
-def test_status_is_equal_with_and_without_snapshot(here: Here) -> None:
-    story = Story("goal", goal="long", criteria=[{"name": "A"}], limits={"max_iterations": 0})
-    for number in range(2500):
-        story("iteration", reason="x" * 20, _by="hook")
-        if number % 7 == 0:
-            story.gap(f"G{number}", description="d")
-            story.gap(f"G{number}", "closed")
-    data = write_lines(story.events)
-    assert len(data) > SMALL
-    place(here, data)
-    register("j-test", str(here.gsd), NOW)
-    snapshot = here.gsd / "snapshot.json"
-    here.ok("note", "this makes a snapshot")
-    assert snapshot.exists()
-    here.ok("note", "this comes after it")
-    commands = (("status", "--json"), ("next", "--json"), ("status",), ("why", "--json"))
-    cached = [here.ok(*command).out for command in commands]
-    kept = snapshot.read_bytes()
-    snapshot.unlink()
-    assert [here.ok(*command).out for command in commands] == cached
-    snapshot.write_bytes(kept.replace(b'"iteration":2500', b'"iteration":2501'))
-    assert snapshot.read_bytes() != kept
-    assert [here.ok(*command).out for command in commands] == cached
-    assert here.journal.stat().st_size > len(data)
