@@ -50,11 +50,14 @@ def test_failure_report_has_everything_known_about_the_task() -> None:
     )
 
 
-def test_failure_report_of_a_blocking_error_names_the_next_command() -> None:
+def test_failure_report_of_a_blocking_error_shows_steps_and_blocker_of_the_agent() -> None:
     story = a_story()
-    story.fail("T02", "blocking", error="no licence")
+    error = "no key\n\n- [x] asked for it\n- [ ] got it\nBlocker: the vault is shut\n"
+    story.fail("T02", "blocking", error=error)
     report = failure_report(story.loop, "T02")
-    assert "**Reason:** no licence (Task T02 failed with a blocking error)" in report
+    assert "**Reason:** no key (Task T02 failed with a blocking error)" in report
+    assert "**Progress:**\n- [x] asked for it\n- [ ] got it\n- [x] T01" in report
+    assert "**Blocker:** the vault is shut\n" in report
     assert "**Suggested Fix:** none" in report
     assert report.endswith("Fix the issue, then: gsd-fsm --loop lp-1 resume")
 
@@ -119,13 +122,3 @@ def test_reports_quote_hostile_text() -> None:
         checkpoints.append(checkpoint_report(a_story().loop, "T02", asked))
     assert_harmless(*failures)
     assert_harmless(*checkpoints)
-
-
-def test_failure_report_shows_steps_and_blocker_of_the_agent() -> None:
-    story = a_story()
-    error = "no key\n\n- [x] asked for it\n- [ ] got it\nBlocker: the vault is shut\n"
-    story.fail("T02", "blocking", error=error)
-    report = failure_report(story.loop, "T02")
-    assert "**Reason:** no key (Task T02 failed" in report
-    assert "**Progress:**\n- [x] asked for it\n- [ ] got it\n- [x] T01" in report
-    assert "**Blocker:** the vault is shut\n" in report

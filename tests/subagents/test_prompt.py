@@ -67,7 +67,7 @@ def test_prompt_contains_the_task_of_the_plan(tmp_path: Path) -> None:
     assert between(prompt, "done") == "the parser parses"
 
 
-def test_tdd_cycle_of_new_tests_has_three_phases_with_files(tmp_path: Path) -> None:
+def test_tdd_cycle_has_phases_with_files_and_begins_at_green_for_existing_tests(tmp_path) -> None:
     body = between(prompt_of(tmp_path, TESTED, ci_test="make test"), "tdd_cycle")
     assert "<max_attempts>5</max_attempts>\n<test_command>make test</test_command>" in body
     red, green, refactor = re.findall(r'<phase name="(\w+)">\n(.*?)</phase>', body, re.DOTALL)
@@ -83,13 +83,9 @@ def test_tdd_cycle_of_new_tests_has_three_phases_with_files(tmp_path: Path) -> N
         assert f"<locked_files>{tests}</locked_files>" in phase[1]
         assert "<on_failure>" in phase[1]
     assert "do NOT modify tests" in green[1]
-    assert "<on_complete>" in red[1]
-    assert "<on_complete>" in green[1]
+    assert all("<on_complete>" in phase[1] for phase in (red, green))
     body = between(prompt_of(tmp_path, TESTED._replace(test_files=())), "tdd_cycle")
     assert body.count("the tests that you write for this task") == 3
-
-
-def test_tdd_cycle_of_existing_tests_begins_at_green(tmp_path: Path) -> None:
     prompt = prompt_of(tmp_path, TESTED._replace(test_required="existing"))
     assert re.findall(r'<phase name="(\w+)">', prompt) == ["GREEN", "REFACTOR"]
 
@@ -141,14 +137,11 @@ def test_prompt_has_the_report_forms_and_is_not_a_report_itself(tmp_path: Path) 
         parse_report(prompt_of(tmp_path))
 
 
-def test_context7_is_mentioned_if_libraries_are_listed(tmp_path: Path) -> None:
+def test_context7_mcps_and_browser_are_mentioned_if_needed_or_set(tmp_path: Path) -> None:
     task = a_task(libraries=("click",))
     for mcp, text in (("Context7", "documentation for: click"), ("github", "not configured")):
         assert text in between(prompt_of(tmp_path, task, mcps=[mcp]), "context7")
     assert "<context7>" not in prompt_of(tmp_path, mcps=["context7"])
-
-
-def test_mcps_and_browser_are_mentioned_if_set(tmp_path: Path) -> None:
     prompt = prompt_of(tmp_path, mcps=("github", "postgres"), browser=True, base_url='http://a/"b')
     assert between(prompt, "mcps").startswith("github, postgres\n")
     assert '<browser enabled="true" base_url="http://a/&quot;b"/>' in prompt
@@ -157,9 +150,8 @@ def test_mcps_and_browser_are_mentioned_if_set(tmp_path: Path) -> None:
     assert '<browser enabled="false" base_url="http://a"/>' in prompt
 
 
-@pytest.mark.parametrize(
-    ("phase", "title", "words"),
-    [
+def test_description_is_short() -> None:
+    for phase, title, words in (
         (1, "Create API endpoints", "P1 T01: Create API endpoints"),
         (None, "Create API endpoints", "T01: Create API endpoints"),
         ("2a", "x" * 30, f"P2a T01: {'x' * 30}"),
@@ -167,11 +159,8 @@ def test_mcps_and_browser_are_mentioned_if_set(tmp_path: Path) -> None:
         (1, "Create hooks configuration files now", "P1 T01: Create hooks configuration…"),
         (1, "two\nlines\x1b[1m", "P1 T01: two lines\\u{1b}[1m"),
         (1, "", "P1 T01"),
-    ],
-)
-def test_description_is_short(phase: int | str | None, title: str, words: str) -> None:
-    assert prompt_module.description(phase, "T01", title) == words
-    assert len(words.partition(": ")[2]) <= 30
+    ):
+        assert prompt_module.description(phase, "T01", title) == words
 
 
 # Earlier attempts and decisions
@@ -246,15 +235,12 @@ def library(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_documents_are_not_cut_if_the_prompt_fits(tmp_path: Path) -> None:
-    write(tmp_path / ".gsd/codebase/CONVENTIONS.md", "c" * 15_000)
-    write(tmp_path / "skills/one.md", "s" * 15_000)
-    prompt = prompt_of(tmp_path, a_task(skills=("one",), action="a" * 20_000))
+def test_documents_are_cut_before_skills_if_the_prompt_is_too_long(library: Path) -> None:
+    write(library / "fits/.gsd/codebase/CONVENTIONS.md", "c" * 15_000)
+    write(library / "fits/skills/one.md", "s" * 15_000)
+    prompt = prompt_of(library / "fits", a_task(skills=("one",), action="a" * 20_000))
     assert all(text in prompt for text in ("c" * 15_000, "s" * 15_000))
     assert "cut here" not in prompt
-
-
-def test_documents_are_cut_before_skills(library: Path) -> None:
     prompt = prompt_of(library, a_task(skills=("one", "two", "three")))
     assert len(prompt) <= MAX_PROMPT
     assert between(prompt, "skills").count(LONG[:15_000]) == 3
@@ -356,12 +342,12 @@ def test_setting_cannot_end_its_element(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_document_cannot_end_its_element(tmp_path: Path, path: str) -> None:
-    prompts = []
+    found = []
     for text in (HOSTILE, "x\ny"):
         write(tmp_path / path, f"status: open\n\n{text}")
-        prompts.append(prompt_of(tmp_path, a_task(skills=("review",))))
-    assert "PWNED4" in prompts[0]
-    assert_contained(*prompts)
+        found.append(prompt_of(tmp_path, a_task(skills=("review",))))
+    assert "PWNED4" in found[0]
+    assert_contained(*found)
 
 
 def test_quoted_text_with_the_nonce_cannot_end_its_quotation(tmp_path: Path) -> None:
@@ -387,6 +373,8 @@ def test_element_text_escapes_the_end_of_every_element() -> None:
             assert "/" in element_text(end)
             assert not re.search(r"<\s*/", element_text(end)), end
         assert element_text(f"</{name}-x>") == f"</{name}-x>"
+    shown = prompt_module.element("task", "x", id='a"b\n<c>&')
+    assert shown == '<task id="a&quot;b &lt;c&gt;&amp;">x</task>'
 
 
 PIECES = st.sampled_from(["<", "/", "task", ">", " ", "\n", "x", "\\", "\u200b", "</task>"])
@@ -396,8 +384,3 @@ PIECES = st.sampled_from(["<", "/", "task", ">", " ", "\n", "x", "\\", "\u200b",
 def test_element_text_of_any_text_has_no_end_of_ours(text: str) -> None:
     assert not re.search(r"<\s*/\s*task(?![\w:.-])", element_text(text))
     assert element_text(element_text(text)) == element_text(text)
-
-
-def test_attribute_is_one_line_without_quotes() -> None:
-    shown = prompt_module.element("task", "x", id='a"b\n<c>&')
-    assert shown == '<task id="a&quot;b &lt;c&gt;&amp;">x</task>'

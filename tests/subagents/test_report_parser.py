@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -222,40 +220,25 @@ results = st.builds(
 ).map(lambda it: it if it.verdict == "checkpoint" else it._replace(options=()))  # fmt: skip
 
 
-def rendered(result: Report, decoration: str, emphasis: str) -> list[str]:
-    """Return the blocks of a report; their order does not matter."""
-
+@given(results, DECORATIONS, EMPHASES, st.randoms())
+def test_written_report_is_parsed_back(result, decoration, emphasis, chance) -> None:
     def mark(words: str, text: str) -> str:
         return f"{decoration}{emphasis}{words}:{emphasis} {text}"
 
-    blocks = [mark(VERDICTS[result.verdict], result.reason)]
-    for issue in result.issues:
-        severity = "" if issue.severity == "unspecified" else f"[{issue.severity.upper()}] "
-        blocks.append(mark("NEW ISSUE", severity + issue.text))
-    blocks += [mark("AUTO-FIX", text) for text in result.fixes]
     labelled = {
-        "Commit message": result.commit_message,
-        "files modified": "".join(f"\n- {path}" for path in result.files),
-        "TESTS": result.tests,
-        "Root cause": result.analysis,
-        "Suggested fix": result.suggested_fix,
+        VERDICTS[result.verdict]: result.reason, "Commit message": result.commit_message,
+        "files modified": "".join(f"\n- {path}" for path in result.files), "TESTS": result.tests,
+        "Root cause": result.analysis, "Suggested fix": result.suggested_fix,
         "Recommendation": result.recommendation,
-    }
-    blocks += [mark(label, text) for label, text in labelled.items() if text]
-    if result.options:
-        blocks.append("\n".join(f"{decoration}{option}" for option in result.options))
-    return blocks
-
-
-@given(results, DECORATIONS, EMPHASES, st.randoms())
-def test_written_report_is_parsed_back(
-    result: Report, decoration: str, emphasis: str, chance: random.Random
-) -> None:
-    blocks = rendered(result, decoration, emphasis)
-    issues_and_fixes = blocks[1 : 1 + len(result.issues) + len(result.fixes)]
-    others = [block for block in blocks if block not in issues_and_fixes]
-    chance.shuffle(others)
-    text = "\n\n".join([*others[:1], *issues_and_fixes, *others[1:], result.details])
+    }  # fmt: skip
+    blocks = [mark(label, text) for label, text in labelled.items() if text]
+    blocks += ["\n".join(f"{decoration}{option}" for option in result.options)]
+    chance.shuffle(blocks)
+    for severity, text in result.issues:
+        shown = "" if severity == "unspecified" else f"[{severity.upper()}] "
+        blocks.append(mark("NEW ISSUE", shown + text))
+    blocks += [mark("AUTO-FIX", text) for text in result.fixes]
+    text = "\n\n".join([*blocks, result.details])
     assert parse_report(text) == result
     assert parse_report(text.replace("\n", "\r\n")) == result
 
