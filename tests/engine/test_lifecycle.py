@@ -100,18 +100,16 @@ def test_refused_switch_pauses_loop_with_its_cause_and_is_not_tried_again(asked:
     assert asked.ok("note", "hello").err == ""
 
 
-def test_resume_reports_running_tasks_and_verified_commits(phase: Phase) -> None:
+def test_resume_reports_running_tasks_and_verified_and_missing_commits(phase: Phase) -> None:
+    phase.git("reset", "-q", "--hard", "HEAD~1")
+    done = resume(Context(phase.root), {})
+    assert (done.running, done.verified_commits, done.missing_commits) == ([], 1, ["T02"])
+    phase.git("reset", "-q", "--hard", "ORIG_HEAD")
     phase.here.ok("rollback", "T01", "--yes")
     phase.here.ok("task", "T02", "running", "--ref", "bg-1")
     done = resume(Context(phase.root), {})
     assert done.running == [Running("T02", "bg-1", None)]
     assert (done.verified_commits, done.missing_commits) == (1, [])
-
-
-def test_resume_names_tasks_whose_commit_is_not_on_the_branch(phase: Phase) -> None:
-    phase.git("reset", "-q", "--hard", "HEAD~1")
-    done = resume(Context(phase.root), {})
-    assert (done.verified_commits, done.missing_commits) == (1, ["T02"])
 
 
 def test_resume_with_added_retries_names_tasks_it_retries(here: Here) -> None:
