@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gsd_fsm.plans.load import load_plan
 from tests.support.command_line import AGENT, Here
+from tests.support.hook_agent import Agent
 from tests.support.plan_loops import (
     INTERACTIVE,
     PLAN,
@@ -21,7 +23,9 @@ from tests.support.plan_loops import (
     task_text,
     write_plan,
 )
+from tests.support.plan_texts import LOOP_MECHANISM
 from tests.support.repositories import git
+from tests.support.verification import DONE, lay
 
 MILESTONE = {"branching": "milestone", "base_branch": "main"}
 QUESTION = "You're on main but milestone m1 exists. Switch to gsd/m1? [Y/n]"
@@ -322,3 +326,74 @@ def test_answer_with_branch_without_plan_leaves_it_and_pauses(milestone: Here) -
     milestone.configure(branching="none")
     milestone.ok("resume")
     assert milestone.status()["status"] == "waiting"
+
+
+# The loop plan: a phase of seven tasks, which is executed and then verified.
+LOOP_PLAN = load_plan(LOOP_MECHANISM)
+TASKS = dict(zip((f"T0{number}" for number in range(1, 8)), DONE, strict=True))
+BEFORE = {
+    ".gsd/config.md": "# Settings\n",
+    ".gsd/config.toml": "commit = true\n",
+    ".gsd/plans/phase-1/plan.md": LOOP_MECHANISM.read_text("utf-8"),
+    ".gsd/ROADMAP.md": "### Phase 1: Loop Mechanism\n**Status:** DISCUSSED\n- [ ] Complete\n",
+    "commands/execute.md": "# execute\n",
+    "commands/verify.md": "# verify\n",
+}
+
+
+@pytest.fixture
+def agent(repository: Here, tmp_path: Path) -> Agent:
+    lay(repository.root, BEFORE)
+    for name, value in (("name", "T"), ("email", "t@example.org")):
+        git(repository.root, "config", f"user.{name}", value)
+    git(repository.root, "add", "-A")
+    git(repository.root, "commit", "-qm", "plan")
+    return Agent(repository, tmp_path)
+
+
+def do_task(agent: Agent, name: str) -> None:
+    """Do a task as a subagent does: read its prompt, write its file, report it."""
+    path = TASKS[name]
+    file = agent.here.root / path
+    action = "modify" if file.exists() else "create"
+    prompt = agent.here.ok("next", name, env=agent.shell).out
+    assert f'<file action="{action}">{path}</file>' in prompt
+    before = file.read_text().replace("DISCUSSED", "PLANNED") if file.exists() else ""
+    lay(agent.here.root, {path: f"{before}\n{DONE[path]}"})
+    answer = agent.here.ok("report", name, "--json", env=agent.shell, stdin=b"TASK COMPLETE\n")
+    assert answer.json["verdict"] == "complete"
+
+
+def test_loop_plan_is_executed_in_waves_and_verified_until_no_gap_is_left(agent: Agent) -> None:
+    here = agent.here
+    here.start("execute", "--phase", "1", "--mode", "yolo", env=agent.shell)
+    offered = []
+    while tasks := here.ok("next", "--json", env=agent.shell).json["tasks"]:
+        offered.append([task["id"] for task in tasks])
+        assert f"Run: gsd-fsm --loop {here.status()['loop']} next" in agent.blocked()
+        for task in tasks:
+            do_task(agent, task["id"])
+    assert offered == [["T01", "T02", "T03"], ["T04"], ["T05"], ["T06"], ["T07"]]
+    assert "complete" in agent.blocked()
+    assert "**Tasks:** 7/7 completed" in here.ok("complete", env=agent.shell).out
+    subjects = git(here.root, "log", "--format=%s").splitlines()
+    types = ["docs", *(f"feat(1-0{number})" for number in range(7, 0, -1))]
+    assert [subject.partition(":")[0] for subject in subjects[:-2]] == types
+    roadmap = here.root / ".gsd" / "ROADMAP.md"
+    roadmap.write_text(roadmap.read_text().replace("PLANNED", ""))
+    here.start("verify", "--phase", "1", "--mode", "yolo", env=agent.shell)
+    answer = here.run("verify", "--json", env=agent.shell)
+    assert (answer.code, answer.json["gaps"]) == (7, ["G1"])
+    assert 'ROADMAP.md contains "PLANNED"' in agent.blocked()
+    assert roadmap.name in here.ok("next", "G1", env=agent.shell).out
+    roadmap.write_text(roadmap.read_text() + "\nPLANNED with 7 tasks.\n")
+    here.ok("report", "G1", env=agent.shell, stdin=b"TASK COMPLETE\n")
+    assert "fix(1-G1)" in git(here.root, "log", "-1", "--format=%s")
+    found = here.ok("verify", "--json", env=agent.shell).json
+    assert (found["passed"], found["status"]) == (True, "completed")
+    assert [check["key"] for check in found["manual"]] == ["T02#4"]
+    passed = {check["key"]: check["passed"] for check in found["checks"]}
+    assert passed == dict.fromkeys(passed, True) | {"T02#4": None}
+    assert len(passed) == 23
+    report = (here.gsd / "plans" / "phase-1" / "VERIFICATION.md").read_text().replace("\\", "")
+    assert all(must_have in report for must_have in LOOP_PLAN.must_haves)

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.command_line import AGENT, Here
 from tests.support.plan_loops import start_plan, task_text
+from tests.support.plan_texts import LOOP_MECHANISM
 from tests.support.verification import (
-    DOCUMENT,
     DONE,
     FILE,
     PLACE,
@@ -39,7 +39,7 @@ def report_file(here: Here) -> Path:
 
 
 def test_verify_of_finished_plan_passes_and_completes_the_loop(here: Here) -> None:
-    lay(here.root, {**DONE, f"{PLACE}/plan.md": DOCUMENT.read_text()})
+    lay(here.root, {**DONE, f"{PLACE}/plan.md": LOOP_MECHANISM.read_text()})
     loop = here.start("verify", "--phase", "1")
     answer = here.ok("verify")
     assert "[1/23] " in answer.out
@@ -53,7 +53,7 @@ def test_verify_of_finished_plan_passes_and_completes_the_loop(here: Here) -> No
 
 
 def test_verify_of_unfinished_plan_opens_gaps_and_a_later_round_closes_them(here: Here) -> None:
-    lay(here.root, {f"{PLACE}/plan.md": DOCUMENT.read_text()})
+    lay(here.root, {f"{PLACE}/plan.md": LOOP_MECHANISM.read_text()})
     loop = here.start("verify", "--phase", "1", "--mode", "yolo")
     answer = here.run("verify", env=AGENT)
     assert answer.code == 7
