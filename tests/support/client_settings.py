@@ -15,16 +15,11 @@ from gsd_fsm.install.hook_entries import EVENTS, ours
 from tests.support.command_line import Here
 
 FOREIGN = {"type": "command", "command": "true", "timeout": 5}
+HOOKS = {"PreToolUse": [{"matcher": "Bash", "hooks": [FOREIGN]}], "Stop": [{"hooks": [FOREIGN]}]}
 SETTINGS: dict[str, Any] = {
-    "zebra": [1, 2.50, {"deep": None}],
-    "model": "opus",
-    "hooks": {
-        "PreToolUse": [{"matcher": "Bash", "hooks": [FOREIGN]}],
-        "Stop": [{"hooks": [FOREIGN]}],
-    },
-    "env": {"A": "b"},
+    "zebra": [1, 2.50, {"deep": None}], "model": "opus", "hooks": HOOKS, "env": {"A": "b"},
     "apple": "é \u2028",
-}
+}  # fmt: skip
 
 
 def program(path: Path, text: str) -> Path:
@@ -66,8 +61,8 @@ class Client:
     def write(self, content: bytes | object, scope: str = "local") -> Path:
         path = self.files[scope]
         path.parent.mkdir(parents=True, exist_ok=True)
-        is_raw = isinstance(content, bytes)
-        path.write_bytes(content if is_raw else (json.dumps(content, indent=2) + "\n").encode())  # type: ignore[arg-type]
+        text = json.dumps(content, indent=2) + "\n" if not isinstance(content, bytes) else ""
+        path.write_bytes(text.encode() or content)
         return path
 
     def read(self, scope: str = "local") -> Any:

@@ -43,11 +43,7 @@ class Project:
         self.journal = self.gsd / "journal.jsonl"
 
     def run(
-        self,
-        *args: str,
-        env: dict[str, str] | None = None,
-        stdin: bytes = b"",
-        timeout: float = 60,
+        self, *args: str, env: dict[str, str] | None = None, stdin: bytes = b"", timeout: float = 60
     ) -> Answer:
         done = subprocess.run(
             [sys.executable, "-m", "gsd_fsm", *args],
@@ -95,11 +91,10 @@ class Here(Project):
                     code = run(list(args))
             finally:
                 os.chdir(before)
-        said = []
-        for stream in (out, err):
-            stream.flush()
-            said.append(stream.buffer.getvalue().decode("utf-8", "surrogateescape"))
-        return Answer(code, *said)
+        out.flush()
+        err.flush()
+        printed = [it.buffer.getvalue().decode("utf-8", "surrogateescape") for it in (out, err)]
+        return Answer(code, *printed)
 
     def refused(self, code: int, *args: str, **how: Any) -> Answer:
         """Run a command that must exit with this code, explain why and write nothing."""
@@ -148,8 +143,8 @@ def git(root: Path, *args: str) -> None:
 
 def send_prompt(here: Here, loop: str) -> None:
     """Record a prompt of the user to session A, as the hook does."""
-    told = draft("session", loop, "hook", {"action": "prompt"}, session="session-a")
-    append(Journal(str(here.gsd)), told)
+    event = draft("session", loop, "hook", {"action": "prompt"}, session="session-a")
+    append(Journal(str(here.gsd)), event)
 
 
 CLEAR = (2, 2, 2, 2, 2)
@@ -173,13 +168,9 @@ EVIL = (
     "e\u200bzero\ufeff\u00ad\u2060 f\U000e0041\U000e007f tag\x00nul\x08\x7f\r\u2028\u3164end"
 )
 DECEPTIVE = {
-    *(0xAD, 0x61C, 0x180E, 0x3164, 0xFEFF, 0xFFA0, 0x115F, 0x1160),
-    *range(0x200B, 0x2010),
-    *range(0x2028, 0x202F),
-    *range(0x2060, 0x2070),
-    *range(0xE0000, 0xE0080),
-    *range(0x7F, 0xA0),
-}
+    *(0xAD, 0x61C, 0x180E, 0x3164, 0xFEFF, 0xFFA0, 0x115F, 0x1160), *range(0x200B, 0x2010),
+    *range(0x2028, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080), *range(0x7F, 0xA0),
+}  # fmt: skip
 
 
 def assert_harmless(text: str, what: object) -> None:

@@ -21,30 +21,21 @@ STATE: dict[str, Any] = {
     "spec": "original user request verbatim",
     "criteria": ["tests pass", "lint clean", "no type errors"],
     "criteriaStatus": {"tests pass": False, "lint clean": True, "no type errors": False},
-    "exit_signal": False,
-    "steps": ["step1", "step2", "step3"],
-    "completedSteps": ["step1"],
-    "remainingSteps": ["step2", "step3"],
-    "iteration": 2,
-    "status": "in_progress",
-    "circuitBreaker": {"stuckCount": 1, "lastUnmet": "tests pass"},
-}
+    "steps": ["step1", "step2", "step3"], "completedSteps": ["step1"],
+    "remainingSteps": ["step2", "step3"], "exit_signal": False, "iteration": 2,
+    "status": "in_progress", "circuitBreaker": {"stuckCount": 1, "lastUnmet": "tests pass"},
+}  # fmt: skip
 WORKFLOW: dict[str, Any] = {
-    "version": 1,
-    "stage": "executing",
-    "task": "original user request",
-    "spec_score": 7,
-    "fit_score": 35,
-    "shape_chosen": "tool-review",
-    "started_at": "2026-02-05T10:00:00Z",
-    "last_updated": "2026-02-05T10:15:00Z",
+    "version": 1, "stage": "executing", "task": "original user request",
+    "spec_score": 7, "fit_score": 35, "shape_chosen": "tool-review",
+    "started_at": "2026-02-05T10:00:00Z", "last_updated": "2026-02-05T10:15:00Z",
     "recall_surfaced": ["auth edge cases", "validation patterns"],
     "reviews": {
         "wave_1": {"score": 8, "issues": 2, "blockers": 0},
         "wave_2": {"score": 7, "issues": 3, "blockers": 1},
         "thorough": {"passed": False, "blockers_remaining": 1},
     },
-}
+}  # fmt: skip
 STATE_MD = """\
 ---
 milestone: v1

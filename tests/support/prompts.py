@@ -23,42 +23,24 @@ HOSTILE = (
 
 
 def a_task(**changes: Any) -> PlanTask:
-    task = PlanTask(
-        id="T01",
-        number="01",
-        title="Create the parser",
-        wave=1,
-        depends=(),
-        files=(PlanFile("src/parser.py", "create"), PlanFile("src/main.py", "modify")),
-        action="Write the parser.\n\n    def parse(): ...",
-        libraries=(),
-        checks=(
-            Check("file", "src/parser.py exists", None, 1),
-            Check("command", "`make test` passes", "make test", 2),
-        ),
-        done="the parser parses",
-        skills=(),
-        reqs="",
-        test_required="false",
-        test_files=(),
-        commit_type="feat",
-        line=1,
+    files = (PlanFile("src/parser.py", "create"), PlanFile("src/main.py", "modify"))
+    checks = (
+        Check("file", "src/parser.py exists", None, 1),
+        Check("command", "`make test` passes", "make test", 2),
     )
+    task = PlanTask(
+        id="T01", number="01", title="Create the parser", wave=1, depends=(), files=files,
+        action="Write the parser.\n\n    def parse(): ...", libraries=(), checks=checks,
+        done="the parser parses", skills=(), reqs="", test_required="false", test_files=(),
+        commit_type="feat", line=1,
+    )  # fmt: skip
     return task._replace(**changes)
 
 
 def a_plan(task: PlanTask, phase: int | str | None = 2) -> Plan:
+    waves = (Wave(1, "", False),)
     return Plan(
-        path=Path("plan.md"),
-        digest="0" * 16,
-        format="markdown",
-        phase=phase,
-        title="Parsing",
-        must_haves=(),
-        waves=(Wave(1, "", False),),
-        tasks=(task,),
-        estimated_tokens=None,
-        warnings=(),
+        Path("plan.md"), "0" * 16, "markdown", phase, "Parsing", (), waves, (task,), None, ()
     )
 
 

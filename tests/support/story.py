@@ -13,9 +13,8 @@ from gsd_fsm.core.journal.snapshot import loops_to_dict
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.limits import LimitReached, reached_limit
 from gsd_fsm.core.loop.state import Loop
-from tests.support.events import apply_new
+from tests.support.events import NOW, apply_new
 
-NOW = 1_794_783_600_000  # 2026-11-15T23:00:00.000Z
 SECOND = 1000
 MINUTE = 60 * SECOND
 
@@ -41,21 +40,13 @@ class Story:
             self("start", kind=kind, **{"mode": "yolo", "limits": {}, **start})
 
     def event(self, kind: str, /, **words: Any) -> dict[str, Any]:
-        data = {
-            name.rstrip("_"): value for name, value in words.items() if not name.startswith("_")
-        }
-        event = {
-            "v": 1,
-            "seq": self.loops.seq + 1,
-            "ts": to_iso(self.now),
-            "loop": words.get("_loop", "lp-1"),
-            "type": kind,
-            "by": words.get("_by", "human"),
-        }
-        for name in ("session", "client"):
-            if "_" + name in words:
-                event[name] = words["_" + name]
-        return {**event, "data": data, "sum": "0" * 16}
+        data = {name.rstrip("_"): value for name, value in words.items() if name[0] != "_"}
+        who = {name: words["_" + name] for name in ("session", "client") if "_" + name in words}
+        return {
+            "v": 1, "seq": self.loops.seq + 1, "ts": to_iso(self.now), "type": kind,
+            "loop": words.get("_loop", "lp-1"), "by": words.get("_by", "human"), **who,
+            "data": data, "sum": "0" * 16,
+        }  # fmt: skip
 
     def __call__(self, kind: str, /, **words: Any) -> Loop:
         self.now += words.pop("_after", SECOND)
@@ -161,36 +152,21 @@ def in_status(status: str, loops: Loops | None = None) -> Story:
 # one acceptable payload for every trigger
 PAYLOADS: dict[str, dict[str, Any]] = {
     "start": {"kind": "execute", "mode": "yolo", "limits": {}},
-    "iteration": {},
     "failure": {"error": "it broke", "class": "logic", "task": "T2"},
     "task": {"task": "T2", "status": "running"},
     "gap.found": {"action": "found", "gap": "G2"},
     "gap.reopened": {"action": "reopened", "gap": "G0"},
     "gap.closed": {"action": "closed", "gap": "G1"},
-    "review.begun": {"action": "begun"},
-    "review.passed": {"action": "passed"},
-    "review.failed": {"action": "failed"},
+    **{f"review.{action}": {"action": action} for action in ("begun", "passed", "failed")},
     "review.light": {"action": "light", "wave": 1},
-    "wait": {"for": "human", "question": "Which?"},
-    "answer": {"text": "This one."},
-    "resume": {},
-    "pause": {"code": "manual"},
-    "complete": {},
-    "cancel": {},
-    "session": {"action": "prompt"},
-    "criterion": {"criterion": "C", "met": True},
-    "verified": {"passed": True},
-    "exit": {},
-    "stage": {"stage": "intent"},
-    "score": {"spec_score": 90},
-    "plan": {"digest": "d"},
-    "mode": {"mode": "yolo"},
-    "spend": {"usd": 0.5},
-    "note": {"text": "Mind the gap."},
-    "issue": {"text": "A smell."},
-    "stop": {"code": "background"},
-    "checkpoint": {"name": "before"},
-}
+    "wait": {"for": "human", "question": "Which?"}, "answer": {"text": "This one."},
+    "criterion": {"criterion": "C", "met": True}, "verified": {"passed": True},
+    "stage": {"stage": "intent"}, "score": {"spec_score": 90}, "plan": {"digest": "d"},
+    "mode": {"mode": "yolo"}, "spend": {"usd": 0.5}, "note": {"text": "Mind the gap."},
+    "issue": {"text": "A smell."}, "stop": {"code": "background"}, "pause": {"code": "manual"},
+    "checkpoint": {"name": "before"}, "session": {"action": "prompt"},
+    **{trigger: {} for trigger in ("iteration", "resume", "complete", "cancel", "exit")},
+}  # fmt: skip
 
 
 def seconds(iso: str) -> float:

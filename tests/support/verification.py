@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gsd_fsm.plans.load import load_plan
+from gsd_fsm.plans.plan import Plan
 from gsd_fsm.verify.gaps import Result
 from gsd_fsm.verify.run import run_plan_checks
+from tests.support.command_line import Here
+from tests.support.plan_texts import LOOP_MECHANISM
 
-if TYPE_CHECKING:
-    from gsd_fsm.plans.plan import Plan
-    from tests.support.command_line import Here
-
-DOCUMENT = Path(__file__).parents[1] / "plans" / "loop-mechanism.md"
+DOCUMENT = LOOP_MECHANISM
 # The files that the tasks of that document create.
 DONE = {
     "hooks/hooks.json": '{"hooks": {"Stop": [{"command": "bash hooks/stop-hook.sh"}]}}',
@@ -45,9 +43,8 @@ def task(number: str, checks: list[tuple[str, str]], *files: str) -> str:
 
 
 def document(*tasks: str) -> str:
-    return "---\nphase: 1\ntitle: Small\n---\n\n# Phase 1: Small\n\n## Wave 1\n\n" + "\n".join(
-        tasks
-    )
+    head = "---\nphase: 1\ntitle: Small\n---\n\n# Phase 1: Small\n\n## Wave 1\n\n"
+    return head + "\n".join(tasks)
 
 
 def plan_of(root: Path, *tasks: str) -> Plan:
@@ -84,8 +81,7 @@ def start_verify(here: Here, *tasks: str, mode: str = "yolo", **settings: str | 
     """Start a verify loop of phase 1 with this plan; return its id."""
     lay(here.root, {f"{PLACE}/plan.md": document(*tasks)})
     if settings:
-        lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items()]
-        lay(here.root, {".gsd/config.toml": "".join(lines)})
+        here.configure(**settings)
     return here.start("verify", "--phase", "1", "--mode", mode)
 
 
