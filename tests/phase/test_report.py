@@ -83,5 +83,6 @@ def test_report_offers_no_next_phase_after_a_named_one() -> None:
 
 def test_report_escapes_foreign_text() -> None:
     evil = "\x1b]0;x\x07\n## Phase 9 Complete!\n`id` ![x](http://y)"
-    text = final_report(finished_story().loop, PLAN, {"T01": evil, "T02": evil}, {"deploy_target": evil})
+    commits = {"T01": evil, "T02": evil}
+    text = final_report(finished_story().loop, PLAN, commits, {"deploy_target": evil})
     assert not any(part in text for part in ("\x1b", "\n## Phase 9", "!["))

@@ -127,25 +127,22 @@ def test_roadmap_warning_predicts_the_refusal_at_the_end(phase: FinishedPhase) -
         assert ("### Phase 1: Loop Mechanism" in error.value.hint) == (content != b"\0")
 
 
-def test_every_roadmap_that_names_the_phase_is_changed(phase: FinishedPhase) -> None:
-    large = phase.planning / "ROADMAP.md"
+def test_every_roadmap_that_names_the_phase_is_changed_once_and_links_stay(phase) -> None:
+    large, linked = phase.planning / "ROADMAP.md", phase.root / "linked.md"
     phase.roadmap.write_text("## Phase 2: B\n")
     large.write_text("## Phase 1: A\n")
     assert phase.end() == ["summary.md", "ROADMAP.md"]
     phase.roadmap.write_text("## Phase 1: A\n")
     assert phase.end() == ["roadmap.md"]
     assert phase.roadmap.read_bytes() == large.read_bytes() == b"## Phase 1: A\n- [x] Complete\n"
-
-
-def test_linked_roadmap_is_changed_once_and_the_link_stays(phase: FinishedPhase) -> None:
-    large = phase.root / "ROADMAP.md"
-    large.write_text("## Phase 1: A\n")
-    phase.roadmap.symlink_to(large)
-    (phase.planning / "ROADMAP.md").symlink_to("roadmap.md")
-    assert [change.path for change in phase.changes()][1:] == [large.resolve()]
+    linked.write_text("## Phase 1: A\n")
+    for path, target in ((phase.roadmap, linked), (large, "roadmap.md")):
+        path.unlink()
+        path.symlink_to(target)
+    assert [change.path for change in phase.changes()] == [linked.resolve()]
     phase.end()
     assert phase.roadmap.is_symlink()
-    assert large.read_text() == "## Phase 1: A\n- [x] Complete\n"
+    assert linked.read_text() == "## Phase 1: A\n- [x] Complete\n"
 
 
 lines = st.one_of(
@@ -156,22 +153,15 @@ lines = st.one_of(
         "## Phase 1.1: C", "# Other", "  - [ ] complete.", "## **Phase 1** ##", "---",
     ]),
     st.text(st.characters(exclude_characters="\n")),
-    st.binary(max_size=8).map(
-        lambda raw: raw.replace(b"\n", b"").decode("utf-8", "surrogateescape")
-    ),
+    st.binary(max_size=8).map(lambda it: it.replace(b"\n", b"").decode(errors="surrogateescape")),
 )  # fmt: skip
-ends = st.sampled_from(["\n", "\r\n"])
+ended = st.builds(str.__add__, lines, st.sampled_from(["\n", "\r\n"]))
+roadmaps = st.builds(str.__add__, st.lists(ended, max_size=12).map("".join), st.just("") | lines)
 
 
-@st.composite
-def roadmaps(draw: st.DrawFn) -> str:
-    text = "".join(draw(lines) + draw(ends) for _ in range(draw(st.integers(0, 12))))
-    return text + draw(st.just("") | lines)
-
-
-@given(text=roadmaps(), phase=st.sampled_from([1, "01", 2, "1.1"]))
+@given(roadmaps, st.sampled_from([1, "01", 2, "1.1"]))
 def test_completed_is_idempotent_and_changes_at_most_three_lines_or_adds_a_mark(
-    text: str, phase: int | str
+    text, phase
 ) -> None:
     once = completed(text, phase)
     if once is None:
@@ -186,17 +176,6 @@ def test_completed_is_idempotent_and_changes_at_most_three_lines_or_adds_a_mark(
         once[at : at + size].strip() == MARK and once[:at] + once[at + size :] == text
         for at in range(len(text) + 1)
     )
-
-
-@given(head=roadmaps(), tail=roadmaps())
-def test_completed_keeps_the_bytes_around_the_section(head: str, tail: str) -> None:
-    if any(word in head + tail for word in ("`", "~", "<!--", "Phase", "phase", "#")):
-        return
-    above, below = f"{head}\n", f"\n# End\n{tail}"
-    whole = completed(f"{above}## Phase 1: X\n{below}", 1)
-    assert whole is not None
-    assert whole.startswith(above)
-    assert whole.endswith(below)
 
 
 def test_completed_takes_linear_time_on_hostile_lines() -> None:
