@@ -20,20 +20,6 @@ __all__ = ["python", "watch"]
 TOKEN = "ghp_" + "a1B2" * 9
 
 
-@pytest.fixture
-def _typed_input():
-    """Put something to read on the standard input of this process."""
-    reader, writer = os.pipe()
-    os.write(writer, b"typed")
-    os.close(writer)
-    saved = os.dup(0)
-    os.dup2(reader, 0)
-    yield
-    os.dup2(saved, 0)
-    os.close(saved)
-    os.close(reader)
-
-
 def test_run_check_returns_exit_code_and_output_in_the_order_of_streams(python, tmp_path):
     outcome = run_check("echo hello", tmp_path, AGES)
     assert (outcome.command, outcome.exit_code, outcome.tail) == ("echo hello", 0, "hello")
@@ -43,6 +29,8 @@ def test_run_check_returns_exit_code_and_output_in_the_order_of_streams(python, 
     source = "for n, to in enumerate((1, 2, 1)): os.write(to, b'%d' % n)\nsys.exit(3)"
     outcome = run_check(python(source), tmp_path, AGES)
     assert (outcome.exit_code, outcome.tail) == (3, "012")
+    source = "import time\nos.close(1); os.close(2); time.sleep(0.3); os._exit(5)"
+    assert run_check(python(source), tmp_path, AGES).exit_code == 5
 
 
 @posix_only
@@ -53,15 +41,20 @@ def test_run_check_returns_exit_code_and_message_of_shell(tmp_path):
     assert run_check("kill -9 $$", tmp_path, AGES).exit_code == 128 + 9
 
 
-@pytest.mark.usefixtures("_typed_input")
 def test_run_check_uses_directory_environment_and_no_input(python, tmp_path, monkeypatch):
     monkeypatch.setenv("FROM_CALLER", "passed on")
     monkeypatch.delenv("GSD_FSM_CHECK", raising=False)
-    source = (
-        "print(os.getcwd(), os.environ['FROM_CALLER'], os.environ['GSD_FSM_CHECK'],"
-        " repr(sys.stdin.read()), sep='|')"
-    )
-    tail = run_check(python(source), tmp_path, AGES).tail
+    names = "os.environ['FROM_CALLER'], os.environ['GSD_FSM_CHECK']"
+    source = f"print(os.getcwd(), {names}, repr(sys.stdin.read()), sep='|')"
+    (tmp_path / "typed").write_text("typed")
+    saved = os.dup(0)
+    with (tmp_path / "typed").open() as typed:
+        os.dup2(typed.fileno(), 0)
+        try:
+            tail = run_check(python(source), tmp_path, AGES).tail
+        finally:
+            os.dup2(saved, 0)
+            os.close(saved)
     assert tail == f"{os.path.realpath(tmp_path)}|passed on|1|''"
     assert "GSD_FSM_CHECK" not in os.environ
 
@@ -113,11 +106,6 @@ def test_run_check_timeout_ends_children(watch, python, tmp_path):
     outcome = run_into_the_time_limit(watch, command, tmp_path)
     assert watch.is_dead()
     assert (outcome.exit_code, outcome.tail) == (124, "begun")
-
-
-def test_run_check_waits_for_command_that_closed_its_output(python, tmp_path):
-    source = "import time\nos.close(1); os.close(2); time.sleep(0.3); os._exit(5)"
-    assert run_check(python(source), tmp_path, AGES).exit_code == 5
 
 
 def test_run_check_does_not_wait_for_child_with_open_pipe(watch, python, tmp_path):

@@ -74,8 +74,7 @@ BLOCKING = (
     'psycopg2.OperationalError: FATAL: password authentication failed for user "app"',
 )
 LOGIC = (
-    "",
-    "FAILED tests/test_timeout.py::test_x - AssertionError",
+    "", "FAILED tests/test_timeout.py::test_x - AssertionError",
     "FAILED tests/test_net.py::test_connection_reset - assert 1 == 2\nE   assert 1 == 2",
     "FAILED tests/test_api.py::test_429_too_many_requests - ValueError: bad header",
     "E       AssertionError: expected status 503 Service Unavailable, got 200",
@@ -84,8 +83,7 @@ LOGIC = (
     "  ✕ reports a rate limit exceeded error (12 ms)",
     "--- FAIL: TestConnectionRefused (0.00s)\n    net_test.go:12: got 1, want 2",
     "test net::connection_refused ... FAILED\n\ntest result: FAILED. 3 passed; 1 failed",
-    "not ok 3 - handles ECONNRESET",
-    'thrown: "Exceeded timeout of 5000 ms for a test.',
+    "not ok 3 - handles ECONNRESET", 'thrown: "Exceeded timeout of 5000 ms for a test.',
     'Error: Timeout of 2000ms exceeded. For async tests and hooks, ensure "done()" is called',
     "TypeError: connect() got an unexpected keyword argument 'timeout'",
     'src/timeout.py:503: error: Incompatible return value type (got "int")  [return-value]',
@@ -93,23 +91,18 @@ LOGIC = (
     "Found 429 errors in 12 files (checked 503 source files)",
     "error: no matching function for call to overloaded 'f(int)'",
     "error: Overloaded function signatures 1 and 2 overlap  [overload-overlap]",
-    "fatal error: all goroutines are asleep - deadlock!",
-    "SyntaxError: Unexpected token '}'",
-    "SyntaxError: invalid token",
-    "Error: Cannot find module './routes/users'",
+    "fatal error: all goroutines are asleep - deadlock!", "SyntaxError: Unexpected token '}'",
+    "SyntaxError: invalid token", "Error: Cannot find module './routes/users'",
     "Module not found: Error: Can't resolve '@/components/Button'",
     "ModuleNotFoundError: No module named 'src'",
     "ModuleNotFoundError: No module named 'mypkg.helpers'",
     "ModuleNotFoundError: No module named 'foo.bar'; 'foo' is not a package",
     "FileNotFoundError: [Errno 2] No such file or directory: 'data/input.json'",
-    "bash: ./run.sh: No such file or directory",
-    "KeyError: 'timeout'",
-    "ValueError: timeout must be positive",
-    "NameError: name 'rate' is not defined",
-    "error[E0308]: mismatched types",
-    "ruff: F401 `socket.timeout` imported but unused",
+    "bash: ./run.sh: No such file or directory", "KeyError: 'timeout'",
+    "ValueError: timeout must be positive", "NameError: name 'rate' is not defined",
+    "error[E0308]: mismatched types", "ruff: F401 `socket.timeout` imported but unused",
     "1 failed, 12 passed in 3.21s",
-)
+)  # fmt: skip
 ERRORS = {"transient": TRANSIENT, "blocking": BLOCKING, "logic": LOGIC}
 
 

@@ -59,9 +59,7 @@ def test_interruptible_block_raises_first_signal_at_its_end(later: object) -> No
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_interruptible_block_restores_handlers_and_leaves_an_ignored_signal_ignored(
-    number: signal.Signals,
-) -> None:
+def test_interruptible_block_restores_handlers_and_ignores_ignored_signals(number: int) -> None:
     before = signal.getsignal(number)
     with interruptible():
         assert signal.getsignal(number) != before
@@ -98,18 +96,15 @@ def test_run_blocking_ends_a_waiting_call_when_a_signal_comes() -> None:
     assert not reached
 
 
-def test_run_blocking_after_a_signal_does_not_begin_the_call() -> None:
-    call = Mock()
+def test_run_blocking_does_not_begin_after_a_signal_and_raises_for_the_first_only() -> None:
+    late = Mock()
 
     def work(interruption: Interruption) -> None:
         send(signal.SIGTERM)
-        interruption.run_blocking(call)
+        interruption.run_blocking(late)
 
     assert signal_that_ends(work) == signal.SIGTERM
-    call.assert_not_called()
-
-
-def test_run_blocking_raises_for_the_first_signal_only() -> None:
+    late.assert_not_called()
     reached = []
 
     def call() -> None:
