@@ -19,11 +19,12 @@ def test_first_human_prompt_binds_the_session_and_shows_the_loop(agent: Agent) -
     assert agent.status("owner") is None
     text = agent.prompt("please ship it")
     assert text.startswith("This session now owns the loop below.\n[LOOP RESUME]")
-    assert loop in text
-    assert "Ship it" in text
+    assert f"\nLoop: {loop} (goal, running)\nSpec: Ship it\n" in text
     assert agent.status("owner") == "s-1"
     assert kinds(agent.here)[-2:] == ["session bind", "session prompt"]
-    assert agent.prompt("and now?") == ""
+    assert agent.prompt("how far are you?") == agent.notice == ""
+    assert kinds(agent.here)[-1] == "session prompt"
+    assert "how far" not in agent.here.journal.read_text()
     agent.blocked()
 
 
@@ -164,18 +165,7 @@ def test_other_process_or_source_gets_nothing_from_a_cleared_session(
     assert looping.status("owner") == "s-1"
 
 
-def test_cleared_session_does_not_take_a_loop_that_was_resumed_elsewhere(looping: Agent) -> None:
-    looping.starts()
-    second = looping.other("s-2")
-    second.do("resume")
-    looping.ends("clear")
-    heir = looping.other("s-3", CLAUDE_PID="4711")
-    heir.starts("clear")
-    second.blocked()
-    assert heir.stop() is None
-
-
-def test_process_that_resumed_another_session_passes_on_only_that_one(looping: Agent) -> None:
+def test_process_passes_on_only_the_loop_of_its_last_session(looping: Agent) -> None:
     looping.starts()
     looping.ends("resume")
     second = looping.other("s-2", CLAUDE_PID="4711")
@@ -184,17 +174,16 @@ def test_process_that_resumed_another_session_passes_on_only_that_one(looping: A
     third = looping.other("s-3", CLAUDE_PID="4711")
     assert "belongs to session s-1" in third.starts("clear")
     assert looping.status("owner") == "s-1"
+    looping.starts()
+    elsewhere = looping.other("s-4")
+    elsewhere.do("resume")
+    looping.ends("clear")
+    third.starts("clear")
+    elsewhere.blocked()
+    assert third.stop() is None
 
 
 # prompts
-
-
-def test_prompt_of_the_owner_is_recorded_and_not_answered_while_the_loop_is_active(
-    looping: Agent,
-) -> None:
-    assert looping.prompt("how far are you?") == looping.notice == ""
-    assert kinds(looping.here)[-1] == "session prompt"
-    assert "how far" not in looping.here.journal.read_text()
 
 
 def test_prompt_is_answered_with_the_open_question_or_pause_and_its_command(agent: Agent) -> None:
@@ -284,11 +273,16 @@ def test_temporary_client_error_makes_the_loop_wait(looping: Agent, error: str) 
     looping.blocked()
     assert looping.fails(error) == ""
     last = looping.here.last()
-    assert last["type"] == "wait"
-    assert last["data"] == {"for": "throttled", "reason": f"the client reports {error}"}
+    data = {"for": "throttled", "reason": f"the client reports {error}"}
+    assert (last["type"], last["data"]) == ("wait", data)
     assert looping.status("iteration", "last_error") == (1, None)
     why = looping.why()
     assert (why["decision"], why["code"]) == ("allow", "throttled")
+    looping.do("resume")
+    until = int(time.time()) + 3_600
+    looping.fails(error, f"usage limit reached|{until}")
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(until))
+    assert looping.here.last()["data"] == {**data, "until": stamp}
 
 
 @pytest.mark.parametrize("error", ["authentication_failed", "unknown", "something new", ""])
@@ -301,13 +295,6 @@ def test_other_client_error_pauses_the_loop(looping: Agent, error: str) -> None:
     looping.fails("rate_limit")
     looping.fails("billing_error")
     assert looping.here.journal.read_bytes() == before
-
-
-def test_end_of_a_rate_limit_is_recorded_if_the_client_reports_it(looping: Agent) -> None:
-    until = int(time.time()) + 3_600
-    looping.fails("rate_limit", f"Claude AI usage limit reached|{until}")
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(until))
-    assert looping.here.last()["data"]["until"] == stamp
 
 
 def test_compaction_and_the_end_of_a_session_are_recorded(looping: Agent) -> None:
