@@ -77,25 +77,17 @@ grep -q x <<< "$A"
 
 
 def test_sections_give_criteria_checks_and_must_nots(file: Path) -> None:
+    named = [("Users can log in", "npm test -- login"), ("Tokens expire", "make tokens"),
+             ("npm run lint", "npm run lint"), ("Types hold", "echo `date` | grep 2")]  # fmt: skip
+    plain = ("make docs", "for f in *; do test -s $f; done", 'grep -q x <<< "$A"')
     assert shape(file, FULL) == Shape(
         criteria=("Wrong passwords are refused, see auth.py", "Pages load"),
-        checks=(
-            ("Users can log in", "npm test -- login"),
-            ("Tokens expire", "make tokens"),
-            ("npm run lint", "npm run lint"),
-            ("Types hold", "echo `date` | grep 2"),
-            ("make docs", "make docs"),
-            ("for f in *; do test -s $f; done", "for f in *; do test -s $f; done"),
-            ('grep -q x <<< "$A"', 'grep -q x <<< "$A"'),
-        ),
+        checks=(*named, *((command, command) for command in plain)),
         must_not=("Store plain passwords: in any file", "Log tokens"),
         digest=hashlib.sha256(FULL.encode()).hexdigest()[:16],
     )
-
-
-def test_must_not_inside_larger_section_ends_with_next_heading_of_its_level(file: Path) -> None:
-    text = "# Criteria\n- a\n## mustNot\n- b\n### why\n- c\n## Fast\n- d\n# End\n- e\n"
-    found = shape(file, text)
+    nested = "# Criteria\n- a\n## mustNot\n- b\n### why\n- c\n## Fast\n- d\n# End\n- e\n"
+    found = shape(file, nested)
     assert (found.criteria, found.must_not) == (("a", "d"), ("b", "c"))
 
 
@@ -117,18 +109,13 @@ def test_code_that_does_not_end_an_item_after_a_colon_is_never_a_command(file, i
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", " has no criteria"),
-        ("# Must not\n- a\n", " has no criteria"),
-        ("Criteria\n========\n- a\n", " has no criteria"),
+        *((text, " has no criteria") for text in ("", "# Must not\n- a\n", "Criteria\n====\n- a\n")),
         (b"# Criteria\n- a\n- \xff\n", ":3: not valid UTF-8"),
         (b"-" * ((1 << 20) + 1), ": larger than 1 MiB"),
         ("# Criteria\n```sh\n- a\n", ":2: unclosed code fence"),
         ("# Criteria\n- a\n<!-- b\n", ":3: unclosed comment"),
-        ("# Criteria\n- a\n-\n", ":3: empty item or placeholder"),
-        ("# Criteria\n- [ ]\n", ":2: empty item or placeholder"),
-        ("# Criteria\n- a: ``\n- ``  ``\n", ":3: empty item or placeholder"),
-        ("# Criteria\n- a\n# Must not\n- TBD\n", ":4: empty item or placeholder"),
-        ("# Criteria\n- [Criterion 1]\n", ":2: empty item or placeholder"),
+        *((f"# Criteria\n- a: ``\n# Must not\n- {text}\n", ":4: empty item or placeholder")
+          for text in ("", "[ ]", "``  ``", "TBD", "[Criterion 1]")),
         ("# Criteria\n- a\n  - b\n", ":3: nested item"),
         ("# Criteria\n| a |\n", ":2: not a list item"),
         ("# Criteria\n- a\n**Must not:**\n- b\n", ":3: not a heading: **Must not:**"),
@@ -142,12 +129,12 @@ def test_code_that_does_not_end_an_item_after_a_colon_is_never_a_command(file, i
         ("# Criteria\n- " + "a " * 101 + ": `x`", ":2: item longer than 200 bytes"),
         ("# Criteria\n" + "- a\n" * 1_001, ":1002: more than 1000 items"),
     ],
-)
+)  # fmt: skip
 def test_mistake_is_refused_with_path_and_line(file: Path, content: bytes | str, message) -> None:
     assert refused(file, content).message == f"{file}{message}"
 
 
-def test_command_that_is_incomplete_hidden_or_too_long_is_refused(file: Path) -> None:
+def test_command_that_is_incomplete_invisible_or_too_long_is_refused(file: Path) -> None:
     for line in (
         *("make |", "cat <<EOF", "for f in *; do", "if true; then", "f() {", "echo 'a", "cd a"),
         "a \\",
@@ -157,9 +144,6 @@ def test_command_that_is_incomplete_hidden_or_too_long_is_refused(file: Path) ->
     for command in ("make a\u202eb", "make \x1b[2K", "make " + "a" * 8_000):
         for text in (f"# Criteria\n- a: `{command}`", f"# Verification\n```sh\n{command}\n```"):
             assert "the command is not plain text" in refused(file, text).message
-
-
-def test_invisible_characters_become_visible_in_texts(file: Path) -> None:
     found = shape(file, "# Criteria\n- a\u202eb\x1b[31m\n# Must not\n- c\u200bd\n")
     assert (found.criteria, found.must_not) == (("a\\u{202e}b\\u{1b}[31m",), ("c\\u{200b}d",))
 

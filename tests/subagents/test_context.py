@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from gsd_fsm.subagents import context
 from gsd_fsm.subagents.context import ISSUES, SKILL, Context, is_open, open_issues, read_context
-from gsd_fsm.subagents.context import test_command as command_of
 from tests.support.prompts import a_task, between, prompt_of, write
 
 
 def overview(project: Path, text: str) -> str:
     write(project / ".gsd/PROJECT.md", text)
-    found = read_context(project, {}).project
-    assert found
-    assert found.path == ".gsd/PROJECT.md"
-    return found.text
+    path, found = read_context(project, {}).project
+    assert path == ".gsd/PROJECT.md"
+    return found
 
 
 def test_context_of_a_bare_project_is_empty(tmp_path: Path) -> None:
@@ -65,15 +64,15 @@ def test_unreadable_documents_are_left_out_and_noted(tmp_path: Path) -> None:
     (project / ".gsd/codebase/CONVENTIONS.md").symlink_to(tmp_path / "secret.md")
     os.mkfifo(project / ".gsd/ISSUES.md")
     (project / ".gsd/issues").symlink_to("/dev")
-    context = read_context(project, {})
-    assert (context.project, context.conventions, context.issues) == (None, None, None)
-    assert context.notes == (
+    found = read_context(project, {})
+    assert (found.project, found.conventions, found.issues) == (None, None, None)
+    assert found.notes == (
         ".gsd/PROJECT.md: not a text file (NUL byte)",
         ".gsd/codebase/CONVENTIONS.md: points outside the project",
         ".gsd/ISSUES.md: not a regular file",
     )
     prompt = prompt_of(project)
-    assert between(prompt, "left_out").splitlines() == list(context.notes)
+    assert between(prompt, "left_out").splitlines() == list(found.notes)
     assert "SECRET" not in prompt
 
 
@@ -81,10 +80,9 @@ def test_huge_document_is_cut_with_a_note(tmp_path: Path) -> None:
     write(tmp_path / "docs/style.md", "é" * 5_000_000)
     (tmp_path / ".gsd/codebase").mkdir(parents=True)
     (tmp_path / ".gsd/codebase/CONVENTIONS.md").symlink_to("../../docs/style.md")
-    found = read_context(tmp_path, {}).conventions
-    assert found
-    assert found.text.endswith("é\n…[cut here; the rest is in .gsd/codebase/CONVENTIONS.md]")
-    assert len(found.text) <= 16_000
+    text = read_context(tmp_path, {}).conventions.text
+    assert text.endswith("é\n…[cut here; the rest is in .gsd/codebase/CONVENTIONS.md]")
+    assert len(text) <= 16_000
 
 
 SKILLS = (".claude/skills/review/SKILL.md", ".opti-gsd/skills/review.md", "skills/review/SKILL.md",
@@ -103,9 +101,7 @@ def test_skill_is_found_in_every_skill_directory(tmp_path: Path) -> None:
     assert body.startswith(f'<skill name="review">Review {SKILLS[0]}.</skill>')
     assert '<skill name="other">This project has no file for it.' in body
     write(tmp_path / SKILLS[0], "long\n" * 10_000)
-    found = read_context(tmp_path, {}).skill("review")
-    assert found
-    assert len(found.text) <= SKILL
+    assert 0 < len(read_context(tmp_path, {}).skill("review").text) <= SKILL
 
 
 def test_skill_name_cannot_be_a_path(tmp_path: Path) -> None:
@@ -117,6 +113,7 @@ def test_skill_name_cannot_be_a_path(tmp_path: Path) -> None:
 
 
 def test_test_command_is_the_setting_or_the_usual_one(tmp_path: Path) -> None:
+    command_of = context.test_command
     assert command_of(tmp_path, {}) == "pytest"
     write(tmp_path / "package.json", "{}")
     assert command_of(tmp_path, {"ci_test": None}) == "npm test"
@@ -136,13 +133,9 @@ def test_issues_come_from_the_list_and_from_files(tmp_path: Path) -> None:
 def test_many_issues_are_counted_and_long_ones_cut(tmp_path: Path) -> None:
     for number in range(25):
         write(tmp_path / f".gsd/issues/{number:02}.md", "Status: open\n" + "long line\n" * 10)
-    found = read_context(tmp_path, {}).issues
-    assert found
-    assert "[5 more open issues in .gsd/issues]" in found.text
+    assert "[5 more open issues in .gsd/issues]" in read_context(tmp_path, {}).issues.text
     write(tmp_path / ".gsd/ISSUES.md", "- [ ] " + "x" * 60_000)
-    found = read_context(tmp_path, {}).issues
-    assert found
-    assert len(found.text) <= ISSUES
+    assert 0 < len(read_context(tmp_path, {}).issues.text) <= ISSUES
 
 
 # Open issues
