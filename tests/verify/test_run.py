@@ -89,15 +89,11 @@ def test_check_of_a_file_outside_the_project_is_missed(tmp_path: Path) -> None:
     assert [result.evidence for result in results[5:]] == ["pipe: not a regular file"] * 2
 
 
-def test_content_check_searches_binary_files(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, task("01", [("content", 'It has "é!"')], "data"))
+def test_content_check_searches_binary_files_and_is_manual_without_a_file(tmp_path: Path) -> None:
+    checks = [("content", 'It has "é!"'), ("manual", 'Looks "good"')]
+    plan = plan_of(tmp_path, task("01", checks, "data"))
     (tmp_path / "data").write_bytes(b"\x00\xff" + "é!".encode() + b"\xfe")
-    assert probed(plan, tmp_path)["T01#1"].passed is True
-
-
-def test_check_without_file_is_manual(tmp_path: Path) -> None:
-    checks = [("content", 'It says "x"'), ("manual", 'Looks "good"')]
-    plan = plan_of(tmp_path, task("01", checks, "a"))
+    assert [result.passed for result in probed(plan, tmp_path).values()] == [True, None]
     bare = plan._replace(tasks=(plan.tasks[0]._replace(files=()),))
     assert [result.passed for result in probed(bare, tmp_path).values()] == [None, None]
 
@@ -117,17 +113,13 @@ def test_commands_run_in_the_project_and_leave_exit_code_and_output(tmp_path: Pa
     assert "no-such-command-here" in results["ci:test"].evidence
 
 
-def test_equal_commands_run_once(tmp_path: Path) -> None:
+def test_equal_commands_run_once_and_before_files_are_checked(tmp_path: Path) -> None:
     tasks = [task(number, [("command", "echo x &gt;&gt; log")], "a") for number in ("01", "02")]
-    results = probed(plan_of(tmp_path, *tasks), tmp_path, {"test": "echo x >> log"})
-    assert [result.passed for result in results.values()] == [True] * 3
+    tasks.append(task("03", [("file", "made.txt exists")], "made.txt"))
+    ci = {"test": "echo x >> log", "build": "sleep 0.2; touch made.txt"}
+    results = probed(plan_of(tmp_path, *tasks), tmp_path, ci)
+    assert [result.passed for result in results.values()] == [True] * 5
     assert (tmp_path / "log").read_text() == "x\n"
-
-
-def test_files_are_checked_after_commands(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, task("01", [("file", "made.txt exists")], "made.txt"))
-    results = probed(plan, tmp_path, {"build": "sleep 0.2; touch made.txt"})
-    assert all(result.passed for result in results.values())
 
 
 def test_commands_run_in_parallel(tmp_path: Path) -> None:
