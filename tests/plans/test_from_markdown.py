@@ -24,8 +24,6 @@ EXAMPLE = """<task id="{id}">
   <verify>look</verify>
   <done>{task.done}</done>
 </task>"""
-
-
 LINE = '<task id="{}" wave="1"><action>x</action><verify>y</verify><done>z</done></task>\n'
 
 
@@ -57,12 +55,7 @@ def test_action_may_contain_anything(tmp_path: Path) -> None:
         "end each with </task>",
         "```\n```python\n```\n~~~\n```\nwithout an end",
         "x < y && z > 0 || $(cat <<EOF\n</x>\nEOF\n) \"'",
-        *(
-            "<!-- <action> -->",
-            "<![CDATA[ a ]]> b",
-            "# Wave 9 (Sequential)",
-            "A\tB\n\n\n    C\n  D",
-        ),
+        *("<!-- <action> -->", "<![CDATA[ a ]]> b", "# Wave 9 (Sequential)", "A\tB\n\n\n    C\n D"),
     ):
         text = AROUND.format(action=indented(action, 4)) + task("02", 2)
         first, second = loaded(tmp_path, text).tasks

@@ -34,6 +34,12 @@ def test_problem_is_reported_with_the_line_of_its_task(tmp_path: Path, text, pro
     assert broken(tmp_path, text) == problems
 
 
+def test_invalid_task_id_is_refused(tmp_path: Path) -> None:
+    for number in ("..", "a..b", "a/b", "-x", ".x", "a b", "é", "1" * 64, "{id}", "../x"):
+        text = task("01").replace('id="01"', f'id="{number}"')
+        require_problem(tmp_path, text, 1, f"{number!r} is not a task id")
+
+
 def test_cycle_is_reported_once_with_only_its_own_tasks(tmp_path: Path) -> None:
     text = task("01", 1, "02") + task("02", 2, "01")
     assert broken(tmp_path, text) == [(1, "dependency cycle: T01 → T02 → T01")]
@@ -44,12 +50,6 @@ def test_cycle_is_reported_once_with_only_its_own_tasks(tmp_path: Path) -> None:
         (2, "dependency cycle: T1 → T2 → T1"),
         (14, "dependency cycle: T3 → T4 → T3"),
     ]
-
-
-def test_invalid_task_id_is_refused(tmp_path: Path) -> None:
-    for number in ("..", "a..b", "a/b", "-x", ".x", "a b", "é", "1" * 64, "{id}", "../x"):
-        text = task("01").replace('id="01"', f'id="{number}"')
-        require_problem(tmp_path, text, 1, f"{number!r} is not a task id")
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,10 @@ def test_unusual_path_inside_the_project_is_accepted(tmp_path: Path) -> None:
         assert loaded(tmp_path, text).tasks[0].files[0].path == path
 
 
-def test_dependencies_count_once_and_may_be_in_the_same_sequential_wave(tmp_path: Path) -> None:
-    found = loaded(tmp_path, SEQUENTIAL + task("01", 1, "02,T02,02") + task("02"))
-    assert found.tasks[0].depends == ("T02",)
-
-
 def test_task_without_wave_follows_its_heading_or_its_dependencies(tmp_path: Path) -> None:
     bare = task_without_wave
+    same = loaded(tmp_path, SEQUENTIAL + bare("01", "02,T02,02") + bare("02"))
+    assert [(it.depends, it.wave) for it in same.tasks] == [(("T02",), 1), ((), 1)]
     assert loaded(tmp_path, "## Wave 4: Late\n" + bare("01")).tasks[0].wave == 4
     text = bare("03", "02") + bare("02", "01,05") + bare("01") + task("05", 4)
     waves = {it.number: it.wave for it in loaded(tmp_path, text).tasks}
@@ -101,9 +98,7 @@ def test_wrong_counts_empty_waves_and_shared_files_are_warnings(tmp_path: Path) 
     assert far == ("no task belongs to wave 1, 2, 3, 4, 5, 6, 7, 8, 9, 10",)
 
 
-def test_plan_with_more_tasks_than_a_loop_may_have_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plan_with_more_tasks_than_a_loop_may_have_is_refused(tmp_path: Path, monkeypatch) -> None:
     assert (plan.MOST_TASKS, validate.MOST_TASKS) == (MOST_TASKS, 25_000)
     flood = '{"tasks": [' + ", ".join(["{}"] * (MOST_TASKS + 1)) + "]}"
     ((_, what),) = broken(tmp_path, flood)
