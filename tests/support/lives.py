@@ -24,7 +24,7 @@ _ADDED = ("max_iterations", "max_retries", "max_rounds")
 
 
 class Ledger:
-    """Counts what the guards should count, and says which limit a block overstepped."""
+    """Counts what the guards should count, and names the limit that a block exceeds."""
 
     def __init__(self, start: dict[str, Any], cap: int) -> None:
         given = Limits(start["limits"])
@@ -40,16 +40,16 @@ class Ledger:
         self.seen = self._progress()
 
     def _progress(self) -> tuple[Any, ...]:
-        """What a stuck loop does not change."""
+        """Return what a stuck loop does not change."""
         still_open = sorted(name for name, is_open in self.gaps.items() if is_open)
         return dict(self.met), still_open, self.tasks_done
 
     def sign(self) -> None:
-        """Somebody did something."""
+        """Note work that is in no event."""
         self.idle = 0
 
     def note(self, event: dict[str, Any]) -> str:
-        """Take this event in; the limit that it oversteps, "" for none."""
+        """Count this event; return the limit that it exceeds, or ""."""
         kind, data = event["type"], event["data"]
         if kind == "iteration":
             return self._block()
@@ -151,7 +151,7 @@ class Stage:
 
 
 class Life:
-    """One loop from its start until nobody goes on with it."""
+    """One loop from its start until nobody continues it."""
 
     def __init__(self, stage: Stage, seed: int, call: Call = reply) -> None:
         stage.clear()
@@ -194,16 +194,14 @@ class Life:
         append(journal, draft("start", "lp-1", "human", data, **owner))
         return limits
 
-    # what agent and human tell the loop
-
     def tell(self, kind: str, by: str = "agent", **data: Any) -> None:
-        """One event, as the command line would append it, or its refusal."""
+        """Append an event as the command line does, unless it is refused."""
         event = draft(kind, "lp-1", by, data, session=self.session)
         with contextlib.suppress(Refused):
             append(self.journal, event)
 
     def show_work(self, path: Path, text: str) -> None:
-        """Work that only the client's transcript or the repository tells of."""
+        """Do work that only the client's transcript or the repository shows."""
         with path.open("a" if path == self.stage.transcript else "w") as file:
             file.write(text)
         self.signs.append(self.size)
@@ -212,10 +210,8 @@ class Life:
     def size(self) -> int:
         return self.stage.file.stat().st_size
 
-    # what the client tells the hook
-
     def signal(self, event: str, **more: Any) -> dict[str, Any]:
-        """The answer of the copy that was asked first; every copy is asked."""
+        """Send a signal to every copy of the hook; return the answer of the first."""
         more = {"transcript_path": str(self.stage.transcript), **self.client, **more}
         text = signal_of(self.stage.root, event, self.session, **more)
         copies = self.r.sample(self.copies, len(self.copies)) if self.shuffled else self.copies
@@ -226,7 +222,7 @@ class Life:
         return self.said[-len(copies)].answer
 
     def stop(self) -> bool:
-        """The agent stops; whether it is sent back."""
+        """Stop once; return whether the stop is blocked."""
         r = self.r
         self.stops += 1
         more: dict[str, Any] = {"last_assistant_message": r.choice(("Done.", "", DONE))}
@@ -235,8 +231,6 @@ class Life:
             more["background_tasks"] = [{"type": kind, "id": f"b{r.randrange(3)}"}]
         return blocks(self.signal("Stop", **more))
 
-    # its course
-
     def live(self) -> None:
         self.signal("UserPromptSubmit", prompt="start")
         while self.turn() and self.stops < MOST_STOPS and self.visits:
@@ -244,7 +238,7 @@ class Life:
             self.visit()
 
     def turn(self) -> bool:
-        """Act and stop until the hook lets go; False if the human never comes back to it."""
+        """Act and stop until a stop is allowed; return whether the user comes back."""
         r = self.r
         while self.stops < MOST_STOPS:
             r.choice(self.habits)(self)
@@ -259,7 +253,7 @@ class Life:
         return False
 
     def crash(self) -> None:
-        """The session vanishes without a word, and is resumed, or another one takes over."""
+        """Lose the session without a signal; resume it or let another one take over."""
         if self.r.random() < 0.5:
             self.signal("SessionStart", source="resume")
             return
@@ -269,7 +263,7 @@ class Life:
         self.tell("resume", "human")
 
     def visit(self) -> None:
-        """The human looks at it: says something, answers, resumes, or gives it more room."""
+        """Let the user send a prompt, then answer, resume, raise limits or change the mode."""
         r = self.r
         self.signal("UserPromptSubmit", prompt=r.choice(("go on", "why?")))
         what = r.randrange(5)

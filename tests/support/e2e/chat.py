@@ -75,11 +75,8 @@ class Chat:
 
     def of(self, kind: str, subtype: str | None = None) -> list[Json]:
         """Return the messages of a type, and of a subtype if given."""
-        return [
-            message
-            for message in self.said
-            if message["type"] == kind and subtype in (None, message.get("subtype"))
-        ]
+        found = [message for message in self.said if message["type"] == kind]
+        return [it for it in found if subtype in (None, it.get("subtype"))]
 
     @property
     def session(self) -> str:

@@ -15,12 +15,7 @@ SUBTASK = "SUBTASK"  # the first words of every subagent's prompt
 PATIENCE = 60
 SUMMARY = "Please provide your summary based on the conversation so far"
 OVER = "[the script is over]"
-USAGE = {
-    "input_tokens": 100,
-    "cache_creation_input_tokens": 0,
-    "cache_read_input_tokens": 0,
-    "output_tokens": 10,
-}
+USAGE = {"input_tokens": 100, "output_tokens": 10}
 
 
 @dataclass(frozen=True)
@@ -62,21 +57,14 @@ def say(text: str) -> Turn:
 
 
 def bash(command: str, *, background: bool = False) -> Turn:
-    given = {"command": command, "description": "work"}
-    if background:
-        given["run_in_background"] = True
-    return Turn(tool="Bash", given=given)
+    more = {"run_in_background": True} if background else {}
+    return Turn(tool="Bash", given={"command": command, "description": "work", **more})
 
 
 def delegate(prompt: str, *, background: bool, agent: str = "general-purpose") -> Turn:
     """Call a subagent, whose turns are those of the lane `sub`."""
-    given = {
-        "description": "sub work",
-        "prompt": f"{SUBTASK} {prompt}",
-        "subagent_type": agent,
-        "run_in_background": background,
-    }
-    return Turn(tool="Agent", given=given)
+    given = {"description": "sub work", "prompt": f"{SUBTASK} {prompt}", "subagent_type": agent}
+    return Turn(tool="Agent", given={**given, "run_in_background": background})
 
 
 def refuse(status: int, error: str) -> Turn:
@@ -195,20 +183,13 @@ def _message(turn: Turn, model: str) -> Json:
     number = next(_serial)
     content: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
     if turn.tool:
-        tool_id = f"toolu_fake_{number:06d}"
-        content.append(
-            {"type": "tool_use", "id": tool_id, "name": turn.tool, "input": turn.given},
-        )
+        use = {"type": "tool_use", "id": f"toolu_fake_{number:06d}"}
+        content.append({**use, "name": turn.tool, "input": turn.given})
+    reason = "tool_use" if turn.tool else "end_turn"
     return {
-        "id": f"msg_fake_{number:06d}",
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": content,
-        "stop_reason": "tool_use" if turn.tool else "end_turn",
-        "stop_sequence": None,
-        "usage": USAGE,
-    }
+        "id": f"msg_fake_{number:06d}", "type": "message", "role": "assistant", "model": model,
+        "content": content, "stop_reason": reason, "stop_sequence": None, "usage": USAGE,
+    }  # fmt: skip
 
 
 def _pieces(message: Json) -> Iterator[Json]:
