@@ -36,7 +36,7 @@ def test_rollback_without_target_lists_checkpoints_newest_last(work: Work) -> No
     assert work.here.ok("rollback", "--phase", "2").out == "Phase 2 has no checkpoints.\n"
 
 
-def test_rollback_without_yes_only_shows_what_would_change(work: Work) -> None:
+def test_rollback_without_yes_only_shows_at_most_ten_commits_and_tasks(work: Work) -> None:
     before = (work.here.journal.read_bytes(), work.head())
     assert work.here.ok("rollback", "T01").out.splitlines() == [
         f"Branch main would go back to T01 ({work.shas['T01'][:7]}).",
@@ -53,15 +53,11 @@ def test_rollback_without_yes_only_shows_what_would_change(work: Work) -> None:
     }  # fmt: skip
     assert (work.here.journal.read_bytes(), work.head()) == before
     assert work.left() == []
-
-
-def test_rollback_preview_names_at_most_ten_commits(work: Work) -> None:
     for number in range(12):
         commit(work.here.root, f"more-{number}")
     output = work.here.ok("rollback", "T02").out
     assert "12 commits would be undone" in output
-    assert "more-11\n" in output
-    assert "more-1\n" not in output
+    assert ("more-11\n" in output, "more-1\n" in output) == (True, False)
     assert "  … and 2 more\n" in output
 
 

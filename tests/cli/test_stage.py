@@ -157,34 +157,32 @@ def test_colleague_waits_between_iterations_begun_by_hand(here: Here) -> None:
     assert here.status()["iteration"] == 2
 
 
+TWO_WAVES = ("--task", "C", "--blocked-by", "C=A,B")
+
+
 @pytest.mark.parametrize(
-    ("tasks", "question"),
+    ("points", "tasks", "question"),
     [
-        (("--task", "C", "--blocked-by", "C=A,B"), "Wave 1 complete. Continue to Wave 2?"),
-        ((), "All waves are complete. Finish the loop?"),
+        (REVIEWED, TWO_WAVES, "Wave 1 complete. Continue to Wave 2?"),
+        (REVIEWED, (), "All waves are complete. Finish the loop?"),
+        (CLEAR, TWO_WAVES, "review light --wave 1"),
+        (None, TWO_WAVES, "Start task C"),
     ],
 )
-def test_tool_review_waits_after_each_wave(
-    here: Here, tasks: tuple[str, ...], question: str
+def test_tool_review_waits_after_each_wave_but_tool_and_unscored_goal_do_not(
+    here: Here, points: tuple[int, ...] | None, tasks: tuple[str, ...], question: str
 ) -> None:
     here.start(*YOLO, "--task", "A", "--task", "B", *tasks)
-    assert score(here, *REVIEWED)["shape"] == "tool-review"
-    for name in ("A", "B"):
-        assert here.status()["status"] == "running"
-        finish(here, name)
-    status = here.status()
-    assert status["status"] == "waiting"
-    assert question in status["next"]
-
-
-@pytest.mark.parametrize("points", [CLEAR, None])
-def test_tool_and_unscored_goal_do_not_wait(here: Here, points: tuple[int, ...] | None) -> None:
-    here.start(*YOLO, "--task", "A", "--task", "B", "--blocked-by", "B=A")
     if points:
-        score(here, *points)
+        assert score(here, *points)["shape"] == ("tool-review" if points == REVIEWED else "tool")
     for name in ("A", "B"):
-        finish(here, name)
         assert here.status()["status"] == "running"
+        finish(here, name)
+    assert here.status()["status"] == ("waiting" if points == REVIEWED else "running")
+    assert question in here.ok("next").out
+    if points == CLEAR:
+        here.ok("review", "light", "--wave", "1")
+        assert here.ok("next", "--json").json["command"].endswith("task C running")
 
 
 def test_next_of_unclear_goal_scores_before_it_retries_a_task(here: Here) -> None:
@@ -194,15 +192,6 @@ def test_next_of_unclear_goal_scores_before_it_retries_a_task(here: Here) -> Non
     score(here, 0, 1, 1, 1, 1)
     here.ok("answer", "it should be good")
     assert " score " in here.ok("next", "--json").json["command"]
-
-
-def test_next_asks_for_a_light_review_between_waves_of_a_scored_goal(here: Here) -> None:
-    here.start(*YOLO, "--task", "A", "--task", "B", "--blocked-by", "B=A")
-    score(here, *CLEAR)
-    finish(here, "A")
-    assert "review light --wave 1" in here.ok("next", "--json").json["command"]
-    here.ok("review", "light", "--wave", "1", "--score", "8", "--issues", "2", "--blockers", "0")
-    assert here.ok("next", "--json").json["command"].endswith("task B running")
 
 
 def test_stage_enters_each_stage_in_order_and_requires_the_review(here: Here) -> None:

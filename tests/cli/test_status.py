@@ -280,18 +280,6 @@ def test_next_with_json_names_prompt_and_commands_and_changes_nothing(planned: H
     assert "P1 T02: Write 02." in planned.ok("next").out
 
 
-def test_next_of_failed_task_adds_its_errors_to_the_prompt(planned: Here) -> None:
-    prompts = [planned.ok("next", "T01").out]
-    for error in ("one", "two", "three"):
-        report(planned, "T01", f"TASK FAILED: {error}\nRoot cause: because of {error}\n")
-        prompts.append(planned.ok("next", "T01").out)
-    assert len(set(prompts)) == 4
-    assert all(words in prompts[3] for words in ("one", "two", "three", "3 of 3"))
-    for prompt in (prompts[0], planned.ok("next", "T02").out):
-        assert "<previous_attempt>" not in prompt
-        assert "because of" not in prompt
-
-
 def test_next_with_unknown_or_complete_task_is_refused(planned: Here) -> None:
     assert "Use one of: T01" in planned.refused(2, "next", "T99").err
     report_complete(planned, "T01")

@@ -32,7 +32,7 @@ def cycle(here: Here) -> Here:
     return start_tdd(here, COMMAND)
 
 
-def start_red(here: Here, command: str | None) -> Here:
+def start_red(here: Here, command: str) -> Here:
     """Start the loop and the cycle of its first task."""
     start_tdd(here, command).ok("tdd", "T01")
     return here
@@ -215,6 +215,7 @@ def test_tdd_with_existing_tests_begins_at_green(cycle: Here) -> None:
 def test_tdd_of_task_without_cycle_is_refused(here: Here) -> None:
     later = TDD_TASK.format(id="04", tests="true").replace('wave="1"', 'wave="2"')
     start_plan(here, plan=TDD_PLAN + later)
+    assert here.ok("tdd", "T02", "--json").json["test_command"] == "pytest"
     assert "task T03 needs no tests" in here.refused(4, "tdd", "T03").err
     assert "the plan has no task T9" in here.refused(2, "tdd", "T9").err
     assert "wave" in here.refused(4, "tdd", "T04").err
@@ -223,15 +224,6 @@ def test_tdd_of_task_without_cycle_is_refused(here: Here) -> None:
     here.ok("cancel")
     here.ok("start", "execute", "--task", "T1", "--mode", "yolo")
     assert "does not execute a plan" in here.refused(2, "tdd", "T1").err
-
-
-def test_tdd_runs_the_configured_command_or_the_usual_one(here: Here) -> None:
-    start_red(here, None)
-    assert here.ok("tdd", "T01", "--json").json["test_command"] == "pytest"
-    (here.root / "package.json").write_text("{}")
-    assert here.ok("tdd", "T01", "--json").json["test_command"] == "npm test"
-    here.configure(ci_test="make test")
-    assert here.ok("tdd", "T01", "--json").json["test_command"] == "make test"
 
 
 def test_tdd_run_with_json_prints_test_output_on_stderr(here: Here) -> None:

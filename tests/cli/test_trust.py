@@ -91,18 +91,6 @@ def test_registrations_are_private_and_outside_the_project(here: Here) -> None:
     assert len(list((state / "journals").iterdir())) == 1
 
 
-def test_project_search_ends_at_the_top_of_the_git_repository(here: Here) -> None:
-    loop = here.start("goal", "outer")
-    here.where = here.root / "a" / "b"
-    here.where.mkdir(parents=True)
-    assert here.status()["loop"] == loop
-    (here.root / "a" / ".git").mkdir()
-    assert here.run("status").code == 3
-    here.start("goal", "inner")
-    assert (here.root / "a/.gsd/journal.jsonl").is_file()
-    assert here.status()["goal"] == "inner"
-
-
 def test_ps_lists_the_live_loops_of_all_projects(here: Here, tmp_path: Path) -> None:
     assert here.ok("ps").out == "No live loops.\n"
     assert here.ok("ps", "--json").json == {"loops": [], "problems": []}
@@ -218,16 +206,23 @@ def test_trusted_project_is_trusted_through_a_link(here: Here) -> None:
     here.ok("--project", str(link), "note", "n")
 
 
-def test_home_and_root_are_never_projects(here: Here) -> None:
+def test_project_is_never_home_or_root_and_not_above_the_git_repository(here: Here) -> None:
+    here.start("goal", "outer")
+    inner = here.root / "a" / "b"
+    inner.mkdir(parents=True)
+    here.where = inner
+    assert here.status()["goal"] == "outer"
+    (here.root / "a" / ".git").mkdir()
     home = Path(os.environ["HOME"])
     plant(home, chain([header(), start()]))
-    for where in (home, Path("/")):
+    (home / "deep").mkdir()
+    for where in (inner, home, home / "deep", Path("/")):
         here.where = where
-        for command in (["status"], ["start", "goal", "g"], ["replay"], ["trust"]):
+        assert here.run("status").code == 3
+    for command in (["start", "goal", "g"], ["replay"], ["trust"]):
+        for where in (home, Path("/")):
+            here.where = where
             assert here.run(*command).code == 3
-    here.where = home / "deep"
-    here.where.mkdir()
-    assert here.run("status").code == 3
 
 
 def test_ps_ignores_replaced_journals_and_broken_registrations(here: Here) -> None:

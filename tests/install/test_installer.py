@@ -57,15 +57,6 @@ def test_init_registers_a_copy_of_the_hook_with_a_lasting_interpreter(
     assert not here.gsd.exists()
 
 
-@pytest.mark.parametrize("scope", installer.SCOPES)
-def test_init_uses_the_file_of_the_scope_and_names_it_in_the_hook(
-    here: Here, client: Client, scope: str
-) -> None:
-    here.ok("init", "--scope", scope, "--yes")
-    assert {hook["args"][-1] for hook in client.hooks(scope)} == {f"settings-{scope}"}
-    assert [name for name, path in client.files.items() if path.exists()] == [scope]
-
-
 def test_init_uses_root_of_repository_user_settings_at_home_and_config_of_client(
     repository: Here, client: Client, tmp_path: Path
 ) -> None:

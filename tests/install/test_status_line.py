@@ -43,12 +43,13 @@ def test_status_line_needs_no_path_and_ignores_files_of_the_project(
 
 
 @pytest.mark.parametrize("scope", installer.SCOPES)
-def test_status_line_is_added_to_the_file_of_the_hook_on_request_only(
+def test_hook_and_on_request_status_line_are_added_to_the_file_of_the_scope_only(
     here: Here, client: Client, scope: str
 ) -> None:
     raw = client.write(SETTINGS, scope).read_bytes()
     here.ok("init", "--scope", scope, "--yes")
     assert "statusLine" not in client.read(scope)
+    assert {hook["args"][-1] for hook in client.hooks(scope)} == {f"settings-{scope}"}
     here.refused(2, "init", "--scope", scope, "--status-line")
     output = here.ok("init", "--scope", scope, "--status-line", "--yes").out
     assert f"Adds the status line in {client.files[scope]}; nothing else changes." in output
