@@ -16,21 +16,15 @@ from typing import Any
 
 import pytest
 
+from gsd_fsm.core import syscalls
 from gsd_fsm.core.hook import main, respond
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal
 from gsd_fsm.core.journal.snapshot import SNAPSHOT_NAME, save_snapshot
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import ACTIVE
 from gsd_fsm.core.project import register
-from gsd_fsm.core.syscalls import (
-    READ,
-    LockedDir,
-    close,
-    close_directory,
-    open_directory,
-    open_regular,
-)
 from gsd_fsm.history.replay import Replay
+from tests.support import long_journals
 from tests.support.command_line import Here
 from tests.support.faults import KINDS, NOBODY, everything_below, torture
 from tests.support.hook_agent import (
@@ -51,20 +45,12 @@ from tests.support.hook_project import (
     blocks,
     is_of_a_client,
     run_hook,
-    said,
     signal_of,
+    text_of,
 )
 from tests.support.lines import chain, header
 from tests.support.lines import start as forged_start
 from tests.support.lives import CLIENT_CAP, Ledger, Life, Said, Stage, events_of
-from tests.support.long_journals import (
-    SESSION,
-    Events,
-    full_goal,
-    full_plan,
-    full_verification,
-    write_long_journal,
-)
 
 ROOT = Path(__file__).resolve().parents[3]
 # Options, mode, commands, and the event of the next stop.
@@ -260,7 +246,7 @@ def test_stop_is_allowed_while_the_lock_is_held(
     monkeypatch.setattr(respond, "_LOCK_SECONDS", 0.1)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(looping.here.root))
     before = looping.here.journal.read_bytes()
-    lock = LockedDir(str(looping.here.gsd))
+    lock = syscalls.LockedDir(str(looping.here.gsd))
     lock.acquire(1)
     assert main.reply(json.dumps(looping.stop_signal()), "one") == {}
     assert "held by another process" in capfd.readouterr().err
@@ -303,13 +289,9 @@ def test_project_of_another_user_is_left_alone(
 
 
 def test_full_disk_prints_no_block_without_its_event(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["unshare", "-rm", sys.executable, "-m", "tests.support.full_disk", str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
+    command = ["unshare", "-rm", sys.executable, "-m", "tests.support.full_disk", str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=env, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr.decode()
 
 
@@ -349,7 +331,7 @@ def _check_answers(
         new = events[number_at[answered.before] : number_at[answered.after]]
         counted = [event for event in new if event["type"] == "iteration"]
         texts = [event["data"]["reason"] for event in counted]
-        assert texts == [said(answered.answer)] * len(counted)
+        assert texts == [text_of(answered.answer)] * len(counted)
         first = answered if answered.first else first
         if not answered.first and answered.event == "Stop":
             assert new == []
@@ -414,7 +396,7 @@ def _both_at_once(project: HookProject, rounds: int) -> None:
             assert runs[0].answer == runs[1].answer
             counted = [event for event in project.events() if event["type"] == "iteration"]
             assert len(counted) == number + 1
-            assert counted[-1]["data"]["reason"] == said(runs[0].answer)
+            assert counted[-1]["data"]["reason"] == text_of(runs[0].answer)
 
 
 def test_two_copies_at_once_count_one_iteration_and_answer_alike(folder: Path) -> None:
@@ -424,34 +406,34 @@ def test_two_copies_at_once_count_one_iteration_and_answer_alike(folder: Path) -
 def _save_snapshot(gsd: Path) -> None:
     journal = Journal(str(gsd))
     journal.read()
-    directory = open_directory(journal.path)
-    fd = open_regular(directory, JOURNAL_NAME, READ)
+    directory = syscalls.open_directory(journal.path)
+    fd = syscalls.open_regular(directory, JOURNAL_NAME, syscalls.READ)
     save_snapshot(directory, fd, journal.loops, journal.at)
-    close(fd)
-    close_directory(directory)
+    syscalls.close(fd)
+    syscalls.close_directory(directory)
 
 
 @pytest.mark.parametrize(
     ("fill", "shown"),
     [
-        (full_plan, "Start task T0 (Task number 0)"),
-        (full_goal, "and 25993 more"),
-        (full_verification, "and 9992 more gaps"),
+        (long_journals.full_plan, "Start task T0 (Task number 0)"),
+        (long_journals.full_goal, "and 25993 more"),
+        (long_journals.full_verification, "and 9992 more gaps"),
     ],
 )
 def test_full_loop_is_blocked_in_time_with_and_without_a_snapshot(
-    folder: Path, fill: Callable[[], Events], shown: str
+    folder: Path, fill: Callable[[], long_journals.Events], shown: str
 ) -> None:
     gsd = folder / ".gsd"
-    write_long_journal(gsd, fill())
+    long_journals.write_long_journal(gsd, fill())
     register("j-long", str(gsd), 0)
     for cached in (False, True):
         if cached:
             _save_snapshot(gsd)
         assert (gsd / SNAPSHOT_NAME).exists() is cached
-        done = run_hook(signal_of(folder, session=SESSION))
+        done = run_hook(signal_of(folder, session=long_journals.SESSION))
         assert blocks(done.answer), done
-        assert shown in said(done.answer)
+        assert shown in text_of(done.answer)
 
 
 def _live_many(folder: str, seeds: range) -> int:

@@ -109,15 +109,13 @@ def test_every_one_of_many_notes_is_delivered_exactly_once(agent: Agent, count: 
 def test_text_in_a_block_that_the_client_dropped_is_delivered_again(
     looping: Agent, what: str
 ) -> None:
-    if what == "note":
-        looping.here.ok("note", "the blue one")
-    else:
+    if what == "answer":
         looping.here.ok("wait", "Which?")
-        looping.here.ok("answer", "the blue one")
+    looping.here.ok(what, "the blue one")
     text = looping.blocked()
     assert "the blue one" in text
+    assert ("If the answer is no, run: gsd-fsm --loop" in text) is (what == "answer")
     if what == "answer":
-        assert "If the answer is no, run: gsd-fsm --loop" in text
         looping.ends()
         looping.starts("resume")
     else:
@@ -188,14 +186,13 @@ def test_note_is_shortened_last(agent: Agent) -> None:
 def test_long_texts_of_any_letter_give_a_short_block(agent: Agent, letter: str) -> None:
     tasks = [word for number in range(30) for word in ("--task", f"T{number}:{'t' * 150}")]
     start(agent, "execute", "g" * 20_000, *tasks, *UNLIMITED)
-    huge = (letter * 100_000).encode()
-    for number, task in enumerate(["T1", "T2"]):
-        text = b"%d " % number + huge
+    for task in ("T1", "T2"):
+        text = (task + letter * 100_000).encode()
         how = ("--error-file", "-", "--class", "logic")
         agent.here.ok("fail", task, *how, stdin=text, env=agent.shell)
         agent.here.ok("note", "--file", "-", stdin=text, env=agent.shell)
-    assert "Run: gsd-fsm --loop" in agent.blocked(env=WITHOUT_CAP)
-    agent.blocked(env=WITHOUT_CAP)
+    for _ in range(2):
+        assert "Run: gsd-fsm --loop" in agent.blocked(env=WITHOUT_CAP)
 
 
 # foreign text
@@ -212,18 +209,9 @@ TAG = re.compile(r"<\s*/?\s*(system|task-notification|loop-complete|hook_|comman
 
 def own_lines(text: str) -> list[str]:
     """Return our own lines: those that are not between two fences with the same nonce."""
-    ours: list[str] = []
-    nonce = ""
-    for line in text.split("\n"):
-        if nonce:
-            nonce = "" if line == f"--- end {nonce}" else nonce
-        elif line.startswith("--- begin "):
-            nonce = line.removeprefix("--- begin ")
-            assert re.fullmatch("[0-9a-f]{16}", nonce)
-        else:
-            ours.append(line)
-    assert not nonce, "a fence was left open"
-    return ours
+    ours = re.sub(r"^--- begin ([0-9a-f]{16})\n(.*\n)*?--- end \1$", "", text, flags=re.MULTILINE)
+    assert "--- begin" not in ours, "a fence was left open"
+    return ours.split("\n")
 
 
 def assert_harmless(text: str) -> None:

@@ -78,11 +78,9 @@ def test_tasks_are_read_in_the_order_of_their_numbers(files: ListFiles) -> None:
     files.put(10, "ten", "in_progress", blockedBy=["2", "9"], owner="me", activeForm="x")
     files.put(2, "two", "completed")
     files.put(1, "one", metadata={"n": 3})
-    assert list((files.read() or {}).items()) == [
-        ("1", ("one", "pending", [])),
-        ("2", ("two", "completed", [])),
-        ("10", ("ten", "in_progress", ["2", "9"])),
-    ]
+    ten = ("10", ("ten", "in_progress", ["2", "9"]))
+    in_order = [("1", ("one", "pending", [])), ("2", ("two", "completed", [])), ten]
+    assert list((files.read() or {}).items()) == in_order
 
 
 def test_list_that_is_not_a_directory_is_not_read(tmp_path: Path, files: ListFiles) -> None:
