@@ -49,12 +49,17 @@ def test_command_with_closed_pipe_exits_0_silently(here: Here, command: str) -> 
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_append_with_closed_stdout_is_recorded(here: Here) -> None:
-    here.start("goal", "g")
+def test_command_without_usable_stdout_is_recorded(here: Here) -> None:
+    here.start("goal", "g", "--check", "t=echo words")
     for number, closed in enumerate((">&-", "| head -1")):
         done = shell(here, f"$G note {number} {closed}")
         assert (done.code, done.err) == (0, "")
         assert here.last()["data"]["text"] == str(number)
+    for number, where in enumerate((">&-", ">/dev/full"), 1):
+        done = shell(here, f"$G check {where}")
+        assert met(here) == [True] * number
+        assert "Traceback" not in done.err
+        assert "bug" not in done.err
 
 
 @pytest.mark.parametrize(
@@ -84,15 +89,6 @@ def test_check_with_closed_pipe_is_run_and_recorded(
     assert met(here) == [status == 0]
     assert (here.root / "ran").exists()
     assert done.code == code
-
-
-@pytest.mark.parametrize("where", [">&-", ">/dev/full"])
-def test_check_without_usable_stdout_is_recorded(here: Here, where: str) -> None:
-    here.ok("start", "goal", "g", "--check", "t=echo words")
-    done = shell(here, f"$G check {where}")
-    assert met(here) == [True]
-    assert "Traceback" not in done.err
-    assert "bug" not in done.err
 
 
 def test_trust_that_cannot_print_the_journal_does_not_trust_it(here: Here) -> None:
@@ -299,6 +295,7 @@ def test_commands_skip_optional_events_of_unknown_type_and_compatible_flags(
     [
         [header(incompat=["compressed\x1b[31m"]), start()],
         [header(), start(), note().replace(b'"v":1', b'"v":2')],
+        [header(), start(), b'{"v":2,"n":3,"at":"2027","what":"note"}'],
     ],
 )
 def test_commands_refuse_a_newer_journal_and_leave_it_unchanged(
@@ -311,6 +308,7 @@ def test_commands_refuse_a_newer_journal_and_leave_it_unchanged(
         assert answer.code == 5
         assert "newer gsd-fsm" in answer.err
         assert "Upgrade gsd-fsm" in answer.err
+        assert "fsck --repair" not in answer.err
     assert here.run("fsck", "--repair", "--yes").code == 5
     assert journal.read_bytes() == before
     report = here.run("fsck", "--json").json
@@ -318,14 +316,6 @@ def test_commands_refuse_a_newer_journal_and_leave_it_unchanged(
     assert here.run("replay").out.splitlines()[-1] == before.decode().splitlines()[-1]
     journal.write_bytes(before.replace(b'"start"', b'"stort"'))
     assert here.run("fsck", "--json").json["damage"][0]["line"] == 2
-
-
-def test_status_recognizes_a_newer_version_by_its_number_alone(here: Here) -> None:
-    later = b'{"v":2,"n":3,"at":"2027","what":"note"}'
-    plant(here.root, chain([header(), start(), later]))
-    answer = here.run("status")
-    assert (answer.code, "newer gsd-fsm" in answer.err) == (5, True)
-    assert "fsck --repair" not in answer.err
 
 
 @quiet

@@ -81,12 +81,11 @@ def test_task_message_of_any_text_has_one_subject_and_last_trailer(
     assert "\r" not in message
 
 
-@pytest.mark.parametrize(
-    "details", ["nul \0 here", "bell \a", "lone \udcff", "# a comment\n#", "\n\n"]
-)
-def test_task_message_of_any_text_is_accepted_by_git(repo, details):
-    message = task_message("feat", 1, "01", "it \x1b[31m", details, CLAUDE)
+def test_task_message_of_any_text_is_accepted_by_git(repo):
     command = ["git", "-C", str(repo), "commit", "-q", "--allow-empty", "-F", "-"]
-    subprocess.run(command, input=message.encode(), check=True)
-    assert git(repo, "log", "-1", "--format=%s").startswith("feat(1-01): it ")
-    assert git(repo, "log", "-1", "--format=%(trailers:key=Co-Authored-By,valueonly)") == CLAUDE
+    for details in ("nul \0 here", "bell \a", "lone \udcff", "# a comment\n#", "\n\n"):
+        message = task_message("feat", 1, "01", "it \x1b[31m", details, CLAUDE)
+        subprocess.run(command, input=message.encode(), check=True)
+        made = git(repo, "log", "-1", "--format=%s%n%(trailers:key=Co-Authored-By,valueonly)")
+        subject, trailer = made.splitlines()
+        assert (subject.startswith("feat(1-01): it "), trailer) == (True, CLAUDE)
