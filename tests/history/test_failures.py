@@ -67,22 +67,18 @@ def test_lessons_of_failed_task_name_what_ended_it(history: History) -> None:
     assert history.only("Rotate tokens of the auth module") == Lesson("lp-a", error, ended, text)
 
 
-@pytest.mark.parametrize(
-    ("data", "remedy"),
-    [
-        ({"fix": "the fix", "analysis": "the cause"}, "the fix"),
-        ({"analysis": "the cause"}, "the cause"),
-        ({}, "the summary"),
-    ],
-)
-def test_lesson_remedy_is_fix_else_analysis_else_summary(
-    history: History, data: dict[str, str], remedy: str
-) -> None:
-    history.start("lp-a", "Parser", "execute")
-    history.fail("lp-a", "T1", "bad", **data)
-    history("lp-a", "task", task="T1", status="running")
-    history("lp-a", "task", task="T1", status="complete", summary="the summary")
-    assert history.only("parser").ended == f"task T1 completed after retry 1: {remedy}"
+def test_lesson_remedy_is_fix_else_analysis_else_summary(history: History) -> None:
+    about = {"fix": "the fix", "analysis": "the cause"}
+    for loop, data in (("a", about), ("b", {"analysis": "the cause"}), ("c", {})):
+        history.start(loop, "Parser", "execute")
+        history.fail(loop, "T1", f"bad {loop}", **data)
+        history(loop, "task", task="T1", status="running")
+        history(loop, "task", task="T1", status="complete", summary="the summary")
+    ended = {lesson.loop: lesson.ended for lesson in history.lessons("parser")}
+    remedies = {"a": "the fix", "b": "the cause", "c": "the summary"}
+    assert ended == {
+        loop: f"task T1 completed after retry 1: {what}" for loop, what in remedies.items()
+    }
 
 
 def test_lesson_of_failed_check_ends_when_criterion_is_met(history: History) -> None:
@@ -113,18 +109,20 @@ def test_lesson_of_gap_ends_with_its_evidence_unless_reopened(history: History) 
     assert history.only("the menu").text.endswith("not fixed: cancelled")
 
 
+PAUSE = ("pause", {"code": "manual"})
+FAILURE = {"task": "T1", "error": "e"}
+
+
 @pytest.mark.parametrize(
     ("events", "ended"),
     [
-        ([], "never"),
-        ([("pause", {"code": "manual"})], "paused (manual)"),
-        ([("pause", {"code": "manual"}), ("resume", {})], "never"),
-        ([("pause", {"code": "manual"}), ("cancel", {})], "cancelled"),
+        ([], "never"), ([PAUSE], "paused (manual)"), ([PAUSE, ("resume", {})], "never"),
+        ([PAUSE, ("cancel", {})], "cancelled"),
         ([("task", {"task": "T1", "status": "skipped"})], "task T1 skipped"),
-        ([("failure", {"task": "T1", "error": "e", "class": "logic"})], "paused (retries)"),
-        ([("failure", {"task": "T1", "error": "e", "class": "blocking"})], "paused (blocking)"),
+        ([("failure", {**FAILURE, "class": "logic"})], "paused (retries)"),
+        ([("failure", {**FAILURE, "class": "blocking"})], "paused (blocking)"),
     ],
-)
+)  # fmt: skip
 def test_lesson_of_open_failure_says_how_it_was_left(
     history: History, events: list[tuple[str, dict[str, Any]]], ended: str
 ) -> None:

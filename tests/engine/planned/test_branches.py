@@ -29,40 +29,32 @@ def switch(context: Context, milestone: str | None, **settings: str) -> NeededSw
     return needed_switch(context, {**SETTINGS, **settings})
 
 
-def test_needed_switch_on_base_branch_asks_for_the_branch_of_the_milestone(
-    context: Context,
-) -> None:
+def test_needed_switch_on_base_branch_asks_for_that_of_the_milestone(context: Context) -> None:
     found = switch(context, "v1")
     assert found is not None
     question = "You're on main but milestone v1 exists. Switch to gsd/v1? [Y/n]"
     assert (found.branch, found.question) == ("gsd/v1", question)
 
 
-@pytest.mark.parametrize(
-    ("settings", "checkout"),
-    [
+def test_needed_switch_elsewhere_or_without_branching_is_none(context: Context) -> None:
+    for settings, checkout in (
         ({"branching": "none"}, ["main"]),
         ({"branch_prefix": ""}, ["main"]),  # whose milestone is called main
         ({}, ["-b", "gsd/main"]),
         ({}, ["--detach"]),
-    ],
-)
-def test_needed_switch_elsewhere_or_without_branching_is_none(
-    context: Context, settings: dict[str, str], checkout: list[str]
-) -> None:
-    git(context.project, "checkout", "-q", *checkout)
-    assert switch(context, "main", **settings) is None
+    ):
+        git(context.project, "checkout", "-q", *checkout)
+        assert switch(context, "main", **settings) is None
 
 
-@pytest.mark.parametrize("milestone", [None, ""])
-def test_needed_switch_without_a_milestone_is_refused(
-    context: Context, milestone: str | None
-) -> None:
-    with pytest.raises(Refused) as caught:
-        switch(context, milestone)
+def test_needed_switch_without_a_milestone_is_refused(context: Context) -> None:
     where = "No Milestone Active: You're on main with branching: milestone configured"
-    assert caught.value.message == f"{where}, but no milestone is active."
-    assert caught.value.hint.startswith('Run: git checkout -b gsd/NAME, and set "milestone" in ')
+    for milestone in (None, ""):
+        with pytest.raises(Refused) as error:
+            switch(context, milestone)
+        assert error.value.message == f"{where}, but no milestone is active."
+        hint = 'Run: git checkout -b gsd/NAME, and set "milestone" in '
+        assert error.value.hint.startswith(hint)
 
 
 def test_needed_switch_to_a_name_that_git_refuses_is_a_usage_error(context: Context) -> None:

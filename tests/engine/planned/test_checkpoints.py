@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
 from gsd_fsm.core.errors import Refused
@@ -26,22 +28,15 @@ from tests.support.plan_loops import (
 from tests.support.repositories import git
 
 
-def refuse(*_: object) -> None:
-    raise Refused("git refused")
-
-
-def test_first_checkpoint_is_set_and_recorded_once_the_user_lets_the_loop_begin(
-    repository: Here,
-) -> None:
+def test_first_checkpoint_is_set_once_the_user_lets_the_loop_begin(repository: Here) -> None:
     start_plan(repository, *INTERACTIVE)
     status = repository.status()
     assert (status["status"], ready(repository), tags(repository)) == ("waiting", [], {})
     assert START_QUESTION in repository.ok("status").out
     repository.ok("answer", "y")
-    assert list(tags(repository)) == ["pre"]
-    assert repository.last()["type"] == "checkpoint"
-    assert repository.last()["data"]["name"] == "gsd/checkpoint/phase-1/pre"
-    assert ready(repository) == ["T01", "T02"]
+    last = repository.last()
+    assert (last["type"], last["data"]["name"]) == ("checkpoint", "gsd/checkpoint/phase-1/pre")
+    assert (list(tags(repository)), ready(repository)) == (["pre"], ["T01", "T02"])
 
 
 def test_loop_without_commit_setting_tags_and_never_commits(repository: Here) -> None:
@@ -59,12 +54,10 @@ def test_loop_without_commit_setting_tags_and_never_commits(repository: Here) ->
     assert "phase-2" not in git(repository.root, "tag")
 
 
-def test_finish_tasks_sets_missing_tags_on_their_branch_once_git_does_not_refuse(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_finish_tasks_sets_missing_tags_on_their_branch_once_git_can(here: Here) -> None:
     context = start_committing(here)
-    with monkeypatch.context() as patch:
-        patch.setattr("gsd_fsm.git.repo.Repository.tag", refuse)
+    with here.patch.context() as patch:
+        patch.setattr("gsd_fsm.git.repo.Repository.tag", Mock(side_effect=Refused("git refused")))
         reports = [report_task(context, name, "TASK COMPLETE") for name in ("T01", "T02")]
         finish_tasks(context, loop_of(context))
     assert [(report.tag, report.task) for report in reports] == [(None, "T01"), (None, "T02")]
