@@ -22,7 +22,15 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import LIVE
 from gsd_fsm.history.replay import examine
 from tests.support.faults import files_in, judge, put_back, sums, torture
-from tests.support.hook_project import HOOK, SESSION, HookProject, Told, blocks, run_hook, said
+from tests.support.hook_project import (
+    HOOK,
+    SESSION,
+    HookProject,
+    HookRun,
+    blocks,
+    run_hook,
+    text_of,
+)
 
 STRACE = shutil.which("strace") or ""
 CALL = re.compile(r"^(\d+) +(\w+)\((.{0,60})")
@@ -98,7 +106,7 @@ def make_scene(name: str, root: Path, goal: str = "Be done") -> Scene:
     return Scene(project, files, project.signal(**signal_members, **seen), hook)
 
 
-def _run(scene: Scene, *options: str) -> Told:
+def _run(scene: Scene, *options: str) -> HookRun:
     """Run the hook under strace on the restored project."""
     assert STRACE, "these tests need strace: install it (apt-get install strace)"
     put_back(scene.project.gsd, scene.files)
@@ -138,7 +146,7 @@ def _sample(points: list[Point], seed: int) -> list[Point]:
     ]
 
 
-def _wrong(scene: Scene, answered: Told) -> Iterator[str]:
+def _wrong(scene: Scene, answered: HookRun) -> Iterator[str]:
     """Yield the problems after this run of the hook."""
     project = scene.project
     data = project.file.read_bytes()
@@ -152,7 +160,7 @@ def _wrong(scene: Scene, answered: Told) -> Iterator[str]:
         yield "the torn tail was not kept"
     new = project.events()[len(scene.known) :] if not judge(data).torn else []
     answer = answered.answer
-    text = said(answer)
+    text = text_of(answer)
     given = [e["type"] for e in new if e["data"].get("reason") == text]
     if blocks(answer) and given != ["iteration"]:
         yield "a block without its event"
@@ -181,7 +189,7 @@ def _stuck(scene: Scene) -> Iterator[str]:
         yield "the next stop is not what it says"
 
 
-def _campaign(scene: Scene, trials: list[tuple[Point, str]]) -> list[Told]:
+def _campaign(scene: Scene, trials: list[tuple[Point, str]]) -> list[HookRun]:
     """Run each trial: a point and a fault in the syntax of strace."""
     answered = []
     problems = []
@@ -195,7 +203,7 @@ def _campaign(scene: Scene, trials: list[tuple[Point, str]]) -> list[Told]:
     return answered
 
 
-def _killed(answered: list[Told]) -> int:
+def _killed(answered: list[HookRun]) -> int:
     return sum(run.code == -signal.SIGKILL for run in answered)
 
 

@@ -23,33 +23,26 @@ __all__ = ["here"]
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal.lock"])
 def test_append_refuses_irregular_files_and_writes_nothing(
-    gsd: Path, tmp_path: Path, name: str, kind: str
+    here: Here, name: str, kind: str
 ) -> None:
-    long_journal(gsd, 3)
-    KINDS[kind](gsd / name, tmp_path / "away")
-    before = everything_below(tmp_path)
+    gsd, outside = str(here.gsd), here.root.parent
+    long_journal(here.gsd, 3)
+    KINDS[kind](here.gsd / name, outside / "away")
+    before = everything_below(outside)
     for attempt in (
-        lambda: say(Journal(str(gsd)), "no"),
-        lambda: create_journal(str(gsd), "j-new", NOW),
-        lambda: cut_damage(str(gsd), "j-new", NOW),
-        Journal(str(gsd)).read,
-        Journal(str(gsd)).read_cached,
+        lambda: say(Journal(gsd), "no"),
+        lambda: create_journal(gsd, "j-new", NOW),
+        lambda: cut_damage(gsd, "j-new", NOW),
+        Journal(gsd).read,
+        Journal(gsd).read_cached,
     ):
         with pytest.raises(GsdError) as refused:
             attempt()
         assert (refused.value.exit_code, name in refused.value.message) == (6, True)
-    assert everything_below(tmp_path) == before
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_command_refuses_irregular_journal_with_exit_6(here: Here, kind: str) -> None:
-    long_journal(here.gsd, 3)
-    KINDS[kind](here.journal, here.root.parent / "away")
-    before = everything_below(here.root.parent)
     for command in ("note no", "status", "replay", "fsck", "fsck --repair --yes", "start goal no"):
         answer = here.run(*command.split())
-        assert (answer.code, ".gsd/journal.jsonl" in answer.err) == (6, True), command
-    assert everything_below(here.root.parent) == before
+        assert (answer.code, f".gsd/{name}" in answer.err) == (6, True), command
+    assert everything_below(outside) == before
 
 
 @pytest.mark.parametrize("content", ["a journal", "nothing"])
@@ -74,7 +67,7 @@ def test_linked_gitignore_is_not_written_and_a_pipe_does_not_block(
     ignore, precious = project.gsd / ".gitignore", project.root.parent / "precious"
     ignore.write_text("mine\n")
     KINDS[kind](ignore, precious)
-    assert project.run("start", "goal", "A cloned repository", timeout=10).code in (0, 6)
+    assert project.run("start", "goal", "A cloned repository").code in (0, 6)
     assert kind == "a pipe" or precious.read_text() == "mine\n"
 
 

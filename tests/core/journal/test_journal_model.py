@@ -126,21 +126,15 @@ class Files(RuleBasedStateMachine):
         assert (reader.at.torn > 0) == self.torn
 
 
-def explore(examples: int, steps: int) -> None:
-    run_state_machine_as_test(
-        Files,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            suppress_health_check=list(HealthCheck),
-        ),
+@pytest.mark.parametrize(
+    ("examples", "steps"), [(20, 30), pytest.param(4_000, 50, marks=pytest.mark.torture)]
+)
+def test_journal_agrees_with_model(examples: int, steps: int) -> None:
+    if examples > 20:
+        examples = int(examples * float(os.environ.get("GSD_TORTURE", "1.0"))) + 1
+    how = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        suppress_health_check=list(HealthCheck),
     )
-
-
-def test_journal_agrees_with_model() -> None:
-    explore(20, 30)
-
-
-@pytest.mark.torture
-def test_journal_agrees_with_model_in_long_runs() -> None:
-    explore(int(4_000 * float(os.environ.get("GSD_TORTURE", "1.0"))) + 1, 50)
+    run_state_machine_as_test(Files, settings=how)

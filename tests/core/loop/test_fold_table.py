@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.core.loop.fold import EVENTS, TRIGGERS, possible_triggers, steps_of
-from gsd_fsm.core.loop.schema import OF_THE_JOURNAL
+from gsd_fsm.core.loop.fold import TRIGGERS, possible_triggers, steps_of
 from gsd_fsm.core.loop.state import ACTIVE, FINAL, LIVE, STATUSES
 from gsd_fsm.history.machine import MachineLoops
 from tests.support.story import PAYLOADS, Story, brought_to, in_status
@@ -134,13 +133,6 @@ def test_every_status_is_reachable_and_only_final_ones_have_no_arrows() -> None:
     for status in FINAL:
         assert reachable(status) == {status}
         assert possible_triggers(status) == []
-
-
-def test_event_types_and_triggers_match() -> None:
-    assert {trigger.split(".")[0] for trigger in TRIGGERS} == set(EVENTS) - set(OF_THE_JOURNAL)
-    for name in {trigger.split(".")[0] for trigger in TRIGGERS}:
-        actions = [trigger.action for trigger in EVENTS[name].triggers]
-        assert actions == [""] or (all(actions) and EVENTS[name].has_actions), name
 
 
 def test_last_arrow_of_trigger_is_unconditional() -> None:

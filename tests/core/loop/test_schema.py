@@ -12,7 +12,7 @@ from gsd_fsm.core.errors import Newer
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.events.lifecycle import PAUSE_CODES
 from gsd_fsm.core.loop.fold import EVENTS, TRIGGERS
-from gsd_fsm.core.loop.schema import Field, check_event, is_id
+from gsd_fsm.core.loop.schema import OF_THE_JOURNAL, Field, check_event, is_id
 from gsd_fsm.history.event_schema import event_schema
 from tests.support.chaos import ODD, run_random_story
 from tests.support.golden import NAMES, journal_bytes
@@ -73,12 +73,17 @@ def test_declared_types_and_pause_codes_equal_the_contract() -> None:
 
 
 def test_every_trigger_has_an_arrow_an_action_of_its_type_and_described_rules() -> None:
-    for declared in EVENTS.values():
+    assert {name.partition(".")[0] for name in TRIGGERS} == set(EVENTS) - set(OF_THE_JOURNAL)
+    for name, declared in EVENTS.items():
+        actions = [trigger.action for trigger in declared.triggers]
         if declared.has_actions:
             field = declared.fields["action"]
             assert isinstance(field, Field)
-            assert set(field.words) == {trigger.action for trigger in declared.triggers}
+            assert set(field.words) == set(actions)
+            assert all(actions)
             assert "action" in declared.required
+        else:
+            assert actions == ([] if name in OF_THE_JOURNAL else [""])
     for name, trigger in TRIGGERS.items():
         assert trigger.arrows, name
         for rule in trigger.rules:
