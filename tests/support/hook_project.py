@@ -26,7 +26,7 @@ def is_of_a_client(variable: str) -> bool:
     return any(mark in variable for mark in _OF_CLIENTS)
 
 
-class Told(NamedTuple):
+class HookRun(NamedTuple):
     """The exit code and output of a run of the hook."""
 
     code: int
@@ -50,7 +50,7 @@ def blocks(answer: dict[str, Any]) -> bool:
     return answer.get("decision") == "block"
 
 
-def said(answer: dict[str, Any]) -> str:
+def text_of(answer: dict[str, Any]) -> str:
     """Return the text of a block or notice."""
     return str(answer.get("reason") or answer.get("systemMessage") or "")
 
@@ -69,7 +69,7 @@ def run_hook(
     hook: Path = HOOK,
     under: tuple[str, ...] = (),
     env: dict[str, str] | None = None,
-) -> Told:
+) -> HookRun:
     """Run the hook file as a client does, with this signal on stdin."""
     surroundings = {name: value for name, value in os.environ.items() if not is_of_a_client(name)}
     done = subprocess.run(
@@ -80,7 +80,7 @@ def run_hook(
         timeout=60,
         check=False,
     )
-    return Told(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+    return HookRun(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
 
 
 class HookProject(EngineProject):

@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import Project
-from tests.support.hook_project import HOOK, HookProject, blocks, run_hook, said, signal_of
+from tests.support.hook_project import HOOK, HookProject, blocks, run_hook, signal_of, text_of
 
 ODD_NAMES = ("with a blank", "Größe", "日本 → emoji 🙂", "it's & 100%")
 
 
 def test_hook_blocks_stop_and_records_it_in_lines_with_lf(hooked: HookProject) -> None:
-    told = run_hook(hooked.signal())
-    assert (told.code, told.err) == (0, "")
-    assert blocks(told.answer)
+    reply = run_hook(hooked.signal())
+    assert (reply.code, reply.err) == (0, "")
+    assert blocks(reply.answer)
     last = hooked.events()[-1]
-    assert (last["type"], last["data"]["reason"]) == ("iteration", said(told.answer))
-    assert b"\r" not in told.out + hooked.file.read_bytes()
+    assert (last["type"], last["data"]["reason"]) == ("iteration", text_of(reply.answer))
+    assert b"\r" not in reply.out + hooked.file.read_bytes()
 
 
 def test_hook_without_project_prints_and_leaves_nothing(tmp_path: Path) -> None:
@@ -43,9 +43,9 @@ def test_hook_allows_stop_of_other_session(hooked: HookProject) -> None:
 def test_hook_pauses_at_limit_and_notifies_user(tmp_path: Path) -> None:
     hooked = HookProject(tmp_path / "project", limits={"max_iterations": 1})
     assert blocks(run_hook(hooked.signal()).answer)
-    told = run_hook(hooked.signal())
-    assert not blocks(told.answer)
-    assert "paused (iterations)" in said(told.answer)
+    reply = run_hook(hooked.signal())
+    assert not blocks(reply.answer)
+    assert "paused (iterations)" in text_of(reply.answer)
     assert hooked.events()[-1]["type"] == "pause"
 
 
@@ -66,11 +66,11 @@ def test_hook_accepts_paths_with_spaces_and_unicode(tmp_path: Path, name: str) -
     hook.parent.mkdir()
     shutil.copy(HOOK, hook)
     for _ in range(2):  # first without, then with bytecode
-        told = run_hook(hooked.signal(), hook=hook)
-        assert (told.code, told.err) == (0, "")
-        assert blocks(told.answer)
-    told = run_hook("{}", hook=hook, env={"CLAUDE_PROJECT_DIR": str(hooked.root)})
-    assert told == (0, b"", "")
+        reply = run_hook(hooked.signal(), hook=hook)
+        assert (reply.code, reply.err) == (0, "")
+        assert blocks(reply.answer)
+    reply = run_hook("{}", hook=hook, env={"CLAUDE_PROJECT_DIR": str(hooked.root)})
+    assert reply == (0, b"", "")
     signal = json.dumps({"hook_event_name": "Stop", "session_id": "s-1"})
     assert blocks(run_hook(signal, env={"CLAUDE_PROJECT_DIR": str(hooked.root)}).answer)
 
@@ -123,11 +123,11 @@ def test_hook_answers_before_stdin_ends(hooked: HookProject) -> None:
 )
 def test_hook_allows_garbage_on_stdin(hooked: HookProject, garbage: bytes) -> None:
     before = hooked.file.read_bytes()
-    told = run_hook(garbage, env={"CLAUDE_PROJECT_DIR": str(hooked.root)})
-    assert (told.code, told.out) == (0, b"")
-    assert told.err.isascii()
-    assert told.err.count("\n") <= 1
-    assert "Traceback" not in told.err
+    reply = run_hook(garbage, env={"CLAUDE_PROJECT_DIR": str(hooked.root)})
+    assert (reply.code, reply.out) == (0, b"")
+    assert reply.err.isascii()
+    assert reply.err.count("\n") <= 1
+    assert "Traceback" not in reply.err
     assert hooked.file.read_bytes() == before
 
 
@@ -143,9 +143,9 @@ def test_hook_accepts_null_device_as_any_stream(hooked: HookProject) -> None:
 def test_hook_prints_ascii_on_every_console(tmp_path: Path) -> None:
     hooked = HookProject(tmp_path / "Größe →", goal="Ende → gut 🙂", limits={"max_iterations": 1})
     console = {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
-    told = [run_hook(hooked.signal(), env=console) for _ in range(2)]
-    assert all(run.out.isascii() for run in told)
-    assert "Ende → gut 🙂" in said(told[0].answer)
+    replies = [run_hook(hooked.signal(), env=console) for _ in range(2)]
+    assert all(run.out.isascii() for run in replies)
+    assert "Ende → gut 🙂" in text_of(replies[0].answer)
     hooked.file.write_bytes(b"damage\n")
     broken = run_hook(hooked.signal(), env=console)
     assert (broken.code, broken.out) == (0, b"")

@@ -74,10 +74,10 @@ def test_concurrent_writers_lose_nothing(hooked: HookProject) -> None:
 
 def test_concurrent_hooks_and_writers_lose_nothing(hooked: HookProject) -> None:
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(hooked.gsd), "w", "20"])
-    told = [run_hook(hooked.signal(last_assistant_message=f"Turn {n}.")) for n in range(4)]
+    replies = [run_hook(hooked.signal(last_assistant_message=f"Turn {n}.")) for n in range(4)]
     assert writer.wait(300) == 0
-    assert [(run.code, run.err) for run in told] == [(0, "")] * 4
-    printed = sum(blocks(run.answer) for run in told)
+    assert [(run.code, run.err) for run in replies] == [(0, "")] * 4
+    printed = sum(blocks(run.answer) for run in replies)
     events = hooked.events()
     assert printed >= 3
     assert [event["type"] for event in events].count("iteration") == printed
@@ -92,20 +92,22 @@ def test_hook_blocks_every_stop_beside_busy_writer(tmp_path: Path) -> None:
         assert writer.stdout is not None
         assert writer.stdout.readline().strip() == b"writing"
         try:
-            told = [run_hook(hooked.signal(last_assistant_message=f"Turn {n}.")) for n in range(12)]
+            replies = [
+                run_hook(hooked.signal(last_assistant_message=f"Turn {n}.")) for n in range(12)
+            ]
             assert writer.poll() is None
         finally:
             enough.touch()
-    assert [(blocks(run.answer), run.err) for run in told] == [(True, "")] * 12
+    assert [(blocks(run.answer), run.err) for run in replies] == [(True, "")] * 12
     assert writer.returncode == 0
 
 
 def test_hook_allows_stop_while_lock_is_held(hooked: HookProject) -> None:
     before = hooked.file.read_bytes()
     with held(hooked):
-        told = run_hook(hooked.signal())
-        assert (told.code, told.out) == (0, b"")
-        assert "journal.lock is held by another process" in told.err
+        reply = run_hook(hooked.signal())
+        assert (reply.code, reply.out) == (0, b"")
+        assert "journal.lock is held by another process" in reply.err
         assert hooked.file.read_bytes() == before
         assert b"journal.lock is held" in (hooked.gsd / "hook.log").read_bytes()
     assert blocks(run_hook(hooked.signal()).answer)
