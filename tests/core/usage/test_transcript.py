@@ -127,23 +127,18 @@ def test_last_total_of_the_session_counts(transcript: Transcript) -> None:
     assert (found.total_usd, found.tokens) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    "value", [-1, 1.5, True, "7", None, [], {}, 10**9 + 1, 10**40], ids=lambda v: str(v)[:12]
-)
-def test_invalid_token_count_is_ignored(transcript: Transcript, value: Any) -> None:
-    transcript.write(reply("msg_1", usage(value, 3, value, 4)))
-    transcript.read()
-    assert transcript.tokens == 7
-
-
-@pytest.mark.parametrize(
-    "value", ["-0.01", "1e999", "-1e999", '"1"', "true", "[1]", "1e10", "null"]
-)
-def test_invalid_price_is_ignored(transcript: Transcript, value: str) -> None:
-    for row in (reply("msg_1", costUSD="PRICE"), cost("PRICE")):
-        transcript.write(line(row).replace(b'"PRICE"', value.encode()))
-    transcript.read()
-    assert (transcript.tokens, transcript.usd, transcript.total) == (EACH, 0, None)
+def test_invalid_token_counts_and_prices_are_ignored(transcript: Transcript) -> None:
+    counts = (-1, 1.5, True, "7", None, [], {}, 10**9 + 1, 10**40)
+    for number, value in enumerate(counts, 1):
+        transcript.write(reply(f"msg_{number}", usage(value, 3, value, 4)))
+        transcript.read()
+        assert transcript.tokens == 7 * number, value
+    for price in ("-0.01", "1e999", "-1e999", '"1"', "true", "[1]", "1e10", "null"):
+        for row in (reply(price, usage(1, 0), costUSD="PRICE"), cost("PRICE")):
+            transcript.write(line(row).replace(b'"PRICE"', price.encode()))
+        transcript.read()
+        assert (transcript.usd, transcript.total) == (0, None), price
+    assert transcript.tokens == 7 * len(counts) + 8
 
 
 DAMAGED = (
