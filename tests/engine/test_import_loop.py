@@ -88,15 +88,16 @@ def test_import_of_state_md_makes_it_a_view_and_saves_unknown_members(here: Here
 
 
 def test_import_of_a_configured_view_keeps_its_content(here: Here) -> None:
-    state = put(here, ".loop/state.json", json.dumps(STATE))
+    name = ".loop/state.json"
+    state = put(here, name, json.dumps(STATE))
     here.configure(views=["state"])
-    assert "shows this loop from now on" in here.ok("import", ".loop/state.json").out
+    assert "shows this loop from now on" in here.ok("import", name).out
     assert json.loads(state.read_text()) == STATE
-    assert "is a view of live loop" not in here.refused(4, "import", ".loop/state.json").err
+    assert "is a view of live loop" not in here.refused(4, "import", name).err
     here.ok("cancel")
     loop = here.start("goal", "another", env=A)
-    answer = here.refused(4, "import", ".loop/state.json", env=B)
-    assert f".loop/state.json is a view of live loop {loop} (running)" in answer.err
+    message = f"{name} is a view of live loop {loop} (running)"
+    assert message in here.refused(4, "import", name, env=B).err
 
 
 def test_import_of_the_same_file_is_refused_while_its_loop_is_live(here: Here) -> None:
@@ -165,18 +166,16 @@ def test_import_takes_limits_from_the_file_then_the_settings(here: Here) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "code", "add"),
+    ("content", "code", "add"),
     [
-        ("a.json", json.dumps({**STATE, "iteration": 25}), "iterations", "--add-iterations 15"),
-        ("a.md", VERIFY_MD.replace(": 30", ": 4"), "rounds", "--add-rounds"),
-        ("b.json", json.dumps({**STATE, "circuitBreaker": {"stuckCount": 5}}), "stuck", "resume"),
+        (json.dumps({**STATE, "iteration": 25}), "iterations", "--add-iterations 15"),
+        (VERIFY_MD.replace(": 30", ": 4"), "rounds", "--add-rounds"),
+        (json.dumps({**STATE, "circuitBreaker": {"stuckCount": 5}}), "stuck", "resume"),
     ],
 )
-def test_import_notes_a_limit_that_is_used_up(
-    here: Here, name: str, content: str, code: str, add: str
-) -> None:
-    put(here, name, content)
-    note = here.ok("import", name, "--json").json["notes"][-1]
+def test_import_notes_a_used_up_limit(here: Here, content: str, code: str, add: str) -> None:
+    put(here, "state", content)
+    note = here.ok("import", "state", "--json").json["notes"][-1]
     assert note.startswith("A limit is already used up: ")
     assert add in note
     assert here.run("iterate").code == 4
