@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from tests.support.hook_agent import (
     COMMAND,
     GOAL,
     Agent,
+    Reply,
     block_of,
     call,
     judged,
@@ -80,11 +82,17 @@ def test_hook_understands_every_form_of_one_object(looping: Agent, form: Any) ->
 # streams
 
 
-def begin(agent: Agent, **how: Any) -> Any:
-    """Start the hook; return the process, by default with pipes."""
+def begin(agent: Agent, *command: str, **how: Any) -> Any:
+    """Start the hook, after these words of a command; return the process, by default with pipes."""
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     surroundings = {"env": {**user(), **agent.env}, "cwd": agent.here.root}
-    return subprocess.Popen([*COMMAND, "one"], **{**streams, **surroundings, **how})
+    return subprocess.Popen([*command, *COMMAND, "one"], **{**streams, **surroundings, **how})
+
+
+def finish(process: Any, signal: dict[str, Any], seconds: float = 60) -> Reply:
+    """Send a signal to the hook that was started; return its reply."""
+    out, err = process.communicate(json.dumps(signal).encode(), timeout=seconds)
+    return judged(process.returncode, out or b"", err)
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
@@ -111,11 +119,8 @@ def test_hook_times_out_on_an_unfinished_object(looping: Agent) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_hook_survives_closed_streams(looping: Agent, closed: str) -> None:
     before = looping.here.journal.read_bytes()
-    command = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, "one"]
-    signal, env = json.dumps(looping.stop_signal()).encode(), {**user(), **looping.env}
-    subprocess.run(
-        command, input=signal, env=env, cwd=looping.here.root, capture_output=True, check=True
-    )
+    process = begin(looping, "/bin/sh", "-c", f'exec "$@" {closed}', "sh")
+    finish(process, looping.stop_signal())
     assert looping.here.ok("fsck", "--json").json["ok"]
     expected = [] if "<" in closed else ["iteration"]
     assert [event["type"] for event in looping.new(before)] == expected
@@ -128,16 +133,14 @@ def test_hook_survives_a_client_that_does_not_read_its_answer(looping: Agent, re
         os.close(read)
     else:
         os.set_blocking(write, False)
-        try:
+        with contextlib.suppress(BlockingIOError):
             while os.write(write, b"x" * 65_536):
                 pass
-        except BlockingIOError:
-            os.set_blocking(write, True)
+        os.set_blocking(write, True)
     process = begin(looping, stdout=write)
     os.close(write)
     try:
-        _, err = process.communicate(json.dumps(looping.stop_signal()).encode(), timeout=10)
-        judged(process.returncode, b"", err)
+        finish(process, looping.stop_signal(), 10)
     finally:
         process.kill()
         process.wait()
@@ -168,9 +171,7 @@ def test_hook_works_in_any_environment(looping: Agent, more: dict[str, str]) -> 
 def test_hook_without_variables_exits_quietly(looping: Agent, missing: str) -> None:
     kept = {} if missing == "everything" else {**user(), **looping.env}
     kept.pop("HOME", None)
-    process = begin(looping, env=kept)
-    out, err = process.communicate(json.dumps(looping.stop_signal()).encode(), timeout=60)
-    reply = judged(process.returncode, out, err)
+    reply = finish(begin(looping, env=kept), looping.stop_signal())
     # Without HOME there is no trust, unless the state directory is set.
     assert bool(block_of(reply.answer)) is (missing == "HOME")
 
@@ -189,15 +190,8 @@ def test_hook_in_a_deleted_directory_finds_the_project_of_the_client(
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
-    done = subprocess.run(
-        ["/bin/sh", "-c", script, "sh", str(gone), *COMMAND, "one"],
-        input=json.dumps({**looping.stop_signal(), "cwd": str(gone)}).encode(),
-        env={**user(), **looping.env},
-        capture_output=True,
-        check=False,
-    )
-    assert block_of(judged(done.returncode, done.stdout, done.stderr).answer)
+    process = begin(looping, "/bin/sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", cwd=gone)
+    assert block_of(finish(process, {**looping.stop_signal(), "cwd": str(gone)}).answer)
 
 
 def test_hook_finds_the_project_from_below_and_through_links(
