@@ -198,15 +198,9 @@ def test_simulate_names_the_line_that_it_rejects(here: Here, script: str, messag
     assert message in here.refused(2, "simulate", write_script(here, script)).err
 
 
-@pytest.mark.parametrize(("expected", "code"), [(4, 0), (0, 7), (5, 7)])
-def test_simulate_compares_the_expected_exit_code(here: Here, expected: int, code: int) -> None:
-    path = write_script(here, f"start goal g --criterion c\ncomplete => {expected}\n")
-    answer = here.run("simulate", path)
-    assert answer.code == code
-    assert ("line 2: expected exit code" in answer.err) is (code != 0)
-
-
-def test_simulate_runs_commands_as_agent_and_on_numbered_loops(here: Here) -> None:
+def test_simulate_runs_commands_as_agent_on_numbered_loops_and_compares_exit_codes(
+    here: Here,
+) -> None:
     script = (
         "CLAUDECODE=1 start goal g\nCLAUDECODE=1 pause\nCLAUDECODE=1 cancel => 4\n"
         "--loop {1} cancel\nnotes.md <- text\n"
@@ -215,3 +209,8 @@ def test_simulate_runs_commands_as_agent_and_on_numbered_loops(here: Here) -> No
     statuses = ["running", "paused", "paused", "cancelled", "cancelled"]
     assert [step["status"] for step in steps] == statuses
     assert steps[-1]["step"] == "notes.md <- text"
+    for expected in (0, 5):
+        path = write_script(here, f"start goal g --criterion c\ncomplete => {expected}\n")
+        answer = here.run("simulate", path)
+        assert answer.code == 7
+        assert "line 2: expected exit code" in answer.err

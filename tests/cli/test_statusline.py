@@ -166,24 +166,24 @@ def test_statusline_records_the_cost_of_the_session_as_it_grows(here: Here) -> N
 
 
 @pytest.mark.parametrize(
-    ("rows", "counts"),
+    ("rows", "before"),
     [
-        ('{"type":"user","timestamp":"2020-01-01T00:00:00.000Z"}\n', True),
-        ('{"type":"assistant","timestamp":"2999-01-01T00:00:00.000Z"}\n', True),
-        ('{"type":"assistant","timestamp":"2020-01-01T00:00:00.000Z"}\n', False),
-        ('{"type":"assistant"}\n', False),
-        ("x" * (1 << 20), False),
+        ('{"type":"user","timestamp":"2020-01-01T00:00:00.000Z"}\n', 0),
+        ('{"type":"assistant","timestamp":"2999-01-01T00:00:00.000Z"}\n', 0),
+        ('{"type":"assistant","timestamp":"2020-01-01T00:00:00.000Z"}\n', 1.25),
+        ('{"type":"assistant"}\n', 1.25),
+        ("x" * (1 << 20), 1.25),
     ],
 )
 def test_statusline_counts_earlier_cost_only_if_the_session_is_younger(
-    here: Here, rows: str, counts: bool
+    here: Here, rows: str, before: float
 ) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
     transcript = here.root / "t.jsonl"
     transcript.write_text(rows)
     for total in (1.25, 1.5):
         line = shown(here, signal(here, total, transcript_path=str(transcript)))
-        assert f"${total if counts else total - 1.25:.2f}/$5" in line
+        assert f"${total - before:.2f}/$5" in line
 
 
 def test_statusline_without_budget_records_steps_of_ten_cents(here: Here) -> None:

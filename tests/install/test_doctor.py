@@ -76,9 +76,18 @@ def test_doctor_runs_the_hook_of_each_scope(here: Here, client: Client) -> None:
     assert failed(rows(here)) == []
 
 
-def test_doctor_reports_a_hook_that_never_blocks_and_init_fixes_it(
+def test_doctor_reports_missing_parts_and_a_hook_that_never_blocks_and_init_fixes_them(
     installed: Here, client: Client
 ) -> None:
+    client.hook.unlink()
+    document = client.read()
+    del document["hooks"]["SessionEnd"]
+    client.write(document)
+    found = rows(installed, code=7)
+    assert failed(found) == ["events", "hook file", "trial run"]
+    assert found["hook file"]["told"] == f"{client.hook} is missing"
+    assert found["events"]["told"] == "not registered for SessionEnd"
+    installed.ok("init", "--yes")
     client.hook.write_text(IDLE)
     rewrite(client, {"timeout": 1})
     found = rows(installed, code=7)
@@ -92,17 +101,6 @@ def test_doctor_reports_a_hook_that_never_blocks_and_init_fixes_it(
     assert "--yes" in installed.refused(2, "init").err
     installed.ok("init", "--yes")
     assert failed(rows(installed)) == []
-
-
-def test_doctor_reports_missing_parts(installed: Here, client: Client) -> None:
-    client.hook.unlink()
-    document = client.read()
-    del document["hooks"]["SessionEnd"]
-    client.write(document)
-    found = rows(installed, code=7)
-    assert found["hook file"]["told"] == f"{client.hook} is missing"
-    assert found["events"]["told"] == "not registered for SessionEnd"
-    assert found["trial run"]["state"] == "failed"
 
 
 def test_doctor_reports_an_interpreter_that_is_missing_or_not_python(

@@ -4,8 +4,6 @@ import os
 import shutil
 from pathlib import Path
 
-import pytest
-
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd, state_directory
 from gsd_fsm.install.environment import Row, check_environment, file_system_of
@@ -27,36 +25,29 @@ def test_environment_without_a_project_is_ok(here: Here) -> None:
     assert {row.state for rows in around(here, user={}).values() for row in rows} == {"ok"}
 
 
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [("30", "30 blocks in a row, from the environment"), ("x", "8 blocks"), ("", "8 blocks")],
-)
-def test_environment_names_the_source_of_the_cap(
-    here: Here, monkeypatch: pytest.MonkeyPatch, value: str, told: str
-) -> None:
-    monkeypatch.setenv(CAP, value)
-    assert told in around(here)["client's cap"][0].told
+def test_environment_names_the_source_of_the_cap(here: Here) -> None:
+    def cap(**documents: dict[str, object]) -> str:
+        return around(here, **documents)["client's cap"][0].told
+
+    for value in ("x", ""):
+        here.patch.setenv(CAP, value)
+        assert "8 blocks" in cap()
+    here.patch.setenv(CAP, "30")
+    assert "30 blocks in a row, from the environment" in cap()
     nearer = {"user": {"env": {CAP: "9"}}, "local": {"env": {CAP: 12}}}
-    assert around(here, **nearer)["client's cap"][0].told == "12 blocks in a row, from local"
-    assert "any number" in around(here, user={"env": {CAP: 0.0}})["client's cap"][0].told
+    assert cap(**nearer) == "12 blocks in a row, from local"
+    assert "any number" in cap(user={"env": {CAP: 0.0}})
 
 
-@pytest.mark.parametrize(
-    ("idle", "cap", "told"),
-    [
+def test_environment_notes_an_idle_limit_above_the_cap(here: Here) -> None:
+    for idle, cap, note in (
         ("20", "12", "(20) is above the cap of 12"),
         ("0", "12", "(none) is above the cap of 12"),
-        ("12", "12", ""),
-        ("0", "0", ""),
-        ("0", "-1", ""),
-    ],
-)
-def test_environment_notes_an_idle_limit_above_the_cap(
-    here: Here, idle: str, cap: str, told: str
-) -> None:
-    here.start("goal", "g", "--idle-limit", idle)
-    notes = around(here, user={"env": {CAP: cap}})["client's cap"][1:]
-    assert [told in row.told for row in notes] == ([True] if told else [])
+        *(("12", "12", ""), ("0", "0", ""), ("0", "-1", "")),
+    ):
+        here.start("goal", "g", "--idle-limit", idle, "--fresh")
+        notes = around(here, user={"env": {CAP: cap}})["client's cap"][1:]
+        assert [note in row.told for row in notes] == ([True] if note else [])
 
 
 def test_environment_checks_the_journal_and_does_not_change_it(here: Here) -> None:
@@ -88,9 +79,7 @@ def test_environment_notes_a_missing_journal_and_reports_one_that_is_not_a_file(
     assert around(here)["journal"][0].told == "no loop was started here yet"
 
 
-def test_environment_notes_a_command_that_agents_cannot_find(
-    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_notes_a_command_that_agents_cannot_find(here: Here, tmp_path: Path) -> None:
     inside = program(tmp_path / "env" / "bin" / "gsd-fsm", "#!/bin/sh\n").parent
     (inside.parent / "pyvenv.cfg").touch()
     before = os.environ["PATH"]
@@ -100,7 +89,7 @@ def test_environment_notes_a_command_that_agents_cannot_find(
         (str(inside), "note", "only in a virtual environment", ""),
         (str(tmp_path), "note", "not on the PATH", "pipx install"),
     ):
-        monkeypatch.setenv("PATH", path)
+        here.patch.setenv("PATH", path)
         (row,) = around(here)["gsd-fsm on PATH"]
         assert row.state == state
         assert told in row.told
@@ -128,14 +117,12 @@ def test_environment_notes_a_view_that_cannot_be_written(here: Here) -> None:
     assert len(around(here)["view"]) == 1
 
 
-def test_environment_notes_a_network_disk(
-    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_notes_a_network_disk(here: Here, tmp_path: Path) -> None:
     here.start("goal", "g")
     assert "disk" not in around(here)
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"1 1 0:1 / {find_gsd(str(here.root))} rw - nfs4 host:/x rw\n")
-    monkeypatch.setattr("gsd_fsm.install.environment._MOUNTS", mounts)
+    here.patch.setattr("gsd_fsm.install.environment._MOUNTS", mounts)
     assert "is on nfs4" in around(here)["disk"][0].told
     mounts.unlink()
     assert "disk" not in around(here)
@@ -152,17 +139,14 @@ MOUNTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
+def test_file_system_of_a_path_is_that_of_the_nearest_mount() -> None:
+    for path, kind in (
         ("/home/me/.gsd", "ext4"),
         ("/mnt/my share/p/.gsd", "cifs"),
         ("/mnt/win/p/.gsd", "9p"),
         ("/mnt/window/.gsd", "ext4"),
         ("/mnt/win/local/.gsd", "ext4"),
         ("/over/.gsd", "nfs4"),
-    ],
-)
-def test_file_system_of_a_path_is_that_of_the_nearest_mount(path: str, kind: str) -> None:
-    assert file_system_of(path, MOUNTS) == kind
-    assert file_system_of(path, []) == ""
+    ):
+        assert file_system_of(path, MOUNTS) == kind
+        assert file_system_of(path, []) == ""
