@@ -86,10 +86,8 @@ class Moment:
         elif what == "sync":
             self.versions[rest[0]] = self.versions[rest[0]][-1:]
         else:
-            now = self.versions[rest[0]][-1]
-            new = (
-                now[: rest[1]] if what == "cut" else now[: rest[1]].ljust(rest[1], b"\0") + rest[2]
-            )
+            kept = self.versions[rest[0]][-1][: rest[1]]
+            new = kept if what == "cut" else kept.ljust(rest[1], b"\0") + rest[2]
             self.versions[rest[0]].append(new)
 
     def _named(self, count: int) -> dict[str, int]:
@@ -117,17 +115,11 @@ class Moment:
         sizes = [len(version) for version in versions]
         size = choose.choice([*sizes, choose.randint(min(sizes), max(sizes))])
         padded = [version.ljust(max(sizes), b"\0") for version in versions]
-        same = next(
-            (at for at, bytes_ in enumerate(zip(*padded, strict=True)) if len(set(bytes_)) > 1),
-            len(padded[0]),
-        )
+        differ = (len({*column}) > 1 for column in zip(*padded, strict=True))
+        same = next((at for at, differs in enumerate(differ) if differs), max(sizes))
         first = min(size, same) // sector * sector
-        parts = [padded[0][:first]]
-        parts += [
-            choose.choice(padded)[start : min(size, start + sector)]
-            for start in range(first, size, sector)
-        ]
-        return b"".join(parts)
+        sectors = [slice(at, min(size, at + sector)) for at in range(first, size, sector)]
+        return padded[0][:first] + b"".join(choose.choice(padded)[part] for part in sectors)
 
 
 def line_images(good: bytes, line: bytes, sector: int, choose: random.Random) -> bytes:
