@@ -173,21 +173,24 @@ def test_resume_takes_the_views_of_the_settings(here: Here) -> None:
     assert here.last()["data"] == {}
 
 
+@pytest.mark.parametrize("is_cleared", [False, True])
 @pytest.mark.parametrize("reason", ["logout", "prompt_input_exit", "other"])
 def test_session_only_loop_survives_clear_and_is_cancelled_with_its_session(
-    agent: Agent, reason: str
+    agent: Agent, reason: str, is_cleared: bool
 ) -> None:
     loop = start(agent, "goal", "g", "--session-only")
-    agent.starts()
-    agent.ends("clear")
-    after = agent.other("s-2", CLAUDE_PID=agent.env["CLAUDE_PID"])
-    assert loop in after.starts("clear")
-    after.blocked()
-    assert agent.status("status", "owner") == ("running", "s-2")
-    after.ends(reason)
+    session = agent
+    if is_cleared:
+        agent.starts()
+        agent.ends("clear")
+        session = agent.other("s-2", CLAUDE_PID=agent.env["CLAUDE_PID"])
+        assert loop in session.starts("clear")
+        session.blocked()
+    assert agent.status("status", "owner") == ("running", session.session)
+    session.ends(reason)
     assert agent.status("status") == "cancelled"
     assert agent.here.last()["data"] == {"reason": "its session has ended"}
-    assert after.starts("resume") == ""
+    assert session.starts("resume") == ""
 
 
 def test_other_loop_outlives_its_session_and_is_offered_to_the_next(agent: Agent) -> None:
