@@ -80,6 +80,6 @@ def test_block_lines_cover_a_key_and_its_block() -> None:
     key = re.compile("key:")
     text = "a: 1\nkey:\n  b: 2\n\n# c\n}\nd: 3"
     assert block_lines(text.split("\n"), key) == range(1, 6)
-    assert block_lines(["key: 1"], key) == range(1)
+    assert block_lines(["key: 1", "a: 2"], key) == range(1)
     assert block_lines(["  key:", "keys:"], key) is None
     assert block_lines(["key:", "  a", "# b"], key, " ") == range(2)
