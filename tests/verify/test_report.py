@@ -153,20 +153,9 @@ def test_save_does_not_overwrite_a_changed_report(place: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["VERIFICATION.agent.md", "verification.json"])
-@pytest.mark.parametrize("what", ["directory", "pipe", "link", "tebibyte"])
-def test_save_leaves_other_than_regular_files_alone(place: Path, name: str, what: str) -> None:
+def test_save_leaves_other_than_regular_files_alone(place: Path, name: str) -> None:
     (place / "VERIFICATION.md").write_text("# Mine\n")
-    path = place / name
-    if what == "directory":
-        path.mkdir()
-    elif what == "pipe":
-        os.mkfifo(path)
-    elif what == "link":
-        path.symlink_to("/etc/passwd")
-    else:
-        path.touch()
-        os.truncate(path, 1 << 40)
-    before = path.lstat()
-    with pytest.raises(CannotWrite, match="round 1 is recorded"):
+    os.mkfifo(place / name)
+    with pytest.raises(CannotWrite, match=r"round 1 is recorded, .* not a regular file"):
         save(place)
-    assert path.lstat().st_ino == before.st_ino
+    assert (place / name).is_fifo()
