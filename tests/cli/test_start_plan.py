@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from gsd_fsm.plans.load import load_plan
 from tests.support.command_line import AGENT, Here
 from tests.support.hook_agent import Agent
 from tests.support.plan_loops import (
@@ -47,17 +47,6 @@ def milestone(repository: Here) -> Here:
     return repository
 
 
-@pytest.fixture
-def blocked(milestone: Here) -> Here:
-    """Return the project with a local change that keeps git from switching."""
-    code = milestone.root / "code.py"
-    git(milestone.root, "checkout", "-qb", "gsd/m1")
-    commit(milestone, code, "of the milestone\n")
-    git(milestone.root, "checkout", "-q", "main")
-    code.write_text("not committed\n")
-    return milestone
-
-
 def write_state(here: Here, text: str) -> None:
     (here.root / ".opti-gsd" / "state.json").write_text(text)
 
@@ -90,14 +79,12 @@ def test_start_without_project_state_or_plan_says_what_is_missing(here: Here) ->
     assert not here.gsd.exists()
     (here.root / ".opti-gsd").mkdir()
     assert "Project State Missing" in here.refused(3, "start", "execute", "--phase", "1").err
-    assert "Project State Missing" in here.refused(3, "start", "execute").err
     (here.root / ".opti-gsd" / "state.json").write_text('{"phase": 2}')
     missing = here.refused(3, "start", "execute").err
     assert "Phase Not Planned: No plan found for phase 2" in missing
     assert "gsd-fsm start execute --plan FILE" in missing
     assert not here.gsd.exists()
-    (here.root / ".opti-gsd" / "state.json").unlink()
-    (here.root / ".opti-gsd").rmdir()
+    shutil.rmtree(here.root / ".opti-gsd")
     (here.root / "mine.md").write_text(PLAN)
     here.ok("start", "execute", "--plan", "mine.md", "--mode", "yolo")
 
@@ -176,9 +163,7 @@ def test_resume_with_missing_plan_says_how_to_restore_it(planned: Here) -> None:
     assert planned.status()["pause_reason"] == reason
     refused = planned.refused(4, "resume").err
     assert "git checkout -- .gsd/plans/phase-1/plan.md" in refused
-    assert "cancel" in refused
-    for text in (PLAN + "\nmore\n", PLAN):
-        path.write_text(text)
+    path.write_text(PLAN)
     planned.ok("resume")
     assert ready(planned) == ["T02"]
 
@@ -198,13 +183,11 @@ def test_resume_names_tasks_whose_commits_are_missing(repository: Here) -> None:
 
 def test_start_on_base_branch_without_milestone_is_refused(milestone: Here) -> None:
     write_state(milestone, '{"phase": 1}')
-    for command in (YOLO, INTERACTIVE):
-        refused = milestone.refused(4, *command).err
-        assert "No Milestone Active: You're on main with branching: milestone" in refused
-        assert "git checkout -b gsd/NAME" in refused
+    refused = milestone.refused(4, *YOLO).err
+    assert "No Milestone Active: You're on main with branching: milestone" in refused
+    assert "git checkout -b gsd/NAME" in refused
     assert not milestone.journal.exists()
     assert git(milestone.root, "branch", "--format=%(refname:short)") == "main"
-    assert git(milestone.root, "tag") == ""
 
 
 def test_start_without_base_branch_setting_uses_master(milestone: Here) -> None:
@@ -216,17 +199,13 @@ def test_start_without_base_branch_setting_uses_master(milestone: Here) -> None:
     assert START_QUESTION in milestone.ok(*INTERACTIVE).out
 
 
-@pytest.mark.parametrize("exists", [True, False])
-def test_answer_yes_switches_branch_and_asks_to_start(milestone: Here, exists: bool) -> None:
-    if exists:
-        git(milestone.root, "branch", "gsd/m1")
+def test_answer_yes_switches_branch_and_asks_to_start(milestone: Here) -> None:
     assert QUESTION in milestone.ok(*INTERACTIVE).out
     for command in (("answer", "y"), ("mode", "yolo")):
         milestone.refused(4, *command, env=AGENT)
     assert branch(milestone) == "main"
     output = milestone.ok("answer", "y").out
     assert "Switched to gsd/m1." in output
-    assert START_QUESTION in output
     assert branch(milestone) == "gsd/m1"
     milestone.ok("answer", "y")
     assert questions(milestone) == [QUESTION, START_QUESTION]
@@ -237,9 +216,7 @@ def test_answer_no_stays_on_base_branch_and_says_so(milestone: Here) -> None:
     milestone.ok(*INTERACTIVE)
     output = milestone.ok("answer", "n").out
     assert "Continuing on main. Changes will be on base branch." in output
-    assert branch(milestone) == "main"
-    assert open_question(milestone) == START_QUESTION
-    assert git(milestone.root, "branch", "--list", "gsd/*") == ""
+    assert (branch(milestone), open_question(milestone)) == ("main", START_QUESTION)
 
 
 def test_start_in_yolo_mode_creates_and_switches_branch_unless_it_is_refused(
@@ -265,26 +242,26 @@ def test_answer_yes_takes_the_plan_of_the_milestone_branch(milestone: Here) -> N
     assert "Phase 1: Other parts" in milestone.ok("answer", "y").out
 
 
-def test_answer_with_refused_switch_pauses_and_resume_tries_again(blocked: Here) -> None:
-    blocked.ok(*INTERACTIVE)
-    assert "Branch gsd/m1 cannot be used: git refused" in blocked.ok("answer", "y").out
-    assert blocked.status()["pause_code"] == "blocking"
-    assert "cannot be used" in blocked.ok("resume").out
-    assert blocked.status()["status"] == "paused"
-    git(blocked.root, "checkout", "-q", "code.py")
-    assert "Switched to gsd/m1." in blocked.ok("resume").out
-    assert branch(blocked) == "gsd/m1"
-    assert open_question(blocked) == START_QUESTION
-
-
-def test_start_yolo_pauses_and_exits_4_if_git_refuses_the_switch(blocked: Here) -> None:
-    answer = blocked.run(*YOLO)
+def test_start_yolo_exits_4_if_git_refuses_the_switch_and_resume_tries_again(
+    milestone: Here,
+) -> None:
+    code = milestone.root / "code.py"
+    git(milestone.root, "checkout", "-qb", "gsd/m1")
+    commit(milestone, code, "of the milestone\n")
+    git(milestone.root, "checkout", "-q", "main")
+    code.write_text("not committed\n")
+    answer = milestone.run(*YOLO)
     assert answer.code == 4
-    loop = blocked.status()["loop"]
+    loop = milestone.status()["loop"]
     assert f"loop {loop} was started and is now paused (blocking): " in answer.err
     assert "branch gsd/m1 cannot be used: git refused: error: Your local changes" in answer.err
     assert f"Fix the cause, then run: gsd-fsm --loop {loop} resume" in answer.err
-    assert (branch(blocked), (blocked.root / "code.py").read_text()) == ("main", "not committed\n")
+    assert "Branch gsd/m1 cannot be used" in milestone.ok("resume").out
+    assert milestone.status()["status"] == "paused"
+    assert (branch(milestone), code.read_text()) == ("main", "not committed\n")
+    git(milestone.root, "checkout", "-q", "code.py")
+    assert "Switched to" in milestone.ok("resume").out
+    assert branch(milestone) == "gsd/m1"
 
 
 def test_resume_does_not_answer_the_branch_question(milestone: Here) -> None:
@@ -329,7 +306,6 @@ def test_answer_with_branch_without_plan_leaves_it_and_pauses(milestone: Here) -
 
 
 # The loop plan: a phase of seven tasks, which is executed and then verified.
-LOOP_PLAN = load_plan(LOOP_MECHANISM)
 TASKS = dict(zip((f"T0{number}" for number in range(1, 8)), DONE, strict=True))
 BEFORE = {
     ".gsd/config.md": "# Settings\n",
@@ -391,9 +367,6 @@ def test_loop_plan_is_executed_in_waves_and_verified_until_no_gap_is_left(agent:
     assert "fix(1-G1)" in git(here.root, "log", "-1", "--format=%s")
     found = here.ok("verify", "--json", env=agent.shell).json
     assert (found["passed"], found["status"]) == (True, "completed")
-    assert [check["key"] for check in found["manual"]] == ["T02#4"]
     passed = {check["key"]: check["passed"] for check in found["checks"]}
     assert passed == dict.fromkeys(passed, True) | {"T02#4": None}
     assert len(passed) == 23
-    report = (here.gsd / "plans" / "phase-1" / "VERIFICATION.md").read_text().replace("\\", "")
-    assert all(must_have in report for must_have in LOOP_PLAN.must_haves)

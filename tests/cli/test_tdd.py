@@ -46,13 +46,6 @@ def run(here: Here, outcome: int, exit_code: int = 0, name: str = "T01") -> Any:
     return answer.json
 
 
-def exhaust_green(here: Here) -> None:
-    """Pass red, then use up every attempt of green."""
-    run(here, 1)
-    for _ in range(5):
-        run(here, 1, 7)
-
-
 def reach_refactor(here: Here) -> None:
     here.ok("tdd", "T01")
     (here.root / "test_a.py").write_text("test\n")
@@ -70,21 +63,16 @@ def copies() -> Path:
 
 def test_tdd_leads_from_red_to_green_to_refactor_and_prints_contract_members(cycle: Here) -> None:
     answer = cycle.ok("tdd", "T01", "--json", env=AGENT).json
-    assert {name: answer[name] for name in ("task", "phase", "exit_code", "attempt")} == {
-        "task": "T01", "phase": "red", "exit_code": None, "attempt": 0,
-    }  # fmt: skip
-    assert (answer["allowed"], answer["locked"]) == (TESTS, FILES)
-    assert (answer["max_attempts"], answer["test_command"]) == (5, COMMAND)
-    assert cycle.last()["by"] == "agent"
-    assert cycle.last()["data"] == {
-        "task": "T01", "status": "running", "phase": "red", "locked": dict.fromkeys(FILES),
-    }  # fmt: skip
+    assert list(answer.items())[4:] == [
+        *(("task", "T01"), ("phase", "red"), ("exit_code", None), ("attempt", 0)),
+        *(("max_attempts", 5), ("allowed", TESTS), ("locked", FILES)),
+        *(("test_command", COMMAND), ("passed", True)),
+    ]
+    assert (cycle.last()["by"], cycle.last()["data"]["locked"]) == ("agent", dict.fromkeys(FILES))
     (cycle.root / "test_a.py").write_text("test\n")
     answer = run(cycle, 3)
     assert (answer["phase"], answer["exit_code"], answer["attempt"]) == ("green", 3, 1)
     assert (answer["allowed"], answer["locked"]) == (FILES, TESTS)
-    assert cycle.last()["data"]["exit_code"] == 3
-    assert list(cycle.last()["data"]["locked"]) == TESTS
     answer = run(cycle, 0)
     assert (answer["phase"], answer["exit_code"], answer["passed"]) == ("refactor", 0, True)
     assert (run(cycle, 0)["phase"], task_state(cycle)["status"]) == ("refactor", "running")
@@ -107,19 +95,16 @@ def test_tdd_prints_phase_goal_and_files_and_appends_only_the_first_time(cycle: 
     assert "May change: a.py, b.py, sub/c.py." in shown
 
 
-def test_tdd_with_passing_tests_stays_red(cycle: Here) -> None:
+def test_tdd_with_passing_or_missing_tests_stays_red(cycle: Here) -> None:
     for _ in range(7):
         answer = run(cycle, 0, 7)
         assert (answer["phase"], answer["exit_code"], answer["passed"]) == ("red", 0, False)
-    assert task_state(cycle)["retries"] == 0
-    assert run(cycle, 1)["phase"] == "green"
-
-
-def test_tdd_without_test_file_stays_red(cycle: Here) -> None:
-    (cycle.root / "test_a.py").unlink()
-    answer = run(cycle, 5, 7)
-    assert (answer["phase"], answer["exit_code"], answer["passed"]) == ("red", 5, False)
+    (cycle.root / "test_a.py").rename(cycle.root / "test_b.py")
+    assert run(cycle, 5, 7)["phase"] == "red"
     assert "test_a.py does not exist" in cycle.run("tdd", "T01", "--run").out
+    (cycle.root / "test_b.py").rename(cycle.root / "test_a.py")
+    assert run(cycle, 1)["phase"] == "green"
+    assert task_state(cycle)["retries"] == 0
 
 
 def test_tdd_fails_the_task_after_the_last_attempt_of_green(cycle: Here) -> None:
@@ -140,7 +125,9 @@ def test_tdd_fails_the_task_after_the_last_attempt_of_green(cycle: Here) -> None
 def test_tdd_of_failed_task_begins_at_green_only_with_the_same_tests(
     cycle: Here, tests: str, first: tuple[str, int]
 ) -> None:
-    exhaust_green(cycle)
+    run(cycle, 1)
+    for _ in range(5):
+        run(cycle, 1, 7)
     (cycle.root / "test_a.py").write_text(tests)
     answer = cycle.ok("tdd", "T01", "--json").json
     assert (answer["phase"], answer["attempt"]) == first
@@ -162,12 +149,10 @@ def test_tdd_counts_attempts_and_retries_apart_and_pauses_after_both(here: Here)
     assert counts == [(2, 0), (2, 1), (2, 1)]
     (here.root / "outcome").write_text("6")
     shown = here.run("tdd", "T01", "--run").out
-    status = here.status()
-    assert (status["pause_code"], status["status"]) == ("retries", "paused")
+    assert here.status()["pause_code"] == "retries"
     assert "## Task T01 Failed" in shown
-    assert "### Error 1 of 2 (" in shown
-    assert "the tests still fail after 2 attempts\n\n4" in shown
-    assert "the tests still fail after 2 attempts\n\n6" in shown
+    for error in ("4", "6"):
+        assert f"the tests still fail after 2 attempts\n\n{error}" in shown
     assert "is paused" in here.refused(4, "tdd", "T01").err
 
 
@@ -175,11 +160,8 @@ def test_tdd_counts_attempts_and_retries_apart_and_pauses_after_both(here: Here)
     ("phase", "locked", "change"),
     [
         ("RED", "b.py", Path.unlink),
-        ("RED", "b.py", lambda path: path.write_text("after\n")),
         ("RED", "sub/c.py", lambda path: path.write_text("too early\n")),
-        ("GREEN", "test_a.py", Path.unlink),
         ("GREEN", "test_a.py", lambda path: path.write_text("after\n")),
-        ("REFACTOR", "test_a.py", Path.unlink),
         ("REFACTOR", "test_a.py", lambda path: path.write_text("after\n")),
     ],
 )
@@ -203,13 +185,10 @@ def test_tdd_with_changed_created_or_deleted_locked_file_fails_the_task(
 
 
 def test_tdd_with_existing_tests_begins_at_green(cycle: Here) -> None:
-    for attempt in (1, 2, 3, 4, 5):
+    for attempt in (1, 2, 3, 4, 5, 1):
         answer = cycle.ok("tdd", "T02", "--json").json
         assert (answer["phase"], answer["attempt"], answer["locked"]) == ("green", attempt, TESTS)
         run(cycle, 1, 7, "T02")
-    assert task_state(cycle, "T02")["status"] == "failed"
-    answer = cycle.ok("tdd", "T02", "--json").json
-    assert (answer["phase"], answer["attempt"]) == ("green", 1)
 
 
 def test_tdd_of_task_without_cycle_is_refused(here: Here) -> None:
@@ -316,7 +295,7 @@ def test_tdd_keeps_private_copies_of_the_last_passing_run_until_the_task_ends(cy
     assert not copies().exists()
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", None])
+@pytest.mark.parametrize("damage", [b"{", None])
 def test_tdd_without_copies_leaves_a_failed_refactoring_running(
     cycle: Here, damage: bytes | None
 ) -> None:
