@@ -30,16 +30,6 @@ def test_hook_without_loop_prints_and_writes_nothing(rig: Rig) -> None:
         assert "gsd-fsm" not in request.text
 
 
-def test_hook_with_ended_loop_prints_and_writes_nothing(rig: Rig) -> None:
-    rig.start(*GOAL)
-    rig.ok("cancel")
-    journal = rig.journal.read_bytes()
-    chat = rig.talk("Hello?", say("Hello."))
-    assert [hook["stdout"] for hook in chat.hooks("Stop")] == [""]
-    assert rig.journal.read_bytes() == journal
-    assert "LOOP" not in rig.model.asked()[0].heard
-
-
 def test_corrupt_journal_lets_session_end_and_is_reported(rig: Rig) -> None:
     rig.start(*GOAL)
     rig.journal.write_bytes(rig.journal.read_bytes().replace(b"Ship it", b"Sink it"))
@@ -69,21 +59,6 @@ def test_locked_journal_lets_session_end_and_keeps_loop(rig: Rig) -> None:
     chat.ask("Go on.")
     assert rig.story(loop)[-1] == "complete"
     assert rig.story(loop).count("iteration") == 1
-
-
-def test_stop_file_disables_the_loop(rig: Rig) -> None:
-    loop = rig.start(*GOAL)
-    held = Held(say("I stop."))
-    rig.model.main.then(held)
-    screen = rig.screen()
-    screen.type("Ship it.")
-    held.until_wanted()
-    (rig.gsd / "STOP").touch()
-    held.let_go()
-    screen.until("I stop.")
-    rig.until(lambda: "stop disabled" in rig.story(loop), "allowed stop")
-    assert "iteration" not in rig.story(loop)
-    assert "disabled by .gsd/STOP" in rig.ok("why").out
 
 
 @pytest.mark.parametrize("damage", ["raise RuntimeError", "def broken(", None])

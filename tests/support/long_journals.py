@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
-from importlib.machinery import PathFinder, SourceFileLoader
+from importlib.machinery import SourceFileLoader
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import pytest
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.loop import limits
@@ -167,14 +169,10 @@ def iterations(count: int) -> Events:
 def full_plan() -> Events:
     """A loop with as many tasks and dependencies as it may have."""
     each = limits.MOST_DEPENDENCIES_IN_ALL // limits.MOST_TASKS
-    needed = [range(max(0, number - each), number) for number in range(limits.MOST_TASKS)]
+    names = [f"T{number}" for number in range(limits.MOST_TASKS)]
     tasks = [
-        {
-            "id": f"T{number}",
-            "title": f"Task number {number}",
-            "depends": [f"T{it}" for it in before],
-        }
-        for number, before in enumerate(needed)
+        {"id": name, "title": f"Task {name}", "depends": names[max(0, number - each) : number]}
+        for number, name in enumerate(names)
     ]
     yield begin("execute")
     for first in range(0, limits.MOST_TASKS, 400):
@@ -294,23 +292,7 @@ class _Instrument(ast.NodeTransformer):
         return _call("__read__", node) if isinstance(node.op, ast.Add) else node
 
 
-class _Loader(SourceFileLoader):
-    def __init__(self, name: str, path: str, counter: CountedPackage) -> None:
-        super().__init__(name, path)
-        self._calls = {
-            "__step__": counter.step, "__searched__": counter.searched, "__read__": counter.read,
-        }  # fmt: skip
-
-    def get_code(self, fullname: str) -> Any:
-        tree = _Instrument().visit(ast.parse(self.get_data(self.path)))
-        return compile(ast.fix_missing_locations(tree), self.path, "exec", dont_inherit=True)
-
-    def exec_module(self, module: ModuleType) -> None:
-        vars(module).update(self._calls)
-        super().exec_module(module)
-
-
-class CountedPackage(MetaPathFinder):
+class CountedPackage:
     """The package `gsd_fsm` with counters in it."""
 
     def __init__(self) -> None:
@@ -323,14 +305,6 @@ class CountedPackage(MetaPathFinder):
         found = {name: sys.modules.pop(name) for name in names}
         sys.modules.update(self._modules)
         self._modules = found
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        if fullname.split(".", maxsplit=1)[0] != PACKAGE:
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and spec.origin and spec.origin.endswith(".py"):
-            spec.loader = _Loader(fullname, spec.origin, self)
-        return spec
 
     def module(self, name: str) -> Any:
         return importlib.import_module(f"{PACKAGE}.{name}")
@@ -361,14 +335,21 @@ class CountedPackage(MetaPathFinder):
 @contextmanager
 def counted_package() -> Iterator[CountedPackage]:
     """Let `import` find the counted package instead of the one in use."""
-    package = CountedPackage()
+    package, compiled = CountedPackage(), SourceFileLoader.get_code
+
+    def get_code(loader: SourceFileLoader, name: str) -> Any:
+        if name.partition(".")[0] != PACKAGE:
+            return compiled(loader, name)
+        tree = _Instrument().visit(ast.parse(loader.get_data(loader.path)))
+        return compile(ast.fix_missing_locations(tree), loader.path, "exec", dont_inherit=True)
+
     package.swap()
-    sys.meta_path.insert(0, package)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SourceFileLoader, "get_code", get_code)
+        for name in ("step", "searched", "read"):
+            patch.setattr(builtins, f"__{name}__", getattr(package, name), raising=False)
         yield package
-    finally:
-        sys.meta_path.remove(package)
-        package.swap()
+    package.swap()
 
 
 def require_linear(what: str, costs: Sequence[int]) -> None:

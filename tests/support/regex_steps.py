@@ -26,17 +26,6 @@ def any_of(characters):
     return compiler.compile("[" + "".join(map(re.escape, characters)) + "]")
 
 
-class Accepted(dict):
-    """Remembers whether a tester accepts each character."""
-
-    def __init__(self, tester):
-        self.tester = tester
-
-    def __missing__(self, character):
-        self[character] = self.tester(character)
-        return self[character]
-
-
 class Counted:
     """A pattern like one of `re.compile` that adds its steps to `Counted.steps`."""
 
@@ -97,10 +86,6 @@ class Counted:
                 continue
             seen.add(line)
             name, *rest = self.program[line]
-            if name == "one":
-                if rest[0][character]:
-                    return True
-                continue
             if name == "run" and rest[0].match(character).end():
                 return True
             if name == "go":
@@ -113,8 +98,7 @@ class Counted:
         """Return the end of the match that begins here, or None if there is none."""
         program = self.program if program is None else program
         todo = [(0, at, at, groups or {})]
-        size, length = len(program), len(text)
-        steps = 0
+        size, steps = len(program), 0
         while todo:
             line, least, at, groups = todo.pop()
             if at > least:  # a run of characters can give back one more
@@ -124,12 +108,7 @@ class Counted:
                 operation = program[line]
                 name = operation[0]
                 line += 1
-                if name == "one":
-                    if at == length or not operation[1][text[at]]:
-                        break
-                    at += 1
-                    steps += 1
-                elif name == "run":
+                if name == "run":
                     _, accepted, fewest, most = operation
                     end = accepted.match(text, at, at + most).end()
                     steps += end - at
@@ -172,7 +151,7 @@ class Counted:
         for node in nodes:
             name, value = str(node[0]), node[1]
             if name in CHARACTER:
-                program.append(("one", Accepted(self.tester(node, flags))))
+                program.append(("run", self.run_of(node, flags), 1, 1))
             elif name == "MAX_REPEAT":
                 self.translate_repeat(*value, flags, program)
             elif name == "SUBPATTERN":
@@ -227,12 +206,8 @@ class Counted:
 
     def run_of(self, node, flags):
         """Return a pattern that matches as many characters as the node matches in a row."""
-        key = f"run {node} {flags}"
-        if key not in self.testers:
-            inner = parser.SubPattern(self.tree.state, [node])
-            row = (parser.MAX_REPEAT, (0, parser.MAXREPEAT, inner))
-            self.testers[key] = self.compiled(row, flags)
-        return self.testers[key]
+        inner = parser.SubPattern(self.tree.state, [node])
+        return self.compiled((parser.MAX_REPEAT, (0, parser.MAXREPEAT, inner)), flags)
 
     def tester(self, node, flags):
         """Return a function that says if the node matches a character."""

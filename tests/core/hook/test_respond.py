@@ -416,7 +416,7 @@ def _save_snapshot(gsd: Path) -> None:
 @pytest.mark.parametrize(
     ("fill", "shown"),
     [
-        (long_journals.full_plan, "Start task T0 (Task number 0)"),
+        (long_journals.full_plan, "Start task T0 (Task T0)"),
         (long_journals.full_goal, "and 25993 more"),
         (long_journals.full_verification, "and 9992 more gaps"),
     ],
