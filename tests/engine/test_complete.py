@@ -19,10 +19,8 @@ from gsd_fsm.engine.context import Context
 from tests.support.command_line import A, Here
 from tests.support.faults import in_child, outcome
 from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock, wait_for_git
-from tests.support.repositories import hook
 
 DOCS = "docs: complete phase 1"
-AFTER = '"type":"complete"'
 # Commands of git that only read: a kill before one leaves the files as a kill before the next step.
 READING = {"cat-file", "log", "merge-base", "rev-list", "rev-parse", "symbolic-ref"}
 NEXT_COMMANDS = (["complete"], ["start", "goal", "another"], ["note", "hello"])
@@ -47,34 +45,6 @@ def test_complete_under_held_lock_changes_nothing(phase: Phase) -> None:
     assert error.value.exit_code == 6
     assert phase.documents() == (False, ROADMAP)
     assert (phase.head(), phase.tags(), phase.here.journal.read_bytes()) == before
-
-
-def test_complete_killed_after_event_is_finished_by_next_complete(phase: Phase) -> None:
-    last = phase.head()
-    phase.killed("complete", after=AFTER)
-    assert phase.here.status()["status"] == "completed"
-    assert phase.documents() == (False, ROADMAP)
-    events = phase.here.journal.read_bytes()
-    answer = phase.here.ok("complete")
-    assert answer.out.startswith("Already completed. Finished tag ")
-    assert phase.documents() == (True, TICKED)
-    assert (phase.subjects()[0], phase.tags()[POST]) == (DOCS, last)
-    assert phase.here.journal.read_bytes() == events
-
-
-def test_complete_killed_while_git_commits_is_finished_by_next_complete(phase: Phase) -> None:
-    hook(phase.root, "pre-commit", "kill -9 $GSD_PID; exit 1")
-
-    def child() -> None:
-        os.environ["GSD_PID"] = str(os.getpid())
-        phase.here.run("complete")
-
-    assert outcome(in_child(child)) == -signal.SIGKILL
-    wait_for_git(phase.root)
-    (phase.root / ".git" / "hooks" / "pre-commit").unlink()
-    assert phase.documents() == (True, TICKED)
-    phase.here.ok("complete")
-    assert phase.subjects()[0] == DOCS
 
 
 def test_complete_again_finds_nothing_missing_and_leaves_later_changes(phase: Phase) -> None:
@@ -115,32 +85,12 @@ def test_complete_with_impossible_documents_leaves_loop_running(phase: Phase, ch
     assert POST not in phase.tags()
 
 
-def test_complete_with_failing_commit_names_command_that_finishes_it(phase: Phase) -> None:
-    hook(phase.root, "pre-commit", "echo no such style; exit 1")
-    answer = phase.here.run("complete")
-    assert answer.code == 6
-    assert f"loop {phase.loop} is completed, but its effects are unfinished" in answer.err
-    assert "no such style" in answer.err
-    assert f"run: gsd-fsm --loop {phase.loop} complete" in answer.err
-    assert phase.here.status()["status"] == "completed"
-    (phase.root / ".git" / "hooks" / "pre-commit").unlink()
-    phase.here.ok("--loop", phase.loop, "complete")
-    assert phase.subjects()[0] == DOCS
-
-
 def test_complete_names_only_commits_on_the_branch(phase: Phase) -> None:
     gone = phase.head()
     phase.git("reset", "-q", "--hard", "HEAD~1")
     report = complete(Context(phase.root)).report
     assert gone[:7] not in phase.summary.read_text() + report
     assert phase.git("rev-parse", "HEAD~1")[:7] in phase.summary.read_text()
-
-
-def may_change_files(event: str, arguments: Any) -> bool:
-    """Return whether a step of a command begins with this audit event."""
-    if event == "subprocess.Popen":
-        return READING.isdisjoint(arguments[1])
-    return event == "os.rename"
 
 
 def killed_at_step(phase: Phase, number: int) -> bool:
@@ -150,7 +100,8 @@ def killed_at_step(phase: Phase, number: int) -> bool:
         steps = itertools.count()
 
         def kill_at(event: str, arguments: Any) -> None:
-            if may_change_files(event, arguments) and next(steps) == number:
+            is_git = event == "subprocess.Popen" and READING.isdisjoint(arguments[1])
+            if (is_git or event == "os.rename") and next(steps) == number:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(kill_at)

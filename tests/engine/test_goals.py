@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import CLEAR, COLLEAGUE, REVIEWED, Here, score
+from tests.support.command_line import CLEAR, REVIEWED, Here, score
 from tests.support.hook_agent import Agent, start
 
 STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
@@ -22,15 +22,6 @@ SHAPE = """\
 - `test -s auth.py`
 """
 TASKS = ("--task", "A:Write the schema", "--task", "B:Use it", "--blocked-by", "B=A")
-# The advice to a later session, by the stage that was reached.
-ADVICE = {
-    "intent": "The goal is clear (spec 7/10). Continue with its shape. | stage shape",
-    "shape": "Write criteria, must-nots and verification to SHAPE.md, or use the existing file."
-    " | stage decompose --shape-file SHAPE.md",
-    "decompose": "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID')."
-    " | stage executing",
-    "executing": "Start task A (Write the schema). | task A running",
-}
 
 
 @pytest.fixture
@@ -106,15 +97,30 @@ def test_following_next_leads_through_every_stage(agent: Agent, shaped: Here) ->
     assert facts(shaped, "status", "spec_score") == ("completed", 10)
 
 
-@pytest.mark.parametrize("stage", ADVICE)
-def test_later_session_continues_at_the_stage_with_the_same_score(agent: Agent, stage: str) -> None:
-    loop = start(agent, "goal", "Add validation", *TASKS)
+@pytest.mark.parametrize(
+    ("stage", "advice"),
+    [
+        ("intent", "The goal is clear (spec 7/10). Continue with its shape."),
+        (
+            "shape",
+            "Write criteria, must-nots and verification to SHAPE.md, or use the existing file.",
+        ),
+        (
+            "decompose",
+            "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID').",
+        ),
+        ("executing", "Start task A (Write the schema)."),
+    ],
+)
+def test_later_session_continues_at_the_stage_with_the_same_score(
+    agent: Agent, stage: str, advice: str
+) -> None:
+    start(agent, "goal", "Add validation", *TASKS)
     up_to(agent, stage, *REVIEWED)
+    command = agent.here.ok("next", "--json").json["command"]
     lines = taken_over(agent)
-    words, command = ADVICE[stage].split(" | ")
     assert f"Stage: {stage} | Spec: 7/10 | Fit: 35 (tool-review)" in lines
-    assert f"Next: {words}" in lines
-    assert f"Run: gsd-fsm --loop {loop} {command}" in lines
+    assert {f"Next: {advice}", f"Run: {command}"} <= {*lines}
     assert not [line for line in lines if "score --outcome" in line]
     assert [event["type"] for event in agent.here.lines()].count("score") == 1
 
@@ -162,17 +168,6 @@ def test_completed_goal_leaves_room_for_the_next_loop(agent: Agent) -> None:
     answer = agent.here.ok("next", "--json", env=agent.shell).json
     assert (answer["text"], answer["command"]) == ("The loop is completed.", "gsd-fsm start --help")
     start(agent, "goal", "Another one")
-
-
-def test_colleague_is_asked_after_steps_and_not_before_the_work(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo", "--step", "one")
-    here.ok("stage")
-    score(here, *COLLEAGUE)
-    for _ in range(3):
-        here.ok("stage")
-        assert facts(here, "status") == ("running",)
-    here.ok("task", "S1", "running")
-    assert "1 of 1 steps are done. Continue?" in here.ok("task", "S1", "complete").out
 
 
 def test_stages_and_reviews_count_as_progress(agent: Agent) -> None:
@@ -286,8 +281,6 @@ def test_counsel_is_requested_after_failed_checks_and_counted_in_progress_md(age
     agent.here.configure(views=["progress"], counsel="Ask three experts.")
     progress = agent.here.root / ".loop" / "PROGRESS.md"
     start(agent, "goal", "g", "--check", "tests=test -e done")
-    agent.blocked()
-    assert "- Stuck count: 1\n- Counsel consulted: No\n" in progress.read_text()
     for times in ("1 time", "2 times"):
         assert agent.here.run("check", env=agent.shell).code == 7
         assert "Ask three experts." in agent.blocked()
@@ -301,13 +294,10 @@ def test_counsel_is_requested_after_failed_checks_and_counted_in_progress_md(age
 def test_views_add_the_status_to_a_block_and_the_report_to_the_end(agent: Agent) -> None:
     agent.here.configure(views=["status-block", "report"])
     loop = start(agent, "goal", "Ship it", "--criterion", "tests pass", "--step", "one")
-    text = agent.blocked()
-    assert f"[LOOP STATUS] {loop} (running)\n✗ tests pass (open)\nSteps: 0/1 complete" in text
+    assert f"[LOOP STATUS] {loop} (running)\n✗ tests pass (open)\n" in agent.blocked()
     agent.do("task S1 running", "task S1 complete", "criterion 1 met")
-    output = agent.allowed("<loop-complete>")
-    for words in ("<loop-complete>\nAll tasks complete:\n- S1: ✓ one\n", "🟢 SHIP",
-                  "- tests pass: ✓ (claim)", "Verified: by claim"):  # fmt: skip
-        assert words in output
+    report = "<loop-complete>\nAll tasks complete:\n- S1: ✓ one\n"
+    assert report in agent.allowed("<loop-complete>")
 
 
 def test_tasks_of_a_wave_run_at_once_and_the_next_wave_waits(agent: Agent) -> None:

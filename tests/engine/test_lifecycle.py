@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timezone
 
 import pytest
 from freezegun import freeze_time
 
-from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.lifecycle import Running, answer, cancel, resume, set_mode
 from tests.support.command_line import Here
@@ -24,8 +22,6 @@ AFTER = b'"type":"answer"'
 def asked(here: Here) -> Here:
     """Return a project whose loop asks for the branch of its milestone."""
     git(here.root, "init", "-q", "--template=", "-b", "main")
-    git(here.root, "config", "user.name", "T")
-    git(here.root, "config", "user.email", "t@example.org")
     commit(here.root, "code")
     write_plan(here, where=".opti-gsd/plans/phase-1/plan.md")
     (here.root / ".opti-gsd" / "state.json").write_text('{"phase": 1, "milestone": "m1"}')
@@ -45,10 +41,15 @@ def _types(here: Here, since: int) -> list[str]:
 def test_answer_yes_switches_branch_after_its_event(asked: Here) -> None:
     events = len(asked.lines())
     decision = answer(Context(asked.root), "y")
-    assert _branch(asked) == "gsd/m1"
-    assert decision.note == "Switched to gsd/m1."
+    assert (_branch(asked), decision.note) == ("gsd/m1", "Switched to gsd/m1.")
     assert _types(asked, events) == ["answer", "wait"]
-    assert decision.receipt.loop.status == "waiting"
+
+
+def test_mode_yolo_answers_and_switches_branch(asked: Here) -> None:
+    events = len(asked.lines())
+    assert set_mode(Context(asked.root), "yolo").receipt.loop.status == "running"
+    assert _branch(asked) == "gsd/m1"
+    assert _types(asked, events) == ["mode", "answer", "checkpoint"]
 
 
 def test_answer_no_stays_on_branch_for_good(asked: Here) -> None:
@@ -56,14 +57,6 @@ def test_answer_no_stays_on_branch_for_good(asked: Here) -> None:
     assert decision.note == "Continuing on main. Changes will be on base branch."
     asked.ok("note", "hello")
     assert _branch(asked) == "main"
-
-
-def test_mode_yolo_answers_and_switches_branch(asked: Here) -> None:
-    events = len(asked.lines())
-    decision = set_mode(Context(asked.root), "yolo")
-    assert _branch(asked) == "gsd/m1"
-    assert _types(asked, events) == ["mode", "answer", "checkpoint"]
-    assert decision.receipt.loop.status == "running"
 
 
 @pytest.mark.parametrize("command", [["answer", "y"], ["mode", "yolo"]])
@@ -79,25 +72,16 @@ def test_switch_killed_after_answer_is_finished_by_next_command(
     assert _branch(asked) == "gsd/m1"
 
 
-def test_killed_switch_is_not_finished_on_another_branch(asked: Here) -> None:
-    kill_after(lambda: asked.run("answer", "y"), AFTER)
-    git(asked.root, "checkout", "-q", "-b", "feature")
-    asked.ok("note", "hello")
-    assert _branch(asked) == "feature"
-
-
 def test_refused_switch_pauses_loop_with_its_cause_and_is_not_tried_again(asked: Here) -> None:
-    git(asked.root, "checkout", "-q", "-b", "gsd/m1")
-    commit(asked.root, "code", "of the milestone")
-    git(asked.root, "checkout", "-q", "main")
-    (asked.root / "code").write_text("not committed")
+    (asked.root / ".git" / "index.lock").touch()
     events = len(asked.lines())
     loop = answer(Context(asked.root), "y").receipt.loop
     assert _types(asked, events) == ["answer", "pause"]
     assert (loop.status, loop.pause_code) == ("paused", "blocking")
     assert (loop.pause_reason or "").startswith("branch gsd/m1 cannot be used: git refused: ")
-    assert (asked.root / "code").read_text() == "not committed"
-    assert asked.ok("note", "hello").err == ""
+    (asked.root / ".git" / "index.lock").unlink()
+    asked.ok("note", "hello")
+    assert _branch(asked) == "main"
 
 
 def test_resume_reports_running_tasks_and_verified_and_missing_commits(phase: Phase) -> None:
@@ -120,16 +104,6 @@ def test_resume_with_added_retries_names_tasks_it_retries(here: Here) -> None:
     done = resume(Context(here.root), {"max_retries": 1})
     assert here.last()["data"]["retry"] == ["T1"]
     assert done.receipt.loop.limits.max_retries == 2
-
-
-def test_resume_of_damaged_journal_appends_nothing(here: Here) -> None:
-    here.start("goal", "x")
-    here.ok("note", "one")
-    damaged = here.journal.read_bytes().replace(b'"one"', b'"two"')
-    here.journal.write_bytes(damaged)
-    with pytest.raises(Corrupt):
-        resume(Context(here.root), {})
-    assert here.journal.read_bytes() == damaged
 
 
 # pauses, sessions and ends
@@ -173,36 +147,22 @@ def test_resume_takes_the_views_of_the_settings(here: Here) -> None:
     assert here.last()["data"] == {}
 
 
-@pytest.mark.parametrize("is_cleared", [False, True])
-@pytest.mark.parametrize("reason", ["logout", "prompt_input_exit", "other"])
-def test_session_only_loop_survives_clear_and_is_cancelled_with_its_session(
-    agent: Agent, reason: str, is_cleared: bool
-) -> None:
+def test_session_only_loop_survives_clear_and_is_cancelled_with_its_session(agent: Agent) -> None:
     loop = start(agent, "goal", "g", "--session-only")
-    session = agent
-    if is_cleared:
-        agent.starts()
-        agent.ends("clear")
-        session = agent.other("s-2", CLAUDE_PID=agent.env["CLAUDE_PID"])
-        assert loop in session.starts("clear")
-        session.blocked()
-    assert agent.status("status", "owner") == ("running", session.session)
-    session.ends(reason)
+    agent.starts()
+    agent.ends("clear")
+    heir = agent.other("s-2", CLAUDE_PID=agent.env["CLAUDE_PID"])
+    assert loop in heir.starts("clear")
+    heir.blocked()
+    assert agent.status("status", "owner") == ("running", "s-2")
+    heir.ends("logout")
     assert agent.status("status") == "cancelled"
     assert agent.here.last()["data"] == {"reason": "its session has ended"}
-    assert session.starts("resume") == ""
-
-
-def test_other_loop_outlives_its_session_and_is_offered_to_the_next(agent: Agent) -> None:
-    loop = start(agent, "goal", "g")
-    agent.ends("logout")
-    assert agent.here.status()["status"] == "running"
-    assert f"--loop {loop} resume" in agent.other("s-2").starts()
+    assert heir.starts("resume") == ""
 
 
 def test_cancel_reports_done_and_remaining_work(here: Here) -> None:
-    here.configure(views=["state"])
-    here.start(*("goal", "g", "--criterion", "a", "--criterion", "b", "--step", "1", "--step", "2"))
+    here.start("goal", "g", "--criterion", "a", "--criterion", "b", "--step", "1", "--step", "2")
     here.ok("criterion", "a", "met")
     here.ok("task", "S1", "running")
     here.ok("task", "S1", "complete")
@@ -213,6 +173,3 @@ def test_cancel_reports_done_and_remaining_work(here: Here) -> None:
         "gaps": {"done": [], "remaining": []},
         "criteria": {"done": ["a"], "remaining": ["b"]},
     }
-    state = json.loads((here.root / ".loop" / "state.json").read_text())
-    assert (state["status"], state["completedSteps"]) == ("cancelled", ["1"])
-    assert state["remainingSteps"] == ["2"]

@@ -58,8 +58,6 @@ def test_needed_switch_without_a_milestone_is_refused(context: Context) -> None:
 
 
 def test_needed_switch_to_a_name_that_git_refuses_is_a_usage_error(context: Context) -> None:
-    for milestone in ("a b", "..", "x.lock", "a\nb", "a\0b", "lone \ud800", "a:b"):
+    for milestone, prefix in (("a b", "gsd/"), ("v1", "-"), ("a\0b", ""), ("lone \ud800", "")):
         with pytest.raises(UsageError, match="cannot be a branch"):
-            switch(context, milestone)
-    with pytest.raises(UsageError, match="cannot be a branch"):
-        switch(context, "v1", branch_prefix="-")
+            switch(context, milestone, branch_prefix=prefix)

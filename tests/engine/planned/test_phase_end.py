@@ -57,7 +57,10 @@ def test_tag_and_commit_that_git_refuses_are_reported_and_undo_no_event(reposito
     assert unfinished.code == 6
     assert f"tag {TAGS}/post: git refused" in unfinished.err
     assert "documents of the phase (summary.md, their commit): git refused" in unfinished.err
-    assert repository.status()["status"] == "completed"
+    status = repository.status()
+    assert status["status"] == "completed"
+    assert f"loop {status['loop']} is completed, but its effects are unfinished" in unfinished.err
+    assert f"run: gsd-fsm --loop {status['loop']} complete" in unfinished.err
 
 
 def test_hook_blocks_until_complete_ends_the_phase(here: Here, tmp_path: Path) -> None:
