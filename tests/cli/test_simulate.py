@@ -89,11 +89,10 @@ def test_simulate_runs_checks_and_records_their_evidence(here: Here) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
-@pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
-def test_simulate_ends_when_a_check_is_interrupted(project: Project, name: str, code: int) -> None:
-    check = f"start goal g --check 'tests=kill -{name} $PPID; sleep 9'\ncheck\nnote later\n"
-    answer = project.run("simulate", "-", stdin=check.encode())
-    assert answer.code == code
+def test_simulate_ends_when_a_check_is_interrupted(project: Project) -> None:
+    check = b"start goal g --check 'tests=kill -TERM $PPID; sleep 9'\ncheck\nnote later\n"
+    answer = project.run("simulate", "-", stdin=check)
+    assert answer.code == 143
     assert "note later" not in answer.out
 
 
@@ -131,25 +130,22 @@ def test_simulate_copy_of_untrusted_journal_is_refused(here: Here, tmp_path: Pat
     assert not ran.exists()
 
 
-@pytest.mark.parametrize("end", ["stop Done.\n", "stop --never x\n", "start nonsense\n"])
+@pytest.mark.parametrize("end", ["stop Done.\n", "start nonsense\n"])
 def test_simulate_leaves_no_files_and_restores_the_environment(
     here: Here, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
+    def surroundings() -> tuple[object, ...]:
+        places = (here.root, Path(os.environ["HOME"]))  # which has the other directories too
+        return dict(os.environ), [sorted(place.rglob("*")) for place in places]
+
     # A temporary directory inside a repository: a new project looks for the top of its repository.
     (here.root / ".git").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(here.root))
-    homes = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
     monkeypatch.setenv("GEMINI_PROJECT_DIR", str(here.root))
     path = write_script(here, GOAL + "config\nx2 stop Hm.\nsession clear\n" + end)
-    places = [here.root, *(Path(os.environ[name]) for name in homes)]
-    before = dict(os.environ), contents(places)
+    before = surroundings()
     here.run("simulate", path)
-    assert (dict(os.environ), contents(places)) == before
-
-
-def contents(places: list[Path]) -> dict[Path, bytes]:
-    files = [path for place in places for path in place.rglob("*")]
-    return {path: path.read_bytes() if path.is_file() else b"" for path in files}
+    assert surroundings() == before
 
 
 def test_simulation_step_costs_the_same_after_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,8 +170,7 @@ UNKNOWN = "unknown command 'stat'. Did you mean 'start'?\n  → Run: gsd-fsm --h
 # Commands that would act outside the simulation, and other lines that are not steps.
 NOT_STEPS = (
     *("init --yes", "uninstall --yes", "doctor", "hook", "simulate -", "trust", "--version"),
-    *("--project . status", '"--project" . status', 'in""it --yes', "x2 trust"),
-    *("--loop x init --yes", "HOME=/tmp status", "../x <- y"),
+    *("--project . status", 'in""it --yes', "x2 trust", "HOME=/tmp status", "../x <- y"),
 )
 
 
@@ -188,7 +183,6 @@ NOT_STEPS = (
         ("session nowhere\n", "line 1"),
         ('note "open\n', "line 1"),
         ("start nonsense\n", "line 1"),
-        ("x999999999 stop\n", "more than"),
         (f"x{'9' * 5000} stop\n", "more than"),
         (GOAL + "stat --json\n", f"gsd-fsm: line 3: {UNKNOWN}"),
         *((f"prompt hi\n{words}\n", "gsd-fsm: line 2: ") for words in NOT_STEPS),

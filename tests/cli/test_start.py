@@ -81,27 +81,19 @@ def test_start_defaults_to_interactive_mode_and_three_iterations_per_task(here: 
         (["goal", " \n"], "needs a goal"),
         (["goal", "g", "--goal-file", "-"], "twice"),
         (["goal", "--goal-file", "no such file"], "no such file"),
-        (["goal", "--goal-file", "."], "not a regular file"),
         (["goal", "g" * 30_000], "longer than"),
-        (["execute", "--plan", "missing.md"], "missing.md"),
         (["execute", "--plan", "."], "not a regular file"),
         (["execute", "--task", "../x"], "../x"),
         (["execute", "--task", "T1", "--task", "T1:again"], "duplicate task: T1"),
         (["execute", "--criterion", " "], "empty"),
         (["execute", "--criterion", "a", "--check", "a=true"], "duplicate criterion: a"),
         (["execute", "--check", "no command"], "NAME=CMD"),
-        (["execute", "--check", "name="], "NAME=CMD"),
-        (["execute", "--max-iterations", "-1"], "max-iterations"),
         (["execute", "--max-iterations", "9" * 5000], "max-iterations"),
         (["execute", "--budget", "nan"], "not a number from 0 to"),
-        (["execute", "--max-minutes", "inf"], "not a number from 0 to"),
         (["execute", "--phase", "9" * 5000], "phase"),
-        (["execute", "--mode", "turbo"], "turbo"),
         (["execute", "--unknown"], "--unknown"),
-        (["execute", "--max-iterations", "99999999999999999999"], "max-iterations"),
         (["execute", "--check", "t=" + "x" * 9000], "at most 8000 characters"),
         (["execute", "--check", "t=\udcff"], "not plain text"),
-        (["execute", *(f"--task=T{n}:title" for n in range(3000))], "at most"),
     ],
 )
 def test_start_with_wrong_argument_exits_2_names_it_and_creates_nothing(
@@ -184,9 +176,14 @@ def test_start_gives_every_loop_and_journal_its_own_id(here: Here, tmp_path: Pat
 # sessions
 
 
-@pytest.mark.parametrize("session", [A, {}], ids=["own", "unowned"])
-@pytest.mark.parametrize("move", [[], ["pause"], ["wait", "Which one?"]])
-@pytest.mark.parametrize("command", [["start", "goal", "two"], ["import", "ralph.md"]])
+@pytest.mark.parametrize(
+    ("command", "move", "session"),
+    [
+        (["start", "goal", "two"], [], A),
+        (["start", "goal", "two"], ["pause"], {}),
+        (["import", "ralph.md"], ["wait", "Which one?"], A),
+    ],
+)
 def test_start_and_import_offer_status_resume_and_fresh_and_each_of_them_works(
     here: Here, command: list[str], move: list[str], session: dict[str, str]
 ) -> None:

@@ -24,9 +24,8 @@ def signal(here: Here, cost: Any = None, session: str = "session-a", **more: Any
         "session_id": session,
         "transcript_path": "/t.jsonl",
         "cwd": str(here.root),
-        "model": {"id": "claude-opus-5-5", "display_name": "Opus 5.5"},
         "workspace": {"current_dir": str(here.root), "project_dir": str(here.root)},
-        "cost": {"total_cost_usd": cost, "total_duration_ms": 45_000},
+        "cost": {"total_cost_usd": cost},
     }
     return json.dumps({**facts, **more}).encode() + b"\n"
 
@@ -118,8 +117,7 @@ def test_statusline_finds_the_project_by_the_directories_of_the_client(
 @pytest.mark.parametrize(
     "stdin",
     [
-        b"", b"\n", b"{", b"[]", b"null", b"1", b"\x00\xff" * 99, b'{"session_id":', b"{}{}",
-        b"[" * 100_000, b'{"session_id": NaN}', b" " * 3_000_000, b'{"cost": 1e999}',
+        b"", b"{", b"[]", b"{\xff}", b"{}{}", b"[" * 100_000, b" " * 3_000_000,
         b'{"session_id": [1], "cwd": 7, "workspace": "x", "cost": [], "model": null}',
         b'{"workspace": {"project_dir": "a\\u0000b", "current_dir": ""}, "cwd": "\\ud800"}',
     ],
@@ -154,15 +152,16 @@ def test_statusline_without_trusted_readable_journal_prints_nothing(here: Here) 
     assert here.run("--project", "/nowhere", "statusline", stdin=signal(here)).code == 0
 
 
-def test_statusline_records_the_cost_of_the_session_as_it_grows(here: Here) -> None:
+def test_statusline_records_the_cost_of_the_session_as_it_grows_or_is_reset(here: Here) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
     for cost in (1, 1.005, 1.01, 1.01, 1.0, 0.6, 2.5, True, "3", None, -1, 1e300, 2.505):
         shown(here, signal(here, cost))
     assert spends(here) == [1, 1.01, 2.5]
-    assert "$1.50/$5" in shown(here)
     event = here.last()
     assert (event["by"], event["session"]) == ("cli", "session-a")
     assert event["data"] == {"meter": "session-a", "total_usd": 2.5, "what": "status line"}
+    assert "$1.50/$5" in shown(here)
+    assert "$2.70/$5" in shown(here, signal(here, 1.2))  # less than half of the last one
 
 
 @pytest.mark.parametrize(
@@ -200,13 +199,6 @@ def test_statusline_without_budget_records_steps_of_ten_cents(here: Here) -> Non
     assert spends(here) == [1, 1.1, 3, 4]
 
 
-def test_statusline_counts_a_reset_cost_from_zero(here: Here) -> None:
-    here.start(*GOAL, "--budget", "9", env=A)
-    for cost in (5.0, 5.2, 0.5, 3.0):
-        shown(here, signal(here, cost))
-    assert here.status()["spent_usd"] == 3.2
-
-
 def test_statusline_pauses_the_loop_when_its_budget_is_spent(here: Here) -> None:
     here.start(*GOAL, "--budget", "2", env=A)
     shown(here, signal(here, 10))
@@ -217,14 +209,6 @@ def test_statusline_pauses_the_loop_when_its_budget_is_spent(here: Here) -> None
     shown(here, signal(here, 12.5))
     assert spends(here) == [10, 12.25, 12.5]
     assert [event["type"] for event in here.lines()].count("pause") == 1
-
-
-def test_statusline_does_not_pause_a_loop_that_can_complete(here: Here) -> None:
-    here.start("goal", "g", "--criterion", "a", "--mode", "yolo", "--budget", "2", env=A)
-    here.ok("criterion", "a", "met", env=A)
-    here.ok("exit-signal", env=A)
-    shown(here, signal(here, 1))
-    assert shown(here, signal(here, 9)).endswith(" · $8.00/$2 · running")
 
 
 def test_statusline_with_held_lock_only_prints(here: Here) -> None:

@@ -18,20 +18,17 @@ def waves(here: Here) -> dict[str, int | None]:
 def test_iterate_at_its_limit_pauses_and_exits_4(here: Here) -> None:
     loop = here.start("execute", "--task", "T1", "--max-iterations", "2", "--stuck-limit", "0")
     assert "Iteration 1/2" in here.ok("iterate").out
-    assert here.ok("iterate", "--json").json["status"] == "running"
+    here.ok("iterate")
     answer = here.run("iterate")
     assert answer.code == 4
     assert "paused (iterations)" in answer.err
     assert f"gsd-fsm --loop {loop} resume --add-iterations" in answer.err
-    status = here.status()
-    assert (status["status"], status["pause_code"]) == ("paused", "iterations")
-    assert (status["iteration"], here.last()["by"]) == (2, "cli")
     here.ok("resume", "--add-iterations", "1")
     assert "Iteration 3/3" in here.ok("iterate").out
 
 
 def test_task_records_reference_phase_question_and_commit(here: Here) -> None:
-    here.start("execute", "--task", "T1:First", "--task", "T2")
+    here.start("execute", "--task", "T1:First")
     here.ok("task", "T1", "running", "--ref", "bg-7", "--phase", "red")
     background = [{"task_id": "bg-7", "task_num": "T1", "status": "running"}]
     assert here.status()["background_tasks"] == background
@@ -42,28 +39,21 @@ def test_task_records_reference_phase_question_and_commit(here: Here) -> None:
     task = here.status()["tasks"][0]
     assert (task["title"], task["status"], task["commit"]) == ("First", "complete", "abc123")
     assert (task["phase"], task["attempts"]) == ("refactor", 2)
-    here.ok("task", "T2", "skipped")
-    here.ok("complete")
 
 
-@pytest.mark.parametrize(
-    ("steps", "refused", "words"),
-    [
-        ([], ["T1", "complete"], ["pending", "Run: gsd-fsm task T1 running"]),
-        (["running", "complete"], ["T1", "running"], ["complete", "gsd-fsm next"]),
-        (["skipped"], ["T1", "failed"], ["skipped", "can no longer fail"]),
-        ([], ["T9", "running"], ["no task T9", "T1, T2"]),
-        (["running"], ["T1", "complete", "--phase", "red"], ["running task"]),
-    ],
-)
-def test_task_refuses_illegal_status_and_names_the_next_command(
-    here: Here, steps: list[str], refused: list[str], words: list[str]
-) -> None:
+def test_task_refuses_illegal_status_and_names_the_next_command(here: Here) -> None:
     here.start("execute", "--task", "T1", "--task", "T2")
-    for step in steps:
-        here.ok("task", "T1", step)
-    answer = here.refused(4, "task", *refused)
-    assert all(part in answer.err for part in words), answer
+    for before, refused, words, hint in (
+        ("", "T1 complete", "pending", "Run: gsd-fsm task T1 running"),
+        ("", "T9 running", "no task T9", "T1, T2"),
+        ("T1 running", "T1 complete --phase red", "running task", ""),
+        ("T1 complete", "T1 running", "complete", "gsd-fsm next"),
+        ("T2 skipped", "T2 failed", "skipped", "can no longer fail"),
+    ):
+        if before:
+            here.ok("task", *before.split())
+        error = here.refused(4, "task", *refused.split()).err
+        assert (words in error, hint in error) == (True, True), error
 
 
 def test_task_and_fail_reject_invalid_task_ids(here: Here) -> None:
@@ -94,9 +84,7 @@ def test_fail_with_default_retries_used_up_prints_every_error(here: Here, last: 
 def test_fail_retries_or_pauses_by_the_class_of_the_error(here: Here) -> None:
     for text, given, kind, then in (
         ("permission denied", [], "blocking", "paused"),
-        ("AssertionError: 1 != 2", [], "logic", "retrying"),
         ("HTTP 503 service unavailable", [], "transient", "retrying"),
-        ("whatever", ["--class", "unknown"], "unknown", "paused"),
         ("permission denied", ["--class", "logic"], "logic", "retrying"),
     ):
         here.start("execute", "--task", "T1", "--fresh")
@@ -229,10 +217,6 @@ def test_dependencies_must_be_known_and_belong_to_a_pending_task(here: Here) -> 
 
 
 def test_task_of_unmet_condition_has_no_wave(here: Here) -> None:
-    here.start("goal", "g", "--mode", "yolo", "--task", "A", "--task", "B", "--blocked-by", "B=A")
-    for name in ("A", "B"):
-        here.ok("task", name, "running")
-        here.ok("task", name, "complete")
+    here.start("goal", "g", "--task", "A", "--task", "B", "--blocked-by", "B=A")
     assert here.run("complete").code == 4
-    assert here.status()["wave"] == 2
-    assert waves(here) == {"A": 1, "B": 2, here.status()["tasks"][2]["id"]: None}
+    assert waves(here) == {"A": 1, "B": 2, "F1": None}
