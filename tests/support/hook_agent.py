@@ -10,17 +10,17 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 
-import gsd_fsm
 from gsd_fsm import gsd_fsm_hook
 from gsd_fsm.install.hook_entries import CODE
 from gsd_fsm.install.interpreter import SWITCHES
 from tests.support.command_line import Here
+from tests.support.hook_project import HOOK, HookRun
 
 PYTHON = getattr(sys, "_base_executable", None) or sys.executable
-HOOK = Path(gsd_fsm.__file__).with_name("gsd_fsm_hook.py")
 COMMAND = (PYTHON, *SWITCHES, "-c", CODE, str(HOOK.parent))  # as in the settings of the client
 KEPT = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")
@@ -59,34 +59,24 @@ def judged(code: int, out: bytes, err: bytes) -> Reply:
     assert code == 0, (code, out, err)
     assert b"Traceback" not in err, err
     assert err.count(b"\n") <= 1, err
-    if not out:
-        return Reply(None, err.decode())
-    text = out.decode("ascii")
-    assert text.endswith("\n")
-    assert text.count("\n") == 1
-    answer = json.loads(text)
-    assert isinstance(answer, dict)
-    assert answer
-    return Reply(answer, err.decode())
+    return Reply(HookRun(code, out, "").answer or None, err.decode())
 
 
 def call_here(signal: dict[str, Any], env: dict[str, str], copy: str, cwd: Path) -> Reply:
     """Run the generated hook in this process: without its start, its watchdog and its exit."""
-    before, where, stderr = dict(os.environ), Path.cwd(), os.dup(2)
-    surroundings = {**user(), **env}
-    with tempfile.TemporaryFile() as caught:
+    stderr = os.dup(2)
+    with (
+        tempfile.TemporaryFile() as caught,
+        mock.patch.dict(os.environ, {**user(), **env}, clear=True),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.chdir(cwd)
+        os.dup2(caught.fileno(), 2)
         try:
-            os.environ.clear()
-            os.environ.update(surroundings)
-            os.chdir(cwd)
-            os.dup2(caught.fileno(), 2)
             answer = gsd_fsm_hook.reply(json.dumps(signal), copy)
         finally:
             os.dup2(stderr, 2)
             os.close(stderr)
-            os.chdir(where)
-            os.environ.clear()
-            os.environ.update(before)
         caught.seek(0)
         printed = json.dumps(answer).encode() + b"\n" if answer else b""
         return judged(0, printed, caught.read())

@@ -40,7 +40,7 @@ class HookRun(NamedTuple):
             return {}
         assert self.out.endswith(b"\n")
         assert self.out.count(b"\n") == 1
-        answer = json.loads(self.out)
+        answer = json.loads(self.out.decode("ascii"))
         assert type(answer) is dict
         assert answer
         return answer

@@ -20,7 +20,9 @@ from tests.support.events import append, draft, new_journal
 from tests.support.hook_project import blocks, signal_of
 
 CLIENT_CAP = 8
-_ADDED = ("max_iterations", "max_retries", "max_rounds")
+MOST_STOPS = 120
+DONE = "All done. <loop-complete>done</loop-complete>"
+TOOL = '{"message":{"content":[{"type":"tool_use"}]}}\n'
 
 
 class Ledger:
@@ -44,10 +46,6 @@ class Ledger:
         still_open = sorted(name for name, is_open in self.gaps.items() if is_open)
         return dict(self.met), still_open, self.tasks_done
 
-    def sign(self) -> None:
-        """Note work that is in no event."""
-        self.idle = 0
-
     def note(self, event: dict[str, Any]) -> str:
         """Count this event; return the limit that it exceeds, or ""."""
         kind, data = event["type"], event["data"]
@@ -55,13 +53,16 @@ class Ledger:
             return self._block()
         prompt = data.get("action") == "prompt"
         if event["by"] in ("agent", "human") or prompt:
-            self.sign()
+            self.idle = 0
         helps_itself = event["by"] == "agent" and (kind == "answer" or "add" in data)
         if helps_itself and not self.spoken_to:
             return "nobody allowed it"
         self.spoken_to = prompt or (self.spoken_to and kind not in ("wait", "pause"))
         if kind == "resume":
-            self._resume(data.get("add", {}))
+            self.stuck = self.idle = self.repeats = 0
+            for name, more in data.get("add", {}).items():
+                if self.limits[name] or name == "max_retries":
+                    self.limits[name] += more
         elif kind == "verified":
             self.rounds += 1
         elif kind == "spend":
@@ -80,12 +81,6 @@ class Ledger:
             self.repeats += 1  # there is one error only in these lives
         return ""
 
-    def _resume(self, add: dict[str, int]) -> None:
-        self.stuck = self.idle = self.repeats = 0
-        for name in _ADDED:
-            if self.limits[name] or name == "max_retries":
-                self.limits[name] += add.get(name, 0)
-
     def _block(self) -> str:
         self.blocks += 1
         self.spoken_to = False
@@ -93,12 +88,8 @@ class Ledger:
         progress = self._progress()
         self.stuck = self.stuck + 1 if progress == self.seen else 0
         self.seen = progress
-        counted = (
-            ("max_iterations", self.blocks),
-            ("stuck_limit", self.stuck),
-            ("idle_limit", self.idle),
-        )
-        for name, count in counted:
+        counts = {"max_iterations": self.blocks, "stuck_limit": self.stuck, "idle_limit": self.idle}
+        for name, count in counts.items():
             if 0 < self.limits[name] < count:
                 return name
         if self.cap and self.idle > self.cap:
@@ -108,12 +99,6 @@ class Ledger:
         if 0 < (self.limits["budget_usd"] or 0) <= self.spent:
             return "budget_usd"
         return "repeated" if self.repeats >= 3 else ""
-
-
-Call = Callable[[str, str], dict[str, Any]]
-MOST_STOPS = 120
-DONE = "All done. <loop-complete>done</loop-complete>"
-TOOL = '{"message":{"content":[{"type":"tool_use"}]}}\n'
 
 
 class Said(NamedTuple):
@@ -153,11 +138,10 @@ class Stage:
 class Life:
     """One loop from its start until nobody continues it."""
 
-    def __init__(self, stage: Stage, seed: int, call: Call = reply) -> None:
+    def __init__(self, stage: Stage, seed: int) -> None:
         stage.clear()
         self.r = Random(seed)
         self.stage = stage
-        self.call = call
         self.said: list[Said] = []
         self.signs: list[int] = []  # where the journal ended when work was done that is in no event
         self.stops = 0
@@ -166,11 +150,11 @@ class Life:
         self.copies = self.r.choice((["settings"], ["settings", "plugin"]))
         self.shuffled = self.r.random() < 0.5
         self.client = self.r.choice(({}, {"session_crons": []}))
-        self.limits = self._start()
+        self._start()
         self.habits = self.r.sample(HABITS, self.r.randrange(1, 4))
         self.visits = self.r.randrange(4)
 
-    def _start(self) -> dict[str, Any]:
+    def _start(self) -> None:
         r = self.r
         limits: dict[str, Any] = {
             "max_iterations": r.choice((1, 2, 4, 8, 16)), "max_retries": r.randrange(3),
@@ -192,7 +176,6 @@ class Life:
         since = now_ms() - r.choice((0, 0, 600_000))
         journal = Journal(str(self.stage.gsd), now=lambda: since)
         append(journal, draft("start", "lp-1", "human", data, **owner))
-        return limits
 
     def tell(self, kind: str, by: str = "agent", **data: Any) -> None:
         """Append an event as the command line does, unless it is refused."""
@@ -217,7 +200,7 @@ class Life:
         copies = self.r.sample(self.copies, len(self.copies)) if self.shuffled else self.copies
         for copy in copies:
             before = self.size
-            answer = self.call(text, copy)
+            answer = reply(text, copy)
             self.said.append(Said(before, self.size, event, copy == copies[0], answer))
         return self.said[-len(copies)].answer
 
@@ -278,14 +261,6 @@ class Life:
             self.tell("mode", "human", mode="yolo")
 
 
-def idler(life: Life) -> None:
-    """Stops at once."""
-
-
-def talker(life: Life) -> None:
-    life.tell("note", text="nearly done")
-
-
 def failer(life: Life) -> None:
     task = life.r.choice(({"task": "T1"}, {"task": "T2"}, {}))
     error = {"error": "it broke", "class": life.r.choice(("logic", "transient"))}
@@ -324,20 +299,13 @@ def worker(life: Life) -> None:
     life.tell("criterion", criterion="plain", met=life.r.random() < 0.3)
 
 
-def tool_user(life: Life) -> None:
-    life.show_work(life.stage.transcript, TOOL)
-
-
-def committer(life: Life) -> None:
-    life.show_work(life.stage.head, f"{life.r.getrandbits(160):040x}")
-
-
-def spender(life: Life) -> None:
-    life.tell("spend", usd=life.r.random())
-
-
-HABITS = (
-    idler, talker, failer, liar, seesaw, checker, worker, tool_user, committer, spender,
+HABITS: tuple[Callable[[Life], None], ...] = (
+    lambda life: None,  # stops at once
+    lambda life: life.tell("note", text="nearly done"),
+    failer, liar, seesaw, checker, worker,
+    lambda life: life.show_work(life.stage.transcript, TOOL),
+    lambda life: life.show_work(life.stage.head, f"{life.r.getrandbits(160):040x}"),
+    lambda life: life.tell("spend", usd=life.r.random()),
 )  # fmt: skip
 
 

@@ -369,7 +369,7 @@ def _check_limits(life: Life, events: list[Any], number_at: dict[int, int]) -> i
     signs = {number_at[size] for size in life.signs}
     for event in events[2:]:
         if event["seq"] - 1 in signs:
-            ledger.sign()
+            ledger.idle = 0
         assert ledger.note(event) == ""
     return ledger.blocks
 
