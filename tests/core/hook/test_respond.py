@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core import syscalls
-from gsd_fsm.core.hook import main, respond
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal
 from gsd_fsm.core.journal.snapshot import SNAPSHOT_NAME, save_snapshot
 from gsd_fsm.core.loop.fold import Loops
@@ -239,17 +239,15 @@ def test_log_that_is_not_a_regular_file_is_not_written_and_a_long_one_is_emptied
     looping.blocked()
 
 
-def test_stop_is_allowed_while_the_lock_is_held(
-    looping: Agent, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert respond._LOCK_SECONDS < main._WORK_SECONDS  # the watchdog
-    monkeypatch.setattr(respond, "_LOCK_SECONDS", 0.1)
-    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(looping.here.root))
+def test_hook_process_allows_the_stop_in_time_while_the_lock_is_held(looping: Agent) -> None:
     before = looping.here.journal.read_bytes()
     lock = syscalls.LockedDir(str(looping.here.gsd))
     lock.acquire(1)
-    assert main.reply(json.dumps(looping.stop_signal()), "one") == {}
-    assert "held by another process" in capfd.readouterr().err
+    begun = time.monotonic()
+    answer, error = call(looping.stop_signal(), looping.env, cwd=looping.here.root)
+    assert time.monotonic() - begun < 10
+    assert answer is None
+    assert "held by another process" in error  # it gave up itself, before the watchdog
     assert log(looping)
     assert looping.here.journal.read_bytes() == before
     lock.close()

@@ -115,6 +115,15 @@ def test_fork_owns_nothing_until_it_resumes(looping: Agent) -> None:
     assert looping.stop() is None
 
 
+def test_loop_resumed_in_a_terminal_no_longer_blocks_its_old_session(looping: Agent) -> None:
+    looping.blocked()
+    looping.here.ok("resume")
+    assert looping.stop() is None
+    assert looping.status("owner") is None
+    looping.prompt()
+    looping.blocked()
+
+
 # /clear and --resume
 
 
