@@ -14,7 +14,7 @@ from tests.support import faults
 from tests.support.events import NOW, append
 from tests.support.faults import judge, long_journal, pad_to, sums, torture, wired, without_sync
 from tests.support.journal_scenes import Scene, make_scene
-from tests.support.power import Disk, Moment, line_images
+from tests.support.power import Disk, Moment
 
 TEXTS = ["y" * size for size in (10, 700, 3000, 1200, 60)]
 
@@ -131,8 +131,9 @@ def _line_campaign(gsd: Path, count: int, seed: int) -> int:
         written = faults.say(journal, "y" * choose.randint(1, length))[0]
         line = (gsd / "journal.jsonl").read_bytes()[len(good) :]
         begin = faults.positions(good)[-1]
+        moment = Moment({"journal": good}, [("write", 0, len(good), line)])
         for _ in range(min(2_000, count - done)):
-            image = line_images(good, line, choose.choice([512, 512, 4096]), choose)
+            image = moment.image(choose, choose.choice([512, 512, 4096]))["journal"]
             verdict = judge(image, begin)
             if verdict.damaged:
                 # One lone NUL may also be damage to an acknowledged event: it is reported, never

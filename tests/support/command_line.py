@@ -17,6 +17,7 @@ from gsd_fsm.cli import run
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.engine.goals import DIMENSIONS
 from tests.support.events import append, draft
+from tests.support.repositories import commit, git
 
 A = {"CLAUDE_CODE_SESSION_ID": "session-a"}
 B = {"CLAUDE_CODE_SESSION_ID": "session-b"}
@@ -130,15 +131,8 @@ def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Here:
 def repository(here: Here) -> Here:
     """Return a project in a git repository with one commit."""
     git(here.root, "init", "-q", "--template=")
-    (here.root / "code.py").write_text("one\n")
-    git(here.root, "add", "code.py")
-    git(here.root, "commit", "-qm", "first")
+    commit(here.root, "code.py", "one\n")
     return here
-
-
-def git(root: Path, *args: str) -> None:
-    who = ("-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", "-C", str(root), *who, *args], check=True, capture_output=True)
 
 
 def send_prompt(here: Here, loop: str) -> None:

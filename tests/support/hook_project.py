@@ -99,13 +99,10 @@ def interpreters() -> list[str]:
     """Return every Python from 3.8 on that is installed, at least this one."""
     found: dict[tuple[int, ...], str] = {}
     siblings = sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin/python3")))
-    for candidate in (sys.executable, *siblings):
+    named = [shutil.which(f"python3.{minor}") for minor in range(8, 15)]
+    for candidate in filter(None, (sys.executable, *siblings, *named)):
         if version := _version_of(candidate):
             found.setdefault(version, candidate)
-    for minor in range(8, 15):
-        candidate = shutil.which(f"python3.{minor}")
-        if (3, minor) not in found and candidate and _version_of(candidate):
-            found[3, minor] = candidate
     return [found[version] for version in sorted(found) if version >= (3, 8)]
 
 

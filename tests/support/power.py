@@ -6,7 +6,6 @@ import random
 from typing import Any
 
 Files = dict[str, bytes]
-Version = bytes
 
 
 class Disk:
@@ -67,9 +66,7 @@ class Moment:
     def __init__(self, files: Files, log: list[tuple[Any, ...]]) -> None:
         self.names = {name: number for number, name in enumerate(files)}
         self.renamings: list[tuple[str, int, str]] = []
-        self.versions: dict[int, list[Version]] = {
-            self.names[name]: [data] for name, data in files.items()
-        }
+        self.versions = {self.names[name]: [data] for name, data in files.items()}
         self.promised: list[str] = []
         for call in log:
             self._take(*call)
@@ -115,21 +112,6 @@ class Moment:
         sizes = [len(version) for version in versions]
         size = choose.choice([*sizes, choose.randint(min(sizes), max(sizes))])
         padded = [version.ljust(max(sizes), b"\0") for version in versions]
-        differ = (len({*column}) > 1 for column in zip(*padded, strict=True))
-        same = next((at for at, differs in enumerate(differ) if differs), max(sizes))
-        first = min(size, same) // sector * sector
+        first = min(sizes) // sector * sector  # the versions differ only in what they append
         sectors = [slice(at, min(size, at + sector)) for at in range(first, size, sector)]
         return padded[0][:first] + b"".join(choose.choice(padded)[part] for part in sectors)
-
-
-def line_images(good: bytes, line: bytes, sector: int, choose: random.Random) -> bytes:
-    """Return a journal whose last, unsynced line lost sectors or its end."""
-    size = len(good) + choose.choice([len(line), choose.randint(0, len(line))])
-    parts = [good]
-    at = len(good)
-    while at < size:
-        stop = min(size, (at // sector + 1) * sector)
-        part = line[at - len(good) : stop - len(good)]
-        parts.append(part if choose.random() < 0.5 else b"\0" * len(part))
-        at = stop
-    return b"".join(parts)

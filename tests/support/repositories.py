@@ -13,7 +13,10 @@ from gsd_fsm.git.repo import Repository
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
 # No maintenance after a commit, which would outlive the test, and no waiting for the disk.
-SETTINGS = ("protocol.file.allow=always", "maintenance.auto=false", "core.fsync=none")
+SETTINGS = (
+    "protocol.file.allow=always", "maintenance.auto=false", "core.fsync=none", "user.name=T",
+    "user.email=t@example.org", "commit.gpgsign=false",
+)  # fmt: skip
 RAW = {"encoding": "utf-8", "errors": "surrogateescape"}
 
 
