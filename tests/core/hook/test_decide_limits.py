@@ -47,14 +47,6 @@ def test_used_up_iterations_pause_the_loop(agent: Agent, limit: list[str], count
     assert f"{count} of {count} iterations are used" in agent.why()["why"]
 
 
-def test_block_shows_three_iterations_for_each_task_and_no_limit_if_unlimited(agent: Agent) -> None:
-    start(agent, "execute", *[word for n in range(8) for word in ("--task", f"T{n}")])
-    assert "iteration 1/24 (" in agent.blocked()
-    agent.here.ok("cancel")
-    start(agent, *ONLY_IDLE)
-    assert "iteration 1 (" in agent.blocked()
-
-
 @pytest.mark.parametrize(
     ("loop", "commands", "reason", "options"),
     [
@@ -126,8 +118,8 @@ def test_idle_loop_pauses_at_its_limit_or_before_the_cap_of_the_client(
 
 def test_activity_between_stops_goes_beyond_the_cap_of_the_client(agent: Agent) -> None:
     start(agent, *ONLY_IDLE)
-    for _ in range(12):
-        agent.blocked()
+    for number in range(1, 13):
+        assert f"iteration {number} (" in agent.blocked()  # of no limited number
         agent.uses_a_tool()
     assert agent.here.last()["data"]["activity"] is True
 
@@ -177,10 +169,7 @@ def test_blocking_or_unknown_error_pauses_at_once_and_keeps_everything(
     agent.do("criterion 'tests pass' met")
     agent.do(f"fail S1 --class {error_class} --error 'permission denied'")
     notice = agent.allowed()
-    assert f"is paused ({error_class}): " in notice
-    assert "permission denied" in notice
-    assert f"gsd-fsm --loop {loop} resume" in notice
-    assert kinds(agent.here)[-1] == "stop paused"
-    assert agent.allowed() == ""
+    for part in (f"is paused ({error_class}): ", "permission denied", f"--loop {loop} resume"):
+        assert part in notice
     assert agent.status("status", "pause_code") == ("paused", error_class)
     assert [criterion["met"] for criterion in agent.status("criteria")] == [True, False]

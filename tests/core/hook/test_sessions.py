@@ -318,6 +318,7 @@ def test_compaction_and_the_end_of_a_session_are_recorded(looping: Agent) -> Non
 
 
 def test_other_signals_change_nothing(looping: Agent) -> None:
+    looping.do("criterion 1 met")  # a stop with this mark would complete the loop
     before = looping.here.journal.read_bytes()
     members = {"agent_id": "a1", "agent_type": "", "task_id": "1", "task_subject": "a"}
     for event in ("SubagentStop", "SubagentStart", "TaskCreated", "TaskCompleted", "PostCompact",
