@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -72,20 +72,12 @@ def test_effects_of_a_command_at_work_are_left_to_it(killed: Phase) -> None:
 
 def test_command_with_effects_waits_for_another_at_work(phase: Phase) -> None:
     order: list[str] = []
-    begun = threading.Event()
-
-    def work() -> None:
-        with Context(phase.root).at_work(str(phase.here.gsd)):
-            begun.set()
-            time.sleep(0.5)
-            order.append("first")
-
-    other = threading.Thread(target=work)
-    other.start()
-    begun.wait()
-    complete(Context(phase.root))
-    order.append("second")
-    other.join()
+    with ExitStack() as other:
+        other.enter_context(Context(phase.root).at_work(str(phase.here.gsd)))
+        other.callback(order.append, "first")
+        threading.Timer(0.5, other.close).start()
+        complete(Context(phase.root))
+        order.append("second")
     assert order == ["first", "second"]
 
 

@@ -93,9 +93,7 @@ def test_import_of_a_configured_view_keeps_its_content(here: Here) -> None:
     here.configure(views=["state"])
     assert "shows this loop from now on" in here.ok("import", name).out
     assert json.loads(state.read_text()) == STATE
-    assert "is a view of live loop" not in here.refused(4, "import", name).err
-    here.ok("cancel")
-    loop = here.start("goal", "another", env=A)
+    loop = here.start("goal", "another", "--fresh")
     message = f"{name} is a view of live loop {loop} (running)"
     assert message in here.refused(4, "import", name, env=B).err
 
@@ -104,6 +102,7 @@ def test_import_of_the_same_file_is_refused_while_its_loop_is_live(here: Here) -
     name = ".loop/state.json"
     put(here, name, json.dumps(STATE))
     loop = here.ok("import", name, "--json", env=A).json["loop"]
+    assert here.status()["owner"] == "session-a"
     message = f"{name} was already imported as live loop {loop} (running)"
     for arguments, env in (([name], B), ([f"./.loop/../{name}"], A), ([name, "--fresh"], B)):
         assert message in here.refused(4, "import", *arguments, env=env).err
@@ -123,18 +122,6 @@ def test_import_that_was_interrupted_can_be_repeated(here: Here, kept: int) -> N
     again = here.status()
     for fact in ("status", "stage", "spec_score", "fit_score", "shape", "reviews"):
         assert again[fact] == whole[fact]
-
-
-def test_import_owns_the_loop_like_start_and_fresh_cancels(here: Here) -> None:
-    put(here, "a.json", json.dumps(STATE))
-    put(here, "b.md", RALPH)
-    first = here.ok("import", "a.json", "--json", env=A).json["loop"]
-    assert here.status()["owner"] == "session-a"
-    assert f"live loop {first}" in here.refused(4, "import", "b.md", env=A).err
-    answer = here.ok("import", "b.md", "--fresh", env=A)
-    assert f"Cancelled loop {first}." in answer.out
-    assert here.status()["goal"] == "Read PROMPT.md and follow it."
-    assert here.run("--loop", first, "status", "--check").code == 13
 
 
 def test_import_is_refused_while_loops_are_disabled_or_the_journal_is_untrusted(here: Here) -> None:
@@ -208,9 +195,6 @@ def test_import_reports_every_problem_and_creates_nothing(here: Here) -> None:
     assert "gsd-fsm: a.json: exit_signal is true" in message
     assert "\na.json: iteration must be " in message
     assert "→ Fix the file" in message
-    assert here.run("import", "a.json", "--json").json["exit_code"] == 2
-    put(here, "ended.json", json.dumps({**STATE, "status": "completed"}))
-    assert "nothing to import" in here.run("import", "ended.json").err
     assert not here.gsd.exists()
 
 
@@ -221,12 +205,7 @@ def test_start_does_not_note_views_of_its_own_loops_or_an_imported_file(here: He
     name = ".loop/state.json"
     put(here, name, json.dumps(STATE))
     here.ok("import", name)
-    here.ok("cancel")
-    assert here.ok("start", "goal", "h", "--json").json["notes"] == []
-    assert "'import … --fresh' cancels it" in here.refused(4, "import", name).err
-    here.ok("import", name, "--fresh")
-    assert " cancel" in here.refused(4, "import", name, env=A).err
-    here.ok("cancel")
+    assert here.ok("start", "goal", "h", "--fresh", "--json").json["notes"] == []
     (here.root / name).unlink()
     here.configure(views=["state", "workflow-state"])
     here.ok("start", "goal", "g", env=A)
@@ -284,16 +263,10 @@ def test_imported_workflow_takes_criteria_from_its_shape(here: Here) -> None:
 
 def test_import_rejects_everything_but_a_small_regular_file(here: Here) -> None:
     os.mkfifo(here.root / "pipe")
-    (here.root / "directory").mkdir()
     (here.root / "big").write_bytes(b" " * (MAX_BYTES + 1))
-    (here.root / "loop").symlink_to("loop")
-    (here.root / "device").symlink_to("/dev/zero")
-    for name in ("pipe", "directory", "device"):
-        assert "not a regular file" in here.refused(2, "import", name).err
+    assert "not a regular file" in here.refused(2, "import", "pipe").err
     assert "larger than 1 MiB" in here.refused(2, "import", "big").err
-    for name in ("loop", "nowhere/state.json", "big/state.json"):
-        here.refused(3, "import", name)
-    here.refused(2, "import")
+    here.refused(3, "import", "nowhere/state.json")
     steps = [f"{number:04} {'x' * 400}" for number in range(300)]
     much = {**STATE, "steps": steps, "completedSteps": [], "remainingSteps": steps}
     put(here, "state.json", json.dumps(much))

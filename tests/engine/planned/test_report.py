@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any
+from functools import partial
 
 import pytest
 
@@ -120,9 +120,7 @@ def test_loop_killed_between_two_tasks_continues_with_the_open_ones(here: Here) 
     for counter in ("iteration", "task_retries", "tasks", "round", "wave"):
         assert after[counter] == before[counter]
     assert (after["task_retries"]["T02"], ready(here)) == (1, [])
-    report_complete(here, "T02")
-    assert ready(here) == ["T03"]
-    report_complete(here, "T03", "T04")
+    report_complete(here, "T02", "T03", "T04")
     here.ok("complete")
     assert [completions(here, f"T0{n}") for n in (1, 2, 3, 4)] == [1, 1, 1, 1]
 
@@ -144,11 +142,17 @@ def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, st
     def give_report() -> None:
         assert here.run("report", "T01", stdin=text).code == 0
 
-    changes = [name for name, _ in faults.calls_of(give_report) if name in CHANGES]
+    def give_report_until(number: int) -> None:
+        with faults.wired(faults.At(number, faults.killed(0))):
+            give_report()
+
+    calls = faults.calls_of(give_report)
+    changes = [number for number, (name, _) in enumerate(calls) if name in CHANGES]
     seen = set()
-    for number in range(len(changes) + 1):
+    for number in (*changes, changes[-1] + 1):
         faults.put_back(here.gsd, files)
-        assert killed_after(give_report, number) == -signal.SIGKILL
+        killed = in_child(partial(give_report_until, number))
+        assert outcome(killed) == -signal.SIGKILL
         left = task_state(here)["status"]
         seen.add(left)
         if left != status:
@@ -163,24 +167,6 @@ def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, st
         assert types.count("failure") == 1 + text.count(b"FAILED")
         here.ok("fsck")
     assert seen == {"pending", "running", status}
-
-
-def killed_after(work: Any, number: int) -> int:
-    """Return how a child ends that is killed after so many changes of files."""
-    made = 0
-
-    def intercept(name: str, real: Any, *args: Any, **more: Any) -> Any:
-        nonlocal made
-        if made == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-        made += name in CHANGES
-        return faults.without_sync(name, real, *args, **more)
-
-    def child() -> None:
-        with faults.wired(intercept):
-            work()
-
-    return outcome(in_child(child))
 
 
 @pytest.mark.parametrize("checkpoints", ["", "checkpoints = false\n"])

@@ -37,10 +37,6 @@ def play(project: EngineProject, *results: Result, reported: tuple[ReportedGap, 
         return append_round(tx, list(results), list(reported))
 
 
-def limited(root: Path, most: int) -> EngineProject:
-    return EngineProject(root, "verify", limits={"max_rounds": most})
-
-
 def recorded(project: EngineProject, since: int = 2) -> list[str]:
     """Return the events since this one, abbreviated."""
     return [
@@ -99,22 +95,16 @@ def test_gap_that_comes_back_is_reopened_and_the_second_time_pauses(project: Eng
     assert (project.loop.status, this.remedy) == ("fixing", "")
 
 
-def test_round_at_the_limit_pauses_and_names_the_gaps_left(tmp_path: Path) -> None:
-    project = limited(tmp_path, 2)
-    play(project, result())
-    this = play(project, result(), result("ci:test"))
-    assert (project.loop.status, project.loop.pause_code) == ("paused", "rounds")
-    assert project.loop.pause_reason.endswith("; gaps left: G1, G2")
-    assert "--add-rounds" in this.remedy
-
-
 def test_last_round_may_pass_and_its_pause_names_at_most_20_gaps(tmp_path: Path) -> None:
-    project = limited(tmp_path / "one", 1)
+    limits = {"max_rounds": 1}
+    project = EngineProject(tmp_path / "one", "verify", limits=limits)
     play(project, result(passed=True))
     assert project.loop.status == "completed"
-    project = limited(tmp_path / "two", 1)
-    play(project, *(result(f"T01#{n}", text=f"f{n}", file=None) for n in range(30)))
+    project = EngineProject(tmp_path / "two", "verify", limits=limits)
+    this = play(project, *(result(f"T01#{n}", text=f"f{n}", file=None) for n in range(30)))
+    assert (project.loop.status, project.loop.pause_code) == ("paused", "rounds")
     assert project.loop.pause_reason.endswith("G20 and 10 more")
+    assert "--add-rounds" in this.remedy
 
 
 def test_reported_gap_of_its_author_keeps_the_loop_open(project: EngineProject) -> None:
@@ -239,7 +229,7 @@ def test_unknown_gap_is_refused_and_unknown_kind_is_a_usage_error(project: Engin
 
 
 def test_record_verdict_at_the_round_limit_pauses_loop(tmp_path: Path) -> None:
-    project = limited(tmp_path, 1)
+    project = EngineProject(tmp_path, "verify", limits={"max_rounds": 1})
     report_gap(project.context, "empty body")
     loop = record_verdict(project.context, passed=False, report="one gap").loop
     assert (loop.status, loop.pause_code) == ("paused", "rounds")
