@@ -17,8 +17,6 @@ OLD_CODE = (
     [
         ({"command": "/home/me/bin/log_gsd_fsm_hook_calls.sh"}, False),
         ({"command": "python3 /x/not_gsd_fsm_hook.py"}, False),
-        ({"command": "python3 /x/gsd_fsm_hook.py.old"}, False),
-        ({"command": "/bin/sh", "args": ["-c", "true; # gsd_fsm_hook"]}, False),
         ({"command": "/bin/sh", "args": ["-c", "cat /x/gsd_fsm_hook.py | wc"]}, False),
         ({"command": "python3", "args": ["-c", "import gsd_fsm_hook"]}, False),
         ({"command": "python3", "args": ["-c", f"import os; {OLD_CODE}"]}, False),

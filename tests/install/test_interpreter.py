@@ -72,7 +72,7 @@ def test_choose_without_a_suitable_python_names_every_candidate(
     assert "--python" in caught.value.hint
 
 
-@pytest.mark.parametrize("wrong", ["/no/such/python", "no-such-program", "/etc/passwd", "/"])
+@pytest.mark.parametrize("wrong", ["no-such-program", "/etc/passwd", "/"])
 def test_choose_refuses_a_path_that_is_not_a_program(wrong: str) -> None:
     with pytest.raises(UsageError, match="is not a program"):
         choose(wrong)
@@ -99,9 +99,7 @@ def test_ask_refuses_a_python_that_is_too_old_or_never_answers(
     ("path", "problem"),
     [
         (r"C:\Users\me\AppData\Local\Microsoft\WindowsApps\python.exe", "Store"),
-        ("C:/Users/me/AppData/Local/Microsoft/WindowsApps/python3.exe", "Store"),
         (r"C:\Program Files\WindowsApps\PythonSoftwareFoundation.Python.3.12\python.exe", "Store"),
-        (r"C:\Python312\python.exe", "not an absolute path"),
         (r"C:\Users\me\AppData\Local\Programs\Python\Python312\python.exe", "absolute"),
         ("python3", "not an absolute path"),
         ("/no/such/python", "does not exist"),

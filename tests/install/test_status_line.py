@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,9 +19,7 @@ from tests.support.command_line import A, Here
 FOREIGN = {"type": "command", "command": "~/.claude/my line.sh", "padding": 0}
 
 
-def test_status_line_needs_no_path_and_ignores_files_of_the_project(
-    here: Here, client: Client
-) -> None:
+def test_status_line_needs_no_path_and_no_file_of_the_project(here: Here, client: Client) -> None:
     here.ok("init", "--status-line", "--yes")
     entry = client.read()["statusLine"]
     assert entry == {"type": "command", "command": status_line.command()}
@@ -43,9 +40,7 @@ def test_status_line_needs_no_path_and_ignores_files_of_the_project(
 
 
 @pytest.mark.parametrize("scope", installer.SCOPES)
-def test_hook_and_on_request_status_line_are_added_to_the_file_of_the_scope_only(
-    here: Here, client: Client, scope: str
-) -> None:
+def test_init_changes_the_file_of_its_scope_only(here: Here, client: Client, scope: str) -> None:
     raw = client.write(SETTINGS, scope).read_bytes()
     here.ok("init", "--scope", scope, "--yes")
     assert "statusLine" not in client.read(scope)
@@ -61,7 +56,7 @@ def test_hook_and_on_request_status_line_are_added_to_the_file_of_the_scope_only
     assert client.files[scope].read_bytes() == raw
 
 
-@pytest.mark.parametrize("foreign", [FOREIGN, {"type": "command"}, "x", [], {}, 0])
+@pytest.mark.parametrize("foreign", [FOREIGN, "x", {}])
 def test_status_line_of_another_program_stays(here: Here, client: Client, foreign: Any) -> None:
     client.write({"statusLine": foreign, "z": 1})
     output = here.ok("init", "--status-line", "--yes").out
@@ -81,9 +76,7 @@ def test_status_line_of_the_user_is_not_hidden_by_ours(here: Here, client: Clien
     assert "statusLine" not in client.read("local")
 
 
-def test_older_status_line_of_ours_is_updated_and_keeps_its_options(
-    here: Here, client: Client
-) -> None:
+def test_older_status_line_of_ours_is_updated_with_its_options(here: Here, client: Client) -> None:
     ours = shlex.split(status_line.command())
     old = shlex.join(["/old venv/bin/python", *ours[1:4], "/old/lib", "statusline", "--color"])
     client.write({"statusLine": {"type": "command", "command": old, "padding": 2}})
@@ -95,8 +88,8 @@ def test_older_status_line_of_ours_is_updated_and_keeps_its_options(
 @pytest.mark.parametrize(
     "command",
     [
-        *("gsd-fsm statusline", "{} ; echo more", "{} | tee /tmp/x", "{} $(touch x)"),
-        *("{} --other", "A=b {}", "'unclosed", "", 7, None),
+        *("gsd-fsm statusline", "{} ; echo more", "{} $(touch x)", "{} --other", "A=b {}"),
+        *("'unclosed", "", 7),
     ],
 )
 def test_status_line_that_does_more_than_ours_is_foreign(command: Any) -> None:
@@ -108,13 +101,11 @@ def test_status_line_that_does_more_than_ours_is_foreign(command: Any) -> None:
     assert status_line.add(text) == text
 
 
-def test_status_line_quotes_a_path_with_special_characters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    odd = tmp_path / "mit Leer'zeichen $HOME" / "python"
+def test_status_line_quotes_a_path_with_special_characters(here: Here) -> None:
+    odd = here.root / "mit Leer'zeichen $HOME" / "python"
     odd.parent.mkdir()
     odd.symlink_to(sys.executable)
-    monkeypatch.setattr(sys, "executable", str(odd))
+    here.patch.setattr(sys, "executable", str(odd))
     line = status_line.command()
     assert our_status_line({"statusLine": {"command": line}}) == line
     script = f'set -- {line}; printf \'%s\\n\' "$1" "$#"'
@@ -122,10 +113,8 @@ def test_status_line_quotes_a_path_with_special_characters(
     assert done.stdout.decode() == f"{odd}\n6\n"
 
 
-def test_status_line_that_cannot_run_is_not_registered(
-    here: Here, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+def test_status_line_that_cannot_run_is_not_registered(here: Here, client: Client) -> None:
+    here.patch.setattr(sys, "executable", "/bin/false")
     refused = here.refused(6, "init", "--status-line", "--yes").err
     assert "the status line cannot be run: exit code 1" in refused
     assert not client.files["local"].exists()
