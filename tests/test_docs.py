@@ -35,7 +35,6 @@ __all__ = ["here"]
 ROOT = Path(__file__).parents[1]
 NAMED = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in NAMED)]
-names = [str(page.relative_to(ROOT)) for page in PAGES]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -71,9 +70,10 @@ def functions_of(path: Path) -> frozenset[str]:
     return frozenset(node.name for node in module.body if isinstance(node, ast.FunctionDef))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=names)
-def test_link_leads_to_an_existing_file_and_heading(page: Path) -> None:
-    for target in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_links_to_existing_files_and_headings_and_names_existing_tests(page: Path) -> None:
+    text = page.read_text("utf-8")
+    for target in LINK.findall(FENCE.sub("", text)):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
@@ -82,11 +82,7 @@ def test_link_leads_to_an_existing_file_and_heading(page: Path) -> None:
         assert there.is_relative_to(ROOT), target
         if anchor:
             assert anchor in anchors(there), target
-
-
-@pytest.mark.parametrize("page", PAGES, ids=names)
-def test_named_test_exists(page: Path) -> None:
-    for named in TEST.findall(page.read_text("utf-8")):
+    for named in TEST.findall(text):
         path, _, function = named.partition("::")
         assert (ROOT / path).is_file(), named
         assert not function or function in functions_of(ROOT / path), named
@@ -109,7 +105,6 @@ def test_journal_example_is_read_and_folded_and_damage_is_detected(tmp_path: Pat
     command = [sys.executable, "-I", "-W", "ignore", "-c", code]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert (done.stdout.decode(), done.stderr) == (fenced("docs/journal.md", "text")[0], b"")
-    assert len(code.splitlines()) == 10
     for offset in range(0, len(data) - 1, 49):
         damaged = bytearray(data)
         damaged[offset] ^= 1
@@ -152,7 +147,9 @@ def test_journal_page_explains_every_status_condition_and_line_limit() -> None:
     assert limits_shown[depth] == str(MAX_DEPTH)
 
 
-def test_pages_explain_every_exit_code() -> None:
+def test_pages_explain_every_command_and_exit_code() -> None:
+    rows = rows_under("docs/guide.md", "command | what it does")
+    assert [row[0].strip("`") for row in rows] == list(COMMANDS)
     classes = [c for c in vars(errors).values() if isinstance(c, type)]
     codes = {0, 130, *(c.exit_code for c in classes if issubclass(c, errors.GsdError))}
     explained = rows_under("docs/guide.md", "exit code | meaning")
@@ -170,7 +167,7 @@ def test_settings_table_equals_the_keys() -> None:
 
 
 def test_architecture_page_names_every_package_and_module() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    page = text_of("docs/architecture.md")
     package = ROOT / "gsd_fsm"
     modules = {path for path in package.rglob("[!_]*.py") if path.parent != package}
     for folder in {path.parent for path in modules}:
@@ -229,12 +226,8 @@ def run_line(here: Here, line: str) -> None:
         assert words in answer.out + answer.err, (line, answer)
 
 
-def test_guide_lists_every_command_in_the_order_of_help() -> None:
-    rows = rows_under("docs/guide.md", "command | what it does")
-    assert [row[0].strip("`") for row in rows] == list(COMMANDS)
-
-
-def test_readme_session_is_an_excerpt_of_the_demo() -> None:
+def test_readme_shows_the_transitions_and_an_excerpt_of_the_demo() -> None:
+    assert f"```mermaid\n{mermaid()}\n```" in text_of("README.md")
     command = [sys.executable, str(ROOT / "scripts" / "demo.py")]
     demo = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     for part in "\n\n".join(map(str.strip, fenced("README.md", "text"))).split("\n\n"):
@@ -248,10 +241,6 @@ def without_ids(text: str) -> str:
     return re.sub(r"head (\d+):[0-9a-f]{16}", r"head \1:SUM", text)
 
 
-def test_readme_diagram_equals_the_transition_table() -> None:
-    assert f"```mermaid\n{mermaid()}\n```" in text_of("README.md")
-
-
 def test_pages_stay_short() -> None:
     most = {
         "README": 8_000,
@@ -259,5 +248,4 @@ def test_pages_stay_short() -> None:
         "docs/guarantees": 15_000,
         "docs/journal": 46_000,
     }
-    sizes = {name: len(text_of(f"{name}.md").encode()) for name in most}
-    assert {name: size for name, size in sizes.items() if size > most[name]} == {}
+    assert [name for name in most if len(text_of(f"{name}.md").encode()) > most[name]] == []

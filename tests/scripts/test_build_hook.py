@@ -18,14 +18,10 @@ Core = Callable[..., Path]
 @pytest.fixture
 def core(tmp_path: Path) -> Core:
     def write(*hot: str, **modules: str) -> Path:
-        """Write modules, with `__` for a dot in their names; `main` is the entry.
-
-        `hot` are the functions and classes that an ordinary stop uses.
-        """
+        """Write modules, of which `main` is the entry, and what an ordinary stop uses of them."""
         (tmp_path / "hot_path.txt").write_text("\n".join(hot), "utf-8")
         for name, text in modules.items():
-            path = tmp_path / "core" / f"{name.replace('__', '/')}.py"
-            path = path if name != "main" else tmp_path / "core" / "hook" / "main.py"
+            path = tmp_path / "core" / ("hook/main.py" if name == "main" else f"{name}.py")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.replace("from core.", "from gsd_fsm.core."), "utf-8")
         return tmp_path / "core"
@@ -37,10 +33,6 @@ def built(core: Path) -> str:
     return build(core, core.parent / "hot_path.txt")
 
 
-def parts_of(core: Path) -> dict[str, list[str]]:
-    return {label: [*part] for label, part in parts(core, core.parent / "hot_path.txt").items()}
-
-
 def output(core: Path) -> str:
     hook = core.parent / "gsd_fsm_hook.py"
     hook.write_text(built(core), "utf-8")
@@ -48,24 +40,9 @@ def output(core: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def refusal(core: Path) -> str:
-    with pytest.raises(SystemExit) as caught:
-        built(core)
-    return str(caught.value)
-
-
-def test_builder_orders_modules_by_their_imports(core: Core) -> None:
-    folder = core(
-        main="from core.b import b\nfrom core.a import a\n",
-        a="from core.c import c\na = c\n",
-        b="from core.a import a\nb = a\n",
-        c="c = 1\n",
-        unused="d = 1\n",
-    )
-    assert parts_of(folder)["entry"] == ["c", "a", "b", "hook.main"]
-
-
-def test_builder_puts_modules_imported_inside_functions_into_later_parts(core: Core) -> None:
+def test_builder_puts_modules_in_order_and_those_imported_inside_functions_into_later_parts(
+    core: Core,
+) -> None:
     folder = core(
         main="from core.low import low\ndef main():\n    from core.top import top\n    print(top())\n",
         top="from core.low import low\nfrom core.mid import mid\n"
@@ -75,21 +52,24 @@ def test_builder_puts_modules_imported_inside_functions_into_later_parts(core: C
         rare="from core.mid import mid\n"
         "def rare():\n    from core.rarest import rarest\n    return mid + rarest\n",
         rarest="from core.low import low\nrarest = low\n",
+        unused="d = 1\n",
     )
     expected = {"entry": "low hook.main", "engine": "mid top", "rare": "rare rarest"}
-    assert {part: " ".join(modules) for part, modules in parts_of(folder).items()} == expected
+    found = parts(folder, folder.parent / "hot_path.txt")
+    assert {part: " ".join(modules) for part, modules in found.items()} == expected
     assert output(folder) == "4\n"
 
 
-def test_builder_keeps_private_names_of_two_modules_apart(core: Core) -> None:
+def test_builder_keeps_private_names_apart_and_repeats_no_import(core: Core) -> None:
     folder = core(
-        main="from core.a import a\nfrom core.b import b\n"
+        main="import sys\nfrom core.a import a\nfrom core.b import b\n"
         "_x = 3\ndef _f():\n    return _x\ndef main():\n    print(a(), b(), _f())\n",
-        a="_x = 1\ndef _f():\n    return _x\ndef a():\n    return _f()\n",
+        a="import sys\n_x = 1\ndef _f():\n    return _x\ndef a():\n    return _f()\n",
         b="class _x:\n    y = 2\n\ndef _f():\n    return _x.y\ndef b():\n    return _f()\n",
     )
     assert output(folder) == "1 2 3\n"
     assert "\ndef _a_f():\n    return _a_x\n" in built(folder)
+    assert built(folder).count("import sys\n") == 1
 
 
 LOOKALIKES = """
@@ -164,20 +144,6 @@ def test_builder_moves_what_ordinary_stops_do_not_use_to_the_rare_part(core: Cor
     assert output(folder) == "15 ['engine', 'rare']\n"
 
 
-def test_builder_refuses_a_hot_path_with_unknown_names(core: Core) -> None:
-    folder = core("late.gone", main="def main():\n    from core.late import a\n", late="a = 1\n")
-    assert refusal(folder) == "hot_path.txt: there is no late.gone; run: make profile"
-
-
-def test_builder_repeats_no_import(core: Core) -> None:
-    folder = core(
-        main="import sys\nfrom core.a import a\ndef main():\n    print(a() == sys.version)\n",
-        a="import sys\ndef a():\n    return sys.version\n",
-    )
-    assert output(folder) == "True\n"
-    assert built(folder).count("import sys\n") == 1
-
-
 @pytest.mark.parametrize(
     ("modules", "message"),
     [
@@ -198,4 +164,13 @@ def test_builder_refuses_what_one_namespace_cannot_hold(
     core: Core, modules: dict[str, str], message: str
 ) -> None:
     main = "from core.a import a\nfrom core.b import b\n"
-    assert refusal(core(main=main, **modules)).startswith(message)
+    with pytest.raises(SystemExit, match=f"^{re.escape(message)}"):
+        built(core(main=main, **modules))
+
+
+def test_builder_refuses_a_hot_path_with_unknown_names(core: Core) -> None:
+    folder = core("late.gone", main="def main():\n    from core.late import a\n", late="a = 1\n")
+    with pytest.raises(
+        SystemExit, match=r"^hot_path.txt: there is no late.gone; run: make profile$"
+    ):
+        built(folder)
