@@ -55,13 +55,7 @@ DROID = {
 }  # fmt: skip
 ROOTS = {"workspace_roots": ["ROOT"]}
 AUGGIE = {"hook_event_name": "Stop", "conversation_id": S, **ROOTS, "agent_stop_cause": "end_turn"}
-VSCODE = {
-    **ACTIVE,
-    "timestamp": "t",
-    "sessionId": S,
-    "hookEventName": "Stop",
-    "transcript_path": "/s",
-}
+VSCODE = {**ACTIVE, "sessionId": S, "hookEventName": "Stop", "transcript_path": "/s"}
 GOOSE = {"event": "Stop", "session_id": S, "last_assistant_message": "x"}
 DEVIN = {**STOP, **ACTIVE, "prompt_id": "p"}
 ANTIGRAVITY = {
@@ -82,10 +76,9 @@ NEW = {"AI_AGENT": "claude-code_2-1-163_harness"}
 # client, stop, environment, block, notice
 STOPS: list[tuple[str, dict[str, Any], dict[str, str], Any, Any]] = [
     *(("claude", CLAUDE, {"AI_AGENT": agent}, PLAIN, NOTICE) for agent in (
-        "", "claude-code_2-1-162_harness", "claude-code_1-9-999_harness", "claude-code",
-        "claude-code_x-y-z_", "other_9-9-999_harness")),
+        "claude-code_2-1-162_x", "claude-code_1-9-999_x", "claude-code_x-y-z_", "other_9-9-999_x")),
     *(("claude", CLAUDE, {"AI_AGENT": f"claude-code_{version}_harness"}, QUIET, NOTICE)
-      for version in ("2-1-163", "2-1-325", "2-2-0", "3-0-0")),
+      for version in ("2-1-163", "2-2-0")),
     ("codex", CODEX, {"CODEX_MANAGED_BY_NPM": "1", **NEW}, PLAIN, NOTICE),
     ("gemini", GEMINI, {"GEMINI_SESSION_ID": S, **NEW}, PLAIN, NOTICE),
     ("qwen", QWEN, {"QWEN_PROJECT_DIR": "ROOT", "GEMINI_PROJECT_DIR": "ROOT"}, PLAIN, NOTICE),
@@ -138,19 +131,13 @@ def test_client_gets_blocks_and_notices_in_its_own_form(here: Here, case: Any) -
     assert send(here, stop, env) == (None, "")
 
 
-@pytest.mark.parametrize(
-    "signal",
-    [
-        {**CURSOR, "status": "aborted"},
-        {**CURSOR, "status": "error"},
-        {**AUGGIE, "agent_stop_cause": "interrupted"},
-        {**ANTIGRAVITY, "fullyIdle": False},
-    ],
-)
-def test_aborted_or_failed_turn_is_not_a_stop(here: Here, signal: dict[str, Any]) -> None:
+def test_aborted_or_failed_turn_is_not_a_stop(here: Here) -> None:
     here.start(*GOAL, env={"CLAUDE_CODE_SESSION_ID": S})
     before = here.journal.read_bytes()
-    assert send(here, signal) == (None, "")
+    aborted = {"status": "aborted", "agent_stop_cause": "interrupted", "fullyIdle": False}
+    for stop in (CURSOR, AUGGIE, ANTIGRAVITY):
+        signal = {name: aborted.get(name, value) for name, value in stop.items()}
+        assert send(here, signal) == (None, "")
     assert here.journal.read_bytes() == before
 
 
@@ -221,16 +208,9 @@ def test_stop_binds_session_only_in_clients_without_prompt_hook(
 
 @pytest.mark.parametrize(
     ("prompt", "human"),
-    [
-        ("please go on", True),
-        ("", True),
-        ("It says: <task-notification>", True),
-        ("<task-notification>\n<task-id>b1</task-id>\n</task-notification>", False),
-        ("\n  <task-notification>", False),
-        ("<system-reminder>x</system-reminder>", False),
-        ("before OUR BLOCK after", False),
-    ],
-)
+    [("", True), ("It says: <task-notification>", True), ("\n  <task-notification>", False),
+     ("<system-reminder>x</system-reminder>", False), ("before OUR BLOCK after", False)],
+)  # fmt: skip
 def test_is_human_recognises_prompts_of_clients_and_our_own_block(prompt: str, human: bool) -> None:
     signal = Signal({"hook_event_name": "UserPromptSubmit", "prompt": prompt}, "", "", lambda _: "")
     assert is_human(signal, "OUR BLOCK") is human
@@ -241,8 +221,7 @@ def test_block_that_comes_back_as_a_prompt_is_not_recorded(here: Here) -> None:
     answer = send(here, GEMINI).answer
     assert answer
     before = here.journal.read_bytes()
-    again = {**GEMINI, "hook_event_name": "BeforeAgent", "prompt": answer["reason"]}
-    del again["prompt_response"]
+    again = {"session_id": S, "hook_event_name": "BeforeAgent", "prompt": answer["reason"]}
     assert send(here, again).answer is None
     assert here.journal.read_bytes() == before
     asked = send(here, {**again, "prompt": "go on"}).answer
@@ -264,11 +243,6 @@ NO_CLAIMS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("message", "claims"),
-    [*((text, True) for text in CLAIMS), *((text, False) for text in NO_CLAIMS)],
-)
-def test_claims_completion_finds_the_mark_only_at_the_end_outside_fences(
-    message: str, claims: bool
-) -> None:
-    assert claims_completion(message) is claims
+def test_claims_completion_finds_the_mark_only_at_the_end_outside_fences() -> None:
+    assert [text for text in CLAIMS if not claims_completion(text)] == []
+    assert [text for text in NO_CLAIMS if claims_completion(text)] == []
