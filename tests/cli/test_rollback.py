@@ -175,9 +175,7 @@ def test_rollback_with_uncommitted_changes_is_refused(work: Work) -> None:
     assert (work.head(), work.left()) == (work.shas["T02"], [])
 
 
-def test_rollback_of_detached_head_or_to_checkpoint_outside_the_branch_is_refused(
-    work: Work,
-) -> None:
+def test_rollback_to_another_branch_or_of_detached_head_is_refused(work: Work) -> None:
     work.here.ok("rollback", "T01", "--yes")
     assert "(not in the current branch)" in work.here.ok("rollback").out.splitlines()[-1]
     refused = work.here.refused(4, "rollback", "T02", "--yes").err

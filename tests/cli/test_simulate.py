@@ -96,10 +96,8 @@ def test_simulate_ends_when_a_check_is_interrupted(project: Project) -> None:
     assert "note later" not in answer.out
 
 
-def test_simulate_ends_at_a_bug_and_names_the_line(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr("gsd_fsm.cli.note.note")
+def test_simulate_ends_at_a_bug_and_names_the_line(here: Here) -> None:
+    here.patch.delattr("gsd_fsm.cli.note.note")
     path = write_script(here, GOAL + "note first\nstop Done.\n")
     answer = here.refused(1, "simulate", path)
     assert answer.err.startswith("gsd-fsm: line 3: this is a bug in gsd-fsm: AttributeError")
@@ -107,9 +105,7 @@ def test_simulate_ends_at_a_bug_and_names_the_line(
 
 
 @pytest.mark.parametrize("tail", [b"", b'{"v":1,"se'], ids=["whole", "torn"])
-def test_simulate_copy_repairs_the_copy_and_leaves_the_journal_unchanged(
-    here: Here, tail: bytes
-) -> None:
+def test_simulate_copy_leaves_the_journal_unchanged(here: Here, tail: bytes) -> None:
     here.start("goal", "g", "--mode", "yolo", env=A)
     before = here.journal.read_bytes() + tail
     here.journal.write_bytes(before)
@@ -131,17 +127,15 @@ def test_simulate_copy_of_untrusted_journal_is_refused(here: Here, tmp_path: Pat
 
 
 @pytest.mark.parametrize("end", ["stop Done.\n", "start nonsense\n"])
-def test_simulate_leaves_no_files_and_restores_the_environment(
-    here: Here, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+def test_simulate_leaves_no_files_and_restores_the_environment(here: Here, end: str) -> None:
     def surroundings() -> tuple[object, ...]:
         places = (here.root, Path(os.environ["HOME"]))  # which has the other directories too
         return dict(os.environ), [sorted(place.rglob("*")) for place in places]
 
     # A temporary directory inside a repository: a new project looks for the top of its repository.
     (here.root / ".git").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(here.root))
-    monkeypatch.setenv("GEMINI_PROJECT_DIR", str(here.root))
+    here.patch.setattr("tempfile.tempdir", str(here.root))
+    here.patch.setenv("GEMINI_PROJECT_DIR", str(here.root))
     path = write_script(here, GOAL + "config\nx2 stop Hm.\nsession clear\n" + end)
     before = surroundings()
     here.run("simulate", path)
@@ -192,9 +186,7 @@ def test_simulate_names_the_line_that_it_rejects(here: Here, script: str, messag
     assert message in here.refused(2, "simulate", write_script(here, script)).err
 
 
-def test_simulate_runs_commands_as_agent_on_numbered_loops_and_compares_exit_codes(
-    here: Here,
-) -> None:
+def test_simulate_runs_commands_of_agents_and_compares_exit_codes(here: Here) -> None:
     script = (
         "CLAUDECODE=1 start goal g\nCLAUDECODE=1 pause\nCLAUDECODE=1 cancel => 4\n"
         "--loop {1} cancel\nnotes.md <- text\n"

@@ -200,9 +200,7 @@ def test_complete_makes_a_task_of_each_unmet_condition(here: Here) -> None:
     assert "F1, F2, F3, F4" in message
 
 
-def test_complete_makes_no_task_twice_and_a_met_condition_completes_its_task(
-    here: Here,
-) -> None:
+def test_met_condition_completes_its_task_and_none_is_made_twice(here: Here) -> None:
     here.start("goal", "g", "--criterion", "docs", "--criterion", "tests")
     refused_completion(here)
     here.ok("criterion", "docs", "met")
@@ -240,9 +238,7 @@ def test_tasks_of_unmet_conditions_are_not_counted_as_steps(here: Here) -> None:
     assert "Tasks done: S1; remaining: none." in here.ok("cancel").out
 
 
-def test_refused_complete_keeps_the_status_and_its_tasks_follow_their_conditions(
-    here: Here,
-) -> None:
+def test_refused_complete_keeps_the_status_and_its_tasks_cannot_start(here: Here) -> None:
     here.start("goal", "g", "--criterion", "c")
     here.ok("fail", "--class", "logic", "--error", "boom")
     refused_completion(here)
@@ -269,9 +265,7 @@ def test_light_review_records_its_findings_and_makes_no_task(here: Here) -> None
     assert list(tasks(here)) == ["A"]
 
 
-def test_failed_review_makes_a_task_of_each_new_blocker_and_records_all_findings(
-    here: Here,
-) -> None:
+def test_failed_review_records_findings_and_makes_a_task_of_each_blocker(here: Here) -> None:
     here.start("goal", "g")
     findings = ("BLOCKER: tokens never expire", "Warning: slow", "SUGGESTION: rename it")
     named = [f"--finding={finding}" for finding in findings]

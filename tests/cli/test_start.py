@@ -96,7 +96,7 @@ def test_start_defaults_to_interactive_mode_and_three_iterations_per_task(here: 
         (["execute", "--check", "t=\udcff"], "not plain text"),
     ],
 )
-def test_start_with_wrong_argument_exits_2_names_it_and_creates_nothing(
+def test_start_with_wrong_argument_creates_nothing(
     here: Here, wrong: list[str], named: str
 ) -> None:
     assert named in here.refused(2, "start", *wrong).err

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import AGENT, Here
-from tests.support.hook_agent import Agent
 from tests.support.plan_loops import (
     INTERACTIVE,
     PLAN,
@@ -25,7 +24,7 @@ from tests.support.plan_loops import (
 )
 from tests.support.plan_texts import LOOP_MECHANISM
 from tests.support.repositories import git
-from tests.support.verification import DONE, lay
+from tests.support.verification import DONE, failed_round, lay
 
 MILESTONE = {"branching": "milestone", "base_branch": "main"}
 QUESTION = "You're on main but milestone m1 exists. Switch to gsd/m1? [Y/n]"
@@ -219,9 +218,7 @@ def test_answer_no_stays_on_base_branch_and_says_so(milestone: Here) -> None:
     assert (branch(milestone), open_question(milestone)) == ("main", START_QUESTION)
 
 
-def test_start_in_yolo_mode_creates_and_switches_branch_unless_it_is_refused(
-    milestone: Here,
-) -> None:
+def test_start_in_yolo_mode_switches_branch_unless_it_is_refused(milestone: Here) -> None:
     git(milestone.root, "checkout", "-qb", "feature")
     milestone.ok(*YOLO)
     git(milestone.root, "checkout", "-q", "main")
@@ -242,9 +239,7 @@ def test_answer_yes_takes_the_plan_of_the_milestone_branch(milestone: Here) -> N
     assert "Phase 1: Other parts" in milestone.ok("answer", "y").out
 
 
-def test_start_yolo_exits_4_if_git_refuses_the_switch_and_resume_tries_again(
-    milestone: Here,
-) -> None:
+def test_start_exits_4_if_git_refuses_the_switch_and_resume_tries_again(milestone: Here) -> None:
     code = milestone.root / "code.py"
     git(milestone.root, "checkout", "-qb", "gsd/m1")
     commit(milestone, code, "of the milestone\n")
@@ -317,55 +312,44 @@ BEFORE = {
 }
 
 
-@pytest.fixture
-def agent(repository: Here, tmp_path: Path) -> Agent:
-    lay(repository.root, BEFORE)
-    for name, value in (("name", "T"), ("email", "t@example.org")):
-        git(repository.root, "config", f"user.{name}", value)
-    git(repository.root, "add", "-A")
-    git(repository.root, "commit", "-qm", "plan")
-    return Agent(repository, tmp_path)
-
-
-def do_task(agent: Agent, name: str) -> None:
+def do_task(here: Here, name: str) -> None:
     """Do a task as a subagent does: read its prompt, write its file, report it."""
     path = TASKS[name]
-    file = agent.here.root / path
+    file = here.root / path
     action = "modify" if file.exists() else "create"
-    prompt = agent.here.ok("next", name, env=agent.shell).out
-    assert f'<file action="{action}">{path}</file>' in prompt
+    assert f'<file action="{action}">{path}</file>' in here.ok("next", name).out
     before = file.read_text().replace("DISCUSSED", "PLANNED") if file.exists() else ""
-    lay(agent.here.root, {path: f"{before}\n{DONE[path]}"})
-    answer = agent.here.ok("report", name, "--json", env=agent.shell, stdin=b"TASK COMPLETE\n")
-    assert answer.json["verdict"] == "complete"
+    lay(here.root, {path: f"{before}\n{DONE[path]}"})
+    report_complete(here, name)
 
 
-def test_loop_plan_is_executed_in_waves_and_verified_until_no_gap_is_left(agent: Agent) -> None:
-    here = agent.here
-    here.start("execute", "--phase", "1", "--mode", "yolo", env=agent.shell)
+def test_loop_plan_is_executed_in_waves_and_verified_until_no_gap_is_left(repository: Here) -> None:
+    here = repository
+    lay(here.root, BEFORE)
+    for name, value in (("name", "T"), ("email", "t@example.org")):
+        git(here.root, "config", f"user.{name}", value)
+    git(here.root, "add", "-A")
+    git(here.root, "commit", "-qm", "plan")
+    here.ok(*YOLO)
     offered = []
-    while tasks := here.ok("next", "--json", env=agent.shell).json["tasks"]:
-        offered.append([task["id"] for task in tasks])
-        assert f"Run: gsd-fsm --loop {here.status()['loop']} next" in agent.blocked()
-        for task in tasks:
-            do_task(agent, task["id"])
+    while names := ready(here):
+        offered.append(names)
+        for name in names:
+            do_task(here, name)
     assert offered == [["T01", "T02", "T03"], ["T04"], ["T05"], ["T06"], ["T07"]]
-    assert "complete" in agent.blocked()
-    assert "**Tasks:** 7/7 completed" in here.ok("complete", env=agent.shell).out
+    assert "**Tasks:** 7/7 completed" in here.ok("complete").out
     subjects = git(here.root, "log", "--format=%s").splitlines()
     types = ["docs", *(f"feat(1-0{number})" for number in range(7, 0, -1))]
     assert [subject.partition(":")[0] for subject in subjects[:-2]] == types
-    roadmap = here.root / ".gsd" / "ROADMAP.md"
+    roadmap = here.gsd / "ROADMAP.md"
     roadmap.write_text(roadmap.read_text().replace("PLANNED", ""))
-    here.start("verify", "--phase", "1", "--mode", "yolo", env=agent.shell)
-    answer = here.run("verify", "--json", env=agent.shell)
-    assert (answer.code, answer.json["gaps"]) == (7, ["G1"])
-    assert 'ROADMAP.md contains "PLANNED"' in agent.blocked()
-    assert roadmap.name in here.ok("next", "G1", env=agent.shell).out
+    here.start("verify", "--phase", "1", "--mode", "yolo")
+    assert failed_round(here)["gaps"] == ["G1"]
+    assert roadmap.name in here.ok("next", "G1").out
     roadmap.write_text(roadmap.read_text() + "\nPLANNED with 7 tasks.\n")
-    here.ok("report", "G1", env=agent.shell, stdin=b"TASK COMPLETE\n")
+    report_complete(here, "G1")
     assert "fix(1-G1)" in git(here.root, "log", "-1", "--format=%s")
-    found = here.ok("verify", "--json", env=agent.shell).json
+    found = here.ok("verify", "--json").json
     assert (found["passed"], found["status"]) == (True, "completed")
     passed = {check["key"]: check["passed"] for check in found["checks"]}
     assert passed == dict.fromkeys(passed, True) | {"T02#4": None}

@@ -98,9 +98,7 @@ def test_statusline_shows_the_loop_of_its_option_or_session(here: Here) -> None:
     assert line("session-a").endswith("running · of no session yet")
 
 
-def test_statusline_finds_the_project_by_the_directories_of_the_client(
-    here: Here, tmp_path: Path
-) -> None:
+def test_statusline_finds_the_project_of_the_client(here: Here, tmp_path: Path) -> None:
     here.start(*GOAL, env=A)
     here.where = tmp_path
     nowhere: dict[str, Any] = {"cwd": str(tmp_path), "workspace": {}}
@@ -122,9 +120,7 @@ def test_statusline_finds_the_project_by_the_directories_of_the_client(
         b'{"workspace": {"project_dir": "a\\u0000b", "current_dir": ""}, "cwd": "\\ud800"}',
     ],
 )  # fmt: skip
-def test_statusline_with_invalid_input_exits_0_and_records_nothing(
-    here: Here, stdin: bytes
-) -> None:
+def test_statusline_with_invalid_input_records_nothing(here: Here, stdin: bytes) -> None:
     assert shown(here, stdin) == ""
     here.start(*GOAL, "--budget", "5", env=A)
     before = here.journal.read_bytes()
@@ -174,7 +170,7 @@ def test_statusline_records_the_cost_of_the_session_as_it_grows_or_is_reset(here
         ("x" * (1 << 20), 1.25),
     ],
 )
-def test_statusline_counts_earlier_cost_only_if_the_session_is_younger(
+def test_statusline_counts_earlier_cost_of_younger_session(
     here: Here, rows: str, before: float
 ) -> None:
     here.start(*GOAL, "--budget", "5", env=A)

@@ -122,7 +122,7 @@ def test_tdd_fails_the_task_after_the_last_attempt_of_green(cycle: Here) -> None
 @pytest.mark.parametrize(
     ("tests", "first"), [("a test\n", ("green", 1)), ("another test\n", ("red", 0))]
 )
-def test_tdd_of_failed_task_begins_at_green_only_with_the_same_tests(
+def test_tdd_of_failed_task_begins_at_green_with_the_same_tests(
     cycle: Here, tests: str, first: tuple[str, int]
 ) -> None:
     run(cycle, 1)
@@ -246,12 +246,10 @@ def test_tdd_run_of_changed_plan_or_paused_loop_runs_nothing(here: Here) -> None
     assert not (here.root / "was-run").exists()
 
 
-def test_tdd_commits_and_tags_what_passed_before_an_undone_refactoring(
-    repository: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tdd_commits_and_tags_what_passed_before_an_undone_refactoring(repository: Here) -> None:
     for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "T")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@example.org")
+        repository.patch.setenv(f"GIT_{role}_NAME", "T")
+        repository.patch.setenv(f"GIT_{role}_EMAIL", "t@example.org")
     root = start_red(repository, COMMAND).root
     with (repository.gsd / "config.toml").open("a") as file:
         file.write("commit = true\n")
@@ -296,9 +294,7 @@ def test_tdd_keeps_private_copies_of_the_last_passing_run_until_the_task_ends(cy
 
 
 @pytest.mark.parametrize("damage", [b"{", None])
-def test_tdd_without_copies_leaves_a_failed_refactoring_running(
-    cycle: Here, damage: bytes | None
-) -> None:
+def test_tdd_without_copies_leaves_refactoring_running(cycle: Here, damage: bytes | None) -> None:
     reach_refactor(cycle)
     (copy,) = copies().iterdir()
     copy.unlink() if damage is None else copy.write_bytes(damage)

@@ -95,55 +95,44 @@ def test_ps_lists_the_live_loops_of_all_projects(here: Here, tmp_path: Path) -> 
     assert here.ok("ps").out == "No live loops.\n"
     assert here.ok("ps", "--json").json == {"loops": [], "problems": []}
     one = here.start("goal", "one", env=A)
-    here.start("verify")
     here.ok("--loop", one, "iterate")
+    here.start("verify")
     other = here.where = tmp_path / "z other"
     other.mkdir()
     here.start("execute")
     here.start("execute", "--fresh")
     here.where = Path("/")
-    found = here.ok("ps", "--json").json
-    assert found["problems"] == []
-    rows = [(row["project"], row["kind"], row["status"]) for row in found["loops"]]
-    assert rows == [
-        (str(here.root), "goal", "running"),
-        (str(here.root), "verify", "running"),
-        (str(other), "execute", "running"),
+    loops = here.ok("ps", "--json").json["loops"]
+    assert [(row["project"], row["kind"]) for row in loops] == [
+        *((str(here.root), "goal"), (str(here.root), "verify"), (str(other), "execute")),
     ]
-    assert list(found["loops"][0]) == [
+    assert list(loops[0]) == [
         *("project", "loop", "kind", "status", "iteration", "owner", "goal", "last_event"),
     ]
-    assert (found["loops"][0]["owner"], found["loops"][0]["iteration"]) == ("session-a", 1)
+    assert (loops[0]["owner"], loops[0]["iteration"]) == ("session-a", 1)
     shown = here.ok("ps").out
-    assert one in shown
-    assert str(other) in shown
+    assert (one in shown, str(other) in shown) == (True, True)
 
 
-def test_ps_skips_missing_projects_and_reports_damaged_ones(here: Here, tmp_path: Path) -> None:
+def test_ps_skips_missing_projects_and_reports_damaged_ones_once(
+    here: Here, tmp_path: Path
+) -> None:
     here.start("goal", "g")
-    here.journal.write_bytes(b"rubbish\n")
+    for _ in range(2):  # a repaired journal is registered again
+        here.journal.write_bytes(b"rubbish\n")
+        here.ok("fsck", "--repair", "--yes")
+    here.start("goal", "g")
     gone = here.where = tmp_path / "gone"
     gone.mkdir()
     here.start("goal", "g")
     here.where = tmp_path
     gone.rename(tmp_path / "elsewhere")
     found = here.ok("ps", "--json").json
-    assert found["loops"] == []
-    assert [problem["project"] for problem in found["problems"]] == [str(here.root)]
-    assert "corrupt" in found["problems"][0]["error"]
+    assert (len(found["loops"]), found["problems"]) == (1, [])
+    here.journal.write_bytes(b"rubbish\n")
+    (problem,) = here.ok("ps", "--json").json["problems"]
+    assert (problem["project"], "corrupt" in problem["error"]) == (str(here.root), True)
     assert f"! {here.root}" in here.ok("ps").out
-
-
-def test_ps_lists_a_project_with_several_registrations_once(here: Here) -> None:
-    here.start("goal", "g")
-    for _ in range(2):
-        here.journal.write_bytes(b"damaged\n")
-        here.ok("fsck", "--repair", "--yes")
-    here.journal.write_bytes(b"damaged\n")
-    assert len(here.ok("ps", "--json").json["problems"]) == 1
-    here.ok("fsck", "--repair", "--yes")
-    here.start("goal", "g")
-    assert len(here.ok("ps", "--json").json["loops"]) == 1
 
 
 def test_trust_shows_the_commands_of_a_plan(here: Here) -> None:

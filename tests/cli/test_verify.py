@@ -147,11 +147,9 @@ def test_verify_of_changed_plan_pauses_before_running_it(here: Here) -> None:
     assert (here.root / "was-run").exists()
 
 
-def test_verify_of_untrusted_journal_runs_nothing(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verify_of_untrusted_journal_runs_nothing(here: Here) -> None:
     start_verify(here, FILE, ci_test="touch was-run")
-    monkeypatch.setenv("XDG_STATE_HOME", str(here.root / "another-user"))
+    here.patch.setenv("XDG_STATE_HOME", str(here.root / "another-user"))
     assert "not trusted" in here.refused(6, "verify").err
     assert not (here.root / "was-run").exists()
 
@@ -260,9 +258,7 @@ def test_gap_and_failure_pause_without_auto_loop(here: Here) -> None:
 # VERIFICATION.md
 
 
-def test_verify_opens_reported_gaps_in_the_name_of_the_agent_and_keeps_its_file(
-    passing: Here,
-) -> None:
+def test_verify_opens_gaps_that_the_agent_reports_and_keeps_its_file(passing: Here) -> None:
     report = REPORT.encode() + b"\xff\x00"
     report_file(passing).write_bytes(report)
     answer = passing.run("verify", env=AGENT)
