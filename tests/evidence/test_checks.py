@@ -13,9 +13,9 @@ import pytest
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.evidence.checks import KEPT_BYTES, TAIL_CHARACTERS, run_check
 from gsd_fsm.evidence.interruption import Interrupted, interruptible
-from tests.support.check_commands import AGES, PARENT, ends, posix_only, python, watch, write
+from tests.support.check_commands import AGES, ends, posix_only, python, wait_for, write
 
-__all__ = ["python", "watch"]
+__all__ = ["python"]
 TOKEN = "ghp_" + "a1B2" * 9
 
 
@@ -83,37 +83,32 @@ def test_run_check_echoes_raw_output_while_running(python, tmp_path):
     assert outcome.tail == "ready seen"
 
 
-def run_into_the_time_limit(watch, command, folder):
-    """Run with a limit that is just long enough for the watched process to start."""
-    for limit in (0.3, 1, 3, 9):
-        outcome = run_check(command, folder, limit)
-        if watch.has_greeted():
-            return outcome
-    return pytest.fail("the watched process never started")
+@posix_only
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo $$ >pid; sleep 90",
+        "trap '' TERM; echo $$ >pid; sleep 90",
+        "sleep 90 & echo $$ >pid; wait",
+    ],
+    ids=["obedient", "ignores SIGTERM", "child"],
+)
+def test_run_check_timeout_ends_command_and_its_children(tmp_path, command):
+    for limit in (0.3, 1, 3, 9):  # until it is long enough for the command to start
+        outcome = run_check(f"echo begun; {command}", tmp_path, limit)
+        if (tmp_path / "pid").exists():
+            break
+    assert (outcome.exit_code, outcome.timed_out, outcome.tail) == (124, True, "begun")
+    assert ends(int((tmp_path / "pid").read_text()))
 
 
-@pytest.mark.parametrize("words", [(), pytest.param(("deaf",), marks=posix_only)])
-def test_run_check_timeout_ends_command_that_ignores_sigterm(watch, tmp_path, words):
-    outcome = run_into_the_time_limit(watch, watch.command(*words), tmp_path)
-    assert watch.is_dead()
-    assert (outcome.exit_code, outcome.timed_out) == (124, True)
-
-
-def test_run_check_timeout_ends_children(watch, python, tmp_path):
-    source = "print('begun', flush=True)\n" + PARENT + "child.wait()"
-    command = python(source, "watched.py", str(watch.port))
-    outcome = run_into_the_time_limit(watch, command, tmp_path)
-    assert watch.is_dead()
-    assert (outcome.exit_code, outcome.tail) == (124, "begun")
-
-
-def test_run_check_does_not_wait_for_child_with_open_pipe(watch, python, tmp_path):
-    source = PARENT + "print('done', flush=True)\nos._exit(4)"
-    outcome = run_check(python(source, "watched.py", str(watch.port)), tmp_path, AGES)
-    watch.greet()
-    assert watch.is_alive()
-    assert watch.can_go_on_writing()
+@posix_only
+def test_run_check_does_not_wait_for_child_that_prints_later(tmp_path):
+    later = "until test -e go; do sleep 0.05; done; head -c 2000000 /dev/zero && touch printed"
+    outcome = run_check(f"({later}) & echo done; exit 4", tmp_path, AGES)
     assert (outcome.exit_code, outcome.tail, outcome.timed_out) == (4, "done", False)
+    (tmp_path / "go").touch()
+    wait_for(tmp_path / "printed")
 
 
 @posix_only
@@ -123,15 +118,16 @@ def test_run_check_does_not_wait_for_child_that_keeps_printing(tmp_path):
     assert (outcome.exit_code, outcome.timed_out) == (0, False)
 
 
-def test_run_check_ends_command_and_propagates_error_of_echo(watch, python, tmp_path):
-    def echo(chunk):
-        watch.greet()
-        raise BrokenPipeError
-
-    source = PARENT + "print('begun', flush=True)\nchild.wait()"
+@posix_only
+def test_run_check_ends_command_and_propagates_error_of_echo(tmp_path):
     with pytest.raises(BrokenPipeError):
-        run_check(python(source, "watched.py", str(watch.port)), tmp_path, AGES, echo)
-    assert watch.is_dead()
+        run_check(
+            "echo $$ >pid; sleep 90 & echo begun; wait",
+            tmp_path,
+            AGES,
+            Mock(side_effect=BrokenPipeError),
+        )
+    assert ends(int((tmp_path / "pid").read_text()))
 
 
 @posix_only

@@ -1,9 +1,8 @@
-"""Commands for checks: Python source, and a process that a test can observe."""
+"""Commands for checks, and what became of their processes."""
 
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -19,91 +18,15 @@ posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX sig
 
 AGES = 30
 
-# A process that a test observes: it connects to a socket and lives until the socket is closed.
-WATCHED = """
-import os, signal, socket, sys
-if "deaf" in sys.argv:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-line = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-line.settimeout(90)
-line.sendall(b"!")
-if line.recv(1) == b"w":
-    for _ in range(200):
-        os.write(1, bytes(10000))
-    line.sendall(b"w")
-    line.recv(1)
-"""
-PARENT = """
-import subprocess, sys
-child = subprocess.Popen([sys.executable, *sys.argv[1:]])
-"""
-
-
-class Watch:
-    """Observe whether the watched process is alive, without process ids."""
-
-    def __init__(self, folder):
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.server.settimeout(AGES)
-        self.line = None
-        self.port = self.server.getsockname()[1]
-        (folder / "watched.py").write_text(WATCHED)
-
-    def command(self, *words):
-        return f'"{sys.executable}" watched.py {self.port} ' + " ".join(words)
-
-    def greet(self):
-        self.line, _ = self.server.accept()
-        self.line.settimeout(AGES)
-        assert self.line.recv(1) == b"!"
-
-    def has_greeted(self):
-        self.server.setblocking(False)
-        try:
-            self.greet()
-        except BlockingIOError:
-            return False
-        return True
-
-    def is_dead(self):
-        try:
-            return self.line.recv(1) == b""
-        except ConnectionResetError:
-            return True
-
-    def is_alive(self):
-        self.line.setblocking(False)
-        try:
-            return self.line.recv(1) != b""
-        except BlockingIOError:
-            return True
-
-    def can_go_on_writing(self):
-        self.line.settimeout(AGES)
-        self.line.sendall(b"w")
-        return self.line.recv(1) == b"w"
-
-    def close(self):
-        for it in (self.line, self.server):
-            if it:
-                it.close()
-
-
-@pytest.fixture
-def watch(tmp_path):
-    watch = Watch(tmp_path)
-    yield watch
-    watch.close()
-
 
 @pytest.fixture
 def python(tmp_path):
     """Return a function that makes a command line from Python source."""
 
-    def command(source, *words):
+    def command(source):
         script = tmp_path / f"script{len(list(tmp_path.iterdir()))}.py"
         script.write_text("import os, sys\n" + source)
-        return f'"{sys.executable}" {script.name} ' + " ".join(words)
+        return f'"{sys.executable}" {script.name}'
 
     return command
 
