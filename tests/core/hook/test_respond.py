@@ -18,14 +18,15 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core import syscalls
-from gsd_fsm.core.journal.journal import JOURNAL_NAME, Journal
-from gsd_fsm.core.journal.snapshot import SNAPSHOT_NAME, save_snapshot
+from gsd_fsm.core.journal import journal
+from gsd_fsm.core.journal.snapshot import SNAPSHOT_NAME
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import ACTIVE
 from gsd_fsm.core.project import register
 from gsd_fsm.history.replay import Replay
 from tests.support import long_journals
 from tests.support.command_line import Here
+from tests.support.events import append
 from tests.support.faults import KINDS, NOBODY, everything_below, torture
 from tests.support.hook_agent import (
     GOAL,
@@ -268,19 +269,13 @@ def test_project_of_another_user_is_left_alone(
     python = next(p for p in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(p).exists())
     hook = Path(shutil.copyfile(HOOK, tmp_path / "gsd_fsm_hook.py"))
     before = looping.here.journal.read_bytes()
-    done = subprocess.run(
-        [python, "-I", "-S", str(hook), "one"],
-        input=json.dumps(looping.stop_signal()).encode(),
-        env={**user(), **looping.env},
-        cwd=looping.here.root,
-        user=NOBODY,
-        group=NOBODY,
-        extra_groups=[],
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    reply = judged(done.returncode, done.stdout, done.stderr)
+    process = subprocess.Popen(
+        [python, "-I", "-S", str(hook), "one"], env={**user(), **looping.env},
+        cwd=looping.here.root, user=NOBODY, group=NOBODY, extra_groups=[],
+        **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
+    )  # fmt: skip
+    printed = process.communicate(json.dumps(looping.stop_signal()).encode(), timeout=60)
+    reply = judged(process.returncode, *printed)
     assert reply.answer is None
     assert ("belongs to another user" in reply.err) is readable
     assert looping.here.journal.read_bytes() == before
@@ -354,7 +349,7 @@ def _statuses(life: Life) -> list[str]:
     def see(_event: Any, loops: Loops) -> None:
         found.append(loops.by_id["lp-1"].status if loops.by_id else "idle")
 
-    replay = Replay(Journal(str(life.stage.gsd)))
+    replay = Replay(journal.Journal(str(life.stage.gsd)))
     replay.run(see)
     loop = replay.loops.by_id["lp-1"]
     for task in loop.tasks.values():
@@ -401,16 +396,6 @@ def test_two_copies_at_once_count_one_iteration_and_answer_alike(folder: Path) -
     _both_at_once(HookProject(folder / "project", limits=UNLIMITED), 10)
 
 
-def _save_snapshot(gsd: Path) -> None:
-    journal = Journal(str(gsd))
-    journal.read()
-    directory = syscalls.open_directory(journal.path)
-    fd = syscalls.open_regular(directory, JOURNAL_NAME, syscalls.READ)
-    save_snapshot(directory, fd, journal.loops, journal.at)
-    syscalls.close(fd)
-    syscalls.close_directory(directory)
-
-
 @pytest.mark.parametrize(
     ("fill", "shown"),
     [
@@ -420,14 +405,18 @@ def _save_snapshot(gsd: Path) -> None:
     ],
 )
 def test_full_loop_is_blocked_in_time_with_and_without_a_snapshot(
-    folder: Path, fill: Callable[[], long_journals.Events], shown: str
+    folder: Path,
+    fill: Callable[[], long_journals.Events],
+    shown: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gsd = folder / ".gsd"
     long_journals.write_long_journal(gsd, fill())
     register("j-long", str(gsd), 0)
+    monkeypatch.setattr(journal, "SNAPSHOT_RARELY", -1)
     for cached in (False, True):
         if cached:
-            _save_snapshot(gsd)
+            append(journal.Journal(str(gsd)))
         assert (gsd / SNAPSHOT_NAME).exists() is cached
         done = run_hook(signal_of(folder, session=long_journals.SESSION))
         assert blocks(done.answer), done

@@ -28,30 +28,27 @@ def test_first_human_prompt_binds_the_session_and_shows_the_loop(agent: Agent) -
     agent.blocked()
 
 
-@pytest.mark.parametrize("prompt", [MACHINE_PROMPT, "<system-reminder>x</system-reminder>"])
-def test_machine_prompt_neither_binds_nor_allows_an_answer(agent: Agent, prompt: str) -> None:
+def test_machine_prompt_neither_binds_nor_allows_an_answer(agent: Agent) -> None:
     agent.here.start(*GOAL)
     before = agent.here.journal.read_bytes()
-    assert agent.prompt(prompt) == ""
-    assert agent.here.journal.read_bytes() == before
+    assert agent.prompt(MACHINE_PROMPT) == ""
+    assert agent.new(before) == []
     agent.prompt()
     agent.do("wait Which?")
-    agent.prompt(prompt)
+    agent.prompt(MACHINE_PROMPT)
     agent.refused("answer 'the first'")
     agent.prompt("the first")
     agent.do("answer 'the first'")
 
 
-@pytest.mark.parametrize("session", ["", "   ", None, 7, ["s-1"], "missing"])
-def test_signal_without_a_session_id_concerns_no_loop(agent: Agent, session: object) -> None:
+def test_signal_without_a_session_id_concerns_no_loop(agent: Agent) -> None:
     agent.here.start(*GOAL)
     before = agent.here.journal.read_bytes()
     for signal in (agent.stop_signal(), agent.signal("UserPromptSubmit", prompt="hi")):
-        signal["session_id"] = session
-        if session == "missing":
-            del signal["session_id"]
-        assert agent.send(signal) is None
-    assert agent.here.journal.read_bytes() == before
+        del signal["session_id"]
+        for given in ({}, *({"session_id": value} for value in ("", "   ", None, 7, ["s-1"]))):
+            assert agent.send({**signal, **given}) is None
+    assert agent.new(before) == []
 
 
 @pytest.mark.parametrize(
@@ -143,10 +140,7 @@ def test_resumed_client_session_keeps_the_loop(agent: Agent, options: list[str])
 def test_cleared_session_passes_the_loop_on_in_the_same_process(
     looping: Agent, before: str
 ) -> None:
-    if "start" in before:
-        looping.starts()
-    else:
-        looping.blocked()
+    looping.starts() if "start" in before else looping.blocked()
     if "end" in before:
         looping.ends("clear")
     heir = looping.other("s-2", CLAUDE_PID="4711")
@@ -263,7 +257,7 @@ def test_human_prompt_elsewhere_allows_to_continue_a_halted_loop_there(
 def test_human_prompt_elsewhere_is_recorded_once_and_counts_until_the_loop_continues(
     agent: Agent,
 ) -> None:
-    loop = start(agent, "goal", "g", "--budget", "1")
+    start(agent, "goal", "g", "--budget", "1")
     agent.do("pause")
     later = agent.other("s-2")
     later.prompt("look at it")
@@ -271,7 +265,7 @@ def test_human_prompt_elsewhere_is_recorded_once_and_counts_until_the_loop_conti
     later.prompt("and again")
     assert agent.new(before) == []
     agent.do("resume", "spend 2")
-    later.refused(f"--loop {loop} resume --add-budget 10")
+    later.refused("resume --add-budget 10")
 
 
 # failed turns
@@ -281,9 +275,8 @@ def test_human_prompt_elsewhere_is_recorded_once_and_counts_until_the_loop_conti
 def test_temporary_client_error_makes_the_loop_wait(looping: Agent, error: str) -> None:
     looping.blocked()
     assert looping.fails(error) == ""
-    last = looping.here.last()
     data = {"for": "throttled", "reason": f"the client reports {error}"}
-    assert (last["type"], last["data"]) == ("wait", data)
+    assert looping.here.last()["data"] == data
     assert looping.status("iteration", "last_error") == (1, None)
     why = looping.why()
     assert (why["decision"], why["code"]) == ("allow", "throttled")
@@ -310,11 +303,9 @@ def test_compaction_and_the_end_of_a_session_are_recorded(looping: Agent) -> Non
     looping.compacts("manual")
     looping.ends("prompt_input_exit")
     assert looping.answer is None
-    marks = [event["data"] for event in looping.here.lines()[-2:]]
-    assert [(mark["action"], mark["reason"], mark["pid"]) for mark in marks] == [
-        ("compact", "manual", 4711),
-        ("end", "prompt_input_exit", 4711),
-    ]
+    compact, end = (event["data"] for event in looping.here.lines()[-2:])
+    assert (compact["action"], compact["reason"]) == ("compact", "manual")
+    assert (end["action"], end["reason"], end["pid"]) == ("end", "prompt_input_exit", 4711)
 
 
 def test_other_signals_change_nothing(looping: Agent) -> None:
@@ -345,17 +336,12 @@ def test_dropped_block_is_recorded_and_notified_at_the_next_signal(
     elif meanwhile == "command in a terminal":
         looping.here.ok("pause", "--reason", "over night")
     assert "The client continued" not in looping.why(seq)["why"]
-    then = looping
-    if how == "prompt":
-        looping.prompt("hello?")
-    elif how == "end":
-        looping.ends()
-    elif how == "start":
-        looping.starts("resume")
-    else:
-        then = looping.other("s-2", CLAUDE_PID="4711")
+    then = looping.other("s-2", CLAUDE_PID="4711") if how == "cleared" else looping
+    if how == "cleared":
         looping.starts("compact")
         then.starts("clear")
+    else:
+        {"prompt": looping.prompt, "end": looping.ends, "start": looping.starts}[how]()
     assert LOST in then.notice
     assert "stop client" in kinds(looping.here)
     why = then.why(seq)
@@ -373,11 +359,8 @@ def test_honoured_block_is_recognised_by_the_work_after_it(looping: Agent, then:
     assert "not known yet" in looping.why(seq)["why"]
     if then == "stop":
         looping.blocked()
-    elif then == "tool":
-        looping.uses_a_tool()
-        looping.prompt("Esc was pressed later")
     else:
-        looping.do(then)
+        looping.uses_a_tool() if then == "tool" else looping.do(then)
         looping.prompt("Esc was pressed later")
     if then != "tool":
         assert "The client continued" in looping.why(seq)["why"]
@@ -392,10 +375,9 @@ def test_turn_that_continues_is_not_recorded_as_dropped(agent: Agent, what: str)
     if what == "automatic compaction":
         agent.compacts()
         agent.starts("compact")
-    elif what == "machine prompt":
-        agent.prompt(MACHINE_PROMPT)
     else:
-        agent.allowed()
-        agent.prompt("hello?")
+        if what == "allowed stop":
+            agent.allowed()
+        agent.prompt(MACHINE_PROMPT if what == "machine prompt" else "hello?")
     assert LOST not in agent.notice
     assert "stop client" not in kinds(agent.here)
