@@ -113,9 +113,7 @@ def killed_at_step(phase: Phase, number: int) -> bool:
     return code != 0
 
 
-def test_complete_killed_at_any_step_is_finished_by_next_command(
-    phase: Phase, tmp_path: Path
-) -> None:
+def test_complete_killed_at_any_step_is_finished_later(phase: Phase, tmp_path: Path) -> None:
     last = phase.head()
     # The state directory of the user remembers the head of the journal.
     places = [phase.root, Path(os.environ["HOME"])]

@@ -170,9 +170,7 @@ def test_start_on_another_branch_freezes_no_branch(root: Path) -> None:
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_start_freezes_the_plan_of_the_branch_that_it_switches_to(
-    root: Path, is_shared: bool
-) -> None:
+def test_start_freezes_the_plan_of_its_new_branch(root: Path, is_shared: bool) -> None:
     with nullcontext() if is_shared else on_milestone(root):  # a shared plan may be changed here
         (root / WHERE).write_text(OTHER_PLAN)
     loop = start(Context(root), EXECUTE).receipt.loop
@@ -198,11 +196,9 @@ def test_start_effects_accept_a_changed_plan_of_the_branch(root: Path) -> None:
     assert list(only_live(root).tasks) == ["T01", "T02", "T03"]
 
 
-def test_start_killed_between_its_events_gets_the_other_tasks_of_its_plan_later(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gsd_fsm.engine.planned.plan.MOST_BYTES", 50)  # one task in each event
-    start(Context(root), EXECUTE)
+def test_start_killed_between_its_events_adds_its_other_tasks_later(root: Path) -> None:
+    with patch("gsd_fsm.engine.planned.plan.MOST_BYTES", 50):  # one task in each event
+        start(Context(root), EXECUTE)
     lines = (root / JOURNAL).read_bytes().splitlines(keepends=True)
     (first,) = [at for at, line in enumerate(lines) if b'"kind":"execute"' in line]
     (root / JOURNAL).write_bytes(b"".join(lines[: first + 1]))

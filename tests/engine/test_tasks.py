@@ -29,9 +29,7 @@ def test_record_task_returns_the_new_state(project: EngineProject) -> None:
     assert change.receipt.loop.tasks["T1"].status == "complete"
 
 
-def test_invalid_id_title_of_a_running_task_and_empty_error_are_usage_errors(
-    project: EngineProject,
-) -> None:
+def test_invalid_task_title_and_error_are_usage_errors(project: EngineProject) -> None:
     with pytest.raises(UsageError, match="only a pending task"):
         record_task(project.context, "T1", "running", title="Something else")
     with pytest.raises(UsageError, match=r"not a task id: '\.\./T1'"):

@@ -196,9 +196,7 @@ def test_evidence_tail_has_no_part_of_a_secret(python, tmp_path, output):
     assert TOKEN[-8:] not in outcome.tail
 
 
-def test_evidence_digest_is_of_redacted_text_and_likeness_ignores_times(
-    python, tmp_path, monkeypatch
-):
+def test_digest_is_of_redacted_text_and_likeness_ignores_times(python, tmp_path, monkeypatch):
     def outcomes(*texts):
         return [run_check(python(write(text)), tmp_path, AGES) for text in texts]
 

@@ -28,34 +28,26 @@ def signal_that_ends(work: Callable[[Interruption], None]) -> int:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_poll_after_a_signal_raises_its_number(number: signal.Signals) -> None:
-    reached = []
+def test_first_signal_is_deferred_until_poll_and_the_end_of_the_block(number: int) -> None:
+    at_poll = []
 
     def work(interruption: Interruption) -> None:
         interruption.poll()
         send(number)
-        reached.append("the next safe point")
-        interruption.poll()
-        reached.append("the rest of the work")
+        send(signal.SIGINT)
+        with pytest.raises(Interrupted) as caught:
+            interruption.poll()
+        at_poll.append(caught.value.number)
 
-    assert signal_that_ends(work) == number
-    assert reached == ["the next safe point"]
+    assert [signal_that_ends(work)] == at_poll == [number]
 
 
-@pytest.mark.parametrize("later", [None, signal.SIGINT, ValueError])
-def test_interruptible_block_raises_first_signal_at_its_end(later: object) -> None:
-    reached = []
-
+def test_interruptible_block_that_fails_after_a_signal_raises_the_signal() -> None:
     def work(_: Interruption) -> None:
         send(signal.SIGTERM)
-        reached.append("the end of the work")
-        if later is ValueError:
-            raise ValueError
-        if later:
-            send(signal.SIGINT)
+        raise ValueError
 
     assert signal_that_ends(work) == signal.SIGTERM
-    assert reached
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -77,26 +69,24 @@ def test_run_blocking_ends_a_waiting_call_when_a_signal_comes() -> None:
     # The read would wait for ever if the signal did not end it.
     rescue = threading.Timer(AGES, os.write, (writer, b"!"))
     sender = threading.Timer(0.1, send, (signal.SIGTERM,))
-    reached = []
+    after = Mock()
 
     def read() -> None:
         sender.start()
         os.read(reader, 1)
-        reached.append("the end of the read")
+        after()
 
     rescue.start()
-    try:
-        number = signal_that_ends(lambda interruption: interruption.run_blocking(read))
-    finally:
-        rescue.cancel()
-        sender.join()
-        os.close(reader)
-        os.close(writer)
+    number = signal_that_ends(lambda interruption: interruption.run_blocking(read))
+    rescue.cancel()
+    sender.join()
+    os.close(reader)
+    os.close(writer)
     assert number == signal.SIGTERM
-    assert not reached
+    after.assert_not_called()
 
 
-def test_run_blocking_does_not_begin_after_a_signal_and_raises_for_the_first_only() -> None:
+def test_run_blocking_after_a_signal_does_not_begin() -> None:
     late = Mock()
 
     def work(interruption: Interruption) -> None:
@@ -105,14 +95,17 @@ def test_run_blocking_does_not_begin_after_a_signal_and_raises_for_the_first_onl
 
     assert signal_that_ends(work) == signal.SIGTERM
     late.assert_not_called()
-    reached = []
+
+
+def test_run_blocking_raises_for_the_first_signal_only() -> None:
+    after = Mock()
 
     def call() -> None:
         try:
             send(signal.SIGTERM)
         finally:
             send(signal.SIGTERM)
-            reached.append("the end of the cleanup")
+            after()
 
     assert signal_that_ends(lambda it: it.run_blocking(call)) == signal.SIGTERM
-    assert reached
+    after.assert_called_once()

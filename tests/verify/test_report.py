@@ -91,9 +91,7 @@ def test_verification_md_without_gaps_phase_and_limit() -> None:
     assert "Must-haves" not in text
 
 
-def test_verification_md_escapes_quoted_text_and_writes_unknown_kinds_as_other(
-    tmp_path: Path,
-) -> None:
+def test_verification_md_escapes_text_and_renames_unknown_kinds(tmp_path: Path) -> None:
     found = facts(phase=EVIL)
     found["checks"][0]["text"] = found["manual"][0]["text"] = EVIL
     found["gaps"][0].update(kind="of-old", description=EVIL, evidence=EVIL, file=EVIL)

@@ -28,9 +28,8 @@ def test_complete_writes_summary_state_roadmap_and_commits_them(repository: Here
     report(repository, "T01", "TASK COMPLETE\nAUTO-FIX: a typo\nNEW ISSUE: [high] it is slow\n")
     report_complete(repository, "T02", "T03", "T04")
     output = repository.ok("complete").out
-    for part in ("## Phase 1 Complete!", "**Tasks:** 4/4 completed", "**Auto-Fixes:** 1",
-                 "**Issues Found:** 1", "> Push to trigger preview deployment? (y/n)",
-                 "→ `gsd-fsm start verify --phase 1`", "Safe to /compact"):  # fmt: skip
+    push = "> Push to trigger preview deployment? (y/n)"
+    for part in ("## Phase 1 Complete!", "**Issues Found:** 1", push):
         assert part in output
     assert git(remote, "for-each-ref") == ""  # a push is offered, never made
     summary = (foreign / "plans" / "phase-1" / "summary.md").read_text()

@@ -52,16 +52,13 @@ def test_interactive_loop_asks_before_each_retry_until_the_limit(here: Here) -> 
 def test_state_md_shows_a_failing_task_until_the_phase_ends(here: Here) -> None:
     start_plan(here)
     for number in range(4):
-        out = here.run("report", "T01", stdin=f"TASK FAILED: error {number}".encode()).out
+        report(here, "T01", f"TASK FAILED: error {number}")
         view = section(here)
         assert (view["type"], view["phase"], view["iteration"]) == ("execute", 1, 0)
         assert view["task_retries"]["T01"] == min(number + 1, 3)
         assert view["last_error"] == f"error {number}"
         assert (view["active"], view["paused"]) == (number < 3, number == 3)
     assert view["pause_reason"] == "Task T01 failed after 3 retries"
-    for part in ("## Task T01 Failed", "**Reason:**", "**Progress:**", "**Blocker:** error 3",
-                 "**Suggested Fix:**", "Execution paused. Fix the issue, then:"):  # fmt: skip
-        assert part in out
     here.ok("resume", "--add-retries", "1")
     report_complete(here, "T01", "T02", "T03", "T04")
     here.ok("complete")

@@ -100,24 +100,6 @@ def test_rollback_killed_before_its_event_leaves_an_earlier_one_alone(phase: Pha
     assert phase.head() == new
 
 
-def test_rollback_interrupted_after_its_event_is_finished_later(phase: Phase) -> None:
-    synced: list[bool] = []
-
-    def interrupt(name: str, real: Any, *args: Any, **more: Any) -> Any:
-        if synced and name != "fsync":
-            synced.clear()
-            raise KeyboardInterrupt  # while snapshot and views are brought up to date
-        if name == "write" and AFTER.encode() in args[1]:
-            synced.append(True)
-        return real(*args, **more)
-
-    with wired(interrupt), pytest.raises(KeyboardInterrupt):
-        roll_back(Context(phase.root), "T01", None)
-    assert len(phase.rollbacks()) == 1
-    phase.here.ok("note", "hello")
-    assert phase.head() == _target(phase)
-
-
 def test_killed_rollback_is_finished_before_report_commits(killed: Phase) -> None:
     before = killed.head()
     answer = killed.here.ok("report", "T02", "--json", stdin=b"TASK COMPLETE\n")

@@ -42,9 +42,7 @@ def test_run_tests_leads_from_red_to_green_to_refactor(cycle: Context) -> None:
     assert [run(cycle, code).rules.phase for code in (1, 0, 0)] == ["green", "refactor", "refactor"]
 
 
-def test_run_tests_leaves_the_files_if_the_loop_was_paused_meanwhile(
-    here: Here, cycle: Context
-) -> None:
+def test_run_tests_leaves_files_if_loop_is_paused_meanwhile(here: Here, cycle: Context) -> None:
     for code, text in ((1, "good\n"), (0, "refactored\n")):
         run(cycle, code)
         (here.root / "01.py").write_text(text)
@@ -53,9 +51,7 @@ def test_run_tests_leaves_the_files_if_the_loop_was_paused_meanwhile(
     assert (here.root / "01.py").read_text() == "refactored\n"
 
 
-def test_run_tests_killed_while_they_run_keeps_phase_and_attempts(
-    here: Here, cycle: Context
-) -> None:
+def test_run_tests_killed_meanwhile_keeps_phase_and_attempts(here: Here, cycle: Context) -> None:
     run(cycle, 1)
     run(cycle, 1)
     before = here.journal.read_bytes()
