@@ -32,10 +32,11 @@ def _slices(_turn_at_every_append: None, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(lock, "_SLICE", SLICE)
 
 
-def _take_turn(gsd: Path) -> None:
-    """Wait for the lock, and release it."""
+def _take_turn(gsd: Path, turns: list[str]) -> None:
+    """Wait for the lock, note the turn, and release the lock."""
     waiting = LockedDir(str(gsd))
     waiting.acquire(60)
+    turns.append("waiting")
     waiting.close()
 
 
@@ -49,19 +50,13 @@ def test_lock_goes_to_waiting_process_before_its_last_holder(
         waits.set()
         time.sleep(seconds)
 
-    def wait() -> None:
-        waiting = LockedDir(str(gsd))
-        waiting.acquire(10)
-        order.append("waiting")
-        waiting.close()
-
     monkeypatch.setattr(lock, "sleep", pause)
     monkeypatch.setattr(lock, "_SLICE", 0)
     for _ in range(20):
         order.clear()
         busy.acquire(10)
         waits.clear()
-        thread = threading.Thread(target=wait)
+        thread = threading.Thread(target=_take_turn, args=(gsd, order))
         thread.start()
         assert waits.wait(60)
         busy.release()
@@ -77,7 +72,7 @@ def test_busy_writer_keeps_lock_for_its_slice_only(gsd: Path) -> None:
     long_journal(gsd, 3)
     busy = LockedDir(str(gsd))
     for _ in range(20):
-        thread = threading.Thread(target=_take_turn, args=(gsd,))
+        thread = threading.Thread(target=_take_turn, args=(gsd, []))
         thread.start()
         while thread.is_alive():
             busy.acquire(60)
@@ -93,7 +88,7 @@ def test_lock_is_available_while_waiting_process_is_stopped(gsd: Path) -> None:
 
     def wait() -> None:
         lock.sleep = lambda seconds: os.write(writer, b"!") and time.sleep(seconds)
-        _take_turn(gsd)
+        _take_turn(gsd, [])
 
     waiting = in_child(wait)
     os.close(writer)
@@ -143,17 +138,17 @@ def _append_until(enough: Path, gsd: Path, name: str) -> None:
         append(journal, event)
 
 
+def _shares(project: HookProject) -> list[int]:
+    """Return the number of events of each writer of `_append_until`, smallest first."""
+    reasons = (event["data"].get("reason", "") for event in project.events())
+    return sorted(Counter(name for name in reasons if name.startswith("writer ")).values())
+
+
 def _read_until(enough: Path, gsd: Path) -> None:
     journal = Journal(str(gsd))
     while not enough.exists():
         journal.read()
         time.sleep(0.2)
-
-
-def _shares(project: HookProject) -> list[int]:
-    """Return the number of events of each writer of `_append_until`, smallest first."""
-    reasons = (event["data"].get("reason", "") for event in project.events())
-    return sorted(Counter(name for name in reasons if name.startswith("writer ")).values())
 
 
 def test_busy_writers_get_similar_shares(tmp_path: Path) -> None:
@@ -166,8 +161,7 @@ def test_busy_writers_get_similar_shares(tmp_path: Path) -> None:
     enough.touch()
     assert [outcome(writer) for writer in writers] == [0] * 8
     shares = _shares(project)
-    assert len(shares) == 8
-    assert shares[0] * 10 >= shares[-1], shares
+    assert (len(shares), shares[0] * 10 >= shares[-1]) == (8, True), shares
 
 
 def _stop(project: HookProject, name: str) -> None:
@@ -187,13 +181,15 @@ def _command(project: HookProject, name: str) -> None:
 CALLS = [_stop, _stop, _prompt, _command] * 6
 
 
-def _mix(root: Path, rounds: int, apart: float) -> list[int]:
-    """Let 36 processes use one journal at once, and return the shares of the library writers.
-
-    Each process fails if one of its calls fails. The calls begin so many seconds apart.
-    """
-    project, enough = HookProject(root / "p", limits=UNLIMITED), root / "enough"
+# At first not all at once: this must leave time to the tests that run beside it.
+@pytest.mark.parametrize(
+    ("rounds", "apart"), [(1, 0.1), pytest.param(50, 0, marks=pytest.mark.torture)]
+)
+def test_36_processes_get_the_lock_in_time(tmp_path: Path, rounds: int, apart: float) -> None:
+    """Each process fails if one of its calls fails. The calls begin so many seconds apart."""
+    project, enough = HookProject(tmp_path / "p", limits=UNLIMITED), tmp_path / "enough"
     _stop(project, "compile the hook")
+    rounds = torture(rounds)
 
     def call(number: int) -> None:
         time.sleep(number * apart)
@@ -208,17 +204,7 @@ def _mix(root: Path, rounds: int, apart: float) -> list[int]:
     ended += [outcome(child) for child in children[len(CALLS) :]]
     assert ended == [0] * 36
     assert judge(project.file.read_bytes())[2:] == (0, 0)
-    return _shares(project)
-
-
-# At first not all at once: this must leave time to the tests that run beside it.
-@pytest.mark.parametrize(
-    ("rounds", "apart"), [(1, 0.1), pytest.param(50, 0, marks=pytest.mark.torture)]
-)
-def test_36_processes_get_the_lock_in_time(tmp_path: Path, rounds: int, apart: float) -> None:
-    rounds = torture(rounds)
-    shares = _mix(tmp_path, rounds, apart)
+    shares = _shares(project)
     assert len(shares) == 6
-    if not apart:
-        assert shares[0] * 10 >= shares[-1], shares
+    assert apart or shares[0] * 10 >= shares[-1], shares
     print(f"{12 * rounds} stops decided beside 24 other processes; none allowed without the lock")

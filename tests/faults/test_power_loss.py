@@ -56,7 +56,7 @@ def _explore(scene: Scene, count: int, seed: int) -> None:
             _survive(scene, moment, moment.image(choose, choose.choice([512, 512, 4096])))
 
 
-@pytest.mark.parametrize("images", [250, pytest.param(7_000, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("images", [250, pytest.param(10_000, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("name", ["appending", "appending two", "creating"])
 def test_power_cut_during_append_loses_nothing_and_is_not_corrupt(
     gsd: Path, name: str, images: int
@@ -121,7 +121,7 @@ def test_parent_of_new_gsd_is_synced(tmp_path: Path) -> None:
 
 
 def _line_campaign(gsd: Path, count: int, seed: int) -> int:
-    """Judge images of one unsynced line after synced ones; return their number."""
+    """Judge images with a part of one unsynced line after synced ones; return their number."""
     choose, done = random.Random(seed), 0
     journal = long_journal(gsd, 3)
     while done < count:
@@ -146,7 +146,7 @@ def _line_campaign(gsd: Path, count: int, seed: int) -> int:
                 assert verdict[:2] in ((begin.line, begin.sum), whole)
                 if image[len(good) :].rstrip(b"\0").rstrip(b"\n") == line[:-1]:
                     assert verdict[:2] == whole
-            done += 1
+            done += len(image) > len(good)
     return done
 
 
