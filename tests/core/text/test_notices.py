@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.text.block_text import GROUND_RULES
 from tests.support.events import append, draft
@@ -12,23 +10,22 @@ from tests.support.hook_agent import Agent, start
 TWO_CRITERIA = ("goal", "Ship it", "--criterion", "it is shipped", "--criterion", "it is announced")
 
 
-@pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact"])
-def test_owner_reads_about_its_loop_at_every_session_start(agent: Agent, source: str) -> None:
+def test_owner_reads_about_its_loop_at_every_session_start(agent: Agent) -> None:
     loop = start(agent, *TWO_CRITERIA)
     agent.do("criterion 1 met", "iterate")
-    assert agent.starts(source).split("\n") == [
-        "[LOOP RESUME] Active loop detected",
-        f"Loop: {loop} (goal, running)",
-        "Spec: Ship it",
-        "Progress: 1/2 criteria | Iteration: 1 of 20",
-        "Unmet criteria: it is announced",
-        "Next: Meet criterion 2: it is announced.",
-        f"Run: gsd-fsm --loop {loop} criterion 2 met",
-        GROUND_RULES % loop,
-    ]
-    last = agent.here.last()
-    assert (last["type"], last["by"]) == ("session", "hook")
-    assert last["data"].items() >= {"action": "start", "source": source, "pid": 4711}.items()
+    for source in ("startup", "resume", "clear", "compact"):
+        assert agent.starts(source).split("\n") == [
+            "[LOOP RESUME] Active loop detected",
+            f"Loop: {loop} (goal, running)",
+            "Spec: Ship it",
+            "Progress: 1/2 criteria | Iteration: 1 of 20",
+            "Unmet criteria: it is announced",
+            "Next: Meet criterion 2: it is announced.",
+            f"Run: gsd-fsm --loop {loop} criterion 2 met",
+            GROUND_RULES % loop,
+        ]
+        data = agent.here.last()["data"]
+        assert data.items() >= {"action": "start", "source": source, "pid": 4711}.items()
 
 
 def test_owner_reads_about_steps_whatever_became_of_the_views(agent: Agent) -> None:
@@ -78,11 +75,8 @@ def test_session_reads_about_a_loop_without_an_owner(agent: Agent) -> None:
 def test_announcement_is_shorter_than_8000_characters(agent: Agent) -> None:
     criteria = [word for number in range(60) for word in ("--criterion", f"{number} " + "c" * 300)]
     loop = start(agent, "goal", "g" * 20_000, *criteria)
-    reviews = [
-        draft("review", loop, "agent", {"action": "light", "wave": wave, "issues": 2})
-        for wave in range(1, 501)
-    ]
-    append(Journal(str(agent.here.gsd)), *reviews)
+    reviews = ({"action": "light", "wave": wave, "issues": 2} for wave in range(1, 501))
+    append(Journal(str(agent.here.gsd)), *(draft("review", loop, "agent", it) for it in reviews))
     assert len(agent.starts("resume")) < 8_000
     agent.here.ok("resume")
     assert len(agent.prompt()) < 8_000

@@ -20,6 +20,7 @@ TASKS: list[dict[str, Any]] = [
     {"id": "T-005", "title": "validateUser", "depends": ["T-003", "T-001"]},
     {"id": "T-006", "title": "Add tests", "depends": ["T-005"]},
 ]
+CHECKED = [{"name": "tests pass", "check": "make test"}]
 PROGRESS = """\
 # Loop Progress: Add validation to auth
 
@@ -73,10 +74,6 @@ All success criteria satisfied:
 </loop-complete>"""
 
 
-def goal(**start: Any) -> Story:
-    return Story("goal", **{"goal": "Add validation to auth", **start})
-
-
 def finish(story: Story, *names: str) -> None:
     for name in names:
         story.task(name, "running")
@@ -86,8 +83,9 @@ def finish(story: Story, *names: str) -> None:
 @pytest.fixture
 def auth() -> Story:
     """A goal with two of four waves begun."""
-    criteria = [{"name": "tests pass", "check": "make test"}, {"name": "docs read well"}]
-    story = goal(tasks=TASKS, criteria=criteria, limits={"budget_usd": 25})
+    criteria = [*CHECKED, {"name": "docs read well"}]
+    goal = "Add validation to auth"
+    story = Story("goal", goal=goal, tasks=TASKS, criteria=criteria, limits={"budget_usd": 25})
     finish(story, "T-001", "T-002")
     story("review", action="light", wave=1, score=8, issues=2, blockers=0)
     story.task("T-003", "running", ref="abc123")
@@ -133,15 +131,11 @@ def test_progress_remarks_on_failed_skipped_and_undecided_tasks(auth: Story) -> 
 
 def test_progress_header_shows_loop_status(auth: Story) -> None:
     for event, data, shown in (
-        (
-            "pause",
-            {"code": "manual"},
-            "Paused (manual) | Wave 2 of 4 | Iteration 3 | Cost: $2.50/$25",
-        ),
+        ("pause", {"code": "manual"}, "Paused (manual) | Wave 2 of 4 | Iteration 3 | Cost: $2.50/$25"),
         ("resume", {"add": {"budget_usd": 0.5}}, "Wave 2 of 4 | Iteration 3 | Cost: $2.50/$25.50"),
         ("wait", {"for": "human", "question": "Which?"}, "Waiting (human) | Wave 2"),
         ("cancel", {}, "Cancelled | Wave 2"),
-    ):
+    ):  # fmt: skip
         auth(event, **data)
         assert f"\n**Status:** {shown}" in progress(auth.loop)
 
@@ -149,13 +143,11 @@ def test_progress_header_shows_loop_status(auth: Story) -> None:
 @pytest.mark.parametrize(
     ("limits", "spent", "cost"),
     [
-        ({}, {}, ""),
+        ({"budget_usd": 0}, {}, ""),
         ({}, {"usd": 1}, " | Cost: $1.00"),
-        ({}, {"tokens": 1200}, " | Tokens: 1200"),
         ({"max_tokens": 5000}, {"tokens": 1200}, " | Tokens: 1200/5000"),
         ({"max_tokens": 5000}, {"tokens": 1200, "usd": 0.25}, " | Cost: $0.25"),
         ({"budget_usd": 3}, {"tokens": 7}, " | Cost: $0.00/$3 | Tokens: 7"),
-        ({"budget_usd": 0}, {}, ""),
     ],
 )
 def test_progress_of_an_empty_loop_shows_tokens_only_without_costs(
@@ -183,9 +175,8 @@ def test_progress_shows_verdict_and_figures_of_reviews(auth: Story) -> None:
 
 
 def test_progress_hides_completion_conditions_once_they_are_settled() -> None:
-    story = goal(tasks=TASKS[:1])
-    gate = {"task": "gate-1", "title": "no exit signal", "condition": "exit"}
-    story("task", status="pending", **gate)
+    story = Story("goal", tasks=TASKS[:1])
+    story("task", status="pending", task="gate-1", title="no exit signal", condition="exit")
     assert "- [ ] gate-1: no exit signal" in progress(story.loop)
     finish(story, "T-001")
     story("exit")
@@ -207,7 +198,8 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_foreign_text_cannot_forge_a_section_or_a_line(text: str) -> None:
-    story = goal(goal=text, criteria=[{"name": text}], tasks=[{"id": "T1", "title": text}])
+    tasks = [{"id": "T1", "title": text}]
+    story = Story("goal", goal=text, criteria=[{"name": text}], tasks=tasks)
     shown = progress(story.loop)
     assert [line[:10] for line in headings(shown)] == ["# Loop Pro", "## ⏳ Pendi", "## 📊 Metri"]
     assert len(re.findall(r"[\r\x0b\x0c\x1c\x85\u2028\u2029\x1b\u202e\x00]", shown)) == 0
@@ -221,7 +213,8 @@ def test_foreign_text_cannot_forge_a_section_or_a_line(text: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_number_of_lines_does_not_depend_on_foreign_text(title: str) -> None:
     def lines(text: str) -> list[int]:
-        loop = goal(tasks=[{"id": "T1", "title": text}], criteria=[{"name": text}], goal=text).loop
+        tasks = [{"id": "T1", "title": text}]
+        loop = Story("goal", goal=text, criteria=[{"name": text}], tasks=tasks).loop
         return [len(view(loop).splitlines()) for view in (progress, report, status_block)]
 
     assert lines(title) == lines("plain")
@@ -244,7 +237,7 @@ def test_report_states_only_recorded_facts(auth: Story) -> None:
 
 
 def test_report_of_checked_criteria_has_no_doubts() -> None:
-    story = goal(tasks=TASKS[:1], criteria=[{"name": "tests pass", "check": "make test"}])
+    story = Story("goal", tasks=TASKS[:1], criteria=CHECKED)
     assert "- tests pass: ✗ (check not run)\n" in report(story.loop)
     finish(story, "T-001")
     passed(story)
@@ -256,7 +249,7 @@ def test_report_of_checked_criteria_has_no_doubts() -> None:
 
 
 def test_report_marks_open_tasks_and_criteria() -> None:
-    story = goal(tasks=TASKS[:3], criteria=[{"name": "tests pass", "check": "make test"}])
+    story = Story("goal", tasks=TASKS[:3], criteria=CHECKED)
     passed(story, 2)
     story.fail("T-001")
     text = report(story.loop)
@@ -264,11 +257,11 @@ def test_report_marks_open_tasks_and_criteria() -> None:
     assert "\n- T-002: ○ Import" in text
     assert "\nSuccess criteria:\n- tests pass: ✗ (check, exit 2)\n" in text
     assert "↳ Risk: 3 tasks not finished" in text
-    assert "↳ Risk: No criteria were set" in report(goal().loop)
+    assert "↳ Risk: No criteria were set" in report(Story("goal").loop)
 
 
 def test_report_counts_rows_that_do_not_fit() -> None:
-    story = goal(tasks=[{"id": f"T{n}", "title": "💥" * 500} for n in range(300)])
+    story = Story("goal", tasks=[{"id": f"T{n}", "title": "💥" * 500} for n in range(300)])
     for n in range(200):
         story.task(f"T{n}", "skipped")
     text = report(story.loop)
@@ -288,7 +281,8 @@ def test_status_block_shows_criteria_tasks_and_limits(auth: Story) -> None:
 
 
 def test_status_block_has_at_most_nine_lines_and_unmet_criteria_first() -> None:
-    story = goal(
+    story = Story(
+        "goal",
         criteria=[{"name": f"c{n}", "met": n < 9} for n in range(12)],
         tasks=[{"id": "S1", "title": "one", "step": True}],
         limits={"max_iterations": 0, "stuck_limit": 0},
