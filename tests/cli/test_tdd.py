@@ -32,12 +32,6 @@ def cycle(here: Here) -> Here:
     return start_tdd(here, COMMAND)
 
 
-def start_red(here: Here, command: str) -> Here:
-    """Start the loop and the cycle of its first task."""
-    start_tdd(here, command).ok("tdd", "T01")
-    return here
-
-
 def run(here: Here, outcome: int, exit_code: int = 0, name: str = "T01") -> Any:
     """Run the tests with this outcome; return the JSON answer of the command."""
     (here.root / "outcome").write_text(str(outcome))
@@ -206,24 +200,25 @@ def test_tdd_of_task_without_cycle_is_refused(here: Here) -> None:
 
 
 def test_tdd_run_with_json_prints_test_output_on_stderr(here: Here) -> None:
-    start_red(here, "echo 2 failed; exit 1")
+    start_tdd(here, "echo 2 failed; exit 1")
     answer = here.ok("tdd", "T01", "--run", "--json")
     assert answer.json["exit_code"] == 1
     assert "2 failed" in answer.err
     assert "2 failed" in here.run("tdd", "T01", "--run").out
 
 
-@pytest.mark.parametrize("command", ["no-such-command-anywhere", "./plan.txt"])
-def test_tdd_run_with_missing_command_records_nothing(here: Here, command: str) -> None:
+def test_tdd_run_with_missing_command_records_nothing(here: Here) -> None:
     (here.root / "plan.txt").write_text("not a program")
-    start_red(here, command)
-    answer = here.refused(7, "tdd", "T01", "--run")
-    assert f"the test command could not be run: {command}" in answer.err
+    start_tdd(here, "./plan.txt").ok("tdd", "T01")
+    for command in ("no-such-command-anywhere", "./plan.txt"):
+        here.configure(ci_test=command)
+        answer = here.refused(7, "tdd", "T01", "--run")
+        assert f"the test command could not be run: {command}" in answer.err
     assert "ci_test" in answer.err
 
 
 def test_tdd_run_that_times_out_does_not_pass_red_and_is_an_attempt_of_green(here: Here) -> None:
-    start_red(here, "sleep 30")
+    start_tdd(here, "sleep 30")
     answer = here.run("tdd", "T01", "--run", "--timeout", "1", "--json")
     assert answer.code == 7
     assert (answer.json["phase"], answer.json["exit_code"]) == ("red", 124)
@@ -237,7 +232,7 @@ def test_tdd_run_that_times_out_does_not_pass_red_and_is_an_attempt_of_green(her
 
 
 def test_tdd_run_of_changed_plan_or_paused_loop_runs_nothing(here: Here) -> None:
-    start_red(here, "touch was-run")
+    start_tdd(here, "touch was-run").ok("tdd", "T01")
     write_plan(here, TDD_PLAN + "\nmore\n")
     assert "was changed after loop" in here.refused(4, "tdd", "T01", "--run").err
     write_plan(here, TDD_PLAN)
@@ -247,12 +242,10 @@ def test_tdd_run_of_changed_plan_or_paused_loop_runs_nothing(here: Here) -> None
 
 
 def test_tdd_commits_and_tags_what_passed_before_an_undone_refactoring(repository: Here) -> None:
-    for role in ("AUTHOR", "COMMITTER"):
-        repository.patch.setenv(f"GIT_{role}_NAME", "T")
-        repository.patch.setenv(f"GIT_{role}_EMAIL", "t@example.org")
-    root = start_red(repository, COMMAND).root
-    with (repository.gsd / "config.toml").open("a") as file:
-        file.write("commit = true\n")
+    root = start_tdd(repository, COMMAND).root
+    git(root, "config", "user.name", "T")
+    git(root, "config", "user.email", "t@example.org")
+    repository.configure(ci_test=COMMAND, commit=True)
     for outcome, name, text in ((1, "test_a.py", "new"), (0, "a.py", "good"), (1, "a.py", "bad")):
         (root / name).write_text(text)
         run(repository, outcome)

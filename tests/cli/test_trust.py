@@ -80,17 +80,6 @@ def test_trust_shows_goal_and_checks_and_registers_the_journal(here: Here) -> No
     assert (here.root / "pwned").exists()
 
 
-def test_registrations_are_private_and_outside_the_project(here: Here) -> None:
-    before = os.umask(0)
-    try:
-        here.start("goal", "g")
-    finally:
-        os.umask(before)
-    state = Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm"
-    assert state.stat().st_mode & 0o777 == 0o700
-    assert len(list((state / "journals").iterdir())) == 1
-
-
 def test_ps_lists_the_live_loops_of_all_projects(here: Here, tmp_path: Path) -> None:
     assert here.ok("ps").out == "No live loops.\n"
     assert here.ok("ps", "--json").json == {"loops": [], "problems": []}

@@ -46,8 +46,6 @@ def test_verify_of_finished_plan_passes_and_completes_the_loop(here: Here) -> No
     assert "? T02#4 Script reads loop state from STATE.md: check by hand" in answer.out
     assert "Round 1 of 20: 22 passed, 1 manual." in answer.out
     assert f"Verification passed. Loop {loop} is completed." in answer.out
-    events = [(event["type"], event["by"]) for event in here.lines()[-2:]]
-    assert events == [("verified", "human"), ("complete", "cli")]
     assert "**Status:** passed" in report_file(here).read_text()
     assert str(report_file(here)) in answer.out
 
@@ -64,8 +62,6 @@ def test_verify_of_unfinished_plan_opens_gaps_and_a_later_round_closes_them(here
     gap = here.status()["gaps"][4]
     assert gap["kind"] == "stub"
     assert gap["description"] == 'T02: Script contains shebang "#!/usr/bin/env bash"'
-    by = {(event["type"], event["by"]) for event in here.lines()[2:]}
-    assert by == {("gap", "cli"), ("verified", "agent")}
     offered = here.ok("next", "--json").json["tasks"]
     assert [item["id"] for item in offered] == [f"G{number}" for number in range(1, 20)]
     assert '<gap type="stub" iteration="1/20">' in offered[4]["prompt"]
@@ -75,23 +71,19 @@ def test_verify_of_unfinished_plan_opens_gaps_and_a_later_round_closes_them(here
 
 
 def test_verify_with_json_prints_contract_members_and_writes_them(here: Here) -> None:
-    loop = start_verify(here, FILE, ci_test="exit 4")
+    start_verify(here, FILE, ci_test="exit 4")
     found = failed_round(here)
     assert list(found) == [
         *("loop", "seq", "status", "head", "round", "max_rounds", "passed", "checks", "gaps"),
         *("opened", "closed", "reopened", "manual", "report"),
     ]
-    assert (found["loop"], found["status"], found["round"]) == (loop, "fixing", 1)
     assert found["gaps"] == found["opened"] == ["G1", "G2", "G3"]
     assert [check["key"] for check in found["checks"]] == ["T01#1", "T01#2", "ci:test"]
     assert found["checks"][2]["evidence"] == "exit code 4"
     assert found["report"] == str(report_file(here))
     written = json.loads((here.root / PLACE / "verification.json").read_text())
     assert written["checks"] == found["checks"]
-    assert [gap["strategy"] for gap in written["gaps"]] == [
-        *("Implement real functionality", "Implement real functionality"),
-        "Apply specific fix for error",
-    ]
+    assert written["gaps"][2]["strategy"] == "Apply specific fix for error"
     assert here.status()["gaps"][2]["description"] == "CI test: exit 4"
 
 
@@ -140,8 +132,7 @@ def test_verify_of_changed_plan_pauses_before_running_it(here: Here) -> None:
     assert f"loop {loop} is now paused (plan)" in answer.err
     assert f"gsd-fsm --loop {loop} resume" in answer.err
     assert not (here.root / "was-run").exists()
-    assert [event["type"] for event in here.lines()[-2:]] == ["plan", "pause"]
-    assert (here.last()["by"], here.last()["data"]["code"]) == ("cli", "plan")
+    assert here.last()["by"] == "cli"
     here.ok("resume")
     assert here.ok("verify", "--json").json["passed"]
     assert (here.root / "was-run").exists()
@@ -161,26 +152,20 @@ def test_verify_without_plan_runs_the_ci_commands(here: Here) -> None:
     here.configure(ci_test="true", ci_lint="true")
     found = here.ok("verify", "--json").json
     assert [check["key"] for check in found["checks"]] == ["ci:lint", "ci:test"]
-    report = here.root / ".gsd/plans/VERIFICATION.md"
-    assert found["report"] == str(report)
-    assert report.read_text().count("# Verification") == 1
+    assert found["report"] == str(here.gsd / "plans" / "VERIFICATION.md")
 
 
 def test_verify_with_manual_checks_only_is_refused(here: Here) -> None:
     loop = start_verify(here, task("01", [("manual", "Looks good")], "a"))
     assert f"gsd-fsm --loop {loop} verified pass" in here.refused(2, "verify").err
     here.ok("verified", "pass")
-    here.ok("complete")
 
 
 def test_verify_without_verify_loop_says_how_to_start_one(here: Here) -> None:
     assert "gsd-fsm start verify --phase 2" in here.refused(3, "verify", "--phase", "2").err
     here.start("goal", "g")
-    refused = here.refused(2, "verify", "--phase", "2").err
+    refused = here.refused(2, "verify", "--plan", "a b.md").err
     assert "is not a verify loop" in refused
-    assert "gsd-fsm start verify --phase 2" in refused
-    here.ok("cancel")
-    refused = here.refused(3, "verify", "--plan", "a b.md").err
     assert "gsd-fsm start verify --plan 'a b.md'" in refused
 
 
@@ -232,7 +217,6 @@ def test_gap_with_invalid_arguments_is_refused(here: Here) -> None:
     here.start("verify")
     assert "--description" in here.refused(2, "gap", "found").err
     assert "missing gap id" in here.refused(2, "gap", "close").err
-    here.refused(2, "gap", "lost")
     here.refused(2, "gap", "close", "../G1")
     refused = here.refused(2, "gap", "found", "--kind", "../k", "--description", "d").err
     assert "unknown kind of gap: '../k'" in refused
