@@ -72,14 +72,10 @@ def test_complete_finds_no_cancelled_loop_and_none_of_another_session(here: Here
     assert complete(Context(here.root, author=Author("human", "session-a"))).already_completed
 
 
-@pytest.mark.parametrize("change", ["roadmap without phase", "read-only summary"])
-def test_complete_with_impossible_documents_leaves_loop_running(phase: Phase, change: str) -> None:
-    if change == "read-only summary":
-        phase.summary.touch(0o444)
-    else:
-        phase.roadmap.write_text("# Roadmap\n")
+def test_complete_with_impossible_documents_leaves_loop_running(phase: Phase) -> None:
+    phase.roadmap.write_text("# Roadmap\n")
     before = phase.here.journal.read_bytes()
-    with pytest.raises((UsageError, CannotWrite)):
+    with pytest.raises(UsageError):
         complete(Context(phase.root))
     assert phase.here.journal.read_bytes() == before
     assert POST not in phase.tags()

@@ -10,9 +10,8 @@ from unittest.mock import patch
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite, NotFound
-from gsd_fsm.core.journal.journal import Journal
+from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.syscalls import LockedDir
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import Outcome, carry_out
 from gsd_fsm.engine.start import StartRequest, start
@@ -107,11 +106,8 @@ def test_start_in_yolo_mode_switches_after_its_event(root: Path) -> None:
 def test_start_with_lock_held_changes_neither_git_nor_files(root: Path) -> None:
     lay(root, {STATE: STATE_MD})
     before = files(root)
-    other = LockedDir(str(root / ".gsd"))
-    other.acquire(1)
-    with pytest.raises(CannotWrite, match="held by another process"):
+    with Journal(str(root / ".gsd")).transaction(Author("cli")), pytest.raises(CannotWrite):
         start(Impatient(root), EXECUTE)
-    other.release()
     assert (branch(root), files(root)) == ("main", before)
 
 

@@ -58,7 +58,6 @@ def test_gap_prompt_is_complete() -> None:
     for part in (*answers, "Fix path/typo in reference", "NEW ISSUE: [{severity}] {description}"):
         assert part in prompt
     assert "came back" not in prompt
-    assert gap_prompt(GAP, 2, 20, "nonce") == prompt
 
 
 def test_gap_prompt_without_limit_file_and_evidence() -> None:

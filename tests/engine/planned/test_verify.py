@@ -199,11 +199,9 @@ def test_report_gap_again_reopens_it_until_the_limit_pauses(project: EngineProje
     assert project.events()[-1]["by"] == "cli"
 
 
-def test_unknown_gap_is_refused_and_unknown_kind_is_a_usage_error(project: EngineProject) -> None:
+def test_change_of_unknown_gap_is_refused(project: EngineProject) -> None:
     with pytest.raises(Refused, match="no gap G1"):
         change_gap(project.context, "G1", "closed")
-    with pytest.raises(UsageError, match="unknown kind of gap"):
-        report_gap(project.context, "empty body", kind="hole")
 
 
 def test_record_verdict_at_the_round_limit_pauses_loop(tmp_path: Path) -> None:
