@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
@@ -17,20 +16,15 @@ from tests.support.plan_loops import start_tdd as start_tdd_loop
 from tests.support.verification import FILE
 from tests.support.verification import start_verify as start_verify_loop
 
-SECRET = "ghp_" + "a1B2" * 9
-
 
 def test_check_prints_output_and_records_evidence(here: Here) -> None:
     command = "echo to stdout; echo to stderr >&2"
     here.start("goal", "g", "--check", f"t={command}", "--criterion", "c")
     shown = here.ok("check").out
-    for text in (
-        "[1/1] t: echo to stdout",
-        "to stdout\nto stderr\n",
-        "passed in",
-        "1 check passed.",
-    ):
-        assert text in shown
+    assert "[1/1] t: echo to stdout" in shown
+    assert "to stdout\nto stderr\n" in shown
+    assert "passed in" in shown
+    assert "1 check passed." in shown
     data = here.last()["data"]
     assert (data["criterion"], data["met"]) == ("t", True)
     measured = {name: data["evidence"].pop(name) for name in ("digest", "likeness", "seconds")}
@@ -47,15 +41,12 @@ def test_check_that_fails_exits_7_and_is_named(here: Here) -> None:
     assert answer.code == 7
     assert "check failed: bad" in answer.err
     assert "failed with exit code 3" in answer.out
-    criteria = here.status()["criteria"]
-    assert [it["met"] for it in criteria] == [True, False]
-    assert criteria[1]["evidence"]["tail"] == "why"
+    assert [it["met"] for it in here.status()["criteria"]] == [True, False]
     found = here.run("check", "--json")
-    assert found.code == 7
+    assert (found.code, "why" in found.err) == (7, True)
     assert list(found.json) == ["loop", "seq", "status", "head", "checks", "failed"]
     assert found.json["failed"] == ["bad"]
     assert found.json["checks"]["bad"] == {"exit_code": 3, "timed_out": False}
-    assert "why" in found.err
 
 
 def test_check_runs_the_named_checks_in_the_project_directory(here: Here) -> None:
@@ -94,17 +85,6 @@ def test_check_beyond_its_time_limit_fails(here: Here, options: list[str], setti
     here.refused(2, "check", "--timeout", "0")
 
 
-def test_check_records_output_without_secrets_and_escapes(here: Here) -> None:
-    hostile = f"\x1b[31m{SECRET}\x1b[0m\x07 \x1b]0;title\x07".encode() + b"\xff\x00"
-    (here.root / "out").write_bytes(hostile)
-    here.start("goal", "g", "--check", "t=cat out")
-    here.ok("check")
-    raw = here.journal.read_bytes()
-    assert b"redacted" in raw
-    for absent in (SECRET.encode(), b"u001b", b"title"):
-        assert absent not in raw
-
-
 def test_check_of_loop_cancelled_meanwhile_records_nothing(here: Here) -> None:
     here.start("goal", "g", "--check", f"t={sys.executable} -m gsd_fsm cancel")
     assert here.run("check").code == 4
@@ -117,15 +97,13 @@ def test_complete_with_changed_content_finds_stale_evidence(repository: Here) ->
     repository.ok("exit-signal")
     assert repository.last()["type"] == "exit"
     (repository.root / "code.py").write_text("two\n")
-    answer = repository.run("complete")
-    assert answer.code == 4
-    assert "stale" in answer.err
-    assert f"gsd-fsm --loop {loop} check" in answer.err
+    error = repository.run("complete").err
+    assert "stale" in error
+    assert f"gsd-fsm --loop {loop} check" in error
     criterion = repository.status()["criteria"][0]
     assert (criterion["met"], criterion["stale"]) == (False, True)
-    repository.ok("check")
-    repository.ok("exit-signal")
-    repository.ok("complete")
+    for command, code in (("complete", 4), ("check", 0), ("exit-signal", 0), ("complete", 0)):
+        assert repository.run(command).code == code
 
 
 def test_evidence_is_of_the_tree_after_all_checks_and_stays_fresh_after_a_commit(
@@ -155,8 +133,6 @@ GROUP = "echo $$ > pid.new; mv pid.new pid; "
 LONG = GROUP + 'echo be""gun; sleep 20'
 # Answers the signal that is to end it with a second one to gsd-fsm, and does not end.
 DEFIANT = 'trap "kill -INT $PPID" TERM; ' + GROUP + "while :; do sleep 0.1; done"
-WAITING = "touch begun; while [ ! -e go ]; do sleep 0.02; done"
-
 # Python discards an exception that is raised inside a finalizer. This program sends itself a signal
 # there, once the marker was shown.
 IN_FINALIZER = """
@@ -181,9 +157,8 @@ main(arguments)
 Start = Callable[[Here, str], list[str]]
 
 
-def start_check(here: Here, *commands: str) -> list[str]:
-    checks = [f"--check=c{number}={command}" for number, command in enumerate(commands)]
-    here.ok("start", "goal", "g", *checks)
+def start_check(here: Here, command: str) -> list[str]:
+    here.ok("start", "goal", "g", "--check", f"c={command}")
     return ["check"]
 
 
@@ -202,29 +177,8 @@ def group_ends(here: Here, name: str = "pid") -> bool:
     return ends(int((here.root / name).read_text()))
 
 
-def signal_in_finalizer(here: Here, number: int, marker: str, arguments: list[str]) -> None:
-    """Run a command that gets the signal after the marker; assert that it ends and records nothing."""
-    before = here.journal.read_bytes()
-    program = [sys.executable, "-c", IN_FINALIZER, str(int(number)), marker, *arguments]
-    done = subprocess.run(program, cwd=here.root, capture_output=True, timeout=60, check=False)
-    assert done.returncode == 128 + number
-    assert here.journal.read_bytes() == before
-
-
 def running(here: Here, arguments: list[str], **how: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*COMMAND, *arguments], cwd=here.root, stdout=subprocess.PIPE, **how)
-
-
-@contextmanager
-def waiting(here: Here, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command whose check WAITING has begun, and let that end with the block."""
-    with running(here, [*arguments], stderr=subprocess.DEVNULL) as process:
-        try:
-            wait_for(here.root / "begun")
-            yield process
-        finally:
-            (here.root / "go").touch()
-        process.communicate(timeout=60)
 
 
 def wait_until_full(process: subprocess.Popen[bytes]) -> None:
@@ -247,14 +201,13 @@ def wait_until_full(process: subprocess.Popen[bytes]) -> None:
 def test_signal_inside_a_finalizer_ends_the_command_and_records_nothing(
     here: Here, start: Start, marker: str, number: int
 ) -> None:
-    signal_in_finalizer(here, number, marker, start(here, LONG))
+    arguments = start(here, LONG)
+    before = here.journal.read_bytes()
+    program = [sys.executable, "-c", IN_FINALIZER, str(int(number)), marker, *arguments]
+    done = subprocess.run(program, cwd=here.root, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 128 + number
+    assert here.journal.read_bytes() == before
     assert group_ends(here)
-
-
-def test_signal_between_two_checks_starts_no_further_command(here: Here) -> None:
-    arguments = start_check(here, "true", "touch second")
-    signal_in_finalizer(here, signal.SIGTERM, "passed", arguments)
-    assert not (here.root / "second").exists()
 
 
 @pytest.mark.parametrize("start", [start_check, start_tdd, start_verify])
@@ -295,18 +248,6 @@ def test_second_interrupt_ends_check_that_cannot_print_its_message(here: Here) -
     assert process.returncode == -signal.SIGINT
 
 
-@pytest.mark.parametrize("name", ["INT", "HUP"])
-def test_signal_that_the_caller_ignores_does_not_end_check(here: Here, name: str) -> None:
-    arguments = start_check(here, WAITING)
-    shell = ["sh", "-c", f'trap "" {name}; exec "$@"', "sh", *COMMAND, *arguments]
-    with subprocess.Popen(shell, cwd=here.root, stdout=subprocess.DEVNULL) as process:
-        wait_for(here.root / "begun")
-        process.send_signal(signal.Signals[f"SIG{name}"])
-        (here.root / "go").touch()
-        assert process.wait(60) == 0
-    assert here.last()["type"] == "criterion"
-
-
 @pytest.mark.parametrize(
     ("number", "manner"), [(SIGNALS[0], ""), (SIGNALS[1], "trap '' TERM;"), (SIGNALS[2], "")]
 )
@@ -329,27 +270,12 @@ def test_signal_ends_every_command_of_verify_and_records_nothing(
 
 
 def test_check_and_verify_leave_the_lock_free_while_they_run(here: Here) -> None:
-    here.start("goal", "g", "--check", f"slow={WAITING}", "--check", "other=false")
-    with waiting(here, "check", "slow") as process:
-        here.ok("note", "during the check")
-        assert here.run("check", "other").code == 7
-        assert process.poll() is None
-    assert process.returncode == 0
-    assert [line["type"] for line in here.lines()[2:]] == ["note", "criterion", "criterion"]
+    note = " ".join([*COMMAND, "note", "meanwhile"])
+    here.start("goal", "g", "--check", f"c={note}")
+    here.ok("check")
+    assert [event["type"] for event in here.lines()[2:]] == ["note", "criterion"]
     here.ok("cancel")
-    for name in ("begun", "go"):
-        (here.root / name).unlink()
-    start_verify_loop(here, FILE, ci_test=WAITING)
+    start_verify_loop(here, FILE, ci_test=note)
     since = len(here.lines())
-    with waiting(here, "verify", "--json") as process:
-        here.ok("note", "during the checks")
-    assert process.returncode == 7
+    assert here.run("verify").code == 7
     assert [event["type"] for event in here.lines()[since:]] == ["note", "gap", "gap", "verified"]
-
-
-def test_verify_records_its_round_if_the_output_is_closed(here: Here) -> None:
-    start_verify_loop(here, FILE, ci_test=WAITING)
-    with waiting(here, "verify") as process:
-        assert process.stdout
-        process.stdout.close()
-    assert here.last()["type"] == "verified"
