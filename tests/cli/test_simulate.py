@@ -58,25 +58,19 @@ def test_simulate_plays_limits_background_work_and_rate_limits(here: Here) -> No
     assert rows[2]["status"] == "waiting"
 
 
-@pytest.mark.parametrize(
-    ("sources", "events", "message", "decision"),
-    [
+def test_simulate_changes_the_session_like_the_client(here: Here) -> None:
+    for sources, events, message, decision in (
         (["clear"], ["session end", "session bind", "session start"], "[LOOP RESUME]", "block"),
         (["compact"], ["session compact", "session start"], "[LOOP RESUME]", "block"),
         (["resume"], ["session end", "session start"], "[LOOP RESUME]", "block"),
         (["fork"], ["session end"], "forked from", "allow"),
         (["startup"], ["session end"], "belongs to session simulation.", "allow"),
         (["startup", "clear"], [], "belongs to session simulation.", "allow"),
-    ],
-)
-def test_simulate_changes_the_session_like_the_client(
-    here: Here, sources: list[str], events: list[str], message: str, decision: str
-) -> None:
-    script = "".join(f"session {source}\n" for source in sources)
-    *_, change, stop = simulate(here, f"{GOAL}{script}stop Am I to continue?\n")["steps"]
-    assert change["events"] == events
-    assert message in change["said"]
-    assert stop["decision"] == decision
+    ):
+        script = "".join(f"session {source}\n" for source in sources)
+        *_, change, stop = simulate(here, f"{GOAL}{script}stop Am I to continue?\n")["steps"]
+        assert (change["events"], stop["decision"]) == (events, decision), sources
+        assert message in change["said"]
 
 
 def test_simulate_runs_checks_and_records_their_evidence(here: Here) -> None:
@@ -168,9 +162,8 @@ NOT_STEPS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("script", "message"),
-    [
+def test_simulate_names_the_line_that_it_rejects(here: Here) -> None:
+    for script, message in (
         ("", "no steps"),
         ("x5\n", "line 1"),
         ("\nstop --never x\n", "line 2"),
@@ -180,10 +173,8 @@ NOT_STEPS = (
         (f"x{'9' * 5000} stop\n", "more than"),
         (GOAL + "stat --json\n", f"gsd-fsm: line 3: {UNKNOWN}"),
         *((f"prompt hi\n{words}\n", "gsd-fsm: line 2: ") for words in NOT_STEPS),
-    ],
-)
-def test_simulate_names_the_line_that_it_rejects(here: Here, script: str, message: str) -> None:
-    assert message in here.refused(2, "simulate", write_script(here, script)).err
+    ):
+        assert message in here.refused(2, "simulate", write_script(here, script)).err, script[:99]
 
 
 def test_simulate_runs_commands_of_agents_and_compares_exit_codes(here: Here) -> None:

@@ -39,9 +39,8 @@ def review(here: Here, verdict: str, *options: str) -> Any:
     return here.ok("review", verdict, *options)
 
 
-@pytest.mark.parametrize(
-    ("points", "familiarity", "spec", "fit", "shape"),
-    [
+def test_score_of_computes_spec_fit_and_shape() -> None:
+    for points, familiarity, *expected in (
         (CLEAR, 0, 10, 65, "tool"),
         ((2, 2, 2, 2, 0), 0, 8, 50, "tool"),
         (REVIEWED, 4, 7, 39, "tool-review"),
@@ -50,13 +49,8 @@ def review(here: Here, verdict: str, *options: str) -> Any:
         (COLLEAGUE, 4, 5, 29, "colleague"),
         ((2, 2, 0, 0, 0), 4, 4, 24, "blocked"),
         ((2, 2, 0, 0, 0), 10, 4, 30, "tool-review"),
-    ],
-)
-def test_score_of_computes_spec_fit_and_shape(
-    points: tuple[int, ...], familiarity: int, spec: int, fit: int, shape: str
-) -> None:
-    named = dict(zip(DIMENSIONS, points, strict=True))
-    assert score_of(named, familiarity) == (spec, fit, shape)
+    ):
+        assert list(score_of(dict(zip(DIMENSIONS, points, strict=True)), familiarity)) == expected
 
 
 def test_score_is_recorded_with_its_points_and_shown(here: Here) -> None:
@@ -139,29 +133,22 @@ def test_colleague_waits_between_iterations_begun_by_hand(here: Here) -> None:
     here.ok("iterate")
 
 
-TWO_WAVES = ("--task", "C", "--blocked-by", "C=A,B")
-
-
-@pytest.mark.parametrize(
-    ("points", "tasks", "question"),
-    [
-        (REVIEWED, TWO_WAVES, "Wave 1 complete. Continue to Wave 2?"),
-        (REVIEWED, (), "All waves are complete. Finish the loop?"),
-        (CLEAR, TWO_WAVES, "review light --wave 1"),
-        (None, TWO_WAVES, "Start task C"),
-    ],
-)
-def test_tool_review_waits_after_each_wave_but_tool_and_unscored_goal_do_not(
-    here: Here, points: tuple[int, ...] | None, tasks: tuple[str, ...], question: str
-) -> None:
-    here.start(*YOLO, "--task", "A", "--task", "B", *tasks)
-    if points:
-        assert score(here, *points)["shape"] == ("tool-review" if points == REVIEWED else "tool")
-    for name in ("A", "B"):
-        assert here.status()["status"] == "running"
-        finish(here, name)
-    assert here.status()["status"] == ("waiting" if points == REVIEWED else "running")
-    assert question in here.ok("next").out
+def test_tool_review_waits_after_each_wave_but_tool_and_unscored_goal_do_not(here: Here) -> None:
+    two_waves = ("--task", "C", "--blocked-by", "C=A,B")
+    for points, more, status, advice in (
+        (REVIEWED, two_waves, "waiting", "Wave 1 complete. Continue to Wave 2?"),
+        (REVIEWED, (), "waiting", "All waves are complete. Finish the loop?"),
+        (CLEAR, two_waves, "running", "review light --wave 1"),
+        (None, two_waves, "running", "Start task C"),
+    ):
+        here.start(*YOLO, "--fresh", "--task", "A", "--task", "B", *more)
+        if points:
+            score(here, *points)
+        for name in ("A", "B"):
+            assert here.status()["status"] == "running"
+            finish(here, name)
+        assert here.status()["status"] == status
+        assert advice in here.ok("next").out
 
 
 def test_stage_enters_each_stage_in_order_and_requires_the_review(here: Here) -> None:

@@ -69,9 +69,8 @@ def test_start_defaults_to_interactive_mode_and_three_iterations_per_task(here: 
         assert (status["mode"], status["max_iterations"]) == ("interactive", most)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
+def test_start_with_wrong_argument_creates_nothing(here: Here) -> None:
+    for wrong, named in (
         ([], "missing argument: one of execute, verify, goal"),
         (["party"], "party"),
         (["goal"], "needs a goal"),
@@ -91,13 +90,9 @@ def test_start_defaults_to_interactive_mode_and_three_iterations_per_task(here: 
         (["execute", "--unknown"], "--unknown"),
         (["execute", "--check", "t=" + "x" * 9000], "at most 8000 characters"),
         (["execute", "--check", "t=\udcff"], "not plain text"),
-    ],
-)
-def test_start_with_wrong_argument_creates_nothing(
-    here: Here, wrong: list[str], named: str
-) -> None:
-    assert named in here.refused(2, "start", *wrong).err
-    assert list(here.root.iterdir()) == []
+    ):
+        assert named in here.refused(2, "start", *wrong).err, wrong
+        assert list(here.root.iterdir()) == []
 
 
 def test_start_creates_private_gsd_at_the_top_of_the_repository(here: Here) -> None:

@@ -106,9 +106,6 @@ def test_start_warns_if_roadmap_has_no_heading_for_the_phase(here: Here) -> None
     (here.gsd / "ROADMAP.md").write_text("## Phase 2: Others\n")
     answer = here.ok(*YOLO)
     assert "has no heading for phase 1" in answer.out + answer.err
-    (here.gsd / "ROADMAP.md").write_text("## Phase 1: Parts\n")
-    answer = here.ok(*YOLO, "--fresh")
-    assert "heading" not in answer.out + answer.err
 
 
 def test_start_with_a_thousand_tasks_records_all_and_offers_the_first_wave(here: Here) -> None:
@@ -294,7 +291,6 @@ def test_answer_with_branch_without_plan_leaves_it_and_pauses(milestone: Here) -
 TASKS = dict(zip((f"T0{number}" for number in range(1, 8)), DONE, strict=True))
 BEFORE = {
     ".gsd/config.md": "# Settings\n",
-    ".gsd/config.toml": "commit = true\n",
     ".gsd/plans/phase-1/plan.md": LOOP_MECHANISM.read_text("utf-8"),
     ".gsd/ROADMAP.md": "### Phase 1: Loop Mechanism\n**Status:** DISCUSSED\n- [ ] Complete\n",
     "commands/execute.md": "# execute\n",
@@ -313,13 +309,8 @@ def do_task(here: Here, name: str) -> None:
     report_complete(here, name)
 
 
-def test_loop_plan_is_executed_in_waves_and_verified_until_no_gap_is_left(repository: Here) -> None:
-    here = repository
+def test_loop_plan_is_executed_in_waves_and_verified_until_no_gap_is_left(here: Here) -> None:
     lay(here.root, BEFORE)
-    for name, value in (("name", "T"), ("email", "t@example.org")):
-        git(here.root, "config", f"user.{name}", value)
-    git(here.root, "add", "-A")
-    git(here.root, "commit", "-qm", "plan")
     here.ok(*YOLO)
     offered = []
     while names := ready(here):
@@ -328,9 +319,6 @@ def test_loop_plan_is_executed_in_waves_and_verified_until_no_gap_is_left(reposi
             do_task(here, name)
     assert offered == [["T01", "T02", "T03"], ["T04"], ["T05"], ["T06"], ["T07"]]
     assert "**Tasks:** 7/7 completed" in here.ok("complete").out
-    subjects = git(here.root, "log", "--format=%s").splitlines()
-    types = ["docs", *(f"feat(1-0{number})" for number in range(7, 0, -1))]
-    assert [subject.partition(":")[0] for subject in subjects[:-2]] == types
     roadmap = here.gsd / "ROADMAP.md"
     roadmap.write_text(roadmap.read_text().replace("PLANNED", ""))
     here.start("verify", "--phase", "1", "--mode", "yolo")
@@ -338,7 +326,6 @@ def test_loop_plan_is_executed_in_waves_and_verified_until_no_gap_is_left(reposi
     assert roadmap.name in here.ok("next", "G1").out
     roadmap.write_text(roadmap.read_text() + "\nPLANNED with 7 tasks.\n")
     report_complete(here, "G1")
-    assert "fix(1-G1)" in git(here.root, "log", "-1", "--format=%s")
     found = here.ok("verify", "--json").json
     assert (found["passed"], found["status"]) == (True, "completed")
     passed = {check["key"]: check["passed"] for check in found["checks"]}

@@ -55,14 +55,6 @@ def test_status_with_json_has_exactly_the_documented_members(here: Here) -> None
     for kind in ("execute", "verify", "goal"):
         here.start(kind, "g", "--fresh")
         assert list(here.status()) == STATUS_KEYS
-    fresh = here.status()
-    assert [name for name, value in fresh.items() if value is None] == [
-        *("phase", "wave", "last_iteration", "last_unmet", "last_error", "pause_code"),
-        *("pause_reason", "owner", "stage", "spec_score", "fit_score", "shape", "budget_usd"),
-    ]
-    assert [name for name, value in fresh.items() if value in ([], {})] == [
-        *("task_retries", "tasks", "background_tasks", "steps", "gaps", "criteria", "reviews"),
-    ]
     here.ok("cancel")
     assert list(here.status()) == STATUS_KEYS
 
@@ -71,7 +63,6 @@ def test_status_check_exits_with_the_code_of_the_status(here: Here) -> None:
     assert here.run("status", "--check").code == 3
     for command, code in (
         ("start execute --task T1", 10),
-        ("fail T1 --error AssertionError", 10),
         ("wait q", 11),
         ("pause", 12),
         ("cancel", 13),

@@ -111,19 +111,17 @@ def test_statusline_finds_the_project_of_the_client(here: Here, tmp_path: Path) 
     assert shown(here, b"")
 
 
-@pytest.mark.parametrize(
-    "stdin",
-    [
+def test_statusline_with_invalid_input_records_nothing(here: Here) -> None:
+    inputs = (
         b"", b"{", b"[]", b"{\xff}", b"{}{}", b"[" * 100_000, b" " * 3_000_000,
         b'{"session_id": [1], "cwd": 7, "workspace": "x", "cost": [], "model": null}',
         b'{"workspace": {"project_dir": "a\\u0000b", "current_dir": ""}, "cwd": "\\ud800"}',
-    ],
-)  # fmt: skip
-def test_statusline_with_invalid_input_records_nothing(here: Here, stdin: bytes) -> None:
-    assert shown(here, stdin) == ""
+    )  # fmt: skip
+    assert [shown(here, stdin) for stdin in inputs] == [""] * len(inputs)
     here.start(*GOAL, "--budget", "5", env=A)
     before = here.journal.read_bytes()
-    assert shown(here, stdin).startswith("gsd-fsm goal ")
+    for stdin in inputs:
+        assert shown(here, stdin).startswith("gsd-fsm goal "), stdin[:99]
     assert here.journal.read_bytes() == before
 
 
@@ -158,25 +156,20 @@ def test_statusline_records_the_cost_of_the_session_as_it_grows_or_is_reset(here
     assert "$2.70/$5" in shown(here, signal(here, 1.2))  # less than half of the last one
 
 
-@pytest.mark.parametrize(
-    ("rows", "before"),
-    [
+def test_statusline_counts_earlier_cost_of_younger_session(here: Here) -> None:
+    transcript = here.root / "t.jsonl"
+    for rows, before in (
         ('{"type":"user","timestamp":"2020-01-01T00:00:00.000Z"}\n', 0),
         ('{"type":"assistant","timestamp":"2999-01-01T00:00:00.000Z"}\n', 0),
         ('{"type":"assistant","timestamp":"2020-01-01T00:00:00.000Z"}\n', 1.25),
         ('{"type":"assistant"}\n', 1.25),
         ("x" * (1 << 20), 1.25),
-    ],
-)
-def test_statusline_counts_earlier_cost_of_younger_session(
-    here: Here, rows: str, before: float
-) -> None:
-    here.start(*GOAL, "--budget", "5", env=A)
-    transcript = here.root / "t.jsonl"
-    transcript.write_text(rows)
-    for total in (1.25, 1.5):
-        line = shown(here, signal(here, total, transcript_path=str(transcript)))
-        assert f"${total - before:.2f}/$5" in line
+    ):
+        here.start(*GOAL, "--budget", "5", "--fresh", env=A)
+        transcript.write_text(rows)
+        for total in (1.25, 1.5):
+            line = shown(here, signal(here, total, transcript_path=str(transcript)))
+            assert f"${total - before:.2f}/$5" in line, rows[:99]
 
 
 def test_statusline_without_budget_records_steps_of_ten_cents(here: Here) -> None:

@@ -70,8 +70,6 @@ def test_tdd_leads_from_red_to_green_to_refactor_and_prints_contract_members(cyc
     answer = run(cycle, 0)
     assert (answer["phase"], answer["exit_code"], answer["passed"]) == ("refactor", 0, True)
     assert (run(cycle, 0)["phase"], task_state(cycle)["status"]) == ("refactor", "running")
-    report_complete(cycle, "T01")
-    assert task_state(cycle)["status"] == "complete"
 
 
 def test_tdd_prints_phase_goal_and_files_and_appends_only_the_first_time(cycle: Here) -> None:
@@ -171,7 +169,6 @@ def test_tdd_with_changed_created_or_deleted_locked_file_fails_the_task(
     answer = cycle.run("tdd", "T01", "--run", "--json")
     assert answer.code == 7
     problem = f"locked files were changed in {phase}: {locked}"
-    assert problem in answer.err
     assert answer.json["error"] == f"task T01 failed: {problem}"
     assert cycle.last()["data"]["error"].startswith(problem)
     assert cycle.last()["data"]["class"] == "logic"

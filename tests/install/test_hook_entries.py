@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from gsd_fsm.install.hook_entries import CODE, ours
 from tests.support.client_settings import everywhere
 
@@ -12,9 +8,8 @@ OLD_CODE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("hook", "is_ours"),
-    [
+def test_hook_is_ours_if_it_runs_our_file() -> None:
+    for hook, is_ours in (
         ({"command": "/home/me/bin/log_gsd_fsm_hook_calls.sh"}, False),
         ({"command": "python3 /x/not_gsd_fsm_hook.py"}, False),
         ({"command": "/bin/sh", "args": ["-c", "cat /x/gsd_fsm_hook.py | wc"]}, False),
@@ -26,7 +21,5 @@ OLD_CODE = (
         ({"command": 'python3 "/x y/gsd_fsm_hook.py"'}, True),
         ({"command": r"py C:\x\gsd_fsm_hook.py"}, True),
         ({"command": 5, "args": [None]}, False),
-    ],
-)
-def test_hook_is_ours_if_it_runs_our_file(hook: dict[str, Any], is_ours: bool) -> None:
-    assert bool(ours(everywhere({"type": "command", **hook}))) is is_ours
+    ):
+        assert bool(ours(everywhere({"type": "command", **hook}))) is is_ours, hook

@@ -42,17 +42,15 @@ def test_record_of_an_earlier_version_restores_every_byte(
     assert client.all_files() == before
 
 
-@pytest.mark.parametrize("damage", ["{broken", "[]", '{"settings": "x", "original": "%"}'])
-def test_uninstall_without_a_record_keeps_other_parts(
-    here: Here, client: Client, damage: str
-) -> None:
+def test_uninstall_without_a_readable_record_keeps_other_parts(here: Here, client: Client) -> None:
     path = client.write(SETTINGS)
     before = path.read_bytes()
-    here.ok("init", "--yes")
-    client.record().write_text(damage)
-    assert record.recall(path) is None
-    here.ok("uninstall", "--yes")
-    assert path.read_bytes() == before
+    for damage in ("{broken", "[]", '{"settings": "x", "original": "%"}'):
+        here.ok("init", "--yes")
+        client.record().write_text(damage)
+        assert record.recall(path) is None
+        here.ok("uninstall", "--yes")
+        assert path.read_bytes() == before
 
 
 def test_record_holds_no_setting_of_the_user(here: Here, client: Client) -> None:

@@ -30,20 +30,16 @@ def test_trial_accepts_a_hook_that_blocks_once(project: Trial, compiled: Path) -
     assert ran.ms > 0
 
 
-@pytest.mark.parametrize(
-    ("code", "problem"),
-    [
+def test_trial_reports_a_hook_that_misbehaves(project: Trial) -> None:
+    for code, problem in (
         ("import sys; sys.exit(2)", "exit code 2"),
         ("raise KeyError(7)", "exit code 1: KeyError: 7"),
         ("import sys; sys.stdin.read()", "it did not block the stop of a live loop"),
-        ("print('hello')", "it did not block the stop of a live loop"),
         ("print('[]')", "it did not block the stop of a live loop"),
         (f"print({BLOCK!r})", "it journalled 0 iterations instead of 1"),
         ("import time; time.sleep(60)", "no answer in 0.5 seconds"),
-    ],
-)
-def test_trial_reports_a_hook_that_misbehaves(project: Trial, code: str, problem: str) -> None:
-    assert project.block(python(code), 0.5 if "sleep" in code else 10).problem == problem
+    ):
+        assert project.block(python(code), 0.5 if "sleep" in code else 10).problem == problem
 
 
 def test_run_reports_a_program_that_cannot_be_started(tmp_path: Path) -> None:
