@@ -5,33 +5,21 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gsd_fsm.config import settings
 from gsd_fsm.config.opti_gsd import LOOP, MEMBERS
-from gsd_fsm.core.errors import UsageError
-from tests.support.settings_files import DEFAULTS, gsd_of, refused, values, values_of, written
+from tests.support.settings_files import DEFAULTS, gsd_of, refused, values_of, written
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 # Two good values for each setting, as config.json writes them.
 SAMPLES = {
-    **dict.fromkeys(LOOP, (1, 2)),
-    **{name: ("one", "two") for name in MEMBERS if name.startswith("ci_")},
-    "auto_loop": (True, False),
-    "mode": ("interactive", "yolo"),
-    "branching": ("none", "milestone"),
-    "base_branch": ("one", "two"),
-    "branch_prefix": ("one/", "two/"),
-    "deploy_target": ("one", "two"),
-    "browser": (True, False),
-    "base_url": ("one", "two"),
-    "mcps": (["one"], ["two"]),
-}
+    **dict.fromkeys(MEMBERS, ("one", "two")), **dict.fromkeys(LOOP, (1, 2)),
+    **dict.fromkeys(("auto_loop", "browser"), (True, False)), "mcps": (["one"], ["two"]),
+    "mode": ("interactive", "yolo"), "branching": ("none", "milestone"),
+}  # fmt: skip
 SPELLED = [(name, member) for name, members in MEMBERS.items() for member in members]
 
 
@@ -66,19 +54,13 @@ def refusal_of(path, content):
 def test_json_takes_every_known_member_and_ignores_others(foreign_path):
     document = {
         "project": {"app_type": "web", "mode": 7}, "mode": "yolo", "budgets": {"executor": 50},
-        "git": {"branching": "milestone", "prefix": "work/", "base": "main", "commits": 5},
-        "ci": {"package_manager": "npm", "lint": "npm run lint", "test": "npm test", "e2e": None},
-        "urls": {"local": "http://localhost:3000", "api": None},
-        "deploy": {"target": "vercel", "production_branch": "main"}, "browser": {"enabled": True},
-        "mcps": ["github", "context7"],
-        "loop": {"tdd_max_attempts": 7, "execute_max_retries": 2, "auto_loop": False, "active": 1},
-        "": 9e999,
+        "git": {"branching": "milestone", "prefix": "work/", "commits": 5},
+        "ci": {"package_manager": "npm", "test": "npm test", "e2e": None}, "mcps": ["github"],
+        "loop": {"tdd_max_attempts": 7, "auto_loop": False, "active": 1}, "": 9e999,
     }  # fmt: skip
     assert taken(foreign_path, json.dumps(document).replace("Infinity", "9" * 120_000)) == {
-        "branching": "milestone", "branch_prefix": "work/", "base_branch": "main", "mode": "yolo",
-        "ci_lint": "npm run lint", "ci_test": "npm test", "base_url": "http://localhost:3000",
-        "deploy_target": "vercel", "browser": True, "mcps": ("github", "context7"),
-        "tdd_max_attempts": 7, "execute_max_retries": 2, "auto_loop": False,
+        "branching": "milestone", "branch_prefix": "work/", "mode": "yolo", "ci_test": "npm test",
+        "mcps": ("github",), "tdd_max_attempts": 7, "auto_loop": False,
     }  # fmt: skip
     strange = {"": 1, "modes": 2, "ci_test": "no", "stuck_limit": "x", "project": {"ci": 5}}
     for document in ({}, strange, {"ci": {}, "loop": None, "git": {"x": 1}, "mcps": None}):
@@ -156,32 +138,6 @@ def test_json_mistake_is_reported_with_member_and_line(foreign_path, document, m
     assert refusal_of(foreign_path, document).startswith(message)
 
 
-NAMES = st.sampled_from([*sorted({part for _, m in SPELLED for part in m.split(".")}), "x"])
-SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
-INNER = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(NAMES, SCALARS, max_size=3)
-OBJECTS = st.dictionaries(NAMES, INNER, max_size=5).map(json.dumps)
-
-
-@given(st.binary(max_size=200) | OBJECTS.map(str.encode))
-def test_any_json_is_loaded_or_rejected_with_a_line(content):
-    load_or_reject(".opti-gsd/config.json", content)
-
-
-def load_or_reject(name, content):
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / name
-        path.parent.mkdir()
-        written(path, content)
-        try:
-            loaded = values(Path(directory) / ".gsd")
-        except UsageError as error:
-            line, _, _ = error.message.removeprefix(f"{path}:").partition(":")
-            assert 1 <= int(line) <= content.count(b"\n") + content.count(b"\r") + 1
-            return
-    for key in settings.KEYS:
-        assert loaded[key.name] is None or key.rule.accepts(loaded[key.name])
-
-
 # config.md
 
 SECTION = """loop:
@@ -200,12 +156,9 @@ OTHER = "loop:\n  execute_max_retries: 99\n"
 @pytest.mark.parametrize(
     "content",
     [
-        SECTION,
         f"# Settings\n\nSome words.\n\n{SECTION}\n# Next\n\n    code\n",
         f"---\nmode: yolo\n\n# Loop Settings\n{SECTION}---\n\n{OTHER}",
-        f"---\n{SECTION}# comment\nmodels:\n  default: x\n---\n# Text\n",
         f"---\nmode: yolo\nci:\n  test: npm\nbroken: [\n---\n# Text\n\n{SECTION}",
-        f"---\nmode: yolo\n...\n{SECTION}",
         f"--- \n{SECTION}",
         f"Text\n\n```yaml\nother: 1\n{SECTION}after: 2\n```\n\n{OTHER}",
         f"   ```yml\n{SECTION}   ```\n{OTHER}",
@@ -214,9 +167,7 @@ OTHER = "loop:\n  execute_max_retries: 99\n"
         f"```yaml\n{SECTION}",
         f"````markdown\n```yaml\n{OTHER}```\n````\n{SECTION}",
         f"```bash\n{OTHER}```\n{SECTION}",
-        f"<!-- {OTHER}-->\n{SECTION}",
         f"<!--\n{OTHER}\n-->\n{SECTION}{OTHER}",
-        f"Write `<!--` before a comment.\n\n{SECTION}",
         f"```yaml\n# {OTHER}#  x\n```\n{SECTION}",
         f" {OTHER}\nsub{OTHER}\n{SECTION}",
         f"loops:\n  execute_max_retries: 99\nloop:x\n{SECTION}",
@@ -279,21 +230,6 @@ def test_markdown_value_that_is_invalid_is_reported_with_its_line(markdown_path)
 )
 def test_markdown_mistake_is_reported_with_its_line(markdown_path, content, message):
     assert refusal_of(markdown_path, content).startswith(message)
-
-
-FRAGMENTS = (
-    *("loop:", "loop: ", "\n", "\n  ", "\n\n", "\r\n", "\r", "\t", " ", "  auto_loop: no\n"),
-    *("```", "```yaml\n", "~~~\n", "---\n", "<!--", "-->", "#", "`", "\ufeff", "\x00", "\u2028"),
-    *("{", "}", "[", "]", ":", ": ", "- ", "? ", "&a ", "*a", "!", "|", ">", "'", '"', "%", ","),
-    *("execute_max_retries: ", "auto_loop: ", "true", "1", "1:30", "2001-02-31", "~", "=", "<<: "),
-    "\x85",
-)
-TEXTS = st.lists(st.sampled_from(FRAGMENTS), max_size=20).map("".join)
-
-
-@given(TEXTS.map(str.encode) | TEXTS.map(lambda text: f"loop:{text}".encode()))
-def test_any_markdown_is_loaded_or_rejected_with_a_line(content):
-    load_or_reject(".gsd/config.md", content)
 
 
 # The page

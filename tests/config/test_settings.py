@@ -64,20 +64,17 @@ def test_load_takes_a_setting_from_the_file_of_highest_precedence(paths):
 
 
 def test_load_merges_the_settings_of_all_files(paths):
-    written(paths["user"], "stuck_limit = 7\nauto_loop = true\nci_test = 'make'\nci_e2e = 'e2e'\n")
-    written(paths["markdown"], "loop:\n  auto_loop: no\n  execute_max_retries: 8\n")
-    foreign = '{"ci": {"test": "npm test", "e2e": null}, "mcps": [], "prefix": "", '
-    written(paths["foreign"], foreign + '"loop": {"execute_max_retries": 9}}')
+    written(paths["user"], "stuck_limit = 7\nauto_loop = true\nci_e2e = 'e2e'\n")
+    written(paths["markdown"], "loop:\n  auto_loop: no\n")
+    written(paths["foreign"], '{"ci": {"e2e": null}, "mcps": [], "prefix": ""}')
     written(paths["project"], "idle_limit = 2\n")
     loaded = settings.load(paths["project"].parent)
     assert list(loaded) == list(DEFAULTS)
     names = {str(path): name for name, path in paths.items()}
     found = {s.name: (s.value, names[s.source]) for s in loaded.values() if s.source in names}
     assert found == {
-        "execute_max_retries": (9, "foreign"), "auto_loop": (False, "markdown"),
-        "stuck_limit": (7, "user"), "idle_limit": (2, "project"),
-        "ci_test": ("npm test", "foreign"), "ci_e2e": ("e2e", "user"),
-        "branch_prefix": ("", "foreign"), "mcps": ((), "foreign"),
+        "auto_loop": (False, "markdown"), "stuck_limit": (7, "user"), "idle_limit": (2, "project"),
+        "ci_e2e": ("e2e", "user"), "branch_prefix": ("", "foreign"), "mcps": ((), "foreign"),
     }  # fmt: skip
 
 

@@ -17,17 +17,13 @@ TOKEN = "gh" + "p_" + "1a2b3c4d" * 5
 
 
 @pytest.mark.parametrize("shift", range(0, 50, 3))
-def test_truncated_text_has_no_half_of_a_secret_before_the_cut(shift: int) -> None:
-    kept = redact_and_truncate(f'{BLOB},{"." * shift}"{TOKEN}",{FILLER}')
-    assert TOKEN[4:12] not in kept
-
-
-@pytest.mark.parametrize("secret", ["password: 'swordfish' ", f"{TOKEN} ", "pwd='a swordfish' "])
-@pytest.mark.parametrize("shift", range(0, 50, 3))
-def test_truncated_text_has_no_half_of_a_secret_after_the_cut(shift: int, secret: str) -> None:
-    kept = redact_and_truncate(f"{FILLER}{secret}{' ' * shift}{BLOB}")
-    assert "swordfish" not in kept
-    assert TOKEN[4:12] not in kept
+def test_truncated_text_has_no_half_of_a_secret_at_the_cut(shift: int) -> None:
+    secrets = ("password: 'swordfish' ", f"{TOKEN} ", "pwd='a swordfish' ")
+    after = [f"{FILLER}{secret}{' ' * shift}{BLOB}" for secret in secrets]
+    for text in (f'{BLOB},{"." * shift}"{TOKEN}",{FILLER}', *after):
+        kept = redact_and_truncate(text)
+        assert "swordfish" not in kept
+        assert TOKEN[4:12] not in kept
 
 
 def test_truncated_text_has_both_ends() -> None:

@@ -32,13 +32,10 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def test_read_bytes_rejects_everything_but_regular_files(root: Path) -> None:
+def test_read_bytes_rejects_other_than_regular_files_also_once_opened(root, monkeypatch) -> None:
     for name in ("pipe", "device", "folder"):
         with pytest.raises(Unreadable, match=f"{name}: not a regular file"):
             read.read_bytes(root / name)
-
-
-def test_read_bytes_checks_the_opened_file_again(root: Path, monkeypatch) -> None:
     regular = (root / "a.txt").stat()
     monkeypatch.setattr(Path, "stat", lambda *_args, **_options: regular)
     with pytest.raises(Unreadable, match="not a regular file"):

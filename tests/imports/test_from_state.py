@@ -14,6 +14,8 @@ def test_state_is_imported_with_all_members_or_their_defaults() -> None:
     assert (old.format, loop.kind, loop.status, old.notes) == ("state", "goal", "running", [])
     assert (state(loop), list(loop.tasks)) == (STATE, ["S1", "S2", "S3"])
     assert all(task.step for task in loop.tasks.values())
+    met = {**STATE, "criteriaStatus": dict.fromkeys(STATE["criteria"], True), "exit_signal": True}
+    assert state(loop_of(read(met)))["exit_signal"] is True
     loop = loop_of(read({"spec": "do it", "criteria": [], "status": "in_progress"}))
     assert (loop.goal, loop.iteration, loop.stuck, loop.tasks) == ("do it", 0, 0, {})
 

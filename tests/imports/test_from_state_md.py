@@ -3,7 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
+from gsd_fsm.core.views.state_md import loop_section
 from gsd_fsm.imports.findings import OldLoop
 from tests.support.foreign_files import STATE_MD, loop_of, read, refused
 
@@ -38,6 +40,23 @@ def test_verify_loop_is_imported_with_rounds_and_open_gaps() -> None:
     assert {(gap.kind, gap.status) for gap in loop.gaps.values()} == {("imported", "open")}
     assert loop.gaps["G2"].description == "gap 2 of 3 that FILE counted"
     assert any("replaces G1 to G3." in note for note in old.notes)
+
+
+@pytest.mark.parametrize("flow", [None, True, False])
+def test_view_of_an_imported_loop_section_equals_the_file(flow: bool | None) -> None:
+    old = yaml.safe_load(STATE_MD.partition("---\n")[2].partition("---\n")[0])
+    section = {
+        **old["loop"], "started": "2026-02-05T10:00:00Z", "last_iteration": "2026-02-05T10:30:00Z",
+        "active": False, "paused": True, "pause_reason": "a: b\n\n# 'c' \"d\"\n---\ne",
+        "history": ["- x", "{y: z}", " # é\x85\u2028", "long " * 40 + "."],
+    }  # fmt: skip
+    front = yaml.safe_dump({"before": "x: y", "loop": section, "zero": 0}, default_flow_style=flow)
+    if flow:
+        front = f"loop: {yaml.safe_dump(section, default_flow_style=True, width=10**6)}"
+    shown = yaml.safe_load("\n".join(loop_section(loop_of(read(f"---\n{front}---\n")))))["loop"]
+    for name in ("started", "last_iteration"):
+        shown[name] = shown[name].replace(".000Z", "Z")
+    assert shown == section
 
 
 def test_paused_loop_is_paused_after_all_other_events() -> None:

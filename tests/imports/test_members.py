@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gsd_fsm.core.clock import to_ms
 from gsd_fsm.imports.members import parse_time
-
-zones = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda m: timezone(timedelta(minutes=m)))
 
 
 def test_parse_time_reads_every_form_of_iso_8601_and_cuts_to_milliseconds() -> None:
@@ -35,11 +28,3 @@ def test_parse_time_reads_every_form_of_iso_8601_and_cuts_to_milliseconds() -> N
 )  # fmt: skip
 def test_parse_time_returns_none_for_other_text(text: str) -> None:
     assert parse_time(text) is None
-
-
-@given(st.datetimes(datetime(1971, 1, 1), datetime(9998, 1, 1), timezones=zones))  # noqa: DTZ001
-def test_parse_time_reads_what_python_writes(when: datetime) -> None:
-    found = parse_time(when.isoformat())
-    assert found is not None
-    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
-    assert to_ms(found) == (when - epoch) // timedelta(milliseconds=1)

@@ -78,15 +78,6 @@ def test_pipe_and_link_outside_the_project_are_not_followed(full: FinishedPhase,
     assert outside.read_text() == "## Phase 1\n"
 
 
-def test_file_instead_of_the_phase_directory_is_refused(full: FinishedPhase) -> None:
-    full.plan.path.unlink()
-    full.folder.rmdir()
-    full.folder.touch()
-    full.plan = full.plan._replace(path=full.root / "plan.md")
-    with pytest.raises(CannotWrite, match="is not a directory"):
-        full.changes()
-
-
 def test_roadmap_keeps_invalid_bytes_and_changes_of_others(full: FinishedPhase) -> None:
     full.roadmap.write_bytes(b"x" * (5 << 20))
     with pytest.raises(UsageError, match="larger than 4 MiB"):

@@ -23,8 +23,6 @@ HEADING = "## {}\n\n**Goal:** x\n\n## Phase 2: Next [PENDING]\n"
         (SECTION, "- [ ] Complete", "- [x] Complete"),
         (SECTION, "  * [ ] **Complete**  ", "  * [x] **Complete**  "),
         (SECTION, "- [ ] Not started", "- [x] Complete"),
-        (SECTION, "- [ ] In progress", "- [x] Complete"),
-        (SECTION, "**Status:** PLANNED", "**Status:** COMPLETE"),
         (SECTION, "**Status:** DISCUSSED  ", "**Status:** COMPLETE  "),
         (SECTION, "- **Status**: in progress (2/5)", "- **Status**: COMPLETE"),
         (SECTION, "Status: pending", "Status: COMPLETE"),
@@ -33,7 +31,6 @@ HEADING = "## {}\n\n**Goal:** x\n\n## Phase 2: Next [PENDING]\n"
         (HEADING, "Phase 1: Core [PLANNED]", "Phase 1: Core [COMPLETE]"),
         (HEADING, "Phase 1: Core [IN PROGRESS - Task 3/5]", "Phase 1: Core [COMPLETE]"),
         (HEADING, "**Phase 1: Core [pending]** ##", "**Phase 1: Core [COMPLETE]** ##"),
-        (HEADING, "Phase 1 [Not started]", "Phase 1 [COMPLETE]"),
         (HEADING, "Phase 1: Core [DONE ✅]", "Phase 1: Core [DONE ✅]"),
         (SECTION, "**Status:** ✅ Complete (2026-01-02)", "**Status:** ✅ Complete (2026-01-02)"),
         (SECTION, "**Status:** Done", "**Status:** Done"),
@@ -145,16 +142,11 @@ def test_every_roadmap_that_names_the_phase_is_changed_once_and_links_stay(phase
     assert linked.read_text() == "## Phase 1: A\n- [x] Complete\n"
 
 
-lines = st.one_of(
-    st.sampled_from([
-        "## Phase 1: A", "### Phase 1: A [PLANNED]", "# Phase 01 [COMPLETE]", "## Phase 2: B",
-        "- [ ] Complete", "- [x] Complete", "- [ ] Not started", "**Status:** PLANNED",
-        "**Status:** Complete", "Status:", "```", "~~~~", "<!--", "-->", "", "text", "- item",
-        "## Phase 1.1: C", "# Other", "  - [ ] complete.", "## **Phase 1** ##", "---",
-    ]),
-    st.text(st.characters(exclude_characters="\n")),
-    st.binary(max_size=8).map(lambda it: it.replace(b"\n", b"").decode(errors="surrogateescape")),
-)  # fmt: skip
+lines = st.text() | st.sampled_from([
+    "## Phase 1: A", "### Phase 1: A [PLANNED]", "# Phase 01 [COMPLETE]", "## Phase 2: B", "```", "---",
+    "- [ ] Complete", "- [x] Complete", "- [ ] Not started", "**Status:** PLANNED", "<!--", "-->", "",
+    "**Status:** Complete", "Status:", "## Phase 1.1: C", "# Other", "## **Phase 1** ##", "\udcff",
+])  # fmt: skip
 ended = st.builds(str.__add__, lines, st.sampled_from(["\n", "\r\n"]))
 roadmaps = st.builds(str.__add__, st.lists(ended, max_size=12).map("".join), st.just("") | lines)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.phase.state_files import FLAT, NESTED, complete_in_json, complete_in_markdown
-from tests.support.lines import json_layouts
+from gsd_fsm.phase.state_files import complete_in_json, complete_in_markdown
 from tests.support.phases import NOW, FinishedPhase
 
 NEW = {
@@ -66,6 +64,10 @@ def test_json_nested_lists_are_edited_in_place() -> None:
     assert '"context": "Ready…"' in changed(text)
     busy = text.replace('"in_progress": []', '"in_progress": [1, 7]')
     assert json.loads(changed(busy))["phases"]["in_progress"] == [7]
+    both = {"phases_complete": None, "phases_pending": [1, 2], "phases": {"in_progress": ["01"]}}
+    nested = {"in_progress": [], "complete": [1]}
+    found = {"phases_complete": [1], "phases_pending": [2], "phases": nested}
+    assert json.loads(changed(json.dumps(both))) == found
 
 
 def test_json_without_lists_gets_flat_ones() -> None:
@@ -131,40 +133,6 @@ def test_malformed_json_state_is_refused_and_nothing_changes(phase, content, pro
     assert "state.json" in error.value.message
     assert error.value.hint
     assert phase.everything() == before
-
-
-names = st.sampled_from([1, "1", "01", 2, 3, "x", None, True, {"n": 1}])
-lists = st.lists(names, max_size=4) | st.none()
-flat = st.dictionaries(st.sampled_from(FLAT), lists)
-nested = st.dictionaries(st.sampled_from(NESTED), lists)
-others = st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.floats(0, 9)))
-
-
-def is_one(entry: Any) -> bool:
-    return entry in ("1", "01") or (entry == 1 and not isinstance(entry, bool))
-
-
-@given(flat, st.just({}) | nested.map(lambda it: {"phases": it}), others, json_layouts)
-def test_json_in_any_layout_has_the_phase_complete_and_the_rest_unchanged(
-    flat: dict, phases: dict, other: dict, layout: dict
-) -> None:
-    known = {"phases", *FLAT, "loop", "task", "status", "phase", "last_active", "last_updated"}
-    document = {name: other[name] for name in other if name not in known} | flat | phases
-    after = json.loads(changed(json.dumps(document, **layout)))
-    found = []
-    for shape, names in ((after, FLAT), (after.get("phases") or {}, NESTED)):
-        if any(name in shape for name in names):
-            found.append(shape[names[0]])
-            for name in names[1:]:
-                assert not any(is_one(entry) for entry in shape.get(name) or [])
-    assert found
-    assert all(any(is_one(entry) for entry in entries) for entries in found)
-    for name, value in document.items():
-        if name not in known:
-            assert after[name] == value
-    for name in FLAT:
-        rest = [entry for entry in document.get(name) or [] if not is_one(entry)]
-        assert [entry for entry in after.get(name) or [] if not is_one(entry)] == rest
 
 
 @given(text=st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -31,16 +32,15 @@ def indented(text: str, by: int) -> str:
     return "\n".join(" " * by + line if line else line for line in text.split("\n"))
 
 
-@pytest.mark.parametrize("by", [0, 2, 4, 8])
-@pytest.mark.parametrize("fence", ["```xml\n{}\n```", "~~~\n{}\n~~~", "{}", "```\n```x\n{}\n```"])
-def test_task_quoted_in_an_action_is_part_of_the_action(tmp_path: Path, by, fence) -> None:
-    action = "Write the prompt:\n" + fence.format(EXAMPLE) + "\nand send it."
-    text = AROUND.format(action=indented(action, by)) + task("02")
-    first, second = loaded(tmp_path, text).tasks
-    assert first.action == action
-    assert (first.number, first.files, first.done) == ("01", (), "It is there.")
-    assert [check.text for check in first.checks] == ["a.py exists"]
-    assert second.number == "02"
+def test_task_quoted_in_an_action_is_part_of_the_action(tmp_path: Path) -> None:
+    for by, fence in itertools.product(
+        (0, 2, 4, 8), ("```xml\n{}\n```", "~~~\n{}\n~~~", "{}", "```\n```x\n{}\n```")
+    ):
+        action = "Write the prompt:\n" + fence.format(EXAMPLE) + "\nand send it."
+        text = AROUND.format(action=indented(action, by)) + task("02")
+        first, second = loaded(tmp_path, text).tasks
+        assert (first.number, first.action, first.files) == ("01", action, ())
+        assert (first.done, len(first.checks), second.number) == ("It is there.", 1, "02")
 
 
 def test_action_may_contain_anything(tmp_path: Path) -> None:
