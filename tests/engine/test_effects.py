@@ -10,7 +10,7 @@ import pytest
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import due_effects, pending_effects
-from tests.support.command_line import B, Here
+from tests.support.command_line import B
 from tests.support.phases import POST, ROADMAP, TICKED, Phase
 
 DOCS = "docs: complete phase 1"
@@ -90,13 +90,6 @@ def test_command_in_parallel_loop_finishes_effects(phase: Phase) -> None:
     phase.killed("--loop", loop, "complete", after='"type":"complete"')
     phase.here.ok("note", "hello", env=B)
     assert phase.documents() == (True, TICKED)
-
-
-def test_loop_without_plan_has_no_effects(here: Here) -> None:
-    here.start("execute", "--task", "T1")
-    here.ok("task", "T1", "skipped")
-    here.ok("complete")
-    assert list(due_effects(Context(here.root).read())) == []
 
 
 def test_failing_effect_does_not_fail_another_command_and_is_reported_later(killed: Phase) -> None:

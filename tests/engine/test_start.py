@@ -206,13 +206,6 @@ def test_start_killed_between_its_events_adds_its_other_tasks_later(root: Path) 
     assert list(only_live(root).tasks) == ["T01", "T02"]
 
 
-def test_start_in_interactive_mode_asks_for_the_branch_and_creates_state_md(root: Path) -> None:
-    loop = start(Context(root), StartRequest("execute", phase="1", mode="interactive")).receipt.loop
-    assert (loop.status, loop.asked, loop.branch) == ("waiting", "branch:gsd/m1", None)
-    assert branch(root) == "main"
-    assert (root / STATE).read_text().startswith("---\nloop:\n")
-
-
 def test_start_killed_before_its_views_saves_state_md_later(root: Path) -> None:
     lay(root, {STATE: STATE_MD})
     start_killed(root, "core.views.write.project", StartRequest("goal", "g"))

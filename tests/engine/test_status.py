@@ -46,7 +46,6 @@ def test_status_view_of_goal_loop_has_criteria_steps_circuit_breaker_and_costs()
         goal="Add validation to auth",
         criteria=[{"name": "tests pass", "check": "make test"}, {"name": "lint clean"}],
         tasks=[{"id": f"S{n}", "title": f"step{n}", "step": True} for n in (1, 2)],
-        must_not=["change the API"],
         limits={"budget_usd": 25, "max_iterations": 10},
     )
     story("score", spec_score=7, fit_score=35, shape="tool-review")
@@ -79,5 +78,3 @@ def test_status_view_of_goal_loop_has_criteria_steps_circuit_breaker_and_costs()
     )  # fmt: skip
     met = {criterion["name"]: criterion["met"] for criterion in view["criteria"]}
     assert met == {"tests pass": False, "lint clean": True}
-    assert [error.text for error in story.loop.errors] == ["lint failed"]
-    assert list(story.loop.must_not) == ["change the API"]

@@ -35,10 +35,6 @@ for path in sys.argv[2:]:
 """
 
 
-def events_of(name: str) -> list[dict[str, object]]:
-    return [parse_json(line.decode("ascii")) for line in journal_bytes(name).splitlines()]
-
-
 @pytest.mark.parametrize("name", ["execute", "goal"])
 def test_replay_is_equal_for_every_hash_seed(name: str, project: Project) -> None:
     project.gsd.mkdir(mode=0o700)
@@ -78,7 +74,7 @@ def folded(events: list[dict[str, object]], loops: Loops) -> Loops:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_fold_through_snapshots_equals_whole_fold(name: str) -> None:
-    events = events_of(name)
+    events = [parse_json(line.decode("ascii")) for line in journal_bytes(name).splitlines()]
     whole = folded(events, Loops())
     for cut in range(1, len(events), max(1, len(events) // 40)):
         first = folded(events[:cut], Loops())

@@ -108,15 +108,6 @@ def test_verification_md_escapes_text_and_renames_unknown_kinds(tmp_path: Path) 
     assert {line.replace("\\|", "").count("|") for line in table} == {6}
 
 
-def test_report_directory_is_that_of_the_plan_or_phase(place: Path) -> None:
-    root, plans = place.parents[2], place.parent
-    assert report_directory(root, plan_of(place, task("01", [("file", "a")], "a")), None) == place
-    assert report_directory(root, plan_of(root, task("01", [("file", "a")], "a")), 1) == place
-    assert report_directory(root, None, 1) == place
-    assert report_directory(root, None, 2) == plans / "phase-2"
-    assert report_directory(root, None, None) == plans
-
-
 def test_report_directory_outside_the_project_is_rejected(place: Path, tmp_path: Path) -> None:
     root = place.parents[2]
     (tmp_path / "away").mkdir()

@@ -78,13 +78,6 @@ def test_finish_tasks_sets_missing_tags_on_their_branch_once_git_can(here: Here)
     assert here.journal.read_bytes() == before
 
 
-def test_finish_tasks_without_checkpoints_setting_sets_no_tag(here: Here) -> None:
-    context = start_committing(here, "checkpoints = false\n")
-    report_task(context, "T01", "TASK COMPLETE")
-    assert finish_tasks(context, loop_of(context)) == {}
-    assert tags(here) == {}
-
-
 @pytest.mark.parametrize(("status", "left"), [("complete", []), ("checkpoint", ["T01"])])
 def test_finish_tasks_drops_tdd_copies_of_tasks_that_are_not_in_progress(
     here: Here, status: str, left: list[str], monkeypatch: pytest.MonkeyPatch

@@ -169,12 +169,11 @@ def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, st
     assert seen == {"pending", "running", status}
 
 
-@pytest.mark.parametrize("checkpoints", ["", "checkpoints = false\n"])
 @pytest.mark.parametrize("name", ["pre-commit", "post-commit"])
 def test_report_killed_while_git_commits_is_repeated_without_a_second_commit(
-    here: Here, name: str, checkpoints: str
+    here: Here, name: str
 ) -> None:
-    context = start_committing(here, checkpoints)
+    context = start_committing(here)
     hook(here.root, name, "kill -9 $GSD_PID")
 
     def child() -> None:

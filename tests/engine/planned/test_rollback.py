@@ -42,24 +42,23 @@ def test_rollback_killed_after_event_keeps_files_and_later_commits(killed: Phase
     assert killed.head() == new
 
 
-@pytest.mark.parametrize("command", [["rollback", "T01", "--yes"], ["resume"], ["note", "hello"]])
-def test_killed_rollback_is_finished_by_next_command(killed: Phase, command: list[str]) -> None:
-    answer = killed.here.ok(*command)
-    assert f"loop {killed.loop}: finished rollback to T01" in answer.err
-    assert killed.head() == _target(killed)
-    assert not (killed.root / "02.py").exists()
-    assert killed.tasks() == PENDING
-    assert killed.git("branch", "--show-current") == "main"
-    (left,) = [event["left"] for event in killed.rollbacks()]
-    assert killed.git("rev-parse", left) == killed.rollbacks()[0]["head"]
-    assert killed.git("for-each-ref", "refs/worktree") == ""
-
-
-@pytest.mark.parametrize("call", ["set_ref", "tag", "reset_to", "drop_ref"])
-def test_rollback_killed_at_a_call_of_git_is_finished(phase: Phase, call: str) -> None:
+@pytest.mark.parametrize(
+    ("call", "command"),
+    [
+        ("set_ref", "rollback T01 --yes"),
+        ("tag", "resume"),
+        ("reset_to", "note x"),
+        ("drop_ref", "note x"),
+    ],
+)
+def test_killed_rollback_is_finished_by_next_command(phase: Phase, call: str, command: str) -> None:
     phase.killed_at(call, "rollback", "T01", "--yes")
-    phase.here.ok("note", "hello")
+    answer = phase.here.ok(*command.split())
+    assert f"loop {phase.loop}: finished rollback to T01" in answer.err
     assert phase.head() == _target(phase)
+    assert not (phase.root / "02.py").exists()
+    assert phase.tasks() == PENDING
+    assert phase.git("branch", "--show-current") == "main"
     (rollback,) = phase.rollbacks()
     assert phase.git("rev-parse", rollback["left"]) == rollback["head"]
     assert phase.git("for-each-ref", "refs/worktree") == ""
