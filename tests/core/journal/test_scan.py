@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gsd_fsm.core.journal import scan as reader_module
 from tests.support.chaos import run_random_story
 from tests.support.golden import write_lines
-from tests.support.lines import HARMLESS, HOSTILE, closed, verdict, verdicts
+from tests.support.lines import HARMLESS, HOSTILE, agreed, closed, verdict
 from tests.support.story import Story, frozen
 
 NOTE = b'{"v":1,"seq":%d,"ts":"2026-11-15T23:00:0%d.000Z","loop":"lp-1","type":"note","by":"human",'
@@ -26,13 +26,6 @@ def after_a_note(*bodies: bytes) -> list[bytes]:
     return lines
 
 
-def agreed(lines: list[bytes]) -> object:
-    """Require that all readers give the same verdict; return it."""
-    found = verdicts(*lines)
-    assert len(set(found.values())) == 1, found
-    return found["one_by_one"]
-
-
 def with_member(value: bytes) -> bytes:
     return b'"data":{"text":"t","x":' + value + b"}"
 
@@ -43,7 +36,7 @@ def test_readers_with_full_or_small_cache_agree_on_random_journals(
 ) -> None:
     for seed in range(part * 5, part * 5 + 5):
         loops, events = run_random_story(Random(seed), 200)
-        assert agreed(write_lines(events).splitlines()) == frozen(loops)
+        assert agreed(*write_lines(events).splitlines()) == frozen(loops)
     monkeypatch.setattr(reader_module, "_REMEMBERED", 2)
     assert verdict(reader_module.into_fold, *write_lines(events).splitlines()) == frozen(loops)
 
@@ -58,13 +51,13 @@ def test_caching_reader_agrees_on_duplicate_members(member: bytes, place: str) -
         line += b'"type":"iteration","by":"hook","data":{}'
         line += b"," + member if place == "end" else b""
         lines.append(closed(line, lines[-1][-18:-2].decode()))
-    agreed(lines)
+    agreed(*lines)
 
 
 @pytest.mark.parametrize("name", [*HARMLESS, *HOSTILE])
 def test_caching_reader_accepts_valid_data_repeatedly_and_refuses_other(name: str) -> None:
     member = with_member({**HARMLESS, **HOSTILE}[name])
-    verdict = agreed(after_a_note(member, member))
+    verdict = agreed(*after_a_note(member, member))
     assert verdict == 3 if name in HOSTILE else type(verdict) is str
 
 
@@ -78,13 +71,13 @@ def test_caching_reader_accepts_valid_data_repeatedly_and_refuses_other(name: st
     ],
 )  # fmt: skip
 def test_caching_reader_agrees_on_any_data(body: bytes) -> None:
-    agreed(after_a_note(body, body, TEXT))
+    agreed(*after_a_note(body, body, TEXT))
 
 
 @pytest.mark.parametrize(("depth", "accepted"), [(14, True), (15, False), (16, False)])
 def test_caching_reader_accepts_lines_up_to_maximum_depth(depth: int, accepted: bool) -> None:
     deep = with_member(b"[" * depth + b"]" * depth)
-    assert (agreed(after_a_note(deep)) != 3) is accepted
+    assert (agreed(*after_a_note(deep)) != 3) is accepted
 
 
 PARTS = st.sampled_from(
@@ -97,4 +90,4 @@ BODIES = st.lists(PARTS, min_size=1, max_size=7).map(b"".join)
 @settings(max_examples=250)
 @given(st.lists(BODIES | st.just(with_member(b"[1]")), min_size=1, max_size=3))
 def test_caching_reader_agrees_on_any_line(bodies: list[bytes]) -> None:
-    agreed(after_a_note(*bodies))
+    agreed(*after_a_note(*bodies))

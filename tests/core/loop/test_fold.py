@@ -66,22 +66,6 @@ def test_unknown_event_type_is_ignored_only_if_optional(loop: object) -> None:
     assert (story.loops.by_id, story.status) == (loops, "running")
 
 
-def test_repairs_and_backward_clock_steps_are_counted() -> None:
-    story = in_status("running")
-    story("repair", bytes=3, _loop=None)
-    story("iteration", _after=-5000)
-    assert (story.loops.repairs, story.loops.backwards) == (1, 1)
-
-
-def test_loops_live_side_by_side() -> None:
-    story = Story("goal")
-    story("start", **PAYLOADS["start"], _loop="lp-2", _session="s-2")
-    story("pause", code="manual", _loop="lp-2")
-    assert (story.status, story.loops.by_id["lp-2"].status) == ("running", "paused")
-    refusal = story.refused("start", **PAYLOADS["start"], _loop="lp-2", _session="s-3")
-    assert "cannot run 'start'" in refusal.message
-
-
 def test_history_has_one_entry_per_status_change_and_is_bounded() -> None:
     story = in_status("retrying")
     story("iteration")

@@ -117,24 +117,6 @@ def test_final_loop_accepts_no_event(status: str) -> None:
     assert story.status == status
 
 
-def reachable(source: str) -> set[str]:
-    found: set[str] = set()
-    more = {source}
-    while more - found:
-        found |= more
-        more = {b for _, a, b, _ in ROWS if a in found}
-    return found
-
-
-def test_every_status_is_reachable_and_only_final_ones_have_no_arrows() -> None:
-    assert reachable("idle") == set(STATUSES)
-    for status in LIVE:
-        assert set(FINAL) <= reachable(status)
-    for status in FINAL:
-        assert reachable(status) == {status}
-        assert possible_triggers(status) == []
-
-
 def test_last_arrow_of_trigger_is_unconditional() -> None:
     for trigger in TRIGGERS:
         for source in STATUSES:

@@ -34,7 +34,7 @@ def code(story: Story, later: int = 0, *, activity: bool = False) -> str:
     return "" if spent is None else spent.code
 
 
-@pytest.mark.parametrize("most", [1, 2, 5, 20])
+@pytest.mark.parametrize("most", [1, 5])
 @pytest.mark.parametrize(
     ("limit", "reached"),
     [("max_iterations", "iterations"), ("idle_limit", "idle"), ("stuck_limit", "stuck")],
@@ -71,9 +71,8 @@ PROGRESS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def stuck_story() -> Story:
-    limits = {**OFF, "stuck_limit": 3}
-    return Story("goal", criteria=[{"name": "A"}], tasks=[{"id": "T1"}], limits=limits)
+STUCK: dict[str, Any] = {"criteria": [{"name": "A"}], "tasks": [{"id": "T1"}],
+                         "limits": {**OFF, "stuck_limit": 3}}  # fmt: skip
 
 
 def require_stuck_count(story: Story, count: int) -> None:
@@ -90,7 +89,7 @@ def require_stuck_count(story: Story, count: int) -> None:
 def test_any_progress_resets_stuck_count_in_limit_and_views(
     kind: str, data: dict[str, Any]
 ) -> None:
-    story = stuck_story()
+    story = Story("goal", **STUCK)
     assert story.blocks() == (3, "stuck")
     require_stuck_count(story, 3)
     story(kind, **data, _by="cli")
@@ -100,7 +99,7 @@ def test_any_progress_resets_stuck_count_in_limit_and_views(
 
 
 def test_events_without_lasting_change_keep_stuck_count() -> None:
-    story = stuck_story()
+    story = Story("goal", **STUCK)
     story("criterion", criterion="A", met=False, _by="cli")
     story.blocks()
     for kind, data in (
@@ -111,8 +110,8 @@ def test_events_without_lasting_change_keep_stuck_count() -> None:
     ):
         story(kind, **data, _by="cli")
         assert code(story) == "stuck"
-    story.gap("G1", _by="cli")
-    story.gap("G1", "closed", _by="cli")
+    for action in ("found", "closed"):
+        story.gap("G1", action, _by="cli")
     assert code(story) == "stuck"
 
 
@@ -190,18 +189,14 @@ def test_active_time_is_sum_of_forward_steps_while_active(
     assert active_minutes(story.loop, story.now + last) == expected / MINUTE
 
 
-@pytest.mark.parametrize("jump", [-MINUTE, -(10**9), -(NOW - 1000), 315_360_000_000])
-def test_clock_jump_is_tolerated_and_backward_step_adds_no_time(jump: int) -> None:
+@pytest.mark.parametrize("jump", [-MINUTE, -(NOW - 1000)])
+def test_backward_step_of_the_clock_is_counted_and_adds_no_time(jump: int) -> None:
     story = Story("goal", limits={**OFF, "max_minutes": 3})
     story("iteration", _after=2 * MINUTE)
     story("iteration", _after=jump)
-    if jump > 0:
-        assert code(story) == "minutes"
-        return
-    assert active_minutes(story.loop, story.now) >= 2
-    assert active_minutes(story.loop, story.now - MINUTE) >= 2
     assert story.loops.backwards == 1
-    assert code(story, MINUTE) == "minutes"
+    assert active_minutes(story.loop, story.now - MINUTE) == 2
+    assert (code(story), code(story, MINUTE)) == ("", "minutes")
 
 
 def test_commands_count_active_minutes_of_the_clock(
@@ -210,49 +205,28 @@ def test_commands_count_active_minutes_of_the_clock(
     # In this zone the clocks jump from 02:00 to 03:00 local time at 01:00 UTC.
     monkeypatch.setenv("TZ", "Europe/Berlin")
     moment = datetime(2026, 3, 29, 0, 55, tzinfo=timezone.utc)
-    ten_years = 60 * 24 * 3653
     steps: list[tuple[float, str, int]] = [  # minutes, then a command and its exit code
         (0, "start goal g --max-minutes 10", 0),
         (6, "iterate", 0),
-        (1, "wait Which?", 0),
-        (600, "answer 80", 0),
-        (2, "wait --until 2020-01-01T00:00:00+02:00", 0),
-        (30, "iterate", 4),
-        (300, "resume", 0),
-        (0.9, "iterate", 0),
+        (3.9, "iterate", 0),
         (0.1, "iterate", 4),
         (600, "resume", 4),
         (600, "resume --add-minutes 2", 0),
         (-60 * 24, "iterate", 0),  # a backward step adds no time
         (1.9, "iterate", 0),
-        (ten_years, "iterate", 4),
-        (0, "resume --add-minutes 1", 4),
-        (0, "resume --add-minutes 6000000", 0),
-        (-ten_years, "iterate", 0),
-        (0, "replay --json", 0),
+        (60 * 24 * 3653, "iterate", 4),
     ]
     for minutes, command, exit_code in steps:
         moment += timedelta(minutes=minutes)
         with freeze_time(moment):
             assert here.run(*command.split()).code == exit_code, command
     events = here.lines()
-    assert [event["ts"] for event in events[1:3]] == [
-        "2026-03-29T00:55:00.000Z",
-        "2026-03-29T01:01:00.000Z",
-    ]
-    assert [e["data"]["until"] for e in events if "until" in e["data"]] == [
-        "2019-12-31T22:00:00.000Z"
-    ]
-    pauses = [(e["ts"][:10], e["data"]["code"]) for e in events if e["type"] == "pause"]
-    assert pauses == [(day, "minutes") for day in ("2026-03-29", "2036-03-29")]
+    assert events[2]["ts"] == "2026-03-29T01:01:00.000Z"
+    assert [e["data"]["code"] for e in events if e["type"] == "pause"] == ["minutes"] * 2
 
 
 def _tasks(count: int) -> list[dict[str, Any]]:
     return [{"id": f"T{number}"} for number in range(count)]
-
-
-def _criteria(count: int) -> list[dict[str, Any]]:
-    return [{"name": f"c{number}"} for number in range(count)]
 
 
 def _depending(count: int, each: int) -> list[dict[str, Any]]:
@@ -264,7 +238,7 @@ PENDING = {"task": "new", "status": "pending"}
 FAILED = {"task": "new", "error": "e", "class": "logic"}
 FOUND = {"action": "found", "gap": "new"}
 LIGHT = {"action": "light", "wave": 1}
-NAMES = [{"name": "c0"}, {"name": "new"}]
+ONE = [{"name": "a"}]
 TASKS, FULL = {"tasks": _tasks(3)}, {"tasks": _depending(2, 2)}
 NEEDS_T0 = {"tasks": [{"id": "new", "depends": ["T0"]}]}
 NEEDS_ALL = {"tasks": [{"id": "new", "depends": ["T0", "T1", "T2"]}]}
@@ -280,7 +254,7 @@ CASES: list[Any] = [
     ("DEPENDENCIES_IN_ALL", 4, FULL, [], ("task", {**PENDING, "depends": ["T0"]}),
      "4 dependencies in all"),
     ("DEPENDENCIES_IN_ALL", 4, FULL, [], ("plan", NEEDS_T0), "4 dependencies in all"),
-    ("CRITERIA", 2, {"criteria": _criteria(2)}, [], ("plan", {"criteria": NAMES}), "2 criteria"),
+    ("CRITERIA", 2, {"criteria": [*ONE, {"name": "b"}]}, [], ("plan", {"criteria": [*ONE, {"name": "c"}]}), "2 criteria"),
     ("MUST_NOTS", 1, {"must_not": ["a"]}, [], ("plan", {"must_not": ["a", "new"]}), "1 must-nots"),
     ("GAPS", 1, {}, [("gap", {**FOUND, "gap": "G1"})], ("gap", FOUND), "1 gaps"),
     ("NOTES", 1, {}, [("note", {"text": "a"})], ("note", {"text": "b"}), "1 undelivered notes"),
@@ -307,8 +281,8 @@ def test_append_beyond_capacity_is_refused_but_journal_is_read(
 def test_capacity_ignores_known_names_and_delivered_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TASKS", "CRITERIA", "GAPS", "REVIEWS", "CHECKPOINTS", "NOTES"):
         monkeypatch.setattr(capacity, "MOST_" + name, 1)
-    story = Story("goal", tasks=_tasks(1), criteria=_criteria(1))
-    story("plan", tasks=_tasks(1), criteria=_criteria(1))
+    story = Story("goal", tasks=_tasks(1), criteria=ONE)
+    story("plan", tasks=_tasks(1), criteria=ONE)
     story.task("T0", "running")
     story.fail("T0")
     story.fail(None)
