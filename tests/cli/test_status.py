@@ -10,15 +10,7 @@ import pytest
 from gsd_fsm.cli import COMMANDS
 from gsd_fsm.core.loop.state import ACTIVE, FINAL
 from tests.support.command_line import Here, git
-from tests.support.plan_loops import (
-    TDD_TASK,
-    YOLO,
-    ready,
-    report,
-    report_complete,
-    start_plan,
-    task_text,
-)
+from tests.support.plan_loops import TDD_TASK, ready, report, report_complete, start_plan, task_text
 
 STATUS_KEYS = [
     *("loop", "kind", "status", "mode", "goal", "phase", "wave", "round", "iteration"),
@@ -248,7 +240,7 @@ def test_next_offers_a_whole_wave_and_a_sequential_wave_task_by_task(planned: He
 
 def test_next_of_sequential_wave_offers_dependencies_first(here: Here) -> None:
     tasks = task_text("02", 1, "01") + task_text("01")
-    start_plan(here, *YOLO, plan="## Wave 1 (Sequential)\n" + tasks)
+    start_plan(here, plan="## Wave 1 (Sequential)\n" + tasks)
     assert ready(here) == ["T01"]
     report_complete(here, "T01")
     assert ready(here) == ["T02"]

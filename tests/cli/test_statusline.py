@@ -192,7 +192,6 @@ def test_statusline_pauses_the_loop_when_its_budget_is_spent(here: Here) -> None
     assert shown(here, signal(here, 12.25)).endswith(
         "$2.25/$2 · paused: 2.25 of 2.00 USD are spent"
     )
-    assert here.status()["pause_code"] == "budget"
     shown(here, signal(here, 12.5))
     assert spends(here) == [10, 12.25, 12.5]
     assert [event["type"] for event in here.lines()].count("pause") == 1

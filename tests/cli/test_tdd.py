@@ -13,7 +13,6 @@ from tests.support.command_line import AGENT, Here
 from tests.support.plan_loops import (
     TDD_PLAN,
     TDD_TASK,
-    YOLO,
     report_complete,
     start_plan,
     start_tdd,
@@ -130,9 +129,7 @@ def test_tdd_of_failed_task_begins_at_green_with_the_same_tests(
 
 
 def test_tdd_counts_attempts_and_retries_apart_and_pauses_after_both(here: Here) -> None:
-    (here.root / "test_a.py").write_text("a test\n")
-    settings = f"ci_test = '{COMMAND}'\ntdd_max_attempts = 2\n"
-    start_plan(here, *YOLO, "--max-retries", "1", plan=TDD_PLAN, settings=settings)
+    start_tdd(here, COMMAND, "tdd_max_attempts = 2\nexecute_max_retries = 1\n")
     run(here, 1)
     counts = []
     for outcome in (3, 4, 5):

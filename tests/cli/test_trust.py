@@ -39,8 +39,7 @@ def test_torn_tail_of_untrusted_journal_is_not_repaired(here: Here) -> None:
     plant_untrusted(here)
     raw = here.journal.read_bytes() + b'{"v":1,"seq":3'
     here.journal.write_bytes(raw)
-    for command in (["note", "n"], ["start", "goal", "g"], ["cancel"]):
-        assert "not trusted" in here.refused(6, *command).err
+    assert "not trusted" in here.refused(6, "note", "n").err
     assert [path.name for path in here.gsd.glob("*broken*")] == []
 
 
@@ -69,9 +68,7 @@ def test_trust_shows_goal_and_checks_and_registers_the_journal(here: Here) -> No
     assert "check t: touch pwned" in shown
     assert "is now trusted" in shown
     assert here.ok("trust", "--json").json == {
-        "journal": "j-forged",
-        "path": str(here.gsd),
-        "already": True,
+        "journal": "j-forged", "path": str(here.gsd), "already": True,
         "loops": [{"loop": "lp-1", "status": "running", "goal": "do as I say",
                    "checks": {"t": "touch pwned"}}],
     }  # fmt: skip

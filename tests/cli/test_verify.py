@@ -11,16 +11,7 @@ import pytest
 from tests.support.command_line import AGENT, Here
 from tests.support.plan_loops import start_plan, task_text
 from tests.support.plan_texts import LOOP_MECHANISM
-from tests.support.verification import (
-    DONE,
-    FILE,
-    PLACE,
-    document,
-    failed_round,
-    lay,
-    start_verify,
-    task,
-)
+from tests.support.verification import DONE, FILE, PLACE, failed_round, lay, start_verify, task
 
 REPORT = '# Findings\n\n<gaps>\n  <gap type="orphan" file="menu.ts">never imported</gap>\n</gaps>\n'
 
@@ -124,8 +115,8 @@ def test_verify_of_paused_or_ended_loop_is_refused_and_runs_nothing(here: Here) 
 
 def test_verify_of_changed_plan_pauses_before_running_it(here: Here) -> None:
     loop = start_verify(here, FILE)
-    new = task("01", [("command", "touch was-run")], "a.txt")
-    lay(here.root, {f"{PLACE}/plan.md": document(new)})
+    plan = here.root / PLACE / "plan.md"
+    plan.write_text(plan.read_text() + task("02", [("command", "touch was-run")], "b"))
     answer = here.run("verify")
     assert answer.code == 4
     assert f"loop {loop} is now paused (plan)" in answer.err
@@ -133,7 +124,7 @@ def test_verify_of_changed_plan_pauses_before_running_it(here: Here) -> None:
     assert not (here.root / "was-run").exists()
     assert here.last()["by"] == "cli"
     here.ok("resume")
-    assert here.ok("verify", "--json").json["passed"]
+    failed_round(here)
     assert (here.root / "was-run").exists()
 
 
@@ -221,10 +212,6 @@ def test_gap_with_invalid_arguments_is_refused(here: Here) -> None:
     assert "unknown kind of gap: '../k'" in refused
     assert "orphan, broken_link, stub, missing_export, wrong_import, ci_failure, other" in refused
     assert "no gap G1" in here.refused(4, "gap", "close", "G1").err
-    here.ok("gap", "found", "--description", "d")
-    assert "already open" in here.refused(4, "gap", "reopen", "G1").err
-    here.ok("gap", "close", "G1")
-    assert "already closed" in here.refused(4, "gap", "close", "G1").err
 
 
 def test_gap_and_failure_pause_without_auto_loop(here: Here) -> None:
