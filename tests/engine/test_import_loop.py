@@ -40,13 +40,12 @@ def test_import_continues_a_loop_of_each_format(here: Here, name: str) -> None:
     assert (path.read_text() == content) == is_kept
     assert (f"{name} is not changed." in answer["notes"]) == is_kept
     assert list(answer) == ["loop", "seq", "status", "head", "format", "notes"]
-    assert answer["format"] == form
     assert any(f"Disable the hook of the tool that wrote {name}" in n for n in answer["notes"])
     status = here.status()
-    assert (status["loop"], status["status"]) == (answer["loop"], answer["status"])
-    assert status["head"] == answer["head"] == f"{answer['seq']}:{here.last()['sum']}"
+    assert all(status[member] == answer[member] for member in ("loop", "status", "head"))
+    assert answer["head"] == f"{answer['seq']}:{here.last()['sum']}"
     carried = here.lines()[1]["data"]["carried"]
-    assert (carried["from"], carried["file"]) == (form, name)
+    assert (carried["from"], carried["file"], answer["format"]) == (form, name, form)
     here.ok("iterate")
     assert here.status()["iteration"] == status["iteration"] + 1
     here.ok("replay", "--strict")

@@ -38,10 +38,6 @@ def run(
     return run_tests(context, "T01", watch=watching(say=lambda _text: meanwhile()))
 
 
-def test_run_tests_leads_from_red_to_green_to_refactor(cycle: Context) -> None:
-    assert [run(cycle, code).rules.phase for code in (1, 0, 0)] == ["green", "refactor", "refactor"]
-
-
 def test_run_tests_leaves_files_if_loop_is_paused_meanwhile(here: Here, cycle: Context) -> None:
     for code, text in ((1, "good\n"), (0, "refactored\n")):
         run(cycle, code)

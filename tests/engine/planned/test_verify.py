@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.errors import Refused
 from gsd_fsm.engine.planned.verify import (
     Round,
     append_round,
@@ -172,11 +172,6 @@ def test_verify_of_a_loop_that_is_paused_meanwhile_is_refused(tmp_path: Path) ->
     with pytest.raises(Refused, match="is paused and cannot be verified now"):
         verify(project.context, watch=watch)
     assert recorded(project) == ["human pause"]
-
-
-def test_verify_without_plan_and_command_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing to verify"):
-        verify(EngineProject(tmp_path, "verify").context)
 
 
 def test_report_gap_gives_next_free_id(project: EngineProject) -> None:
