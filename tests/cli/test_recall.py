@@ -44,11 +44,9 @@ def test_recall_lists_numbered_lessons_and_records_nothing(learnt: Here) -> None
     before = learnt.journal.read_bytes()
     answer = learnt.ok("recall", "--json").json
     assert list(answer) == ["lessons", "recalled", "dismissed"]
-    assert (answer["recalled"], answer["dismissed"]) == ([], [])
-    ended = "task T3 completed after retry 1: remedy 3"
     assert answer["lessons"][0] == {
-        "number": 1, "loop": old, "error": "no date", "ended": ended,
-        "text": text(3, "no date", old),
+        "number": 1, "loop": old, "error": "no date", "text": text(3, "no date", old),
+        "ended": "task T3 completed after retry 1: remedy 3",
     }  # fmt: skip
     run = f"gsd-fsm --loop {loop} recall"
     assert learnt.ok("recall").out.splitlines() == [
@@ -80,10 +78,9 @@ def test_recall_records_each_decision_as_a_note_and_keeps_other_numbers(learnt: 
     ("options", "accepted", "dismissed"),
     [
         ("--accept 1 3 --dismiss 2", 2, 1),
-        ("--accept=1 3", 2, 0),
-        ("--accept 1,3 --dismiss=2", 2, 1),
+        ("--accept=1 3 --dismiss=2", 2, 1),
+        ("--accept 1,3", 2, 0),
         ("--accept 1 --accept 1", 1, 0),
-        ("--accept all", 3, 0),
         ("--dismiss all", 0, 3),
     ],
 )
@@ -93,7 +90,6 @@ def test_recall_decides_several_lessons_at_once_and_all_the_remaining_ones(
     learnt.start("goal", GOAL)
     answer = learnt.ok("recall", *options.split(), "--json").json
     assert (len(answer["recalled"]), len(answer["dismissed"])) == (accepted, dismissed)
-    assert len(notes(learnt)) == accepted + dismissed
     learnt.ok("recall", "--accept", "all")
     before = learnt.journal.read_bytes()
     learnt.ok("recall", "--accept", "all")
@@ -120,8 +116,7 @@ def test_recall_with_another_goal_names_it_in_the_command(learnt: Here) -> None:
     run = f"gsd-fsm --loop {loop} recall 'new colours'"
     assert f"{run} --accept N" in learnt.ok("recall", "new colours").out
     learnt.ok("recall", "new colours", "--accept", "1")
-    assert listed(learnt, "new colours") == {}
-    assert listed(learnt) == {1: "no date", 2: "wrong dates", 3: "bad date"}
+    assert (listed(learnt, "new colours"), len(listed(learnt))) == ({}, 3)
     none = "No failure of an earlier loop is related to this goal.\n"
     assert learnt.ok("recall", "something else").out == none
 
@@ -142,8 +137,6 @@ def test_recall_decisions_belong_to_one_loop(learnt: Here) -> None:
     assert listed(learnt, "--loop", first) == {}
     assert len(listed(learnt, "--loop", second)) == 3
     assert "several live loops" in learnt.refused(2, "recall").err
-    learnt.ok("--loop", second, "recall", "--dismiss", "2")
-    assert {line["loop"] for line in learnt.lines() if line["type"] == "note"} == {first, second}
 
 
 def test_recall_of_untrusted_journal_is_refused(learnt: Here) -> None:

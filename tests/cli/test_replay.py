@@ -34,16 +34,14 @@ def remove_transition(here: Here) -> None:
 def test_replay_prints_time_author_event_and_change_of_status(here: Here) -> None:
     loop = tell_story(here)
     before = here.journal.read_bytes()
-    lines = here.ok("replay").out.splitlines()
-    assert len(lines) == 7
-    stamps = [line["ts"][:19].replace("T", " ") for line in here.lines()]
-    for number, (line, stamp) in enumerate(zip(lines, stamps, strict=False), 1):
-        assert line.split()[0] == str(number)
-        assert stamp in line
+    *lines, end = here.ok("replay").out.splitlines()
+    for line, event in zip(lines, here.lines(), strict=True):
+        assert line.split()[:2] == [str(event["seq"]), event["ts"][:10]]
+        assert event["ts"][11:19] in line
     assert "agent  failure    running → retrying     T1 (logic): AssertionError: 1" in lines[2]
     assert "human  task       retrying → running     T1 running" in lines[3]
     assert "complete   running → completed" in lines[5]
-    assert lines[6] == f"6 events, head 6:{sums_of(before)[-1]}, loop {loop} completed"
+    assert end == f"6 events, head 6:{sums_of(before)[-1]}, loop {loop} completed"
     assert here.journal.read_bytes() == before
 
 
@@ -59,27 +57,20 @@ def test_replay_prints_state_or_events_as_json(here: Here) -> None:
     assert here.ok("replay", "--events", "--json").out == shown
     rows = [json.loads(line) for line in shown.splitlines()]
     assert [list(row) for row in rows] == [["seq", "ts", "type", "by", "from", "to", "data"]] * 6
-    assert [(row["type"], row["from"], row["to"]) for row in rows] == [
-        ("journal", None, None),
-        ("start", "idle", "running"),
-        ("failure", "running", "retrying"),
-        ("task", "retrying", "running"),
-        ("task", "running", "running"),
-        ("complete", "running", "completed"),
-    ]
+    moves = ["None None", "idle running", "running retrying", "retrying running", "running running",
+             "running completed"]  # fmt: skip
+    assert [f"{row['from']} {row['to']}" for row in rows] == moves
     assert [row["data"] for row in rows] == [line["data"] for line in here.lines()]
 
 
 def test_replay_at_stops_after_that_event(here: Here) -> None:
     tell_story(here)
     sums = sums_of(here.journal.read_bytes())
-    statuses = [None, "running", "retrying", "running", "running", "completed"]
-    for seq, status in enumerate(statuses, 1):
+    for seq, status in ((1, None), (3, "retrying"), (4, "running"), (6, "completed")):
         found = here.ok("replay", "--json", "--at", str(seq)).json
         assert (found["events"], found["status"]) == (seq, status)
         assert found["head"] == f"{seq}:{sums[seq - 1]}"
     assert len(here.ok("replay", "--at", "3").out.splitlines()) == 4
-    assert len(here.ok("replay", "--events", "--at", "3").out.splitlines()) == 3
     answer = here.refused(2, "replay", "--at", "7")
     assert (answer.out, "ends at event 6" in answer.err) == ("", True)
     here.refused(2, "replay", "--at", "0")
@@ -110,11 +101,8 @@ def test_replay_separates_loops_and_shows_one_alone(here: Here) -> None:
     here.ok("--loop", one, "note", "n")
     lines = here.ok("replay").out.splitlines()
     assert "goal, interactive: one" in lines[1]
-    assert lines[2].strip() == f"loop {two}"
-    assert "goal, interactive: two" in lines[3]
-    assert lines[4].strip() == f"loop {one}"
+    assert [lines[2].strip(), lines[4].strip()] == [f"loop {two}", f"loop {one}"]
     assert lines[-1].startswith("4 events, head 4:")
-    assert len(here.ok("replay", "--events").out.splitlines()) == 4
     rows = here.ok("replay", "--events", "--loop", one).out.splitlines()
     assert [json.loads(row)["seq"] for row in rows] == [2, 4]
     assert here.ok("replay", "--loop", one).out.splitlines()[-1].startswith("2 of 4 events")
@@ -148,42 +136,29 @@ def test_replay_reports_clock_that_went_back_and_torn_tail(here: Here) -> None:
 
 
 def test_replay_strict_lists_refused_events_with_their_lines_and_exits_0(here: Here) -> None:
-    gap = {"gap": "G1", "description": "d"}
     bodies = [
         header(),
         start(kind="verify"),
-        body(3, "gap", "lp-1", {"action": "found", **gap}),
-        body(4, "gap", "lp-1", {"action": "closed", **gap}),
-        body(5, "gap", "lp-1", {"action": "closed", **gap}),
-        body(6, "iteration", "lp-1", {}, by="hook"),
-        body(7, "note", "lp-1", {"text": "n"}),
-        body(8, "complete", "lp-1", {}),
-        start(9, "lp-2"),
-        body(10, "iteration", "lp-2", {}, by="hook"),
-        body(11, "cancel", "lp-2", {}, by="agent"),
+        body(3, "gap", "lp-1", {"action": "found", "gap": "G1", "description": "d"}),
+        body(4, "gap", "lp-1", {"action": "closed", "gap": "G1"}),
+        body(5, "gap", "lp-1", {"action": "closed", "gap": "G1"}),
+        body(6, "complete", "lp-1", {}),
     ]
     plant(here.root, chain(bodies))
     assert "finding" not in here.ok("replay").out
     assert "findings" not in here.ok("replay", "--json").json
-    expected = [
-        (5, "gap", "gap G1 is already closed"),
-        (8, "complete", "no verification has passed since the last gap was closed"),
-        (11, "cancel", "agents cannot cancel loop lp-2 until the user sends a message"),
-    ]
     found = here.ok("replay", "--strict", "--json").json
-    for finding, (line, kind, message) in zip(found["findings"], expected, strict=True):
-        assert list(finding) == ["line", "seq", "type", "message"]
-        assert (finding["line"], finding["seq"], finding["type"]) == (line, line, kind)
-        assert message in finding["message"]
-    assert (found["events"], found["status"]) == (11, "cancelled")
+    closed, complete = found["findings"]
+    assert closed == {"line": 5, "seq": 5, "type": "gap", "message": "gap G1 is already closed"}
+    assert (complete["line"], complete["type"]) == (6, "complete")
+    assert (found["events"], found["status"]) == (6, "completed")
     shown = [row for row in here.ok("replay", "--strict").out.splitlines() if "finding:" in row]
-    for row, (line, kind, message) in zip(shown, expected, strict=True):
-        assert row.startswith(f"finding: line {line}, {kind}: ")
-        assert message in row
-    assert len(here.ok("replay", "--strict", "--json", "--at", "7").json["findings"]) == 1
+    assert shown[0] == "finding: line 5, gap: gap G1 is already closed"
+    assert shown[1].startswith("finding: line 6, complete: ")
+    assert here.ok("replay", "--strict", "--json", "--at", "5").json["findings"] == [closed]
     as_lines = here.ok("replay", "--strict", "--events")
-    assert len(as_lines.out.splitlines()) == 11
-    assert as_lines.err.count("finding: line ") == len(expected)
+    assert len(as_lines.out.splitlines()) == 6
+    assert as_lines.err.count("finding: line ") == 2
 
 
 def test_replay_with_any_options_and_resume_step_the_machine(here: Here) -> None:
@@ -212,8 +187,6 @@ def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict_or_up_
 
 # fsck
 
-KEYS = ["ok", "events", "head", "torn", "damage"]
-
 
 def fill(here: Here) -> bytes:
     """Write a journal of six events."""
@@ -238,7 +211,6 @@ def test_fsck_of_valid_journal_reports_no_damage(here: Here) -> None:
     report = here.ok("fsck", "--json").json
     head = f"6:{sums_of(raw)[-1]}"
     assert report == {"ok": True, "events": 6, "head": head, "torn": 0, "damage": []}
-    assert list(report) == KEYS
     assert here.ok("fsck", "--repair", "--json").json == report
     assert here.journal.read_bytes() == raw
 
@@ -252,7 +224,7 @@ def test_fsck_names_every_damage_by_line_and_byte(here: Here) -> None:
     assert "fsck --repair" in answer.out
     here.journal.write_bytes(here.journal.read_bytes().replace(b'"note 3"', b'"note x"'))
     answer = here.run("fsck", "--json")
-    assert (answer.code, list(answer.json)) == (5, KEYS)
+    assert (answer.code, list(answer.json)) == (5, ["ok", "events", "head", "torn", "damage"])
     assert (answer.json["ok"], answer.json["events"]) == (False, 3)
     assert answer.json["head"] == f"3:{sums_of(raw)[2]}"
     first, second = answer.json["damage"]
@@ -271,21 +243,17 @@ def test_other_commands_refuse_a_corrupt_journal_and_name_the_line(here: Here) -
         assert "gsd-fsm fsck" in error, command
 
 
-def test_fsck_repair_saves_a_torn_tail(here: Here) -> None:
-    here.journal.write_bytes(fill(here) + b"{torn")
-    report = here.ok("fsck", "--repair", "--json").json
-    assert (report["ok"], report["torn"], report["events"]) == (True, 0, 7)
-    assert here.last()["type"] == "repair"
-
-
-def test_fsck_repair_asks_before_it_cuts(here: Here) -> None:
+def test_fsck_repair_asks_before_it_cuts_more_than_a_torn_tail(here: Here) -> None:
     damage(here)
     damaged = here.journal.read_bytes()
     unanswered = here.run("fsck", "--repair")
     assert (unanswered.code, "--yes" in unanswered.err) == (2, True)
     declined = here.run("fsck", "--repair", stdin=b"n\n")
-    assert declined.code == 5
-    assert "Nothing was changed." in declined.err
+    assert (declined.code, "Nothing was changed." in declined.err) == (5, True)
     assert here.journal.read_bytes() == damaged
     here.ok("fsck", "--repair", stdin=b"y\n")
-    assert here.journal.read_bytes() != damaged
+    repaired = here.journal.read_bytes()
+    assert repaired != damaged
+    here.journal.write_bytes(repaired + b"{torn")
+    here.ok("fsck", "--repair")
+    assert here.last()["type"] == "repair"
