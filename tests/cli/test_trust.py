@@ -100,19 +100,17 @@ def test_ps_lists_the_live_loops_of_all_projects(here: Here, tmp_path: Path) -> 
     assert (one in shown, str(other) in shown) == (True, True)
 
 
-def test_ps_skips_missing_projects_and_reports_damaged_ones_once(
-    here: Here, tmp_path: Path
-) -> None:
+def test_ps_skips_missing_projects_and_reports_damaged_ones_once(here: Here) -> None:
     here.start("goal", "g")
     for _ in range(2):  # a repaired journal is registered again
         here.journal.write_bytes(b"rubbish\n")
         here.ok("fsck", "--repair", "--yes")
     here.start("goal", "g")
-    gone = here.where = tmp_path / "gone"
+    gone = here.where = here.root.parent / "gone"
     gone.mkdir()
     here.start("goal", "g")
-    here.where = tmp_path
-    gone.rename(tmp_path / "elsewhere")
+    here.where = here.root
+    gone.rename(here.root / "elsewhere")
     found = here.ok("ps", "--json").json
     assert (len(found["loops"]), found["problems"]) == (1, [])
     here.journal.write_bytes(b"rubbish\n")

@@ -79,9 +79,7 @@ def test_doctor_reports_missing_parts(installed: Here, client: Client) -> None:
     assert found["events"]["told"] == "not registered for SessionEnd"
 
 
-def test_doctor_reports_a_hook_that_never_blocks_and_init_fixes_it(
-    installed: Here, client: Client
-) -> None:
+def test_doctor_reports_a_hook_that_never_blocks(installed: Here, client: Client) -> None:
     client.hook.write_text(IDLE)
     client.write(everywhere({**client.hooks()[0], "timeout": 1}))
     found = rows(installed, code=7)
@@ -108,12 +106,10 @@ def test_doctor_reports_a_missing_or_other_interpreter(installed: Here, client: 
     assert rows(installed, code=7)["interpreter"]["told"] == f"{link} is not a Python interpreter"
 
 
-def test_doctor_notes_a_conda_environment_and_missing_bytecode(
-    installed: Here, client: Client, tmp_path: Path
-) -> None:
-    inside = tmp_path / "conda" / "bin" / "python"
+def test_doctor_notes_conda_and_missing_bytecode(installed: Here, client: Client) -> None:
+    inside = installed.root / "conda" / "bin" / "python"
     inside.parent.mkdir(parents=True)
-    (tmp_path / "conda" / "conda-meta").mkdir()
+    (installed.root / "conda" / "conda-meta").mkdir()
     inside.symlink_to(client.hooks()[0]["command"])
     output = installed.ok("init", "--python", str(inside), "--yes").out
     assert f"! {inside} belongs to a conda" in output
@@ -153,11 +149,9 @@ def test_doctor_names_the_switch_that_turns_a_working_hook_off(
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_doctor_runs_nothing_that_came_with_a_clone(
-    here: Here, client: Client, tmp_path: Path, is_known: bool
-) -> None:
-    mark = tmp_path / "mark"
-    spy = str(program(tmp_path / "bin" / "spy", f"#!/bin/sh\necho run >> '{mark}'\n"))
+def test_doctor_runs_nothing_of_a_clone(here: Here, client: Client, is_known: bool) -> None:
+    mark = here.root / "mark"
+    spy = str(program(here.root / "bin" / "spy", f"#!/bin/sh\necho run >> '{mark}'\n"))
     if is_known:
         here.ok("init", "--scope", "project", "--yes")
     for hook in (

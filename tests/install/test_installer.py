@@ -55,7 +55,7 @@ def test_init_registers_a_copy_of_the_hook_and_a_lasting_python(here: Here, clie
 
 
 def test_init_finds_the_settings_of_repository_user_and_client(
-    repository: Here, client: Client, tmp_path: Path
+    repository: Here, client: Client
 ) -> None:
     repository.where = repository.root / "deep" / "down"
     repository.where.mkdir(parents=True)
@@ -65,8 +65,8 @@ def test_init_finds_the_settings_of_repository_user_and_client(
     repository.ok("init", "--yes")
     client.hooks("user")
     repository.refused(3, "init", "--scope", "project", "--yes")
-    repository.ok("init", "--yes", env={"CLAUDE_CONFIG_DIR": str(tmp_path / "elsewhere")})
-    assert "gsd_fsm_hook" in (tmp_path / "elsewhere" / "settings.json").read_text()
+    repository.ok("init", "--yes", env={"CLAUDE_CONFIG_DIR": str(repository.root / "else")})
+    assert "gsd_fsm_hook" in (repository.root / "else" / "settings.json").read_text()
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,7 @@ def test_init_does_not_overwrite_a_change_made_in_the_meantime(here: Here, clien
 
 
 @pytest.mark.parametrize("raw", [ODD, b"{\n}\n", b' {"env": {"%s":  20}}' % CAP.encode()])
-def test_uninstall_restores_the_bytes_before_the_first_init(
-    here: Here, client: Client, raw: bytes
-) -> None:
+def test_uninstall_restores_the_bytes_before_init(here: Here, client: Client, raw: bytes) -> None:
     path = client.write(raw)
     here.ok("init", "--status-line", "--yes")
     link = here.root / "python"
@@ -317,10 +315,8 @@ def test_uninstall_names_running_loops_that_no_hook_continues(here: Here) -> Non
         assert here.ok("uninstall", "--yes", "--json").json["unheld"] == []
 
 
-def test_uninstall_removes_the_hook_with_the_last_settings_of_it(
-    here: Here, client: Client, tmp_path: Path
-) -> None:
-    other = tmp_path / "other"
+def test_uninstall_removes_the_hook_with_its_last_settings(here: Here, client: Client) -> None:
+    other = here.root.parent / "other"
     other.mkdir()
     here.ok("init", "--scope", "user", "--yes")
     here.ok("init", "--scope", "project", "--yes")
