@@ -20,10 +20,7 @@ import pytest
 from gsd_fsm.core import syscalls
 from gsd_fsm.core.journal import journal
 from gsd_fsm.core.journal.snapshot import SNAPSHOT_NAME
-from gsd_fsm.core.loop.fold import Loops
-from gsd_fsm.core.loop.state import ACTIVE
 from gsd_fsm.core.project import register
-from gsd_fsm.history.replay import Replay
 from tests.support import long_journals
 from tests.support.command_line import Here
 from tests.support.events import append
@@ -310,14 +307,20 @@ def check_life(life: Life) -> int:
     events = events_of(life.stage)
     lines = life.stage.file.read_bytes().splitlines(keepends=True)
     number_at = {end: n for n, end in enumerate(itertools.accumulate(map(len, lines)), 1)}
-    _check_answers(life, events, number_at, _statuses(life))
-    return _check_limits(life, events, number_at)
+    _check_answers(life, events, number_at)
+    loop = journal.Journal(str(life.stage.gsd)).read().by_id["lp-1"]
+    assert all(task.retries <= loop.limits.max_retries for task in loop.tasks.values())
+    ledger = Ledger(events[1]["data"], CLIENT_CAP if life.client else 0)
+    signs = {number_at[size] for size in life.signs}
+    for event in events[2:]:
+        if event["seq"] - 1 in signs:
+            ledger.idle = 0
+        assert ledger.note(event) == ""
+    return ledger.blocks
 
 
-def _check_answers(
-    life: Life, events: list[Any], number_at: dict[int, int], statuses: list[str]
-) -> None:
-    """Assert that every block has its event and every such event its block, of an active loop."""
+def _check_answers(life: Life, events: list[Any], number_at: dict[int, int]) -> None:
+    """Assert that every block has its event and every such event its block."""
     printed = 0
     first: Said | None = None
     for answered in life.said:
@@ -333,38 +336,12 @@ def _check_answers(
         elif blocks(answered.answer):
             assert len(counted) == 1
             assert new[-1] == counted[0]
-            assert statuses[number_at[answered.after] - 1] in ACTIVE
         else:
             assert counted == []
         printed += len(counted)
     texts = [event["data"]["reason"] for event in events if event["type"] == "iteration"]
     assert printed == len(texts)
     assert all(one != other for one, other in itertools.pairwise(texts))
-
-
-def _statuses(life: Life) -> list[str]:
-    """Return the status of the loop after each event, by the fold and the machine."""
-    found: list[str] = []
-
-    def see(_event: Any, loops: Loops) -> None:
-        found.append(loops.by_id["lp-1"].status if loops.by_id else "idle")
-
-    replay = Replay(journal.Journal(str(life.stage.gsd)))
-    replay.run(see)
-    loop = replay.loops.by_id["lp-1"]
-    for task in loop.tasks.values():
-        assert task.retries <= loop.limits.max_retries
-    return [*found[1:], str(loop.status)]
-
-
-def _check_limits(life: Life, events: list[Any], number_at: dict[int, int]) -> int:
-    ledger = Ledger(events[1]["data"], CLIENT_CAP if life.client else 0)
-    signs = {number_at[size] for size in life.signs}
-    for event in events[2:]:
-        if event["seq"] - 1 in signs:
-            ledger.idle = 0
-        assert ledger.note(event) == ""
-    return ledger.blocks
 
 
 def test_no_life_has_more_blocks_than_its_limits_allow(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from random import Random
 from typing import Any
 
@@ -12,6 +13,7 @@ from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.engine.status import status_view
 from tests.support.chaos import run_random_story
+from tests.support.command_line import Here
 from tests.support.story import Story, in_status
 
 RUN = "gsd-fsm --loop lp-1 "
@@ -20,71 +22,44 @@ CHECKED = [{"name": "A", "check": "c"}, {"name": "B", "check": "c"}]
 A = [{"name": "A"}]
 
 
-def command(story: Story) -> str:
-    return next_step(story.loop)[1]
-
-
-def follow(story: Story) -> None:
-    """Run the command of the next step."""
-    verb, *rest = command(story).removeprefix(RUN).split()
-    if verb == "task":
-        story.task(rest[0], rest[1])
-    elif verb == "gap":
-        story.gap(rest[1], "closed")
-    elif verb == "verified":
-        story("verified", passed=True)
-    elif verb == "criterion":
-        story("criterion", criterion=list(story.loop.criteria)[int(rest[0]) - 1], met=True)
-    elif verb == "exit-signal":
-        story("exit")
-    elif verb == "review":
-        story("review", action=rest[0])
-    else:
-        assert verb == "complete"
-        story("complete")
-
-
-def failed_before_review() -> Story:
-    return Story("goal", criteria=A, review=True).then(
-        ("criterion", {"criterion": "A", "met": True}),
-        ("exit", {}),
-        ("failure", {"error": "the reviewer crashed", "class": "logic"}),
-    )
-
-
-FOUND = ("gap", {"gap": "G1", "action": "found", "description": "no login", "file": "a.py"})
+SCORE = "score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2"  # requires a review
+FAILED_BEFORE_REVIEW = f"{SCORE}; criterion 1 met; exit-signal; fail --error x --class logic"
 
 
 @pytest.mark.parametrize(
-    "story",
+    ("start", "commands"),
     [
-        Story("execute", tasks=[{"id": "A", "depends": ["B"]}, {"id": "B"}]),
-        Story("verify").then(FOUND),
-        Story("goal", criteria=[{"name": "A"}, {"name": "B"}], review=True),
-        failed_before_review(),
+        ("execute --task A --task B --blocked-by A=B", "iterate"),
+        ("verify", "gap found --description 'no login'"),
+        ("goal g --criterion A --criterion B", SCORE),
+        ("goal g --criterion A", FAILED_BEFORE_REVIEW),
     ],
-    ids=["execute", "verify", "goal", "goal that failed before its review"],
 )
-def test_following_the_next_steps_completes_the_loop(story: Story) -> None:
+def test_following_the_next_steps_completes_the_loop(here: Here, start: str, commands: str) -> None:
+    here.start(*start.split(), "--mode", "yolo")
+    for line in commands.split("; "):
+        here.ok(*shlex.split(line))
     for _ in range(20):
-        if story.status == "completed":
+        if here.status()["status"] == "completed":
             return
-        follow(story)
-    pytest.fail(f"still {story.status}")
+        command = here.status()["next"].rpartition(" Run: gsd-fsm ")[2]
+        here.ok(*shlex.split(command.replace(" N", " 0")))
+    pytest.fail(f"the next step is {here.status()['next']}")
 
 
 def test_execute_loop_is_led_from_task_to_task() -> None:
     story = Story("execute", tasks=[{"id": "A"}, {"id": "B", "depends": ["A"]}, {"id": "C"}])
     for then, now in (("running", "running"), ("failed", "complete"), ("running", "running"),
                       ("checkpoint", "complete"), ("complete", "running")):  # fmt: skip
-        assert command(story) == f"{RUN}task A {now}"
+        assert next_step(story.loop)[1] == f"{RUN}task A {now}"
         story.fail("A") if then == "failed" else story.task("A", then)
-    assert command(story) == RUN + "task B running"
+    assert next_step(story.loop)[1] == RUN + "task B running"
     story.task("B", "skipped")
     story.task("C", "skipped")
     assert next_step(story.loop) == ("Everything is done; complete the loop.", RUN + "complete")
 
 
+FOUND = ("gap", {"gap": "G1", "action": "found", "description": "no login", "file": "a.py"})
 Events = list[tuple[str, dict[str, Any]]]
 MET: dict[str, Any] = {"criterion": "A", "met": True}
 FAILURE = {"task": "A", "error": "boom", "class": "logic"}
@@ -161,7 +136,7 @@ def test_next_step_for_used_up_limits_raises_all_of_them() -> None:
     story.now += 100 * 60_000
     story("pause", code="budget", reason="50.00 of 1.00 USD are spent")
     options = "--add-iterations 10 --add-rounds 12 --add-budget 59 --add-minutes 129"
-    assert command(story) == RUN + "resume " + options
+    assert next_step(story.loop)[1] == RUN + "resume " + options
     add = {"max_iterations": 10, "max_rounds": 12, "budget_usd": 59, "max_minutes": 129}
     assert story("resume", add=add).status == "running"
     assert reached_limit(story.loop, story.now) is None

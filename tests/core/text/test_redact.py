@@ -4,8 +4,6 @@ import hashlib
 import json
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -123,15 +121,6 @@ def test_redact_hides_every_value_of_a_long_row_at_once(text):
     cleaned = redact(text * 40)
     assert len(MARK.findall(cleaned)) == 40
     assert redact(cleaned) == cleaned
-
-
-def test_import_of_redact_imports_neither_re_nor_hashlib():
-    program = (
-        f"import sys; sys.path.insert(0, {str(Path(module.__file__).parents[3])!r});"
-        "import gsd_fsm.core.text.redact; print({'hashlib', 're'} & {*sys.modules})"
-    )
-    shown = subprocess.check_output([sys.executable, "-I", "-S", "-c", program])
-    assert shown == b"set()\n"
 
 
 # steps: twice the text, twice the steps
