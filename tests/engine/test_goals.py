@@ -55,9 +55,6 @@ def criteria(here: Here) -> list[tuple[str, str | None, bool]]:
     return [(it["name"], it["check"], it["met"]) for it in here.status()["criteria"]]
 
 
-# stages
-
-
 def test_stage_that_skips_another_is_refused(here: Here) -> None:
     here.start("goal", "g")
     for number, name in enumerate(STAGES[:-1], 1):
@@ -188,9 +185,6 @@ def test_stage_entered_again_is_no_progress(agent: Agent) -> None:
     assert "paused (stuck)" in agent.allowed()
 
 
-# the shape
-
-
 def test_stage_with_shape_adds_criteria_checks_and_must_nots(shaped: Here) -> None:
     shaped.start("goal", "g", "--criterion", "Errors are explained")
     shaped.ok("criterion", "1", "met")
@@ -257,9 +251,6 @@ def test_block_names_must_nots_also_during_a_review(agent: Agent, shaped: Here) 
         agent.do(command)
     assert facts(shaped, "status") == ("reviewing",)
     assert "Must not: Change the public API." in agent.blocked()
-
-
-# while it runs
 
 
 def test_counsel_is_requested_after_failed_checks_and_counted_in_progress_md(agent: Agent) -> None:

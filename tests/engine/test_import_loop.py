@@ -21,7 +21,6 @@ FILES = {
     ".loop/state.json": ("state", json.dumps(STATE)),
     ".claude/ralph-loop.local.md": ("ralph", RALPH),
 }
-VERIFY_MD = STATE_MD.replace("execute", "verify")
 
 
 def put(here: Here, name: str, content: str) -> Path:
@@ -151,21 +150,13 @@ def test_import_takes_limits_from_the_file_then_the_settings(here: Here) -> None
     assert here.last()["data"]["limits"]["max_iterations"] == 7
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "add"),
-    [
-        (json.dumps({**STATE, "iteration": 25}), "iterations", "--add-iterations 15"),
-        (VERIFY_MD.replace(": 30", ": 4"), "rounds", "--add-rounds"),
-        (json.dumps({**STATE, "circuitBreaker": {"stuckCount": 5}}), "stuck", "resume"),
-    ],
-)
-def test_import_notes_a_used_up_limit(here: Here, content: str, code: str, add: str) -> None:
-    put(here, "state", content)
-    note = here.ok("import", "state", "--json").json["notes"][-1]
+def test_import_notes_a_used_up_limit_and_the_command_that_raises_it(here: Here) -> None:
+    put(here, "a.json", json.dumps({**STATE, "iteration": 25}))
+    note = here.ok("import", "a.json", "--json").json["notes"][-1]
     assert note.startswith("A limit is already used up: ")
-    assert add in note
+    assert "--add-iterations 15" in note
     assert here.run("iterate").code == 4
-    assert here.status()["pause_code"] == code
+    assert here.status()["pause_code"] == "iterations"
     here.ok(*note.partition("To continue: gsd-fsm ")[2].split(" "))
     here.ok("iterate")
 
@@ -182,7 +173,8 @@ def test_hook_continues_the_count_of_an_imported_loop(here: Here, agent: Agent) 
 
 def test_import_with_gaps_turns_auto_loop_on(here: Here) -> None:
     here.configure(auto_loop=False)
-    put(here, "a.md", VERIFY_MD.replace("gaps_remaining: 0", "gaps_remaining: 2"))
+    text = STATE_MD.replace("execute", "verify").replace("gaps_remaining: 0", "gaps_remaining: 2")
+    put(here, "a.md", text)
     answer = here.ok("import", "a.md", "--json").json
     assert answer["status"] == "fixing"
     assert any(note.startswith("auto_loop is off in the settings") for note in answer["notes"])
@@ -195,9 +187,6 @@ def test_import_reports_every_problem_and_creates_nothing(here: Here) -> None:
     assert "\na.json: iteration must be " in message
     assert "→ Fix the file" in message
     assert not here.gsd.exists()
-
-
-# The file that is replaced by a view
 
 
 def test_start_does_not_note_views_of_its_own_loops_or_an_imported_file(here: Here) -> None:
@@ -255,9 +244,6 @@ def test_imported_workflow_takes_criteria_from_its_shape(here: Here) -> None:
     here.ok(*command.split()[1:])
     assert here.status()["last_unmet"] is None
     assert [c["name"] for c in here.status()["criteria"]] == ["Validation is there"]
-
-
-# Files that cannot be imported
 
 
 def test_import_rejects_everything_but_a_small_regular_file(here: Here) -> None:

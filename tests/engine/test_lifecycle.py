@@ -106,9 +106,6 @@ def test_resume_with_added_retries_names_tasks_it_retries(here: Here) -> None:
     assert done.receipt.loop.limits.max_retries == 2
 
 
-# pauses, sessions and ends
-
-
 def test_pause_keeps_everything_and_names_the_command_that_continues(agent: Agent) -> None:
     loop = start(agent, "goal", "g", "--criterion", "a", "--step", "one", "--step", "two")
     agent.do("task S1 running", "task S1 complete", "criterion a met", "pause --reason lunch")

@@ -110,8 +110,8 @@ def test_rollback_is_not_repeated_after_user_took_it_back_or_work_continued(phas
     head = phase.head()
     done = roll_back(Context(phase.root), "T01", None)
     assert (done.step.leaves, done.step.reset) == (1, ["T02"])
-    assert done.receipt is not None
     last = phase.here.last()
+    assert done.receipt
     assert done.receipt.seq == last["seq"]
     phase.git("merge", "-q", "--ff-only", last["data"]["left"])
     phase.here.ok("note", "hello")

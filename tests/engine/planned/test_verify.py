@@ -149,9 +149,6 @@ def test_round_without_auto_loop_pauses_at_the_first_gap(tmp_path: Path) -> None
     assert recorded(project, 5) == ["cli closed G1", "cli found G2", "agent verified"]
 
 
-# the use case
-
-
 def with_command(root: Path, command: str) -> EngineProject:
     """Return a project whose verification runs this one command."""
     project = EngineProject(root, "verify")
