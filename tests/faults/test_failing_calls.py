@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import resource
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.errors import CannotWrite, GsdError
+from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal.journal import Journal
 from tests.support import faults
-from tests.support.faults import calls_of, judge, long_bytes, long_journal, say, wired
+from tests.support.faults import calls_of, long_journal, say, wired
 from tests.support.journal_scenes import SCENES, make_scene
 
 ERRORS = ("EIO", "EINTR", "ENOSPC", "EROFS", "EACCES", "EMFILE", "ENOLCK", "ESTALE")
@@ -93,15 +91,3 @@ def test_append_syncs_each_event_before_acknowledging(gsd: Path) -> None:
     long_journal(gsd, 3)
     calls = [name for name, _ in calls_of(lambda: say(Journal(str(gsd)), "one", "two"))]
     assert [name for name in calls if name in ("write", "fsync")] == ["write", "fsync"] * 2
-
-
-def test_append_without_free_descriptors_writes_nothing(gsd: Path) -> None:
-    data = long_bytes(gsd, 3)
-    highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
-    for limit in range(highest + 8):
-        with contextlib.suppress(CannotWrite), faults.limited(resource.RLIMIT_NOFILE, limit):
-            say(Journal(str(gsd)), "on")
-            break
-        assert (gsd / "journal.jsonl").read_bytes() == data
-    assert limit > 0
-    assert judge((gsd / "journal.jsonl").read_bytes())._replace(last="") == (4, "", 0, 0)

@@ -116,18 +116,3 @@ def test_short_write_at_any_byte_leaves_file_unchanged(gsd: Path) -> None:
     with limited(FILE_SIZE, len(before) + line):
         say(journal, "short")
     assert judge(path.read_bytes())[::2] == (5, 0)
-
-
-def test_command_that_cannot_print_keeps_its_event(project: Project) -> None:
-    project.ok("start", "goal", "Be heard")
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "gsd_fsm", "note", "written once"],
-            cwd=project.root,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert (b"Traceback" in done.stderr, done.returncode != 1) == (False, True)
-    assert [line["data"].get("text") for line in project.lines()].count("written once") == 1
-    assert project.ok("fsck", "--json").json["ok"]

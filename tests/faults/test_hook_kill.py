@@ -70,26 +70,17 @@ _Story = tuple[dict[str, Any], list[tuple[str, str, dict[str, Any]]], dict[str, 
 STORIES: dict[str, _Story] = {
     "a block": ({}, [], {}),
     "a pause": ({"limits": {"max_iterations": 1}}, [("iteration", "hook", {})], {}),
-    "a completion": (
-        {},
-        [("criterion", "agent", {"criterion": "one", "met": True})],
-        {"last_assistant_message": "<loop-complete>all</loop-complete>"},
-    ),
-    "a question": (
-        {"kind": "execute", "mode": "interactive"},
-        [("failure", "agent", {"task": "T1", "error": "it broke", "class": "logic"})],
-        {},
-    ),
+    "a completion": ({}, [("criterion", "agent", {"criterion": "one", "met": True})],
+                     {"last_assistant_message": "<loop-complete>all</loop-complete>"}),
+    "a question": ({"kind": "execute", "mode": "interactive"},
+                   [("failure", "agent", {"task": "T1", "error": "no", "class": "logic"})], {}),
     "the end of a throttle": ({}, [("wait", "hook", {"for": "throttled"})], {}),
-    "a prompt that binds": (
-        {},
-        [("session", "hook", {"action": "release"})],
-        {"event": "UserPromptSubmit", "prompt": "go on"},
-    ),
+    "a prompt that binds": ({}, [("session", "hook", {"action": "release"})],
+                            {"event": "UserPromptSubmit", "prompt": "go on"}),
     "a snapshot": ({}, [("note", "agent", {"text": "on"})] * 61, {}),
     "a torn tail": ({}, [], {}),
     "no bytecode yet": ({}, [], {}),
-}
+}  # fmt: skip
 
 
 def make_scene(name: str, root: Path, goal: str = "Be done") -> Scene:
@@ -131,10 +122,6 @@ def _calls(scene: Scene) -> list[tuple[Point, str]]:
             found.append((Point(call, count[call]), arguments))
     is_read = [point.call == "read" and arguments.startswith("0,") for point, arguments in found]
     return [entry for entry in found[is_read.index(True) :] if entry[0].call not in RESTLESS]
-
-
-def _points(scene: Scene, calls: set[str] | None = None) -> list[Point]:
-    return [point for point, _ in _calls(scene) if calls is None or point.call in calls]
 
 
 def _sample(points: list[Point], seed: int) -> list[Point]:
@@ -191,8 +178,7 @@ def _stuck(scene: Scene) -> Iterator[str]:
 
 def _campaign(scene: Scene, trials: list[tuple[Point, str]]) -> list[HookRun]:
     """Run each trial: a point and a fault in the syntax of strace."""
-    answered = []
-    problems = []
+    answered, problems = [], []
     for point, fate in trials:
         where = f"{point.call}:{fate}:when={point.number}"
         answered.append(_run(scene, "-e", f"trace={point.call}", "-e", f"inject={where}"))
@@ -210,7 +196,7 @@ def _killed(answered: list[HookRun]) -> int:
 @pytest.mark.parametrize("name", ["a block", "a completion", "a prompt that binds", "a torn tail"])
 def test_killed_hook_printed_nothing_unrecorded(tmp_path: Path, name: str) -> None:
     scene = make_scene(name, tmp_path / "project")
-    points = _points(scene)
+    points = [point for point, _ in _calls(scene)]
     assert len(points) > 60
     trials = [(point, "signal=SIGKILL") for point in _sample(points, seed=1)]
     assert _killed(_campaign(scene, trials)) == len(trials)
@@ -219,7 +205,7 @@ def test_killed_hook_printed_nothing_unrecorded(tmp_path: Path, name: str) -> No
 @pytest.mark.parametrize("name", list(STORIES)[:2])
 def test_hook_with_failing_calls_exits_0_and_keeps_journal_valid(tmp_path: Path, name: str) -> None:
     scene = make_scene(name, tmp_path / "project")
-    points = _sample(_points(scene, REFUSABLE), seed=2)
+    points = _sample([point for point, _ in _calls(scene) if point.call in REFUSABLE], seed=2)
     errors = itertools.cycle(ERRORS)
     _campaign(scene, [(point, f"error={next(errors)}") for point in points])
 
@@ -252,7 +238,7 @@ def test_hook_killed_at_every_call_loses_nothing(tmp_path: Path, name: str) -> N
     for seed in range(torture(6)):
         root = tmp_path / str(seed) / "project"
         scene = make_scene(name, root, _history(root, seed))
-        trials = [(point, "signal=SIGKILL") for point in _points(scene)]
+        trials = [(point, "signal=SIGKILL") for point, _ in _calls(scene)]
         assert _killed(_campaign(scene, trials)) == len(trials)
         kills += len(trials)
     print(f"{name}: {kills} kills")
@@ -262,6 +248,7 @@ def test_hook_killed_at_every_call_loses_nothing(tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize("name", STORIES)
 def test_hook_with_every_call_failing_exits_0(tmp_path: Path, name: str) -> None:
     scene = make_scene(name, tmp_path / "project")
-    trials = [(p, f"error={e}") for p in _points(scene, REFUSABLE) for e in ERRORS]
+    points = [point for point, _ in _calls(scene) if point.call in REFUSABLE]
+    trials = [(point, f"error={error}") for point in points for error in ERRORS]
     _campaign(scene, trials[:: round(1 / min(1.0, torture(100) / 100))])
     print(f"{name}: {len(trials)} failing calls")

@@ -64,7 +64,10 @@ def _require_refusal(project: Project, words: str, *command: str) -> None:
     assert everything_below(project.root) == before
 
 
-def test_append_needs_write_permission_of_directory_and_files(theirs: Project) -> None:
+def test_start_and_append_need_write_permission_of_directory_and_files(theirs: Project) -> None:
+    theirs.root.chmod(0o500)
+    _require_refusal(theirs, "Permission denied", "start", "goal", "No")
+    theirs.root.chmod(0o700)
     assert _as_user(theirs, "start", "goal", "Be allowed").code == 0
     theirs.journal.write_bytes(theirs.journal.read_bytes() + b'{"v":1,"torn')
     theirs.gsd.chmod(0o500)
@@ -80,13 +83,6 @@ def test_append_needs_write_permission_of_directory_and_files(theirs: Project) -
         _require_refusal(theirs, f".gsd/{name}", "note", "no")
         (theirs.gsd / name).chmod(0o600)
         assert _as_user(theirs, "note", "yes").code == 0
-
-
-def test_start_in_unwritable_directory_is_refused(theirs: Project) -> None:
-    theirs.root.chmod(0o500)
-    _require_refusal(theirs, "Permission denied", "start", "goal", "No")
-    theirs.root.chmod(0o700)
-    assert _as_user(theirs, "start", "goal", "Yes").code == 0
 
 
 @pytest.mark.parametrize("what", [".gsd", ".gsd/journal.jsonl", ".gsd/journal.lock"])

@@ -66,12 +66,11 @@ def test_commands_report_torn_tail_and_only_repair_cuts_it(here: Here) -> None:
     data = long_bytes(here.gsd, 3)
     tail = data.splitlines()[-1][:60]
     here.journal.write_bytes(data + tail)
-    assert here.status()["goal"] == "seed 0"
+    here.ok("status")
     report = here.ok("fsck", "--json").json
     assert (report["ok"], report["events"], report["torn"]) == (True, 3, len(tail))
     assert here.journal.read_bytes() == data + tail
-    repaired = here.ok("fsck", "--repair", "--yes", "--json").json
-    assert (repaired["events"], repaired["torn"]) == (4, 0)
+    here.ok("fsck", "--repair", "--yes")
     repair = here.last()
     assert (repair["type"], repair["data"]["bytes"]) == ("repair", len(tail))
     assert (here.gsd / repair["data"]["aside"]).read_bytes() == tail
