@@ -82,8 +82,8 @@ def test_stop_is_blocked_if_no_rule_applies(agent: Agent) -> None:
     assert f"gsd-fsm --loop {loop} task T1 running" in text
     why = agent.why()
     assert (why["decision"], why["code"]) == ("block", "continue")
-    assert "task T1 is pending" in why["why"]
-    assert "iteration 1/20" in why["why"]
+    for part in ("task T1 is pending", "iteration 1/20"):
+        assert part in why["why"]
 
 
 def test_stop_hook_active_is_recorded_and_decides_nothing(looping: Agent) -> None:
@@ -232,8 +232,6 @@ def test_loop_is_blocked_until_nothing_is_missing_and_then_completes(
         answer = agent.blocked() if number < len(stops) else agent.allowed()
         assert text.replace("LOOP", loop) in answer
     assert kinds(agent.here)[-1] == "complete"
-    why = agent.here.ok("why", "--json").json
-    assert (why["decision"], why["code"]) == ("allow", "complete")
     assert agent.status("status", "owner") == ("completed", "s-1")
 
 
@@ -293,9 +291,7 @@ def test_failed_task_is_asked_about_once(agent: Agent) -> None:
     notice = agent.allowed()
     assert "Task T1 failed. Retry? (0/3 attempts used) [Y/n]" in notice
     assert f"gsd-fsm --loop {loop} answer" in notice
-    why = agent.why()
-    assert (why["decision"], why["code"]) == ("allow", "human")
-    assert "Retry?" in why["why"]
+    assert "Retry?" in agent.why()["why"]
     assert agent.status("iteration") == 0
     agent.here.ok("answer", "yes, with care")
     assert "yes, with care" in agent.blocked()
@@ -351,7 +347,7 @@ def test_answer_no_pauses_and_is_not_shown_to_an_agent_that_continues_later(agen
 COMPLETE, ASKING, FAILED = "TASK COMPLETE", "CHECKPOINT: Which one?", "TASK FAILED: no idea"
 
 
-def begin(agent: Agent, kind: str, mode: str = "interactive") -> None:
+def begin(agent: Agent, kind: str, mode: str = "interactive") -> tuple[str, str]:
     """Start a loop with the plan, and two of its tasks (execute) or fixes (verify)."""
     write_plan(agent.here, THREE_TASKS)
     agent.here.start(kind, "--phase", "1", "--mode", mode, env=agent.shell)
@@ -362,6 +358,7 @@ def begin(agent: Agent, kind: str, mode: str = "interactive") -> None:
         agent.here.ok("answer", "y")
     one, two = ("T01", "T02") if kind == "execute" else ("G1", "G2")
     agent.do(f"task {one} running", f"task {two} running")
+    return one, two
 
 
 @pytest.mark.parametrize(
@@ -378,8 +375,7 @@ def begin(agent: Agent, kind: str, mode: str = "interactive") -> None:
 def test_question_waits_for_the_report_of_a_parallel_task(
     agent: Agent, kind: str, mode: str, output: str, question: str
 ) -> None:
-    begin(agent, kind, mode)
-    first, second = ("T01", "T02") if kind == "execute" else ("G1", "G2")
+    first, second = begin(agent, kind, mode)
     assert report(agent.here, first, output, env=agent.shell)["status"] != "waiting"
     agent.blocked()
     answer = report(agent.here, second, COMPLETE, env=agent.shell)

@@ -42,9 +42,9 @@ def test_used_up_iterations_pause_the_loop(agent: Agent, limit: list[str], count
         assert f"loop iteration {number}/{count} " in agent.blocked()
     agent.uses_a_tool()
     notice = pauses_with(agent, "iterations")
-    assert f"{count} of {count} iterations are used" in notice
+    for text in (notice, agent.why()["why"]):
+        assert f"{count} of {count} iterations are used" in text
     assert f"To continue, run: gsd-fsm --loop {loop} resume --add-iterations 10" in notice
-    assert f"{count} of {count} iterations are used" in agent.why()["why"]
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,8 @@ def test_used_up_minutes_pause_the_loop(agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("limit", "cap", "expected"),
     [
-        ("1", None, 1), ("3", None, 3), ("8", None, 8), ("0", None, 8), ("50", None, 8),
-        ("0", "10", 10), ("9", "10", 9), ("5", "2", 2), ("0", "abc", 8), ("0", "", 8),
-        ("50", "nonsense", 8), ("0", "0", 12), ("0", "-1", 12), ("10", "0", 10),
+        ("1", None, 1), ("8", None, 8), ("0", None, 8), ("50", None, 8), ("9", "10", 9),
+        ("5", "2", 2), ("0", "abc", 8), ("0", "", 8), ("0", "0", 12), ("0", "-1", 12), ("10", "0", 10),
     ],
 )  # fmt: skip
 def test_idle_loop_pauses_at_its_limit_or_before_the_cap_of_the_client(

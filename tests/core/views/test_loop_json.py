@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from gsd_fsm.core.views.loop_json import LOOP_FILES, state, view_files, workflow_state
 from tests.support.story import Story
 
-VIEWS = list(LOOP_FILES)
 WORKFLOW_STATE: dict[str, Any] = {
     "version": 1, "stage": "executing", "task": "original user request", "spec_score": 7,
     "fit_score": 35, "shape_chosen": "tool-review", "started_at": "2026-02-05T10:00:00Z",
@@ -34,13 +33,9 @@ STATE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def goal(**start: Any) -> Story:
-    return Story("goal", **{"goal": "Be done", "views": VIEWS, **start})
-
-
 def test_workflow_state_has_exactly_its_members_in_order() -> None:
     times = {"started": "2026-02-05T10:00:00.000Z", "updated": "2026-02-05T10:15:00.000Z"}
-    story = goal(goal="original user request", carried=times)  # imported in one append
+    story = Story("goal", goal="original user request", carried=times)  # imported in one append
     events: list[tuple[str, dict[str, Any]]] = [
         *(("stage", {"stage": stage}) for stage in ("intent", "shape", "decompose", "executing")),
         ("score", {"spec_score": 7, "fit_score": 35, "shape": "tool-review"}),
@@ -60,7 +55,7 @@ def test_workflow_state_has_exactly_its_members_in_order() -> None:
 
 
 def test_workflow_state_of_new_loop_has_nulls_and_stage_executing() -> None:
-    shown = workflow_state(goal().loop)
+    shown = workflow_state(Story("goal").loop)
     assert [shown[name] for name in ("spec_score", "fit_score", "shape_chosen")] == [None] * 3
     assert (shown["stage"], shown["recall_surfaced"], shown["reviews"]) == ("executing", [], {})
     assert shown["started_at"] == shown["last_updated"] == "2026-11-15T23:00:02Z"
@@ -71,12 +66,13 @@ def test_state_has_exactly_its_members_in_order() -> None:
     steps = [{"id": f"S{n}", "title": f"step{n}", "step": True} for n in (1, 2, 3)]
     steps[0]["status"] = "complete"
     carried = {"iteration": 2, "stuck": 0, "last_unmet": "tests pass"}
-    loop = goal(goal=STATE["spec"], criteria=criteria, tasks=steps, carried=carried).loop
-    assert json.dumps(state(loop)) == json.dumps(STATE)
+    story = Story("goal", goal=STATE["spec"], criteria=criteria, tasks=steps, carried=carried)
+    assert json.dumps(state(story.loop)) == json.dumps(STATE)
 
 
 def test_state_without_steps_lists_tasks_and_counts_skipped_ones_as_done() -> None:
-    story = goal(tasks=[{"id": "T1", "title": "one"}, {"id": "T2"}, {"id": "T3", "title": "three"}])
+    tasks = [{"id": "T1", "title": "one"}, {"id": "T2"}, {"id": "T3", "title": "three"}]
+    story = Story("goal", tasks=tasks)
     story.task("T1", "skipped")
     story.task("T2", "running")
     shown = state(story.loop)
@@ -89,7 +85,7 @@ def test_state_without_steps_lists_tasks_and_counts_skipped_ones_as_done() -> No
 
 @pytest.mark.parametrize("ending", ["completed", "cancelled"])
 def test_state_and_workflow_state_show_how_the_loop_ended(ending: str) -> None:
-    story = goal()
+    story = Story("goal")
     story("exit")
     story("pause", code="manual")
     assert state(story.loop)["status"] == "in_progress"
@@ -107,7 +103,8 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 def test_view_files_equal_json_of_standard_library(
     text: str, names: list[str], score: float
 ) -> None:
-    story = goal(goal=text, criteria=[{"name": name} for name in names])
+    criteria = [{"name": name} for name in names]
+    story = Story("goal", goal=text, criteria=criteria, views=list(LOOP_FILES))
     story("note", kind="recall", text=text)
     if score < 1 << 53:
         story("review", action="light", wave=1, score=score)
