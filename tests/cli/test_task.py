@@ -23,6 +23,7 @@ def test_iterate_at_its_limit_pauses_and_exits_4(here: Here) -> None:
     assert answer.code == 4
     assert "paused (iterations)" in answer.err
     assert f"gsd-fsm --loop {loop} resume --add-iterations" in answer.err
+    assert (here.last()["type"], here.last()["by"]) == ("pause", "cli")
     here.ok("resume", "--add-iterations", "1")
     assert "Iteration 3/3" in here.ok("iterate").out
 
