@@ -26,13 +26,3 @@ def test_spend_over_budget_does_not_pause_a_loop_that_can_complete(repository: H
     repository.ok("spend", "5")
     assert repository.status()["status"] == "running"
     repository.ok("complete")
-
-
-def test_note_and_mode_keep_the_status_and_reject_empty_values(here: Here) -> None:
-    here.start("goal", "g")
-    here.ok("note", "look here")
-    here.ok("mode", "yolo")
-    assert (here.status()["mode"], here.status()["status"]) == ("yolo", "running")
-    here.refused(2, "note")
-    here.refused(2, "note", " ")
-    here.refused(2, "mode", "turbo")

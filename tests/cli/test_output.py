@@ -51,13 +51,11 @@ def test_command_with_closed_pipe_exits_0_silently(here: Here, command: str) -> 
 
 def test_command_without_usable_stdout_is_recorded(here: Here) -> None:
     here.start("goal", "g", "--check", "t=echo words")
-    for number, closed in enumerate((">&-", "| head -1")):
-        done = shell(here, f"$G note {number} {closed}")
-        assert (done.code, done.err) == (0, "")
-        assert here.last()["data"]["text"] == str(number)
-    for number, where in enumerate((">&-", ">/dev/full"), 1):
-        done = shell(here, f"$G check {where}")
-        assert met(here) == [True] * number
+    for command in ("note n >&-", "note n | head -1", "check >&-", "check >/dev/full"):
+        before = len(here.lines())
+        done = shell(here, f"$G {command}")
+        assert len(here.lines()) == before + 1
+        assert "full" in command or (done.code, done.err) == (0, "")
         assert "Traceback" not in done.err
         assert "bug" not in done.err
 
@@ -97,12 +95,9 @@ def test_trust_that_cannot_print_the_journal_does_not_trust_it(here: Here) -> No
     assert here.run("note", "n", env=stranger).code == 6
 
 
-@pytest.mark.parametrize(
-    "command", ["note --file -", "fail --error-file -", "start goal --goal-file -"]
-)
-def test_command_with_closed_stdin_exits_2(here: Here, command: str) -> None:
-    here.ok("start", "goal", "g")
-    done = shell(here, f"$G {command} <&-")
+def test_command_with_closed_stdin_exits_2(here: Here) -> None:
+    here.start("goal", "g")
+    done = shell(here, "$G note --file - <&-")
     assert (done.code, "standard input is closed" in done.err) == (2, True)
 
 

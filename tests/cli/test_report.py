@@ -22,21 +22,6 @@ from tests.support.verification import FILE, failed_round, start_verify
 
 __all__ = ["_isolated_git"]
 SECRET = "ghp_" + "a1B2" * 9
-COMPLETE = """All good.
-
-TASK COMPLETE
-Files modified: 01.py
-AUTO-FIX: added a missing import
-AUTO-FIX: spelt a name right
-NEW ISSUE: [High] the login leaks
-NEW ISSUE: a typo in the manual
-"""
-FAILED = """TASK FAILED: the parser loops
-Root cause: no progress at a blank
-Suggested Fix: skip blanks first
-
-  File "01.py", line 3
-"""
 
 
 @pytest.fixture
@@ -52,21 +37,25 @@ def reported(here: Here, name: str, words: str, **how: Any) -> list[tuple[str, s
 
 
 def test_report_complete_records_issues_fixes_and_summary(planned: Here) -> None:
-    first, second, running, complete = reported(planned, "01", COMPLETE, env=AGENT)
+    output = (
+        "All good.\n\nTASK COMPLETE\nAUTO-FIX: an import\nAUTO-FIX: a name\n"
+        "NEW ISSUE: [High] the login leaks\nNEW ISSUE: a typo in the manual\n"
+    )
+    first, second, running, complete = reported(planned, "01", output, env=AGENT)
     issue = {"task": "T01", "severity": "high", "text": "the login leaks"}
     assert first == ("issue", "agent", issue)
     assert second[2]["severity"] == "unspecified"
     assert running == ("task", "agent", {"task": "T01", "status": "running"})
-    fixes = ["added a missing import", "spelt a name right"]
-    result = {"task": "T01", "status": "complete", "summary": "All good.", "fixes": fixes}
-    assert complete == ("task", "agent", result)
+    result = {"task": "T01", "status": "complete", "summary": "All good."}
+    assert complete == ("task", "agent", {**result, "fixes": ["an import", "a name"]})
 
 
 def test_report_failed_records_error_cause_and_fix(planned: Here) -> None:
-    _, (kind, by, data) = reported(planned, "T01", FAILED)
+    output = "TASK FAILED: it loops\nRoot cause: a blank\nSuggested Fix: skip blanks\n\n  line 3\n"
+    _, (kind, by, data) = reported(planned, "T01", output)
     assert (kind, by, data["task"], data["class"]) == ("failure", "human", "T01", "logic")
-    assert data["error"] == 'the parser loops\n\nFile "01.py", line 3'
-    assert (data["analysis"], data["fix"]) == ("no progress at a blank", "skip blanks first")
+    assert data["error"] == "it loops\n\nline 3"
+    assert (data["analysis"], data["fix"]) == ("a blank", "skip blanks")
 
 
 def test_report_checkpoint_waits_and_prints_progress_options_and_how_to_answer(
@@ -155,13 +144,12 @@ def test_report_of_running_task_records_its_end_and_prints_contract_members(plan
     assert report(planned, "T02", "TASK COMPLETE", 4)["exit_code"] == 4
 
 
-def test_report_reads_its_output_from_a_file(planned: Here, tmp_path: Path) -> None:
-    path = tmp_path / "output.txt"
-    path.write_bytes(b"\xef\xbb\xbf" + COMPLETE.replace("\n", "\r\n").encode())
-    planned.ok("report", "T01", "--file", str(path))
+def test_report_reads_its_output_from_a_file(planned: Here) -> None:
+    (planned.root / "output.txt").write_text("TASK COMPLETE")
+    planned.ok("report", "T01", "--file", "output.txt")
     assert planned.status()["tasks"][0]["status"] == "complete"
-    answer = planned.refused(2, "report", "T02", "--file", str(tmp_path))
-    assert "not a regular file" in answer.err
+    error = planned.refused(2, "report", "T02", "--file", ".gsd").err
+    assert "not a regular file" in error
 
 
 def test_report_redacts_secrets_in_journal_and_output(planned: Here) -> None:

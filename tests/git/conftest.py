@@ -19,12 +19,3 @@ __all__ = ["_isolated_git", "repo"]
 @pytest.fixture
 def repository(repo: Path) -> Repository:
     return opened(repo)
-
-
-@pytest.fixture
-def trap(tmp_path: Path) -> Path:
-    """Return a program that makes the file `sprung` beside it when it is started."""
-    program = tmp_path / "trap"
-    program.write_text(f"#!/bin/sh\ntouch '{tmp_path}/sprung'\ncat\n")
-    program.chmod(0o755)
-    return program

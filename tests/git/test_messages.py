@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,13 +77,3 @@ def test_task_message_of_any_text_has_one_subject_and_last_trailer(
     assert message.encode("utf-8")
     assert "\0" not in message
     assert "\r" not in message
-
-
-def test_task_message_of_any_text_is_accepted_by_git(repo):
-    command = ["git", "-C", str(repo), "commit", "-q", "--allow-empty", "-F", "-"]
-    for details in ("nul \0 here", "bell \a", "lone \udcff", "# a comment\n#", "\n\n"):
-        message = task_message("feat", 1, "01", "it \x1b[31m", details, CLAUDE)
-        subprocess.run(command, input=message.encode(), check=True)
-        made = git(repo, "log", "-1", "--format=%s%n%(trailers:key=Co-Authored-By,valueonly)")
-        subject, trailer = made.splitlines()
-        assert (subject.startswith("feat(1-01): it "), trailer) == (True, CLAUDE)
