@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.e2e.fake_model import bash, refuse, say
+from tests.support.e2e.fake_model import Turn, bash, say
 from tests.support.e2e.project import FINISH, GOAL, Rig
 
 pytestmark = pytest.mark.e2e
@@ -53,7 +53,7 @@ def test_turn_interrupted_by_user_does_not_end_the_loop(rig: Rig) -> None:
 
 def test_overloaded_model_makes_loop_wait_without_iterations(rig: Rig) -> None:
     loop = rig.start(*GOAL)
-    rig.model.main.then(refuse(529, "Overloaded"))
+    rig.model.main.then(Turn(status=529, error="Overloaded"))
     chat = rig.chat(CLAUDE_CODE_MAX_RETRIES="0")
     assert chat.ask("Ship it.")["is_error"]
     rig.until(lambda: rig.story(loop)[-1] == "wait throttled", "wait")
@@ -68,7 +68,7 @@ def test_overloaded_model_makes_loop_wait_without_iterations(rig: Rig) -> None:
 
 def test_refused_login_pauses_the_loop(rig: Rig) -> None:
     loop = rig.start(*GOAL)
-    rig.model.main.then(refuse(401, "invalid x-api-key"))
+    rig.model.main.then(Turn(status=401, error="invalid x-api-key"))
     chat = rig.chat(CLAUDE_CODE_MAX_RETRIES="0")
     assert chat.ask("Ship it.")["is_error"]
     rig.until(lambda: "pause client" in rig.story(loop), "pause")

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.imports.findings import OldLoop
 from gsd_fsm.imports.load import read_loop
-from tests.support.events import draft
+from tests.support.events import NOW, draft
 
-NOW = "2026-11-15T23:00:00.000Z"
 FROZEN: dict[str, Any] = {"mode": "yolo", "auto_loop": True, "limits": {}}
 
 STATE: dict[str, Any] = {
@@ -95,5 +95,5 @@ def loop_of(old: OldLoop) -> Loop:
     header = draft("journal", None, "cli", {"id": "j-1"})
     drafts = [draft(kind, "lp-1", "human", data) for kind, data in old.events(FROZEN)]
     for seq, fields in enumerate((header, *drafts), 1):
-        loops.apply({"v": 1, "seq": seq, "ts": NOW, **fields})
+        loops.apply({"v": 1, "seq": seq, "ts": to_iso(NOW), **fields})
     return loops.by_id["lp-1"]

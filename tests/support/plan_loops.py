@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gsd_fsm.core.journal.journal import Author, Journal
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
 from tests.support.command_line import Here
+from tests.support.events import AGENT
 from tests.support.plan_texts import task as task_text
 from tests.support.repositories import git
 
-AGENT = Author("agent", "s-1")
 YOLO = ("start", "execute", "--phase", "1", "--mode", "yolo")
 INTERACTIVE = (*YOLO[:-1], "interactive")
 TITLE = "---\nphase: 1\ntitle: Parts\n---\n"

@@ -224,7 +224,7 @@ class Counted:
         back through it or begins anew inside it. A pattern without one takes at most a fixed number
         of steps at each character.
         """
-        for before, repeated in self.endless(self.tree, self.tree.state.flags):
+        for before, repeated in self.endless([(it, self.tree.state.flags) for it in self.tree]):
             alphabet = {*self.alphabet([repeated])}
             drawn = [self.invented(before, dice) for _ in range(40)]
             # Prefer beginnings that the repetition itself accepts: attempts may begin inside it.
@@ -236,57 +236,51 @@ class Counted:
             yield "", piece + "\n", ""
             yield begin, piece + "\n", junk
 
-    def endless(self, nodes, flags, before=()):
+    def endless(self, nodes, before=()):
         """Yield each repetition without a limit, after the nodes that lead to it."""
-        for node in nodes:
-            name, value = str(node[0]), node[1]
-            parts, inner_flags = [], flags
-            if name == "MAX_REPEAT":
-                parts = [value[2]]
-                if value[1] == parser.MAXREPEAT:
-                    yield before, (node, flags)
-            elif name == "SUBPATTERN":
-                parts, inner_flags = [value[3]], (flags | value[1]) & ~value[2]
-            elif name == "BRANCH":
-                parts = value[1]
-            elif name in ("ASSERT", "ASSERT_NOT"):
-                parts = [value[1]]
-            for part in parts:
-                yield from self.endless(part, inner_flags, before)
+        for node, flags in nodes:
+            if str(node[0]) == "MAX_REPEAT" and node[1][1] == parser.MAXREPEAT:
+                yield before, (node, flags)
+            for part in parts_of(node, flags):
+                yield from self.endless(part, before)
             before = (*before, (node, flags))
 
     def alphabet(self, nodes):
         for node, flags in nodes:
-            name, value = str(node[0]), node[1]
-            if name in CHARACTER:
+            if str(node[0]) in CHARACTER:
                 yield from filter(self.tester(node, flags), self.characters)
-            elif name == "MAX_REPEAT":
-                yield from self.alphabet([(each, flags) for each in value[2]])
-            elif name == "SUBPATTERN":
-                yield from self.alphabet([(each, flags | value[1]) for each in value[3]])
-            elif name == "BRANCH":
-                yield from self.alphabet([(each, flags) for part in value[1] for each in part])
+            elif "ASSERT" not in str(node[0]):
+                for part in parts_of(node, flags):
+                    yield from self.alphabet(part)
 
     def invented(self, nodes, dice):
         """Return a text that these nodes match if their assertions allow it."""
         text = ""
         for node, flags in nodes:
-            name, value = str(node[0]), node[1]
+            name, value, parts = str(node[0]), node[1], parts_of(node, flags)
             if name == "LITERAL":
                 text += chr(value)
             elif name in CHARACTER:
                 text += dice.choice([*filter(self.tester(node, flags), self.characters)])
             elif name == "MAX_REPEAT":
                 rounds = dice.randint(value[0], min(value[1], value[0] + 1))
-                text += self.invented([(each, flags) for each in value[2]] * rounds, dice)
-            elif name == "SUBPATTERN":
-                text += self.invented([(each, flags | value[1]) for each in value[3]], dice)
-            elif name == "BRANCH":
-                part = dice.choice(value[1])
-                text += self.invented([(each, flags) for each in part], dice)
-            elif name == "ASSERT" and value[0] < 0:
-                text += self.invented([(each, flags) for each in value[1]], dice)
+                text += self.invented(parts[0] * rounds, dice)
+            elif name in ("SUBPATTERN", "BRANCH") or (name == "ASSERT" and value[0] < 0):
+                text += self.invented(dice.choice(parts), dice)
         return text
+
+
+def parts_of(node, flags):
+    """Return the alternatives inside a node, each as a list of nodes and their flags."""
+    name, value = str(node[0]), node[1]
+    parts = []
+    if name == "MAX_REPEAT":
+        parts = [value[2]]
+    elif name == "SUBPATTERN":
+        parts, flags = [value[3]], (flags | value[1]) & ~value[2]
+    elif name in ("BRANCH", "ASSERT", "ASSERT_NOT"):
+        parts = value[1] if name == "BRANCH" else [value[1]]
+    return [[(each, flags) for each in part] for part in parts]
 
 
 def texts_of(shape):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.clock import to_iso, to_ms
+from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import GsdError, Refused
 from gsd_fsm.core.journal.snapshot import loops_to_dict
@@ -167,10 +167,6 @@ PAYLOADS: dict[str, dict[str, Any]] = {
     "checkpoint": {"name": "before"}, "session": {"action": "prompt"},
     **{trigger: {} for trigger in ("iteration", "resume", "complete", "cancel", "exit")},
 }  # fmt: skip
-
-
-def seconds(iso: str) -> float:
-    return to_ms(iso) / 1000
 
 
 def error_of(action: Any, *args: Any) -> str:

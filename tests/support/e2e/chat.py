@@ -20,13 +20,11 @@ HEADLESS = (
 class Chat:
     """A process of the client."""
 
-    def __init__(
-        self, command: list[str], project: Path, env: dict[str, str], before: tuple[str, ...]
-    ) -> None:
+    def __init__(self, command: list[str], project: Path, env: dict[str, str]) -> None:
         self.said: list[Json] = []
         self._changed = threading.Condition()
         self.process = subprocess.Popen(
-            [*before, command[0], *HEADLESS, *command[1:]],
+            [command[0], *HEADLESS, *command[1:]],
             cwd=project,
             env=env,
             stdin=subprocess.PIPE,
@@ -42,8 +40,12 @@ class Chat:
         assert self.process.stdout
         with self.process.stdout:
             for line in self.process.stdout:
+                try:
+                    message = dict(json.loads(line))
+                except ValueError:
+                    message = {"type": "stderr", "text": line}
                 with self._changed:
-                    self.said.append(_message(line))
+                    self.said.append(message)
                     self._changed.notify_all()
 
     def ask(self, prompt: str) -> Json:
@@ -115,10 +117,3 @@ class Chat:
         """End the client with SIGKILL."""
         self.process.kill()
         self.close()
-
-
-def _message(line: str) -> Json:
-    try:
-        return dict(json.loads(line))
-    except ValueError:
-        return {"type": "stderr", "text": line}

@@ -25,10 +25,9 @@ class NoClient(Exception):
 
 def find_client() -> Path:
     """Return the binary of GSD_E2E_CLIENT, else the pinned one, installed if it is missing."""
-    named = os.environ.get(VARIABLE)
-    if named and Path(named).is_file():
+    if named := os.environ.get(VARIABLE):
         return Path(named).resolve()
-    root = Path(named) if named else Path(user_cache_dir("gsd-fsm")) / "clients" / VERSION
+    root = Path(user_cache_dir("gsd-fsm")) / "clients" / VERSION
     arm = platform.machine().lower() in ("arm64", "aarch64")
     system = f"{'darwin' if sys.platform == 'darwin' else 'linux'}-{'arm64' if arm else 'x64'}"
     binary = root / "node_modules" / f"{NAME}-{system}" / "claude"

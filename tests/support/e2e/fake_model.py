@@ -67,10 +67,6 @@ def delegate(prompt: str, *, background: bool, agent: str = "general-purpose") -
     return Turn(tool="Agent", given={**given, "run_in_background": background})
 
 
-def refuse(status: int, error: str) -> Turn:
-    return Turn(status=status, error=error)
-
-
 class Held:
     """A turn that is given when the test lets it go."""
 
@@ -91,20 +87,17 @@ class Held:
         self._free.set()
 
 
+@dataclass
 class Lane:
     """The turns of one conversation, served in order; afterwards always `otherwise`."""
 
-    def __init__(self, name: str, takes: Callable[[Json], bool], otherwise: Turn) -> None:
-        self.name = name
-        self.takes = takes
-        self.otherwise = otherwise
-        self.turns: list[Script] = []
+    name: str
+    takes: Callable[[Json], bool]
+    otherwise: Turn
+    turns: list[Script] = field(default_factory=list)
 
     def then(self, *turns: Script) -> None:
         self.turns += turns
-
-    def next(self) -> Script:
-        return self.turns.pop(0) if self.turns else self.otherwise
 
 
 class FakeModel:
@@ -116,7 +109,7 @@ class FakeModel:
         self.lanes = [self.main, other]
         self.sub = self.lane("sub", SUBTASK)
         summary = say("<summary>We talked.</summary>")
-        self.lanes.insert(0, Lane("summary", _asks_for_summary, summary))
+        self.lanes.insert(0, Lane("summary", lambda it: SUMMARY in Request("", it).heard, summary))
         self.requests: list[Request] = []
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -153,12 +146,8 @@ class FakeModel:
             lane = next(lane for lane in self.lanes if lane.takes(body))
             request = Request(lane.name, body)
             self.requests.append(request)
-            script = lane.next()
+            script = lane.turns.pop(0) if lane.turns else lane.otherwise
         return script if isinstance(script, Turn) else script(request)
-
-
-def _asks_for_summary(body: Json) -> bool:
-    return SUMMARY in Request("", body).heard
 
 
 def _words(content: Any) -> str:
@@ -219,10 +208,6 @@ def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            path = self.path.partition("?")[0]
-            if path != "/v1/messages":
-                self._fail(404, f"there is no {path}")
-                return
             turn = model.reply(body)
             try:
                 if turn.error:

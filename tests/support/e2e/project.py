@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import time
@@ -14,9 +13,9 @@ from tests.support.command_line import Project
 from tests.support.e2e.chat import Chat
 from tests.support.e2e.fake_model import OVER, PATIENCE, FakeModel, Held, Turn, bash, say
 from tests.support.e2e.screen import Screen
+from tests.support.hook_agent import user
 from tests.support.repositories import git
 
-KEPT = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")  # one user for terminal, client and hook
 KEY = "dummy-not-a-key"
 # Start a loop that one command can finish, as a user or an agent.
 GOAL = ("goal", "Ship it", "--mode", "yolo", "--criterion", "it is shipped")
@@ -49,7 +48,7 @@ class Rig(Project):
     @property
     def env(self) -> dict[str, str]:
         return {
-            **{name: os.environ[name] for name in KEPT},
+            **user(),  # one user for terminal, client and hook
             "PATH": f"{self.scratch / 'bin'}:/usr/local/bin:/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "TERM": "dumb",
@@ -74,9 +73,9 @@ class Rig(Project):
         """Start a loop in the terminal; return its id."""
         return str(self.ok("start", *args, "--json").json["loop"])
 
-    def chat(self, *args: str, before: tuple[str, ...] = (), **env: str) -> Chat:
+    def chat(self, *args: str, **env: str) -> Chat:
         """Start a headless session."""
-        session = Chat([str(self.claude), *args], self.root, {**self.env, **env}, before)
+        session = Chat([str(self.claude), *args], self.root, {**self.env, **env})
         self.sessions.append(session)
         return session
 
