@@ -102,15 +102,9 @@ Make = Callable[[Path, Path], Any]
 IRREGULAR: list[Make] = [*KINDS.values(), lambda path, _away: path.chmod(0o444)]
 NOT_A_STATE_FILE: list[Make] = [
     lambda path, _away: path.unlink(),
-    *(
-        lambda path, _away, data=data: path.write_bytes(data)
-        for data in (
-            b"x" * ((1 << 20) + 1),
-            b"---\na: \xff\n---\n",
-            b"---\na: 1\n",
-            b"---\n[1]\n---\n",
-        )
-    ),
+    lambda path, _away: path.write_bytes(b"x" * ((1 << 20) + 1)),
+    lambda path, _away: path.write_bytes(b"---\na: \xff\n---\n"),
+    lambda path, _away: path.write_bytes(b"---\na: 1\n"),
 ]
 
 
