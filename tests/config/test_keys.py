@@ -12,43 +12,31 @@ from gsd_fsm.config.keys import KEY_NAMED, KEYS, is_branch
 from tests.support.lines import json_values
 from tests.support.settings_files import DEFAULTS
 
-COUNTS = ("execute_max_retries", "verify_max_iterations", "max_iterations", "stuck_limit",
-          "idle_limit", "max_tokens")  # fmt: skip
-POSITIVE = ("tdd_max_attempts", "check_timeout_seconds")
-AMOUNTS = ("budget_usd", "max_minutes")
-SWITCHES = ("auto_loop", "browser", "commit", "checkpoints", "state_md")
-COMMANDS = ("ci_lint", "ci_typecheck", "ci_test", "ci_build", "ci_e2e")
-TEXTS = ("deploy_target", "base_url", "counsel", "task_list")
-GOOD: dict[tuple[str, ...], tuple[Any, ...]] = {
-    COUNTS: (0, 1, 1_000_000_000),
-    POSITIVE: (1, 1_000_000_000),
-    AMOUNTS: (0, 2, 0.25, 1e9),
-    SWITCHES: (True, False),
-    COMMANDS: (' npm run "a b" -- --fix\t&& echo é > $HOME ', "x" * 8_000),
-    TEXTS: ("http://é.example/?a=1", "x" * 2_000),
-    ("mode",): ("interactive", "yolo"),
-    ("branching",): ("none", "milestone"),
-    ("branch_prefix",): ("gsd/", "", "gsd", "a/b/", "a.", "x" * 199),
-    ("mcps",): ([], ["postgres", "github"], ["x" * 200] * 100),
-    ("views",): ([], ["state", "report"]),
-}
 NOT_LINES = ("", " ", "\t", 1, True, [], "a\nb", "a\rb", "a\0b", "a\x1b[2Jb", "a\u2028b",
              "a\u202eb", "a\x85b")  # fmt: skip
-BAD: dict[tuple[str, ...], tuple[Any, ...]] = {
-    COUNTS: (-1, True, False, 1.0, "1", [1], 1_000_000_001, float("nan")),
-    POSITIVE: (0, -1, True, 1.0),
-    AMOUNTS: (float("nan"), float("inf"), float("-inf"), -0.01, -1, True, "5"),
-    SWITCHES: (1, 0, "true", [], ""),
-    COMMANDS: (*NOT_LINES, ["npm", "test"], "x" * 8_001),
-    TEXTS: (*NOT_LINES, "a\tb", "x" * 2_001),
-    ("mode",): ("fast", "YOLO", "", True, 1, [[]]),
-    ("branching",): ("phase", "Milestone", "", True, 1, [], {}),
-    ("branch_prefix",): ("-", "--", " ", "/", "a//", "a b/", "..", "a..", ".", "a/.", "a.lock/", "a~",
-                         "x" * 200, 1),
-    ("mcps",): ("github", 1, {}, [1], [""], [" "], [["a"]], ["a", True], ["a\nb"], ["x" * 201],
-                ["x"] * 101),
-    ("views",): ("state", ["other"], [1]),
-}  # fmt: skip
+# settings, the values that they accept, and values that they reject
+VALUES: tuple[tuple[tuple[str, ...], tuple[Any, ...], tuple[Any, ...]], ...] = (
+    (("execute_max_retries", "verify_max_iterations", "max_iterations", "stuck_limit", "idle_limit",
+      "max_tokens"),
+     (0, 1, 1_000_000_000), (-1, True, False, 1.0, "1", [1], 1_000_000_001, float("nan"))),
+    (("tdd_max_attempts", "check_timeout_seconds"), (1, 1_000_000_000), (0, -1, True, 1.0)),
+    (("budget_usd", "max_minutes"),
+     (0, 2, 0.25, 1e9), (float("nan"), float("inf"), float("-inf"), -0.01, -1, True, "5")),
+    (("auto_loop", "browser", "commit", "checkpoints", "state_md"),
+     (True, False), (1, 0, "true", [], "")),
+    (("ci_lint", "ci_typecheck", "ci_test", "ci_build", "ci_e2e"),
+     (' npm run "a b" -- --fix\t&& echo é > $HOME ', "x" * 8_000),
+     (*NOT_LINES, ["npm", "test"], "x" * 8_001)),
+    (("deploy_target", "base_url", "counsel", "task_list"),
+     ("http://é.example/?a=1", "x" * 2_000), (*NOT_LINES, "a\tb", "x" * 2_001)),
+    (("mode",), ("interactive", "yolo"), ("fast", "YOLO", "", True, 1, [[]])),
+    (("branching",), ("none", "milestone"), ("phase", "Milestone", "", True, 1, [], {})),
+    (("branch_prefix",), ("gsd/", "", "gsd", "a/b/", "a.", "x" * 199),
+     ("-", "--", " ", "/", "a//", "a b/", "..", "a..", ".", "a/.", "a.lock/", "a~", "x" * 200, 1)),
+    (("mcps",), ([], ["postgres", "github"], ["x" * 200] * 100),
+     ("github", 1, {}, [1], [""], [" "], [["a"]], ["a", True], ["a\nb"], ["x" * 201], ["x"] * 101)),
+    (("views",), ([], ["state", "report"]), ("state", ["other"], [1])),
+)  # fmt: skip
 BAD_BRANCHES = (
     *("", " ", "-", "-x", "--force", "a b", "a\tb", "a\nb", "a\x7fb", "a\x1b[2Jb"),
     *("..", "a..b", ".", ".a", "a/.b", "a.", "a.lock", "a.lock/b", "/a", "a/", "a//b", "/"),
@@ -56,10 +44,6 @@ BAD_BRANCHES = (
 )
 # git reads these as something else, or they contain invisible characters
 MISLEADING = ("@", "@{-1}", "HEAD", "a\0b", "a\u00a0b", "a\u200bb", "a\u202eb", "x" * 201)
-
-
-def pairs(table: dict[tuple[str, ...], tuple[Any, ...]]) -> list[tuple[str, Any]]:
-    return [(name, value) for names, values in table.items() for name in names for value in values]
 
 
 def test_keys_have_valid_defaults_and_one_sentence_each() -> None:
@@ -72,10 +56,12 @@ def test_keys_have_valid_defaults_and_one_sentence_each() -> None:
 
 
 def test_rule_of_every_key_accepts_valid_values_and_rejects_others() -> None:
-    for table, is_valid in ((GOOD, True), (BAD, False)):
-        assert {name for name, _ in pairs(table)} | {"base_branch"} == set(DEFAULTS)
-        wrong = [it for it in pairs(table) if KEY_NAMED[it[0]].rule.accepts(it[1]) != is_valid]
-        assert wrong == []
+    assert {name for names, _, _ in VALUES for name in names} | {"base_branch"} == set(DEFAULTS)
+    for names, valid, invalid in VALUES:
+        for name in names:
+            accepts = KEY_NAMED[name].rule.accepts
+            assert [value for value in valid if not accepts(value)] == []
+            assert [value for value in invalid if accepts(value)] == []
 
 
 # branch names

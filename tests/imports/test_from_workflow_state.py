@@ -47,14 +47,14 @@ def test_workflow_members_that_are_null_are_not_set() -> None:
 
 def test_notes_name_recalled_texts_and_reviews_that_are_not_imported() -> None:
     texts = [f"lesson {number}" for number in range(60)]
-    reviews = {"wave_10": {"score": 8, "by": "panel"}, "design": {"score": 1}, "wave_01": {}}
+    reviews = {"wave_15": {"score": 8, "by": "panel"}, "design": {"score": 1}, "wave_01": {}}
     old = read({**WORKFLOW, "recall_surfaced": texts, "reviews": reviews})
     assert loop_of(old).recalled == texts[10:]
     assert "recall_surfaced: the first 10 texts are not imported." in old.notes
     assert {name: it.facts() for name, it in loop_of(old).reviews.items()} == {
-        "wave_10": {"score": 8}
+        "wave_15": {"score": 8}
     }
-    assert "Not imported: reviews.wave_10.by, reviews.design, reviews.wave_01." in old.notes
+    assert "Not imported: reviews.wave_15.by, reviews.design, reviews.wave_01." in old.notes
 
 
 @pytest.mark.parametrize(

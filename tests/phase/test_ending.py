@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -61,20 +60,14 @@ def test_read_only_file_is_refused_only_if_it_would_change(full: FinishedPhase, 
 
 
 @each_file
-def test_pipe_and_link_outside_the_project_are_not_followed(full: FinishedPhase, name: str) -> None:
+def test_link_outside_the_project_is_not_followed(full: FinishedPhase, name: str) -> None:
     outside = full.root.parent / "theirs"
     outside.write_text("## Phase 1\n")
     path: Path = getattr(full, name)
-    for target, problem in (
-        (None, "not a regular file"),
-        ("nowhere", "broken link"),
-        (outside, "points outside the project"),
-        ("/dev/zero", "points outside the project"),
-    ):
-        path.unlink(missing_ok=True)
-        path.symlink_to(target) if target else os.mkfifo(path)
-        with pytest.raises(UsageError, match=problem):
-            full.changes()
+    path.unlink(missing_ok=True)
+    path.symlink_to(outside)
+    with pytest.raises(UsageError, match="points outside the project"):
+        full.changes()
     assert outside.read_text() == "## Phase 1\n"
 
 
