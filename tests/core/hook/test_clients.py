@@ -177,9 +177,7 @@ def test_prompt_binds_session_in_every_form(here: Here) -> None:
     for signal in (
         {"hook_event_name": "UserPromptSubmit", "session_id": "a", "prompt": "x"},
         {"hook_event_name": "BeforeAgent", "session_id": "b", "prompt": "x"},
-        {"hook_event_name": "UserPromptSubmit", "session_id": "c", "turn_id": "t", "prompt": "x"},
         {"hook_event_name": "beforeSubmitPrompt", "conversation_id": "d", "generation_id": "g"},
-        {"hook_event_name": "UserPromptSubmit", "session_id": "e", "client_type": "kimi_code_cli"},
         {"hookEventName": "UserPromptSubmit", "sessionId": "f", "prompt": "x"},
     ):
         here.start(*GOAL, "--fresh")

@@ -97,18 +97,16 @@ def finish(process: Any, signal: dict[str, Any], seconds: float = 60) -> Reply:
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_hook_answers_an_object_before_the_end_of_input(looping: Agent, end: bytes) -> None:
     raw = json.dumps(looping.stop_signal()).encode() + end
-    with begin(looping) as process:
+    with begin(looping, bufsize=0) as process:
         for at in range(0, len(raw), 100):
             process.stdin.write(raw[at : at + 100])
-            process.stdin.flush()
         assert block_of(json.loads(process.stdout.read()))
         assert process.wait(10) == 0
 
 
 def test_hook_times_out_on_an_unfinished_object(looping: Agent) -> None:
-    with begin(looping) as process:
+    with begin(looping, bufsize=0) as process:
         process.stdin.write(b'{"hook_event_name":"Stop",')
-        process.stdin.flush()
         assert process.wait(10) == 0
         assert process.stdout.read() == b""
         assert b"no complete signal" in process.stderr.read()
