@@ -32,14 +32,6 @@ def _slices(_turn_at_every_append: None, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(lock, "_SLICE", SLICE)
 
 
-def _take_turn(gsd: Path, turns: list[str]) -> None:
-    """Wait for the lock, note the turn, and release the lock."""
-    waiting = LockedDir(str(gsd))
-    waiting.acquire(60)
-    turns.append("waiting")
-    waiting.close()
-
-
 def test_lock_goes_to_waiting_process_before_its_last_holder(
     gsd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,13 +42,19 @@ def test_lock_goes_to_waiting_process_before_its_last_holder(
         waits.set()
         time.sleep(seconds)
 
+    def wait() -> None:
+        waiting = LockedDir(str(gsd))
+        waiting.acquire(10)
+        order.append("waiting")
+        waiting.close()
+
     monkeypatch.setattr(lock, "sleep", pause)
     monkeypatch.setattr(lock, "_SLICE", 0)
     for _ in range(20):
         order.clear()
         busy.acquire(10)
         waits.clear()
-        thread = threading.Thread(target=_take_turn, args=(gsd, order))
+        thread = threading.Thread(target=wait)
         thread.start()
         assert waits.wait(60)
         busy.release()
@@ -68,18 +66,6 @@ def test_lock_goes_to_waiting_process_before_its_last_holder(
     busy.close()
 
 
-def test_busy_writer_keeps_lock_for_its_slice_only(gsd: Path) -> None:
-    long_journal(gsd, 3)
-    busy = LockedDir(str(gsd))
-    for _ in range(20):
-        thread = threading.Thread(target=_take_turn, args=(gsd, []))
-        thread.start()
-        while thread.is_alive():
-            busy.acquire(60)
-            busy.release()
-    busy.close()
-
-
 def test_lock_is_available_while_waiting_process_is_stopped(gsd: Path) -> None:
     long_journal(gsd, 3)
     held = LockedDir(str(gsd))
@@ -88,7 +74,7 @@ def test_lock_is_available_while_waiting_process_is_stopped(gsd: Path) -> None:
 
     def wait() -> None:
         lock.sleep = lambda seconds: os.write(writer, b"!") and time.sleep(seconds)
-        _take_turn(gsd, [])
+        LockedDir(str(gsd)).acquire(60)
 
     waiting = in_child(wait)
     os.close(writer)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.journal import journal as journal_module
+from tests.support import faults
 from tests.support.command_line import Here, here
-from tests.support.faults import calls_of, drained, in_child, outcome, torture, wired, without_sync
+from tests.support.faults import in_child, torture, wired, without_sync
 from tests.support.journal_scenes import SCENES, Scene, make_scene
 
 __all__ = ["here"]
@@ -26,7 +27,7 @@ def _snapshots_of_small_journals(monkeypatch: pytest.MonkeyPatch) -> None:
 def _kill_points(scene: Scene) -> tuple[list[Point], list[Point]]:
     """Return the points before and after each call, and those after each written byte."""
     scene.restore()
-    calls = calls_of(lambda: scene.work(lambda _sum: None))
+    calls = faults.calls_of(lambda: scene.work(lambda _sum: None))
     within = [(number, n) for number, (_, size) in enumerate(calls) for n in range(1, size)]
     return [(number, 0) for number in range(len(calls) + 1)], within
 
@@ -35,27 +36,17 @@ def _kill_once(scene: Scene, point: Point) -> list[str]:
     """Kill a working child at this point; return the events it acknowledged."""
     scene.restore()
     reader, writer = os.pipe()
-    count = 0
-
-    def die_there(name, real, *args, **more):
-        nonlocal count
-        if count == point[0]:
-            if point[1]:
-                real(args[0], args[1][: point[1]])
-            os.kill(os.getpid(), signal.SIGKILL)
-        count += 1
-        return without_sync(name, real, *args, **more)  # a kill does not touch the page cache
 
     def work() -> None:
         os.close(reader)
-        with wired(die_there):
+        with wired(faults.At(point[0], faults.killed(point[1]))):
             scene.work(lambda sum_: os.write(writer, sum_.encode() + b"\n"))
         os.kill(os.getpid(), signal.SIGKILL)
 
     pid = in_child(work)
     os.close(writer)
-    acknowledged = drained(reader).decode().split()
-    assert outcome(pid) == -signal.SIGKILL
+    acknowledged = faults.drained(reader).decode().split()
+    assert faults.outcome(pid) == -signal.SIGKILL
     return acknowledged
 
 

@@ -33,9 +33,7 @@ class Grown:
 
     def __init__(self, package: CountedPackage, gsd: Path, growth: str, count: int) -> None:
         write_long_journal(gsd, GROWTH[growth](count))
-        self.package = package
-        self.path = str(gsd)
-        self.module = package.module
+        self.path, self.module = str(gsd), package.module
         self.journal = self.open()
         self.loops = self.journal.read()
         self.loop = self.loops.by_id["lp"]
