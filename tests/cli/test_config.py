@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,20 +26,12 @@ def foreign_file(here: Here, content: str) -> Path:
     return path
 
 
-def rows(here: Here) -> tuple[dict[str, tuple[str, str]], list[str]]:
-    """Return value and source of each setting as shown, and the files listed below them."""
-    lines = here.ok("config").out.splitlines()
-    end = lines.index("")
-    found = (re.fullmatch(r"(\S+) +(\S.*?) {2,}(\S.*)", line).groups() for line in lines[:end])
-    return {name: rest for name, *rest in found}, [line.strip() for line in lines[end + 2 :]]
-
-
 def test_config_shows_each_value_and_its_source(here: Here) -> None:
     settings = here.ok("config", "--json").json["settings"]
     values = {name: setting["value"] for name, setting in settings.items()}
     assert values == {**DEFAULTS, "mcps": [], "views": []}
     assert {setting["source"] for setting in settings.values()} == {"default"}
-    assert rows(here)[1] == [str(user_file())]
+    assert here.ok("config").out.endswith(f" decides):\n  {user_file()}\n")
     command = f"npm test -- {'x' * 60}"
     document = {
         "ci": {"test": command},
@@ -54,8 +45,7 @@ def test_config_shows_each_value_and_its_source(here: Here) -> None:
     user_file().parent.mkdir(parents=True)
     user_file().write_text('mode = "yolo"\nstuck_limit = 9\n')
     settings = here.ok("config", "--json").json["settings"]
-    shown, files = rows(here)
-    assert list(shown) == list(DEFAULTS)
+    shown = here.ok("config").out
     for name, value, text, source in (
         ("branch_prefix", "", '""', foreign),
         ("ci_test", command, command[:39] + "…", foreign),
@@ -68,8 +58,9 @@ def test_config_shows_each_value_and_its_source(here: Here) -> None:
         ("mode", "yolo", "yolo", user_file()),
     ):
         assert settings[name] == {"value": value, "source": str(source)}
-        assert shown[name] == [text, str(source)]
-    assert files == [str(path) for path in (toml, foreign, markdown, user_file())]
+        assert f"\n{name:<24}{text:<40}  {source}\n" in f"\n{shown}"
+    files = "".join(f"\n  {path}" for path in (toml, foreign, markdown, user_file()))
+    assert shown.endswith(f"\n\nfiles (the first with a setting decides):{files}\n")
 
 
 def test_config_and_start_name_file_and_line_of_a_wrong_setting(here: Here) -> None:
@@ -92,7 +83,6 @@ def test_config_and_start_name_file_and_line_of_a_wrong_setting(here: Here) -> N
 def test_config_of_untrusted_project_ignores_its_files(here: Here) -> None:
     here.start("goal", "g")
     foreign_file(here, "{ not JSON")
-    (here.gsd / "config.md").write_text("loop:\n  auto_loop: often\n")
     here.refused(2, "config")
     here.where = copy = here.root.parent / "copy"
     shutil.copytree(here.root, copy)

@@ -59,17 +59,17 @@ def test_init_without_a_terminal_writes_nothing(here: Here, client: Client) -> N
 
 def test_init_and_uninstall_summarise_each_change_in_one_line(here: Here, client: Client) -> None:
     end = f" in {client.files['local']}; nothing else changes."
-    all_of_it = ("--raise-cap", "30", "--status-line")
-    shown = here.ok("init", *all_of_it, "--yes").out
+    full_init = ("init", "--raise-cap", "30", "--status-line", "--yes")
+    shown = here.ok(*full_init).out
     adds = "Adds one hook for 9 events, sets the client's cap to 30 and adds the status line"
     assert adds + end in shown
     assert "restart them, or type /clear" in shown
-    again = here.ok("init", *all_of_it, "--yes").out
+    again = here.ok(*full_init).out
     assert "nothing else changes" not in again
     assert "restart" not in again
     client.write({**client.read(), "more": 1})
-    removes = "Removes one hook for 9 events, sets the client's cap to its default and removes the status line"
-    assert removes + end in here.ok("uninstall", "--yes").out
+    removes = "Removes one hook for 9 events, sets the client's cap to its default"
+    assert f"{removes} and removes the status line{end}" in here.ok("uninstall", "--yes").out
     here.ok("init", "--yes")
     shown = here.ok("init", "--raise-cap", "30", "--yes").out
     assert f"Sets the client's cap to 30{end}" in shown

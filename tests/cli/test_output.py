@@ -7,7 +7,6 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,10 +27,6 @@ def shell(here: Here, script: str, **env: str) -> Answer:
         bash, cwd=here.root, env=env, capture_output=True, text=True, timeout=60, check=False
     )
     return Answer(done.returncode, done.stdout, done.stderr)
-
-
-def met(here: Here) -> list[Any]:
-    return [line["data"]["met"] for line in here.lines() if line["type"] == "criterion"]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +67,11 @@ def test_answer_that_cannot_be_printed_exits_6_and_does_not_ask_for_a_retry(
     assert "cannot print the result: No space left on device" in done.err
     assert "try again" not in done.err
     assert len(here.lines()) == events
-    assert "Traceback" not in shell(here, "$G bogus --json >/dev/full").err
+
+
+def test_error_that_cannot_be_printed_exits_with_its_code(here: Here) -> None:
+    done = shell(here, "$G bogus --json >/dev/full")
+    assert (done.code, "Traceback" in done.err) == (2, False)
 
 
 @pytest.mark.parametrize(("status", "code"), [(0, 0), (3, 7)])
@@ -80,10 +79,9 @@ def test_answer_that_cannot_be_printed_exits_6_and_does_not_ask_for_a_retry(
 def test_check_with_closed_pipe_is_run_and_recorded(
     here: Here, status: int, code: int, options: str
 ) -> None:
-    loud = f"t=seq 1 200000; touch ran; exit {status}"
-    here.ok("start", "goal", "g", "--check", loud)
+    here.start("goal", "g", "--check", f"t=seq 1 200000; touch ran; exit {status}")
     done = shell(here, f"$G check{options} 2>&1 | head -1; exit ${{PIPESTATUS[0]}}")
-    assert met(here) == [status == 0]
+    assert here.last()["data"]["met"] is (status == 0)
     assert (here.root / "ran").exists()
     assert done.code == code
 

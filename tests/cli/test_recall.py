@@ -24,11 +24,6 @@ def learnt(here: Here) -> Here:
     return here
 
 
-def text(number: int, error: str, loop: str) -> str:
-    ended = f"task T{number} completed after retry 1: remedy {number}"
-    return f'"{error}" (loop {loop}): ended by {ended}'
-
-
 def notes(here: Here) -> list[Any]:
     return [line["data"] for line in here.lines() if line["type"] == "note"]
 
@@ -44,15 +39,13 @@ def test_recall_lists_numbered_lessons_and_records_nothing(learnt: Here) -> None
     before = learnt.journal.read_bytes()
     answer = learnt.ok("recall", "--json").json
     assert list(answer) == ["lessons", "recalled", "dismissed"]
-    assert answer["lessons"][0] == {
-        "number": 1, "loop": old, "error": "no date", "text": text(3, "no date", old),
-        "ended": "task T3 completed after retry 1: remedy 3",
-    }  # fmt: skip
+    ended = "task T3 completed after retry 1: remedy 3"
+    text = f'"no date" (loop {old}): ended by {ended}'
+    first = {"number": 1, "loop": old, "error": "no date", "ended": ended, "text": text}
+    assert answer["lessons"][0] == first
     run = f"gsd-fsm --loop {loop} recall"
     assert learnt.ok("recall").out.splitlines() == [
-        f" 1  {text(3, 'no date', old)}",
-        f" 2  {text(2, 'wrong dates', old)}",
-        f" 3  {text(1, 'bad date', old)}",
+        *(f" {lesson['number']}  {lesson['text']}" for lesson in answer["lessons"]),
         f"To accept one: {run} --accept N; to dismiss it: {run} --dismiss N",
     ]
     assert learnt.journal.read_bytes() == before
@@ -61,15 +54,15 @@ def test_recall_lists_numbered_lessons_and_records_nothing(learnt: Here) -> None
 def test_recall_records_each_decision_as_a_note_and_keeps_other_numbers(learnt: Here) -> None:
     old = learnt.status()["loop"]
     loop = learnt.start("goal", GOAL)
+    texts = [lesson["text"] for lesson in learnt.ok("recall", "--json").json["lessons"]]
     answer = learnt.ok("recall", "--accept", "2", "--json").json
-    accepted = text(2, "wrong dates", old)
     assert list(answer) == ["loop", "seq", "status", "head", "recalled", "dismissed"]
-    assert (answer["loop"], answer["recalled"], answer["dismissed"]) == (loop, [accepted], [])
+    assert (answer["loop"], answer["recalled"], answer["dismissed"]) == (loop, [texts[1]], [])
     assert listed(learnt) == {1: "no date", 3: "bad date"}
     assert learnt.ok("recall", "--dismiss", "3").out.startswith("Accepted: none. Dismissed: 3.")
     assert notes(learnt) == [
-        {"kind": "recall", "text": accepted, "source": old},
-        {"kind": "recall", "text": text(1, "bad date", old), "source": old, "dismissed": True},
+        {"kind": "recall", "text": texts[1], "source": old},
+        {"kind": "recall", "text": texts[2], "source": old, "dismissed": True},
     ]
     assert listed(learnt) == {1: "no date"}
 

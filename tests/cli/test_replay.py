@@ -11,7 +11,7 @@ from tests.support.command_line import A, B, Here
 from tests.support.lines import body, chain, header, plant, start, sums_of
 
 
-def tell_story(here: Here) -> str:
+def complete_loop(here: Here) -> str:
     """Run an execute loop of six events to its end."""
     loop = here.start("execute", "the goal", "--task", "T1")
     here.ok("fail", "T1", "--error", "AssertionError: 1", env={"CLAUDECODE": "1"})
@@ -19,6 +19,14 @@ def tell_story(here: Here) -> str:
     here.ok("task", "T1", "complete")
     here.ok("complete")
     return loop
+
+
+def damage(here: Here) -> bytes:
+    """Change a byte of line 4; return the valid journal."""
+    complete_loop(here)
+    raw = here.journal.read_bytes()
+    here.journal.write_bytes(raw.replace(b'"status":"running"', b'"status":"runnnng"'))
+    return raw
 
 
 def remove_transition(here: Here) -> None:
@@ -32,7 +40,7 @@ def remove_transition(here: Here) -> None:
 
 
 def test_replay_prints_time_author_event_and_change_of_status(here: Here) -> None:
-    loop = tell_story(here)
+    loop = complete_loop(here)
     before = here.journal.read_bytes()
     *lines, end = here.ok("replay").out.splitlines()
     for line, event in zip(lines, here.lines(), strict=True):
@@ -46,7 +54,7 @@ def test_replay_prints_time_author_event_and_change_of_status(here: Here) -> Non
 
 
 def test_replay_prints_state_or_events_as_json(here: Here) -> None:
-    tell_story(here)
+    complete_loop(here)
     found = here.ok("replay", "--json").json
     assert list(found) == ["head", "events", "status", "state"]
     assert (found["events"], found["status"]) == (6, "completed")
@@ -64,7 +72,7 @@ def test_replay_prints_state_or_events_as_json(here: Here) -> None:
 
 
 def test_replay_at_stops_after_that_event(here: Here) -> None:
-    tell_story(here)
+    complete_loop(here)
     sums = sums_of(here.journal.read_bytes())
     for seq, status in ((1, None), (3, "retrying"), (4, "running"), (6, "completed")):
         found = here.ok("replay", "--json", "--at", str(seq)).json
@@ -111,9 +119,7 @@ def test_replay_separates_loops_and_shows_one_alone(here: Here) -> None:
 
 
 def test_replay_shows_every_event_before_damage_or_an_illegal_transition(here: Here) -> None:
-    tell_story(here)
-    valid = here.journal.read_bytes()
-    here.journal.write_bytes(valid.replace(b'"status":"running"', b'"status":"runnnng"'))
+    damage(here)
     answer = here.refused(5, "replay")
     assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2", "3"]
     plant(here.root, chain([header(), start(), body(3, "answer", "lp-1", {"text": "t"})]))
@@ -162,7 +168,7 @@ def test_replay_strict_lists_refused_events_with_their_lines_and_exits_0(here: H
 
 
 def test_replay_with_any_options_and_resume_step_the_machine(here: Here) -> None:
-    tell_story(here)
+    complete_loop(here)
     here.start("goal", "g")
     here.ok("pause")
     remove_transition(here)
@@ -175,7 +181,7 @@ def test_replay_with_any_options_and_resume_step_the_machine(here: Here) -> None
 def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict_or_up_to_it(
     here: Here,
 ) -> None:
-    tell_story(here)
+    complete_loop(here)
     here.start("goal", "another")
     remove_transition(here)
     here.patch.setattr(replay, "MACHINE_LIMIT", 6)
@@ -188,23 +194,9 @@ def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict_or_up_
 # fsck
 
 
-def fill(here: Here) -> bytes:
-    """Write a journal of six events."""
-    here.start("goal", "g")
-    for number in range(4):
-        here.ok("note", f"note {number}")
-    return here.journal.read_bytes()
-
-
-def damage(here: Here) -> bytes:
-    """Change a byte of line 4; return the valid journal."""
-    raw = fill(here)
-    here.journal.write_bytes(raw.replace(b'"note 1"', b'"note x"'))
-    return raw
-
-
 def test_fsck_of_valid_journal_reports_no_damage(here: Here) -> None:
-    raw = fill(here)
+    complete_loop(here)
+    raw = here.journal.read_bytes()
     shown = here.ok("fsck").out
     assert "6 valid events" in shown
     assert "no damage" in shown
@@ -222,7 +214,9 @@ def test_fsck_names_every_damage_by_line_and_byte(here: Here) -> None:
     assert answer.code == 5
     assert f"line 4, byte {offset}" in answer.out
     assert "fsck --repair" in answer.out
-    here.journal.write_bytes(here.journal.read_bytes().replace(b'"note 3"', b'"note x"'))
+    here.journal.write_bytes(
+        here.journal.read_bytes().replace(b'"type":"complete"', b'"type":"compiete"')
+    )
     answer = here.run("fsck", "--json")
     assert (answer.code, list(answer.json)) == (5, ["ok", "events", "head", "torn", "damage"])
     assert (answer.json["ok"], answer.json["events"]) == (False, 3)

@@ -17,13 +17,7 @@ from tests.support.repositories import (
     posix_only,
     status,
 )
-
-
-def write(repo, files):
-    """Write files, given as content by path."""
-    for name, content in files.items():
-        (repo / name).parent.mkdir(parents=True, exist_ok=True)
-        (repo / name).write_text(content)
+from tests.support.verification import lay
 
 
 def begin_merge(repo):
@@ -35,7 +29,7 @@ def begin_merge(repo):
 
 
 def test_broken_repository_is_refused_with_git_message(tmp_path):
-    write(tmp_path, {".git": "gitdir: /no/such/place\n"})
+    lay(tmp_path, {".git": "gitdir: /no/such/place\n"})
     with pytest.raises(Refused, match="not a git repository: /no/such/place"):
         Repository.around(tmp_path)
 
@@ -134,18 +128,18 @@ def test_dirty_includes_changed_moved_staged_and_untracked_files(repo, repositor
         git(repo, "config", *f"status.{setting}".split("="))
     git(repo, "mv", "kept.txt", "moved.txt")
     (repo / "sub" / "deep.txt").unlink()
-    write(repo, {"new folder/ü new": "", "staged": ""})
+    lay(repo, {"new folder/ü new": "", "staged": ""})
     git(repo, "add", "staged")
     changed = ["kept.txt", "moved.txt", "new folder/ü new", "staged", "sub/deep.txt"]
     assert sorted(repository.dirty()) == changed
-    write(repo, {"moved.txt": "edited"})
+    lay(repo, {"moved.txt": "edited"})
     assert sorted(repository.dirty()) == changed
 
 
 def test_dirty_leaves_out_ignored_files_and_views(repo, repository):
-    write(repo, {".gitignore": "*.log\n", "x.log": "", "STATE.md": ""})
+    lay(repo, {".gitignore": "*.log\n", "x.log": "", "STATE.md": ""})
     for name in (".gitignore", "STATE.md", "config.toml"):
-        write(repo, {f".gsd/{name}": "", f"sub/.gsd/{name}": ""})
+        lay(repo, {f".gsd/{name}": "", f"sub/.gsd/{name}": ""})
     kept = [".gitignore", ".gsd/config.toml", "STATE.md", "sub/.gsd/config.toml"]
     assert repository.dirty() == kept
 
@@ -173,7 +167,7 @@ def test_reading_starts_no_program_of_the_repository(repo, repository, tmp_path)
     git(repo, "config", "log.showSignature", "true")
     git(repo, "config", "core.hooksPath", str(tmp_path))
     (tmp_path / "post-index-change").symlink_to(trap)
-    write(repo, {"kept.txt": "edited"})
+    lay(repo, {"kept.txt": "edited"})
     head = repository.head()
     assert repository.branch()
     assert repository.dirty() == ["kept.txt"]
@@ -198,7 +192,7 @@ def test_linked_work_tree_is_its_own_repository(repo, repository, tmp_path):
     second = commit(repo, "second")
     git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     linked = opened(tmp_path / "linked")
-    write(tmp_path, {"linked/new": ""})
+    lay(tmp_path, {"linked/new": ""})
     assert (linked.branch(), linked.dirty()) == ("side", ["new"])
     assert repository.dirty() == []
     assert linked.commit(["new"], "feat: side") == git(repo, "rev-parse", "side")
@@ -211,10 +205,10 @@ def test_linked_work_tree_is_its_own_repository(repo, repository, tmp_path):
 
 
 def test_commit_includes_changed_new_and_deleted_files_and_directories(repo, repository):
-    write(repo, {"kept.txt": "half"})
+    lay(repo, {"kept.txt": "half"})
     git(repo, "add", "kept.txt")
     (repo / "sub" / "deep.txt").unlink()
-    write(repo, {"kept.txt": "whole", "empty": "", "all/of/it": "new", "other": "not asked for"})
+    lay(repo, {"kept.txt": "whole", "empty": "", "all/of/it": "new", "other": "not asked for"})
     sha = repository.commit(["kept.txt", "sub/deep.txt", repo / "empty", "all/"], "feat: x")
     assert sha == git(repo, "rev-parse", "HEAD")
     assert files_of(repo) == ["all/of/it", "empty", "kept.txt", "sub/deep.txt"]
@@ -223,10 +217,10 @@ def test_commit_includes_changed_new_and_deleted_files_and_directories(repo, rep
 
 
 def test_commit_leaves_other_staged_changes_staged(repo, repository):
-    write(repo, {"kept.txt": "staged by the user", "theirs": "new, staged by the user"})
+    lay(repo, {"kept.txt": "staged by the user", "theirs": "new, staged by the user"})
     git(repo, "add", "-A")
     git(repo, "rm", "-q", "--cached", "sub/deep.txt")
-    write(repo, {"kept.txt": "edited after that", "ours": "ours"})
+    lay(repo, {"kept.txt": "edited after that", "ours": "ours"})
     before = git(repo, "diff", "--cached")
     repository.commit(["ours"], "feat: ours")
     assert files_of(repo) == ["ours"]
@@ -238,7 +232,7 @@ def test_commit_leaves_other_staged_changes_staged(repo, repository):
 def test_commit_skips_unusable_paths_and_without_others_returns_none(repo, repository):
     head = repository.head()
     outside = repo.parent / "outside"
-    write(repo, {".gitignore": "*.log\n", "x.log": "ignored", "../outside": "outside"})
+    lay(repo, {".gitignore": "*.log\n", "x.log": "ignored", "../outside": "outside"})
     for paths in (
         [], ["kept.txt"], ["missing"], ["x.log"], [outside], ["../outside"], ["/etc/passwd"],
         [""], ["."], ["sub/.."], [repo], [".git/config"], ["nul\0"], ["lone \ud800"], ["kept.txt/no"],
@@ -246,15 +240,15 @@ def test_commit_skips_unusable_paths_and_without_others_returns_none(repo, repos
         assert repository.commit(paths, "feat: nothing") is None, paths
     assert repository.head() == head
     assert status(repo) == ["?? .gitignore"]
-    write(repo, {"ours": "ours"})
+    lay(repo, {"ours": "ours"})
     assert repository.commit(["missing", "../outside", "ours", "kept.txt"], "feat: ours")
     assert files_of(repo) == ["ours"]
 
 
 def test_commit_of_file_equal_to_head_returns_none(repo, repository):
-    write(repo, {"kept.txt": "edited"})
+    lay(repo, {"kept.txt": "edited"})
     git(repo, "add", "kept.txt")
-    write(repo, {"kept.txt": "kept\n"})
+    lay(repo, {"kept.txt": "kept\n"})
     assert repository.commit(["kept.txt"], "feat: reverted") is None
     assert status(repo) == ["MM kept.txt"]
     git(repo, "rm", "-qf", "--cached", "kept.txt")
@@ -268,7 +262,7 @@ def test_dirty_and_commit_take_odd_paths_literally(repo, repository):
              ":(top)", ":/", "!x", "\udcff"]  # fmt: skip
     for name in ("A", "b", "x"):
         commit(repo, name)
-    write(repo, dict.fromkeys((*names, "A", "b", "x"), "new"))
+    lay(repo, dict.fromkeys((*names, "A", "b", "x"), "new"))
     assert sorted(repository.dirty()) == sorted({*names, "A", "b", "x", ":"} - {":/"})
     repository.commit(names, "feat: odd")
     assert sorted(status(repo)) == [" M A", " M b", " M x"]
@@ -276,7 +270,7 @@ def test_dirty_and_commit_take_odd_paths_literally(repo, repository):
 
 
 def test_commit_paths_are_relative_to_project_in_subdirectory(repo):
-    write(repo, {"sub/deep.txt": "edited", "deep.txt": "same name, above", "kept.txt": "edited"})
+    lay(repo, {"sub/deep.txt": "edited", "deep.txt": "same name, above", "kept.txt": "edited"})
     nested = opened(repo / "sub")
     assert (nested.top, nested.project) == (repo.resolve(), repo / "sub")
     nested.commit(["deep.txt"], "feat: below")
@@ -287,7 +281,7 @@ def test_commit_paths_are_relative_to_project_in_subdirectory(repo):
 
 @posix_only
 def test_commit_follows_parent_links_and_commits_a_link_itself(repo, tmp_path):
-    write(tmp_path, {"outside/f": "", "repo/sub/deep.txt": "edited"})
+    lay(tmp_path, {"outside/f": "", "repo/sub/deep.txt": "edited"})
     (tmp_path / "alias").symlink_to(repo)
     found = opened(tmp_path / "alias")
     (repo / "to-sub").symlink_to("sub")
@@ -301,7 +295,7 @@ def test_commit_follows_parent_links_and_commits_a_link_itself(repo, tmp_path):
 
 def test_commit_can_be_first_of_its_branch(tmp_path):
     git(tmp_path, "init", "-q", "--template=")
-    write(tmp_path, {"ours": "ours", "theirs": "theirs"})
+    lay(tmp_path, {"ours": "ours", "theirs": "theirs"})
     git(tmp_path, "add", "theirs")
     assert opened(tmp_path).commit(["ours"], "feat: first") == git(tmp_path, "rev-parse", "HEAD")
     assert git(tmp_path, "ls-tree", "--name-only", "HEAD") == "ours"
@@ -310,7 +304,7 @@ def test_commit_can_be_first_of_its_branch(tmp_path):
 
 def test_commit_leaves_files_of_nested_repository(repo, repository):
     new_repository(repo / "nested")
-    write(repo, {"nested/new": "new"})
+    lay(repo, {"nested/new": "new"})
     for paths in (["nested/new"], ["nested"], ["nested/new", "nested/"]):
         assert repository.commit(paths, "feat: nested") is None
     assert git(repo, "ls-files", "nested") == ""
@@ -319,7 +313,7 @@ def test_commit_leaves_files_of_nested_repository(repo, repository):
 def test_commit_message_is_stored_verbatim(repo, repository):
     git(repo, "config", "i18n.commitEncoding", "latin1")
     message = 'feat(1-01): -F über "quotes" $HOME\n\n# kept\n--amend\n\nCo-Authored-By: A <a@b>'
-    write(repo, {"new": ""})
+    lay(repo, {"new": ""})
     repository.commit(["new"], message)
     assert git(repo, "log", "-1", "--encoding=UTF-8", "--format=%B") == message
 
@@ -337,7 +331,7 @@ def require_refusal(repository, message):
 def test_commit_runs_user_hooks_and_reports_their_refusal(repo, repository):
     seen = "git diff --cached --name-only > .git/seen"
     hook(repo, "pre-commit", f"{seen}; test ! -e .git/stop")
-    write(repo, {"new": "new", "other": "staged by the user", ".git/stop": ""})
+    lay(repo, {"new": "new", "other": "staged by the user", ".git/stop": ""})
     git(repo, "add", "other")
     hook(repo, "commit-msg", "printf '\\033[31mno good message\\033[0m' >&2; test ! -e .git/stop")
     require_refusal(repository, "git refused: ")
@@ -351,7 +345,7 @@ def test_commit_runs_user_hooks_and_reports_their_refusal(repo, repository):
 @posix_only
 def test_commit_survives_git_killed_after_committing(repo, repository):
     hook(repo, "post-commit", "kill -9 $PPID")
-    write(repo, {"new": "new"})
+    lay(repo, {"new": "new"})
     with pytest.raises(Refused, match="exit code"):
         repository.commit(["new"], "feat: new")
     assert files_of(repo) == ["new"]
@@ -363,7 +357,7 @@ def test_commit_without_identity_names_the_command_to_set_it(repo, repository, m
         for part in ("NAME", "EMAIL"):
             monkeypatch.delenv(f"GIT_{role}_{part}")
     git(repo, "config", "user.useConfigOnly", "true")
-    write(repo, {"new": "new"})
+    lay(repo, {"new": "new"})
     assert "git config user.name" in require_refusal(repository, "no identity for commits").hint
     git(repo, "config", "user.email", "a@example.org")
     git(repo, "config", "user.name", " ")
@@ -372,7 +366,7 @@ def test_commit_without_identity_names_the_command_to_set_it(repo, repository, m
 
 @posix_only
 def test_commit_that_git_refuses_changes_nothing(repo, repository):
-    write(repo, {"new": "new", ".git/index.lock": ""})
+    lay(repo, {"new": "new", ".git/index.lock": ""})
     require_refusal(repository, r"index\.lock")
     (repo / ".git" / "index.lock").unlink()
     begin_merge(repo)
@@ -388,7 +382,7 @@ def test_commit_that_git_refuses_changes_nothing(repo, repository):
 
 def test_switch_checks_out_branches_and_keeps_local_changes(repo, repository):
     base = repository.branch()
-    write(repo, {"kept.txt": "edited"})
+    lay(repo, {"kept.txt": "edited"})
     git(repo, "branch", "kept.txt")
     for name, create in (("gsd/v1", True), ("kept.txt", False), (base, False)):
         repository.switch(name, create=create)
@@ -404,7 +398,7 @@ def test_switch_that_would_lose_changes_is_refused(repo, repository, name, ignor
     commit(repo, name, "theirs")
     git(repo, "checkout", "-q", "-")
     base = repository.branch()
-    write(repo, {".git/info/exclude": ignored, name: "precious"})
+    lay(repo, {".git/info/exclude": ignored, name: "precious"})
     with pytest.raises(Refused, match=rf"would be overwritten by checkout[\s\S]*{name}"):
         repository.switch("other", create=False)
     assert repository.branch() == base
@@ -447,14 +441,14 @@ def test_reset_to_moves_branch_and_files_and_keeps_other_changes_or_refuses(repo
     first, branch = repository.head(), repository.branch()
     commit(repo, "second")
     second = commit(repo, "kept.txt", "second")
-    write(repo, {"sub/deep.txt": "edited", "untracked": "precious"})
+    lay(repo, {"sub/deep.txt": "edited", "untracked": "precious"})
     repository.reset_to(first)
     assert (repository.head(), repository.branch()) == (first, branch)
     assert not (repo / "second").exists()
     assert (repo / "kept.txt").read_text() == "kept\n"
     assert status(repo) == [" M sub/deep.txt", "?? untracked"]
     git(repo, "merge", "-q", "--ff-only", second)
-    write(repo, {"kept.txt": "precious"})
+    lay(repo, {"kept.txt": "precious"})
     with pytest.raises(Refused, match=r"kept\.txt"):
         repository.reset_to(first)
     assert repository.head() == second
@@ -467,7 +461,7 @@ def test_reset_to_never_overwrites_untracked_file(repo, repository, ignored, pre
     back = commit(repo, "way")
     git(repo, "rm", "-q", "way")
     head = commit(repo, ".gitignore", f"\n{ignored}")
-    write(repo, {precious: "precious"})
+    lay(repo, {precious: "precious"})
     with pytest.raises(Refused, match="way"):
         repository.reset_to(back)
     assert repository.head() == head
