@@ -53,9 +53,9 @@ def test_json_flat_lists_are_edited_in_place() -> None:
 
 
 def test_json_nested_lists_are_edited_in_place() -> None:
-    phases = '"phases": {{ "complete": [{}], "in_progress": [{}], "pending": [] }}'
-    frame = f'{{{{"phase": null, "context": "Ready…", "last_active": {{}},\n {phases}}}}}\n'
-    assert changed(frame.format('"x"', "", "1, 7")) == frame.format(f'"{NOW}"', "1", "7")
+    text = '{"last_active": "x", "a": "…",\n "phases": { "complete": [], "in_progress": [1, 7] }}'
+    ended = text.replace('"x"', f'"{NOW}"').replace("[]", "[1]").replace("[1, 7]", "[7]")
+    assert changed(text) == ended
     both = {"phases_complete": None, "phases_pending": [1, 2], "phases": {"in_progress": ["01"]}}
     nested = {"in_progress": [], "complete": [1]}
     found = {"phases_complete": [1], "phases_pending": [2], "phases": nested}

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.plans.plan import Check, PlanFile, PlanTask
@@ -362,16 +360,8 @@ def test_element_text_escapes_the_end_of_every_element() -> None:
         ends = (f"</{name}>", f"</ {name} >", f"< /{name.upper()}>", f"</{name}\n>", f"</{name}")
         for end in ends:
             assert "/" in element_text(end)
+            assert element_text(element_text(end)) == element_text(end)
             assert not re.search(r"<\s*/", element_text(end)), end
         assert element_text(f"</{name}-x>") == f"</{name}-x>"
     shown = prompt_module.element("task", "x", id='a"b\n<c>&')
     assert shown == '<task id="a&quot;b &lt;c&gt;&amp;">x</task>'
-
-
-PIECES = st.sampled_from(["<", "/", "task", ">", " ", "\n", "x", "\\", "\u200b", "</task>"])
-
-
-@given(st.lists(PIECES).map("".join))
-def test_element_text_of_any_text_has_no_end_of_ours(text: str) -> None:
-    assert not re.search(r"<\s*/\s*task(?![\w:.-])", element_text(text))
-    assert element_text(element_text(text)) == element_text(text)
