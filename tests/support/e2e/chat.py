@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,13 @@ HEADLESS = (
 class Chat:
     """A process of the client."""
 
-    def __init__(self, command: list[str], project: Path, env: dict[str, str]) -> None:
+    def __init__(
+        self, command: list[str], project: Path, env: dict[str, str], before: Sequence[str]
+    ) -> None:
         self.said: list[Json] = []
         self._changed = threading.Condition()
         self.process = subprocess.Popen(
-            [command[0], *HEADLESS, *command[1:]],
+            [*before, command[0], *HEADLESS, *command[1:]],
             cwd=project,
             env=env,
             stdin=subprocess.PIPE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,9 @@ class Rig(Project):
         """Start a loop in the terminal; return its id."""
         return str(self.ok("start", *args, "--json").json["loop"])
 
-    def chat(self, *args: str, **env: str) -> Chat:
-        """Start a headless session."""
-        session = Chat([str(self.claude), *args], self.root, {**self.env, **env})
+    def chat(self, *args: str, before: Sequence[str] = (), **env: str) -> Chat:
+        """Start a headless session; `before` is a program that starts the client."""
+        session = Chat([str(self.claude), *args], self.root, {**self.env, **env}, before)
         self.sessions.append(session)
         return session
 
