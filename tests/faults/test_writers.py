@@ -80,12 +80,12 @@ def _assert_all_there(data: bytes, reported: list[list[str]], first: int) -> Non
     events = [json.loads(line) for line in data.splitlines()]
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     at = {event["sum"]: event for event in events}
+    texts = [event["data"].get("text", "") for event in events[first:]]
     for writer, lines in enumerate(reported):
         for line in lines:
             number, seq, sum_ = line.split()
             found = (at[sum_]["seq"], at[sum_]["data"]["text"])
             assert found == (int(seq), f"{writer} {number}")
-        texts = [event["data"].get("text", "") for event in events[first:]]
         mine = [text for text in texts if text.startswith(f"{writer} ")]
         # In order, each once; at most one more than was acknowledged, of a writer that was killed.
         assert mine == [f"{writer} {number}" for number in range(len(mine))]

@@ -6,19 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Newer, Refused
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.fold import TRIGGERS, Loops, findings_of, trigger_of
 from gsd_fsm.core.loop.limits import MOST_MUST_NOTS
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.status import status_view
-from tests.support.chaos import run_random_story
 from tests.support.events import append, draft, new_journal, start_draft
 from tests.support.story import PAYLOADS, Story, error_of, frozen, in_status
 
@@ -77,16 +74,6 @@ def test_history_has_one_entry_per_status_change_and_is_bounded() -> None:
         story("resume")
         story("pause", code="manual")
     assert len(story.loop.history) == 200
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_fold_does_not_change_events(seed: int) -> None:
-    _, events = run_random_story(Random(seed), 150)
-    before = dumps(events)
-    loops = Loops()
-    for event in events:
-        loops.apply(event)
-    assert dumps(events) == before
 
 
 # rules

@@ -69,8 +69,6 @@ PROGRESS: list[tuple[str, dict[str, Any]]] = [
     ("task", {"task": "T1", "status": "skipped"}),
     ("criterion", {"criterion": "A", "met": False, "evidence": UNLIKE}),
 ]
-
-
 STUCK: dict[str, Any] = {"criteria": [{"name": "A"}], "tasks": [{"id": "T1"}],
                          "limits": {**OFF, "stuck_limit": 3}}  # fmt: skip
 
