@@ -194,14 +194,13 @@ def test_failing_call_while_views_are_written_leaves_each_old_or_new(
 def test_kill_at_any_step_leaves_each_view_old_or_new(shown: Shown) -> None:
     views, left = shown.views(), set()
     for number in shown.outdated():
-        fate = faults.killed(number % 2 * 100)
-        child = in_child(partial(shown.write, At(number // 2, fate)))
+        child = in_child(partial(shown.write, At(number, faults.killed(written=100))))
         if outcome(child) != -signal.SIGKILL:
             break
         is_old = shown.path(STATE).read_bytes() == views[STATE]
         left.add((is_old, (shown.gsd / f"{STATE}.gsd-fsm.new").exists()))
         shown.require_whole(views)
-    assert number > 20 * len(VIEWS)
+    assert number > 10 * len(VIEWS)
     assert left == {(True, False), (True, True), (False, False)}
 
 
