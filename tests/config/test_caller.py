@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gsd_fsm.config.caller import CLIENTS, scratch_environment
 
-if TYPE_CHECKING:
-    import pytest
-
 
 def test_scratch_environment_has_no_agent_and_only_homes_in_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path, monkeypatch
 ) -> None:
     agents = {name for _, markers, session in CLIENTS for name in (*markers, session)}
     dropped = agents | {"CLAUDE_PROJECT_DIR", "CLAUDE_PID", "CLAUDE_CONFIG_DIR", "GSD_FSM_DISABLE"}

@@ -64,9 +64,6 @@ def test_rule_of_every_key_accepts_valid_values_and_rejects_others() -> None:
             assert [value for value in invalid if accepts(value)] == []
 
 
-# branch names
-
-
 def git_accepts(name: str) -> bool:
     command = ["git", "check-ref-format", "--branch", name]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -85,9 +82,6 @@ def test_branch_name_accepts_what_git_accepts_and_does_not_misread() -> None:
 @given(st.lists(st.sampled_from([*"ax1-_./@{}~^:?*[\\ é", ".lock"]), max_size=8).map("".join))
 def test_branch_name_that_is_accepted_is_valid_for_git(name: str) -> None:
     assert not is_branch(name) or git_accepts(name)
-
-
-# any value at all
 
 
 @given(json_values | st.floats())

@@ -20,7 +20,6 @@ SAMPLES = {
     **dict.fromkeys(("auto_loop", "browser"), (True, False)), "mcps": (["one"], ["two"]),
     "mode": ("interactive", "yolo"), "branching": ("none", "milestone"),
 }  # fmt: skip
-SPELLED = [(name, member) for name, members in MEMBERS.items() for member in members]
 
 
 def put(document, member, value):
@@ -48,9 +47,6 @@ def refusal_of(path, content):
     return message[len(f"{path}:") :]
 
 
-# config.json
-
-
 def test_json_takes_every_known_member_and_ignores_others(foreign_path):
     document = {
         "project": {"app_type": "web", "mode": 7}, "mode": "yolo", "budgets": {"executor": 50},
@@ -68,7 +64,7 @@ def test_json_takes_every_known_member_and_ignores_others(foreign_path):
 
 
 def test_json_takes_every_spelling_in_any_case_and_rejects_bad_values(foreign_path):
-    for name, member in SPELLED:
+    for name, member in ((key, it) for key, members in MEMBERS.items() for it in members):
         value = True if member == "branching.enabled" else SAMPLES[name][1]
         expected = tuple(value) if isinstance(value, list) else value
         expected = "milestone" if name == "branching" else expected
@@ -137,8 +133,6 @@ def test_json_values_are_translated(foreign_path, document, expected):
 def test_json_mistake_is_reported_with_member_and_line(foreign_path, document, message):
     assert refusal_of(foreign_path, document).startswith(message)
 
-
-# config.md
 
 SECTION = """loop:
   execute_max_retries: 2      # Max retries per failed task
@@ -224,9 +218,6 @@ def test_markdown_value_that_is_invalid_is_reported_with_its_line(markdown_path)
 )
 def test_markdown_mistake_is_reported_with_its_line(markdown_path, content, message):
     assert refusal_of(markdown_path, content).startswith(message)
-
-
-# The page
 
 
 def test_page_lists_every_spelling():

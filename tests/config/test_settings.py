@@ -41,9 +41,6 @@ def refusal_from(gsd):
     return caught.value.message
 
 
-# Sources
-
-
 def test_load_without_files_returns_defaults_in_the_order_of_the_table():
     loaded = settings.load(None)
     assert [(name, s.value) for name, s in loaded.items()] == list(DEFAULTS.items())
@@ -106,9 +103,6 @@ def test_load_imports_a_parser_only_for_its_own_file(tmp_path, file, content, im
     assert loaded & {"tomllib", "json", "yaml", "difflib"} == imported
 
 
-# Files
-
-
 @pytest.mark.parametrize(
     ("name", "kib"), [("project", 64), ("foreign", 256), ("markdown", 256), ("user", 64)]
 )
@@ -133,9 +127,6 @@ def test_toml_may_be_empty_or_have_a_byte_order_mark_and_crlf(project_path):
     content = b'\xef\xbb\xbfmode = "yolo"\r\n"idle_limit" = 9\r\nmcps = [\r\n"a", # b\r\n]'
     expected = {**DEFAULTS, "mode": "yolo", "idle_limit": 9, "mcps": ("a",)}
     assert values_of(project_path, content) == expected
-
-
-# Mistakes
 
 
 def test_hint_lists_the_known_keys_or_describes_the_key(project_path):
@@ -177,8 +168,6 @@ def test_mistake_in_toml_is_reported_on_one_short_line(refusal, content, message
     assert len(found) < 200
     assert found.isprintable()
 
-
-# Any file at all
 
 FRAGMENTS = (
     *DEFAULTS,

@@ -108,9 +108,7 @@ def test_root_refuses_invalid_json_with_line_and_column(text: str, problem: str)
 
 
 @given(document=objects, layout=json_layouts, key=st.text(), value=json_values)
-def test_put_and_drop_act_like_a_dictionary_and_keep_other_bytes(
-    document: dict, layout: dict, key: str, value: object
-) -> None:
+def test_put_and_drop_act_like_a_dictionary_and_keep_other_bytes(document, layout, key, value):
     text = json.dumps(document, **layout)
     changed = put(text, (key,), value)
     assert list(json.loads(changed).items()) == list({**document, key: value}.items())

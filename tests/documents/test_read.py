@@ -61,9 +61,6 @@ def test_decode_returns_text_or_reports_the_line_of_other_bytes() -> None:
         assert error.value.message == message
 
 
-# files of a project
-
-
 def test_read_inside_stops_at_the_limit(root: Path) -> None:
     os.truncate(root / "a.txt", read.MAX_BYTES)
     assert len(read_inside(root, "a.txt")) == read.MAX_BYTES

@@ -166,9 +166,7 @@ SPAN = re.compile(r"(?:^|[-:*.)\]\s])\s*(?:``((?:(?!``).)+)``|`([^`]+)`)\.?\s*(?
 
 
 @given(st.lists(st.one_of(PARTS, st.text(max_size=5)), max_size=40).map("".join), st.integers(1, 9))
-def test_any_text_is_read_or_refused_and_gives_only_commands_of_the_grammar(
-    text: str, times: int
-) -> None:
+def test_any_text_is_refused_or_gives_only_commands_of_the_grammar(text: str, times: int) -> None:
     text *= times
     with TemporaryDirectory() as directory, contextlib.suppress(UsageError):
         found = shape(Path(directory) / "SHAPE.md", text)

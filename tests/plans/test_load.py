@@ -64,9 +64,7 @@ def test_plan_that_is_missing_or_too_large_is_refused(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=300) | st.binary(max_size=300))
-def test_any_content_loads_or_raises_a_usage_error(
-    tmp_path_factory: pytest.TempPathFactory, content: str | bytes
-) -> None:
+def test_any_content_loads_or_raises_a_usage_error(tmp_path_factory, content) -> None:
     raw = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     with pytest.raises(UsageError):
         loaded(tmp_path_factory.mktemp("plans"), raw)

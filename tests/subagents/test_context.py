@@ -138,9 +138,6 @@ def test_many_issues_are_counted_and_long_ones_cut(tmp_path: Path) -> None:
     assert 0 < len(read_context(tmp_path, {}).issues.text) <= ISSUES
 
 
-# Open issues
-
-
 def test_unchecked_items_are_open_with_the_lines_below() -> None:
     text = (
         "# Issues\n\nSome words.\n\n- [ ] a leak\n  in the lexer\n\n- [x] a crash\n  at the end\n"

@@ -22,7 +22,6 @@ ORDER = (
     "context", "task", "tdd_cycle", "skills", "context7", "known_issues", "mcps", "browser",
     "rules", "previous_attempt", "decision", "left_out", "output",
 )  # fmt: skip
-FAILED = {"errors": [an_error()], "retries": 1}
 TESTED = a_task(test_required="true", test_files=("tests/test_parser.py",))
 
 
@@ -38,7 +37,7 @@ def test_prompt_with_everything_has_all_parts_in_order_and_is_deterministic(tmp_
     write(tmp_path / ".gsd/ISSUES.md", "- [ ] a leak")
     (tmp_path / ".gsd/codebase/CONVENTIONS.md").mkdir(parents=True)
     task = TESTED._replace(skills=("review",), libraries=("click",))
-    state = {**FAILED, "question": "Which?", "answer": "This."}
+    state = {"errors": [an_error()], "retries": 1, "question": "Which?", "answer": "This."}
     one, two = (
         prompt_of(tmp_path, task, state=state, nonce=nonce, mcps=("context7",), browser=True)
         for nonce in (NONCE, "fedcba9876543210")

@@ -195,8 +195,6 @@ def test_marks_and_logs_in_code_fences_are_details() -> None:
     assert (result.details, result.analysis) == ("Blocker:\n```\nlog\n```", "b")
 
 
-# Any report at all
-
 VERDICTS = {"complete": "TASK COMPLETE", "failed": "TASK FAILED", "checkpoint": "CHECKPOINT"}
 
 
