@@ -26,3 +26,9 @@ def test_spend_over_budget_does_not_pause_a_loop_that_can_complete(repository: H
     repository.ok("spend", "5")
     assert repository.status()["status"] == "running"
     repository.ok("complete")
+
+
+def test_note_without_text_is_refused(here: Here) -> None:
+    here.start("goal", "g")
+    assert "no note given" in here.refused(2, "note").err
+    here.refused(2, "note", " ")
