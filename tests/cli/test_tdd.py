@@ -172,6 +172,19 @@ def test_tdd_with_changed_created_or_deleted_locked_file_fails_the_task(
     assert task_state(cycle)["retries"] == 1
 
 
+def test_tdd_with_changed_locked_file_and_no_retries_left_names_the_remedy(here: Here) -> None:
+    (here.root / "b.py").write_text("before\n")
+    settings = f"ci_test = '{COMMAND}'\n"
+    start_plan(here, *YOLO, "--max-retries", "0", plan=TDD_PLAN, settings=settings)
+    loop = here.ok("tdd", "T01", "--json").json["loop"]
+    (here.root / "b.py").write_text("after\n")
+    answer = here.run("tdd", "T01", "--run")
+    assert answer.code == 7
+    assert "locked files were changed in RED: b.py" in answer.err
+    assert f"; loop {loop} is now paused (retries): " in answer.err
+    assert f"Undo the changes, then run: gsd-fsm --loop {loop} resume --add-retries 1" in answer.err
+
+
 def test_tdd_with_existing_tests_begins_at_green(cycle: Here) -> None:
     for attempt in (1, 2, 3, 4, 5, 1):
         answer = cycle.ok("tdd", "T02", "--json").json

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
 from gsd_fsm.core.loop.fold import not_possible
 from gsd_fsm.core.loop.records import Task
+from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of
 from gsd_fsm.engine.planned.checkpoints import drop_copies, finish_task
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
@@ -142,7 +143,7 @@ class _Cycle:
         if touched:
             what = f"locked files were changed in {self.rules.phase.upper()}: {', '.join(touched)}"
             self._record(error=f"{what}. In this phase only these may change: {self.allowed}")
-            raise CheckFailed(f"task {self.id} failed: {what}", "Run: gsd-fsm next")
+            raise self._locked_failure(what)
         limit = float(timeout or self.timeout)
         with watch() as output:
             output.say(f"{self.rules.phase.upper()}: {self.command}")
@@ -154,6 +155,15 @@ class _Cycle:
             )
         judge = {"red": self._red, "green": self._green, "refactor": self._refactor}
         return judge[self.rules.phase](outcome)
+
+    def _locked_failure(self, what: str) -> CheckFailed:
+        """Return the error for a task that failed, with the command that continues the loop."""
+        loop, message = self.loop, f"task {self.id} failed: {what}"
+        if loop.status != "paused":
+            return CheckFailed(message, "Run: gsd-fsm next")
+        paused = f"loop {loop.id} is now paused ({loop.pause_code}): {loop.pause_reason}"
+        hint = f"Undo the changes, then run: {next_step(loop)[1]}"
+        return CheckFailed(f"{message}; {paused}", hint)
 
     def _red(self, outcome: Outcome) -> TddState:
         tests = self.plan_task.test_files
