@@ -10,6 +10,7 @@ import click
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.loop.state import Loop, undelivered_notes
+from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import review_words
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.evidence.interruption import Interruption, Output
@@ -126,10 +127,10 @@ def panel(view: dict[str, Any], loop: Loop, *, trusted: bool) -> list[str]:
         lines.append(f"{'last error':<10} {display(_first_line(view['last_error']))}")
     lines.append(f"{'since':<10} {view['started']}, last event {view['last_event']}")
     lines.append(f"{'head':<10} {view['head']}")
-    # An untrusted journal is shown, but gives no advice.
-    step = view["next"] if trusted else "This journal is not trusted here. Run: gsd-fsm trust"
-    lines.append(f"{'next':<10} {display(step)}")
-    return lines
+    if not trusted:  # it is shown, but gives no advice
+        return [*lines, f"{'next':<10} This journal is not trusted here. Run: gsd-fsm trust"]
+    words, command = next_step(loop)
+    return [*lines, f"{'next':<10} {display(words)}", f"{'':<10} Run: {display(command)}"]
 
 
 def _some(value: Any) -> str:

@@ -10,7 +10,15 @@ import pytest
 from gsd_fsm.cli import COMMANDS
 from gsd_fsm.core.loop.state import ACTIVE, FINAL
 from tests.support.command_line import Here, git
-from tests.support.plan_loops import TDD_TASK, ready, report, report_complete, start_plan, task_text
+from tests.support.plan_loops import (
+    INTERACTIVE,
+    TDD_TASK,
+    ready,
+    report,
+    report_complete,
+    start_plan,
+    task_text,
+)
 
 STATUS_KEYS = [
     *("loop", "kind", "status", "mode", "goal", "phase", "wave", "round", "iteration"),
@@ -97,6 +105,15 @@ def test_status_shows_every_part_of_the_loop_without_colour(here: Here) -> None:
     ):
         assert words in shown
     assert "\x1b" not in shown
+
+
+def test_status_shows_the_command_below_a_declined_question(here: Here) -> None:
+    loop = start_plan(here, *INTERACTIVE).status()["loop"]
+    here.ok("answer", "n")
+    *_, words, command = here.ok("status").out.splitlines()
+    assert words.startswith("next       Paused (manual): the user declined: ")
+    assert words.endswith("Proceed?")
+    assert command == f"{'':<10} Run: gsd-fsm --loop {loop} resume"
 
 
 def test_next_names_the_command_that_moves_the_loop(here: Here) -> None:
