@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time
-from gsd_fsm.cli.output import say, status_word, timeline_line
+from gsd_fsm.cli.output import COLOURS, say, status_word
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Corrupt, GsdError, Newer, UsageError
@@ -61,7 +61,17 @@ class _Lines:
             if self._last_loop is not None:
                 say(f"        loop {event['loop']}")
             self._last_loop = event["loop"]
-        say(timeline_line(event, source, dest, what_changed(event)))
+        say(_line(event, source, dest))
+
+
+def _line(event: Event, source: str | None, dest: str | None) -> str:
+    """Return time, author and type of an event, the change of status and other changes."""
+    when = event["ts"][:19].replace("T", " ")
+    move = "" if dest is None else dest if source == dest else f"{source} → {dest}"
+    name = click.style(f"{event['type']:<10}", bold=True)
+    styled = click.style(f"{move:<22}", fg=COLOURS.get(dest or ""))
+    what = display(what_changed(event))
+    return f"{event['seq']:>6}  {when}  {event['by']:<5}  {name} {styled} {what}".rstrip()
 
 
 @click.command()

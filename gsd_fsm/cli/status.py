@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
-from gsd_fsm.cli.output import panel, say
+from gsd_fsm.cli.output import say, spent_words, status_word
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.loop.state import Loop, undelivered_notes
+from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.questions import review_words
 from gsd_fsm.core.text.sanitize import display
 
 if TYPE_CHECKING:
+    from gsd_fsm.core.loop.records import Criterion, Gap, Task
     from gsd_fsm.engine.status import Item
+
+_TASK_MARKS = {"complete": "✓", "skipped": "-", "failed": "✗", "running": "▸", "checkpoint": "?"}
 
 
 @click.command()
@@ -30,11 +38,86 @@ def status(call: Call, *, check: bool) -> None:
     if call.json:
         say(dumps(found.view))
     else:
-        say("\n".join(panel(found.view, found.loop, trusted=found.is_trusted)))
+        say("\n".join(panel(found.loop, found.view["head"], trusted=found.is_trusted)))
         if found.is_stopped:
             say(f"{'hook':<10} disabled by .gsd/STOP; remove the file to enable it")
     if check:
         raise click.exceptions.Exit(engine.CHECK_CODES[found.loop.status])
+
+
+def panel(loop: Loop, head: str, *, trusted: bool) -> list[str]:
+    """Return the lines that show a loop; one that is not trusted gives no advice."""
+    from gsd_fsm.core.text.progress import shown_tasks
+
+    most, paused = loop.limits.max_iterations, loop.status == "paused"
+    stage = "complete" if loop.stage and loop.status == "completed" else loop.stage
+    error = loop.last_error if loop.status != "completed" else ""
+    words, command = next_step(loop)
+    advice = [words, f"Run: {command}"]
+    rows: list[tuple[str, Iterable[str]]] = [
+        ("goal", _one(loop.goal)),
+        ("phase", _one(loop.phase)),
+        ("iteration", [f"{loop.iteration}{f' of {most}' if most else ''}"]),
+        ("round", _one(loop.round or None)),
+        ("paused", [f"{loop.pause_code}: {loop.pause_reason}"] if paused else []),
+        ("stage", _one(stage)),
+        ("score", _one(_score(loop))),
+        ("spent", _one(spent_words(loop))),
+        ("owner", [loop.owner or "none yet"]),
+        ("question", _one(loop.question)),
+        ("answer", _one(loop.answer)),
+        ("must not", loop.must_not),
+        ("lessons", loop.recalled),
+        ("reviews", (f"{it.replace('_', ' ')}: {review_words(loop, it)}" for it in loop.reviews)),
+        ("notes", (_first_line(note.text) for note in undelivered_notes(loop))),
+        ("criteria", map(_criterion, loop.criteria.values(), count(1))),
+        ("tasks", map(_task, shown_tasks(loop))),
+        ("gaps", map(_gap, loop.gaps.values())),
+        ("last error", [_first_line(error)] if error else []),
+        ("since", [f"{loop.started}, last event {loop.last_event}"]),
+        ("head", [head]),
+        ("next", advice if trusted else ["This journal is not trusted here. Run: gsd-fsm trust"]),
+    ]
+    lines = [f"{'loop':<10} {loop.id} · {loop.kind} · {status_word(loop.status)} · {loop.mode}"]
+    for name, texts in rows:
+        lines += [f"{'' if i else name:<10} {display(text)}" for i, text in enumerate(texts)]
+    return lines
+
+
+def _one(value: object) -> list[str]:
+    """Return the value as the only line of a row; no line if there is none."""
+    flat = " ".join(str("" if value is None else value).split())
+    return [flat] if flat else []
+
+
+def _score(loop: Loop) -> str:
+    if loop.spec_score is None:
+        return ""
+    known = {"fit": loop.fit_score, "shape": loop.shape}
+    more = [f"{name} {value}" for name, value in known.items() if value is not None]
+    return ", ".join([f"spec {loop.spec_score}/10", *more])
+
+
+def _criterion(criterion: Criterion, number: int) -> str:
+    mark = "✓" if criterion.met else "~" if criterion.stale else "·"
+    check = f"  [{criterion.check}]" if criterion.check else ""
+    return f"{mark} {number} {criterion.name}{check}"
+
+
+def _task(task: Task) -> str:
+    retries = f" (retry {task.retries})" if task.retries else ""
+    mark = _TASK_MARKS.get(task.status, "·")
+    return f"{mark} {task.id} {task.status}{retries}  {task.title}".rstrip()
+
+
+def _gap(gap: Gap) -> str:
+    mark = "·" if gap.is_open else "✓"
+    return f"{mark} {gap.id} {gap.kind} {gap.file or ''}  {_first_line(gap.description)}"
+
+
+def _first_line(text: str) -> str:
+    first = text.strip().split("\n", 1)[0]
+    return first if len(first) <= 120 else first[:119] + "…"
 
 
 @click.command()

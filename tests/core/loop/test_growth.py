@@ -69,8 +69,8 @@ class Grown:
         self.module("core.text.next_step").next_step(self.loop)
 
     def status(self) -> None:
-        view = self.module("engine.status").status_view(self.loop, "1:0")
-        self.module("cli.output").panel(view, self.loop, trusted=True)
+        self.module("engine.status").status_view(self.loop, "1:0")
+        self.module("cli.status").panel(self.loop, "1:0", trusted=True)
 
     def status_line(self) -> None:
         self.module("cli.statusline").summary(self.loop, SESSION, color=False)
