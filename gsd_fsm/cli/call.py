@@ -48,6 +48,13 @@ COUNT = Number()
 ONE_OR_MORE = Number(1)
 AMOUNT = Number(whole=False)
 
+timeout_option = click.option(
+    "--timeout",
+    type=ONE_OR_MORE,
+    metavar="SECONDS",
+    help="Time limit of a command (default: setting check_timeout_seconds, 600).",
+)
+
 
 def parse_time(text: str) -> str:
     """Return a time as the journal writes it, from any ISO 8601 text; without a zone it is UTC."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
+from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine import criteria
@@ -13,12 +13,7 @@ from gsd_fsm.engine.criteria import run_checks
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option(
-    "--timeout",
-    type=ONE_OR_MORE,
-    metavar="SECONDS",
-    help="Time limit of each command (default: setting check_timeout_seconds, 600).",
-)
+@timeout_option
 @command_options
 def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     """Run the checks of a loop and record the evidence.

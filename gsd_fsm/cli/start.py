@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -19,6 +20,9 @@ from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.start import Started, StartRequest, is_hook_installed
 from gsd_fsm.engine.start import start as start_loop
 
+_count = partial(click.option, type=COUNT, metavar="N")
+_repeatable = partial(click.option, multiple=True)
+
 
 @click.command()
 @click.argument("kind", type=click.Choice(KINDS))
@@ -33,29 +37,17 @@ from gsd_fsm.engine.start import start as start_loop
     type=click.Choice(MODES),
     help="Ask the user at decisions (default), or continue without asking.",
 )
-@click.option(
+@_count(
     "--max-iterations",
-    type=COUNT,
-    metavar="N",
     help="Maximum number of iterations (0: unlimited; default: 20, or 3 per task if more).",
 )
-@click.option(
-    "--max-retries",
-    type=COUNT,
-    metavar="N",
-    help="Maximum number of retries per task (default: 3).",
-)
-@click.option(
+@_count("--max-retries", help="Maximum number of retries per task (default: 3).")
+@_count(
     "--stuck-limit",
-    type=COUNT,
-    metavar="N",
     help="Pause after this many iterations without progress (0: never; default: 5).",
 )
-@click.option(
-    "--idle-limit",
-    type=COUNT,
-    metavar="N",
-    help="Pause after this many blocks without activity (0: never; default: 3).",
+@_count(
+    "--idle-limit", help="Pause after this many blocks without activity (0: never; default: 3)."
 )
 @click.option(
     "--budget",
@@ -69,37 +61,19 @@ from gsd_fsm.engine.start import start as start_loop
     metavar="N",
     help="Pause after this many active minutes (0: no limit, the default).",
 )
-@click.option(
-    "--max-tokens",
-    type=COUNT,
-    metavar="N",
-    help="Pause when this many tokens are used (0: no limit, the default).",
-)
-@click.option(
-    "--criterion", "criteria", multiple=True, metavar="TEXT", help="Add a criterion (repeatable)."
-)
-@click.option(
+@_count("--max-tokens", help="Pause when this many tokens are used (0: no limit, the default).")
+@_repeatable("--criterion", "criteria", metavar="TEXT", help="Add a criterion (repeatable).")
+@_repeatable(
     "--check",
     "checks",
-    multiple=True,
     metavar="NAME=CMD",
     help="Add a criterion that a command proves (repeatable).",
 )
-@click.option(
-    "--task", "tasks", multiple=True, metavar="ID[:TITLE]", help="Add a task (repeatable)."
-)
-@click.option("--step", "steps", multiple=True, metavar="TEXT", help="Add a step (repeatable).")
-@click.option(
-    "--must-not",
-    "must_not",
-    multiple=True,
-    metavar="TEXT",
-    help="State what must not happen (repeatable).",
-)
-@click.option(
+@_repeatable("--task", "tasks", metavar="ID[:TITLE]", help="Add a task (repeatable).")
+@_repeatable("--step", "steps", metavar="TEXT", help="Add a step (repeatable).")
+@_repeatable("--must-not", metavar="TEXT", help="State what must not happen (repeatable).")
+@_repeatable(
     "--blocked-by",
-    "blocked_by",
-    multiple=True,
     metavar="ID=ID,…",
     help="Let a task or step (S1, S2 …) wait for others (repeatable).",
 )

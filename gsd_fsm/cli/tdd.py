@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
+from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
@@ -16,12 +16,7 @@ from gsd_fsm.subagents.failure_report import failure_report
 @click.option(
     "--run", "runs", is_flag=True, help="Run the test command; its result decides the phase."
 )
-@click.option(
-    "--timeout",
-    type=ONE_OR_MORE,
-    metavar="SECONDS",
-    help="Time limit of the command (default: setting check_timeout_seconds, 600).",
-)
+@timeout_option
 @command_options
 def tdd(call: Call, *, task_id: str, runs: bool, timeout: int | None) -> None:
     """Show the TDD phase of a task, or run its tests.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
+from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
@@ -31,12 +31,7 @@ from gsd_fsm.verify.strategy import STRATEGIES, require_kind
     metavar="FILE|-",
     help="Read reported <gaps> from a file or stdin instead of VERIFICATION.md.",
 )
-@click.option(
-    "--timeout",
-    type=ONE_OR_MORE,
-    metavar="SECONDS",
-    help="Time limit of each command (default: setting check_timeout_seconds, 600).",
-)
+@timeout_option
 @command_options
 def verify(
     call: Call,
