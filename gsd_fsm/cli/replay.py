@@ -89,7 +89,7 @@ def replay(call: Call, *, at: int | None, until: str | None, events: bool, stric
 
     Changes nothing. Damage and illegal transitions are reported with their line (exit code 5).
     """
-    found = Replay(call.context.journal())
+    found = Replay(call.context.journal)
     limit = parse_time(until) if until else None
     quiet = call.json and not events
     lines = _Lines(call.context.loop_id, events or call.json)
@@ -178,7 +178,7 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
     Damage is printed with line and byte. Exit code 0 without damage, 5 with damage. A repair keeps
     the damaged file.
     """
-    journal = call.context.journal()
+    journal = call.context.journal
     newer = None
     try:
         report = examine(journal)

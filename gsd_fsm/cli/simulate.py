@@ -83,7 +83,7 @@ def _print_row(row: dict[str, Any], full: bool) -> None:
 
 def _trusted(call: Call) -> Path:
     """Return the path of the journal here; raise CannotWrite unless it is trusted."""
-    journal = call.context.journal()
+    journal = call.context.journal
     require_trust(journal.read(), journal.path)
     return Path(journal.journal_path())
 

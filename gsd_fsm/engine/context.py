@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import wraps
+from functools import cached_property, wraps
 from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep
@@ -103,18 +103,13 @@ class Context:
         # What happened besides the result of the call; the command line prints it.
         self.notices: list[str] = []
         self._is_at_work = False
-        self._gsd = ""
-        self._journal: Journal | None = None
-        # What git answered, once it was asked.
-        self._repository: list[Repository | None] = []
 
-    @property
+    @cached_property
     def gsd(self) -> str:
         """Return the `.gsd` directory of the project; raise NotFound if there is none."""
-        self._gsd = self._gsd or find_gsd(self.directory)
-        return self._gsd
+        return find_gsd(self.directory)
 
-    @property
+    @cached_property
     def gsd_or_new(self) -> str:
         """Return the `.gsd` directory of the project, or the path that `start` will create it at."""
         try:
@@ -122,7 +117,7 @@ class Context:
         except NotFound:
             return new_gsd(self.directory)
 
-    @property
+    @cached_property
     def project(self) -> Path:
         return Path(self.gsd_or_new).parent
 
@@ -133,32 +128,30 @@ class Context:
         found = settings.load(Path(self.gsd_or_new), trusted=trusted)
         return {name: setting.value for name, setting in found.items()}
 
+    @cached_property
     def repository(self) -> Repository | None:
         """Return the git repository of the project, None without one; raise Refused if git fails."""
-        if not self._repository:
-            from gsd_fsm.git.repo import Repository
+        from gsd_fsm.git.repo import Repository
 
-            self._repository.append(Repository.around(self.project))
-        return self._repository[0]
+        return Repository.around(self.project)
 
     def repository_or_none(self) -> Repository | None:
         """Return the git repository of the project; None if there is none or git refuses it."""
         try:
-            return self.repository()
+            return self.repository
         except GsdError:
             return None
 
     # reading
 
+    @cached_property
     def journal(self) -> Journal:
-        """Return the journal; later calls fold only the events that are new by then."""
-        if self._journal is None:
-            self._journal = Journal(self.gsd, keep=self.loop_id)
-        return self._journal
+        """Return the journal; later reads fold only the events that are new by then."""
+        return Journal(self.gsd, keep=self.loop_id)
 
     def read(self, *, trusted: bool = True) -> Loops:
         """Return the state; raise CannotWrite unless the journal is trusted or need not be."""
-        journal = self.journal()
+        journal = self.journal
         loops = journal.read_cached()
         if self.loop_id and loops.has_dropped(self.loop_id):
             loops = journal.read()
@@ -168,7 +161,7 @@ class Context:
 
     def receipt(self, loop: Loop) -> Receipt:
         """Return this loop and the head of the journal after the last reading or append."""
-        journal = self.journal()
+        journal = self.journal
         loops = journal.loops if loop.id in journal.loops.by_id else journal.read_cached()
         return Receipt(loops.by_id[loop.id], loops.seq, f"{loops.seq}:{journal.at.sum}")
 
@@ -205,7 +198,7 @@ class Context:
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Return a transaction on a journal that this user created or trusted."""
-        return self.journal().transaction(self.author, lambda it: require_trust(it, self.gsd))
+        return self.journal.transaction(self.author, lambda it: require_trust(it, self.gsd))
 
     @contextmanager
     def writing(self, loop: Loop | None = None) -> Iterator[LoopTransaction]:
@@ -217,7 +210,7 @@ class Context:
     @contextmanager
     def dry_run(self, loop: Loop) -> Iterator[LoopTransaction]:
         """Begin a transaction on a loop that `read` found; it refuses what `writing` would."""
-        with self.journal().dry_run(self.author) as tx:
+        with self.journal.dry_run(self.author) as tx:
             yield LoopTransaction(tx, _named(tx.loops, loop.id))
 
     def append(self, kind: str, data: Mapping[str, object]) -> Receipt:
@@ -227,14 +220,14 @@ class Context:
         return tx.receipt
 
     @contextmanager
-    def at_work(self, gsd: str, seconds: float = 0.0) -> Iterator[bool]:
+    def at_work(self, seconds: float = 0.0) -> Iterator[bool]:
         """Let one process at a time append events and carry out what they call for.
 
         Yield False if another process is at work for so many seconds. Without the lock, a command
         could take the effects of another that is still at work for those of one that was killed,
         and carry them out a second time. It is in the user's state directory.
         """
-        lock = None if self._is_at_work else _work_lock(gsd)
+        lock = None if self._is_at_work else self._work_lock()
         if lock is None:
             yield True
             return
@@ -245,6 +238,16 @@ class Context:
             self._is_at_work = False
             unlock(lock)
             os.close(lock)
+
+    def _work_lock(self) -> int | None:
+        """Return a descriptor of the lock file of this project; None if there can be none."""
+        try:
+            name = f"{digest_of(real_path(self.gsd))}.lock"
+            directory = os.path.join(state_directory(), "work")
+            make_directories(directory)
+            return os.open(os.path.join(directory, name), os.O_RDWR | os.O_CREAT, 0o600)
+        except (NotFound, OSError):
+            return None
 
     def may_decide(self, loop: Loop) -> bool:
         """Return whether the caller can decide for the user, as an agent can after a message."""
@@ -311,17 +314,6 @@ def _existing(directory: str | os.PathLike[str]) -> str:
 # one process at a time
 
 
-def _work_lock(gsd: str) -> int | None:
-    """Return a descriptor of the lock file of this project; None if there can be none."""
-    directory = os.path.join(state_directory(), "work")
-    try:
-        make_directories(directory)
-        name = f"{digest_of(real_path(gsd))}.lock"
-        return os.open(os.path.join(directory, name), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError:
-        return None
-
-
 def _wait(descriptor: int, seconds: float) -> bool:
     deadline = monotonic() + seconds
     try:
@@ -341,11 +333,7 @@ def one_at_a_time(
 
     @wraps(use_case)
     def wait_and_run(context: Context, /, *arguments: P.args, **options: P.kwargs) -> R:
-        try:
-            gsd = context.gsd
-        except NotFound:
-            return use_case(context, *arguments, **options)  # nobody can be at work here
-        with context.at_work(gsd, _PATIENCE) as is_alone:
+        with context.at_work(_PATIENCE) as is_alone:
             if not is_alone:
                 raise CannotWrite(
                     "another gsd-fsm command is running in this project",

@@ -64,7 +64,7 @@ def finish_effects(context: Context, loops: Loops) -> None:
 
     Do nothing while another process is at work here: they may be its own.
     """
-    with context.at_work(context.gsd) as is_held:
+    with context.at_work() as is_held:
         for loop in due_effects(loops) if is_held else ():
             try:
                 outcome = carry_out(context, loop)
@@ -77,9 +77,11 @@ def finish_effects(context: Context, loops: Loops) -> None:
 
 def require_rolled_back(context: Context, loop: Loop) -> None:
     """Finish a recorded rollback; raise Refused if that fails: commits would be made on top of it."""
+    if loop.rollback is None:
+        return
     from gsd_fsm.engine.planned.rollback import rollback_effects
 
-    for effect in rollback_effects(context, loop) if loop.rollback else ():
+    for effect in rollback_effects(context, loop):
         try:
             effect.carry_out()
         except GsdError as error:
@@ -157,7 +159,7 @@ class CommandContext(Context):
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        journal = self.journal()
+        journal = self.journal
 
         def require(loops: Loops) -> None:
             require_trust(loops, journal.path)

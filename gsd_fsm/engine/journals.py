@@ -63,7 +63,7 @@ def inspect_journal(context: Context) -> Foreign:
     """Return what the journal here would tell an agent and run; agents cannot trust it."""
     if context.author.by == "agent":
         raise CannotWrite("agents cannot trust a journal", "Ask the user to run: gsd-fsm trust")
-    journal = context.journal()
+    journal = context.journal
     loops = journal.read()
     if not loops.seq:
         raise NotFound("the journal is empty", "Run: gsd-fsm start --help")

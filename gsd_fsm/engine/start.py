@@ -286,7 +286,7 @@ def known_loops(context: Context) -> Loops | None:
     """Return the loops of this project, trusted or not; None if there is no journal yet."""
     if not os.path.lexists(os.path.join(context.gsd_or_new, JOURNAL_NAME)):
         return None
-    loops = context.journal().read_cached()
+    loops = context.journal.read_cached()
     return loops if loops.journal_id else None
 
 

@@ -288,7 +288,7 @@ def explain(context: Context, seq: int | None = None) -> Explanation:
     """Return why the last stop, or that of event `seq`, was decided as it was."""
     from gsd_fsm.history.replay import Replay
 
-    replay = Replay(context.journal())
+    replay = Replay(context.journal)
     search = _Search(seq)
     replay.run(search.see)
     search.settle(replay.loops)

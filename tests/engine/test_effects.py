@@ -64,7 +64,7 @@ def test_documents_are_written_on_their_branch_only(killed: Phase, begin: str) -
 
 
 def test_effects_of_a_command_at_work_are_left_to_it(killed: Phase) -> None:
-    with Context(killed.root).at_work(str(killed.here.gsd)):
+    with Context(killed.root).at_work():
         answer = killed.here.refused(3, "note", "hello")
     assert "finished" not in answer.err
     assert killed.documents() == (False, ROADMAP)
@@ -73,7 +73,7 @@ def test_effects_of_a_command_at_work_are_left_to_it(killed: Phase) -> None:
 def test_command_with_effects_waits_for_another_at_work(phase: Phase) -> None:
     order: list[str] = []
     with ExitStack() as other:
-        other.enter_context(Context(phase.root).at_work(str(phase.here.gsd)))
+        other.enter_context(Context(phase.root).at_work())
         other.callback(order.append, "first")
         threading.Timer(0.5, other.close).start()
         complete(Context(phase.root))

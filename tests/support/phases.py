@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,7 @@ def kill_after(work: Callable[[], Any], mark: bytes, *, is_written: bool = True)
 class Impatient(Context):
     """A context that waits only a moment for the lock."""
 
+    @cached_property
     def journal(self) -> Journal:
         return Journal(self.gsd, lock_seconds=0.2, keep=self.loop_id)
 

@@ -40,7 +40,7 @@ def needed_switch(context: Context, settings: Mapping[str, Any]) -> NeededSwitch
     Raise Refused if there is no milestone, UsageError if its name cannot be a branch.
     """
     base, prefix = str(settings["base_branch"]), str(settings["branch_prefix"])
-    repository = context.repository() if settings["branching"] == "milestone" else None
+    repository = context.repository if settings["branching"] == "milestone" else None
     if repository is None or repository.branch() != base:
         return None
     from gsd_fsm.plans.find import project_state
@@ -100,7 +100,7 @@ def take_branch(context: Context, loop: Loop) -> None:
 
 def _check_out(context: Context, loop: Loop, branch: str) -> None:
     """Switch to the branch; raise Refused if git fails or the branch does not have the plan."""
-    repository = context.repository()
+    repository = context.repository
     if repository is None:
         raise Refused("the git work tree no longer exists")
     before = repository.branch()

@@ -32,7 +32,7 @@ def set_checkpoint(
 
     tag = checkpoint_tag(loop.phase, name)
     try:
-        repository = context.repository()
+        repository = context.repository
         found = repository.head() if repository else None
         if repository is None or found is None:
             return None

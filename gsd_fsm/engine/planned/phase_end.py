@@ -143,7 +143,7 @@ def ending_place(context: Context, loop: Loop) -> tuple[str | None, dict[str, An
         return None, None
     tag = last_tag(loop) if context.settings()["checkpoints"] else None
     try:
-        repository = context.repository()
+        repository = context.repository
         branch = repository.branch() if repository else None
         commit = repository.head() if repository and tag else None
     except GsdError as error:

@@ -58,12 +58,13 @@ def report_task(context: Context, task_id: str, output: str, commit: str | None 
         return _repeat(context, loop, name, result)
     result = _checked_locks(context, loop, name, result)
     made = _resolved(context, commit) if commit else None
-    with context.dry_run(loop) as tx:
-        _append_result(tx, name, result, made)
-    if result.verdict == "complete" and made is None:
-        made = commit_work(context, loop, name, result)
-    elif made is not None:
+    if made is not None:
         require_rolled_back(context, loop)
+    elif result.verdict == "complete":
+        if loop.is_planned and context.repository_or_none() is not None:
+            with context.dry_run(loop) as tx:
+                _append_result(tx, name, result, made)
+        made = commit_work(context, loop, name, result)
     with context.writing(loop) as tx:
         _append_result(tx, name, result, made)
         append_consequences(tx, context.project)

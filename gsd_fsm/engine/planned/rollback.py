@@ -184,7 +184,7 @@ def _surroundings(context: Context) -> tuple[Loops, Repository]:
     from gsd_fsm.git.repo import Repository
 
     try:
-        loops, repository = context.read(trusted=False), context.repository()
+        loops, repository = context.read(trusted=False), context.repository
     except NotFound:
         loops, repository = Loops(), Repository.around(Path(context.directory))
     if repository is None:
