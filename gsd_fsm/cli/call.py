@@ -90,7 +90,8 @@ class Call:
         """Print one JSON object, or `words` and the status of the loop."""
         loop = receipt.loop
         facts = {"loop": loop.id, "seq": receipt.seq, "status": loop.status, "head": receipt.head}
-        self.answer({**facts, **more}, display(f"{words} Loop {loop.id} is {loop.status}."))
+        line = display(f"{words} Loop {loop.id} is {loop.status}.")
+        say(dumps({**facts, **more}) if self.json else line)
 
     def print_checked(
         self, receipt: Receipt, words: str, facts: dict[str, Any], *, is_passed: bool

@@ -10,8 +10,8 @@ import click
 from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import NotFound
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.project import find_gsd, is_registered, new_gsd
+from gsd_fsm.core.project import is_registered
+from gsd_fsm.engine.context import Context
 
 WIDEST = 40
 
@@ -24,8 +24,8 @@ def config(call: Call) -> None:
     The first file with a setting decides: the project's .gsd/config.toml, .opti-gsd/config.json,
     the loop section of .gsd/config.md, the user's file. Otherwise the default applies.
     """
-    gsd, trusted = _project(call)
-    found = settings.load(Path(gsd) if gsd else None, trusted=trusted)
+    gsd, trusted = _project(call.context)
+    found = settings.load(gsd, trusted=trusted)
     facts = {name: {"value": _plain(s.value), "source": s.source} for name, s in found.items()}
     shown = {name: _shown(setting.value) for name, setting in found.items()}
     wide = max(map(len, shown.values()))
@@ -33,7 +33,7 @@ def config(call: Call) -> None:
     lines.append("\nfiles (the first with a setting decides):")
     obeyed = "" if trusted else " (ignored: the journal is not trusted)"
     if gsd:
-        lines += [f"  {path}{obeyed}" for path in settings.project_files(Path(gsd))]
+        lines += [f"  {path}{obeyed}" for path in settings.project_files(gsd)]
     lines.append(f"  {settings.user_file()}")
     call.answer({"settings": facts, "trusted": trusted}, "\n".join(lines))
 
@@ -52,23 +52,19 @@ def _shown(value: Any) -> str:
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
 
 
-def _project(call: Call) -> tuple[str | None, bool]:
-    """Return the project's directory, and whether its settings apply (no journal, or trusted)."""
+def _project(context: Context) -> tuple[Path | None, bool]:
+    """Return the project's directory, and whether its settings apply (no journal, or trusted).
+
+    Where the first `start` would create a project, settings of another tool apply.
+    """
     try:
-        gsd = find_gsd(call.context.directory)
+        gsd = Path(context.gsd_or_new)
     except NotFound:
-        return _new_project(call), True
+        return None, True
+    if not gsd.exists() and not (gsd.parent / ".opti-gsd").is_dir():
+        return None, True
     try:
-        loops = Journal(gsd).read_cached()
+        loops = context.journal.read_cached()
     except NotFound:
         return gsd, True
-    return gsd, not loops.seq or is_registered(loops.journal_id, gsd)
-
-
-def _new_project(call: Call) -> str | None:
-    """Return where the first `start` would find settings of another tool, or None."""
-    try:
-        gsd = new_gsd(call.context.directory)
-    except NotFound:
-        return None
-    return gsd if (Path(gsd).parent / ".opti-gsd").is_dir() else None
+    return gsd, not loops.seq or is_registered(loops.journal_id, context.gsd)

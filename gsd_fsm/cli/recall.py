@@ -58,14 +58,7 @@ def _show(call: Call, found: Recalled, goal: str | None) -> None:
     loop = found.loop
     facts = {
         "lessons": [
-            {
-                "number": number,
-                "loop": lesson.loop,
-                "error": lesson.error,
-                "ended": lesson.ended,
-                "text": lesson.text,
-            }
-            for number, lesson in found.open.items()
+            {"number": number, **lesson._asdict()} for number, lesson in found.open.items()
         ],
         "recalled": [] if loop is None else loop.recalled,
         "dismissed": [] if loop is None else loop.dismissed,

@@ -37,10 +37,9 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
 
     output = read_option(None, file, "the output") or ""
     reported = report_task(call.context, task_id, output, commit)
-    facts = {"task": reported.task, "verdict": reported.result.verdict}
-    call.print_receipt(
-        reported.receipt, _words(reported), **facts, commit=reported.commit, tag=reported.tag
-    )
+    facts: dict[str, str | None] = {"task": reported.task, "verdict": reported.result.verdict}
+    facts |= {"commit": reported.commit, "tag": reported.tag}
+    call.print_receipt(reported.receipt, _words(reported), **facts)
     if not call.json and not reported.repeated:
         _print_context(call, reported)
 
@@ -81,6 +80,6 @@ def _print_context(call: Call, reported: Reported) -> None:
         say(failure_report(loop, reported.task))
     else:
         words, command = next_step(loop)
-        if loop.status != "waiting":  # the question was printed above
-            say(display(f"Next: {words}"))
-        say(display(f"Run: {command.replace('gsd-fsm', call.command, 1)}"))
+        # The question of a waiting loop was printed above.
+        what = "" if loop.status == "waiting" else f"Next: {display(words)}\n"
+        say(f"{what}Run: {display(command.replace('gsd-fsm', call.command, 1))}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,8 +17,11 @@ from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
-from gsd_fsm.engine.start import Started, StartRequest, is_hook_installed
+from gsd_fsm.engine.start import Started, StartRequest
 from gsd_fsm.engine.start import start as start_loop
+
+if TYPE_CHECKING:
+    from gsd_fsm.engine.import_loop import Imported
 
 _count = partial(click.option, type=COUNT, metavar="N")
 _repeatable = partial(click.option, multiple=True)
@@ -107,57 +110,40 @@ def start(
             f"{loop.pause_reason}",
             f"Fix the cause, then run: {next_step(loop)[1]}",
         )
-    words = (
-        f"{creation_words(done.new_journal, done.cancelled)}Started {kind} loop {loop.id}."
-        f"{_details(done)}{owner_words(call, loop)}"
-    )
-    call.print_receipt(done.receipt, words, **_facts(done))
-    if done.lessons and not call.json:
-        say(display("\n".join(_lesson_lines(done.lessons, loop)), lines=True))
-
-
-def creation_words(new_journal: str | None, cancelled: list[str]) -> str:
-    """Return sentences about a new journal and cancelled loops, "" if there are none."""
-    created = f"Created the journal in {new_journal}. " if new_journal else ""
-    return created + "".join(f"Cancelled loop {name}. " for name in cancelled)
-
-
-def owner_words(call: Call, loop: Loop) -> str:
-    """Return a sentence about a loop that no session owns yet, "" if one does."""
-    if loop.owner:
-        return ""
-    if not call.json and not is_hook_installed(call.context.directory):
-        return " The hook is not installed here. To install it, run: gsd-fsm init."
-    return " The first session that gets a prompt here will own it."
-
-
-def _details(done: Started) -> str:
-    loop = done.receipt.loop
-    words = [""]
-    if loop.is_planned:
+    words = [*_created(done), f"Started {kind} loop {loop.id}."]
+    facts: dict[str, Any] = {}
+    if kind == "goal":
+        facts = {"recall": done.lessons, "notes": done.notes}
+    elif loop.is_planned:
         words.append(f"Plan: {loop.plan.file}, {plural(loop.plan.task_count or 0, 'task')}.")
+        facts = {"plan": loop.plan.file, "question": loop.question, "notes": done.notes}
     words += done.notes
     if loop.question:
         words.append(f"{loop.question} (gsd-fsm --loop {loop.id} answer y)")
-    return " ".join(words)
+    call.print_receipt(done.receipt, " ".join([*words, *_owner(call, loop)]), **facts)
+    if done.lessons and not call.json:
+        run = f"gsd-fsm --loop {loop.id} recall"
+        lines = [f"  {number}. {text}" for number, text in enumerate(done.lessons, 1)]
+        lines.append(f"To keep them: {run} --accept all. If they do not apply: {run} --dismiss all")
+        say(display("\n".join(["Learned in earlier loops here:", *lines]), lines=True))
 
 
-def _facts(done: Started) -> dict[str, Any]:
-    loop = done.receipt.loop
-    if loop.kind == "goal":
-        return {"recall": done.lessons, "notes": done.notes}
-    if loop.is_planned:
-        return {"plan": loop.plan.file, "question": loop.question, "notes": done.notes}
-    return {}
+def _created(done: Started | Imported) -> list[str]:
+    """Return sentences about a new journal and cancelled loops."""
+    created = [f"Created the journal in {done.new_journal}."] if done.new_journal else []
+    return created + [f"Cancelled loop {name}." for name in done.cancelled]
 
 
-def _lesson_lines(lessons: list[str], loop: Loop) -> list[str]:
-    run = f"gsd-fsm --loop {loop.id} recall"
-    return [
-        "Learned in earlier loops here:",
-        *(f"  {number}. {text}" for number, text in enumerate(lessons, 1)),
-        f"To keep them: {run} --accept all. If they do not apply: {run} --dismiss all",
-    ]
+def _owner(call: Call, loop: Loop) -> list[str]:
+    """Return a sentence about a loop that no session owns yet."""
+    if loop.owner:
+        return []
+    from gsd_fsm.install.hook_entries import ours
+    from gsd_fsm.install.installer import survey
+
+    if not call.json and not any(ours(it.document) for it in survey(call.context.directory)):
+        return ["The hook is not installed here. To install it, run: gsd-fsm init."]
+    return ["The first session that gets a prompt here will own it."]
 
 
 @click.command("import")
@@ -183,10 +169,8 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
         return
     done = import_loop(call.context, file, fresh=fresh)
     loop = done.receipt.loop
-    words = (
-        f"{creation_words(done.new_journal, done.cancelled)}Imported {display(done.file)} as "
-        f"{loop.kind} loop {loop.id}.{owner_words(call, loop)}"
-    )
+    imported = f"Imported {display(done.file)} as {loop.kind} loop {loop.id}."
+    words = " ".join([*_created(done), imported, *_owner(call, loop)])
     call.print_receipt(done.receipt, words, format=done.format, notes=done.notes)
     if not call.json:
         _print_notes(done.notes)

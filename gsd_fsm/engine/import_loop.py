@@ -26,7 +26,7 @@ from gsd_fsm.engine.start import (
     frozen_limits,
     kept_state_notes,
     known_loops,
-    new_loop_id,
+    new_id,
     rehearsal,
     require_enabled,
     shows,
@@ -70,7 +70,7 @@ def import_loop(context: Context, file: str, *, fresh: bool = False) -> Imported
     An import that a crash cut short is cancelled and repeated.
     """
     loops = known_loops(context)
-    preview = _preview(context, loops, file, new_loop_id())
+    preview = _preview(context, loops, file, new_id("lp", 6))
     require_enabled(context)
     if loops is None:
         create(context)

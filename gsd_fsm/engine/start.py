@@ -66,7 +66,7 @@ class _Draft:
 
     def __init__(self, context: Context, request: StartRequest, data: dict[str, Any]) -> None:
         self.context, self.request, self.data = context, request, data
-        self.id = new_loop_id()
+        self.id = new_id("lp", 6)
         self.settings = context.settings()
         self.notes: list[str] = []
         self.question: NeededSwitch | None = None
@@ -97,7 +97,9 @@ class _Draft:
                 data["branch"] = needed.branch
             else:
                 self.question = needed
-            self.notes += _plan_notes(plan, context.project, phase)
+            if phase is not None:
+                self.notes += _phase_notes(plan, context.project, phase)
+            self.notes += plan.warnings
             self.parts = portions(plan)
             data["tasks"] = self.parts[0]
         if phase is not None:
@@ -154,16 +156,13 @@ def start(context: Context, request: StartRequest) -> Started:
     return Started(proof, context.gsd if loops is None else None, cancelled, notes, lessons)
 
 
-def _plan_notes(plan: Plan, project: Path, phase: int | str | None) -> list[str]:
-    notes: list[str] = []
-    if phase is not None:
-        from gsd_fsm.phase.roadmap import roadmap_warning
+def _phase_notes(plan: Plan, project: Path, phase: int | str) -> list[str]:
+    from gsd_fsm.phase.roadmap import roadmap_warning
 
-        warning = roadmap_warning(project, phase)
-        notes += [warning] if warning else []
-        if plan.phase not in (None, phase):
-            notes.append(f"The plan names another phase: {plan.phase}.")
-    return [*notes, *plan.warnings]
+    warning = roadmap_warning(project, phase)
+    other = plan.phase not in (None, phase)
+    named = f"The plan names another phase: {plan.phase}." if other else None
+    return [note for note in (warning, named) if note]
 
 
 def _lessons(context: Context, loop: Loop) -> list[str]:
@@ -174,8 +173,7 @@ def _lessons(context: Context, loop: Loop) -> list[str]:
         return []  # reading it takes about a second; `gsd-fsm recall` does it on request
     from gsd_fsm.engine.lessons import lessons
 
-    found = lessons(context.gsd, loop.goal or "", except_loop=loop.id)
-    return [lesson.text for lesson in found]
+    return [it.text for it in lessons(context.gsd, loop.goal or "", except_loop=loop.id)]
 
 
 # the wanted loop
@@ -278,10 +276,6 @@ def new_id(prefix: str, length: int) -> str:
     return prefix + "-" + "".join(secrets.choice(_ALPHABET) for _ in range(length))
 
 
-def new_loop_id() -> str:
-    return new_id("lp", 6)
-
-
 def known_loops(context: Context) -> Loops | None:
     """Return the loops of this project, trusted or not; None if there is no journal yet."""
     if not os.path.lexists(os.path.join(context.gsd_or_new, JOURNAL_NAME)):
@@ -377,11 +371,3 @@ def budget_notes(directory: str, limits: Mapping[str, Any]) -> list[str]:
         return []
     counting = "run gsd-fsm init --status-line, or gsd-fsm spend; --max-tokens needs neither"
     return [f"Claude Code reports its cost only to a status line: {counting}."]
-
-
-def is_hook_installed(directory: str) -> bool:
-    """Return whether settings that Claude Code reads in this directory run the hook."""
-    from gsd_fsm.install.hook_entries import ours
-    from gsd_fsm.install.installer import survey
-
-    return any(ours(place.document) for place in survey(directory))
