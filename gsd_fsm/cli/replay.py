@@ -11,7 +11,7 @@ from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time
 from gsd_fsm.cli.output import COLOURS, say, status_word
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import Corrupt, GsdError, Newer, UsageError
+from gsd_fsm.core.errors import Corrupt, Newer, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.loop.fold import Loops
@@ -27,41 +27,30 @@ Event = dict[str, Any]
 
 
 class _Lines:
-    """Print each event once the loops after it are known."""
+    """Print each event."""
 
     def __init__(self, loop: str | None, as_json: bool) -> None:
         self.loop = loop
         self.as_json = as_json
         self.shown = 0
         self._last_loop: str | None = None
-        self._pending: tuple[Event, str | None] | None = None
 
-    def see(self, event: Event, loops: Loops) -> None:
-        self.flush(loops)
+    def see(self, event: Event, source: str, loops: Loops) -> None:
         if self.loop is not None and event["loop"] != self.loop:
             return
-        before = loops.by_id.get(event["loop"]) if event["loop"] else None
-        source = before.status if before else "idle" if event["type"] == "start" else None
-        self._pending = (event, source)
-
-    def flush(self, loops: Loops) -> None:
-        if self._pending is None or self._pending[0]["seq"] > loops.seq:
-            return  # nothing, or refused by the fold
-        event, source = self._pending
-        self._pending = None
         self.shown += 1
-        after = loops.by_id.get(event["loop"]) if event["loop"] else None
+        before = source or ("idle" if event["type"] == "start" else None)
+        after = loops.by_id.get(event["loop"])
         dest = after.status if after else None
         if self.as_json:
-            names = ("seq", "ts", "type", "by")
-            row = {name: event[name] for name in names}
-            say(dumps({**row, "from": source, "to": dest, "data": event["data"]}))
+            row = {name: event[name] for name in ("seq", "ts", "type", "by")}
+            say(dumps({**row, "from": before, "to": dest, "data": event["data"]}))
             return
         if event["loop"] not in (None, self._last_loop):
             if self._last_loop is not None:
                 say(f"        loop {event['loop']}")
             self._last_loop = event["loop"]
-        say(_line(event, source, dest))
+        say(_line(event, before, dest))
 
 
 def _line(event: Event, source: str | None, dest: str | None) -> str:
@@ -97,12 +86,10 @@ def replay(call: Call, *, at: int | None, until: str | None, events: bool, stric
         _require_event(found.journal, at)
     try:
         found.run(None if quiet else lines.see, at, limit, strict=strict)
-    except GsdError as error:
-        lines.flush(found.journal.loops)  # the last valid event before the damage
-        if isinstance(error, Newer) and not lines.as_json:
+    except Newer:
+        if not lines.as_json:
             _show_raw(found.journal)
         raise
-    lines.flush(found.loops)
     if at is None and until is None:
         note_unfinished(call.context, found.loops)
     if events:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
@@ -44,19 +46,12 @@ def live_loops() -> Iterator[tuple[str, Loop | GsdError]]:
 
 def _registered() -> list[tuple[str, str]]:
     """Return id and directory of every journal started or trusted here; skip broken entries."""
-    folder = os.path.join(state_directory(), "journals")
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    entries = [_entry(os.path.join(folder, name)) for name in names]
-    return sorted(filter(None, entries), key=lambda entry: entry[1])
-
-
-def _entry(path: str) -> tuple[str, str] | None:
-    try:
-        with open(path, encoding="ascii") as file:
-            entry = json.load(file)
-        return str(entry["id"]), str(entry["path"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    entries = []
+    for path in sorted(Path(state_directory(), "journals").glob("*")):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            entry = json.loads(path.read_text("ascii"))
+            entries.append((str(entry["id"]), str(entry["path"])))
+    return sorted(entries, key=lambda entry: entry[1])
 
 
 def inspect_journal(context: Context) -> Foreign:

@@ -291,7 +291,6 @@ def explain(context: Context, seq: int | None = None) -> Explanation:
     replay = Replay(context.journal)
     search = _Search(seq)
     replay.run(search.see)
-    search.settle(replay.loops)
     if seq is not None and seq > replay.loops.seq:
         raise UsageError(f"the journal ends at event {replay.loops.seq}", "Run: gsd-fsm replay")
     found = search.found.get(context.loop_or_last(replay.loops).id if seq is None else None)
@@ -327,28 +326,17 @@ class _Search:
     def __init__(self, seq: int | None) -> None:
         self.found: dict[str | None, _Found] = {}
         self._seq = seq
-        self._pending: _Found | None = None
 
-    def see(self, event: Any, loops: Loops) -> None:
-        self.settle(loops)
-        known = self.found.get(event["loop"] if self._seq is None else None)
+    def see(self, event: Any, source: str, loops: Loops) -> None:
+        key = event["loop"] if self._seq is None else None
+        known = self.found.get(key)
         if known is not None and known.later is None and follows(known.event, event):
             known.later = event
-        if self._seq in (None, event["seq"]):
-            before = loops.by_id.get(event["loop"])
-            self._pending = _Found(event, before.status if before else "idle")
-
-    def settle(self, loops: Loops) -> None:
-        """Judge the pending event: whether it paused its loop is seen only after it was folded."""
-        found, self._pending = self._pending, None
-        if found is None:
-            return
-        loop = loops.by_id.get(found.event["loop"])
-        paused = loop is not None and loop.status == "paused" and found.source != "paused"
-        if self._seq is not None:
-            self.found[None] = found
-        elif found.event["type"] in DECISIONS or paused:
-            self.found[found.event["loop"]] = found
+        loop = loops.by_id.get(event["loop"])
+        paused = loop is not None and loop.status == "paused" and source != "paused"
+        decides = event["type"] in DECISIONS or paused
+        if decides if self._seq is None else event["seq"] == self._seq:
+            self.found[key] = _Found(event, source or "idle")
 
 
 def _hook_log(gsd: str) -> str:

@@ -47,7 +47,7 @@ class Replay:
 
     def run(
         self,
-        see: Callable[[Event, Loops], None] | None = None,
+        see: Callable[[Event, str, Loops], None] | None = None,
         at: int | None = None,
         until: str | None = None,
         *,
@@ -55,31 +55,35 @@ class Replay:
     ) -> None:
         """Fold up to event `at`, or up to the last event before the first one after `until`.
 
-        `see` is called with each event and the loops before it. `strict` collects findings, and
-        steps the machine however long the journal is.
+        `see` is called after each event with it, the status of its loop before it ("" if there was
+        none) and the loops. `strict` collects findings, and steps the machine however long the
+        journal is.
         """
-        last: list[Event] = []
+        loops = self.loops = self._fresh(at, strict)
+        last = ""
 
-        def visit(event: Event) -> None:
-            if (at is not None and event["seq"] > at) or (
-                until is not None and event["ts"] > until
-            ):
+        def take(line: bytes) -> None:
+            nonlocal last
+            event = load_event(line, fast_loads)
+            is_after = at is not None and event["seq"] > at
+            if is_after or (until is not None and event["ts"] > until):
                 raise _Enough
-            if strict and (message := findings_of(self.journal.loops, event)):
+            if strict and (message := findings_of(loops, event)):
                 self.findings.append(Finding(event["seq"], event["seq"], event["type"], message))
+            before = loops.by_id.get(event["loop"])
+            source = before.status if before else ""
+            loops.fold(event)
             if see is not None:
-                see(event, self.journal.loops)
-            last[:] = [event]
+                see(event, source, loops)
+            last = event["sum"]
 
         watched = strict or see is not None or at is not None or until is not None
-        reader = watching(visit) if watched else in_bulk
         try:
-            self.loops = self.journal.read(reader, hashlib.sha256, self._fresh(at, strict))
-            self.head = f"{self.loops.seq}:{self.journal.at.sum}"
+            self.journal.read((lambda _: take) if watched else in_bulk, hashlib.sha256, loops)
+            self.head = f"{loops.seq}:{self.journal.at.sum}"
         except _Enough:
-            self.loops = self.journal.loops
-            self.loops.settle()
-            self.head = f"{self.loops.seq}:{last[0]['sum']}" if last else ""
+            loops.settle()
+            self.head = f"{loops.seq}:{last}" if last else ""
 
     def _fresh(self, at: int | None, strict: bool) -> Loops:
         """Return empty loops, with a machine beside them unless the journal is too long for it."""
