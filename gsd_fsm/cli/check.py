@@ -8,7 +8,6 @@ from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine import criteria
-from gsd_fsm.engine.criteria import run_checks
 
 
 @click.command()
@@ -21,7 +20,7 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
     Without NAME all checks run. Exit code 7 if one fails. The end of the output is redacted and
     recorded. A check that is interrupted records nothing.
     """
-    run = run_checks(call.context, names, timeout=timeout, watch=call.screen)
+    run = criteria.run_checks(call.context, names, timeout=timeout, watch=call.screen)
     loop, failed = run.receipt.loop, run.failed
     if failed and not call.json:
         raise CheckFailed(

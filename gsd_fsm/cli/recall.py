@@ -9,7 +9,7 @@ import click
 from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine import lessons as engine
-from gsd_fsm.engine.lessons import Recalled, decide_lessons, is_number
+from gsd_fsm.engine.lessons import is_number
 
 _DECISIONS = ("--accept", "--dismiss")
 
@@ -46,15 +46,16 @@ def recall(
     Example: gsd-fsm recall --accept 1 3 --dismiss 2
     """
     if accept or dismiss:
-        done = decide_lessons(call.context, goal, list(accept), list(dismiss))
-        words = f"Accepted: {_listed(done.accepted)}. Dismissed: {_listed(done.dismissed)}."
+        done = engine.decide_lessons(call.context, goal, list(accept), list(dismiss))
+        accepted, dismissed = (", ".join(map(str, it)) or "none" for it in done[1:])
+        words = f"Accepted: {accepted}. Dismissed: {dismissed}."
         loop = done.receipt.loop
         call.print_receipt(done.receipt, words, recalled=loop.recalled, dismissed=loop.dismissed)
     else:
         _show(call, engine.recall(call.context, goal), goal)
 
 
-def _show(call: Call, found: Recalled, goal: str | None) -> None:
+def _show(call: Call, found: engine.Recalled, goal: str | None) -> None:
     loop = found.loop
     facts = {
         "lessons": [
@@ -75,7 +76,3 @@ def _show(call: Call, found: Recalled, goal: str | None) -> None:
         again += "" if goal is None else f" {shlex.quote(goal)}"
         lines.append(f"To accept one: {again} --accept N; to dismiss it: {again} --dismiss N")
     call.answer(facts, "\n".join(lines))
-
-
-def _listed(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers)) or "none"

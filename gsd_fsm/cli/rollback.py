@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 import click
 
@@ -27,10 +26,31 @@ def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) ->
     """
     if target is None:
         _list(call, phase)
-    elif yes:
-        _roll_back(call, target, phase)
+        return
+    done = engine.roll_back(call.context, target, phase) if yes else None
+    step = done.step if done else engine.plan_rollback(call.context, target, phase)
+    left = done.left if done else None
+    facts = {
+        "target": step.target.tag,
+        "commit": step.target.commit,
+        "leaves": step.leaves,
+        "reset": step.reset,
+        "done": yes and not step.is_needless,
+        "left": left,
+    }
+    if step.is_needless:
+        call.answer(facts, f"Nothing to do: already at {step.target.name}.")
+    elif done is None:
+        again = [call.command, "rollback", shlex.quote(target), "--yes"]
+        again += [f"--phase {shlex.quote(phase)}"] if phase else []
+        again += [f"--loop {call.context.loop_id}"] if call.context.loop_id else []
+        call.answer(facts, "\n".join([*_plan_lines(step), f"→ {' '.join(again)}"]))
+    elif done.receipt is None:
+        none = f"No live loop of phase {step.phase}: nothing was recorded."
+        call.answer(facts, f"{_outcome(step, left)} {none}")
     else:
-        _preview(call, target, phase)
+        pending = f" Pending again: {', '.join(step.reset)}." if step.reset else ""
+        call.print_receipt(done.receipt, _outcome(step, left) + pending, **facts)
 
 
 def _list(call: Call, phase: str | None) -> None:
@@ -47,48 +67,6 @@ def _list(call: Call, phase: str | None) -> None:
     ]
     found = [it._asdict() for it in known]
     call.answer({"phase": shortest_name(wanted), "checkpoints": found}, "\n".join(lines))
-
-
-def _preview(call: Call, target: str, phase: str | None) -> None:
-    step = engine.plan_rollback(call.context, target, phase)
-    if step.is_needless:
-        _nothing_to_do(call, step)
-        return
-    again = [call.command, "rollback", shlex.quote(target), "--yes"]
-    again += [f"--phase {shlex.quote(phase)}"] if phase else []
-    again += [f"--loop {call.context.loop_id}"] if call.context.loop_id else []
-    call.answer(_facts(step), "\n".join([*_plan_lines(step), f"→ {' '.join(again)}"]))
-
-
-def _roll_back(call: Call, target: str, phase: str | None) -> None:
-    done = engine.roll_back(call.context, target, phase)
-    step = done.step
-    if step.is_needless:
-        _nothing_to_do(call, step)
-        return
-    facts = _facts(step, done=True, left=done.left)
-    words = _outcome(step, done.left)
-    if done.receipt is None:
-        none = f"No live loop of phase {step.phase}: nothing was recorded."
-        call.answer(facts, f"{words} {none}")
-        return
-    again = f" Pending again: {', '.join(step.reset)}." if step.reset else ""
-    call.print_receipt(done.receipt, words + again, **facts)
-
-
-def _nothing_to_do(call: Call, step: Step) -> None:
-    call.answer(_facts(step), f"Nothing to do: already at {step.target.name}.")
-
-
-def _facts(step: Step, *, done: bool = False, left: str | None = None) -> dict[str, Any]:
-    return {
-        "target": step.target.tag,
-        "commit": step.target.commit,
-        "leaves": step.leaves,
-        "reset": step.reset,
-        "done": done,
-        "left": left,
-    }
 
 
 def _place(step: Step) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gsd_fsm.cli import SIGNALLED, run
 from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import say, status_word
 from gsd_fsm.core.codec import dumps
@@ -19,8 +20,6 @@ from gsd_fsm.engine.context import require_trust
 
 if TYPE_CHECKING:
     from gsd_fsm.engine.simulation import Outcome
-
-SIGNALLED = 128
 
 
 @click.command()
@@ -37,7 +36,6 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
     'git init'. 'x10 STEP' repeats a step; 'COMMAND => 4' expects an exit code; {1} is the id of the
     first loop.
     """
-    from gsd_fsm.cli import run
     from gsd_fsm.engine.simulation import read_script, simulation
 
     steps = read_script(read_option(None, file, "the script") or "")

@@ -14,6 +14,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import register
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.journals import inspect_journal, live_loops
+from gsd_fsm.engine.status import members
 
 
 @click.command()
@@ -37,16 +38,8 @@ def ps(call: Call) -> None:
 
 
 def _row(project: str, loop: Loop) -> dict[str, Any]:
-    return {
-        "project": project,
-        "loop": loop.id,
-        "kind": loop.kind,
-        "status": loop.status,
-        "iteration": loop.iteration,
-        "owner": loop.owner,
-        "goal": loop.goal,
-        "last_event": loop.last_event,
-    }
+    facts = members(loop, "kind status iteration owner goal last_event")
+    return {"project": project, "loop": loop.id, **facts}
 
 
 @click.command()

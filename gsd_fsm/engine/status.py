@@ -59,17 +59,17 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
     tasks = loop.tasks.values()
     return {
         "loop": loop.id,
-        **_members(loop, "kind status mode goal phase"),
+        **members(loop, "kind status mode goal phase"),
         "wave": current_wave(loop),
-        **_members(loop, "round iteration"),
+        **members(loop, "round iteration"),
         "max_iterations": loop.limits.max_iterations,
         "last_iteration": loop.last_iteration,
         "task_retries": {task.id: task.retries for task in tasks},
         "tasks": [
             {
-                **_members(task, "id title status wave"),
+                **members(task, "id title status wave"),
                 "depends": list(task.depends),
-                **_members(task, "retries phase attempts ref commit"),
+                **members(task, "retries phase attempts ref commit"),
                 "errors": [error.text for error in task.errors],
             }
             for task in tasks
@@ -85,16 +85,16 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
             if task.step
         ],
         "gaps": [
-            _members(gap, "id kind file description evidence reopened round status")
+            members(gap, "id kind file description evidence reopened round status")
             for gap in loop.gaps.values()
         ],
         "gaps_remaining": len(open_gaps(loop)),
         "criteria": [
-            _members(criterion, "name check met stale evidence")
+            members(criterion, "name check met stale evidence")
             for criterion in loop.criteria.values()
         ],
-        **_members(loop, "last_unmet exit_signal stuck idle last_error started last_event"),
-        **_members(loop, "pause_code pause_reason owner stage spec_score fit_score shape"),
+        **members(loop, "last_unmet exit_signal stuck idle last_error started last_event"),
+        **members(loop, "pause_code pause_reason owner stage spec_score fit_score shape"),
         "reviews": {name: review.facts() for name, review in loop.reviews.items()},
         "spent_usd": loop.spent_usd,
         "budget_usd": loop.limits.budget_usd,
@@ -104,7 +104,8 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
     }
 
 
-def _members(record: object, names: str) -> dict[str, Any]:
+def members(record: object, names: str) -> dict[str, Any]:
+    """Return these members of a record, in this order."""
     return {name: getattr(record, name) for name in names.split()}
 
 

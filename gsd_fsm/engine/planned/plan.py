@@ -32,14 +32,10 @@ _ASKS_BY_SHAPE = {"colleague": "step", "tool-review": "wave"}
 # the wanted plan
 
 
-def phase_of(text: str | None) -> Phase:
-    if text is None:
-        return None
-    return (
-        int(text)
-        if text.isdecimal() and len(text) < 16
-        else redact_or_reject(text, "the phase", 100)
-    )
+def phase_of(text: str) -> int | str:
+    if text.isdecimal() and len(text) < 16:
+        return int(text)
+    return redact_or_reject(text, "the phase", 100)
 
 
 def plan_to_follow(
