@@ -49,19 +49,17 @@ def load(project_dir: Path | None, *, trusted: bool = True) -> dict[str, Setting
     if trusted and project_dir is not None:
         files += reversed(project_files(project_dir))
     for path in files:
-        for name, value in _values(path).items():
+        limit = MAX_BYTES if path.name == FILE_NAME else MAX_FOREIGN_BYTES
+        content = read_if_exists(path, limit, _HINT)
+        found = {} if content is None else _values(path, decode(content, path))
+        for name, value in found.items():
             frozen = tuple(value) if isinstance(value, list) else value
             settings[name] = Setting(name, frozen, str(path))
     return settings
 
 
-def _values(path: Path) -> dict[str, Any]:
-    is_toml = path.name == FILE_NAME
-    content = read_if_exists(path, MAX_BYTES if is_toml else MAX_FOREIGN_BYTES, _HINT)
-    if content is None:
-        return {}
-    text = decode(content, path)
-    if is_toml:
+def _values(path: Path, text: str) -> dict[str, Any]:
+    if path.name == FILE_NAME:
         return _from_toml(path, text)
     from gsd_fsm.config.opti_gsd import from_json, from_markdown
 

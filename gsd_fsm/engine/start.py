@@ -48,6 +48,38 @@ _OTHER_TOOLS = (*_VIEWS, ".claude/ralph-loop.local.md")
 LONG_JOURNAL = 16 << 20
 
 
+class StartRequest(NamedTuple):
+    """The loop that a caller wants. None means that the settings decide."""
+
+    kind: str
+    goal: str | None = None
+    phase: str | None = None
+    plan: str | None = None
+    mode: str | None = None
+    max_iterations: int | None = None
+    max_retries: int | None = None
+    stuck_limit: int | None = None
+    idle_limit: int | None = None
+    budget: float | None = None
+    max_minutes: float | None = None
+    max_tokens: int | None = None
+    criteria: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    must_not: tuple[str, ...] = ()
+    blocked_by: tuple[str, ...] = ()
+    shape_file: str | None = None
+    task_list: str | None = None
+    session_only: bool = False
+    fresh: bool = False
+
+    @property
+    def has_own_work(self) -> bool:
+        """Return whether the request names its work itself, so that no plan is looked for."""
+        return self.kind == "goal" or bool(self.tasks or self.steps)
+
+
 class Started(NamedTuple):
     """A started loop, and what else happened.
 
@@ -177,38 +209,6 @@ def _lessons(context: Context, loop: Loop) -> list[str]:
 
 
 # the wanted loop
-
-
-class StartRequest(NamedTuple):
-    """The loop that a caller wants. None means that the settings decide."""
-
-    kind: str
-    goal: str | None = None
-    phase: str | None = None
-    plan: str | None = None
-    mode: str | None = None
-    max_iterations: int | None = None
-    max_retries: int | None = None
-    stuck_limit: int | None = None
-    idle_limit: int | None = None
-    budget: float | None = None
-    max_minutes: float | None = None
-    max_tokens: int | None = None
-    criteria: tuple[str, ...] = ()
-    checks: tuple[str, ...] = ()
-    tasks: tuple[str, ...] = ()
-    steps: tuple[str, ...] = ()
-    must_not: tuple[str, ...] = ()
-    blocked_by: tuple[str, ...] = ()
-    shape_file: str | None = None
-    task_list: str | None = None
-    session_only: bool = False
-    fresh: bool = False
-
-    @property
-    def has_own_work(self) -> bool:
-        """Return whether the request names its work itself, so that no plan is looked for."""
-        return self.kind == "goal" or bool(self.tasks or self.steps)
 
 
 def described(request: StartRequest) -> dict[str, Any]:

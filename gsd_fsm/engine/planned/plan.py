@@ -223,7 +223,7 @@ def frozen_plan(project: Path, loop: Loop, only: Collection[str] | None = None) 
 def lacks_tasks(loop: Loop) -> bool:
     """Return whether the loop was started without some tasks of its plan."""
     wanted = loop.plan.task_count or 0
-    return loop.kind == "execute" and loop.is_live and len(loop.tasks) < wanted
+    return loop.kind == "execute" and len(loop.tasks) < wanted and loop.is_live
 
 
 def plan_effects(context: Context, loop: Loop) -> Iterator[Effect]:
@@ -244,9 +244,10 @@ def _add_tasks(context: Context, loop: Loop) -> None:
 
 def is_unbegun(loop: Loop) -> bool:
     """Return whether no work of a planned loop has begun."""
-    if not loop.is_planned or not loop.is_live or loop.checkpoints or loop.round:
+    if loop.checkpoints or loop.round:
         return False
-    return all(task.status == "pending" for task in loop.tasks.values())
+    idle = all(task.status == "pending" for task in loop.tasks.values())
+    return idle and loop.is_planned and loop.is_live
 
 
 def is_new(loop: Loop) -> bool:

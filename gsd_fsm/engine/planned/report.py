@@ -41,6 +41,13 @@ class Reported(NamedTuple):
     repeated: bool = False
 
 
+class _Work(NamedTuple):
+    """The files of a task or fix, relative to the project, and the message of its commit."""
+
+    paths: list[str]
+    message: str
+
+
 @one_at_a_time
 def report_task(context: Context, task_id: str, output: str, commit: str | None = None) -> Reported:
     """Record the output of the subagent that did a task or fixed a gap.
@@ -211,13 +218,6 @@ def _completion(name: str, result: Report, commit: str | None) -> dict[str, Any]
 
 
 # the commit
-
-
-class _Work(NamedTuple):
-    """The files of a task or fix, relative to the project, and the message of its commit."""
-
-    paths: list[str]
-    message: str
 
 
 def commit_work(context: Context, loop: Loop, name: str, result: Report) -> str | None:
