@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gsd_fsm.core.errors import NotFound
-from gsd_fsm.core.loop.records import Failure, Task
+from gsd_fsm.core.loop.records import Failure
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display, one_line, truncate
@@ -20,7 +19,7 @@ _ERROR, _DETAILS, _LINE, _LISTED = 4_000, 4_000, 600, 50
 
 def failure_report(loop: Loop, task_id: str) -> str:
     """Return everything known about a failed task, as Markdown."""
-    task = _known(loop, task_id)
+    task = loop.tasks[task_id]
     errors = task.errors
     last = errors[-1].text if errors else ""
     reason, blocker, steps = _reported(last)
@@ -41,7 +40,6 @@ def failure_report(loop: Loop, task_id: str) -> str:
 
 def checkpoint_report(loop: Loop, task_id: str, report: Report) -> str:
     """Return the decision that a task needs, as Markdown."""
-    _known(loop, task_id)
     done = [name for name, task in loop.tasks.items() if task.status in ("complete", "skipped")]
     named = ", ".join(done[:_LISTED]) + (" …" if len(done) > _LISTED else "")
     parts = [
@@ -57,16 +55,6 @@ def checkpoint_report(loop: Loop, task_id: str, report: Report) -> str:
     run = f"gsd-fsm --loop {loop.id} answer TEXT"
     parts.append(f"Reply with your choice to continue. To answer for the loop, run: {run}")
     return "\n\n".join(parts)
-
-
-def _known(loop: Loop, task_id: str) -> Task:
-    found = loop.tasks.get(task_id)
-    if found is None:
-        known = ", ".join(list(loop.tasks)[:20]) or "none"
-        raise NotFound(
-            f"loop {loop.id} has no task {one_line(task_id, 80)}", f"Use one of its tasks: {known}"
-        )
-    return found
 
 
 def _reported(error: str) -> tuple[str, str, list[str]]:

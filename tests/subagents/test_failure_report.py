@@ -6,9 +6,6 @@ import re
 import unicodedata
 from typing import Any
 
-import pytest
-
-from gsd_fsm.core.errors import NotFound
 from gsd_fsm.subagents.failure_report import checkpoint_report, failure_report
 from gsd_fsm.subagents.report_parser import Report, parse_report
 from tests.support.prompts import HOSTILE
@@ -70,13 +67,6 @@ def test_failure_report_cuts_long_errors_and_lists() -> None:
     for text in ("and 30 more: gsd-fsm --loop lp-1 status", "BEGIN", "END"):
         assert text in report
     assert len(report) < 8_000
-
-
-def test_reports_of_an_unknown_task_raise_not_found() -> None:
-    with pytest.raises(NotFound, match="no task T9"):
-        failure_report(a_story().loop, "T9")
-    with pytest.raises(NotFound, match="no task T9"):
-        checkpoint_report(a_story().loop, "T9", Report("checkpoint", "Which?"))
 
 
 def test_checkpoint_report_has_options_and_the_command_to_answer() -> None:
