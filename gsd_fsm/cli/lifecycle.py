@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,11 +16,8 @@ from gsd_fsm.core.loop.records import LIMITS
 from gsd_fsm.core.loop.schema import AMOUNT
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.journal_text import read_option, redact_and_truncate
+from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine import lifecycle as engine
-
-if TYPE_CHECKING:
-    from gsd_fsm.engine.complete import Completion
 
 # Units of `resume --add-CODE` where the code is not the unit.
 _UNITS = {
@@ -44,11 +41,10 @@ _ADDED = {**{code: row[0] for code, row in COUNTED.items()}, "retries": "max_ret
 @command_options
 def wait(call: Call, *, question: str | None, until: str | None) -> None:
     """Wait for the user's answer, or for the client's limit to end."""
-    text = redact_and_truncate(question, 4_000) if question else ""
     if until:
-        proof = engine.wait_until(call.context, parse_time(until), text or None)
-    elif text.strip():
-        proof = engine.ask(call.context, text)
+        proof = engine.wait_until(call.context, parse_time(until), question)
+    elif question and question.strip():
+        proof = engine.ask(call.context, question)
     else:
         raise UsageError("no question given", "Run: gsd-fsm wait QUESTION")
     call.print_receipt(proof, "Waiting.")
@@ -59,10 +55,7 @@ def wait(call: Call, *, question: str | None, until: str | None) -> None:
 @command_options
 def pause(call: Call, *, reason: str | None) -> None:
     """Pause a loop, so that the agent may stop."""
-    call.print_receipt(
-        engine.pause(call.context, redact_and_truncate(reason, 2_000) if reason else None),
-        "Paused.",
-    )
+    call.print_receipt(engine.pause(call.context, reason), "Paused.")
 
 
 @click.command()
@@ -70,7 +63,7 @@ def pause(call: Call, *, reason: str | None) -> None:
 @command_options
 def cancel(call: Call, *, reason: str | None) -> None:
     """Cancel a loop; report what was done and what remains."""
-    ended = engine.cancel(call.context, redact_and_truncate(reason, 2_000) if reason else None)
+    ended = engine.cancel(call.context, reason)
     report = "".join(
         f" {what.capitalize()} done: {', '.join(part['done']) or 'none'}; "
         f"remaining: {', '.join(part['remaining']) or 'none'}."
@@ -89,7 +82,7 @@ def answer(call: Call, *, text: str | None, file: str | None) -> None:
     words = read_option(text, file, "the answer")
     if words is None:
         raise UsageError("no answer given", "Run: gsd-fsm answer TEXT")
-    _print(call, "Answered.", engine.answer(call.context, redact_and_truncate(words, 4_000)))
+    _print(call, "Answered.", engine.answer(call.context, words))
 
 
 @click.command()
@@ -192,14 +185,9 @@ def complete(call: Call) -> None:
     facts: dict[str, Any] = {"report": done.report} if done.report or is_phase else {}
     if is_phase:
         facts = {"tag": done.tag, "written": done.written, **facts}
-    call.print_receipt(done.receipt, _words(done), **facts)
+    words = "Already completed." if done.already_completed else "Completed."
+    if done.already_completed and done.finished:
+        words += f" Finished {', '.join(done.finished)}."
+    call.print_receipt(done.receipt, words, **facts)
     if done.report and not call.json and not done.already_completed:
         say(done.report if is_phase else display(done.report, lines=True))
-
-
-def _words(done: Completion) -> str:
-    if not done.already_completed:
-        return "Completed."
-    if not done.finished:
-        return "Already completed."
-    return f"Already completed. Finished {', '.join(done.finished)}."

@@ -8,7 +8,7 @@ from gsd_fsm.cli.call import AMOUNT, COUNT, Call, command_options
 from gsd_fsm.cli.output import spent_words
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.documents.journal_text import read_option, redact_and_truncate
+from gsd_fsm.documents.journal_text import read_option
 
 
 @click.command()
@@ -25,9 +25,7 @@ def spend(call: Call, *, usd: float | None, tokens: int | None, what: str | None
         raise UsageError("no amount given", "Run: gsd-fsm spend USD [--tokens N]")
     from gsd_fsm.engine.tasks import spend as spend_budget
 
-    proof = spend_budget(
-        call.context, usd, tokens, redact_and_truncate(what, 1_000) if what else None
-    )
+    proof = spend_budget(call.context, usd, tokens, what)
     loop = proof.loop
     more = f" To continue: {next_step(loop)[1]}." if loop.status == "paused" else ""
     call.print_receipt(proof, f"{spent_words(loop) or 'Nothing'} spent.{more}")
@@ -44,4 +42,4 @@ def note(call: Call, *, text: str | None, file: str | None) -> None:
         raise UsageError("no note given", "Run: gsd-fsm note TEXT")
     from gsd_fsm.engine.tasks import leave_note
 
-    call.print_receipt(leave_note(call.context, redact_and_truncate(words, 4_000)), "Noted.")
+    call.print_receipt(leave_note(call.context, words), "Noted.")

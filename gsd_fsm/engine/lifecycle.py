@@ -13,6 +13,7 @@ from gsd_fsm.core.loop.state import Loop, open_gaps, open_work, unmet
 from gsd_fsm.core.loop.waves import running_tasks
 from gsd_fsm.core.text.questions import may_decline
 from gsd_fsm.core.usage.transcript import is_resting
+from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, require_trust
 from gsd_fsm.engine.planned.branches import branch_effects, take_branch
 from gsd_fsm.engine.planned.checkpoints import (
@@ -35,24 +36,27 @@ class Cancellation(NamedTuple):
 
 def ask(context: Context, question: str) -> Receipt:
     """Wait for the user's answer to this question."""
-    return context.append("wait", {"for": "human", "question": question})
+    asked = redact_and_truncate(question, 4_000)
+    return context.append("wait", {"for": "human", "question": asked})
 
 
 def wait_until(context: Context, time: str, question: str | None = None) -> Receipt:
     """Wait until the limit of the client ends."""
-    more = {"question": question} if question else {}
+    more = {"question": redact_and_truncate(question, 4_000)} if question else {}
     return context.append("wait", {"for": "throttled", "until": time, **more})
 
 
 def pause(context: Context, reason: str | None = None) -> Receipt:
     """Pause a loop until `resume`."""
     by = "an agent" if context.author.by == "agent" else "hand"
-    return context.append("pause", {"code": "manual", "reason": reason or f"paused by {by}"})
+    why = redact_and_truncate(reason, 2_000) if reason else f"paused by {by}"
+    return context.append("pause", {"code": "manual", "reason": why})
 
 
 def cancel(context: Context, reason: str | None = None) -> Cancellation:
     """End a loop for good."""
-    proof = context.append("cancel", {"reason": reason} if reason else {})
+    why = {"reason": redact_and_truncate(reason, 2_000)} if reason else {}
+    proof = context.append("cancel", why)
     loop = proof.loop
     parts = {
         "tasks": ([task.id for task in loop.tasks.values() if task.is_work], open_work(loop)),
@@ -79,6 +83,7 @@ class Decision(NamedTuple):
 @one_at_a_time
 def answer(context: Context, text: str) -> Decision:
     """Answer the question that the loop is waiting for; a no to the engine's own pauses it."""
+    text = redact_and_truncate(text, 4_000)
     no = is_no(text)
     with context.writing() as tx:
         loop = tx.loop

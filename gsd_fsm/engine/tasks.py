@@ -221,14 +221,15 @@ def failure_data(
 
 def leave_note(context: Context, text: str) -> Receipt:
     """Append a note; the next block delivers it."""
-    return context.append("note", {"text": text})
+    return context.append("note", {"text": redact_and_truncate(text, 4_000)})
 
 
 def spend(
     context: Context, usd: float | None = None, tokens: int | None = None, what: str | None = None
 ) -> Receipt:
     """Record money or tokens spent on a loop."""
-    given = {"usd": usd, "tokens": tokens, "what": what}
+    about = redact_and_truncate(what, 1_000) if what else None
+    given = {"usd": usd, "tokens": tokens, "what": about}
     with context.writing() as tx:
         append_spending(tx, {name: it for name, it in given.items() if it is not None})
     return tx.receipt

@@ -7,8 +7,19 @@ from datetime import datetime, timezone
 import pytest
 from freezegun import freeze_time
 
+from gsd_fsm.core.journal.journal import Author
 from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.lifecycle import Running, answer, cancel, resume, set_mode
+from gsd_fsm.engine.lifecycle import (
+    Running,
+    answer,
+    ask,
+    cancel,
+    pause,
+    resume,
+    set_mode,
+    wait_until,
+)
+from gsd_fsm.engine.tasks import leave_note, spend
 from tests.support.command_line import Here
 from tests.support.hook_agent import Agent, start
 from tests.support.phases import Phase, kill_after
@@ -16,6 +27,7 @@ from tests.support.plan_loops import INTERACTIVE, write_plan
 from tests.support.repositories import commit, git
 
 AFTER = b'"type":"answer"'
+SECRET = "ghp_" + "a1B2" * 9
 
 
 @pytest.fixture
@@ -170,3 +182,16 @@ def test_cancel_reports_done_and_remaining_work(here: Here) -> None:
         "gaps": {"done": [], "remaining": []},
         "criteria": {"done": ["a"], "remaining": ["b"]},
     }
+
+
+def test_texts_of_python_callers_are_redacted(here: Here) -> None:
+    here.start("goal", "g")
+    context, words = Context(here.root, author=Author("human")), f"token {SECRET} end"
+    leave_note(context, words)
+    spend(context, 0.1, what=words)
+    ask(context, words)
+    answer(context, words)
+    wait_until(context, "2026-01-01T00:00:00.000Z", words)
+    pause(context, words)
+    cancel(context, words)
+    assert SECRET.encode() not in here.journal.read_bytes()
