@@ -13,13 +13,12 @@ from gsd_fsm.cli.call import Call, Number, command_options
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
-from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.project import find_gsd
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.documents.json_text import root
+from gsd_fsm.engine.context import Context
 from gsd_fsm.install import installer, plugin
 from gsd_fsm.install.environment import PATH_FIX, Row, path_problem
 from gsd_fsm.install.hook_entries import DEFAULT_CAP, EVENTS, cap_in, items_of, ours
@@ -196,7 +195,7 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
         installer.remove_hook()
     words = [f"Removed from {path}" for path in chosen] or ["The hook is not installed here."]
     words += [f"Still installed ({name}): {path}" for path, name in left.items()]
-    unheld = _unheld(start) if chosen else []
+    unheld = _unheld(call.context) if chosen else []
     words += [
         f"Loop {loop} is running without a hook. To pause it, run: {call.command} pause"
         for loop in unheld
@@ -209,13 +208,13 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
     call.answer(facts, "\n".join(words))
 
 
-def _unheld(start: str) -> list[str]:
+def _unheld(context: Context) -> list[str]:
     """Return the loops that are running here without a hook."""
-    documents = [place.document for place in installer.survey(start)]
+    documents = [place.document for place in installer.survey(context.directory)]
     if plugin.enabled(documents) or any(map(ours, documents)):
         return []
     try:
-        live = Journal(find_gsd(start)).read_cached().live()
+        live = context.journal.read_cached().live()
     except GsdError:
         return []
     return [loop.id for loop in live if loop.status == "running"]
