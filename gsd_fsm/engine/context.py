@@ -184,15 +184,16 @@ class Context:
     def _selected(self, loops: Loops) -> Loop | None:
         if self.loop_id is not None:
             return _named(loops, self.loop_id)
-        live = loops.live()
-        own = [loop for loop in live if self.is_own(loop)]
-        if len(live) > 1 and not own:
-            raise several_loops(live)
-        return next(iter(own + live), None)
+        return self.only_one(loops.live())
 
-    def is_own(self, loop: Loop) -> bool:
-        """Return whether the loop belongs to the session of the caller."""
-        return self.author.session is not None and loop.owner == self.author.session
+    def only_one(self, live: list[Loop]) -> Loop | None:
+        """Return the caller's loop among these, else the only one, None if there is none."""
+        session = self.author.session
+        own = [loop for loop in live if session is not None and loop.owner == session]
+        if len(live) > 1 and not own:
+            names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in live)
+            raise UsageError(f"several live loops: {names}", "Name one: gsd-fsm --loop ID …")
+        return next(iter(own + live), None)
 
     # writing
 
@@ -269,11 +270,6 @@ def _named(loops: Loops, loop_id: str) -> Loop:
     if found is None:
         raise NotFound(f"no such loop: {loop_id}", one_of(loops.by_id))
     return found
-
-
-def several_loops(live: list[Loop]) -> UsageError:
-    names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in live)
-    return UsageError(f"several live loops: {names}", "Name one: gsd-fsm --loop ID …")
 
 
 def require_trust(loops: Loops, gsd: str) -> None:

@@ -290,11 +290,24 @@ def explain(context: Context, seq: int | None = None) -> Explanation:
     from gsd_fsm.history.replay import Replay
 
     replay = Replay(context.journal)
-    search = _Search(seq)
-    replay.run(search.see)
+    # The last decision about each loop; under None, event `seq`.
+    decided: dict[str | None, _Found] = {}
+
+    def see(event: Any, source: str, loops: Loops) -> None:
+        key = event["loop"] if seq is None else None
+        known = decided.get(key)
+        if known is not None and known.later is None and follows(known.event, event):
+            known.later = event
+        loop = loops.by_id.get(event["loop"])
+        paused = loop is not None and loop.status == "paused" and source != "paused"
+        is_decision = event["type"] in DECISIONS or paused
+        if is_decision if seq is None else event["seq"] == seq:
+            decided[key] = _Found(event, source or "idle")
+
+    replay.run(see)
     if seq is not None and seq > replay.loops.seq:
         raise UsageError(f"the journal ends at event {replay.loops.seq}", "Run: gsd-fsm replay")
-    found = search.found.get(context.loop_or_last(replay.loops).id if seq is None else None)
+    found = decided.get(context.loop_or_last(replay.loops).id if seq is None else None)
     log = _hook_log(replay.journal.path)
     if found is None:
         hint = undecided(log, "").strip() or "Run: gsd-fsm status"
@@ -319,25 +332,6 @@ class _Found:
         self.event = event
         self.source = source
         self.later: Any = None
-
-
-class _Search:
-    """Find the last decision about each loop, or the event with a number (under None)."""
-
-    def __init__(self, seq: int | None) -> None:
-        self.found: dict[str | None, _Found] = {}
-        self._seq = seq
-
-    def see(self, event: Any, source: str, loops: Loops) -> None:
-        key = event["loop"] if self._seq is None else None
-        known = self.found.get(key)
-        if known is not None and known.later is None and follows(known.event, event):
-            known.later = event
-        loop = loops.by_id.get(event["loop"])
-        paused = loop is not None and loop.status == "paused" and source != "paused"
-        decides = event["type"] in DECISIONS or paused
-        if decides if self._seq is None else event["seq"] == self._seq:
-            self.found[key] = _Found(event, source or "idle")
 
 
 def _hook_log(gsd: str) -> str:

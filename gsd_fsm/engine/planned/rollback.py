@@ -15,7 +15,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import IGNORED
 from gsd_fsm.core.system import GSD
 from gsd_fsm.core.text.sanitize import clean
-from gsd_fsm.engine.context import Context, Effect, Receipt, one_at_a_time, several_loops
+from gsd_fsm.engine.context import Context, Effect, Receipt, one_at_a_time
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.records import Rollback
@@ -214,15 +214,12 @@ def _live_loop(context: Context, loops: Loops, phase: str) -> Loop | None:
     from gsd_fsm.git.checkpoints import phase_part
 
     named = context.loop_or_last(loops).id if context.loop_id else None
-    found = [
+    live = [
         loop
         for loop in loops.live()
         if loop.phase is not None and phase_part(loop.phase) == phase and named in (None, loop.id)
     ]
-    own = [loop for loop in found if context.is_own(loop)]
-    if len(found) > 1 and not own:
-        raise several_loops(found)
-    return next(iter(own + found), None)
+    return context.only_one(live)
 
 
 def _find(repository: Repository, phase: str, target: str) -> Checkpoint:
