@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, wraps
 from itertools import islice
-from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -30,6 +29,8 @@ from gsd_fsm.core.project import (
 from gsd_fsm.core.syscalls import try_lock, unlock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gsd_fsm.core.loop.limits import LimitReached
     from gsd_fsm.git.repo import Repository
 
@@ -119,10 +120,14 @@ class Context:
 
     @cached_property
     def project(self) -> Path:
+        from pathlib import Path
+
         return Path(self.gsd_or_new).parent
 
     def settings(self, *, trusted: bool = True) -> dict[str, Any]:
         """Return the settings in force here, without those of a project that is not trusted."""
+        from pathlib import Path
+
         from gsd_fsm.config import settings
 
         found = settings.load(Path(self.gsd_or_new), trusted=trusted)

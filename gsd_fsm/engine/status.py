@@ -18,8 +18,6 @@ from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.core.views.state_md import history_line
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import note_unfinished
-from gsd_fsm.engine.planned.plan import frozen_plan, has_changed, unknown_work
-from gsd_fsm.history.timeline import DECISIONS, aftermath, explain_decision, follows, undecided
 
 # The exit code of `status --check`, by status.
 CHECK_CODES = {
@@ -202,6 +200,8 @@ class _Prompts:
         return [] if waits else [self._gap(gap_id) for gap_id in ready_gaps(loop)]
 
     def one(self, name: str) -> Item:
+        from gsd_fsm.engine.planned.plan import unknown_work
+
         loop = self.loop
         if name in loop.gaps:
             return self._gap(name)
@@ -214,6 +214,7 @@ class _Prompts:
         return self._tasks([task_id], prompts=True)[0]
 
     def _tasks(self, names: list[str], *, prompts: bool) -> list[Item]:
+        from gsd_fsm.engine.planned.plan import frozen_plan, has_changed
         from gsd_fsm.subagents.context import read_context
         from gsd_fsm.subagents.prompt import description, task_prompt
 
@@ -288,6 +289,7 @@ class Explanation(NamedTuple):
 def explain(context: Context, seq: int | None = None) -> Explanation:
     """Return why the last stop, or that of event `seq`, was decided as it was."""
     from gsd_fsm.history.replay import Replay
+    from gsd_fsm.history.timeline import DECISIONS, aftermath, explain_decision, follows, undecided
 
     replay = Replay(context.journal)
     # The last decision about each loop; under None, event `seq`.
