@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from gsd_fsm.core.codec import digest_of, quote
 from gsd_fsm.core.errors import UsageError
@@ -24,6 +23,8 @@ def read_option(given: str | None, file: str | None, what: str) -> str | None:
     if given is not None:
         raise UsageError(f"{what} is given twice: as text and as a file", "Omit one of them.")
     if file != "-":
+        from pathlib import Path
+
         raw = read_bytes(Path(file), MAX_BYTES, f"Name the file that contains {what}.")
     elif sys.stdin is None:
         raise UsageError("standard input is closed", f"Give {what} as text or as a file.")

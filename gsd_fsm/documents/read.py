@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path, PureWindowsPath
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.syscalls import explain
+
+if TYPE_CHECKING:
+    from pathlib import Path  # expensive for commands that only redact a text
 
 MAX_BYTES = 16 << 20
 FIX_HINT = "Fix the file and retry."
@@ -130,12 +132,16 @@ def decode(content: bytes, file: object, hint: str = "") -> str:
 
 def escapes(path: str) -> bool:
     """Return whether the text of a path may lead out of the directory it is relative to."""
+    from pathlib import PureWindowsPath
+
     windows = PureWindowsPath(path)
     return path.startswith("/") or bool(windows.drive or windows.root) or ".." in windows.parts
 
 
 def locate_inside(project: Path, path: str) -> Path:
     """Return the real path of a relative path; raise Unreadable if it is outside the project."""
+    from pathlib import Path
+
     root = os.path.realpath(project)
     try:
         real = Path(os.path.realpath(Path(root) / path))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.codec import dumps, sha256
@@ -20,6 +19,8 @@ from gsd_fsm.documents.read import Unreadable, read_bytes
 from gsd_fsm.engine.context import Context, Effect, LoopTransaction, one_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gsd_fsm.git.repo import Repository
     from gsd_fsm.plans.plan import Plan, PlanTask
 
@@ -109,6 +110,8 @@ def plan_on_branch(repository: Repository, plan: Plan, branch: str) -> Plan:
 
 def plan_to_show(context: Context, phase: str | None, file: str | None) -> Path:
     """Return the path of the named plan, else the loop's, the current phase's, or the only one."""
+    from pathlib import Path
+
     from gsd_fsm.plans.find import current_phase, find_plan, only_plan
 
     if phase is not None and file is not None:
