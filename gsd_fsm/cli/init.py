@@ -248,8 +248,8 @@ def doctor(call: Call, *, directory: str | None) -> None:
             fixes.add(row.fix)
             lines.append(f"      → {display(row.fix)}")
     lines.append(_verdict(rows))
-    told = [{**row._asdict(), "fix": row.fix if row.state != "ok" else ""} for row in rows]
-    facts = {"ok": not failed, "rows": told}
+    members = [{**row._asdict(), "fix": row.fix if row.state != "ok" else ""} for row in rows]
+    facts = {"ok": not failed, "rows": members}
     say(dumps(facts) if call.json else "\n".join(lines))
     if failed:
         raise click.exceptions.Exit(CheckFailed.exit_code)

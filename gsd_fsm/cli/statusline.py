@@ -72,35 +72,35 @@ def _client_data() -> dict[str, Any]:
         data += chunk
         if not chunk or data.rstrip().endswith(b"}"):
             with contextlib.suppress(ValueError):
-                told = parse_json(data.decode("utf-8-sig").strip())
-                return told if isinstance(told, dict) else {}
+                signal = parse_json(data.decode("utf-8-sig").strip())
+                return signal if isinstance(signal, dict) else {}
         if not chunk:
             break
     return {}
 
 
 def _loop_of(
-    told: dict[str, Any], project: str | None, wanted: str | None
+    signal: dict[str, Any], project: str | None, wanted: str | None
 ) -> tuple[Loop | None, str]:
     """Return the session's loop after recording its cost, or the only live loop; and the session."""
-    session = session_name(str(told.get("session_id") or ""))
-    journals = list(_journals(told, project))
+    session = session_name(str(signal.get("session_id") or ""))
+    journals = list(_journals(signal, project))
     for journal in journals:
         for loop in journal.loops.by_id.values() if wanted else journal.loops.live():
             own = bool(session) and loop.owner == session
             if loop.id == wanted if wanted else own:
-                return _recorded(journal, loop, told) if own else loop, session
+                return _recorded(journal, loop, signal) if own else loop, session
     if wanted:
         return None, session
     alone = [journal.loops.live() for journal in journals]
     return next((live[0] for live in alone if len(live) == 1), None), session
 
 
-def _journals(told: dict[str, Any], project: str | None) -> Iterator[Journal]:
+def _journals(signal: dict[str, Any], project: str | None) -> Iterator[Journal]:
     """Yield the trusted journals that may belong to the session, the most likely first."""
-    workspace = told.get("workspace")
+    workspace = signal.get("workspace")
     folders = workspace if isinstance(workspace, dict) else {}
-    starts = [folders.get("project_dir"), folders.get("current_dir"), told.get("cwd")]
+    starts = [folders.get("project_dir"), folders.get("current_dir"), signal.get("cwd")]
     seen = set()
     for start in [project] if project else [*starts, os.curdir]:
         with contextlib.suppress(GsdError, OSError, ValueError):
@@ -112,18 +112,18 @@ def _journals(told: dict[str, Any], project: str | None) -> Iterator[Journal]:
                     yield journal
 
 
-def _cost(told: dict[str, Any]) -> float | None:
-    cost = told.get("cost")
+def _cost(signal: dict[str, Any]) -> float | None:
+    cost = signal.get("cost")
     total = cost.get("total_cost_usd") if isinstance(cost, dict) else None
     if isinstance(total, bool) or not isinstance(total, int | float):
         return None
     return round(total, 6) if 0 <= total <= _MOST_USD else None
 
 
-def _recorded(journal: Journal, loop: Loop, told: dict[str, Any]) -> Loop:
+def _recorded(journal: Journal, loop: Loop, signal: dict[str, Any]) -> Loop:
     """Return the loop, after recording the session's cost if it changed enough."""
     trusted, meter = journal.loops.journal_id, str(loop.owner)
-    total, transcript = _cost(told), str(told.get("transcript_path"))
+    total, transcript = _cost(signal), str(signal.get("transcript_path"))
     if total is None or not _is_news(loop, meter, total):
         return loop
 

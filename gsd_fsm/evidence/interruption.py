@@ -81,7 +81,7 @@ def interruptible() -> Iterator[Interruption]:
 
 
 class Output:
-    """Receives what running commands print, and may end them; this one does neither."""
+    """Receive the output of running commands, and may end them; this one does neither."""
 
     def say(self, text: str) -> None:
         """Show a line about the commands."""

@@ -301,10 +301,10 @@ def _text(done: Done) -> str:
     return os.fsdecode(output(done, _refused))
 
 
-def _refused(said: str) -> Refused:
-    if NO_IDENTITY.search(said):
+def _refused(message: str) -> Refused:
+    if NO_IDENTITY.search(message):
         return Refused(
             "git has no identity for commits: user.name and user.email are not set",
             "Run: git config user.name NAME && git config user.email ADDRESS",
         )
-    return Refused(f"git refused: {said}", "Run: git status")
+    return Refused(f"git refused: {message}", "Run: git status")

@@ -31,7 +31,7 @@ NO_WORK_TREE = re.compile(
 )
 ACTING_SECONDS = 600.0  # the user's hooks may run whole test suites
 SLICE_SECONDS = 0.1  # Windows delivers Ctrl-C only between two waits
-MOST_WORDS = 2_000
+MAX_ERROR_TEXT = 2_000
 
 
 class WorkTree(NamedTuple):
@@ -110,20 +110,20 @@ def act(
 
 
 def output(done: Done, error: Callable[[str], GsdError]) -> bytes:
-    """Return what git printed; if it failed, raise this error with its words."""
+    """Return what git printed; if it failed, raise this error with its output."""
     if done.returncode:
-        raise error(words(done))
+        raise error(error_text(done))
     return done.stdout
 
 
-def words(done: Done) -> str:
+def error_text(done: Done) -> str:
     """Return the error output of git or a hook, redacted and truncated."""
     from gsd_fsm.documents.journal_text import redact_and_truncate
     from gsd_fsm.evidence.checks import ESCAPES
 
-    said = (done.stderr.strip() or done.stdout.strip())[-16 * MOST_WORDS :]
-    plain = ESCAPES.sub("", said.decode("utf-8", "replace").replace("\r\n", "\n")).strip()
-    return redact_and_truncate(plain, MOST_WORDS) or f"exit code {done.returncode}"
+    message = (done.stderr.strip() or done.stdout.strip())[-16 * MAX_ERROR_TEXT :]
+    plain = ESCAPES.sub("", message.decode("utf-8", "replace").replace("\r\n", "\n")).strip()
+    return redact_and_truncate(plain, MAX_ERROR_TEXT) or f"exit code {done.returncode}"
 
 
 def _environment() -> dict[str, str]:

@@ -161,5 +161,5 @@ def _quoted(path: bytes) -> bytes:
     return b'"%b"\n' % path
 
 
-def _failed(said: str) -> CheckFailed:
-    return CheckFailed(f"git failed: {said}", "Run: git status")
+def _failed(message: str) -> CheckFailed:
+    return CheckFailed(f"git failed: {message}", "Run: git status")

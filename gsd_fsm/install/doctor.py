@@ -45,8 +45,8 @@ def check_installation(start: str, plugin: Path | None) -> list[Row]:
     with_line = [source for source in sources if source.document.get(STATUS_LINE)]
     rows += [_check_status_line(source) for source in with_line]
     if not with_line:
-        told = "none; to add one, run: gsd-fsm init --status-line"
-        rows.append(Row("here", "status line", "ok", told))
+        text = "none; to add one, run: gsd-fsm init --status-line"
+        rows.append(Row("here", "status line", "ok", text))
     return [*rows, *check_environment(start, {each.where: each.document for each in sources})]
 
 
@@ -101,8 +101,8 @@ def _check_source(source: Source) -> Iterator[Row]:
         return
     found = ours(source.document)
     missing = [event for event in EVENTS if event not in {each.event for each in found}]
-    told = f"not registered for {', '.join(missing)}" if missing else f"all {len(EVENTS)} events"
-    yield Row(source.where, "events", _state(not missing), told, source.fix)
+    text = f"not registered for {', '.join(missing)}" if missing else f"all {len(EVENTS)} events"
+    yield Row(source.where, "events", _state(not missing), text, source.fix)
     hooks = {json.dumps(each.hook, sort_keys=True): each.hook for each in found}
     for hook in hooks.values():
         yield from _check_hook(source, hook)
@@ -118,16 +118,16 @@ def _check_hook(source: Source, hook: dict[str, Any]) -> Iterator[Row]:
         return
     yield Row(source.where, "command", "ok", "as this version writes it")
     seconds = hook.get("timeout")
-    told = f"{seconds:g} seconds" if isinstance(seconds, int | float) else "not set"
-    yield Row(source.where, "timeout", _state(seconds == TIMEOUT), told, source.fix)
+    text = f"{seconds:g} seconds" if isinstance(seconds, int | float) else "not set"
+    yield Row(source.where, "timeout", _state(seconds == TIMEOUT), text, source.fix)
     python, directory = hook["command"], Path(hook["args"][-2])
     yield from _check_interpreter(source, python, directory)
     yield _check_hook_file(source, directory / f"{MODULE}.py")
     limit = seconds if isinstance(seconds, int | float) and 0 < seconds <= 60 else TIMEOUT
     with trial() as project:
         ran = project.block([python, *hook["args"]], limit)
-    told = ran.problem or "blocks the stop of a live loop"
-    yield Row(source.where, "trial run", _state(not ran.problem), told, source.fix, ran.ms)
+    text = ran.problem or "blocks the stop of a live loop"
+    yield Row(source.where, "trial run", _state(not ran.problem), text, source.fix, ran.ms)
 
 
 def _check_interpreter(source: Source, python: str, directory: Path) -> Iterator[Row]:
@@ -143,16 +143,16 @@ def _check_interpreter(source: Source, python: str, directory: Path) -> Iterator
     if danger := risk(python):
         yield Row(source.where, "interpreter", "note", f"{python} {danger}", LASTING)
     is_compiled = any((directory / "__pycache__").glob(f"{MODULE}*.{found.tag}.pyc"))
-    told = "compiled" if is_compiled else f"not compiled for Python {found.version}: slow start"
-    yield Row(source.where, "bytecode", "ok" if is_compiled else "note", told, source.fix)
+    text = "compiled" if is_compiled else f"not compiled for Python {found.version}: slow start"
+    yield Row(source.where, "bytecode", "ok" if is_compiled else "note", text, source.fix)
 
 
 def _check_hook_file(source: Source, path: Path) -> Row:
     content = current_content(path)
     is_current = content == current_content(packaged_hook())
     problem = "missing" if content is None else "not the one of this version"
-    told = str(path) if is_current else f"{path} is {problem}"
-    return Row(source.where, "hook file", _state(is_current), told, source.fix)
+    text = str(path) if is_current else f"{path} is {problem}"
+    return Row(source.where, "hook file", _state(is_current), text, source.fix)
 
 
 def _check_status_line(source: Source) -> Row:
@@ -166,5 +166,5 @@ def _check_status_line(source: Source) -> Row:
         ran = project.stop(to_arguments(line), TIMEOUT)
     is_shown = ran.out.startswith(b"gsd-fsm goal ") and ran.out.count(b"\n") == 1
     problem = ran.problem or ("" if is_shown else "it does not show a live loop")
-    told = problem or "shows a live loop"
-    return Row(source.where, "status line", _state(not problem), told, fix, ran.ms)
+    text = problem or "shows a live loop"
+    return Row(source.where, "status line", _state(not problem), text, fix, ran.ms)

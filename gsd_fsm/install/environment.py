@@ -49,15 +49,15 @@ def check_environment(start: str, documents: dict[str, Any]) -> Iterator[Row]:
     """Yield the results for the settings, the environment and the project in this directory."""
     for where, document in documents.items():
         if document.get("disableAllHooks"):
-            told = "disableAllHooks is set: the client runs no hooks"
-            yield Row(where, "switch", "failed", told, "Remove disableAllHooks.", off=True)
+            text = "disableAllHooks is set: the client runs no hooks"
+            yield Row(where, "switch", "failed", text, "Remove disableAllHooks.", off=True)
     if os.environ.get("GSD_FSM_DISABLE") == "1":
-        told = "the hook is disabled by GSD_FSM_DISABLE=1"
-        yield Row("here", "switch", "note", told, "unset GSD_FSM_DISABLE", off=True)
+        text = "the hook is disabled by GSD_FSM_DISABLE=1"
+        yield Row("here", "switch", "note", text, "unset GSD_FSM_DISABLE", off=True)
     problem = path_problem()
     yield Row("here", "gsd-fsm on PATH", "note" if problem else "ok", problem, PATH_FIX)
-    cap, told = _cap(documents)
-    yield Row("here", "client's cap", "ok", told)
+    cap, text = _cap(documents)
+    yield Row("here", "client's cap", "ok", text)
     try:
         gsd = find_gsd(start)
     except NotFound:
@@ -65,12 +65,12 @@ def check_environment(start: str, documents: dict[str, Any]) -> Iterator[Row]:
         return
     stop = join(gsd, "STOP")
     if os.path.lexists(stop):
-        told = f"the hook is disabled by {stop}"
-        yield Row("here", "switch", "note", told, f"rm {shlex.quote(stop)}", off=True)
+        text = f"the hook is disabled by {stop}"
+        yield Row("here", "switch", "note", text, f"rm {shlex.quote(stop)}", off=True)
     kind = file_system_of(os.path.realpath(gsd), _mounts())
     if kind in _REMOTE:
-        told = f"{gsd} is on {kind}, where locks and syncs are not reliable"
-        yield Row("here", "disk", "note", told, "Move the project to a local disk.")
+        text = f"{gsd} is on {kind}, where locks and syncs are not reliable"
+        yield Row("here", "disk", "note", text, "Move the project to a local disk.")
     yield from _check_journal(gsd, cap)
 
 
@@ -102,8 +102,8 @@ def _no_journal(name: str, gsd: str) -> Row:
     last = max(known, key=lambda path: path.stat().st_mtime, default=None)
     if last is None:
         return Row("here", name, "ok", "no loop was started here yet")
-    told = f"the journal {last.name.removesuffix(suffix)} is missing"
-    return Row("here", name, "note", told, "Restore it, or start a new loop: gsd-fsm start")
+    text = f"the journal {last.name.removesuffix(suffix)} is missing"
+    return Row("here", name, "note", text, "Restore it, or start a new loop: gsd-fsm start")
 
 
 def _cap(documents: dict[str, Any]) -> tuple[int, str]:
@@ -148,20 +148,20 @@ def _check_journal(gsd: str, cap: int) -> Iterator[Row]:
         return
     if report["damage"]:
         first = report["damage"][0]
-        told = f"corrupt at line {first['line']}, byte {first['offset']}: {first['what']}"
-        yield Row("here", "journal", "failed", told, "gsd-fsm fsck --repair")
+        text = f"corrupt at line {first['line']}, byte {first['offset']}: {first['what']}"
+        yield Row("here", "journal", "failed", text, "gsd-fsm fsck --repair")
         return
     yield Row("here", "journal", "ok", f"{report['events']} valid events")
     if report["events"] and not is_registered(journal.loops.journal_id, gsd):
-        told = "the journal is not trusted: the hook ignores it"
+        text = "the journal is not trusted: the hook ignores it"
         fix = "Read it: gsd-fsm replay. Then run: gsd-fsm trust"
-        yield Row("here", "trust", "note", told, fix, off=bool(journal.loops.live()))
+        yield Row("here", "trust", "note", text, fix, off=bool(journal.loops.live()))
     for loop in journal.loops.live():
         idle = loop.limits.idle_limit
         if cap and not 0 < idle <= cap:
-            told = f"the idle limit of loop {loop.id} ({idle or 'none'}) is above the cap of {cap}"
+            text = f"the idle limit of loop {loop.id} ({idle or 'none'}) is above the cap of {cap}"
             fix = f"gsd-fsm init --raise-cap {idle or 100}"
-            yield Row("here", "client's cap", "note", told, fix)
+            yield Row("here", "client's cap", "note", text, fix)
     yield from _check_views(Path(gsd).parent, journal.loops)
 
 

@@ -275,9 +275,9 @@ def _section(draft: PlanDraft, name: str, text: str, line: int) -> Any:
 
 def _lines_of(text: str, first: int) -> Iterator[Object]:
     """Yield a check for each line of a `<verify>` without `<check>`."""
-    for line, said in enumerate(text.split("\n"), first):
+    for line, item in enumerate(text.split("\n"), first):
         found = Object(line)
-        found["check"] = said.strip().removeprefix("- ").strip()
+        found["check"] = item.strip().removeprefix("- ").strip()
         if found["check"]:
             yield found
 

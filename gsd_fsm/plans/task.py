@@ -99,19 +99,19 @@ def _claim(item: Object) -> str:
 
 def check_of(kind: str, text: str, command: str, line: int) -> Check:
     """Return the check as it can be run; it is manual if no program can decide it."""
-    kind, said = kind.lower(), _one_line(text)
+    kind, claim = kind.lower(), _one_line(text)
     if command.strip():
-        return Check("command", said or _one_line(command), dedent(command), line)
-    if said and (kind in _COMMANDS or (kind in _DESCRIBED and not said[0].isupper())):
-        return Check("command", said, dedent(text), line)
-    named = _FILE.match(said) if kind == "file" else None
-    claimed = said[named.end() :] if named else said
+        return Check("command", claim or _one_line(command), dedent(command), line)
+    if claim and (kind in _COMMANDS or (kind in _DESCRIBED and not claim[0].isupper())):
+        return Check("command", claim, dedent(text), line)
+    named = _FILE.match(claim) if kind == "file" else None
+    claimed = claim[named.end() :] if named else claim
     quotes = bool(quotations(claimed))
     if kind == "file" and not quotes and not _SAYS_MORE.search(claimed):
-        return Check("file", said, None, line)
+        return Check("file", claim, None, line)
     if kind in ("file", "content") and quotes:
-        return Check("content", said, None, line)
-    return Check("manual", said, None, line)
+        return Check("content", claim, None, line)
+    return Check("manual", claim, None, line)
 
 
 def _file(item: Any) -> PlanFile:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite, Refused
-from gsd_fsm.git.run import Done, act, find_work_tree, git_program, read, words
+from gsd_fsm.git.run import Done, act, error_text, find_work_tree, git_program, read
 from tests.support.repositories import git, hook, new_repository, posix_only
 
 PROGRAM = git_program() or ""
@@ -136,12 +136,12 @@ def test_act_reports_git_that_cannot_start(repo, program, paths):
     ],
 )
 def test_error_words_have_no_escapes(stderr, stdout, expected):
-    assert words(Done([], 3, stdout, stderr)) == expected
+    assert error_text(Done([], 3, stdout, stderr)) == expected
 
 
 def test_error_words_are_truncated_and_redacted():
     token = "ghp_" + "a1B2" * 9
-    shown = words(Done([], 1, b"", f"{'noise ' * 50_000}\npush with {token} failed".encode()))
+    shown = error_text(Done([], 1, b"", f"{'noise ' * 50_000}\npush with {token} failed".encode()))
     assert len(shown) < 3_000
     assert token not in shown
     assert shown.endswith("failed")
