@@ -90,9 +90,8 @@ def _gaps(facts: dict[str, Any]) -> str:
     iteration = iteration_of(facts["round"], facts["max_rounds"])
     lines = ["<gaps>"]
     for gap in facts["gaps"]:
-        kind = (
-            gap["kind"] if gap["kind"] in STRATEGIES else "other"
-        )  # `read_gaps` rejects unknown kinds
+        # `read_gaps` rejects unknown kinds.
+        kind = gap["kind"] if gap["kind"] in STRATEGIES else "other"
         lines.append(f'  <gap id="{gap["id"]}" type="{kind}" iteration="{iteration}">')
         for name in ("file", "description", "evidence"):
             text = escape(display(gap[name] or "", lines=True))
