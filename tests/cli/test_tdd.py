@@ -174,8 +174,8 @@ def test_tdd_with_changed_created_or_deleted_locked_file_fails_the_task(
 
 def test_tdd_with_changed_locked_file_and_no_retries_left_names_the_remedy(here: Here) -> None:
     (here.root / "b.py").write_text("before\n")
-    settings = f"ci_test = '{COMMAND}'\n"
-    start_plan(here, *YOLO, "--max-retries", "0", plan=TDD_PLAN, settings=settings)
+    settings = f"ci_test = '{COMMAND}'\nexecute_max_retries = 0\n"
+    start_plan(here, plan=TDD_PLAN, settings=settings)
     loop = here.ok("tdd", "T01", "--json").json["loop"]
     (here.root / "b.py").write_text("after\n")
     answer = here.run("tdd", "T01", "--run")
