@@ -11,27 +11,24 @@ def test_ralph_file_is_imported_with_all_counts() -> None:
     assert (old.format, loop.kind, loop.goal) == ("ralph", "goal", "Read PROMPT.md and follow it.")
     assert (loop.iteration, loop.limits.max_iterations) == (3, 20)
     assert (loop.started, loop.owner) == ("2026-01-20T13:29:43.000Z", None)
+    endless = loop_of(read(RALPH.replace("max_iterations: 20", "max_iterations: 0")))
+    assert endless.limits.max_iterations == 0
     promise = loop.criteria["ALL DONE"]
     assert (promise.check, promise.met) == (None, False)
     assert "gsd-fsm criterion 1 met, then gsd-fsm exit-signal" in old.notes[0]
 
 
-@pytest.mark.parametrize("none", ["null", "", '""', '"null"', "~"])
-def test_ralph_without_promise_has_no_criterion(none: str) -> None:
-    old = read(RALPH.replace('"ALL DONE"', none).replace("max_iterations: 20", "max_iterations: 0"))
-    loop = loop_of(old)
-    assert (loop.criteria, loop.limits.max_iterations) == ({}, 0)
-    assert "the exit signal alone ends the loop" in old.notes[0]
-
-
 @pytest.mark.parametrize(
-    ("written", "promise"),
-    [('"He said "done" \\o/"', 'He said "done" \\o/'), ("'it''s done'", "it's done"),
-     ("All tests: pass # really", "All tests: pass # really"), ("42", "42"), ("true", "true"),
-     ('"', '"'), ('"[a, {b"', "[a, {b")],
+    ("written", "criteria"),
+    [*((none, []) for none in ("null", "", '""', '"null"', "~")),
+     ('"He said "done" \\o/"', ['He said "done" \\o/']), ("'it''s done'", ["it's done"]),
+     ("All tests: pass # really", ["All tests: pass # really"]), ("42", ["42"]), ("true", ["true"]),
+     ('"', ['"']), ('"[a, {b"', ["[a, {b"])],
 )  # fmt: skip
-def test_ralph_promise_is_read_without_escapes(written: str, promise: str) -> None:
-    assert list(loop_of(read(RALPH.replace('"ALL DONE"', written))).criteria) == [promise]
+def test_ralph_promise_is_a_criterion_unless_there_is_none(written: str, criteria: list) -> None:
+    old = read(RALPH.replace('"ALL DONE"', written))
+    assert list(loop_of(old).criteria) == criteria
+    assert ("the exit signal alone ends the loop" in old.notes[0]) == (criteria == [])
 
 
 def test_ralph_prompt_may_contain_front_matter_or_be_in_it() -> None:
