@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "f62d5f9039383c8d"  # digest of the parts
+IDENTITY = "577c35110f6db24f"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -4741,8 +4741,6 @@ if __name__ == "__main__":
 #     def came_from(loop, _event):
 #         return (loop.before_wait if loop.status == "waiting" else loop.before_pause) == origin
 #     return came_from
-# def possible_triggers(status):
-#     return [trigger for trigger in TRIGGERS if steps_of(trigger, status)]
 # class NotPossible(Refused):
 #     """The transition table has no row for this event in the status of the loop."""
 # def not_possible(loop, trigger):

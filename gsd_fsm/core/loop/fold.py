@@ -123,11 +123,6 @@ def _came_from(origin: Status) -> When:
     return came_from
 
 
-def possible_triggers(status: Status) -> list[str]:
-    """Return the triggers that the table allows in this status, in its order."""
-    return [trigger for trigger in TRIGGERS if steps_of(trigger, status)]
-
-
 # the fold
 
 
