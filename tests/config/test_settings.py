@@ -143,6 +143,7 @@ def test_hint_lists_the_known_keys_or_describes_the_key(project_path):
          "3: unknown key 'execute_max_retry' (did you mean 'execute_max_retries'?)"),
         ("\nexecute_max_retries = true",
          "2: execute_max_retries must be a whole number from 0 to 1000000000, not true"),
+        ("AUTO_LOOP = true", "1: unknown key 'AUTO_LOOP' (did you mean 'auto_loop'?)"),
         ("zzz = 1", "1: unknown key 'zzz'"),
         ('"\\u001b[2J" = 1', " unknown key '\\x1b[2J'"),
         *((f"\n{table}", "2: unknown table 'loop'")
