@@ -137,14 +137,14 @@ def test_next_with_project_option_repeats_it_in_the_command(here: Here, tmp_path
 
 
 def test_why_explains_the_last_decision_or_any_event(here: Here) -> None:
-    here.start("execute", "--task", "T1", "--max-iterations", "1")
+    here.start("execute", "--task", "T1", "--max-iterations", "1", "--budget", "5")
     assert "no stop" in here.refused(3, "why").err
     here.ok("iterate")
     facts = here.ok("why", "--json").json
     assert list(facts) == ["loop", "seq", "type", "decision", "code", "why"]
     assert (facts["seq"], facts["decision"]) == (3, "block")
     assert "task T1 is pending" in facts["why"]
-    assert "iteration 1/1" in facts["why"]
+    assert "(iteration 1/1, stuck 1/5, idle 0/3, spent 0.00/5.00 USD)" in facts["why"]
     here.run("iterate")
     here.ok("note", "later")
     shown = here.ok("why").out
