@@ -107,9 +107,7 @@ def test_append_writes_to_directory_swapped_while_waiting(tmp_path: Path, races:
 
 
 @pytest.mark.parametrize("how", ["linked", "moved", "without a journal"])
-def test_append_refuses_directory_replaced_while_waiting(
-    gsd: Path, tmp_path: Path, how: str
-) -> None:
+def test_append_refuses_directory_replaced_as_it_waits(gsd: Path, tmp_path: Path, how: str) -> None:
     data, away = long_bytes(gsd, 3), tmp_path / "away"
 
     def replace() -> None:

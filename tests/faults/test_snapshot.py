@@ -51,9 +51,7 @@ def _forge(gsd: Path, change: dict[str, Any], in_loops: dict[str, Any], goal: st
     (gsd / "snapshot.json").write_text(f'{{"digest":"{digest_of(rest)}","body":{rest}')
 
 
-def test_snapshot_is_used_but_never_by_fsck_and_replay(
-    gsd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_fsck_and_replay_use_no_snapshot(gsd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     real = snapshot.load_snapshot
 

@@ -22,9 +22,7 @@ __all__ = ["here"]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal.lock"])
-def test_append_refuses_irregular_files_and_writes_nothing(
-    here: Here, name: str, kind: str
-) -> None:
+def test_append_refuses_irregular_file_and_writes_nothing(here: Here, name: str, kind: str) -> None:
     gsd, outside = str(here.gsd), here.root.parent
     long_journal(here.gsd, 3)
     KINDS[kind](here.gsd / name, outside / "away")
@@ -60,9 +58,7 @@ def test_linked_gsd_is_refused_and_target_unchanged(here: Here, content: str) ->
 
 
 @pytest.mark.parametrize("kind", ["a link", "a pipe"])
-def test_linked_gitignore_is_not_written_and_a_pipe_does_not_block(
-    project: Project, kind: str
-) -> None:
+def test_linked_gitignore_is_not_written_and_no_pipe_blocks(project: Project, kind: str) -> None:
     project.gsd.mkdir()
     ignore, precious = project.gsd / ".gitignore", project.root.parent / "precious"
     ignore.write_text("mine\n")

@@ -73,9 +73,7 @@ def test_total_of_the_client_counts_only_by_its_growth(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("replied", [True, False])
-def test_total_of_a_session_younger_than_the_loop_counts_in_full(
-    agent: Agent, replied: bool
-) -> None:
+def test_total_of_a_session_younger_than_the_loop_counts_fully(agent: Agent, replied: bool) -> None:
     agent.here.start("goal", "g", "--budget", "5")
     agent.write({"type": "user", "timestamp": agent.here.lines()[-1]["ts"]})
     time.sleep(0.01)
@@ -113,9 +111,7 @@ def test_replies_with_a_price_are_not_counted_again_with_the_total(agent: Agent)
 
 
 @pytest.mark.parametrize("budget", [["--max-tokens", "1000"], []])
-def test_spending_before_the_loop_or_without_a_budget_does_not_count(
-    agent: Agent, budget: list[str]
-) -> None:
+def test_spending_counts_only_in_a_loop_with_a_budget(agent: Agent, budget: list[str]) -> None:
     at = "2020-01-01T00:00:00.000Z" if budget else LATER
     reply(agent, "msg_0", 900, timestamp=at)
     start(agent, "goal", "g", *budget)
@@ -186,9 +182,7 @@ def subagent_stops(agent: Agent, name: str) -> None:
     agent.context("SubagentStop", agent_id=name, agent_type="x", agent_transcript_path=path)
 
 
-def test_tokens_that_a_subagent_transcript_reports_late_count_at_the_next_stop(
-    agent: Agent,
-) -> None:
+def test_tokens_of_a_subagent_that_are_reported_late_count_at_the_next_stop(agent: Agent) -> None:
     start(agent, *BUDGET)
     reply(subagent(agent, "a1"), "msg_1", 100)
     for _ in range(2):
@@ -256,9 +250,7 @@ def test_agent_can_settle_a_task_of_the_list_only_in_the_list(mirroring: Agent) 
     mirroring.here.ok("task", "1", "skipped")
 
 
-def test_created_and_completed_tasks_of_the_mirrored_list_are_recorded_at_once_and_once(
-    mirroring: Agent,
-) -> None:
+def test_changes_of_the_mirrored_list_are_recorded_at_once_and_once(mirroring: Agent) -> None:
     facts = {"task_id": "1", "task_subject": "alpha", "task_description": "d"}
     before = mirroring.here.journal.read_bytes()
     mirroring.context("TaskCreated", **facts)  # in the list of the session
@@ -283,9 +275,7 @@ def test_list_named_by_the_user_is_mirrored_unless_it_is_switched_off(agent: Age
     assert "task 1 is pending" in agent.blocked(env=named)
 
 
-def test_open_tasks_of_an_earlier_session_hold_the_loop_until_they_are_settled(
-    agent: Agent,
-) -> None:
+def test_open_tasks_of_an_earlier_session_hold_the_loop_until_settled(agent: Agent) -> None:
     start(agent, "goal", "g", "--task-list", "auto")
     put("1", "in_progress", name=agent.session)
     put("2", "pending", name=agent.session)

@@ -222,9 +222,7 @@ LIVES: dict[str, tuple[tuple[str, ...], list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("life", LIVES)
-def test_loop_is_blocked_until_nothing_is_missing_and_then_completes(
-    agent: Agent, life: str
-) -> None:
+def test_loop_is_blocked_until_nothing_is_missing_then_completes(agent: Agent, life: str) -> None:
     options, stops = LIVES[life]
     loop = start(agent, *options)
     for number, (commands, text) in enumerate(stops, 1):
@@ -245,9 +243,7 @@ def test_completion_mark_is_the_exit_signal_if_every_criterion_is_met(looping: A
 
 
 @pytest.mark.parametrize("loop", [TWO_CRITERIA, TWO_TASKS, ("verify",)], ids=lambda loop: loop[0])
-def test_completion_mark_of_a_loop_that_is_not_done_changes_only_the_text(
-    agent: Agent, loop: tuple[str, ...]
-) -> None:
+def test_early_completion_mark_changes_only_the_text(agent: Agent, loop: tuple[str, ...]) -> None:
     start(agent, *loop)
     assert "You wrote" not in agent.blocked("I would write <loop-complete> if I were done.")
     text = agent.blocked(MARK)
@@ -264,9 +260,7 @@ def test_completion_mark_does_not_replace_a_review(agent: Agent) -> None:
     assert kinds(agent.here)[-2:] == ["exit", "iteration continue"]
 
 
-def test_evidence_with_a_tree_leaves_completion_to_the_command(
-    agent: Agent, repository: Here
-) -> None:
+def test_evidence_with_tree_leaves_completion_to_a_command(agent: Agent, repository: Here) -> None:
     loop = start(agent, "goal", "Ship it", "--check", "t=true")
     agent.do("check")
     text = agent.blocked(MARK)

@@ -182,18 +182,14 @@ def in_directory(agent: Agent, cwd: Path | str, project: Path | str, start_in: P
     return call(signal, {**agent.env, "CLAUDE_PROJECT_DIR": str(project)}, cwd=start_in)
 
 
-def test_hook_in_a_deleted_directory_finds_the_project_of_the_client(
-    looping: Agent, tmp_path: Path
-) -> None:
+def test_hook_in_a_deleted_directory_finds_its_project(looping: Agent, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     process = begin(looping, "/bin/sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", cwd=gone)
     assert block_of(finish(process, {**looping.stop_signal(), "cwd": str(gone)}).answer)
 
 
-def test_hook_finds_the_project_from_below_and_through_links(
-    looping: Agent, tmp_path: Path
-) -> None:
+def test_hook_finds_a_project_from_below_and_through_links(looping: Agent, tmp_path: Path) -> None:
     root = looping.here.root
     deep = root / "a b" / "ü"
     deep.mkdir(parents=True)

@@ -76,9 +76,7 @@ def test_second_copy_repeats_the_answer_and_appends_nothing(agent: Agent, decisi
     assert kinds(agent.here)[before:] == [event]
 
 
-def test_stop_is_new_unless_another_copy_of_the_owner_reported_the_same_message(
-    looping: Agent,
-) -> None:
+def test_stop_is_new_unless_another_copy_of_the_owner_reported_its_message(looping: Agent) -> None:
     two = looping.twin("two")
     first, text = looping.blocked("one"), looping.blocked("one")
     assert first != text
@@ -102,9 +100,7 @@ def test_copies_that_alternate_in_being_first_see_one_stop_each_time(agent: Agen
 
 @pytest.mark.parametrize("end", ["pause", "cancel", "complete"])
 @pytest.mark.parametrize("asked", [1, 2])
-def test_copy_does_not_repeat_a_block_after_the_loop_ended(
-    agent: Agent, end: str, asked: int
-) -> None:
+def test_copy_does_not_repeat_a_block_of_an_ended_loop(agent: Agent, end: str, asked: int) -> None:
     start(agent, "execute", "--task", "T1")
     copies = [agent, agent.twin("two")]
     for copy in copies[:asked]:
@@ -209,9 +205,7 @@ def test_gsd_that_is_not_a_directory_is_not_used(looping: Agent, tmp_path: Path,
 
 
 @pytest.mark.parametrize("kind", ["a link", "a hard link", "a pipe", "a directory"])
-def test_journal_that_is_not_a_regular_file_is_not_used(
-    looping: Agent, tmp_path: Path, kind: str
-) -> None:
+def test_irregular_journal_is_not_used(looping: Agent, tmp_path: Path, kind: str) -> None:
     away, before = tmp_path / "away", looping.here.journal.read_bytes()
     KINDS[kind](looping.here.journal, away)
     assert looping.stop() is None
@@ -254,9 +248,7 @@ def test_hook_process_allows_the_stop_in_time_while_the_lock_is_held(looping: Ag
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="needs another user")
 @pytest.mark.parametrize("readable", [True, False])
-def test_project_of_another_user_is_left_alone(
-    looping: Agent, tmp_path: Path, readable: bool
-) -> None:
+def test_project_of_another_user_is_ignored(looping: Agent, tmp_path: Path, readable: bool) -> None:
     home = Path(os.environ["HOME"])
     for base in (tmp_path, home):
         for path in (*base.parents, base, *base.rglob("*")):

@@ -137,9 +137,7 @@ def test_resumed_client_session_keeps_the_loop(agent: Agent, options: list[str])
 
 
 @pytest.mark.parametrize("before", ["start and end", "start", "stop and end"])
-def test_cleared_session_passes_the_loop_on_in_the_same_process(
-    looping: Agent, before: str
-) -> None:
+def test_cleared_session_passes_the_loop_on_within_its_process(looping: Agent, before: str) -> None:
     looping.starts() if "start" in before else looping.blocked()
     if "end" in before:
         looping.ends("clear")
@@ -248,9 +246,7 @@ def test_human_prompt_elsewhere_allows_to_continue_a_halted_loop_there(
     later.do(named)
 
 
-def test_human_prompt_elsewhere_is_recorded_once_and_counts_until_the_loop_continues(
-    agent: Agent,
-) -> None:
+def test_human_prompt_elsewhere_is_recorded_once_and_counts_until_the_resume(agent: Agent) -> None:
     start(agent, "goal", "g", "--budget", "1")
     agent.do("pause")
     later = agent.other("s-2")

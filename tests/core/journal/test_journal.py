@@ -58,9 +58,7 @@ def test_append_folds_at_once_and_writes_nothing_before_the_end(started: Journal
     assert [line["seq"] for line in lines_of(started)] == [1, 2, 3, 4]
 
 
-def test_append_that_is_refused_changes_nothing_and_transaction_continues(
-    started: Journal,
-) -> None:
+def test_append_that_is_refused_changes_nothing_and_transaction_continues(started: Journal) -> None:
     with started.transaction(USER) as tx:
         loop = run_task(tx)
         before, head = frozen(tx.loops), tx.head
@@ -96,9 +94,7 @@ def test_append_of_an_invalid_event_is_a_usage_error_and_changes_nothing(
     assert [line["seq"] for line in lines_of(started)] == [1, 2, 3, 4]
 
 
-def test_author_of_an_event_is_in_its_envelope_and_is_checked_by_the_rules(
-    started: Journal,
-) -> None:
+def test_author_of_an_event_is_in_its_envelope_and_checked_by_the_rules(started: Journal) -> None:
     with started.transaction(AGENT) as tx:
         loop = tx.loops.by_id["lp-1"]
         tx.append(loop, "pause", {"code": "manual"})
@@ -151,9 +147,7 @@ def test_require_refuses_before_the_first_byte_is_changed(started: Journal) -> N
     assert bytes_of(started) == torn
 
 
-def test_dry_run_acts_like_a_transaction_but_writes_nothing_and_takes_no_lock(
-    started: Journal,
-) -> None:
+def test_dry_run_acts_like_a_transaction_but_writes_and_locks_nothing(started: Journal) -> None:
     def files() -> dict[str, int]:
         return {path.name: path.stat().st_size for path in Path(started.path).iterdir()}
 
@@ -231,9 +225,7 @@ def test_read_cached_folds_only_new_events_and_rereads_a_restored_file(
 
 
 @pytest.mark.parametrize("replaced", [True, False])
-def test_read_cached_of_replaced_or_truncated_file_forgets_lost_events(
-    started: Journal, replaced: bool
-) -> None:
+def test_read_cached_forgets_lost_events(started: Journal, replaced: bool) -> None:
     reader = Journal(started.path)
     shorter = bytes_of(started)
     note(started, "lost")

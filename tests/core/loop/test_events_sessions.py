@@ -73,9 +73,7 @@ def test_session_keeps_waiting_and_paused_loop_but_not_ended_one(kind: str) -> N
         ("iterated", "resume", {"add": {"max_iterations": 5}}),
     ],
 )
-def test_agent_cannot_resume_before_human_prompt(
-    where: str, kind: str, data: dict[str, Any]
-) -> None:
+def test_agent_needs_human_prompt_to_resume(where: str, kind: str, data: dict[str, Any]) -> None:
     story, human = (in_status("running" if where == "iterated" else where) for _ in range(2))
     if where == "iterated":
         story("iteration", _by="hook")

@@ -125,9 +125,7 @@ def test_loop_runs_again_when_last_failed_task_restarts() -> None:
 
 
 @pytest.mark.parametrize(("retries", "kept"), [(0, "cbd"), (2, "cbd"), (3, "acbd"), (99, "acbd")])
-def test_task_keeps_the_error_of_every_attempt_and_loop_its_last_three(
-    retries: int, kept: str
-) -> None:
+def test_task_keeps_error_of_every_attempt_and_loop_its_last_three(retries: int, kept: str) -> None:
     story = execute()
     for text in "abcbd":
         story.loop.limits.max_retries = 99 if text != "d" else retries
@@ -193,9 +191,7 @@ def test_added_retry_counts_only_tasks_without_a_retry_left() -> None:
 
 @pytest.mark.parametrize("by", ["human", "agent"])
 @pytest.mark.parametrize("task", ["T1", None])
-def test_interactive_loop_asks_after_a_failure_but_not_after_added_retries(
-    by: str, task: str | None
-) -> None:
+def test_loop_asks_after_a_failure_but_not_after_added_retries(by: str, task: str | None) -> None:
     story = execute(mode="interactive", limits={"max_retries": 0} if task else {})
     for class_ in ["logic"] if task else ["transient", "transient"]:
         story.fail(task, class_)

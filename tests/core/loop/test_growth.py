@@ -129,9 +129,7 @@ WORKS = (
 
 
 @pytest.mark.parametrize("growth", GROWTH)
-def test_cost_grows_at_most_as_n_log_n(
-    counted: CountedPackage, tmp_path: Path, growth: str
-) -> None:
+def test_cost_grows_at_most_n_log_n(counted: CountedPackage, tmp_path: Path, growth: str) -> None:
     costs: dict[str, list[int]] = {name: [] for name in WORKS}
     for turn, size in enumerate((SIZES[0], *SIZES)):
         grown = Grown(counted, tmp_path / str(turn) / ".gsd", growth, size)
@@ -144,9 +142,7 @@ def test_cost_grows_at_most_as_n_log_n(
 
 
 @pytest.mark.parametrize("shape", ["independent", "chain", "waves"])
-def test_appending_tasks_costs_at_most_n_log_n(
-    counted: CountedPackage, tmp_path: Path, shape: str
-) -> None:
+def test_appends_cost_at_most_n_log_n(counted: CountedPackage, tmp_path: Path, shape: str) -> None:
     def depends(number: int) -> list[str]:
         first = number - 1 if shape == "chain" else number // 10 * 10 - 10
         count = {"independent": 0, "chain": 1, "waves": 4}[shape]

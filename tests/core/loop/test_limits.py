@@ -84,9 +84,7 @@ def require_stuck_count(story: Story, count: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "data"), PROGRESS)
-def test_any_progress_resets_stuck_count_in_limit_and_views(
-    kind: str, data: dict[str, Any]
-) -> None:
+def test_progress_resets_stuck_count_in_limit_and_views(kind: str, data: dict[str, Any]) -> None:
     story = Story("goal", **STUCK)
     assert story.blocks() == (3, "stuck")
     require_stuck_count(story, 3)
@@ -156,9 +154,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(-90 * MINUTE, 90 * MINUTE))
-def test_active_time_is_sum_of_forward_steps_while_active(
-    steps: list[tuple[str, int]], last: int
-) -> None:
+def test_active_time_sums_active_forward_steps(steps: list[tuple[str, int]], last: int) -> None:
     data = {"pause": {"code": "manual"}, "wait": {"for": "human"}, "answer": {"text": "y"}}
     legal = {
         "running": {"iteration", "pause", "wait", "resume"},
@@ -190,9 +186,7 @@ def test_backward_step_of_the_clock_is_counted_and_adds_no_time(jump: int) -> No
     assert (code(story), code(story, MINUTE)) == ("", "minutes")
 
 
-def test_commands_count_active_minutes_of_the_clock(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_count_active_minutes(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     # In this zone the clocks jump from 02:00 to 03:00 local time at 01:00 UTC.
     monkeypatch.setenv("TZ", "Europe/Berlin")
     moment = datetime(2026, 3, 29, 0, 55, tzinfo=timezone.utc)

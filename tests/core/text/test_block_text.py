@@ -54,9 +54,7 @@ def test_block_names_open_gaps_and_how_often_they_came_back(agent: Agent) -> Non
     assert f"Gap {gap} (stub in a.py, reopened once): no login" in agent.blocked()
 
 
-def test_block_asks_for_another_approach_until_every_failed_task_and_review_has_succeeded(
-    agent: Agent,
-) -> None:
+def test_block_asks_for_another_approach_until_all_that_failed_has_succeeded(agent: Agent) -> None:
     start(agent, "goal", "g", "--step", "one", "--step", "two", "--step", "three")
     agent.do("fail S1 --class logic --error 'assert 1 == 2'")
     assert "Verification has failed once." in agent.blocked()
@@ -99,9 +97,7 @@ def test_every_one_of_many_notes_is_delivered_exactly_once(agent: Agent, count: 
 
 
 @pytest.mark.parametrize("what", ["note", "answer"])
-def test_text_in_a_block_that_the_client_dropped_is_delivered_again(
-    looping: Agent, what: str
-) -> None:
+def test_text_of_a_dropped_block_is_delivered_again(looping: Agent, what: str) -> None:
     if what == "answer":
         looping.here.ok("wait", "Which?")
     looping.here.ok(what, "the blue one")
@@ -114,9 +110,7 @@ def test_text_in_a_block_that_the_client_dropped_is_delivered_again(
 
 
 @pytest.mark.parametrize("honoured_by", ["another stop", "a tool call"])
-def test_note_in_an_honoured_block_is_not_delivered_again_after_a_dropped_one(
-    agent: Agent, honoured_by: str
-) -> None:
+def test_note_of_an_honoured_block_is_not_delivered_again(agent: Agent, honoured_by: str) -> None:
     start(agent, "goal", "g", "--stuck-limit", "0")
     agent.talks()
     agent.here.ok("note", "the staging server is down")

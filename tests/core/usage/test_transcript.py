@@ -189,9 +189,7 @@ def test_huge_new_part_is_read_only_at_its_end(
     assert transcript.read() is None
 
 
-def test_transcript_that_is_not_a_regular_file_is_not_read(
-    tmp_path: Path, transcript: Transcript
-) -> None:
+def test_irregular_transcript_is_not_read(tmp_path: Path, transcript: Transcript) -> None:
     transcript.write(reply("msg_1"))
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)

@@ -100,9 +100,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(texts, st.lists(texts, unique=True, max_size=3), st.sampled_from([8, 7.5, 0.1, 1e22]))
-def test_view_files_equal_json_of_standard_library(
-    text: str, names: list[str], score: float
-) -> None:
+def test_view_files_equal_output_of_json_module(text: str, names: list[str], score: float) -> None:
     criteria = [{"name": name} for name in names]
     story = Story("goal", goal=text, criteria=criteria, views=list(LOOP_FILES))
     story("note", kind="recall", text=text)

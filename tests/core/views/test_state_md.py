@@ -181,9 +181,7 @@ def files(draw: st.DrawFn) -> tuple[str, str, str, str]:
 
 
 @given(loops(), files())
-def test_with_loop_changes_only_the_loop_section(
-    loop: Loop, file: tuple[str, str, str, str]
-) -> None:
+def test_with_loop_changes_only_the_section(loop: Loop, file: tuple[str, str, str, str]) -> None:
     before, old, after, rest = file
     first = before.index("\n") + 1
     end = before[:first].lstrip("\ufeff-")

@@ -184,9 +184,7 @@ def shown(tmp_path: Path) -> Shown:
     return Shown(tmp_path / "p")
 
 
-def test_every_append_updates_the_files_of_the_live_loop_that_was_started_last(
-    shown: Shown,
-) -> None:
+def test_every_append_updates_the_files_of_the_live_loop_started_last(shown: Shown) -> None:
     shown.start()
     assert stat.S_IMODE(shown.place.stat().st_mode) & 0o700 == 0o700
     require_views(shown.root)
@@ -210,9 +208,7 @@ def test_every_append_updates_the_files_of_the_live_loop_that_was_started_last(
     ("views", "names"),
     [([], []), (["report", "status-block"], []), (["state"], ["state.json"])],
 )
-def test_only_enabled_views_of_goal_loops_are_created(
-    shown: Shown, views: list[str], names: list[str]
-) -> None:
+def test_only_enabled_views_are_created(shown: Shown, views: list[str], names: list[str]) -> None:
     shown.append({**start_draft("lp-0", "execute", views=VIEWS), "session": "z"})
     assert not shown.place.exists()
     shown.start(views=views)
@@ -223,9 +219,7 @@ def test_only_enabled_views_of_goal_loops_are_created(
 
 
 @pytest.mark.parametrize("name", [".gsd/STATE.md", ".loop/state.json"])
-def test_unchanged_view_is_not_written_and_a_changed_one_keeps_its_mode(
-    shown: Shown, name: str
-) -> None:
+def test_only_a_changed_view_is_written_and_keeps_its_mode(shown: Shown, name: str) -> None:
     path = shown.root / name
     put_state(shown.root / ".gsd")
     shown.start()
@@ -247,9 +241,7 @@ def test_unchanged_view_is_not_written_and_a_changed_one_keeps_its_mode(
 
 @pytest.mark.parametrize("begin", [FOREIGN, b'{\n  "spec": "Goal of lp-1",\n'])
 @pytest.mark.parametrize("enabled_later", [False, True])
-def test_file_of_another_tool_is_saved_once(
-    shown: Shown, begin: bytes, enabled_later: bool
-) -> None:
+def test_foreign_file_is_saved_once(shown: Shown, begin: bytes, enabled_later: bool) -> None:
     data = begin + b"\xff\r\n" * (1 << 20)
     shown.put(data).chmod(0o600)
     (shown.place / "state.json.new").write_bytes(b"precious")
@@ -356,9 +348,7 @@ BASE: str = sys._base_executable  # type: ignore[attr-defined]  # the venv's own
 
 
 @pytest.mark.parametrize("python", [BASE, *interpreters()])
-def test_hook_updates_views_without_slow_imports_under_every_python(
-    python: str, tmp_path: Path
-) -> None:
+def test_hook_updates_views_without_slow_imports_in_any_python(python: str, tmp_path: Path) -> None:
     project = HookProject(tmp_path / "project", goal="Bé\ndone 💥", views=VIEWS)
     path = put_state(project.gsd, "\ufeff# Zustand ä\n")
     code = (
