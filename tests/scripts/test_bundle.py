@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -15,34 +14,24 @@ import pytest
 from gsd_fsm.install.hook_entries import WARM_CODE
 from scripts.build_hook import build, parts
 from tests.support.command_line import Here, here
-from tests.support.hook_project import interpreters
+from tests.support.hook_project import HOOK, HookRun, blocks, interpreters, run_command, signal_of
 
 __all__ = ["here"]
 
 ROOT = Path(__file__).parents[2]
-HOOK = ROOT / "gsd_fsm" / "gsd_fsm_hook.py"
-STOP = {"hook_event_name": "Stop", "session_id": "s-1", "last_assistant_message": "Done."}
 IMPORTED = "import sys; sys.path.insert(0, sys.argv.pop(1)); import gsd_fsm_hook as hook; "
 SESSION = {"CLAUDE_CODE_SESSION_ID": "s-1"}
 BASE = sys._base_executable  # a venv imports more at its start
 
 
-def call(python: str, cwd: Path, *start: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [python, "-I", "-S", *start],
-        input=json.dumps({**STOP, "cwd": str(cwd)}),
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def call(python: str, cwd: Path, *start: str) -> HookRun:
+    signal = signal_of(cwd, last_assistant_message="Done.")
+    return run_command([python, "-I", "-S", *start], signal, cwd=cwd)
 
 
-def call_imported(python: str, cwd: Path, code: str, hook: Path = HOOK) -> tuple[int, str, str]:
-    """Import the hook file as `hook` and run this code; return exit code, stdout and stderr."""
-    done = call(python, cwd, "-c", IMPORTED + code, str(hook.parent), "imported")
-    return done.returncode, done.stdout, done.stderr
+def call_imported(python: str, cwd: Path, code: str, hook: Path = HOOK) -> HookRun:
+    """Import the hook file as `hook` and run this code."""
+    return call(python, cwd, "-c", IMPORTED + code, str(hook.parent), "imported")
 
 
 @pytest.fixture
@@ -92,9 +81,8 @@ def test_hook_file_has_all_of_core_but_repair_and_a_small_entry() -> None:
 def test_hook_loads_every_part_and_blocks_under_every_python(python: str, looping: Here) -> None:
     for start in ((str(HOOK),), ("-c", IMPORTED + "hook.main()", str(HOOK.parent))):
         done = call(python, looping.root, *start, "copy")
-        assert (done.returncode, '"block"' in done.stdout, done.stderr) == (0, True, "")
-    warmed = call(python, looping.root.parent, "-c", WARM_CODE, str(HOOK.parent))
-    assert (warmed.returncode, warmed.stdout, warmed.stderr) == (0, "", "")
+        assert (done.code, blocks(done.answer), done.err) == (0, True, "")
+    assert call(python, looping.root.parent, "-c", WARM_CODE, str(HOOK.parent)) == (0, b"", "")
 
 
 RUNNING, EXECUTE = "task T1 running", "execute --mode yolo --task T1"
@@ -114,58 +102,58 @@ RUNNING, EXECUTE = "task T1 running", "execute --mode yolo --task T1"
 def test_ordinary_stop_needs_no_rare_part(here: Here, copy: Path, start: str, then: str) -> None:
     here.start(*start.split(), env=SESSION)
     here.ok(*then.split(), env=SESSION)
-    assert '"block"' in call(sys.executable, here.root, str(copy)).stdout
+    assert blocks(call(sys.executable, here.root, str(copy)).answer)
     loaded = {path.name.split("_")[3] for path in (copy.parent / "__pycache__").iterdir()}
     assert loaded == {"engine"}, "run: make profile"
 
 
 def test_functions_of_a_part_have_the_line_numbers_of_the_hook_file(copy: Path) -> None:
     code = "hook.load('engine'); code = hook.respond.__code__; print(code.co_filename, code.co_firstlineno)"
-    place, line = call_imported(sys.executable, ROOT, code, copy)[1].rsplit(None, 1)
+    place, line = call_imported(sys.executable, ROOT, code, copy).out.decode().rsplit(None, 1)
     assert place == str(copy)
     assert HOOK.read_text("utf-8").split("\n")[int(line) - 1].startswith("# def respond(")
 
 
 def test_hook_without_a_project_loads_the_entry_only(tmp_path: Path) -> None:
     code = "hook.leave = lambda _: print('respond' in vars(hook)); hook.main()"
-    assert call_imported(sys.executable, tmp_path, code)[1] == "False\n"
+    assert call_imported(sys.executable, tmp_path, code).out == b"False\n"
 
 
 def test_hook_allows_the_stop_if_a_part_is_damaged(looping: Here, copy: Path) -> None:
     copy.write_bytes(HOOK.read_bytes().replace(b"\n# def respond(", b"\n# def respond[", 1))
     done = call(sys.executable, looping.root, str(copy))
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (0, "", 1)
-    assert done.stderr.startswith("gsd-fsm hook: the stop is allowed: SyntaxError(")
+    assert (done.code, done.out, done.err.count("\n")) == (0, b"", 1)
+    assert done.err.startswith("gsd-fsm hook: the stop is allowed: SyntaxError(")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a named pipe")
 def test_hook_allows_the_stop_if_loading_a_part_hangs(looping: Here, copy: Path) -> None:
-    assert '"block"' in call_imported(sys.executable, looping.root, "hook.main()", copy)[1]
+    assert blocks(call_imported(sys.executable, looping.root, "hook.main()", copy).answer)
     (bytecode,) = copy.parent.rglob("gsd_fsm_hook_engine_*.pyc")
     bytecode.unlink()
     os.mkfifo(bytecode)
     hurry = "hook._hook_main_WORK = 0.1; hook.main()"
-    assert call_imported(sys.executable, looping.root, hurry, copy)[:2] == (0, "")
+    assert call_imported(sys.executable, looping.root, hurry, copy)[:2] == (0, b"")
 
 
 def test_hook_with_windows_line_ends_and_without_a_name_blocks(looping: Here, copy: Path) -> None:
     copy.write_bytes(HOOK.read_bytes().replace(b"\n", b"\r\n"))
-    assert '"block"' in call(sys.executable, looping.root, str(copy)).stdout
+    assert blocks(call(sys.executable, looping.root, str(copy)).answer)
     assert len(looping.lines()[-1]["data"]["copy"]) == 16  # the digest of its path
 
 
 def test_hook_caches_bytecode_and_ignores_damaged_bytecode(looping: Here, copy: Path) -> None:
-    assert '"block"' in call(BASE, looping.root, str(copy)).stdout
+    assert blocks(call(BASE, looping.root, str(copy)).answer)
     (cached,) = (copy.parent / "__pycache__").iterdir()
     assert cached.name.split("_")[3] == "engine"
     cached.write_bytes(b"no bytecode")
-    assert '"block"' in call(BASE, looping.root, str(copy)).stdout
+    assert blocks(call(BASE, looping.root, str(copy)).answer)
 
 
 def test_block_imports_no_expensive_module(looping: Here) -> None:
     code = "hook.leave = lambda _: sys.stderr.write(' '.join(sys.modules)); hook.main()"
-    _, out, modules = call_imported(BASE, looping.root, code)
-    assert json.loads(out)["decision"] == "block"
+    done = call_imported(BASE, looping.root, code)
+    assert blocks(done.answer)
     expensive = {"os", "re", "json", "typing", "pathlib", "hashlib", "argparse", "dataclasses",
                  "__future__"}  # fmt: skip
-    assert expensive.isdisjoint(modules.split())
+    assert expensive.isdisjoint(done.err.split())

@@ -43,18 +43,11 @@ class Project:
         self.gsd = root / ".gsd"
         self.journal = self.gsd / "journal.jsonl"
 
-    def run(
-        self, *args: str, env: dict[str, str] | None = None, stdin: bytes = b"", timeout: float = 60
-    ) -> Answer:
+    def run(self, *args: str, env: dict[str, str] | None = None, stdin: bytes = b"") -> Answer:
         done = subprocess.run(
-            [sys.executable, "-m", "gsd_fsm", *args],
-            cwd=self.root,
-            env={**os.environ, **(env or {})},
-            input=stdin,
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
+            [sys.executable, "-m", "gsd_fsm", *args], cwd=self.root, input=stdin,
+            env={**os.environ, **(env or {})}, capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
         return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def ok(self, *args: str, **how: Any) -> Answer:

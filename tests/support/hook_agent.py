@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,7 +17,7 @@ from gsd_fsm import gsd_fsm_hook
 from gsd_fsm.install.hook_entries import CODE
 from gsd_fsm.install.interpreter import SWITCHES
 from tests.support.command_line import Here
-from tests.support.hook_project import HOOK, HookRun
+from tests.support.hook_project import HOOK, HookRun, run_command
 
 PYTHON = getattr(sys, "_base_executable", None) or sys.executable
 COMMAND = (PYTHON, *SWITCHES, "-c", CODE, str(HOOK.parent))  # as in the settings of the client
@@ -42,16 +41,9 @@ def call(
     signal: bytes | dict[str, Any], env: dict[str, str] | None = None, cwd: Path | None = None
 ) -> Reply:
     """Run the hook as a client does, in a process of its own."""
-    done = subprocess.run(
-        [*COMMAND, "one"],
-        input=signal if isinstance(signal, bytes) else json.dumps(signal).encode() + b"\n",
-        env={**user(), **(env or {})},
-        cwd=cwd,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    return judged(done.returncode, done.stdout, done.stderr)
+    stdin = signal if isinstance(signal, bytes) else json.dumps(signal) + "\n"
+    done = run_command([*COMMAND, "one"], stdin, env={**user(), **(env or {})}, cwd=cwd)
+    return judged(done.code, done.out, done.err.encode())
 
 
 def judged(code: int, out: bytes, err: bytes) -> Reply:
@@ -99,12 +91,8 @@ class Agent:
         self.here, self.place = here, place
         self.session, self.copy = session, copy
         self.transcript = place / f"{session[:40].strip()}.jsonl"
-        client = {
-            "CLAUDECODE": "1",
-            "CLAUDE_PID": "4711",
-            "AI_AGENT": "claude-code_2-1-325_harness",
-        }
-        self.env = {**client, "CLAUDE_PROJECT_DIR": str(here.root), **env}
+        client = {"CLAUDE_PID": "4711", "AI_AGENT": "claude-code_2-1-325_harness"}
+        self.env = {"CLAUDECODE": "1", **client, "CLAUDE_PROJECT_DIR": str(here.root), **env}
         self.err = ""
 
     def other(self, session: str, copy: str = "one", **env: str) -> Agent:

@@ -56,31 +56,27 @@ def text_of(answer: dict[str, Any]) -> str:
 
 
 def signal_of(root: Path, event: str = "Stop", session: str = SESSION, **more: Any) -> str:
-    return json.dumps(
-        {"hook_event_name": event, "session_id": session, "cwd": str(root), **more},
-        ensure_ascii=False,
+    signal = {"hook_event_name": event, "session_id": session, "cwd": str(root), **more}
+    return json.dumps(signal, ensure_ascii=False)
+
+
+def run_command(command: list[str], signal: str | bytes, **place: Any) -> HookRun:
+    """Run a command that calls the hook, with this signal on stdin: `place` is its cwd and env."""
+    stdin = signal if isinstance(signal, bytes) else signal.encode()
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, timeout=60, check=False, **place
     )
+    return HookRun(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
 
 
 def run_hook(
-    signal: str | bytes,
-    copy: str = "a",
-    *,
-    hook: Path = HOOK,
-    under: tuple[str, ...] = (),
+    signal: str | bytes, copy: str = "a", *, hook: Path = HOOK, under: tuple[str, ...] = (),
     env: dict[str, str] | None = None,
-) -> HookRun:
+) -> HookRun:  # fmt: skip
     """Run the hook file as a client does, with this signal on stdin."""
     surroundings = {name: value for name, value in os.environ.items() if not is_of_a_client(name)}
-    done = subprocess.run(
-        [*under, sys.executable, "-I", "-S", str(hook), copy],
-        input=signal if isinstance(signal, bytes) else signal.encode(),
-        env={**surroundings, **(env or {})},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    return HookRun(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+    command = [*under, sys.executable, "-I", "-S", str(hook), copy]
+    return run_command(command, signal, env={**surroundings, **(env or {})})
 
 
 class HookProject(EngineProject):

@@ -235,61 +235,36 @@ def _call(function: str, *values: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(function, ast.Load()), list(values), [])
 
 
+def _read(value: ast.expr) -> ast.Call:
+    return _call("__read__", value)
+
+
 class _Instrument(ast.NodeTransformer):
-    def visit_FunctionDef(self, node: Any) -> Any:
-        self.generic_visit(node)
-        docstring = isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None
-        node.body.insert(int(docstring), ast.Expr(_call("__step__")))
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        match node:
+            case ast.FunctionDef() | ast.For() | ast.While():
+                is_documented = isinstance(node, ast.FunctionDef) and ast.get_docstring(node)
+                node.body.insert(bool(is_documented), ast.Expr(_call("__step__")))
+            case ast.comprehension():
+                node.ifs.insert(0, _call("__step__"))
+            case ast.Compare():
+                node.comparators = [
+                    _call("__searched__", right) if isinstance(op, ast.In | ast.NotIn) else right
+                    for op, right in zip(node.ops, node.comparators, strict=True)
+                ]
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in _READERS:
+                node.args = [it if isinstance(it, ast.Starred) else _read(it) for it in node.args]
+            case ast.Call(func=ast.Attribute(attr=name)) if name in _OWN_READERS:
+                node.func.value = _read(node.func.value)
+            case ast.Starred(ctx=ast.Load()):
+                node.value = _read(node.value)
+            case ast.Dict():
+                pairs = zip(node.keys, node.values, strict=True)
+                node.values = [_read(value) if key is None else value for key, value in pairs]
+            case ast.Subscript(slice=ast.Slice(), ctx=ast.Load()) | ast.BinOp(op=ast.Add()):
+                return _read(node)
         return node
-
-    visit_For = visit_While = visit_FunctionDef  # noqa: N815
-
-    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
-        self.generic_visit(node)
-        node.ifs.insert(0, _call("__step__"))
-        return node
-
-    def visit_Compare(self, node: ast.Compare) -> ast.Compare:
-        self.generic_visit(node)
-        node.comparators = [
-            _call("__searched__", right) if isinstance(op, ast.In | ast.NotIn) else right
-            for op, right in zip(node.ops, node.comparators, strict=True)
-        ]
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.Call:
-        self.generic_visit(node)
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if name in _READERS:
-            node.args = [
-                arg if isinstance(arg, ast.Starred) else _call("__read__", arg) for arg in node.args
-            ]
-        elif name in _OWN_READERS and isinstance(node.func, ast.Attribute):
-            node.func.value = _call("__read__", node.func.value)
-        return node
-
-    def visit_Starred(self, node: ast.Starred) -> ast.Starred:
-        self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load):
-            node.value = _call("__read__", node.value)
-        return node
-
-    def visit_Dict(self, node: ast.Dict) -> ast.Dict:
-        self.generic_visit(node)
-        node.values = [
-            _call("__read__", value) if key is None else value
-            for key, value in zip(node.keys, node.values, strict=True)
-        ]
-        return node
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        self.generic_visit(node)
-        copies = isinstance(node.slice, ast.Slice) and isinstance(node.ctx, ast.Load)
-        return _call("__read__", node) if copies else node
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        return _call("__read__", node) if isinstance(node.op, ast.Add) else node
 
 
 class CountedPackage:

@@ -95,11 +95,6 @@ def refused(path, content):
 def run_python(script, home):
     """Run a script as a user with this home, which is also its argument."""
     package = str(Path(settings.__file__).parents[2])
-    return subprocess.run(
-        [sys.executable, "-c", script, str(home)],
-        env={**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "PYTHONPATH": package},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    env = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "PYTHONPATH": package}
+    command = [sys.executable, "-c", script, str(home)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
