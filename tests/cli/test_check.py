@@ -98,16 +98,18 @@ def test_complete_with_changed_content_finds_stale_evidence(repository: Here) ->
     assert repository.last()["type"] == "exit"
     (repository.root / "code.py").write_text("two\n")
     error = repository.run("complete").err
-    assert "stale" in error
-    assert f"gsd-fsm --loop {loop} check" in error
-    criterion = repository.status()["criteria"][0]
-    assert (criterion["met"], criterion["stale"]) == (False, True)
+    run_check = f"gsd-fsm --loop {loop} check"
+    for words in ("stale", run_check, "no exit signal", "Each is a task now: F1, F2"):
+        assert words in error
+    status = repository.status()
+    assert (status["exit_signal"], status["tasks"][0]["title"]) == (False, "criterion not met: t")
+    assert (status["criteria"][0]["met"], status["criteria"][0]["stale"]) == (False, True)
     for command, code in (("complete", 4), ("check", 0), ("exit-signal", 0), ("complete", 0)):
         assert repository.run(command).code == code
 
 
-def test_evidence_is_of_the_tree_after_all_checks_and_stays_fresh_after_a_commit(
-    repository: Here, monkeypatch: pytest.MonkeyPatch
+def test_evidence_is_of_the_tree_after_checks_and_stays_fresh_after_commit(
+    repository: Here,
 ) -> None:
     (repository.root / ".gitignore").write_text("*.log\n")
     repository.start("goal", "g", "--check", "a=echo 1 > made", "--check", "b=echo 2 > made")
@@ -117,9 +119,7 @@ def test_evidence_is_of_the_tree_after_all_checks_and_stays_fresh_after_a_commit
     git(repository.root, "add", "-A")
     git(repository.root, "commit", "-qm", "second")
     (repository.root / "x.log").write_text("ignored")
-    with monkeypatch.context() as patch:
-        patch.setenv("PATH", "/nowhere")
-        assert "git" in repository.refused(6, "complete").err
+    assert "git" in repository.refused(6, "complete", env={"PATH": "/nowhere"}).err
     repository.ok("complete")
     assert trees == {repository.last()["data"]["tree"]}
 
@@ -211,7 +211,7 @@ def test_signal_inside_a_finalizer_ends_the_command_and_records_nothing(
 
 
 @pytest.mark.parametrize("start", [start_check, start_tdd, start_verify])
-def test_second_signal_while_the_command_is_ended_does_not_leave_it_behind(
+def test_second_signal_while_a_command_is_ended_leaves_none_behind(
     here: Here, start: Start
 ) -> None:
     arguments = start(here, DEFIANT)

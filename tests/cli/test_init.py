@@ -7,7 +7,6 @@ import os
 import pty
 import subprocess
 import sys
-from pathlib import Path
 
 from tests.support.client_settings import Client, _own_client, client, compiled, python
 from tests.support.command_line import Here, git
@@ -80,9 +79,7 @@ def test_init_and_uninstall_summarise_each_change_in_one_line(here: Here, client
     assert f"Updates one hook for 9 events and sets the client's cap to 40{end}" in shown
 
 
-def test_init_names_the_permission_as_a_choice_and_does_not_grant_it(
-    here: Here, client: Client
-) -> None:
+def test_init_names_the_permission_and_does_not_grant_it(here: Here, client: Client) -> None:
     assert "permissions.allow has Bash(gsd-fsm:*)" in here.ok("init", "--yes").out
     assert "permissions" not in client.read()
     client.write({"permissions": {"allow": ["Bash(gsd-fsm:*)"]}}, "user")
@@ -91,12 +88,10 @@ def test_init_names_the_permission_as_a_choice_and_does_not_grant_it(
     assert "permissions.allow" in here.ok("init", "--yes").out
 
 
-def test_init_notes_what_keeps_the_hook_or_its_agents_from_working(
-    here: Here, client: Client, tmp_path: Path
-) -> None:
+def test_init_notes_what_keeps_hook_or_agents_from_working(here: Here, client: Client) -> None:
     assert here.ok("init", "--scope", "project", "--yes", "--json").json["notes"] == []
     client.write({"disableAllHooks": True, "enabledPlugins": {"gsd-fsm@team": True}}, "user")
-    here.patch.setenv("PATH", str(tmp_path))
+    here.patch.setenv("PATH", str(here.root))
     notes = " ".join(here.ok("init", "--yes", "--json").json["notes"])
     assert "disableAllHooks is set in " + str(client.files["user"]) in notes
     assert "also installed: project, plugin" in notes

@@ -87,9 +87,6 @@ def test_resume_says_which_added_limits_were_unlimited(here: Here) -> None:
     assert here.status()["budget_usd"] is None
 
 
-# agents
-
-
 def test_command_in_the_environment_of_an_agent_is_by_agent(here: Here) -> None:
     here.start("goal", "g")
     left_behind = {"CLAUDE_CODE_SESSION_ID": "left-behind"}
@@ -203,9 +200,7 @@ def test_answer_no_pauses_and_resume_does_not_ask_again(
 
 
 @EVERY_QUESTION
-def test_mode_yolo_by_user_answers_the_question(
-    here: Here, ask: Ask, question: str, name: str
-) -> None:
+def test_mode_yolo_by_user_answers_question(here: Here, ask: Ask, question: str, name: str) -> None:
     ask(here)
     here.ok("mode", "yolo")
     assert open_question(here) is None
@@ -234,9 +229,7 @@ def test_start_and_fail_print_their_question_and_how_to_answer_it(here: Here) ->
     assert RETRY in here.ok("fail", "T01", "--error", "no").out
 
 
-def test_mode_interactive_by_agent_asks_from_the_next_decision_on_and_cannot_be_undone_by_it(
-    yolo: Here,
-) -> None:
+def test_mode_interactive_by_agent_asks_from_the_next_decision_on_for_good(yolo: Here) -> None:
     yolo.ok("iterate")
     report_complete(yolo, "T01")
     yolo.ok("mode", "interactive", env=AGENT)

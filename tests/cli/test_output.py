@@ -55,18 +55,14 @@ def test_command_without_usable_stdout_is_recorded(here: Here) -> None:
         assert "bug" not in done.err
 
 
-@pytest.mark.parametrize(
-    ("command", "events"), [("spend 1", 3), ("spend 1 --json", 3), ("status", 2)]
-)
-def test_answer_that_cannot_be_printed_exits_6_and_does_not_ask_for_a_retry(
-    here: Here, command: str, events: int
-) -> None:
+def test_answer_that_cannot_be_printed_exits_6_and_does_not_ask_for_a_retry(here: Here) -> None:
     here.start("goal", "g")
-    done = shell(here, f"$G {command} >/dev/full")
-    assert done.code == 6
-    assert "cannot print the result: No space left on device" in done.err
-    assert "try again" not in done.err
-    assert len(here.lines()) == events
+    for command, events in (("status", 2), ("spend 1", 3), ("spend 1 --json", 4)):
+        done = shell(here, f"$G {command} >/dev/full")
+        assert done.code == 6
+        assert "cannot print the result: No space left on device" in done.err
+        assert "try again" not in done.err
+        assert len(here.lines()) == events
 
 
 def test_error_that_cannot_be_printed_exits_with_its_code(here: Here) -> None:
@@ -74,16 +70,14 @@ def test_error_that_cannot_be_printed_exits_with_its_code(here: Here) -> None:
     assert (done.code, "Traceback" in done.err) == (2, False)
 
 
-@pytest.mark.parametrize(("status", "code"), [(0, 0), (3, 7)])
+@pytest.mark.parametrize("status", [0, 3])
 @pytest.mark.parametrize("options", ["", " --json"])
-def test_check_with_closed_pipe_is_run_and_recorded(
-    here: Here, status: int, code: int, options: str
-) -> None:
+def test_check_with_closed_pipe_is_run_and_recorded(here: Here, status: int, options: str) -> None:
     here.start("goal", "g", "--check", f"t=seq 1 200000; touch ran; exit {status}")
     done = shell(here, f"$G check{options} 2>&1 | head -1; exit ${{PIPESTATUS[0]}}")
     assert here.last()["data"]["met"] is (status == 0)
     assert (here.root / "ran").exists()
-    assert done.code == code
+    assert done.code == (7 if status else 0)
 
 
 def test_trust_that_cannot_print_the_journal_does_not_trust_it(here: Here) -> None:
@@ -236,9 +230,7 @@ def test_every_command_rejects_hostile_lines_with_valid_checksums(here: Here, wh
 
 
 @pytest.mark.parametrize("loop", ["lp-1", "lp-9"])
-def test_commands_skip_optional_events_of_unknown_type_and_compatible_flags(
-    here: Here, loop: str
-) -> None:
+def test_commands_skip_unknown_optional_events_and_compatible_flags(here: Here, loop: str) -> None:
     party = body(3, "party", loop, {"text": "x"}, optional=True)
     plant(here.root, chain([header(compat=["anything"]), start(), party, note(4)]))
     assert here.ok("replay", "--json").json["events"] == 4
@@ -289,9 +281,7 @@ def test_random_bytes_as_journal_never_crash_a_command(here: Here, raw: bytes) -
 
 @quiet
 @given(arguments=some_arguments, stdin=st.binary(max_size=50))
-def test_random_arguments_never_crash_a_command(
-    here: Here, arguments: list[str], stdin: bytes
-) -> None:
+def test_random_arguments_crash_no_command(here: Here, arguments: list[str], stdin: bytes) -> None:
     answer = here.run(*arguments, stdin=stdin)
     assert answer.code in (0, 2, 3, 4), (arguments, answer)
     assert_harmless(answer.out + answer.err, arguments)

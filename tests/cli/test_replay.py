@@ -178,9 +178,7 @@ def test_replay_with_any_options_and_resume_step_the_machine(here: Here) -> None
         assert "event 6: the fold says completed, the machine refuses it" in error, command
 
 
-def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict_or_up_to_it(
-    here: Here,
-) -> None:
+def test_replay_beyond_machine_limit_steps_the_machine_if_strict_or_up_to_it(here: Here) -> None:
     complete_loop(here)
     here.start("goal", "another")
     remove_transition(here)
@@ -189,9 +187,6 @@ def test_replay_beyond_the_machine_limit_steps_the_machine_only_if_strict_or_up_
     here.ok("replay", "--at", "5")
     for options in (["--at", "6"], ["--strict"]):
         assert "the machine refuses it" in here.refused(1, "replay", *options).err
-
-
-# fsck
 
 
 def test_fsck_of_valid_journal_reports_no_damage(here: Here) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,9 +57,7 @@ def test_report_failed_records_error_cause_and_fix(planned: Here) -> None:
     assert (data["analysis"], data["fix"]) == ("a blank", "skip blanks")
 
 
-def test_report_checkpoint_waits_and_prints_progress_options_and_how_to_answer(
-    planned: Here,
-) -> None:
+def test_report_checkpoint_waits_and_prints_options_and_how_to_answer(planned: Here) -> None:
     report_complete(planned, "T01")
     words = "CHECKPOINT: Which store?\nOptions:\nA) sqlite\nB) files\nRecommendation: B\n"
     shown = planned.ok("report", "T02", stdin=words.encode()).out
@@ -300,15 +297,6 @@ def test_report_tags_each_task_and_complete_tags_the_phase(committing: Here) -> 
     names = [event["data"]["name"].rpartition("/")[2] for event in recorded]
     assert names == ["pre", "T01", "T02", "T03", "T04", "post"]
     assert {event["by"] for event in recorded} == {"cli"}
-
-
-def test_report_without_git_neither_commits_nor_tags(here: Here, tmp_path: Path) -> None:
-    start_plan(here, settings="commit = true\n")
-    assert report(here, "T01", "TASK COMPLETE")["tag"] is None
-    here.patch.setenv("PATH", str(tmp_path))
-    report_complete(here, "T02", "T03", "T04")
-    here.ok("complete")
-    assert not [event for event in here.lines() if event["type"] == "checkpoint"]
 
 
 def test_first_tag_is_not_set_after_a_no_to_start(repository: Here) -> None:

@@ -155,9 +155,6 @@ def test_rollback_in_subdirectory_resets_the_whole_repository(here: Here) -> Non
     assert (here.where / ".gsd" / "journal.jsonl").stat().st_size
 
 
-# refusals
-
-
 def test_rollback_with_uncommitted_changes_is_refused(work: Work) -> None:
     for number in range(12):
         (work.here.root / f"new-{number:02}").write_text("")

@@ -190,12 +190,13 @@ def test_answer_yes_switches_branch_and_asks_to_start(milestone: Here) -> None:
     assert QUESTION in milestone.ok(*INTERACTIVE).out
     for command in (("answer", "y"), ("mode", "yolo")):
         milestone.refused(4, *command, env=AGENT)
-    assert branch(milestone) == "main"
+    milestone.ok("resume")
+    assert (branch(milestone), open_question(milestone)) == ("main", QUESTION)
     output = milestone.ok("answer", "y").out
     assert "Switched to gsd/m1." in output
     assert branch(milestone) == "gsd/m1"
     milestone.ok("answer", "y")
-    assert questions(milestone) == [QUESTION, START_QUESTION]
+    assert questions(milestone) == [QUESTION, QUESTION, START_QUESTION]  # resume asks again
     assert ready(milestone) == ["T01", "T02"]
 
 
@@ -246,14 +247,6 @@ def test_start_exits_4_if_git_refuses_the_switch_and_resume_tries_again(mileston
     assert branch(milestone) == "gsd/m1"
 
 
-def test_resume_does_not_answer_the_branch_question(milestone: Here) -> None:
-    milestone.ok(*INTERACTIVE)
-    milestone.ok("resume")
-    assert open_question(milestone) == QUESTION
-    milestone.ok("answer", "y")
-    assert branch(milestone) == "gsd/m1"
-
-
 def test_mode_yolo_of_paused_loop_switches_no_branch(milestone: Here) -> None:
     milestone.ok(*INTERACTIVE)
     milestone.ok("pause")
@@ -262,15 +255,17 @@ def test_mode_yolo_of_paused_loop_switches_no_branch(milestone: Here) -> None:
     assert branch(milestone) == "main"
 
 
-def test_planned_loop_without_git_ignores_branching(here: Here, tmp_path: Path) -> None:
-    here.configure(**MILESTONE)
+def test_planned_loop_without_git_ignores_branching_and_commit(here: Here, tmp_path: Path) -> None:
+    here.configure(**MILESTONE, commit=True)
     start_plan(here, *INTERACTIVE)
     here.ok("answer", "y")
+    assert report(here, "T01", "TASK COMPLETE")["tag"] is None
     here.patch.setenv("PATH", str(tmp_path))
-    report_complete(here, "T01", "T02")
+    report_complete(here, "T02")
     here.ok("answer", "y")
     report_complete(here, "T03", "T04")
     here.ok("complete")
+    assert not [event for event in here.lines() if event["type"] == "checkpoint"]
 
 
 def test_answer_with_branch_without_plan_leaves_it_and_pauses(milestone: Here) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -127,13 +126,6 @@ def test_next_names_the_command_that_moves_the_loop(here: Here) -> None:
         assert here.journal.read_bytes() == before
         here.ok(*answer["command"].split()[1:])
     assert here.ok("next", "--json").json["command"] == "gsd-fsm start --help"
-
-
-def test_next_with_project_option_repeats_it_in_the_command(here: Here, tmp_path: Path) -> None:
-    loop = here.start("goal", "g")
-    here.where = tmp_path
-    answer = here.ok("--project", str(here.root), "next", "--json").json
-    assert answer["command"] == f"gsd-fsm --project {here.root} --loop {loop} exit-signal"
 
 
 def test_why_explains_the_last_decision_or_any_event(here: Here) -> None:

@@ -20,14 +20,10 @@ GOAL = ("goal", "g", "--mode", "yolo", "--criterion", "a", "--criterion", "b")
 
 def signal(here: Here, cost: Any = None, session: str = "session-a", **more: Any) -> bytes:
     """Return what the client writes to the command of its status line."""
-    facts = {
-        "session_id": session,
-        "transcript_path": "/t.jsonl",
-        "cwd": str(here.root),
-        "workspace": {"current_dir": str(here.root), "project_dir": str(here.root)},
-        "cost": {"total_cost_usd": cost},
-    }
-    return json.dumps({**facts, **more}).encode() + b"\n"
+    root = str(here.root)
+    workspace = {"current_dir": root, "project_dir": root}
+    facts = {"session_id": session, "transcript_path": "/t", "cwd": root, "workspace": workspace}
+    return json.dumps({**facts, "cost": {"total_cost_usd": cost}, **more}).encode() + b"\n"
 
 
 def shown(here: Here, stdin: bytes | None = None, *args: str) -> str:
@@ -213,13 +209,9 @@ def test_statusline_with_held_lock_only_prints(here: Here) -> None:
 @pytest.mark.parametrize("end", [b"\n", b""])
 def test_statusline_does_not_wait_for_the_end_of_stdin(here: Here, end: bytes) -> None:
     here.start(*GOAL, env=A)
-    with subprocess.Popen(
-        [sys.executable, "-m", "gsd_fsm", "statusline"],
-        cwd=here.root,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    command = [sys.executable, "-m", "gsd_fsm", "statusline"]
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, cwd=here.root, **streams) as process:
         process.stdin.write(signal(here).rstrip() + end)
         process.stdin.flush()
         assert process.wait(60) == 0

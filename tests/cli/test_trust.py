@@ -154,9 +154,14 @@ def test_trust_without_journal_or_by_an_agent_is_refused(here: Here) -> None:
     assert "Ask the user" in here.refused(6, "trust", env=AGENT).err
 
 
-def test_copied_moved_or_replaced_journal_is_not_trusted(here: Here) -> None:
+def test_linked_but_not_copied_moved_or_replaced_journal_is_trusted(here: Here) -> None:
     here.start("goal", "g")
-    copy, moved = here.root.parent / "copy", here.root.parent / "moved"
+    link, copy, moved = (here.root.parent / name for name in ("link", "copy", "moved"))
+    link.symlink_to(here.root)
+    here.where = link
+    here.ok("note", "n")
+    here.where = Path("/")
+    here.ok("--project", str(link), "note", "n")
     shutil.copytree(here.root, copy)
     here.where = copy
     assert "not trusted" in here.run("note", "n").err
@@ -168,15 +173,6 @@ def test_copied_moved_or_replaced_journal_is_not_trusted(here: Here) -> None:
     here.ok("note", "n")
     here.journal.write_bytes(chain([header(), start()]))
     here.refused(6, "note", "n")
-
-
-def test_trusted_project_is_trusted_through_a_link(here: Here) -> None:
-    here.start("goal", "g")
-    here.where = here.root.parent / "link"
-    here.where.symlink_to(here.root)
-    here.ok("note", "n")
-    link, here.where = here.where, Path("/")
-    here.ok("--project", str(link), "note", "n")
 
 
 def test_project_is_never_home_or_root_and_not_above_the_git_repository(here: Here) -> None:

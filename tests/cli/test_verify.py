@@ -105,8 +105,17 @@ def test_verify_of_interactive_loop_asks_before_gaps_are_fixed(here: Here) -> No
     assert failed_round(here)["status"] == "fixing"
 
 
-def test_verify_of_paused_or_ended_loop_is_refused_and_runs_nothing(here: Here) -> None:
+def test_verify_that_is_refused_runs_nothing(here: Here) -> None:
     loop = start_verify(here, FILE, ci_test="touch was-run")
+    report_file(here).write_text("<gaps>\n<gap type='hole'>x</gap>\n</gaps>")
+    refused = here.refused(2, "verify").err
+    assert "VERIFICATION.md:2: unknown kind of gap: 'hole'" in refused
+    report_file(here).unlink()
+    os.mkfifo(report_file(here))
+    assert "not a regular file" in here.refused(2, "verify").err
+    report_file(here).unlink()
+    stranger = {"XDG_STATE_HOME": str(here.root / "another-user")}
+    assert "not trusted" in here.refused(6, "verify", env=stranger).err
     for command in ("pause", "cancel"):
         here.ok(command)
         assert "cannot be verified now" in here.refused(4, "--loop", loop, "verify").err
@@ -126,13 +135,6 @@ def test_verify_of_changed_plan_pauses_before_running_it(here: Here) -> None:
     here.ok("resume")
     failed_round(here)
     assert (here.root / "was-run").exists()
-
-
-def test_verify_of_untrusted_journal_runs_nothing(here: Here) -> None:
-    start_verify(here, FILE, ci_test="touch was-run")
-    here.patch.setenv("XDG_STATE_HOME", str(here.root / "another-user"))
-    assert "not trusted" in here.refused(6, "verify").err
-    assert not (here.root / "was-run").exists()
 
 
 def test_verify_without_plan_runs_the_ci_commands(here: Here) -> None:
@@ -183,9 +185,6 @@ def test_agent_can_neither_skip_a_task_nor_declare_a_plan_verified(here: Here) -
     here.ok("verified", "pass")
 
 
-# gap
-
-
 def test_gap_is_found_closed_and_reopened_and_pauses_the_second_time(here: Here) -> None:
     loop = here.start("verify")
     found = ("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "empty body")
@@ -225,9 +224,6 @@ def test_gap_and_failure_pause_without_auto_loop(here: Here) -> None:
     assert here.status()["pause_code"] == "manual"
 
 
-# VERIFICATION.md
-
-
 def test_verify_opens_gaps_that_the_agent_reports_and_keeps_its_file(passing: Here) -> None:
     report = REPORT.encode() + b"\xff\x00"
     report_file(passing).write_bytes(report)
@@ -263,17 +259,6 @@ def test_verify_reads_gaps_from_another_file_or_stdin(passing: Here) -> None:
     assert passing.run("verify", "--gaps", "-", stdin=REPORT.encode()).code == 7
     assert [gap["kind"] for gap in passing.status()["gaps"]] == ["wrong_import", "orphan"]
     passing.refused(2, "verify", "--gaps", "nowhere.xml")
-
-
-def test_verify_with_unreadable_report_is_refused_and_runs_nothing(here: Here) -> None:
-    start_verify(here, FILE, ci_test="touch was-run")
-    report_file(here).write_text("<gaps>\n<gap type='hole'>x</gap>\n</gaps>")
-    refused = here.refused(2, "verify").err
-    assert "VERIFICATION.md:2: unknown kind of gap: 'hole'" in refused
-    report_file(here).unlink()
-    os.mkfifo(report_file(here))
-    assert "not a regular file" in here.refused(2, "verify").err
-    assert not (here.root / "was-run").exists()
 
 
 def test_verify_exits_6_if_round_is_recorded_but_report_was_written_meanwhile(here: Here) -> None:

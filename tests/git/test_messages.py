@@ -21,9 +21,8 @@ def test_task_message_has_subject_details_and_trailer():
     assert task_message("feat", 1, "1", "it", "", CLAUDE).count("\n\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("parts", "subject"),
-    [
+def test_task_message_subject_has_type_scope_and_short_description():
+    for parts, subject in (
         (("test", "2.1", "03", "cover it"), "test(2.1-03): cover it"),
         (("fix", 1, "G2", "the stub in a.py"), "fix(1-G2): the stub in a.py"),
         (("feat", None, "03", "it"), "feat(03): it"),
@@ -33,10 +32,8 @@ def test_task_message_has_subject_details_and_trailer():
         (("feat", 1, "01", "word " * 30), "feat(1-01): " + " ".join(["word"] * 11) + "…"),
         (("feat", 1, "01", "x" * 200), "feat(1-01): " + "x" * 59 + "…"),
         (("feat", 1, "01", "x" * 60), "feat(1-01): " + "x" * 60),
-    ],
-)
-def test_task_message_subject_has_type_scope_and_short_description(parts, subject):
-    assert task_message(*parts) == subject
+    ):
+        assert task_message(*parts) == subject
 
 
 @pytest.mark.parametrize(("phase", "words"), [(3, " 3"), ("beta\none", " beta one"), (None, "")])
@@ -65,10 +62,8 @@ texts = st.text(st.characters(), max_size=200)
 
 
 @given(texts, texts, texts, texts)
-def test_task_message_of_any_text_has_one_subject_and_last_trailer(
-    kind, number, description, details
-):
-    message = task_message(kind, "1", number, description, details, CLAUDE)
+def test_task_message_of_any_text_has_one_subject_and_last_trailer(kind, number, words, details):
+    message = task_message(kind, "1", number, words, details, CLAUDE)
     lines = message.split("\n")
     assert 0 < len(lines[0]) <= 72
     assert lines[1] == ""

@@ -201,9 +201,6 @@ def test_linked_work_tree_is_its_own_repository(repo, repository, tmp_path):
     assert (repo / "second").exists()
 
 
-# commits
-
-
 def test_commit_includes_changed_new_and_deleted_files_and_directories(repo, repository):
     lay(repo, {"kept.txt": "half"})
     git(repo, "add", "kept.txt")
@@ -375,9 +372,6 @@ def test_commit_that_git_refuses_changes_nothing(repo, repository):
     git(repo, "config", "commit.gpgSign", "true")
     git(repo, "config", "gpg.program", "false")
     require_refusal(repository, "failed to sign")
-
-
-# switching, tagging and resetting
 
 
 def test_switch_checks_out_branches_and_keeps_local_changes(repo, repository):

@@ -125,18 +125,15 @@ def test_act_reports_git_that_cannot_start(repo, program, paths):
         act(program, repo, "add", "--", *paths)
 
 
-@pytest.mark.parametrize(
-    ("stderr", "stdout", "expected"),
-    [
+def test_error_words_have_no_escapes():
+    for stderr, stdout, expected in (
         (b"fatal: no\n", b"ignored", "fatal: no"),
         (b"", b"lint: two\r\nlines\n", "lint: two\nlines"),
         (b"\x1b[31mred\x1b[0m \x07bell", b"", "red bell"),
         (b"\xff\xfe", b"", "��"),
         (b"", b" \n", "exit code 3"),
-    ],
-)
-def test_error_words_have_no_escapes(stderr, stdout, expected):
-    assert error_text(Done([], 3, stdout, stderr)) == expected
+    ):
+        assert error_text(Done([], 3, stdout, stderr)) == expected
 
 
 def test_error_words_are_truncated_and_redacted():

@@ -15,6 +15,7 @@ import pytest
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.git.tree import content_tree
 from tests.support.repositories import git, new_repository, posix_only
+from tests.support.verification import lay
 
 NOBODY = 65_534
 
@@ -57,22 +58,17 @@ def test_content_tree_is_a_digest_of_names_and_content_and_not_of_times(repo):
 def test_content_tree_leaves_out_ignored_files_and_gsd(repo):
     (repo / ".gitignore").write_text("*.log\n")
     before = content_tree(repo)
-    (repo / "x.log").write_text("noise")
-    for folder in (repo / ".gsd", repo / "sub" / ".gsd" / "deeper"):
-        folder.mkdir(parents=True)
-        (folder / "journal").write_text("noise")
+    lay(repo, dict.fromkeys(("x.log", ".gsd/journal", "sub/.gsd/deeper/journal"), "noise"))
     new_repository(repo / ".gsd" / "nested")
     assert assert_staging_and_committing_keep(repo) == before
     (repo / ".gsd" / "journal").write_text("more")
     assert content_tree(repo) == before
-    (repo / "x.gsd").mkdir()
-    (repo / "x.gsd" / "file").write_text("counts")
+    lay(repo, {"x.gsd/file": "counts"})
     assert content_tree(repo) != before
 
 
 def test_content_tree_writes_nothing_to_git_directory(repo):
-    (repo / "new.txt").write_text("new")
-    (repo / "sub" / "deep.txt").write_text("edited")
+    lay(repo, {"new.txt": "new", "sub/deep.txt": "edited"})
     os.utime(repo / "kept.txt", (1, 1))
 
     def snapshot():
@@ -88,8 +84,7 @@ def test_content_tree_writes_nothing_to_git_directory(repo):
 def test_content_tree_includes_odd_paths(repo):
     names = ["new\nline", '"quoted"', "-dash", "--", "end\r", "back\\slash\\n", "tab\t", "ü ", ":(top)",
              "*"]  # fmt: skip
-    for name in names:
-        (repo / name).write_text("one")
+    lay(repo, dict.fromkeys(names, "one"))
     first = assert_staging_and_committing_keep(repo)
     for name in names:
         (repo / name).write_text("two")
@@ -159,8 +154,7 @@ def test_content_tree_of_submodule_or_nested_repository_is_its_commit(repo, tmp_
 
 def test_content_tree_of_unmerged_file_is_its_current_content(repo):
     git(repo, "checkout", "-qb", "theirs")
-    (repo / "kept.txt").write_text("theirs")
-    (repo / "sub" / "deep.txt").write_text("theirs")
+    lay(repo, {"kept.txt": "theirs", "sub/deep.txt": "theirs"})
     git(repo, "commit", "-qam", "theirs")
     git(repo, "checkout", "-q", "-")
     (repo / "kept.txt").write_text("ours")
@@ -216,9 +210,7 @@ def test_content_tree_of_linked_work_tree_is_its_own(repo, tmp_path):
 @posix_only
 def test_content_tree_leaves_out_file_that_vanishes(repo):
     # git hashes in the order of names: the filter of the first removes the second
-    (repo / ".gitattributes").write_text("a.txt filter=thief\n")
-    for name in ("a.txt", "b.txt", "c.txt"):
-        (repo / name).write_text(name)
+    lay(repo, {".gitattributes": "a.txt filter=thief\n", "a.txt": "", "b.txt": "b", "c.txt": "c"})
     git(repo, "config", "filter.thief.clean", "rm -f b.txt; cat")
     stolen = content_tree(repo)
     assert not (repo / "b.txt").exists()
@@ -250,10 +242,9 @@ def test_content_tree_accepts_unreadable_file():
 
 @posix_only
 def test_content_tree_reports_failing_filter(repo):
-    (repo / ".gitattributes").write_text("new.txt filter=broken\n")
+    lay(repo, {".gitattributes": "new.txt filter=broken\n", "new.txt": "new"})
     git(repo, "config", "filter.broken.clean", "false")
     git(repo, "config", "filter.broken.required", "true")
-    (repo / "new.txt").write_text("new")
     with pytest.raises(CheckFailed, match="clean filter 'broken' failed"):
         content_tree(repo)
 

@@ -196,9 +196,6 @@ def test_doctor_does_not_run_a_plugin_that_was_changed(
     assert not mark.exists()
 
 
-# the status line
-
-
 def status_row(here: Here) -> doctor.Row:
     """Return the result for the status line, without a run of the hook."""
     sources = [s for s in doctor._sources(str(here.root), None) if "statusLine" in s.document]

@@ -28,14 +28,9 @@ ODD = b'\xef\xbb\xbf{ "a" :1,\r\n\r\n "hooks" : { "Stop" :[ ] }, "env":{ } }  '
 
 def run_entry(hook: dict[str, Any], root: Path) -> tuple[int, bytes, bytes]:
     """Run a hook of the settings at a stop; return exit code, output and errors."""
-    payload = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(root)}
-    done = subprocess.run(
-        [hook["command"], *hook["args"]],
-        input=json.dumps(payload).encode(),
-        cwd=root,
-        capture_output=True,
-        check=False,
-    )
+    payload = json.dumps({"hook_event_name": "Stop", "session_id": "s", "cwd": str(root)}).encode()
+    command = [hook["command"], *hook["args"]]
+    done = subprocess.run(command, input=payload, cwd=root, capture_output=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -54,9 +49,7 @@ def test_init_registers_a_copy_of_the_hook_and_a_lasting_python(here: Here, clie
     assert not here.gsd.exists()
 
 
-def test_init_finds_the_settings_of_repository_user_and_client(
-    repository: Here, client: Client
-) -> None:
+def test_init_finds_settings_of_repository_user_or_client(repository: Here, client: Client) -> None:
     repository.where = repository.root / "deep" / "down"
     repository.where.mkdir(parents=True)
     repository.ok("init", "--yes")
@@ -224,9 +217,6 @@ def test_init_does_not_overwrite_a_change_made_in_the_meantime(here: Here, clien
     assert path.read_text() == '{"a": 2}'
 
 
-# uninstall
-
-
 @pytest.mark.parametrize("raw", [ODD, b"{\n}\n", b' {"env": {"%s":  20}}' % CAP.encode()])
 def test_uninstall_restores_the_bytes_before_init(here: Here, client: Client, raw: bytes) -> None:
     path = client.write(raw)
@@ -277,11 +267,8 @@ def test_uninstall_keeps_a_created_file_in_use(here: Here, client: Client, by_ha
 
 
 def test_uninstall_restores_the_cap_unless_it_was_set_since(here: Here, client: Client) -> None:
-    for options, since in (
-        ((), None),
-        (("--raise-cap", "30"), None),
-        (("--raise-cap", "30"), "40"),
-    ):
+    raised = ("--raise-cap", "30")
+    for options, since in (((), None), (raised, None), (raised, "40")):
         client.write({"env": {CAP: "12"}})
         here.ok("init", *options, "--yes")
         document = client.read()
