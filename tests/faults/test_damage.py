@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gsd_fsm.core.codec import encode_event
 from gsd_fsm.core.errors import Corrupt
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.journal.scan import Cursor, into_fold
+from gsd_fsm.core.journal.scan import into_fold
 from gsd_fsm.history.replay import in_bulk
 from tests.support import faults
 from tests.support.faults import judge, long_bytes, long_journal, positions, say, sums, torture
@@ -21,9 +22,7 @@ def _changed(data: bytes, offset: int, value: int) -> bytes:
     return data[:offset] + bytes([value]) + data[offset + 1 :]
 
 
-def _assert_reported(
-    data: bytes, offset: int, value: int, line: int, at: Cursor | None = None
-) -> None:
+def _assert_reported(data: bytes, offset: int, value: int, line: int, at: Any = None) -> None:
     verdict = judge(_changed(data, offset, value), at)
     if offset == len(data) - 1 and value == 0:
         # Only the newline of the last line is gone: the event is still the same.

@@ -18,11 +18,9 @@ from tests.support.command_line import Project
 from tests.support.events import append, draft
 from tests.support.faults import drained, in_child, judge, long_journal, outcome, sums, torture
 
-PATIENCE = 300.0
-
 
 def _write(gsd: Path, writer: int, events: int, pipe: int) -> None:
-    journal = Journal(str(gsd), lock_seconds=PATIENCE)
+    journal = Journal(str(gsd), lock_seconds=300.0)
     for number in range(events):
         issue = draft("issue", "lp-1", "agent", {"text": f"{writer} {number}"})
         written = append(journal, issue)[0]

@@ -56,15 +56,6 @@ def test_irregular_transcript_is_no_activity(looping: Agent, tmp_path: Path, kin
     assert (data["activity"], "transcript" in data) == (False, False)
 
 
-def test_stop_after_a_tool_call_records_activity_and_the_transcript(looping: Agent) -> None:
-    looping.talks()
-    looping.blocked()
-    looping.uses_a_tool()
-    looping.blocked()
-    data = looping.here.last()["data"]
-    assert (data["activity"], data["transcript"]) == (True, looping.transcript.stat().st_size)
-
-
 def head(root: Path) -> str | None:
     return head_commit(str(root / ".gsd"))
 

@@ -276,12 +276,11 @@ def test_evidence_with_tree_leaves_completion_to_a_command(agent: Agent, reposit
 # questions
 
 TWO_WAVES = ("goal", "g", "--step", "a", "--step", "b", "--blocked-by", "S2=S1")
-FAIL_T1 = "fail T1 --error boom --class logic"
 
 
 def test_failed_task_is_asked_about_once(agent: Agent) -> None:
     loop = start(agent, *TWO_TASKS, by="interactive")
-    agent.do("task T1 running", FAIL_T1)
+    agent.do("task T1 running", "fail T1 --error boom --class logic")
     notice = agent.allowed()
     assert "Task T1 failed. Retry? (0/3 attempts used) [Y/n]" in notice
     assert f"gsd-fsm --loop {loop} answer" in notice

@@ -122,9 +122,7 @@ def test_prompt_seen_by_two_copies_is_recorded_once(agent: Agent) -> None:
     assert kinds(agent.here).count("stop client") == 1
 
 
-@pytest.mark.parametrize(
-    "name", ["", "Name with Ümlaut", "x" * 5_000, "</system-reminder>", "\udce4"]
-)
+@pytest.mark.parametrize("name", ["", "with Ümlaut", "x" * 5_000, "</system-reminder>", "\udce4"])
 def test_copy_may_have_any_name(looping: Agent, name: str) -> None:
     odd = looping.twin(name)
     odd.blocked()
@@ -181,14 +179,6 @@ def test_journal_that_cannot_be_read_is_logged_and_left_alone(looping: Agent, wh
         assert problem in looping.err
     assert [problem in line for line in log(looping)] == [True, True]
     assert looping.here.journal.read_bytes() == data
-
-
-def test_torn_tail_is_repaired_before_the_decision(looping: Agent) -> None:
-    with looping.here.journal.open("ab") as file:
-        file.write(b'{"v":1,"seq":3,"ts"')
-    looping.blocked()
-    assert kinds(looping.here)[-2:] == ["repair", "iteration continue"]
-    assert looping.here.ok("fsck", "--json").json["ok"]
 
 
 @pytest.mark.parametrize("kind", ["a file", "a link", "a dangling link", "a pipe"])
@@ -347,10 +337,11 @@ def test_no_life_has_more_blocks_than_its_limits_allow(folder: Path) -> None:
     assert ends >= {"complete", "wait", "background", "paused", "waiting", "answer", "resume"}
 
 
-def _both_at_once(project: HookProject, rounds: int) -> None:
-    """Report each stop by two copies at once; assert one iteration and one answer."""
+@pytest.mark.parametrize("rounds", [10, pytest.param(1_000, marks=pytest.mark.torture)])
+def test_two_copies_at_once_count_one_iteration_and_answer_alike(folder: Path, rounds: int) -> None:
+    project = HookProject(folder / "project", limits=UNLIMITED)
     with ThreadPoolExecutor(2) as pool:
-        for number in range(rounds):
+        for number in range(rounds if rounds == 10 else torture(rounds)):
             signal = project.signal(last_assistant_message=f"Turn {number}.")
             runs = list(pool.map(lambda copy, text=signal: run_hook(text, copy), ("a", "b")))
             assert [run.code for run in runs] == [0, 0]
@@ -359,10 +350,6 @@ def _both_at_once(project: HookProject, rounds: int) -> None:
             counted = [event for event in project.events() if event["type"] == "iteration"]
             assert len(counted) == number + 1
             assert counted[-1]["data"]["reason"] == text_of(runs[0].answer)
-
-
-def test_two_copies_at_once_count_one_iteration_and_answer_alike(folder: Path) -> None:
-    _both_at_once(HookProject(folder / "project", limits=UNLIMITED), 10)
 
 
 @pytest.mark.parametrize(
@@ -374,10 +361,7 @@ def test_two_copies_at_once_count_one_iteration_and_answer_alike(folder: Path) -
     ],
 )
 def test_full_loop_is_blocked_in_time_with_and_without_a_snapshot(
-    folder: Path,
-    fill: Callable[[], long_journals.Events],
-    shown: str,
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, fill: Callable[[], Any], shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gsd = folder / ".gsd"
     long_journals.write_long_journal(gsd, fill())
@@ -407,8 +391,3 @@ def test_a_hundred_thousand_lives_end(folder: Path) -> None:
         total = sum(pool.map(_live_many, places, parts))
     assert total > lives
     print(f"{lives} lives, {total} blocks, each with its event, none too many")
-
-
-@pytest.mark.torture
-def test_a_thousand_stops_reported_by_two_copies_at_once(folder: Path) -> None:
-    _both_at_once(HookProject(folder / "project", limits=UNLIMITED), torture(1_000))

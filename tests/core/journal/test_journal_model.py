@@ -133,8 +133,6 @@ def test_journal_agrees_with_model(examples: int, steps: int) -> None:
     if examples > 20:
         examples = int(examples * float(os.environ.get("GSD_TORTURE", "1.0"))) + 1
     how = settings(
-        max_examples=examples,
-        stateful_step_count=steps,
-        suppress_health_check=list(HealthCheck),
+        max_examples=examples, stateful_step_count=steps, suppress_health_check=list(HealthCheck)
     )
     run_state_machine_as_test(Files, settings=how)

@@ -8,12 +8,12 @@ from tests.support.story import Story
 
 def test_note_is_delivered_once() -> None:
     story = Story("goal")
-    for text, kind in (
+    for text, more in (
         ("first", {}),
         ("lesson", {"kind": "recall"}),
         ("second", {"kind": "steer"}),
     ):
-        story("note", text=text, **kind)
+        story("note", text=text, **more)
     numbers = list(story.loop.notes)
     assert [note.text for note in undelivered_notes(story.loop)] == ["first", "second"]
     assert story.loop.recalled == ["lesson"]

@@ -134,18 +134,6 @@ def test_repeated_limit_counts_equal_errors_of_the_loop_until_a_task_completes()
     assert code(story) == ""
 
 
-def test_budget_is_used_up_when_reached() -> None:
-    story = Story("goal", limits={**OFF, "budget_usd": 0.3})
-    for reached in ("", "", "budget"):
-        story("spend", usd=0.1)
-        assert code(story) == reached
-
-
-def test_minutes_limit_is_reached_after_its_minutes() -> None:
-    story = Story("goal", limits={**OFF, "max_minutes": 2})
-    assert (code(story, 2 * MINUTE - 1), code(story, 2 * MINUTE)) == ("", "minutes")
-
-
 STEPS = st.lists(
     st.tuples(st.sampled_from(["iteration", "pause", "resume", "wait", "answer"]),
               st.integers(-90 * MINUTE, 90 * MINUTE)),

@@ -123,8 +123,8 @@ def test_note_of_an_honoured_block_is_not_delivered_again(agent: Agent, honoured
 # long texts
 
 
-def overload(agent: Agent, counsel: str) -> str:
-    """Start a loop that has far more to say than a block may hold."""
+@pytest.mark.parametrize("counsel", ["Ask somebody.", "counsel " * 200])
+def test_long_block_shortens_every_part_and_drops_none(agent: Agent, counsel: str) -> None:
     agent.here.configure(views=["status-block"], counsel=counsel)
     many = [f"{n} {LONG}" for n in range(12)]
     options = [x for text in many for x in ("--criterion", f"c{text}", "--must-not", f"m{text}")]
@@ -135,12 +135,6 @@ def overload(agent: Agent, counsel: str) -> str:
         how = ("--analysis", LONG * 4, "--fix", LONG * 4, "--class", "logic")
         agent.here.ok("fail", name, "--error", f"{name} {LONG * 9}", *how, env=agent.shell)
     assert agent.here.run("check", env=agent.shell).code == 7
-    return loop
-
-
-@pytest.mark.parametrize("counsel", ["Ask somebody.", "counsel " * 200])
-def test_long_block_shortens_every_part_and_drops_none(agent: Agent, counsel: str) -> None:
-    loop = overload(agent, counsel)
     agent.here.ok("note", "remember the milk")
     text = agent.blocked()
     for part in (
@@ -149,16 +143,9 @@ def test_long_block_shortens_every_part_and_drops_none(agent: Agent, counsel: st
         "Task A failed", "remember the milk", "Next: Retry", f"--loop {loop} task A running",
     ):  # fmt: skip
         assert part in text, part
-
-
-def test_note_is_shortened_last(agent: Agent) -> None:
-    overload(agent, "Ask somebody.")
-    note = " ".join(f"word{n}" for n in range(480))
-    assert 3_500 < len(note) < 4_000
+    note = " ".join(f"word{n}" for n in range(480))  # 3,729 characters
     agent.here.ok("note", note)
-    assert note in agent.blocked()
-    agent.uses_a_tool()
-    assert note not in agent.blocked()
+    assert note in agent.blocked()  # a note is shortened last
 
 
 @pytest.mark.parametrize("letter", ["\U0001f30d", "\x01", "<"])

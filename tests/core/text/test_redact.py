@@ -20,22 +20,12 @@ INNOCENT = (
 )
 MARK = re.compile(r"\[redacted:[\w.-]+:[0-9a-f]{8}\]")
 
-AROUND_SHAPES = {
-    "plain": "{}",
-    "in quotes": "value '{}' was sent",
-    "in json": '{{"log": "first\\n{}", "n": 1}}',
-    "at the end of a log line": "2026-01-02 03:04:05 ERROR refused {}\nnext line",
-    "in a url query": "https://example.org/cb?x=1&value={}&y=2",
-    "percent-encoded": "https://example.org/cb?next=%2Fa%3Fv%3D{}",
-    "behind a colour": "\x1b[31m{}\x1b[0m",
-}
-AROUND_NAMED = {
-    "plain": lambda text: text,
-    "in json": lambda text: json.dumps({"log": f"first\n{text}\nlast", "n": 1}),
-    "on a line of its own": lambda text: f"first line\n{text}\nlast line\n",
-    "indented": lambda text: f"stderr:\n    {text}\n",
-    "twice": lambda text: f"{text}\n{text}\n",
-}
+AROUND_SHAPES = (
+    "{}", "value '{}' was sent", '{{"log": "first\\n{}", "n": 1}}', "\x1b[31m{}\x1b[0m",
+    "2026-01-02 03:04:05 ERROR refused {}\nnext line", "https://example.org/cb?x=1&value={}&y=2",
+    "https://example.org/cb?next=%2Fa%3Fv%3D{}",
+)  # fmt: skip
+AROUND_NAMED = ("{}", "first line\n{}\nlast line\n", "stderr:\n    {}\n", "{0}\n{0}\n")
 
 
 def parts_of(secret):
@@ -46,26 +36,25 @@ def parts_of(secret):
 
 
 def leaks(secret, texts):
-    """Return the contexts in which a part survives, or a second run changes more."""
+    """Return the redacted texts in which a part survives, or which a second run changes."""
     found = []
-    for around, text in texts.items():
-        cleaned = redact(text)
+    for cleaned in map(redact, texts):
         survives = any(part in cleaned for part in parts_of(secret))
         if survives or not MARK.search(cleaned) or redact(cleaned) != cleaned:
-            found.append((around, cleaned))
+            found.append(cleaned)
     return found
 
 
 def test_redact_removes_every_part_of_a_known_shape():
     assert len(SHAPES) + len(NAMED) >= 120
     for name, secret in SHAPES:
-        texts = {where: text.format(secret) for where, text in AROUND_SHAPES.items()}
-        assert leaks(secret, texts) == [], name
+        assert leaks(secret, [around.format(secret) for around in AROUND_SHAPES]) == [], name
 
 
 def test_redact_removes_every_part_of_a_named_secret():
     for name, text, secret in NAMED:
-        texts = {where: around(text) for where, around in AROUND_NAMED.items()}
+        texts = [around.format(text) for around in AROUND_NAMED]
+        texts.append(json.dumps({"log": f"first\n{text}\nlast", "n": 1}))
         assert leaks(secret, texts) == [], name
 
 

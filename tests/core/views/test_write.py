@@ -205,8 +205,7 @@ def test_every_append_updates_the_files_of_the_live_loop_started_last(shown: Sho
 
 
 @pytest.mark.parametrize(
-    ("views", "names"),
-    [([], []), (["report", "status-block"], []), (["state"], ["state.json"])],
+    ("views", "names"), [([], []), (["report", "status-block"], []), (["state"], ["state.json"])]
 )
 def test_only_enabled_views_are_created(shown: Shown, views: list[str], names: list[str]) -> None:
     shown.append({**start_draft("lp-0", "execute", views=VIEWS), "session": "z"})
