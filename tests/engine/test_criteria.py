@@ -10,11 +10,8 @@ from gsd_fsm.engine.criteria import declare_criterion, give_exit_signal, run_che
 from tests.support.check_commands import watching
 from tests.support.events import EngineProject
 
-CRITERIA = [
-    {"name": "passes", "check": "echo fine"},
-    {"name": "fails", "check": "echo bad; exit 3"},
-    {"name": "by hand"},
-]
+CRITERIA = [{"name": "passes", "check": "echo fine"},
+            {"name": "fails", "check": "echo bad; exit 3"}, {"name": "by hand"}]  # fmt: skip
 
 
 @pytest.fixture

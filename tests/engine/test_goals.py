@@ -98,17 +98,11 @@ def test_following_next_leads_through_every_stage(agent: Agent, shaped: Here) ->
     ("stage", "advice"),
     [
         ("intent", "The goal is clear (spec 7/10). Continue with its shape."),
-        (
-            "shape",
-            "Write criteria, must-nots and verification to SHAPE.md, or use the existing file.",
-        ),
-        (
-            "decompose",
-            "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID').",
-        ),
+        ("shape", "Write criteria, must-nots and verification to SHAPE.md, or use the existing file."),
+        ("decompose", "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID')."),
         ("executing", "Start task A (Write the schema)."),
     ],
-)
+)  # fmt: skip
 def test_later_session_continues_at_the_stage_with_the_same_score(
     agent: Agent, stage: str, advice: str
 ) -> None:

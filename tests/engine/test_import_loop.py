@@ -180,15 +180,6 @@ def test_import_with_gaps_turns_auto_loop_on(here: Here) -> None:
     assert any(note.startswith("auto_loop is off in the settings") for note in answer["notes"])
 
 
-def test_import_reports_every_problem_and_creates_nothing(here: Here) -> None:
-    put(here, "a.json", json.dumps({**STATE, "iteration": -1, "exit_signal": True}))
-    message = here.refused(2, "import", "a.json").err
-    assert "gsd-fsm: a.json: exit_signal is true" in message
-    assert "\na.json: iteration must be " in message
-    assert "→ Fix the file" in message
-    assert not here.gsd.exists()
-
-
 def test_start_does_not_note_views_of_its_own_loops_or_an_imported_file(here: Here) -> None:
     name = ".loop/state.json"
     put(here, name, json.dumps(STATE))
@@ -246,7 +237,7 @@ def test_imported_workflow_takes_criteria_from_its_shape(here: Here) -> None:
     assert [c["name"] for c in here.status()["criteria"]] == ["Validation is there"]
 
 
-def test_import_rejects_everything_but_a_small_regular_file(here: Here) -> None:
+def test_import_of_a_bad_file_reports_every_problem_and_creates_nothing(here: Here) -> None:
     os.mkfifo(here.root / "pipe")
     (here.root / "big").write_bytes(b" " * (MAX_BYTES + 1))
     assert "not a regular file" in here.refused(2, "import", "pipe").err
@@ -254,8 +245,13 @@ def test_import_rejects_everything_but_a_small_regular_file(here: Here) -> None:
     here.refused(3, "import", "nowhere/state.json")
     steps = [f"{number:04} {'x' * 400}" for number in range(300)]
     much = {**STATE, "steps": steps, "completedSteps": [], "remainingSteps": steps}
-    put(here, "state.json", json.dumps(much))
-    assert "but a line may have at most" in here.refused(2, "import", "state.json").err
+    put(here, "a.json", json.dumps(much))
+    assert "but a line may have at most" in here.refused(2, "import", "a.json").err
+    put(here, "a.json", json.dumps({**STATE, "iteration": -1, "exit_signal": True}))
+    message = here.refused(2, "import", "a.json").err
+    assert "gsd-fsm: a.json: exit_signal is true" in message
+    assert "\na.json: iteration must be " in message
+    assert "→ Fix the file" in message
     assert not here.gsd.exists()
 
 

@@ -40,12 +40,8 @@ class Killed(BaseException):
 def root(tmp_path: Path) -> Path:
     """Return a project with a journal, on its base branch; the milestone has a branch."""
     root = new_repository(tmp_path / "project", "-b", "main")
-    files = {
-        WHERE: PLAN,
-        ".opti-gsd/state.json": '{"phase": 1, "milestone": "m1"}',
-        ".gitignore": ".gsd/\n",
-    }
-    lay(root, files)
+    state = '{"phase": 1, "milestone": "m1"}'
+    lay(root, {WHERE: PLAN, ".opti-gsd/state.json": state, ".gitignore": ".gsd/\n"})
     commit(root)
     git(root, "branch", "gsd/m1")
     new_journal(root / ".gsd")

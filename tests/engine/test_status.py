@@ -26,11 +26,9 @@ def test_status_view_of_execute_loop_has_state_md_members_and_background_tasks()
         "pause_reason": "Task T02 failed after 1 retry", "last_error": "Type error in auth.ts",
     }  # fmt: skip
     assert [line.split(" ", 2)[2] for line in view["history"]] == [
-        "idle -> running: start",
-        "running -> fixing: gap G1",
-        "fixing -> retrying: failure T02",
+        "idle -> running: start", "running -> fixing: gap G1", "fixing -> retrying: failure T02",
         "retrying -> paused: failure T02",
-    ]
+    ]  # fmt: skip
 
 
 def test_status_view_of_goal_loop_has_criteria_steps_circuit_breaker_and_costs() -> None:
@@ -56,14 +54,10 @@ def test_status_view_of_goal_loop_has_criteria_steps_circuit_breaker_and_costs()
     assert view == view | {
         "goal": "Add validation to auth", "stage": "intent", "wave": None, "iteration": 1,
         "max_iterations": 10, "spec_score": 7, "fit_score": 35, "shape": "tool-review",
-        "steps": [
-            {"step": "step1", "id": "S1", "status": "complete"},
-            {"step": "step2", "id": "S2", "status": "pending"},
-        ],
-        "reviews": {
-            "wave_1": {"score": 8, "issues": 2, "blockers": 0},
-            "thorough": {"passed": False, "blockers_remaining": 1},
-        },
+        "steps": [{"step": "step1", "id": "S1", "status": "complete"},
+                  {"step": "step2", "id": "S2", "status": "pending"}],
+        "reviews": {"wave_1": {"score": 8, "issues": 2, "blockers": 0},
+                    "thorough": {"passed": False, "blockers_remaining": 1}},
         "gaps_remaining": 0, "exit_signal": False, "stuck": 0, "last_unmet": "tests pass",
         "started": TS.format(2), "last_iteration": TS.format(8), "last_event": TS.format(13),
         "spent_usd": 4.5, "budget_usd": 25, "last_error": "lint failed",

@@ -120,13 +120,9 @@ def test_run_check_does_not_wait_for_child_that_keeps_printing(tmp_path):
 
 @posix_only
 def test_run_check_ends_command_and_propagates_error_of_echo(tmp_path):
+    command = "echo $$ >pid; sleep 90 & echo begun; wait"
     with pytest.raises(BrokenPipeError):
-        run_check(
-            "echo $$ >pid; sleep 90 & echo begun; wait",
-            tmp_path,
-            AGES,
-            Mock(side_effect=BrokenPipeError),
-        )
+        run_check(command, tmp_path, AGES, Mock(side_effect=BrokenPipeError))
     assert ends(int((tmp_path / "pid").read_text()))
 
 
@@ -139,15 +135,11 @@ def test_run_check_interrupted_at_start_leaves_no_process(tmp_path, monkeypatch)
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(0.1)
 
-    def run():
-        with interruptible() as interruption:
-            run_check("sleep 60", tmp_path, AGES, poll=interruption.poll)
-
     started = []
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", Slow)
-        with pytest.raises(Interrupted):
-            run()
+        with pytest.raises(Interrupted), interruptible() as interruption:
+            run_check("sleep 60", tmp_path, AGES, poll=interruption.poll)
     assert ends(started[0])
 
 

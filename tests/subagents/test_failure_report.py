@@ -82,9 +82,6 @@ def test_checkpoint_report_has_options_and_the_command_to_answer() -> None:
         "**Recommendation:** A\n\n"
         "Reply with your choice to continue. To answer for the loop, run: gsd-fsm --loop lp-1 answer TEXT"
     )
-
-
-def test_checkpoint_report_without_options_has_only_the_question() -> None:
     story = Story("execute", tasks=TASKS)
     report = checkpoint_report(story.loop, "T01", Report("checkpoint", "Which?"))
     assert "**Completed:** none yet (0 of 3 tasks)" in report

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -24,15 +25,12 @@ def test_checks_of_a_finished_plan_pass_and_unquoted_ones_are_manual(tmp_path: P
     assert results["T07#2"].file == ".gsd/ROADMAP.md"
 
 
-def test_checks_of_a_plan_without_work_are_missed(tmp_path: Path) -> None:
+def test_missed_checks_name_the_missing_file_or_text(tmp_path: Path) -> None:
     results = probed(load_plan(DOCUMENT), tmp_path)
     missed = [result for result in results.values() if result.passed is False]
     assert len(missed) == len(results) - 1
     assert {result.evidence for result in missed} == {f"missing file: {name}" for name in DONE}
     assert results["T01#1"].file == "hooks/hooks.json"
-
-
-def test_content_check_names_the_missing_text(tmp_path: Path) -> None:
     lay(tmp_path, {**DONE, "hooks/hooks.json": '{"Stop": 1}'})
     results = probed(load_plan(DOCUMENT), tmp_path)
     assert [key for key, result in results.items() if result.passed is False] == ["T01#3"]
@@ -166,10 +164,7 @@ def test_exception_of_say_ends_all_commands(tmp_path: Path) -> None:
         "lint": "echo $$ > pid.new; mv pid.new pid; sleep 300",
         "test": "while [ ! -e pid ]; do sleep 0.02; done",
     }
-
-    def say(_words: str) -> None:
-        raise KeyboardInterrupt
-
+    say = Mock(side_effect=KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         run_plan_checks(None, tmp_path, ci, 60, say, poll=lambda: None)
     assert ends(int((tmp_path / "pid").read_text()))

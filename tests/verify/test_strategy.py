@@ -60,14 +60,11 @@ def test_gap_prompt_is_complete() -> None:
     assert "came back" not in prompt
 
 
-def test_gap_prompt_without_limit_file_and_evidence() -> None:
+def test_gap_prompt_says_what_is_missing_and_that_a_gap_was_reopened() -> None:
     prompt = gap_prompt(a_gap(file=None, evidence=None), 7, 0, "n")
     assert 'iteration="7">' in prompt
     assert "<file>(none named)</file>" in prompt
     assert "(none)" in prompt
-
-
-def test_gap_prompt_of_a_reopened_gap_says_so() -> None:
     for times, expected in ((1, "reopened 1 time)"), (2, "reopened 2 times)")):
         prompt = gap_prompt(a_gap(reopened=times), 3, 20, "n")
         assert expected in prompt

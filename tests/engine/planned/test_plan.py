@@ -9,44 +9,13 @@ import yaml
 from gsd_fsm.core.journal.journal import Journal
 from tests.support.command_line import Here
 from tests.support.events import append, draft
-from tests.support.plan_loops import (
-    INTERACTIVE,
-    PLAN,
-    YOLO,
-    open_question,
-    ready,
-    report,
-    report_complete,
-    start_plan,
-    write_plan,
-)
+from tests.support.plan_loops import PLAN, YOLO, report, report_complete, start_plan, write_plan
 from tests.support.repositories import git
 
 
 def section(here: Here) -> Any:
     """Return the loop section of STATE.md."""
     return yaml.safe_load((here.gsd / "STATE.md").read_text().split("---\n")[1])["loop"]
-
-
-def test_interactive_loop_asks_between_two_waves(here: Here) -> None:
-    start_plan(here, *INTERACTIVE)
-    here.ok("answer", "y")
-    assert report(here, "T01", "TASK COMPLETE")["status"] == "running"
-    assert report(here, "T02", "TASK COMPLETE")["status"] == "waiting"
-    assert open_question(here) == "Wave 1 complete. Continue to Wave 2?"
-    here.ok("answer", "y")
-    assert ready(here) == ["T03"]
-
-
-def test_interactive_loop_asks_before_each_retry_until_the_limit(here: Here) -> None:
-    start_plan(here, *INTERACTIVE, settings="execute_max_retries = 2\n")
-    here.ok("answer", "y")
-    for used in range(2):
-        asked = here.run("report", "T01", stdin=f"TASK FAILED: error {used}".encode()).out
-        assert f"Task T01 failed. Retry? ({used}/2 attempts used) [Y/n]" in asked
-        here.ok("answer", "y")
-    assert report(here, "T01", "TASK FAILED: error 2")["status"] == "paused"
-    assert here.status()["pause_reason"] == "Task T01 failed after 2 retries"
 
 
 def test_state_md_shows_a_failing_task_until_the_phase_ends(here: Here) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from gsd_fsm.core.errors import CannotWrite, Refused
+from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.report import report_task
@@ -25,12 +25,11 @@ from tests.support.plan_loops import (
     report_complete,
     start_committing,
     start_plan,
-    start_planned,
     tags,
     task_state,
     write_plan,
 )
-from tests.support.repositories import commit, git, hook
+from tests.support.repositories import git, hook
 
 COMPLETE = "Wrote it.\n\nTASK COMPLETE\n"
 ONE_COMMIT = ["feat(1-01): Write 01.", "first"]
@@ -52,20 +51,6 @@ def completions(here: Here, name: str) -> int:
     return sum(data["task"] == name and data["status"] == "complete" for data in tasks)
 
 
-def test_report_commits_and_tags_unless_it_is_refused(here: Here, committing: Context) -> None:
-    with pytest.raises(Refused):
-        report_task(committing, "T03", COMPLETE)
-    assert commits(here) == ["first"]
-    reported = report_task(committing, "T01", COMPLETE)
-    assert (reported.task, reported.commit) == ("T01", head(committing))
-    assert (reported.tag, committing.notices) == ("gsd/checkpoint/phase-1/T01", [])
-    assert loop_of(committing).tasks["T01"].status == "complete"
-    assert commits(here) == ONE_COMMIT
-    assert tags(here)["T01"] == head(committing)
-    last = here.last()
-    assert reported.receipt.head == f"{last['seq']}:{last['sum']}"
-
-
 def test_report_under_held_lock_is_repeated_with_its_commit(
     here: Here, committing: Context
 ) -> None:
@@ -78,14 +63,6 @@ def test_report_under_held_lock_is_repeated_with_its_commit(
     assert report_task(committing, "T01", COMPLETE).commit == made
     assert len(commits(here)) == 3
     assert loop_of(committing).tasks["T01"].commit == tags(here)["T01"] == made
-
-
-def test_report_with_a_given_commit_tags_that_commit(here: Here) -> None:
-    git(here.root, "init", "-q", "--template=")
-    own = commit(here.root, "01.py")
-    commit(here.root, "02.py")
-    reported = report_task(start_planned(here), "T01", COMPLETE, own[:12])
-    assert reported.commit == tags(here)["T01"] == own
 
 
 def test_report_of_completed_task_records_only_new_issues(here: Here, committing: Context) -> None:

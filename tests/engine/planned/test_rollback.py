@@ -44,13 +44,9 @@ def test_rollback_killed_after_event_keeps_files_and_later_commits(killed: Phase
 
 @pytest.mark.parametrize(
     ("call", "command"),
-    [
-        ("set_ref", "rollback T01 --yes"),
-        ("tag", "resume"),
-        ("reset_to", "note x"),
-        ("drop_ref", "note x"),
-    ],
-)
+    [("set_ref", "rollback T01 --yes"), ("tag", "resume"), ("reset_to", "note x"),
+     ("drop_ref", "note x")],
+)  # fmt: skip
 def test_killed_rollback_is_finished_by_next_command(phase: Phase, call: str, command: str) -> None:
     phase.killed_at(call, "rollback", "T01", "--yes")
     answer = phase.here.ok(*command.split())
