@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.branches import NeededSwitch, needed_switch
 from tests.support.command_line import Project
@@ -38,7 +38,9 @@ def test_needed_switch_elsewhere_or_without_branching_is_none(context: Context) 
         assert switch(context, "main", **settings) is None
 
 
-def test_needed_switch_to_a_name_that_git_refuses_is_a_usage_error(context: Context) -> None:
+def test_needed_switch_to_no_name_or_one_that_git_refuses_is_an_error(context: Context) -> None:
+    with pytest.raises(Refused, match="No Milestone Active: .* but no milestone is active"):
+        switch(context, "")
     for milestone, prefix in (("a b", "gsd/"), ("v1", "-"), ("a\0b", ""), ("lone \ud800", "")):
         with pytest.raises(UsageError, match="cannot be a branch"):
             switch(context, milestone, branch_prefix=prefix)
