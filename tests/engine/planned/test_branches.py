@@ -39,7 +39,7 @@ def test_needed_switch_elsewhere_or_without_branching_is_none(context: Context) 
 
 
 def test_needed_switch_to_no_name_or_one_that_git_refuses_is_an_error(context: Context) -> None:
-    with pytest.raises(Refused, match="No Milestone Active: .* but no milestone is active"):
+    with pytest.raises(Refused, match=r"No Milestone Active: .* but no milestone is active"):
         switch(context, "")
     for milestone, prefix in (("a b", "gsd/"), ("v1", "-"), ("a\0b", ""), ("lone \ud800", "")):
         with pytest.raises(UsageError, match="cannot be a branch"):
