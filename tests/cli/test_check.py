@@ -85,12 +85,6 @@ def test_check_beyond_its_time_limit_fails(here: Here, options: list[str], setti
     here.refused(2, "check", "--timeout", "0")
 
 
-def test_check_of_loop_cancelled_meanwhile_records_nothing(here: Here) -> None:
-    here.start("goal", "g", "--check", f"t={sys.executable} -m gsd_fsm cancel")
-    assert here.run("check").code == 4
-    assert here.last()["type"] == "cancel"
-
-
 def test_complete_with_changed_content_finds_stale_evidence(repository: Here) -> None:
     loop = repository.start("goal", "g", "--check", "t=true")
     repository.ok("check")
@@ -248,12 +242,9 @@ def test_second_interrupt_ends_check_that_cannot_print_its_message(here: Here) -
     assert process.returncode == -signal.SIGINT
 
 
-@pytest.mark.parametrize(
-    ("number", "manner"), [(SIGNALS[0], ""), (SIGNALS[1], "trap '' TERM;"), (SIGNALS[2], "")]
-)
-def test_signal_ends_every_command_of_verify_and_records_nothing(
-    here: Here, number: int, manner: str
-) -> None:
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signal_ends_every_command_of_verify_and_records_nothing(here: Here, number: int) -> None:
+    manner = "trap '' TERM;" if number == signal.SIGTERM else ""
     lint, test = (f"echo $$ > {n}.new; mv {n}.new {n}; {manner} sleep 300" for n in ("one", "two"))
     start_verify_loop(here, FILE, ci_lint=lint, ci_test=test)
     before = here.journal.read_bytes()
@@ -269,12 +260,13 @@ def test_signal_ends_every_command_of_verify_and_records_nothing(
     assert not (here.root / ".gsd/plans/phase-1/VERIFICATION.md").exists()
 
 
-def test_check_and_verify_leave_the_lock_free_while_they_run(here: Here) -> None:
-    note = " ".join([*COMMAND, "note", "meanwhile"])
-    here.start("goal", "g", "--check", f"c={note}")
-    here.ok("check")
+def test_other_commands_can_append_or_cancel_while_check_and_verify_run(here: Here) -> None:
+    note, cancel = (" ".join([*COMMAND, *words]) for words in (("note", "n"), ("cancel",)))
+    here.start("goal", "g", "--check", f"c={note}", "--check", f"d={cancel}")
+    here.ok("check", "c")
     assert [event["type"] for event in here.lines()[2:]] == ["note", "criterion"]
-    here.ok("cancel")
+    assert here.run("check", "d").code == 4
+    assert here.last()["type"] == "cancel"
     start_verify_loop(here, FILE, ci_test=note)
     since = len(here.lines())
     assert here.run("verify").code == 7

@@ -33,11 +33,8 @@ def test_config_shows_each_value_and_its_source(here: Here) -> None:
     assert {setting["source"] for setting in settings.values()} == {"default"}
     assert here.ok("config").out.endswith(f" decides):\n  {user_file()}\n")
     command = f"npm test -- {'x' * 60}"
-    document = {
-        "ci": {"test": command},
-        "prefix": "",
-        "mcps": {"github": "DOCKER", "browser": True},
-    }
+    mcps = {"github": "DOCKER", "browser": True}
+    document = {"ci": {"test": command}, "prefix": "", "mcps": mcps}
     foreign = foreign_file(here, json.dumps(document))
     here.configure(stuck_limit=7)
     toml, markdown = here.gsd / "config.toml", here.gsd / "config.md"

@@ -21,7 +21,7 @@ from tests.support.plan_loops import (
 from tests.support.verification import FILE, failed_round, start_verify
 
 
-def test_answer_is_read_from_stdin_and_refused_without_a_question(here: Here) -> None:
+def test_wait_records_a_question_or_utc_time_and_answer_reads_stdin(here: Here) -> None:
     here.start("goal", "g")
     here.ok("wait", "Left or right?")
     error = here.refused(4, "iterate").err
@@ -32,9 +32,6 @@ def test_answer_is_read_from_stdin_and_refused_without_a_question(here: Here) ->
     assert here.last()["data"] == {"text": "from stdin"}
     assert "cannot run 'answer'" in here.refused(4, "answer", "again").err
 
-
-def test_wait_until_records_utc_time(here: Here) -> None:
-    here.start("goal", "g")
     here.refused(2, "wait")
     assert "is not a time" in here.refused(2, "wait", "--until", "tomorrow").err
     here.ok("wait", "--until", "2030-01-02T03:04:05+02:00")
@@ -208,16 +205,13 @@ def test_mode_yolo_by_user_answers_question(here: Here, ask: Ask, question: str,
     assert name in ready(here)
 
 
-@pytest.mark.parametrize(
-    ("text", "status"),
-    [
+def test_answer_is_understood_in_many_spellings(here: Here) -> None:
+    for text, status in (
         *((no, "paused") for no in ("N", "NO.", "no, later", "no - wait", "n\n", " nope", "no; B")),
         *((yes, "running") for yes in ("Y", "yes", "", "now", "note the style, then go")),
-    ],
-)
-def test_answer_is_understood_in_many_spellings(here: Here, text: str, status: str) -> None:
-    start_plan(here, *INTERACTIVE).ok("answer", text)
-    assert here.status()["status"] == status
+    ):
+        start_plan(here, *INTERACTIVE, "--fresh").ok("answer", text)
+        assert here.status()["status"] == status, text
 
 
 def test_start_and_fail_print_their_question_and_how_to_answer_it(here: Here) -> None:

@@ -65,11 +65,6 @@ def test_answer_that_cannot_be_printed_exits_6_and_does_not_ask_for_a_retry(here
         assert len(here.lines()) == events
 
 
-def test_error_that_cannot_be_printed_exits_with_its_code(here: Here) -> None:
-    done = shell(here, "$G bogus --json >/dev/full")
-    assert (done.code, "Traceback" in done.err) == (2, False)
-
-
 @pytest.mark.parametrize("status", [0, 3])
 @pytest.mark.parametrize("options", ["", " --json"])
 def test_check_with_closed_pipe_is_run_and_recorded(here: Here, status: int, options: str) -> None:
@@ -87,7 +82,9 @@ def test_trust_that_cannot_print_the_journal_does_not_trust_it(here: Here) -> No
     assert here.run("note", "n", env=stranger).code == 6
 
 
-def test_command_with_closed_stdin_exits_2(here: Here) -> None:
+def test_command_with_closed_stdin_or_error_that_cannot_be_printed_exits_2(here: Here) -> None:
+    done = shell(here, "$G bogus --json >/dev/full")
+    assert (done.code, "Traceback" in done.err) == (2, False)
     here.start("goal", "g")
     done = shell(here, "$G note --file - <&-")
     assert (done.code, "standard input is closed" in done.err) == (2, True)
@@ -249,9 +246,7 @@ def test_commands_skip_unknown_optional_events_and_compatible_flags(here: Here, 
         [header(), start(), b'{"v":2,"n":3,"at":"2027","what":"note"}'],
     ],
 )
-def test_commands_refuse_a_newer_journal_and_leave_it_unchanged(
-    here: Here, newer: list[bytes]
-) -> None:
+def test_commands_refuse_a_newer_journal_and_leave_it_as_is(here: Here, newer: list[bytes]) -> None:
     journal = planted(here, newer)
     before = journal.read_bytes()
     for command in ("status", "replay", "fsck", "note n", "start goal g"):

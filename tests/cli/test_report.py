@@ -192,9 +192,6 @@ def test_report_complete_with_changed_locked_file_fails_the_task(here: Here) -> 
     assert "locked files were changed: t.sh" in json.dumps(here.lines()[-1]["data"])
 
 
-# commits and tags
-
-
 @pytest.fixture
 def committing(repository: Here) -> Here:
     """Return a planned loop whose engine may commit."""

@@ -176,14 +176,11 @@ def test_rollback_to_another_branch_or_of_detached_head_is_refused(work: Work) -
     assert "detached" in work.here.refused(4, "rollback", "pre", "--yes").err
 
 
-def test_rollback_to_unknown_checkpoint_names_the_known_ones(work: Work) -> None:
+def test_rollback_to_unknown_checkpoint_or_phase_is_refused(work: Work) -> None:
     for target in ("T09", "", "gsd/checkpoint/phase-1/T09", "*"):
         refused = work.here.refused(4, "rollback", "--yes", "--", target).err
         assert "has no checkpoint" in refused
         assert "pre, T01, T02" in refused
-
-
-def test_rollback_with_wrong_phase_is_refused(work: Work) -> None:
     wrong = ("--phase", "2")
     assert "Phase 2 has no checkpoints" in work.here.refused(4, "rollback", "pre", *wrong).err
     refused = work.here.refused(2, "rollback", "gsd/checkpoint/phase-1/pre", *wrong).err
@@ -199,7 +196,9 @@ def test_rollback_without_git_exits_3(here: Here) -> None:
     assert "there is no git work tree here" in here.refused(3, "rollback", "pre", "--yes").err
 
 
-def test_rollback_by_agent_is_refused_until_the_user_sends_a_message(work: Work) -> None:
+def test_rollback_of_untrusted_journal_or_by_agent_without_message_is_refused(work: Work) -> None:
+    stranger = {"XDG_STATE_HOME": str(work.here.root.parent / "nobody")}
+    assert "not trusted" in work.here.refused(6, "rollback", "T01", "--yes", env=stranger).err
     git(work.here.root, "tag", "gsd/checkpoint/phase-2/pre", "HEAD~1")
     work.here.ok("iterate")
     assert work.here.ok("rollback", "T01", "--json", env=AGENT).json["done"] is False
@@ -210,12 +209,6 @@ def test_rollback_by_agent_is_refused_until_the_user_sends_a_message(work: Work)
     send_prompt(work.here, work.loop)
     work.here.ok("rollback", "T01", "--yes", env=AGENT)
     assert work.head() == work.shas["T01"]
-
-
-def test_rollback_of_untrusted_journal_changes_nothing(work: Work) -> None:
-    work.here.patch.setenv("XDG_STATE_HOME", str(work.here.root.parent / "nobody"))
-    assert "not trusted" in work.here.refused(6, "rollback", "T01", "--yes").err
-    assert (work.head(), work.left()) == (work.shas["T02"], [])
 
 
 @posix_only

@@ -155,9 +155,6 @@ def test_stage_enters_each_stage_in_order_and_requires_the_review(here: Here) ->
     here.refused(2, "stage", "party")
 
 
-# review and complete
-
-
 def test_complete_makes_a_task_of_each_unmet_condition(here: Here) -> None:
     here.start("goal", "g", "--criterion", "docs", "--check", "tests=false")
     here.ok("stage")
@@ -217,15 +214,6 @@ def test_refused_complete_keeps_the_status_and_its_tasks_cannot_start(here: Here
     here.refused(4, "fail", "F1", "--error", "x")
 
 
-def test_complete_adds_tasks_of_a_review_that_were_not_recorded(here: Here) -> None:
-    here.start("goal", "g")
-    review(here, "failed", "--blockers", "2")
-    lines = here.journal.read_bytes().splitlines(keepends=True)
-    here.journal.write_bytes(b"".join(lines[:-1]))  # killed before the last task
-    refused_completion(here)
-    assert "B2" in tasks(here)
-
-
 def test_light_review_records_its_findings_and_makes_no_task(here: Here) -> None:
     here.start("goal", "g", "--task", "A")
     here.ok("review", "light", "--wave", "1", "--score", "7", "--finding", "blocker: leaks")
@@ -247,12 +235,16 @@ def test_failed_review_records_findings_and_makes_a_task_of_each_blocker(here: H
     assert [title for title, _ in tasks(here).values()] == ["tokens never expire", "races"]
 
 
-def test_failed_review_makes_tasks_of_counted_blockers_up_to_20(here: Here) -> None:
+def test_failed_review_or_complete_makes_tasks_of_counted_blockers_up_to_20(here: Here) -> None:
     here.start("goal", "g")
     for blockers, count in (("2", 2), ("1", 2), ("5", 5), ("1000000", 20)):
         review(here, "failed", "--finding", "WARNING: slow", "--blockers", blockers)
         assert list(tasks(here)) == [f"B{number}" for number in range(1, count + 1)]
         assert here.status()["reviews"]["thorough"]["issues"] == int(blockers)
+    lines = here.journal.read_bytes().splitlines(keepends=True)
+    here.journal.write_bytes(b"".join(lines[:-1]))  # killed before the last task
+    refused_completion(here)
+    assert "B20" in tasks(here)
 
 
 def test_review_must_pass_once_begun_and_completes_the_tasks_of_its_blockers(here: Here) -> None:

@@ -113,9 +113,6 @@ def test_fail_needs_exactly_one_error_text_of_at_most_16_mib(here: Here) -> None
     here.ok("replay")
 
 
-# texts
-
-
 def test_texts_are_recorded_unchanged_and_never_reach_a_shell(here: Here) -> None:
     (here.root / "text").write_text(NASTY)
     here.start("goal", NASTY, "--criterion", NASTY, "--must-not", NASTY, "--step", NASTY)
@@ -165,9 +162,6 @@ def test_texts_are_redacted_in_journal_and_output(here: Here) -> None:
     assert SECRET not in output
     for path in here.gsd.iterdir():
         assert SECRET.encode() not in path.read_bytes(), path
-
-
-# dependencies of goal tasks
 
 
 def test_waves_follow_from_dependencies_of_start_and_of_tasks_added_later(here: Here) -> None:

@@ -35,17 +35,14 @@ def test_untrusted_journal_is_read_but_not_written_or_run(here: Here) -> None:
     assert sorted(path.name for path in here.root.iterdir()) == [".gsd"]
 
 
-def test_torn_tail_of_untrusted_journal_is_not_repaired(here: Here) -> None:
+def test_damage_of_untrusted_journal_is_reported_and_not_repaired(here: Here) -> None:
     plant_untrusted(here)
-    raw = here.journal.read_bytes() + b'{"v":1,"seq":3'
-    here.journal.write_bytes(raw)
+    raw = here.journal.read_bytes()
+    here.journal.write_bytes(raw + b'{"v":1,"seq":3')
     assert "not trusted" in here.refused(6, "note", "n").err
     assert [path.name for path in here.gsd.glob("*broken*")] == []
 
-
-def test_damage_of_untrusted_journal_is_reported_first(here: Here) -> None:
-    plant_untrusted(here)
-    here.journal.write_bytes(here.journal.read_bytes().replace(b"do as", b"be as"))
+    here.journal.write_bytes(raw.replace(b"do as", b"be as"))
     for command in (["note", "n"], ["check"], ["start", "goal", "g"], ["trust"]):
         assert "line 2" in here.refused(5, *command).err
 
@@ -100,7 +97,7 @@ def test_ps_lists_the_live_loops_of_all_projects(here: Here, tmp_path: Path) -> 
     assert (one in shown, str(other) in shown) == (True, True)
 
 
-def test_ps_skips_missing_projects_and_reports_damaged_ones_once(here: Here) -> None:
+def test_ps_skips_missing_and_replaced_journals_and_reports_damaged_ones_once(here: Here) -> None:
     here.start("goal", "g")
     for _ in range(2):  # a repaired journal is registered again
         here.journal.write_bytes(b"rubbish\n")
@@ -117,6 +114,12 @@ def test_ps_skips_missing_projects_and_reports_damaged_ones_once(here: Here) -> 
     (problem,) = here.ok("ps", "--json").json["problems"]
     assert (problem["project"], "corrupt" in problem["error"]) == (str(here.root), True)
     assert f"! {here.root}" in here.ok("ps").out
+    plant(here.root, chain([header(), start()]))
+    journals = Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm/journals"
+    for number, content in enumerate((b"\xff", b"[]", b'{"id":1}', b"{}", b"1")):
+        (journals / str(number)).write_bytes(content)
+    (journals / "directory").mkdir()
+    assert here.ok("ps", "--json").json["loops"] == []
 
 
 def test_trust_shows_the_commands_of_a_plan(here: Here) -> None:
@@ -192,13 +195,3 @@ def test_project_is_never_home_or_root_and_not_above_the_git_repository(here: He
         for where in (home, Path("/")):
             here.where = where
             assert here.run(*command).code == 3
-
-
-def test_ps_ignores_replaced_journals_and_broken_registrations(here: Here) -> None:
-    here.start("goal", "g")
-    plant(here.root, chain([header(), start()]))
-    journals = Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm/journals"
-    for number, content in enumerate((b"\xff", b"[]", b'{"id":1}', b"{}", b"1")):
-        (journals / str(number)).write_bytes(content)
-    (journals / "directory").mkdir()
-    assert here.ok("ps", "--json").json["loops"] == []

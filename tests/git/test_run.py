@@ -117,12 +117,10 @@ def test_find_work_tree_without_git_or_work_tree_is_none(repo, tmp_path, monkeyp
     assert find_work_tree(repo, Refused) is None
 
 
-@pytest.mark.parametrize(
-    ("program", "paths"), [("/no/such/program", []), (PROGRAM, ["x" * 100_000] * 100)]
-)
-def test_act_reports_git_that_cannot_start(repo, program, paths):
-    with pytest.raises(CannotWrite, match="cannot run git"):
-        act(program, repo, "add", "--", *paths)
+def test_act_reports_git_that_cannot_start(repo):
+    for program, paths in (("/no/such/program", []), (PROGRAM, ["x" * 100_000] * 100)):
+        with pytest.raises(CannotWrite, match="cannot run git"):
+            act(program, repo, "add", "--", *paths)
 
 
 def test_error_words_have_no_escapes():

@@ -289,13 +289,17 @@ def test_hook_that_settings_outlive_ends_no_turn_in_an_error(here: Here, client:
     assert b"Run: gsd-fsm init" in error
 
 
-def test_uninstall_names_running_loops_that_no_hook_continues(here: Here) -> None:
+def test_uninstall_asks_first_keeps_journals_and_names_loops_without_a_hook(here: Here) -> None:
     loop = here.start("goal", "g")
     here.ok("init", "--yes")
+    before, journal = listing(here.root), listing(here.gsd)
+    assert "--yes" in here.refused(2, "uninstall", stdin=b"y\n").err
+    assert listing(here.root) == before
     here.ok("init", "--scope", "user", "--yes")
     assert here.ok("uninstall", "--scope", "user", "--yes", "--json").json["unheld"] == []
     notice = f"Loop {loop} is running without a hook. To pause it, run: gsd-fsm pause"
     assert notice in here.ok("uninstall", "--yes").out
+    assert listing(here.gsd) == journal
     for change in (lambda: here.ok("pause"), lambda: here.journal.write_bytes(b"broken\n")):
         here.ok("init", "--yes")
         change()
@@ -318,17 +322,6 @@ def test_uninstall_removes_the_hook_with_its_last_settings(here: Here, client: C
     assert len(here.ok("uninstall", "--all", "--yes", "--json").json["removed"]) == 2
     assert not (other / ".claude").exists()
     assert not client.data.exists()
-
-
-def test_uninstall_asks_first_and_keeps_journals(here: Here) -> None:
-    here.start("goal", "g")
-    here.ok("init", "--yes")
-    before = listing(here.root)
-    assert "--yes" in here.refused(2, "uninstall", stdin=b"y\n").err
-    assert listing(here.root) == before
-    journal = listing(here.gsd)
-    here.ok("uninstall", "--yes")
-    assert listing(here.gsd) == journal
 
 
 events = st.sampled_from([*EVENTS, "PreToolUse", "Notification"])

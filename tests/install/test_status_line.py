@@ -27,14 +27,10 @@ def test_status_line_needs_no_path_and_no_file_of_the_project(here: Here, client
     here.start("goal", "g", "--criterion", "c", env=A)
     (here.root / "click.py").write_text("raise SystemExit('hijacked')")
     (here.root / "gsd_fsm").mkdir()
-    done = subprocess.run(
-        ["/bin/sh", "-c", entry["command"]],
-        input=json.dumps({"session_id": "session-a", "cwd": str(here.root)}).encode(),
-        env={"HOME": os.environ["HOME"], "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]},
-        cwd=here.root,
-        capture_output=True,
-        check=True,
-    )
+    signal = json.dumps({"session_id": "session-a", "cwd": str(here.root)}).encode()
+    how = {"env": {name: os.environ[name] for name in ("HOME", "XDG_STATE_HOME")}, "cwd": here.root}
+    shell = ["/bin/sh", "-c", entry["command"]]
+    done = subprocess.run(shell, input=signal, **how, capture_output=True, check=True)
     assert done.stdout.decode() == "gsd-fsm goal ▸ 0/20 · 0/1 criteria · running\n"
     assert done.stderr == b""
 
