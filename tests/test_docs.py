@@ -29,6 +29,7 @@ from gsd_fsm.history.graph import mermaid
 from scripts.generate import CAPACITY_NOTES, MEMBER_NOTES, PAUSE_NOTES, generated
 from tests.support.command_line import Here, here
 from tests.support.foreign_files import STATE
+from tests.support.plan_loops import ready, write_plan
 
 __all__ = ["here"]
 
@@ -123,12 +124,9 @@ def test_api_example_prints_the_shown_output(tmp_path: Path) -> None:
     assert (done.stdout.decode(), done.stderr) == (expected, b"")
 
 
-def test_generated_parts_are_up_to_date() -> None:
+def test_generated_parts_are_up_to_date_and_explain_what_exists() -> None:
     for path, text in generated().items():
         assert path.read_text("utf-8") == text, path
-
-
-def test_notes_of_the_generator_belong_to_declared_members_codes_and_limits() -> None:
     for kind, notes in MEMBER_NOTES.items():
         assert notes.keys() <= EVENTS[kind].fields.keys(), kind
     assert {*PAUSE_NOTES} == {*PAUSE_CODES}
@@ -181,9 +179,7 @@ def test_architecture_page_names_every_package_and_module() -> None:
 @pytest.mark.parametrize("form", ["md", "json"])
 def test_guide_plan_is_executed_and_verified_as_shown(form: str, here: Here) -> None:
     plan = fenced("docs/guide.md", {"md": "markdown", "json": "json"}[form])[0]
-    folder = here.gsd / "plans" / "phase-1"
-    folder.mkdir(parents=True)
-    (folder / f"plan.{form}").write_text(plan)
+    write_plan(here, plan, f".gsd/plans/phase-1/plan.{form}")
     here.ok("plan", "check", "--phase", "1")
     here.ok("start", "execute", "--phase", "1", "--mode", "yolo")
     sessions = without_ids("".join(fenced("docs/guide.md", "console")))
@@ -191,7 +187,7 @@ def test_guide_plan_is_executed_and_verified_as_shown(form: str, here: Here) -> 
     (here.root / "hello.py").write_text('print("hello")\n')
     (here.root / "README").write_text("python3 hello.py\n")
     for number in ("01", "02"):
-        assert [it["id"] for it in here.ok("next", "--json").json["tasks"]] == [f"T{number}"]
+        assert ready(here) == [f"T{number}"]
         here.ok("report", number, stdin=b"TASK COMPLETE\n")
     assert "## Phase 1 Complete!" in here.ok("complete").out
     here.ok("start", "verify", "--phase", "1", "--mode", "yolo")
@@ -201,8 +197,7 @@ def test_guide_plan_is_executed_and_verified_as_shown(form: str, here: Here) -> 
 
 def test_guide_commands_work_as_shown(here: Here) -> None:
     subprocess.run(["git", "init", "-q"], cwd=here.root, check=True)
-    here.gsd.mkdir()
-    (here.gsd / "config.toml").write_text(f"views = {json.dumps(VIEWS)}\n")
+    here.configure(views=VIEWS)
     (here.root / "SHAPE.md").write_text(fenced("docs/guide.md", "markdown")[1])
     (here.root / "auth.py").write_text("def validate(token): ...\n")
     ends = []
@@ -242,10 +237,6 @@ def without_ids(text: str) -> str:
 
 
 def test_pages_stay_short() -> None:
-    most = {
-        "README": 8_000,
-        "docs/guide": 25_000,
-        "docs/guarantees": 15_000,
-        "docs/journal": 46_000,
-    }
+    docs = {"docs/guide": 25_000, "docs/guarantees": 15_000, "docs/journal": 46_000}
+    most = {"README": 8_000, **docs}
     assert [name for name in most if len(text_of(f"{name}.md").encode()) > most[name]] == []

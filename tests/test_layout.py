@@ -98,7 +98,7 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def test_files_have_at_most_500_lines_and_folders_12_files_or_cli_24() -> None:
+def test_files_and_folders_are_small_and_the_root_holds_only_entry_point_and_hook() -> None:
     assert [path for path in ALL if len(path.read_text("utf-8").splitlines()) > 500] == []
     full = {
         str(folder.relative_to(ROOT)): count
@@ -106,6 +106,8 @@ def test_files_have_at_most_500_lines_and_folders_12_files_or_cli_24() -> None:
         if (count := len([*folder.glob("[!_]*.py")])) > MOST_FILES.get(folder.name, 12)
     }
     assert full == {}
+    root = sorted(path.name for path in PACKAGE.glob("*.py"))
+    assert root == ["__init__.py", "__main__.py", "gsd_fsm_hook.py"]
 
 
 def test_no_test_module_imports_another() -> None:
@@ -118,13 +120,10 @@ def test_no_test_module_imports_another() -> None:
     assert wrong == {}, "move what they share to tests/support"
 
 
-def test_package_root_holds_only_entry_point_and_hook() -> None:
-    found = sorted(path.name for path in PACKAGE.glob("*.py"))
-    assert found == ["__init__.py", "__main__.py", "gsd_fsm_hook.py"]
-
-
 @pytest.mark.parametrize(("root", "layers"), [("gsd_fsm", LAYERS), ("gsd_fsm.core", CORE_LAYERS)])
-def test_packages_import_downwards_only(root: str, layers: str) -> None:
+def test_packages_import_downwards_only_as_documented(root: str, layers: str) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    assert f"```text{layers}```" in page or root == "gsd_fsm.core"
     height, folder = rank(layers), ROOT / root.replace(".", "/")
     assert {path.parent.name for path in folder.glob("*/__init__.py")} == {*height}
     for path in CORE if root == "gsd_fsm.core" else folder.glob("*/**/*.py"):
@@ -132,11 +131,6 @@ def test_packages_import_downwards_only(root: str, layers: str) -> None:
         imported = {m for m in imports(path, typing_too=True) if m.startswith(f"{root}.")}
         for package in {package_of(module, root) for module in imported} & {*height} - {own}:
             assert height[package] < height.get(own, -1), (module_of(path), package)
-
-
-def test_architecture_page_shows_the_layers() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    assert f"```text{LAYERS}```" in page
 
 
 def test_modules_have_no_import_cycles() -> None:
@@ -170,21 +164,15 @@ def test_pure_core_uses_no_files_clock_or_randomness() -> None:
         for node in at_run_time(tree(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in IMPURE_NAMES, (name, node.func.id)
+    clock = tree(modules["clock"]).body
+    assert [node.name for node in clock if "time()" in ast.unparse(node)] == ["now_ms"]
 
 
-def test_clock_is_read_only_by_now_ms() -> None:
-    body = tree(PACKAGE / "core" / "clock.py").body
-    assert [node.name for node in body if "time()" in ast.unparse(node)] == ["now_ms"]
-
-
-def test_every_command_and_option_has_help() -> None:
+def test_every_command_and_option_has_help_and_is_listed_with_its_file() -> None:
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         options = [it for it in command.params if isinstance(it, click.Option)]
         assert [it.name for it in (command, *options) if not (it.help or "").strip()] == [], name
-
-
-def test_cli_docstring_lists_every_command_with_its_file() -> None:
     rows = re.findall(r"^\| `(\w+)\.py` \| (.*) \|$", cli_module.__doc__ or "", re.MULTILINE)
     listed = {it: file for file, commands in rows for it in re.findall(r"`([\w-]+)`", commands)}
     assert listed == COMMANDS

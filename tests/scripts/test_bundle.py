@@ -59,21 +59,18 @@ def test_committed_hook_file_is_built_from_core_and_packaged(tmp_path: Path) -> 
         assert "gsd_fsm/install/plugin_files/README.md" in wheel.namelist()
 
 
-def test_hook_file_is_valid_on_python_3_8_as_a_whole_and_in_parts() -> None:
+def test_hook_file_is_valid_on_python_3_8_and_has_all_of_core_but_repair() -> None:
     text = HOOK.read_text("utf-8")
     ast.parse(text, feature_version=(3, 8))
     for part in ("engine", "rare"):
         lines = text.partition(f"\n# begin {part}\n")[2].partition("\n# end\n")[0].split("\n")
         assert ast.parse("\n".join(line[2:] for line in lines), feature_version=(3, 8)).body
-
-
-def test_hook_file_has_all_of_core_but_repair_and_a_small_entry() -> None:
     core = ROOT / "gsd_fsm" / "core"
     files = [path.relative_to(core).with_suffix("") for path in core.rglob("[!_]*.py")]
     bundled = {name for part in parts().values() for name in part}
     assert {".".join(file.parts) for file in files} - bundled == {"journal.repair"}
     assert {*parts()["entry"]} == {"json_reader", "system", "hook.main"}
-    entry = HOOK.read_text("utf-8").partition("\n# begin engine\n")[0]
+    entry = text.partition("\n# begin engine\n")[0]
     assert len([*filter(None, entry.splitlines())]) < 300  # compiled at every start of a script
 
 

@@ -15,9 +15,6 @@ from tests.support.events import NOW, apply_new
 
 Event = dict[str, Any]
 TASKS = ("T1", "T2", "T3", "T4")
-GAPS = ("G1", "G2", "G3")
-CRITERIA = ("A", "B", "C")
-KINDS = ("execute", "verify", "goal")
 MODES = ("interactive", "yolo")
 BOOST = ("max_iterations", "max_retries", "max_rounds", "budget_usd", "max_minutes")
 ODD: tuple[Any, ...] = (
@@ -27,7 +24,7 @@ STEPS = (0, 1, 500, 1000, 1000, 1000, 60_000, 3_600_000, -1, -5000, -3_600_000)
 
 
 def _start(r: Random, loop: Loop | None) -> Event:
-    data: Event = {"kind": r.choice(KINDS), "mode": r.choice(MODES)}
+    data: Event = {"kind": r.choice(("execute", "verify", "goal")), "mode": r.choice(MODES)}
     limits: Event = {}
     for name in ("max_iterations", "max_retries", "max_rounds", "stuck_limit", "idle_limit"):
         if r.random() < 0.4:
@@ -86,7 +83,7 @@ def _checkpoint(r: Random, loop: Loop | None) -> Event:
 
 
 def _criterion(r: Random, loop: Loop | None) -> Event:
-    data: Event = {"criterion": r.choice(CRITERIA), "met": r.random() < 0.7}
+    data: Event = {"criterion": r.choice("ABC"), "met": r.random() < 0.7}
     if r.random() < 0.6:
         proof = {"command": r.choice(("make", "other")), "exit_code": r.choice((0, 0, 0, 1))}
         if r.random() < 0.5:
@@ -119,14 +116,10 @@ def _one_of(name: str, *values: Any, **fixed: Any) -> Callable[[Random, Loop | N
     return lambda r, loop: {name: r.choice(values), **fixed}
 
 
-def _fixed(**data: Any) -> Callable[[Random, Loop | None], Event]:
-    return lambda r, loop: dict(data)
-
-
 MAKERS: dict[str, Callable[[Random, Loop | None], Event]] = {
     "start": _start, "failure": _failure, "task": _task, "criterion": _criterion, "plan": _plan,
     "iteration": _iteration, "resume": _resume, "wait": _wait, "checkpoint": _checkpoint,
-    "gap": _one_of("gap", *GAPS, description="d"),
+    "gap": _one_of("gap", "G1", "G2", "G3", description="d"),
     "pause": _one_of(
         "code", "manual", "iterations", "rounds", "budget", "minutes", "retries", "stuck"
     ),
@@ -139,8 +132,9 @@ MAKERS: dict[str, Callable[[Random, Loop | None], Event]] = {
     "note": _one_of("kind", "steer", "recall", text="n"),
     "complete": lambda r, loop: {"tree": r.choice((None, "t1", "t2"))} if r.random() < 0.6 else {},
     "mode": _one_of("mode", *MODES),
-    "answer": _fixed(text="yes"), "cancel": _fixed(), "exit": _fixed(),
-    "issue": _fixed(text="i"), "stop": _fixed(code="background"),
+    "answer": lambda r, loop: {"text": "yes"}, "cancel": lambda r, loop: {},
+    "exit": lambda r, loop: {}, "issue": lambda r, loop: {"text": "i"},
+    "stop": lambda r, loop: {"code": "background"},
 }  # fmt: skip
 # Ends are rare, otherwise stories would be short.
 RARE = {"cancel": 0.06, "complete": 0.5, "wait": 0.4, "pause": 0.4}

@@ -13,6 +13,7 @@ import pytest
 from gsd_fsm.install import installer, interpreter
 from gsd_fsm.install.hook_entries import EVENTS, ours
 from tests.support.command_line import Here
+from tests.support.events import write
 
 FOREIGN = {"type": "command", "command": "true", "timeout": 5}
 HOOKS = {"PreToolUse": [{"matcher": "Bash", "hooks": [FOREIGN]}], "Stop": [{"hooks": [FOREIGN]}]}
@@ -24,9 +25,7 @@ SETTINGS: dict[str, Any] = {
 
 def program(path: Path, text: str) -> Path:
     """Write an executable file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
+    write(path, text).chmod(0o755)
     return path
 
 
@@ -59,11 +58,9 @@ class Client:
         self.hook = self.data / "hook" / "gsd_fsm_hook.py"
 
     def write(self, content: bytes | object, scope: str = "local") -> Path:
-        path = self.files[scope]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(content, indent=2) + "\n" if not isinstance(content, bytes) else ""
-        path.write_bytes(text.encode() or content)
-        return path
+        if not isinstance(content, bytes):
+            content = json.dumps(content, indent=2).encode() + b"\n"
+        return write(self.files[scope], content)
 
     def read(self, scope: str = "local") -> Any:
         return json.loads(self.files[scope].read_bytes().decode("utf-8-sig"))
@@ -87,8 +84,7 @@ class Client:
         self.write({"enabledPlugins": {"gsd-fsm@team": True, "other@team": True}}, "user")
         known = {"plugins": {"gsd-fsm@team": [{"installPath": str(directory)}]}}
         plugins = self.home / ".claude" / "plugins"
-        plugins.mkdir()
-        (plugins / "installed_plugins.json").write_text(json.dumps(known))
+        write(plugins / "installed_plugins.json", json.dumps(known))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from gsd_fsm.cli import run
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.engine.goals import DIMENSIONS
-from tests.support.events import append, draft
+from tests.support.events import append, draft, write
 from tests.support.repositories import commit, git
 
 A = {"CLAUDE_CODE_SESSION_ID": "session-a"}
@@ -110,9 +110,8 @@ class Here(Project):
 
     def configure(self, **settings: Any) -> None:
         """Write the settings of the project."""
-        self.gsd.mkdir(exist_ok=True)
         lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items()]
-        (self.gsd / "config.toml").write_text("".join(lines))
+        write(self.gsd / "config.toml", "".join(lines))
 
 
 @pytest.fixture

@@ -87,6 +87,12 @@ def require_legal_prefixes(gsd: Path, data: bytes, step: int = 1) -> None:
 AGENT = Author("agent", "s-1")
 
 
+def write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
 class EngineProject:
     """A project with the loop `lp-1` of session `s-1`, and the context of its agent."""
 

@@ -19,6 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 import gsd_fsm.core
 from gsd_fsm.core import syscalls as lock
 from gsd_fsm.core.errors import Corrupt
@@ -124,10 +126,8 @@ def assert_goes_on(gsd: Path, known: list[str]) -> None:
     acknowledged = say(Journal(str(gsd)), "next")[-1]
     assert acknowledged["seq"] > before.seq
     data = (gsd / "journal.jsonl").read_bytes()
-    verdict = judge(data)
-    assert verdict == (acknowledged["seq"], acknowledged["sum"], 0, 0)
-    held = sums(data)
-    assert [sum_ for sum_ in held if sum_ in set(known)] == known
+    assert judge(data) == (acknowledged["seq"], acknowledged["sum"], 0, 0)
+    assert [sum_ for sum_ in sums(data) if sum_ in set(known)] == known
 
 
 # restored directories
@@ -176,15 +176,11 @@ class Wired:
 @contextlib.contextmanager
 def wired(intercept: Intercept) -> Iterator[None]:
     """Pass every system call of the journal through `intercept`."""
-    for module in MODULES:
-        module.system = Wired(posix, intercept)
-    lock.fcntl = Wired(fcntl, intercept)
-    try:
-        yield
-    finally:
+    with pytest.MonkeyPatch.context() as patch:
         for module in MODULES:
-            module.system = posix
-        lock.fcntl = fcntl
+            patch.setattr(module, "system", Wired(posix, intercept))
+        patch.setattr(lock, "fcntl", Wired(fcntl, intercept))
+        yield
 
 
 def calls_of(work: Callable[[], Any]) -> list[tuple[str, int]]:
@@ -247,11 +243,8 @@ def outcome(pid: int) -> int:
 
 
 def drained(reader: int) -> bytes:
-    parts = []
-    while part := os.read(reader, 1 << 16):
-        parts.append(part)
-    os.close(reader)
-    return b"".join(parts)
+    with os.fdopen(reader, "rb") as file:
+        return file.read()
 
 
 # calls that fail

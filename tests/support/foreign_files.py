@@ -15,8 +15,6 @@ from gsd_fsm.imports.findings import OldLoop
 from gsd_fsm.imports.load import read_loop
 from tests.support.events import NOW, draft
 
-FROZEN: dict[str, Any] = {"mode": "yolo", "auto_loop": True, "limits": {}}
-
 STATE: dict[str, Any] = {
     "spec": "original user request verbatim",
     "criteria": ["tests pass", "lint clean", "no type errors"],
@@ -93,7 +91,8 @@ def loop_of(old: OldLoop) -> Loop:
     """Return the loop after the events of an import."""
     loops = Loops()
     header = draft("journal", None, "cli", {"id": "j-1"})
-    drafts = [draft(kind, "lp-1", "human", data) for kind, data in old.events(FROZEN)]
+    events = old.events({"mode": "yolo", "auto_loop": True, "limits": {}})
+    drafts = [draft(kind, "lp-1", "human", data) for kind, data in events]
     for seq, fields in enumerate((header, *drafts), 1):
         loops.apply({"v": 1, "seq": seq, "ts": to_iso(NOW), **fields})
     return loops.by_id["lp-1"]

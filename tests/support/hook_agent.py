@@ -21,7 +21,6 @@ from tests.support.hook_project import HOOK, HookRun, run_command
 
 PYTHON = getattr(sys, "_base_executable", None) or sys.executable
 COMMAND = (PYTHON, *SWITCHES, "-c", CODE, str(HOOK.parent))  # as in the settings of the client
-KEPT = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")
 SHELL = {"type": "shell", "status": "running", "description": "server", "command": "serve"}
 SUBAGENT = {"type": "subagent", "status": "running", "description": "d", "agent_type": "a"}
@@ -34,7 +33,8 @@ class Reply(NamedTuple):
 
 def user() -> dict[str, str]:
     """Return the environment of this test's user, and nothing else."""
-    return {"PATH": "/usr/bin:/bin", **{name: os.environ[name] for name in KEPT}}
+    kept = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+    return {"PATH": "/usr/bin:/bin", **{name: os.environ[name] for name in kept}}
 
 
 def call(
@@ -206,11 +206,10 @@ class Agent:
 
     # the transcript
 
-    def says(self, *contents: dict[str, Any]) -> None:
+    def says(self, **content: Any) -> None:
         """Write a reply of the model into the transcript, as the client does."""
-        for content in contents:
-            message = {"role": "assistant", "content": [content]}
-            self.write({"type": "assistant", "sessionId": self.session, "message": message})
+        message = {"role": "assistant", "content": [content]}
+        self.write({"type": "assistant", "sessionId": self.session, "message": message})
 
     def write(self, *rows: dict[str, Any]) -> None:
         self.transcript.parent.mkdir(parents=True, exist_ok=True)
@@ -218,10 +217,10 @@ class Agent:
             file.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
 
     def uses_a_tool(self) -> None:
-        self.says({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}})
+        self.says(type="tool_use", id="t", name="Bash", input={"command": "ls"})
 
     def talks(self, text: str = "words") -> None:
-        self.says({"type": "text", "text": text})
+        self.says(type="text", text=text)
 
 
 def start(agent: Agent, *args: str, by: str = "yolo") -> str:

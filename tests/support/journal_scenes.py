@@ -15,7 +15,6 @@ from tests.support.faults import assert_goes_on, files_in, judge, long_bytes, pu
 
 SCENES = ("appending", "appending two", "appending with a snapshot", "repairing", "completing",
           "creating", "cutting")  # fmt: skip
-TORN = b'{"v":1,"seq":5,"ts":"2026'
 
 
 class Scene(NamedTuple):
@@ -74,7 +73,7 @@ def make_scene(gsd: Path, name: str, *texts: str, lock_seconds: float = 10.0) ->
     if name == "cutting":
         data, known = data.replace(b'"seq":6', b'"seq":7'), known[:5]
     elif name == "repairing":
-        data += TORN
+        data += b'{"v":1,"seq":5,"ts":"2026'
     elif name == "completing":
         data = data[:-1]
     return Scene(gsd, {**files_in(gsd), "journal.jsonl": data}, work, known)

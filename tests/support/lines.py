@@ -10,11 +10,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.journal.scan import into_fold, load_event
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.history.replay import in_bulk, watching
+from tests.support.events import NOW, write
 from tests.support.story import frozen
 
 
@@ -98,10 +100,6 @@ def decoded(loads: Any, line: bytes) -> str:
         return "refused"
 
 
-TS = "2026-11-15T23:00:00.000Z"
-HEADER_DATA = {"id": "j-forged", "incompat": [], "compat": []}
-
-
 def sums_of(raw: bytes) -> list[str]:
     """Return the correct sum of every line, computed from the bytes before it."""
     bodies = [line[: line.rindex(b',"sum":"')] + b"}" for line in raw.split(b"\n")[:-1]]
@@ -117,12 +115,12 @@ def chain(bodies: list[bytes]) -> bytes:
 
 
 def body(seq: int, kind: Any, loop: Any, data: Any, **members: Any) -> bytes:
-    event = {"v": 1, "seq": seq, "ts": TS, "loop": loop, "type": kind, "by": "human"}
+    event = {"v": 1, "seq": seq, "ts": to_iso(NOW), "loop": loop, "type": kind, "by": "human"}
     return json.dumps({**event, **members, "data": data}, separators=(",", ":")).encode()
 
 
 def header(**data: Any) -> bytes:
-    return body(1, "journal", None, {**HEADER_DATA, **data})
+    return body(1, "journal", None, {"id": "j-forged", "incompat": [], "compat": [], **data})
 
 
 def start(seq: int = 2, loop: str = "lp-1", **data: Any) -> bytes:
@@ -131,10 +129,7 @@ def start(seq: int = 2, loop: str = "lp-1", **data: Any) -> bytes:
 
 def plant(root: Path, raw: bytes) -> Path:
     """Write a journal that this user neither started nor trusted."""
-    gsd = root / ".gsd"
-    gsd.mkdir(parents=True, exist_ok=True)
-    gsd.joinpath("journal.jsonl").write_bytes(raw)
-    return gsd / "journal.jsonl"
+    return write(root / ".gsd" / "journal.jsonl", raw)
 
 
 def _json(numbers: Any, leaves: int) -> Any:

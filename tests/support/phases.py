@@ -20,9 +20,9 @@ from gsd_fsm.git.repo import Repository
 from gsd_fsm.phase.ending import plan_ending
 from gsd_fsm.plans.plan import Plan
 from tests.support.command_line import Here
-from tests.support.events import append, draft
+from tests.support.events import append, draft, write
 from tests.support.faults import in_child, outcome, wired, without_sync
-from tests.support.plan_loops import TITLE
+from tests.support.plan_loops import TITLE, write_plan
 from tests.support.plan_texts import task as task_text
 from tests.support.prompts import a_task
 from tests.support.repositories import commit, git
@@ -42,10 +42,7 @@ class Phase:
         git(self.root, "init", "-q", "--template=", "-b", "main")
         git(self.root, "config", "user.name", "T")
         git(self.root, "config", "user.email", "t@example.org")
-        folder = here.gsd / "plans" / "phase-1"
-        folder.mkdir(parents=True)
-        (folder / "plan.md").write_text(PLAN)
-        self.summary = folder / "summary.md"
+        self.summary = write_plan(here, PLAN).with_name("summary.md")
         self.roadmap = here.gsd / "ROADMAP.md"
         self.roadmap.write_text(ROADMAP)
         (here.gsd / "config.toml").write_text(settings)
@@ -110,16 +107,12 @@ def wait_for_git(root: Path, commits: int = 0) -> None:
 
 
 def kill_after(work: Callable[[], Any], mark: bytes, *, is_written: bool = True) -> None:
-    """Run this in a child, and kill it with SIGKILL right after an event with this mark is durable.
-
-    Unless `is_written`, kill it right before.
-    """
+    """Run this in a child; kill it right after it writes this mark, or before if not `is_written`."""
 
     def intercept(name: str, real: Any, *args: Any, **more: Any) -> Any:
-        if not is_written and name == "write" and mark in args[1]:
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = without_sync(name, real, *args, **more)
-        if name == "write" and mark in args[1]:
+        is_last = name == "write" and mark in args[1]
+        result = without_sync(name, real, *args, **more) if is_written or not is_last else None
+        if is_last:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
@@ -181,9 +174,7 @@ class FinishedPhase:
         self.root = root
         self.planning = root / planning
         self.folder = self.planning / "plans" / "phase-1"
-        self.folder.mkdir(parents=True)
-        self.plan = plan_of(self.folder / "plan.md")
-        self.plan.path.write_text("# plan\n")
+        self.plan = plan_of(write(self.folder / "plan.md", "# plan\n"))
         self.loop = finished_story().loop
         self.summary = self.folder / "summary.md"
         self.state = self.planning / ("state.json" if planning == ".opti-gsd" else "STATE.md")

@@ -9,7 +9,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
 from tests.support.command_line import Here
-from tests.support.events import AGENT
+from tests.support.events import AGENT, write
 from tests.support.plan_texts import task as task_text
 from tests.support.repositories import git
 
@@ -26,10 +26,7 @@ START_QUESTION = "Ready to execute Phase 1: Parts (4 tasks in 2 waves). Proceed?
 
 
 def write_plan(here: Here, text: str = PLAN, where: str = ".gsd/plans/phase-1/plan.md") -> Path:
-    path = here.root / where
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
+    return write(here.root / where, text)
 
 
 def start_plan(here: Here, *command: str, plan: str = PLAN, settings: str = "", **how: Any) -> Here:

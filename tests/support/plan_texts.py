@@ -10,6 +10,7 @@ import pytest
 
 from gsd_fsm.plans.load import BrokenPlan, load_plan
 from gsd_fsm.plans.plan import Plan
+from tests.support.events import write
 
 LOOP_MECHANISM = Path(__file__).parents[1] / "plans" / "loop-mechanism.md"
 TASK = """<task id="{id}" wave="{wave}"{more}>
@@ -24,9 +25,7 @@ AROUND = """<task id="01" wave="1">
 {action}
   </action>
   <libraries>none</libraries>
-  <verify>
-    <check type="file">a.py exists</check>
-  </verify>
+  <verify><check type="file">a.py exists</check></verify>
   <done>It is there.</done>
 </task>
 """
@@ -50,9 +49,7 @@ def json_plan(*tasks: Any, **more: Any) -> str:
 
 
 def loaded(tmp_path: Path, text: str | bytes, name: str = "plan.md") -> Plan:
-    path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return load_plan(path)
+    return load_plan(write(tmp_path / name, text))
 
 
 def broken(tmp_path: Path, text: str | bytes, name: str = "plan.md") -> list[tuple[int, str]]:

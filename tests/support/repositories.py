@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.git.repo import Repository
+from tests.support.events import write
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
 # No maintenance after a commit, which would outlive the test, and no waiting for the disk.
@@ -43,9 +44,8 @@ def new_repository(where: Path, *options: str) -> Path:
     """Make a repository with one commit of two files."""
     where.mkdir(parents=True)
     git(where, "init", "-q", "--template=", *options)
-    (where / "kept.txt").write_bytes(b"kept\n")
-    (where / "sub").mkdir()
-    (where / "sub" / "deep.txt").write_bytes(b"deep\n")
+    write(where / "kept.txt", "kept\n")
+    write(where / "sub" / "deep.txt", "deep\n")
     git(where, "add", "-A")
     git(where, "commit", "-qm", "first")
     return where
@@ -63,10 +63,7 @@ def opened(where: Path) -> Repository:
 
 
 def hook(repo: Path, name: str, script: str) -> None:
-    place = repo / ".git" / "hooks" / name
-    place.parent.mkdir(exist_ok=True)
-    place.write_text("#!/bin/sh\n" + script + "\n")
-    place.chmod(0o755)
+    write(repo / ".git" / "hooks" / name, f"#!/bin/sh\n{script}\n").chmod(0o755)
 
 
 def commit(repo: Path, name: str, content: str = "") -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import UsageError
+from tests.support.events import write as written
 
 # tests/test_docs.py compares the defaults with docs/settings.md.
 DEFAULTS = {key.name: key.default for key in settings.KEYS}
@@ -57,16 +58,10 @@ def refusal(project_path):
 
     def refuse(content):
         error = refused(project_path, content)
-        assert error.hint
         assert error.message.startswith(f"{project_path}:"), error.message
         return error.message[len(f"{project_path}:") :]
 
     return refuse
-
-
-def written(path, content):
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 def values(project_dir, **options):

@@ -51,10 +51,8 @@ class Story:
     def __call__(self, kind: str, /, **words: Any) -> Loop:
         self.now += words.pop("_after", SECOND)
         event = self.event(kind, **words)
-        if self.obeys_rules:
-            apply_new(self.loops, event)
-        else:
-            self.loops.apply(event)
+        fold = apply_new if self.obeys_rules else Loops.apply
+        fold(self.loops, event)
         self.events.append(event)
         return self.loops.by_id.get(event["loop"], Loop())
 
@@ -65,21 +63,21 @@ class Story:
         return self
 
     def refused(self, kind: str, /, **words: Any) -> Refused:
-        """Require that this event is refused and changes nothing; return the message."""
-        before = frozen(self.loops)
-        with pytest.raises(Refused) as refusal:
-            self(kind, **words)
-        assert frozen(self.loops) == before
-        assert refusal.value.exit_code == 4
-        return refusal.value
+        """Require that this event is refused and changes nothing; return the error."""
+        refusal = self._error(Refused, kind, **words)
+        assert refusal.exit_code == 4
+        return refusal
 
     def invalid(self, kind: str, /, **words: Any) -> str:
         """Require that this event is invalid and changes nothing; return the message."""
+        return str(self._error(ValueError, kind, **words))
+
+    def _error(self, error_type: Any, kind: str, /, **words: Any) -> Any:
         before = frozen(self.loops)
-        with pytest.raises(ValueError) as error:
+        with pytest.raises(error_type) as error:
             self(kind, **words)
         assert frozen(self.loops) == before
-        return str(error.value)
+        return error.value
 
     @property
     def loop(self) -> Loop:
@@ -128,8 +126,7 @@ _STEPS: dict[str, tuple[str, dict[str, Any]]] = {
 def brought_to(status: str, story: Story) -> Story:
     """Bring the story to this status, with one more event if needed."""
     if status in _STEPS:
-        kind, words = _STEPS[status]
-        story(kind, **words)
+        story.then(_STEPS[status])
     assert story.status == status
     return story
 

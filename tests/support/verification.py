@@ -10,6 +10,7 @@ from gsd_fsm.plans.plan import Plan
 from gsd_fsm.verify.gaps import Result
 from gsd_fsm.verify.run import run_plan_checks
 from tests.support.command_line import Here
+from tests.support.events import write
 from tests.support.plan_texts import LOOP_MECHANISM
 
 DOCUMENT = LOOP_MECHANISM
@@ -27,9 +28,7 @@ DONE = {
 
 def lay(root: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        write(root / name, text)
 
 
 def task(number: str, checks: list[tuple[str, str]], *files: str) -> str:
@@ -48,9 +47,7 @@ def document(*tasks: str) -> str:
 
 
 def plan_of(root: Path, *tasks: str) -> Plan:
-    path = root / "plan.md"
-    path.write_text(document(*tasks))
-    return load_plan(path)
+    return load_plan(write(root / "plan.md", document(*tasks)))
 
 
 def probed(plan: Plan | None, root: Path, ci: dict[str, str] | None = None) -> dict[str, Result]:
@@ -61,16 +58,12 @@ def probed(plan: Plan | None, root: Path, ci: dict[str, str] | None = None) -> d
 
 def result(key: str = "T01#1", *, passed: bool | None = False, **more: Any) -> Result:
     """Return a result: by default that of a file check, or of a command for a CI key."""
-    is_ci = key.startswith("ci:")
-    base: dict[str, Any] = {
-        "task": None if is_ci else key.partition("#")[0],
-        "kind": "command" if is_ci else "file",
-        "text": "make test" if is_ci else "a.py exists",
-        "file": None if is_ci else "a.py",
-        "evidence": "" if passed else "missing file: a.py",
-        "seconds": 0.1,
-    }
-    return Result(key=key, passed=passed, **{**base, **more})
+    about = {"task": None, "kind": "command", "text": "make test", "file": None}
+    if not key.startswith("ci:"):
+        task = key.partition("#")[0]
+        about = {"task": task, "kind": "file", "text": "a.py exists", "file": "a.py"}
+    facts = {"evidence": "" if passed else "missing file: a.py", "seconds": 0.1, **more}
+    return Result(key=key, passed=passed, **{**about, **facts})
 
 
 FILE = task("01", [("file", "a.txt exists"), ("content", 'It says "yes"')], "a.txt")
