@@ -11,11 +11,9 @@ import pytest
 
 from gsd_fsm.core.journal import journal as journal_module
 from tests.support import faults
-from tests.support.command_line import Here, here
 from tests.support.faults import in_child, torture, wired, without_sync
 from tests.support.journal_scenes import SCENES, Scene, make_scene
 
-__all__ = ["here"]
 Point = tuple[int, int]  # the number of a call, and of the bytes that it writes before the kill
 
 
@@ -67,15 +65,6 @@ def test_kill_at_any_step_loses_no_acknowledged_event(gsd: Path, name: str) -> N
     if name == "appending":
         assert len(_kill_once(scene, steps[-1])) == 3
         assert _kill_once(scene, steps[0]) == []
-
-
-@pytest.mark.parametrize("size", [1, 40, 150])
-def test_start_after_kill_within_first_line_works(here: Here, size: int) -> None:
-    here.start("goal", "first")
-    here.journal.write_bytes(here.journal.read_bytes()[:size])
-    here.start("goal", "again")
-    assert here.lines()[0]["type"] == "journal"
-    assert here.status()["goal"] == "again"
 
 
 @pytest.mark.torture

@@ -167,9 +167,7 @@ def test_loop_directory_that_is_a_link_or_file_stays(
 @pytest.mark.parametrize(
     "fate", [*(faults.failing(getattr(errno, name)) for name in ERRORS), faults.cut_short]
 )
-def test_failing_call_while_views_are_written_leaves_each_old_or_new(
-    shown: Shown, fate: Callable[..., Any]
-) -> None:
+def test_failing_call_leaves_each_view_old_or_new(shown: Shown, fate: Callable[..., Any]) -> None:
     views, descriptors = shown.views(), faults.open_descriptors()
     for number in shown.outdated():
         trouble = At(number, fate)

@@ -56,7 +56,6 @@ def test_used_up_iterations_pause_the_loop(agent: Agent, limit: list[str], count
         ((*GOAL, "--budget", "1"), ["spend 0.75"] * 2, "(budget): 1.50 of 1.00 USD are spent",
          " --add-budget 10"),
     ],
-    ids=["rounds", "repeated", "budget"],
 )  # fmt: skip
 def test_limit_that_a_command_uses_up_pauses_the_loop_at_once(
     agent: Agent, loop: tuple[str, ...], commands: list[str], reason: str, options: str
@@ -155,9 +154,7 @@ def test_error_is_retried_until_the_retries_are_used_up(
 
 
 @pytest.mark.parametrize("error_class", ["blocking", "unknown"])
-def test_blocking_or_unknown_error_pauses_at_once_and_keeps_everything(
-    agent: Agent, error_class: str
-) -> None:
+def test_blocking_or_unknown_error_pauses_and_loses_nothing(agent: Agent, error_class: str) -> None:
     loop = start(agent, *TWO_CRITERIA, "--step", "install")
     agent.do("criterion 'tests pass' met")
     agent.do(f"fail S1 --class {error_class} --error 'permission denied'")

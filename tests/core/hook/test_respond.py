@@ -50,7 +50,6 @@ from tests.support.lines import chain, header
 from tests.support.lines import start as forged_start
 from tests.support.lives import CLIENT_CAP, Ledger, Life, Said, Stage, events_of
 
-ROOT = Path(__file__).resolve().parents[3]
 # Options, mode, commands, and the event of the next stop.
 DECISIONS = {
     "block": (GOAL, "yolo", [], "iteration continue"),
@@ -262,7 +261,7 @@ def test_project_of_another_user_is_ignored(looping: Agent, tmp_path: Path, read
 
 def test_full_disk_prints_no_block_without_its_event(tmp_path: Path) -> None:
     command = ["unshare", "-rm", sys.executable, "-m", "tests.support.full_disk", str(tmp_path)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(command, env=env, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr.decode()
 

@@ -76,7 +76,6 @@ def test_history_has_one_entry_per_status_change_and_is_bounded() -> None:
 
 START = PAYLOADS["start"]
 ONE = [{"id": "T1"}]
-DEPENDENT = [{"id": "T1"}, {"id": "T2", "depends": ["T1"]}]
 CHECKED = [{"name": "A", "check": "make"}]
 MET = [{**CHECKED[0], "met": True}]
 SELF = [{"id": "T1", "depends": ["T1"]}]
@@ -87,7 +86,7 @@ STORIES: dict[str, Callable[[], Story]] = {
     "execute": partial(Story, "execute", tasks=ONE),
     "criterion": partial(Story, "goal", criteria=[{"name": "A"}]),
     "checked": partial(Story, "goal", criteria=CHECKED),
-    "dependent": partial(Story, "execute", tasks=DEPENDENT),
+    "dependent": partial(Story, "execute", tasks=[*ONE, {"id": "T2", "depends": ["T1"]}]),
     "sessions": lambda: Story().then(
         ("start", {**START, "_session": "s-1"}),
         ("start", {**START, "_session": "s-2", "_loop": "lp-2"}),

@@ -7,7 +7,7 @@ import pytest
 from gsd_fsm.core.loop.fold import TRIGGERS, steps_of
 from gsd_fsm.core.loop.state import ACTIVE, FINAL, LIVE, STATUSES
 from gsd_fsm.history.machine import MachineLoops
-from tests.support.story import PAYLOADS, Story, brought_to, in_status
+from tests.support.story import PAYLOADS, Story, brought_to
 
 ROWS = [
     (trigger, source, dest, when)
@@ -106,15 +106,6 @@ def test_trigger_follows_contract_or_is_refused(trigger: str) -> None:
             can_begin_review = kind == "review" and status in CONTRACT["review.begun"]
             command = "review begun" if can_begin_review else NEXT_COMMANDS.get(status, "next")
             assert refusal.hint == f"Run: gsd-fsm {command}"
-
-
-@pytest.mark.parametrize("status", FINAL)
-def test_final_loop_accepts_no_event(status: str) -> None:
-    story = in_status(status)
-    for trigger, payload in PAYLOADS.items():
-        story.refused(trigger.split(".")[0], **payload)
-        story.refused(trigger.split(".")[0], **payload, _by="agent", _session="s-1")
-    assert story.status == status
 
 
 def test_last_arrow_of_trigger_is_unconditional() -> None:

@@ -94,16 +94,6 @@ def test_rows_of_one_reply_count_once_in_any_order(transcript: Transcript) -> No
     assert (transcript.tokens, transcript.messages) == (42 * EACH, names[15::-1])
 
 
-def test_unfinished_last_row_is_read_the_next_time(transcript: Transcript) -> None:
-    row = line(reply("msg_2"))
-    transcript.write(reply("msg_1"), row[:-30])
-    transcript.read()
-    for rest, replies in ((b"", 1), (row[-30:-1], 1), (b"\n", 2)):
-        transcript.write(rest)
-        transcript.read()
-        assert transcript.tokens == replies * EACH
-
-
 def test_replies_before_the_loop_do_not_count(transcript: Transcript) -> None:
     transcript.write(reply("msg_1", at=BEFORE, costUSD=9))
     assert transcript.read() is None
