@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "577c35110f6db24f"  # digest of the parts
+IDENTITY = "fdf0dfd8c935d16c"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -392,7 +392,7 @@ if __name__ == "__main__":
 #         if kind is dict:
 #             for key in value:
 #                 if type(key) is not str:
-#                     raise ValueError("a key is not a text")
+#                     raise ValueError("a key is not a string")
 #                 check_value(key)
 # def decode_line(line):
 #     value = parse_json(line.decode("ascii"))
@@ -625,7 +625,7 @@ if __name__ == "__main__":
 #     try:
 #         to_ms(ts)
 #     except (TypeError, ValueError):
-#         raise ValueError("ts is not a time") from None
+#         raise ValueError("'ts' is not a valid time") from None
 #     _loop_schema_minute[0] = ts[:17]
 # def check_event(event, types):
 #     if type(event) is not dict:
@@ -642,16 +642,16 @@ if __name__ == "__main__":
 #     if "v" not in event:
 #         raise ValueError("no member 'v'")
 #     if type(seq) is not int:
-#         raise ValueError("seq is not a number")
+#         raise ValueError("'seq' is not an integer")
 #     if type(by) is not str or by not in BY:
-#         raise ValueError("by is not one of %s" % ", ".join(BY))
+#         raise ValueError("'by' is not one of %s" % ", ".join(BY))
 #     if type(data) is not dict:
-#         raise ValueError("data is not an object")
+#         raise ValueError("'data' is not an object")
 #     declared = types.get(kind) if type(kind) is str else None
 #     if declared is None and (event.get("optional") is not True or not is_id(kind)):
 #         raise ValueError("unknown event type %.40r" % (kind,))
 #     if not is_id(loop) and (loop is not None or (declared and kind not in OF_THE_JOURNAL)):
-#         raise ValueError("loop is not an id")
+#         raise ValueError("'loop' is not a valid id")
 #     if len(event) > 7:
 #         _loop_schema_check_members(event)
 #     if declared is None:
@@ -663,9 +663,9 @@ if __name__ == "__main__":
 #     if unknown:
 #         raise ValueError("unknown member %.40r" % unknown[0])
 #     if not (is_session(event.get("session", "-")) and is_session(event.get("client", "-"))):
-#         raise ValueError("session or client is not a name")
+#         raise ValueError("'session' or 'client' is not a valid name")
 #     if type(event.get("optional", False)) is not bool:
-#         raise ValueError("optional is not a flag")
+#         raise ValueError("'optional' is not a boolean")
 # # ── hook.clients
 # HANDLED = frozenset((
 #     "Stop", "SubagentStop", "SessionStart", "UserPromptSubmit", "StopFailure", "PreCompact",
@@ -2487,7 +2487,7 @@ if __name__ == "__main__":
 #     def fold(self, event):
 #         seq = self.seq + 1
 #         if event["seq"] != seq:
-#             raise ValueError("seq %d is due" % seq)
+#             raise ValueError("expected seq %d, got %d" % (seq, event["seq"]))
 #         kind = event["type"]
 #         ts = event["ts"]
 #         if kind in _loop_fold_OF_LOOPS and seq > 1:
@@ -2544,11 +2544,13 @@ if __name__ == "__main__":
 #         raise not_possible(loop, trigger)
 #     def _fold_own(self, kind, event):
 #         if (kind == "journal") is not (self.seq == 0):
-#             raise ValueError("a journal event must be the first, and only the first")
+#             raise ValueError(
+#                 "a journal event must be the first event, and the only one of its type"
+#             )
 #         if kind == "journal":
 #             unknown = event["data"].get("incompat", ())
 #             if unknown:
-#                 raise Newer("the journal needs %s" % ", ".join(unknown))
+#                 raise Newer("the journal uses unsupported features: %s" % ", ".join(unknown))
 #             self.journal_id = event["data"]["id"]
 #         elif kind == "repair":
 #             self.repairs += 1
@@ -4106,7 +4108,7 @@ if __name__ == "__main__":
 #         count = len(known.keys() | data["depends"])
 #         _loop_limits_require_dependencies(loop, data["task"], count)
 #         total = loop.dependency_count + count - len(known)
-#         _loop_limits_require(loop, "dependencies in all", total, MOST_DEPENDENCIES_IN_ALL)
+#         _loop_limits_require(loop, "dependencies in total", total, MOST_DEPENDENCIES_IN_ALL)
 # def _loop_limits_require_room_for_plan(loop, data):
 #     new_tasks, dependencies = 0, loop.dependency_count
 #     for spec in data.get("tasks", ()):
@@ -4117,13 +4119,13 @@ if __name__ == "__main__":
 #             dependencies += count - (len(task.depends) if task is not None else 0)
 #             _loop_limits_require_dependencies(loop, spec["id"], count)
 #     _loop_limits_require(loop, "tasks", len(loop.tasks) + new_tasks, MOST_TASKS)
-#     _loop_limits_require(loop, "dependencies in all", dependencies, MOST_DEPENDENCIES_IN_ALL)
+#     _loop_limits_require(loop, "dependencies in total", dependencies, MOST_DEPENDENCIES_IN_ALL)
 #     names = {spec["name"] for spec in data.get("criteria", ())}
 #     _loop_limits_require(loop, "criteria", len(names.union(loop.criteria)), MOST_CRITERIA)
 #     must_nots = len(loop.must_not.keys() | data.get("must_not", ()))
 #     _loop_limits_require(loop, "must-nots", must_nots, MOST_MUST_NOTS)
 # def _loop_limits_require_dependencies(loop, task_id, count):
-#     what = "dependencies of one task, and task %s has more" % task_id
+#     what = "dependencies per task; task %s has more" % task_id
 #     _loop_limits_require(loop, what, count, MOST_DEPENDENCIES, "Remove some of its dependencies.")
 # # ── loop.waves, rarely
 # def find_cycle(depends):
@@ -4332,7 +4334,7 @@ if __name__ == "__main__":
 # def _loop_events_sessions_require_no_other(loop, session, loops):
 #     for other in loops.live():
 #         if other.owner == session and other.id != loop.id:
-#             whose = "already belongs to this session" if session else "has no session yet"
+#             whose = "already belongs to this session" if session else "has no owner yet"
 #             raise Refused(
 #                 "live loop %s (%s) %s" % (other.id, other.status, whose),
 #                 "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
@@ -5135,7 +5137,7 @@ if __name__ == "__main__":
 #     if not line:
 #         return "an empty line"
 #     if line.endswith(b"\r"):
-#         return "the line ends were changed (CRLF)"
+#         return "the line endings were changed (CRLF)"
 #     if line[-SUM_TAIL:][:8] != b',"sum":"':
 #         return "no sum at its end"
 #     return "its sum does not match: the line was changed, or lines before it are missing or moved"
@@ -6191,7 +6193,7 @@ if __name__ == "__main__":
 #     for number in range(1, len(lines)):
 #         if lines[number].rstrip(_views_state_md_BLANKS) in ("---", "..."):
 #             return number
-#     raise ValueError("the front matter does not end")
+#     raise ValueError("the front matter has no closing '---' line")
 # def _views_state_md_place(lines, fence):
 #     for start in range(1, fence):
 #         if _views_state_md_is_loop_key(lines[start]):
@@ -6215,7 +6217,7 @@ if __name__ == "__main__":
 #             break
 #     value = "\n".join(lines[start:stop]).partition(":")[2].lstrip()
 #     if value[:1] in ("{", "[") and any(value.count(a) != value.count(b) for a, b in ("{}", "[]")):
-#         raise ValueError("the end of the value of loop cannot be found")
+#         raise ValueError("cannot find the end of the 'loop' value")
 #     return stop
 # def loop_section(loop):
 #     paused = loop.status == "paused"

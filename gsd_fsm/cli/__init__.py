@@ -70,7 +70,7 @@ GROUPS = {
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 SIGNALLED = 128  # the exit code for a signal is this and its number
-INTERRUPTED = "interrupted; what was acknowledged is kept"
+INTERRUPTED = "interrupted; acknowledged events are kept"
 
 
 class Commands(click.Group):
@@ -129,7 +129,7 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="gsd-fsm")
 @click.pass_context
 def cli(context: click.Context, project: str | None, loop_id: str | None) -> None:
-    """Durable loops for coding agents: keep going until it is really done.
+    """Durable loops for coding agents: keep working until the work is really done.
 
     Every event is appended to a checksummed journal (.gsd/journal.jsonl); the state is derived
     from it.

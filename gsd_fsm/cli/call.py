@@ -52,7 +52,7 @@ timeout_option = click.option(
     "--timeout",
     type=ONE_OR_MORE,
     metavar="SECONDS",
-    help="Time limit of a command (default: setting check_timeout_seconds, 600).",
+    help="Time limit per command in seconds (default: check_timeout_seconds, 600).",
 )
 
 

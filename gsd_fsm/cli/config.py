@@ -21,7 +21,7 @@ WIDEST = 40
 def config(call: Call) -> None:
     """Show the settings and where each value comes from.
 
-    The first file with a setting decides: the project's .gsd/config.toml, .opti-gsd/config.json,
+    The first file that sets a value takes precedence: the project's .gsd/config.toml, .opti-gsd/config.json,
     the loop section of .gsd/config.md, the user's file. Otherwise the default applies.
     """
     gsd, trusted = _project(call.context)
@@ -30,7 +30,7 @@ def config(call: Call) -> None:
     shown = {name: _shown(setting.value) for name, setting in found.items()}
     wide = max(map(len, shown.values()))
     lines = [f"{name:<24}{shown[name]:<{wide}}  {s.source}" for name, s in found.items()]
-    lines.append("\nfiles (the first with a setting decides):")
+    lines.append("\nfiles, in order of precedence:")
     obeyed = "" if trusted else " (ignored: the journal is not trusted)"
     if gsd:
         lines += [f"  {path}{obeyed}" for path in settings.project_files(gsd)]

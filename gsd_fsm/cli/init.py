@@ -91,8 +91,8 @@ def init(
     notes = _notes(places, scope, settings.path, found.path)
     if line and lines:
         notes.append(
-            f"{lines[0].path} already has a status line; to show the loop in it, "
-            f"let it run: {call.command} statusline"
+            f"{lines[0].path} already has a status line; to show the loop there, "
+            f"have it run: {call.command} statusline"
         )
     facts = {
         "scope": scope,
@@ -152,7 +152,7 @@ def _notes(places: list[installer.Place], scope: str, path: Path, python: str) -
     if others:
         notes.append(f"also installed: {', '.join(others)} (each stop is still counted once)")
     if scope != "user" and installer.is_shared(path):
-        notes.append(f"{path} contains paths of this machine: do not commit it")
+        notes.append(f"{path} contains paths specific to this machine: do not commit it")
     if danger := risk(python):
         notes.append(f"{python} {danger}: choose another with --python PATH")
     if problem := path_problem():
@@ -161,7 +161,9 @@ def _notes(places: list[installer.Place], scope: str, path: Path, python: str) -
 
 
 @click.command()
-@click.option("--scope", type=SCOPE, help="Settings to change (default: those with the hook).")
+@click.option(
+    "--scope", type=SCOPE, help="Settings to change (default: the settings that contain the hook)."
+)
 @click.option(
     "--all", "everywhere", is_flag=True, help="Change every settings file on this machine."
 )
@@ -285,7 +287,7 @@ def _confirm(
 
 
 def shown(change: Change, *, in_full: bool) -> list[str]:
-    """Return the change as a diff; of programs and removed files only the name."""
+    """Return the change as a diff; for programs and removed files, only the name."""
     name = display(str(change.path))
     if change.after is None:
         return [f"Removes {name}"]

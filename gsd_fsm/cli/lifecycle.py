@@ -36,7 +36,7 @@ _ADDED = {**{code: row[0] for code, row in COUNTED.items()}, "retries": "max_ret
 @click.option(
     "--until",
     metavar="TIME",
-    help="Wait for the client's limit, which ends at this time (UTC unless it has an offset).",
+    help="Wait until the client's rate limit ends, at this time (UTC unless an offset is given).",
 )
 @command_options
 def wait(call: Call, *, question: str | None, until: str | None) -> None:

@@ -70,7 +70,7 @@ def _line(event: Event, source: str | None, dest: str | None) -> str:
 @click.option(
     "--strict",
     is_flag=True,
-    help="List events that today's rules would refuse; step the machine beyond 100,000 events too.",
+    help="List events that the current rules would refuse; run the state machine beyond 100,000 events, too.",
 )
 @command_options
 def replay(call: Call, *, at: int | None, until: str | None, events: bool, strict: bool) -> None:
@@ -143,7 +143,7 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
 
 
 def _clock_words(loops: Loops) -> str:
-    return f"the clock went back {plural(loops.backwards, 'time')}; order is by seq"
+    return f"the clock went backwards {plural(loops.backwards, 'time')}; events are ordered by seq"
 
 
 def _say_findings(found: Replay, *, err: bool = False) -> None:

@@ -14,7 +14,7 @@ from gsd_fsm.engine.planned.rollback import SHOWN, Step
 
 @click.command()
 @click.argument("target", metavar="[TARGET]", required=False)
-@click.option("--phase", metavar="N", help="Phase of the checkpoint (default: that of the loop).")
+@click.option("--phase", metavar="N", help="Phase of the checkpoint (default: the loop's phase).")
 @click.option("--yes", is_flag=True, help="Roll back; without it, only show what would change.")
 @command_options
 def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) -> None:
@@ -82,7 +82,7 @@ def _plan_lines(step: Step) -> list[str]:
         lines += [f"  … and {step.leaves - SHOWN} more"] if step.leaves > SHOWN else []
     if step.reset:
         lines.append(f"Tasks that would become pending: {', '.join(step.reset)}.")
-    return [*lines, "Nothing was changed yet."]
+    return [*lines, "Nothing has been changed yet."]
 
 
 def _outcome(step: Step, left: str | None) -> str:

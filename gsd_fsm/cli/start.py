@@ -33,7 +33,7 @@ _repeatable = partial(click.option, multiple=True)
 @click.option("--goal-file", metavar="FILE|-", help="Read the goal from a file or stdin.")
 @click.option("--phase", metavar="N", help="Execute or verify this phase.")
 @click.option(
-    "--plan", metavar="FILE", help="Follow this plan; a later change of the file pauses the loop."
+    "--plan", metavar="FILE", help="Follow this plan; a later change to the file pauses the loop."
 )
 @click.option(
     "--mode",
@@ -78,7 +78,7 @@ _repeatable = partial(click.option, multiple=True)
 @_repeatable(
     "--blocked-by",
     metavar="ID=ID,…",
-    help="Let a task or step (S1, S2 …) wait for others (repeatable).",
+    help="Make a task or step (S1, S2 …) wait for others (repeatable).",
 )
 @click.option(
     "--shape-file", metavar="FILE", help="Read criteria, must-nots and checks from a SHAPE.md."

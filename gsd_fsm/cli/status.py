@@ -172,6 +172,6 @@ def _line(item: Item) -> str:
     return (
         f"  {display(item.description)}\n"
         f"    prompt for a subagent ({item.subagent_type}): {item.show}\n"
-        f"    once it runs: {item.command}\n"
-        f"    its output: {item.report}"
+        f"    once it is running, run: {item.command}\n"
+        f"    to report its output, run: {item.report}"
     )

@@ -172,7 +172,7 @@ def summary(loop: Loop, session: str, *, color: bool) -> str:
     why = _short(loop.pause_reason if loop.status == "paused" else loop.question)
     parts.append(f"{word}: {why}" if why and loop.status not in ACTIVE else word)
     if session and loop.owner != session:
-        parts.append("of another session" if loop.owner else "of no session yet")
+        parts.append("owned by another session" if loop.owner else "no owner yet")
     return " · ".join(parts)
 
 

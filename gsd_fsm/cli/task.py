@@ -76,7 +76,7 @@ def task(
     "--class",
     "error_class",
     type=click.Choice(ERROR_CLASSES),
-    help="Class of the error (default: by patterns in the message).",
+    help="Class of the error (default: detected from the message).",
 )
 @click.option("--analysis", metavar="TEXT", help="Cause of the failure.")
 @click.option("--fix", metavar="TEXT", help="What to try next.")

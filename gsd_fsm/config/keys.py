@@ -92,15 +92,15 @@ _AMOUNT = _number("a number", 0, int, float)
 _SWITCH = Rule("true or false", lambda value: type(value) is bool)
 _BRANCH = Rule(f"a branch name of at most {LONGEST_NAME} characters", is_branch)
 _PREFIX = Rule(
-    f"the beginning of a branch name, less than {LONGEST_NAME} characters",
+    f"the beginning of a branch name, fewer than {LONGEST_NAME} characters",
     lambda value: type(value) is str and is_branch(value + "x"),
 )
 _COMMAND = Rule(
-    f"a command in one line of at most {LONGEST_COMMAND} characters",
+    f"a one-line command of at most {LONGEST_COMMAND} characters",
     lambda value: type(value) is str and is_line(value.replace("\t", " "), LONGEST_COMMAND),
 )
 _TEXT = Rule(
-    f"a text in one line of at most {LONGEST_TEXT} characters",
+    f"one line of text, at most {LONGEST_TEXT} characters",
     lambda value: is_line(value, LONGEST_TEXT),
 )
 _NAMES = Rule(

@@ -78,7 +78,7 @@ def check_value(value: Any, depth: int = MAX_DEPTH) -> None:
         if kind is dict:
             for key in value:
                 if type(key) is not str:
-                    raise ValueError("a key is not a text")
+                    raise ValueError("a key is not a string")
                 check_value(key)
 
 

@@ -225,7 +225,7 @@ def copy_bytes(source: int, target: int, start: int, end: int) -> None:
 
 
 def sync(fd: int) -> None:
-    """Make everything written to the file durable. A failure is final: a second try may lie."""
+    """Make everything written to the file durable. A failure is final: a retry may report success without syncing."""
     if sys.platform == "darwin":
         from errno import EINVAL, ENOTSUP, ENOTTY
 

@@ -50,7 +50,7 @@ def open_text(project: Path, path: Path, limit: int = MAX_BYTES) -> TextFile:
     """
     real = follow_link(path)
     if not real.is_relative_to(os.path.realpath(project)):
-        hint = "Replace the link by a regular file."
+        hint = "Replace the link with a regular file."
         raise UsageError(f"{path} points outside the project: {real}", hint)
     content = current_content(real, limit)
     if content is not None and b"\0" in content:

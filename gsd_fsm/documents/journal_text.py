@@ -27,7 +27,7 @@ def read_option(given: str | None, file: str | None, what: str) -> str | None:
 
         raw = read_bytes(Path(file), MAX_BYTES, f"Name the file that contains {what}.")
     elif sys.stdin is None:
-        raise UsageError("standard input is closed", f"Give {what} as text or as a file.")
+        raise UsageError("standard input is closed", f"Pass {what} as text or as a file.")
     else:
         try:
             raw = sys.stdin.buffer.read(MAX_BYTES + 1)

@@ -260,7 +260,7 @@ class Context:
         return may_decide(loop, self.author.by, self.author.session)
 
     def require_human(self, loop: Loop, what: str) -> None:
-        """Refuse an agent to do `what` to this loop unless the user sent a message."""
+        """Raise Refused if an agent does `what` to this loop before the user sent a message."""
         if not self.may_decide(loop):
             raise Refused(
                 f"agents cannot {what} loop {loop.id} until the user sends a message",

@@ -129,7 +129,9 @@ def _events(old: OldLoop, name: str, settings: Mapping[str, Any]) -> list[EventD
         frozen.update(frozen_goal_settings(settings, None))
     (_, start), *later = old.events(frozen)
     if start["auto_loop"] != frozen["auto_loop"]:
-        old.notes.append("auto_loop is off in the settings, and on for this loop: it has gaps.")
+        old.notes.append(
+            "auto_loop is off in the settings but on for this loop, because it has gaps."
+        )
     start["carried"] = {"from": old.format, "file": name, **start["carried"]}
     return [("start", start), *later]
 
@@ -141,7 +143,7 @@ def _notes(loop: Loop, name: str) -> list[str]:
         f"{file} shows this loop from now on; the old content is saved as {file}.before-LOOP."
         if shows(loop, name)
         else f"{file} is not changed.",
-        f"Disable the hook of the tool that wrote {file}: one agent, one loop.",
+        f"Disable the hook of the tool that wrote {file}: only one loop may control an agent.",
     ]
     reached = reached_limit(loop, now_ms())
     if reached is not None:

@@ -23,7 +23,7 @@ from gsd_fsm.engine.planned.checkpoints import (
 )
 from gsd_fsm.engine.planned.plan import accept_plan_change, append_question
 
-# How the reason of a pause begins that follows a no.
+# Prefix of the pause reason after the user declines.
 DECLINED = "the user declined:"
 
 
@@ -98,7 +98,7 @@ def answer(context: Context, text: str) -> Decision:
     if not about_branch or not no:
         return _decided(context, loop, takes_branch=about_branch)
     repository = context.repository_or_none()
-    stays_on = (repository.branch() if repository else None) or "the present commit"
+    stays_on = (repository.branch() if repository else None) or "the current commit"
     note = f"Continuing on {stays_on}. Changes will be on base branch."
     return Decision(_decided(context, loop, takes_branch=False).receipt, note)
 
@@ -110,7 +110,7 @@ def set_mode(context: Context, mode: str) -> Decision:
         loop = tx.loop
         asked = (loop.asked or "") if loop.status == "waiting" else ""
         if mode == "yolo":
-            context.require_human(loop, "end the questions of")
+            context.require_human(loop, "set yolo mode for")
         tx.append("mode", {"mode": mode})
         takes_branch = mode == "yolo" and asked.startswith("branch:")
         if takes_branch or (mode == "yolo" and may_decline(asked)):
@@ -176,7 +176,7 @@ def resume(context: Context, add: Mapping[str, float]) -> Resumed:
     with context.writing() as tx:
         loop = tx.loop
         if loop.status == "paused" and (loop.pause_reason or "").startswith(DECLINED):
-            context.require_human(loop, "continue against a no in")
+            context.require_human(loop, "override the user's no in")
         still_asked = _still_asked(loop)
         tx.append("resume", _data(context, loop, add))
         if not switches:

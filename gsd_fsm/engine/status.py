@@ -313,12 +313,12 @@ def explain(context: Context, seq: int | None = None) -> Explanation:
     log = _hook_log(replay.journal.path)
     if found is None:
         hint = undecided(log, "").strip() or "Run: gsd-fsm status"
-        raise NotFound("no stop of this loop was decided yet", hint)
+        raise NotFound("no stop has been decided for this loop yet", hint)
     note_unfinished(context, replay.loops)
     event = found.event
     replay.run(at=event["seq"])
     if event["loop"] not in replay.loops.by_id:
-        raise UsageError(f"event {seq} belongs to no loop", "Run: gsd-fsm replay")
+        raise UsageError(f"event {seq} does not belong to a loop", "Run: gsd-fsm replay")
     loop = replay.loops.by_id[event["loop"]]
     decision, code, why = explain_decision(event, loop, found.source)
     why += aftermath(event, found.later)

@@ -86,7 +86,7 @@ def record_task(
     require_id(task_id, "task")
     if status != "pending" and (depends or title):
         raise UsageError(
-            "only a pending task has a title and dependencies",
+            "--title and --blocked-by require the status pending",
             f"Run: gsd-fsm task {task_id} pending --title TEXT --blocked-by ID",
         )
     details = {"title": title, "commit": commit, "ref": ref, "phase": phase, "question": question}

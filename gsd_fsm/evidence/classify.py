@@ -81,7 +81,7 @@ PATTERNS = (
             r"|\b(?:429|502|503|504|529)\b[\s:,-]{1,3}"
             r"(?:Too Many|Bad Gateway|Service Un|Gateway|Overload)"
         ),
-        "an answer of a server that is busy or away",
+        "a response from a busy or unavailable server",
     ),
     (
         "transient",
@@ -91,7 +91,7 @@ PATTERNS = (
             r"|^[^\w\n]*overloaded[^\w\n]*$|[\"']overloaded[\"']|bad gateway|service unavailable"
             r"|gateway time-?out|temporarily unavailable|try again later|\bEAGAIN\b"
         ),
-        "a service that is overloaded or away for a while",
+        "an overloaded or temporarily unavailable service",
     ),
     (
         "transient",
@@ -115,7 +115,7 @@ PATTERNS = (
             r"|socket hang ?up|broken pipe|remote end (?:hung up|closed)|unexpected disconnect"
             r"|early EOF|TLS handshake|fetch failed|failed to connect to|could not connect to"
         ),
-        "a network that let go",
+        "a dropped network connection",
     ),
     (
         "transient",
@@ -151,7 +151,7 @@ PATTERNS = (
             r"|\bresponse)[\"'\s:=(]{1,4}(?:code |of )?(?:401|403|407)\b|\bcode E40[13]\b"
             r"|\b(?:401|403|407)\b[\s:,-]{1,3}(?:Unauthorized|Forbidden|Proxy)"
         ),
-        "a server that asks who we are",
+        "a server that requires authentication",
     ),
     (
         "blocking",

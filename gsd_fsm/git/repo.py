@@ -195,8 +195,7 @@ class Repository(NamedTuple):
         in_the_way = [path for path in added if os.path.lexists(self.top / path)]
         if in_the_way:
             raise Refused(
-                f"git would have to overwrite these ignored files: "
-                f"{clean(', '.join(in_the_way[:10]))}",
+                f"these ignored files would be overwritten: {clean(', '.join(in_the_way[:10]))}",
                 "Move or remove them.",
             )
 

@@ -14,8 +14,8 @@ from gsd_fsm.imports.findings import Findings, OldLoop
 MAX_BYTES = 1 << 20
 _HINT = "Fix the file, or let the tool that wrote it write it again."
 _KNOWN = (
-    "Give a .gsd/STATE.md, .loop/workflow-state.json, .loop/state.json or "
-    ".claude/ralph-loop.local.md, under any name."
+    "Name a .gsd/STATE.md, .loop/workflow-state.json, .loop/state.json or "
+    ".claude/ralph-loop.local.md; the file may have another name."
 )
 
 
@@ -25,7 +25,7 @@ def load_loop(path: Path, file: str) -> OldLoop:
     Raise NotFound if there is no file, and UsageError with all problems if it has no such loop.
     """
     if not path.exists():
-        raise NotFound(f"there is no file {file}", _KNOWN)
+        raise NotFound(f"missing file: {file}", _KNOWN)
     return read_loop(read_bytes(path, MAX_BYTES, _KNOWN), file)
 
 

@@ -92,10 +92,10 @@ class Members:
 
     def texts(self, name: str, *, required: bool = False) -> list[str]:
         """Return the texts of a list as they are."""
-        value = self._valid(name, "a list of texts", lambda it: isinstance(it, list), required)
+        value = self._valid(name, "a list of strings", lambda it: isinstance(it, list), required)
         for item in value or ():
             if not isinstance(item, str):
-                self._invalid(name, "a list of texts", f"a list with {shown(item)}")
+                self._invalid(name, "a list of strings", f"a list with {shown(item)}")
                 return []
         return value or []
 

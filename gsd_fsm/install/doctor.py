@@ -21,7 +21,7 @@ from gsd_fsm.install.record import recall
 from gsd_fsm.install.status_line import STATUS_LINE, our_status_line, to_arguments
 from gsd_fsm.install.trial_run import trial
 
-_NOT_OURS = "not as your 'gsd-fsm init' of this version writes it: not run"
+_NOT_OURS = "differs from what this version of 'gsd-fsm init' writes; not run"
 
 
 class Source(NamedTuple):
@@ -116,7 +116,7 @@ def _check_hook(source: Source, hook: dict[str, Any]) -> Iterator[Row]:
     if {**hook, "timeout": TIMEOUT} != source.expected:
         yield Row(source.where, "command", "failed", _NOT_OURS, source.fix)
         return
-    yield Row(source.where, "command", "ok", "as this version writes it")
+    yield Row(source.where, "command", "ok", "matches this version")
     seconds = hook.get("timeout")
     text = f"{seconds:g} seconds" if isinstance(seconds, int | float) else "not set"
     yield Row(source.where, "timeout", _state(seconds == TIMEOUT), text, source.fix)
@@ -150,7 +150,7 @@ def _check_interpreter(source: Source, python: str, directory: Path) -> Iterator
 def _check_hook_file(source: Source, path: Path) -> Row:
     content = current_content(path)
     is_current = content == current_content(packaged_hook())
-    problem = "missing" if content is None else "not the one of this version"
+    problem = "missing" if content is None else "not from this version"
     text = str(path) if is_current else f"{path} is {problem}"
     return Row(source.where, "hook file", _state(is_current), text, source.fix)
 
@@ -159,7 +159,7 @@ def _check_status_line(source: Source) -> Row:
     """Run the status line once if it is ours; it must show a live loop."""
     line, fix = our_status_line(source.document), f"{source.fix} --status-line"
     if not line:
-        return Row(source.where, "status line", "ok", "of another program: not run")
+        return Row(source.where, "status line", "ok", "belongs to another program; not run")
     if not line.startswith(status_line.command()):
         return Row(source.where, "status line", "failed", _NOT_OURS, fix)
     with trial() as project:

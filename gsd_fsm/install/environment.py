@@ -101,7 +101,7 @@ def _no_journal(name: str, gsd: str) -> Row:
     known = Path(state_directory(), "journals").glob(f"*{suffix}")
     last = max(known, key=lambda path: path.stat().st_mtime, default=None)
     if last is None:
-        return Row("here", name, "ok", "no loop was started here yet")
+        return Row("here", name, "ok", "no loop has been started here yet")
     text = f"the journal {last.name.removesuffix(suffix)} is missing"
     return Row("here", name, "note", text, "Restore it, or start a new loop: gsd-fsm start")
 

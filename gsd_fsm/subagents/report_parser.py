@@ -19,7 +19,7 @@ UNSPECIFIED = "unspecified"
 FORMS = (
     "Write exactly one of these at the beginning of a line and outside of code fences: "
     "TASK COMPLETE, TASK FAILED: reason, CHECKPOINT: decision. "
-    "Besides, write any number of NEW ISSUE: [severity] text"
+    "You may add any number of lines: NEW ISSUE: [severity] text"
 )
 _LISTED = 5
 _NOTHING = ("", "none", "nothing", "n/a", "no", "nil")
@@ -120,11 +120,13 @@ def parse_report(text: str) -> Report:
 
 def _lines(text: str) -> list[str]:
     if len(text) > MAX_REPORT:
-        raise UsageError("the report is larger than 4 MiB", "Give its last part, with the verdict.")
+        raise UsageError(
+            "the report is larger than 4 MiB", "Pass only the last part, including the verdict."
+        )
     text = clean(text).removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise UsageError(f"the report is not text: NUL byte at line {line}", "Give plain text.")
+        raise UsageError(f"the report is not text: NUL byte at line {line}", "Pass plain text.")
     if not text.strip():
         raise UsageError("the report is empty", FORMS)
     return text.split("\n")

@@ -109,7 +109,7 @@ def report_directory(project: Path, plan: Plan | None, phase: int | str | None) 
     real = Path(os.path.realpath(found))
     if not real.is_relative_to(os.path.realpath(project)):
         raise UsageError(
-            f"{found} points outside the project: {real}", "Replace it by a directory."
+            f"{found} points outside the project: {real}", "Replace it with a directory."
         )
     return real
 

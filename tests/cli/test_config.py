@@ -31,7 +31,7 @@ def test_config_shows_each_value_and_its_source(here: Here) -> None:
     values = {name: setting["value"] for name, setting in settings.items()}
     assert values == {**DEFAULTS, "mcps": [], "views": []}
     assert {setting["source"] for setting in settings.values()} == {"default"}
-    assert here.ok("config").out.endswith(f" decides):\n  {user_file()}\n")
+    assert here.ok("config").out.endswith(f" of precedence:\n  {user_file()}\n")
     command = f"npm test -- {'x' * 60}"
     mcps = {"github": "DOCKER", "browser": True}
     document = {"ci": {"test": command}, "prefix": "", "mcps": mcps}
@@ -57,7 +57,7 @@ def test_config_shows_each_value_and_its_source(here: Here) -> None:
         assert settings[name] == {"value": value, "source": str(source)}
         assert f"\n{name:<24}{text:<40}  {source}\n" in f"\n{shown}"
     files = "".join(f"\n  {path}" for path in (toml, foreign, markdown, user_file()))
-    assert shown.endswith(f"\n\nfiles (the first with a setting decides):{files}\n")
+    assert shown.endswith(f"\n\nfiles, in order of precedence:{files}\n")
 
 
 def test_config_and_start_name_file_and_line_of_a_wrong_setting(here: Here) -> None:

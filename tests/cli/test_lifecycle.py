@@ -227,7 +227,7 @@ def test_mode_interactive_by_agent_asks_from_the_next_decision_on_for_good(yolo:
     yolo.ok("iterate")
     report_complete(yolo, "T01")
     yolo.ok("mode", "interactive", env=AGENT)
-    assert "cannot end the questions of loop" in yolo.refused(4, "mode", "yolo", env=AGENT).err
+    assert "cannot set yolo mode for loop" in yolo.refused(4, "mode", "yolo", env=AGENT).err
     assert open_question(yolo) is None
     report_complete(yolo, "T02")
     assert open_question(yolo) == WAVE
@@ -300,7 +300,7 @@ def test_resume_by_agent_but_not_by_user_asks_before_a_failed_task_is_retried(be
 def test_resume_by_agent_after_a_no_is_refused(begun: Here) -> None:
     report(begun, "T01", "TASK FAILED: bad", env=AGENT)
     begun.ok("answer", "n")
-    assert "against a no" in begun.refused(4, "resume", env=AGENT).err
+    assert "override the user's no" in begun.refused(4, "resume", env=AGENT).err
     begun.ok("resume")
     assert "T01" in ready(begun)
 

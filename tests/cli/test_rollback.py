@@ -43,7 +43,7 @@ def test_rollback_without_yes_only_shows_at_most_ten_commits_and_tasks(work: Wor
         "1 commit would be undone and kept by a tag:",
         f"  {work.shas['T02'][:7]} T02",
         "Tasks that would become pending: T02.",
-        "Nothing was changed yet.",
+        "Nothing has been changed yet.",
         "→ gsd-fsm rollback T01 --yes",
     ]
     answer = work.here.ok("rollback", "pre", "--phase", "1", "--json")
@@ -160,7 +160,7 @@ def test_rollback_with_uncommitted_changes_is_refused(work: Work) -> None:
         (work.here.root / f"new-{number:02}").write_text("")
     for more in ((), ("--yes",)):
         refused = work.here.refused(4, "rollback", "T01", *more).err
-        assert "not committed: new-00, new-01" in refused
+        assert "uncommitted changes: new-00, new-01" in refused
         assert "new-09 and 2 more" in refused
         assert "git stash" in refused
     assert (work.head(), work.left()) == (work.shas["T02"], [])
@@ -221,7 +221,7 @@ def test_rollback_over_ignored_files_or_a_tracked_journal_changes_nothing(work: 
     (root / "code").write_text("precious")
     head = work.head()
     refused = work.here.refused(4, "rollback", "T01", "--yes").err
-    assert "git would have to overwrite these ignored files: code" in refused
+    assert "these ignored files would be overwritten: code" in refused
     assert (work.head(), work.left()) == (head, [])
     assert (root / "code").read_text() == "precious"
     git(root, "add", "-f", ".gsd/journal.jsonl")

@@ -179,7 +179,7 @@ def test_start_and_import_offer_status_resume_and_fresh_and_each_of_them_works(
     if move:
         here.ok(*move, env=session)
     refusal = here.refused(4, *command, env=session).err
-    assert ("this session" if session else "no session") in refusal
+    assert ("this session" if session else "no owner") in refusal
     offered = re.findall(r"gsd-fsm (--loop \S+ (?:status|resume))\b", refusal)
     assert offered == [f"--loop {first} status", f"--loop {first} resume"]
     for words in offered:
@@ -230,7 +230,7 @@ def test_resume_of_a_session_with_another_loop_is_refused(here: Here) -> None:
     refused = here.refused(4, "--loop", loop, "resume", env=B).err
     assert "already belongs to this session" in refused
     here.start("goal", "free")
-    assert "no session" in here.refused(4, "--loop", loop, "resume").err
+    assert "no owner" in here.refused(4, "--loop", loop, "resume").err
 
 
 def test_empty_session_id_owns_nothing_and_an_invalid_one_is_its_digest(here: Here) -> None:

@@ -144,7 +144,7 @@ def test_why_explains_the_last_decision_or_any_event(here: Here) -> None:
     assert "1 of 1 iterations are used" in shown
     assert here.ok("why", "3").out.startswith("Blocked")
     assert here.ok("why", "5", "--json").json["decision"] == "none"
-    assert "belongs to no loop" in here.refused(2, "why", "1").err
+    assert "does not belong to a loop" in here.refused(2, "why", "1").err
     assert "ends at event 5" in here.refused(2, "why", "6").err
     here.refused(2, "why", "0")
 
@@ -232,7 +232,7 @@ def test_next_offers_a_whole_wave_and_a_sequential_wave_task_by_task(planned: He
     assert ready(planned) == ["T01", "T02"]
     for args, stdin in ((("task", "T03", "running"), b""), (("report", "T03"), b"TASK COMPLETE")):
         refused = planned.refused(4, *args, stdin=stdin).err
-        assert "task T03 is in wave 2, and wave 1 is not done" in refused
+        assert "task T03 is in wave 2, but wave 1 is not done" in refused
         assert "Ready: T01, T02" in refused
     report_complete(planned, "T01")
     assert ready(planned) == ["T02"]

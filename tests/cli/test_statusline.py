@@ -77,7 +77,7 @@ def test_statusline_shows_the_loop_of_its_option_or_session(here: Here) -> None:
         return shown(here, signal(here, session=session), *args)
 
     loop = here.start(*GOAL, "--max-iterations", "7", env=A)
-    assert line("session-b").endswith("running · of another session")
+    assert line("session-b").endswith("running · owned by another session")
     here.start(*GOAL, "--max-iterations", "9", env=B)
     assert "▸ 0/7 " in line("session-a")
     assert "▸ 0/9 " in line("session-b")
@@ -90,7 +90,7 @@ def test_statusline_shows_the_loop_of_its_option_or_session(here: Here) -> None:
     here.ok("cancel", env=A)
     assert line("session-a") == ""
     here.start(*GOAL)
-    assert line("session-a").endswith("running · of no session yet")
+    assert line("session-a").endswith("running · no owner yet")
 
 
 def test_statusline_finds_the_project_of_the_client(here: Here, tmp_path: Path) -> None:

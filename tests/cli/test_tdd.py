@@ -196,7 +196,7 @@ def test_tdd_of_task_without_cycle_is_refused(here: Here) -> None:
     later = TDD_TASK.format(id="04", tests="true").replace('wave="1"', 'wave="2"')
     start_plan(here, plan=TDD_PLAN + later)
     assert here.ok("tdd", "T02", "--json").json["test_command"] == "pytest"
-    assert "task T03 needs no tests" in here.refused(4, "tdd", "T03").err
+    assert "task T03 is not a TDD task" in here.refused(4, "tdd", "T03").err
     assert "the plan has no task T9" in here.refused(2, "tdd", "T9").err
     assert "wave" in here.refused(4, "tdd", "T04").err
     report_complete(here, "T01")

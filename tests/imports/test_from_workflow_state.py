@@ -69,7 +69,7 @@ def test_notes_name_recalled_texts_and_reviews_that_are_not_imported() -> None:
         ({"fit_score": -5}, "fit_score must be a whole number from 0 to 100, not -5"),
         ({"shape_chosen": "round"}, "shape_chosen must be one of tool, tool-review, colleague"),
         *(({name: 17}, f"{name} must be a time such as") for name in ("started_at", "last_updated")),
-        ({"recall_surfaced": [None]}, "recall_surfaced must be a list of texts"),
+        ({"recall_surfaced": [None]}, "recall_surfaced must be a list of strings"),
         ({"reviews": []}, "reviews must be an object, not a list"),
         ({"reviews": {"wave_1": 8}}, "reviews.wave_1 must be an object, not 8"),
         ({"reviews": {"wave_1": {"score": -1}}}, "reviews.wave_1.score must be a number"),

@@ -18,7 +18,7 @@ from tests.support.client_settings import Client, everywhere, program
 from tests.support.command_line import Here
 
 IDLE = "import sys\nPARTS = {}\ndef main():\n    sys.stdin.readline()\n"
-NOT_RUN = "not as your 'gsd-fsm init' of this version writes it: not run"
+NOT_RUN = "differs from what this version of 'gsd-fsm init' writes; not run"
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_doctor_reports_a_hook_that_never_blocks(installed: Here, client: Client
     client.write(everywhere({**client.hooks()[0], "timeout": 1}))
     found = rows(installed, code=7)
     assert failed(found) == ["timeout", "hook file", "trial run"]
-    assert found["hook file"]["told"] == f"{client.hook} is not the one of this version"
+    assert found["hook file"]["told"] == f"{client.hook} is not from this version"
     assert found["trial run"]["told"] == "it did not block the stop of a live loop"
     assert {row["fix"] for row in found.values()} == {"", "gsd-fsm init --scope local"}
     shown = installed.run("doctor").out
@@ -230,7 +230,7 @@ def test_doctor_does_not_run_the_status_line_of_others(here: Here, client: Clien
     document = client.read()
     for command, told, fix in (
         (like_ours, NOT_RUN, "gsd-fsm init --scope local --status-line"),
-        (str(script), "of another program: not run", ""),
+        (str(script), "belongs to another program; not run", ""),
     ):
         document["statusLine"] = {"type": "command", "command": command}
         client.write(document)

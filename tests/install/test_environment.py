@@ -74,7 +74,7 @@ def test_environment_notes_a_missing_journal_and_reports_one_that_is_not_a_file(
     assert (row.state, row.told) == ("note", missing)
     shutil.rmtree(state_directory())
     here.gsd.mkdir()
-    assert around(here)["journal"][0].told == "no loop was started here yet"
+    assert around(here)["journal"][0].told == "no loop has been started here yet"
 
 
 def test_environment_notes_a_command_that_agents_cannot_find(here: Here, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 _DEFAULT_CAP = 8
 # More background tasks would not fit into an event.
 _MOST_TASKS = 500
-# How prompts begin that a client wrote, not a human.
+# Prefixes of prompts written by a client, not a human.
 _MACHINE = ("<task-notification", "<system-reminder")
 _TAG = "<loop-complete>"
 _END = "</loop-complete>"

@@ -159,7 +159,7 @@ def _used_a_tool(loop: Loop, signal: Signal, size: int | None) -> bool:
 
 
 def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
-    """Append what a stop brings along: a new owner, the end of throttling, usage, the exit signal."""
+    """Append the facts that a stop carries: a new owner, the end of throttling, usage, the exit signal."""
     if loop.owner != signal.session:
         tx.append(loop, "session", {"action": "bind"})
     if loop.status == "waiting" and loop.wait_for == "throttled":

@@ -48,7 +48,7 @@ def paused_loops_of_others(loops: Loops, signal: Signal) -> list[Loop]:
 
 
 def append_prompts(tx: Transaction, signal: Signal) -> None:
-    """Record a human prompt for loops of other sessions: it allows to resume them from here."""
+    """Record a human prompt for loops of other sessions: it permits resuming them from here."""
     for loop in paused_loops_of_others(tx.loops, signal):
         tx.append(loop, "session", {"action": "prompt"})
 

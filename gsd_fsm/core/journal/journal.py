@@ -105,7 +105,7 @@ class Journal:
                 self._notice(file_id(fd))
                 fold(directory, fd, system.fstat(fd).st_size)
             except BrokenPipeError:
-                raise  # a reader of ours has left; no file says this
+                raise  # our own output pipe was closed; the journal file is not the cause
             except OSError as error:
                 raise CannotWrite("%s: %s" % (self.journal_path(), explain(error))) from error
             finally:

@@ -133,7 +133,7 @@ def _what_is_wrong(line: bytes) -> str:
     if not line:
         return "an empty line"
     if line.endswith(b"\r"):
-        return "the line ends were changed (CRLF)"
+        return "the line endings were changed (CRLF)"
     if line[-SUM_TAIL:][:8] != b',"sum":"':
         return "no sum at its end"
     return "its sum does not match: the line was changed, or lines before it are missing or moved"

@@ -160,7 +160,7 @@ def _seal_of(rest: bytes | memoryview) -> bytes:
 
 
 def save_snapshot(directory: Directory, journal: int, loops: Loops, at: Cursor) -> None:
-    """Write the snapshot. Best effort: one that cannot be written is only missing."""
+    """Write the snapshot. Best effort: on failure there is no snapshot."""
     body = dumps(
         {
             "fold": FOLD_VERSION,

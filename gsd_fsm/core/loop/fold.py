@@ -178,7 +178,7 @@ class Loops:
         """
         seq = self.seq + 1
         if event["seq"] != seq:
-            raise ValueError("seq %d is due" % seq)
+            raise ValueError("expected seq %d, got %d" % (seq, event["seq"]))
         kind = event["type"]
         ts = event["ts"]
         if kind in _OF_LOOPS and seq > 1:
@@ -248,11 +248,13 @@ class Loops:
     def _fold_own(self, kind: str, event: Event[Any]) -> None:
         """Fold an event about the journal itself, or one that this version may ignore."""
         if (kind == "journal") is not (self.seq == 0):
-            raise ValueError("a journal event must be the first, and only the first")
+            raise ValueError(
+                "a journal event must be the first event, and the only one of its type"
+            )
         if kind == "journal":
             unknown = event["data"].get("incompat", ())
             if unknown:
-                raise Newer("the journal needs %s" % ", ".join(unknown))
+                raise Newer("the journal uses unsupported features: %s" % ", ".join(unknown))
             self.journal_id = event["data"]["id"]
         elif kind == "repair":
             self.repairs += 1

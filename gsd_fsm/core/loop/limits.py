@@ -232,7 +232,7 @@ def _require_room_for_task(loop: Loop, data: Any) -> None:
         count = len(known.keys() | data["depends"])
         _require_dependencies(loop, data["task"], count)
         total = loop.dependency_count + count - len(known)
-        _require(loop, "dependencies in all", total, MOST_DEPENDENCIES_IN_ALL)
+        _require(loop, "dependencies in total", total, MOST_DEPENDENCIES_IN_ALL)
 
 
 def _require_room_for_plan(loop: Loop, data: Any) -> None:
@@ -245,7 +245,7 @@ def _require_room_for_plan(loop: Loop, data: Any) -> None:
             dependencies += count - (len(task.depends) if task is not None else 0)
             _require_dependencies(loop, spec["id"], count)
     _require(loop, "tasks", len(loop.tasks) + new_tasks, MOST_TASKS)
-    _require(loop, "dependencies in all", dependencies, MOST_DEPENDENCIES_IN_ALL)
+    _require(loop, "dependencies in total", dependencies, MOST_DEPENDENCIES_IN_ALL)
     names = {spec["name"] for spec in data.get("criteria", ())}
     _require(loop, "criteria", len(names.union(loop.criteria)), MOST_CRITERIA)
     must_nots = len(loop.must_not.keys() | data.get("must_not", ()))
@@ -253,5 +253,5 @@ def _require_room_for_plan(loop: Loop, data: Any) -> None:
 
 
 def _require_dependencies(loop: Loop, task_id: str, count: int) -> None:
-    what = "dependencies of one task, and task %s has more" % task_id
+    what = "dependencies per task; task %s has more" % task_id
     _require(loop, what, count, MOST_DEPENDENCIES, "Remove some of its dependencies.")

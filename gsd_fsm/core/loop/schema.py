@@ -305,7 +305,7 @@ def check_time(ts: Any) -> None:
     try:
         to_ms(ts)
     except (TypeError, ValueError):
-        raise ValueError("ts is not a time") from None
+        raise ValueError("'ts' is not a valid time") from None
     _minute[0] = ts[:17]
 
 
@@ -326,16 +326,16 @@ def check_event(event: Any, types: Mapping[str, EventType]) -> None:
     if "v" not in event:
         raise ValueError("no member 'v'")
     if type(seq) is not int:
-        raise ValueError("seq is not a number")
+        raise ValueError("'seq' is not an integer")
     if type(by) is not str or by not in BY:
-        raise ValueError("by is not one of %s" % ", ".join(BY))
+        raise ValueError("'by' is not one of %s" % ", ".join(BY))
     if type(data) is not dict:
-        raise ValueError("data is not an object")
+        raise ValueError("'data' is not an object")
     declared = types.get(kind) if type(kind) is str else None
     if declared is None and (event.get("optional") is not True or not is_id(kind)):
         raise ValueError("unknown event type %.40r" % (kind,))
     if not is_id(loop) and (loop is not None or (declared and kind not in OF_THE_JOURNAL)):
-        raise ValueError("loop is not an id")
+        raise ValueError("'loop' is not a valid id")
     if len(event) > 7:
         _check_members(event)
     if declared is None:
@@ -349,6 +349,6 @@ def _check_members(event: dict[str, Any]) -> None:
     if unknown:
         raise ValueError("unknown member %.40r" % unknown[0])
     if not (is_session(event.get("session", "-")) and is_session(event.get("client", "-"))):
-        raise ValueError("session or client is not a name")
+        raise ValueError("'session' or 'client' is not a valid name")
     if type(event.get("optional", False)) is not bool:
-        raise ValueError("optional is not a flag")
+        raise ValueError("'optional' is not a boolean")

@@ -169,7 +169,7 @@ def can_start(loop: Loop, task: Task) -> bool:
 
 
 def retry_key(task: Task) -> str:
-    """Return the key of the question whether to retry this failed task."""
+    """Return the key of the question of whether to retry this failed task."""
     return "retry:%s:%d" % (task.id, task.errors[-1].seq)
 
 

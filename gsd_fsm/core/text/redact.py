@@ -1,4 +1,4 @@
-"""Secrets leave a text before the text enters an append-only journal.
+"""Redact secrets from text before it is appended to the journal.
 
 Known shapes come first, because they need no name beside them; named values (`password=…`) come
 second: there the value may look like anything, and its surroundings decide.

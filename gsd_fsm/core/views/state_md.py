@@ -56,7 +56,7 @@ def _closing_fence(lines: list[str]) -> int:
     for number in range(1, len(lines)):
         if lines[number].rstrip(_BLANKS) in ("---", "..."):
             return number
-    raise ValueError("the front matter does not end")
+    raise ValueError("the front matter has no closing '---' line")
 
 
 def _place(lines: list[str], fence: int) -> tuple[int, int]:
@@ -89,7 +89,7 @@ def _end_of_value(lines: list[str], start: int, fence: int) -> int:
             break
     value = "\n".join(lines[start:stop]).partition(":")[2].lstrip()
     if value[:1] in ("{", "[") and any(value.count(a) != value.count(b) for a, b in ("{}", "[]")):
-        raise ValueError("the end of the value of loop cannot be found")
+        raise ValueError("cannot find the end of the 'loop' value")
     return stop
 
 

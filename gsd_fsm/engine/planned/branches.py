@@ -59,7 +59,7 @@ def needed_switch(context: Context, settings: Mapping[str, Any]) -> NeededSwitch
         return None
     if not repository.is_branch_name(branch):
         raise UsageError(
-            f"the milestone {milestone!r} cannot be a branch: git would refuse {branch!r}",
+            f"milestone {milestone!r} does not give a valid branch name: {branch!r}",
             'Use letters, digits and dashes for "milestone" in .opti-gsd/state.json.',
         )
     question = f"You're on {base} but milestone {milestone} exists. Switch to {branch}? [Y/n]"

@@ -15,7 +15,7 @@ from gsd_fsm.engine.planned.plan import is_new
 if TYPE_CHECKING:
     from gsd_fsm.git.repo import Commit, Repository
 
-# Where commits of a loop are looked for that has no checkpoint.
+# Where to look for the commits of a loop without a checkpoint.
 _RECENT = "--max-count=1000"
 
 

@@ -278,9 +278,9 @@ def require_turn(loop: Loop, task_id: str) -> None:
     if is_undecided(loop, task):
         why = f"task {task_id} is waiting for your decision"
     elif task.wave == current_wave(loop):
-        why = f"the tasks of wave {task.wave} run one at a time, and another one is first"
+        why = f"the tasks of wave {task.wave} run one at a time, and another task is next"
     else:
-        why = f"task {task_id} is in wave {task.wave}, and wave {current_wave(loop)} is not done"
+        why = f"task {task_id} is in wave {task.wave}, but wave {current_wave(loop)} is not done"
     now = f"Ready: {', '.join(ready[:20])}. " if ready else ""
     raise Refused(f"loop {loop.id} is {loop.status}: {why}", f"{now}Run: gsd-fsm next")
 
@@ -307,7 +307,7 @@ def unknown_work(loop: Loop, name: str) -> UsageError:
 
 
 def require_answered_checkpoint(context: Context, loop: Loop, task_id: str) -> None:
-    """Refuse an agent to end a checkpoint that the user has not answered."""
+    """Raise Refused if an agent ends a checkpoint that the user has not answered."""
     task = loop.tasks.get(task_id)
     if task is not None and task.status == "checkpoint" and task.answer is None and loop.is_planned:
         context.require_human(loop, f"decide the checkpoint of task {task_id} in")
@@ -372,7 +372,7 @@ def accept_plan_change(tx: LoopTransaction, context: Context) -> None:
             f"{loop.plan.file} is missing, but loop {loop.id} follows it",
             f"Run: git checkout -- {loop.plan.file}, or: gsd-fsm --loop {loop.id} cancel",
         )
-    context.require_human(loop, "accept another plan for")
+    context.require_human(loop, "accept the changed plan of")
     from gsd_fsm.plans.load import load_plan
 
     plan = load_plan(plan_path(project, loop))

@@ -278,7 +278,7 @@ def _require_clean(repository: Repository) -> None:
     if dirty:
         named = clean(", ".join(dirty[:SHOWN]))
         more = f" and {len(dirty) - SHOWN} more" if len(dirty) > SHOWN else ""
-        raise Refused(f"not committed: {named}{more}", "Commit them, or run: git stash -u")
+        raise Refused(f"uncommitted changes: {named}{more}", "Commit them, or run: git stash -u")
 
 
 def _is_ours(path: str) -> bool:

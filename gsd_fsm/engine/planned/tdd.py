@@ -81,7 +81,7 @@ class _Cycle:
         if task is None:
             raise UsageError(f"the plan has no task {task_id}", one_of(self.loop.tasks))
         if task.test_required == "false":
-            raise Refused(f"task {task.id} needs no tests", f"Run: gsd-fsm next {task.id}")
+            raise Refused(f"task {task.id} is not a TDD task", f"Run: gsd-fsm next {task.id}")
         return task
 
     @property

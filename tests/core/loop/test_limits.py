@@ -215,7 +215,7 @@ ONE = [{"name": "a"}]
 TASKS, FULL = {"tasks": _tasks(3)}, {"tasks": _depending(2, 2)}
 NEEDS_T0 = {"tasks": [{"id": "new", "depends": ["T0"]}]}
 NEEDS_ALL = {"tasks": [{"id": "new", "depends": ["T0", "T1", "T2"]}]}
-TOO_MANY = "2 dependencies of one task, and task %s has more"
+TOO_MANY = "2 dependencies per task; task %s has more"
 # a limit, its value here, the start of a loop, events that fill it, the event beyond it, its name
 CASES: list[Any] = [
     ("TASKS", 3, TASKS, [], ("task", PENDING), "3 tasks"),
@@ -225,8 +225,8 @@ CASES: list[Any] = [
      ("task", {**PENDING, "task": "D0", "depends": ["x"]}), TOO_MANY % "D0"),
     ("DEPENDENCIES", 2, TASKS, [], ("plan", NEEDS_ALL), TOO_MANY % "new"),
     ("DEPENDENCIES_IN_ALL", 4, FULL, [], ("task", {**PENDING, "depends": ["T0"]}),
-     "4 dependencies in all"),
-    ("DEPENDENCIES_IN_ALL", 4, FULL, [], ("plan", NEEDS_T0), "4 dependencies in all"),
+     "4 dependencies in total"),
+    ("DEPENDENCIES_IN_ALL", 4, FULL, [], ("plan", NEEDS_T0), "4 dependencies in total"),
     ("CRITERIA", 2, {"criteria": [*ONE, {"name": "b"}]}, [], ("plan", {"criteria": [*ONE, {"name": "c"}]}), "2 criteria"),
     ("MUST_NOTS", 1, {"must_not": ["a"]}, [], ("plan", {"must_not": ["a", "new"]}), "1 must-nots"),
     ("GAPS", 1, {}, [("gap", {**FOUND, "gap": "G1"})], ("gap", FOUND), "1 gaps"),

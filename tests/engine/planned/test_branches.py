@@ -42,5 +42,5 @@ def test_needed_switch_to_no_name_or_one_that_git_refuses_is_an_error(context: C
     with pytest.raises(Refused, match=r"No Milestone Active: .* but no milestone is active"):
         switch(context, "")
     for milestone, prefix in (("a b", "gsd/"), ("v1", "-"), ("a\0b", ""), ("lone \ud800", "")):
-        with pytest.raises(UsageError, match="cannot be a branch"):
+        with pytest.raises(UsageError, match="does not give a valid branch name"):
             switch(context, milestone, branch_prefix=prefix)

@@ -77,11 +77,11 @@ def test_report_over_killed_rollback_that_cannot_be_finished_is_refused(killed: 
     (killed.root / "mine").write_text("mine")
     errors = killed.here.ok("note", "hello").err
     assert "unfinished: rollback to T01" in errors
-    assert "not committed: mine" in errors
+    assert "uncommitted changes: mine" in errors
     (killed.root / "01.py").write_text("changed")
     errors = killed.here.refused(4, "report", "T02", stdin=b"TASK COMPLETE\n").err
     assert "unfinished rollback to T01" in errors
-    assert "not committed: 01.py" in errors
+    assert "uncommitted changes: 01.py" in errors
     assert killed.head() == head
 
 

@@ -250,7 +250,7 @@ SHAPES = ("tool", "tool-review", "colleague", "blocked")
 
 
 def clarify_key(loop: Loop) -> str:
-    """Return the key of the question what an unclear goal means."""
+    """Return the key of the question of what an unclear goal means."""
     return "clarify:%d" % loop.scored
 
 

@@ -260,7 +260,7 @@ PAUSE = EventType(
 
 
 def resume(loop: Loop, event: Event[ResumeData]) -> None:
-    """Take over the loop for the calling session; reset the counts of bad signs."""
+    """Take over the loop for the calling session; reset the stuck, idle and repeated-error counts."""
     data = event["data"]
     loop.limits = loop.limits.plus(data.get("add", {}))
     loop.views = data.get("views", loop.views)

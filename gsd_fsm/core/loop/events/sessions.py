@@ -184,7 +184,7 @@ def require_binding(loop: Loop, event: Event[SessionData], loops: Loops) -> None
 def _require_no_other(loop: Loop, session: str | None, loops: Loops) -> None:
     for other in loops.live():
         if other.owner == session and other.id != loop.id:
-            whose = "already belongs to this session" if session else "has no session yet"
+            whose = "already belongs to this session" if session else "has no owner yet"
             raise Refused(
                 "live loop %s (%s) %s" % (other.id, other.status, whose),
                 "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
