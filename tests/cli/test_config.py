@@ -31,7 +31,8 @@ def test_config_shows_each_value_and_its_source(here: Here) -> None:
     values = {name: setting["value"] for name, setting in settings.items()}
     assert values == {**DEFAULTS, "mcps": [], "views": []}
     assert {setting["source"] for setting in settings.values()} == {"default"}
-    assert here.ok("config").out.endswith(f" of precedence:\n  {user_file()}\n")
+    for place in ([], ["--project", "/"]):
+        assert here.ok(*place, "config").out.endswith(f" of precedence:\n  {user_file()}\n")
     command = f"npm test -- {'x' * 60}"
     mcps = {"github": "DOCKER", "browser": True}
     document = {"ci": {"test": command}, "prefix": "", "mcps": mcps}

@@ -135,6 +135,7 @@ def test_replay_reports_clock_that_went_back_and_torn_tail(here: Here) -> None:
     bodies = [header(), start(), body(3, "note", "lp-1", {"text": "x"}).replace(b"T23", b"T22")]
     journal = plant(here.root, chain(bodies))
     assert "clock went backwards 1 time" in here.ok("replay").err
+    assert "clock went backwards 1 time" in here.ok("fsck").out
     journal.write_bytes(chain(bodies) + b'{"v":1,"seq":4')
     assert "14 torn bytes" in here.ok("replay").err
     assert here.ok("replay", "--json").json["events"] == 3

@@ -255,6 +255,12 @@ def test_import_of_a_bad_file_reports_every_problem_and_creates_nothing(here: He
     assert not here.gsd.exists()
 
 
+def test_import_of_a_file_outside_the_project_names_its_path(here: Here, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(STATE))
+    assert f"Imported {path} as goal loop" in here.ok("import", str(path)).out
+
+
 def test_import_follows_a_link_and_shows_its_target_on_one_line(here: Here) -> None:
     (here.root / "a\nb.json").write_text(json.dumps(STATE))
     (here.root / "here.json").symlink_to("a\nb.json")

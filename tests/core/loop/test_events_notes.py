@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.loop.state import undelivered_notes
+from gsd_fsm.core.loop.waves import current_wave
 from tests.support.story import Story
 
 
@@ -53,3 +54,9 @@ def test_only_latest_transcripts_are_remembered() -> None:
         story("spend", tokens=1, source=source, counted=10, messages=["m"])
     assert story.loop.spent_tokens == 61
     assert list(story.loop.offsets) == ["s-1", *[f"agent-{n}" for n in range(11, 60)]]
+
+
+def test_task_that_a_changed_plan_replaces_keeps_its_new_wave() -> None:
+    story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2", "depends": ["T1"]}])
+    story("plan", tasks=[{"id": "T2", "wave": 5}])
+    assert (current_wave(story.loop), story.loop.tasks["T2"].wave) == (1, 5)

@@ -94,6 +94,7 @@ STEPS: list[tuple[str, dict[str, Any], Events, str, str]] = [
     ("verify", {}, [("verified", {"passed": False})],
      "Verify everything again. Record every gap ('gap found'), then the result.",
      "verified pass"),
+    ("verify", {"plan": {"file": "p", "digest": "1", "tasks": 1}}, [], "Verify everything.", "verify"),
     ("verify", {}, [FOUND], "Fix gap G1 (other in a.py): no login.", "gap close G1"),
     ("goal", {}, [("pause", {"code": "manual", "reason": "because."})],
      "Paused (manual): because.", "resume"),
