@@ -1,4 +1,4 @@
-"""gsd-fsm recall: show lessons of earlier loops, and accept or dismiss them."""
+"""gsd-fsm recall: show lessons from earlier loops, and accept or dismiss them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Numbers(click.Command):
 def recall(
     call: Call, *, goal: str | None, accept: tuple[str, ...], dismiss: tuple[str, ...]
 ) -> None:
-    """Show lessons of earlier loops that are related to the goal.
+    """Show lessons from earlier loops that are related to the goal.
 
     A lesson is a failure and how it ended. GOAL defaults to the goal of the loop. Accepted lessons
     are shown to the agent. Decided lessons are not shown again; the others keep their numbers.

@@ -84,7 +84,7 @@ def test_resume_says_which_added_limits_were_unlimited(here: Here) -> None:
     assert here.status()["budget_usd"] is None
 
 
-def test_command_in_the_environment_of_an_agent_is_by_agent(here: Here) -> None:
+def test_command_in_agent_environment_is_recorded_as_agent(here: Here) -> None:
     here.start("goal", "g")
     left_behind = {"CLAUDE_CODE_SESSION_ID": "left-behind"}
     for env in (

@@ -171,7 +171,7 @@ def test_stages_and_reviews_count_as_progress(agent: Agent) -> None:
     assert agent.status("status") == "completed"
 
 
-def test_stage_entered_again_is_no_progress(agent: Agent) -> None:
+def test_stage_entered_again_is_not_progress(agent: Agent) -> None:
     start(agent, "goal", "g", "--stuck-limit", "2", "--criterion", "c")
     for stage in ("intent", "shape", "intent", "shape"):
         agent.do(f"stage {stage}")

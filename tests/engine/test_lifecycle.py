@@ -115,7 +115,7 @@ def test_pause_keeps_everything_and_names_the_command_that_continues(agent: Agen
     assert "Next: Start task S2 (two)." in agent.blocked()
 
 
-def test_paused_loop_is_complete_after_days_and_has_spent_no_time(agent: Agent) -> None:
+def test_paused_loop_is_intact_after_days_and_has_spent_no_time(agent: Agent) -> None:
     with freeze_time(datetime(2026, 1, 1, tzinfo=timezone.utc)):
         start(agent, "goal", "Ship it", "--criterion", "c", "--step", "one", "--max-minutes", "5")
         agent.do("iterate", "task S1 running", "task S1 complete", "pause")

@@ -223,7 +223,7 @@ def test_views_of_many_writers_show_the_last_event(shown: Shown) -> None:
     assert not shown.temporary()
 
 
-def test_views_are_written_after_the_sync_and_without_one_and_missing_ones_not_at_all(
+def test_views_are_written_unsynced_after_the_journal_and_missing_ones_skipped(
     shown: Shown, tmp_path: Path
 ) -> None:
     calls = [name for name, _ in calls_of(shown.iterate)]

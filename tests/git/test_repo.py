@@ -399,7 +399,7 @@ def test_switch_that_would_lose_changes_is_refused(repo, repository, name, ignor
     assert (repo / name).read_text() == "precious"
 
 
-def test_switch_refuses_names_of_no_branch_and_creates_none_twice(repo, repository):
+def test_switch_refuses_unknown_branch_and_creating_an_existing_one(repo, repository):
     base = repository.branch()
     git(repo, "tag", "v1")
     git(repo, "branch", "twice")

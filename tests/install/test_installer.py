@@ -278,7 +278,7 @@ def test_uninstall_restores_the_cap_unless_it_was_set_since(here: Here, client: 
         assert client.read() == {"env": {CAP: since or "12"}, "more": 1}
 
 
-def test_hook_that_settings_outlive_ends_no_turn_in_an_error(here: Here, client: Client) -> None:
+def test_entry_of_removed_hook_exits_0_with_a_hint(here: Here, client: Client) -> None:
     here.ok("init", "--yes")
     hook = client.hooks()[0]
     here.root.joinpath(".claude").rename(here.root / "moved")

@@ -80,7 +80,7 @@ def test_verification_md_has_status_checks_gaps_and_must_haves() -> None:
     assert "\n## Must-haves\n\n- Execute retries failed tasks automatically" in text
 
 
-def test_verification_md_without_gaps_phase_and_limit() -> None:
+def test_verification_md_omits_missing_gaps_phase_and_limit() -> None:
     text = markdown(facts(gaps=[], phase=None, status="passed", max_rounds=0, manual=[]), None)
     assert text.startswith(f"{MARKER}\n# Verification\n\n**Status:** passed\n\nRound 1 of loop")
     assert "## Gaps\n\nNone.\n" in text

@@ -26,7 +26,7 @@ def a_gap(**values: Any) -> Gap:
 GAP = a_gap()
 
 
-def test_strategy_of_each_kind_and_of_unknown_kinds() -> None:
+def test_strategy_for_unknown_kind_is_that_of_other() -> None:
     assert STRATEGIES == {
         "orphan": "Add import + usage to parent",
         "broken_link": "Fix path/typo in reference",

@@ -121,7 +121,7 @@ def test_hook_answers_before_stdin_ends(hooked: HookProject) -> None:
         *(b"\xff\xfe{", b"\xff\xfe{\x00}\x00", b"\x1a"),
     ],
 )
-def test_hook_allows_garbage_on_stdin(hooked: HookProject, garbage: bytes) -> None:
+def test_hook_with_garbage_on_stdin_allows_the_stop(hooked: HookProject, garbage: bytes) -> None:
     before = hooked.file.read_bytes()
     reply = run_hook(garbage, env={"CLAUDE_PROJECT_DIR": str(hooked.root)})
     assert (reply.code, reply.out) == (0, b"")

@@ -44,7 +44,7 @@ def test_tool_call_is_found_in_a_long_transcript(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "nul", "surrogate"])
-def test_irregular_transcript_is_no_activity(looping: Agent, tmp_path: Path, kind: str) -> None:
+def test_irregular_transcript_is_not_activity(looping: Agent, tmp_path: Path, kind: str) -> None:
     path = str(tmp_path / "t") + {"nul": "\0", "surrogate": "\ud800"}.get(kind, "")
     if kind == "directory":
         path = str(tmp_path)

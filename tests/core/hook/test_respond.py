@@ -325,7 +325,7 @@ def _check_answers(life: Life, events: list[Any], number_at: dict[int, int]) -> 
     assert all(one != other for one, other in itertools.pairwise(texts))
 
 
-def test_no_life_has_more_blocks_than_its_limits_allow(folder: Path) -> None:
+def test_random_loop_gets_no_more_blocks_than_its_limits_allow(folder: Path) -> None:
     stage = Stage(folder / "project")
     total, ends = 0, set()
     for seed in range(100):
@@ -382,7 +382,7 @@ def _live_many(folder: str, seeds: range) -> int:
 
 
 @pytest.mark.torture
-def test_a_hundred_thousand_lives_end(folder: Path) -> None:
+def test_100000_random_loops_end(folder: Path) -> None:
     lives, part = torture(100_000), 500
     parts = [range(begin, min(begin + part, lives)) for begin in range(0, lives, part)]
     with ProcessPoolExecutor(2) as pool:

@@ -24,7 +24,7 @@ def test_note_is_delivered_once() -> None:
     assert not story.loop.notes
 
 
-def test_facts_are_kept_where_they_belong() -> None:
+def test_fact_events_set_their_fields_of_the_loop() -> None:
     story = Story("goal", plan={"file": "PLAN.md", "digest": "1"})
     story("score", spec_score=80, fit_score=7, shape="tool")
     story("plan", digest="2", changed=True)

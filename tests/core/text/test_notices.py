@@ -28,7 +28,7 @@ def test_owner_reads_about_its_loop_at_every_session_start(agent: Agent) -> None
         assert data.items() >= {"action": "start", "source": source, "pid": 4711}.items()
 
 
-def test_owner_reads_about_steps_whatever_became_of_the_views(agent: Agent) -> None:
+def test_owner_notice_shows_steps_despite_broken_views(agent: Agent) -> None:
     start(agent, *TWO_CRITERIA, "--step", "one", "--step", "two")
     agent.do("task S1 running", "task S1 complete")
     (agent.here.root / ".loop").mkdir()

@@ -140,7 +140,7 @@ DAMAGED = (
 )  # fmt: skip
 
 
-def test_damaged_rows_are_ignored_alone(transcript: Transcript) -> None:
+def test_only_damaged_rows_are_ignored(transcript: Transcript) -> None:
     for number, damaged in enumerate(DAMAGED, 1):
         transcript.write(reply(f"msg_a{number}"), damaged + b"\n")
         transcript.write(line(reply(f"msg_b{number}"))[:-1] + b"\r\n")
