@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "fdf0dfd8c935d16c"  # digest of the parts
+IDENTITY = "0eca7987968e490e"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1199,6 +1199,12 @@ if __name__ == "__main__":
 #             self.analysis = data.get("analysis")
 #             self.fix = data.get("fix")
 # class Task(Record):
+#     __slots__ = (
+#         "answer", "asked", "attempts", "commit", "condition", "depends", "errors", "exit_code",
+#         "fixes", "id", "list_name", "locked", "mirrored", "named", "phase", "proven", "question",
+#         "ref", "retries", "retry_refused", "status", "step", "summary", "title", "transient",
+#         "wave",
+#     )
 #     def __init__(self, task_id="", spec=None):
 #         self.id = task_id
 #         self.title = ""
@@ -3756,6 +3762,7 @@ if __name__ == "__main__":
 #     "reviews": Review,
 # }
 # _journal_snapshot_KEYS = {"tasks": "id", "gaps": "id", "criteria": "name", "notes": "seq"}
+# _journal_snapshot_NESTED = {Loop: tuple(_journal_snapshot_RECORDS), Task: ("depends", "errors")}
 # _journal_snapshot_new = {}
 # _journal_snapshot_OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")
 # def unpack(packed):
@@ -3766,17 +3773,18 @@ if __name__ == "__main__":
 #     return loop
 # def _journal_snapshot_fill(record, packed):
 #     for name, value in packed.items():
-#         held = value
-#         if name == "depends":
-#             held = dict.fromkeys(value)
-#         elif name in _journal_snapshot_RECORDS and type(value) in (list, dict):
-#             held = _journal_snapshot_unpacked(name, value)
-#         setattr(record, name, held)
+#         setattr(record, name, value)
+#     for name in _journal_snapshot_NESTED.get(type(record), ()):
+#         if name in packed:
+#             setattr(record, name, _journal_snapshot_unpacked(name, packed[name]))
 #     return record
 # def _journal_snapshot_unpacked(name, value):
+#     if name == "depends":
+#         return dict.fromkeys(value)
 #     kind = _journal_snapshot_RECORDS[name]
 #     if name in _journal_snapshot_KEYS:
-#         return {item[_journal_snapshot_KEYS[name]]: _journal_snapshot_fill(kind(), item) for item in value}
+#         key = _journal_snapshot_KEYS[name]
+#         return {item[key]: _journal_snapshot_fill(kind(), item) for item in value}
 #     if isinstance(value, list):
 #         return [_journal_snapshot_fill(kind(), item) for item in value]
 #     if name == "reviews":

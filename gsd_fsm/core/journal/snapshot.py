@@ -70,6 +70,7 @@ _RECORDS: dict[str, type[Record]] = {
     "reviews": Review,
 }
 _KEYS = {"tasks": "id", "gaps": "id", "criteria": "name", "notes": "seq"}
+_NESTED: dict[type[Record], tuple[str, ...]] = {Loop: tuple(_RECORDS), Task: ("depends", "errors")}
 # The values of a new record of each kind, by field.
 _new: dict[type[Record], list[tuple[str, Any]]] = {}
 _OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")
@@ -113,19 +114,20 @@ def unpack(packed: dict[str, Any]) -> Loop:
 
 def _fill(record: Record, packed: dict[str, Any]) -> Any:
     for name, value in packed.items():
-        held = value
-        if name == "depends":
-            held = dict.fromkeys(value)
-        elif name in _RECORDS and type(value) in (list, dict):  # a review counts its issues
-            held = _unpacked(name, value)
-        setattr(record, name, held)
+        setattr(record, name, value)
+    for name in _NESTED.get(type(record), ()):
+        if name in packed:
+            setattr(record, name, _unpacked(name, packed[name]))
     return record
 
 
 def _unpacked(name: str, value: Any) -> Any:
+    if name == "depends":
+        return dict.fromkeys(value)
     kind = _RECORDS[name]
     if name in _KEYS:
-        return {item[_KEYS[name]]: _fill(kind(), item) for item in value}
+        key = _KEYS[name]
+        return {item[key]: _fill(kind(), item) for item in value}
     if isinstance(value, list):
         return [_fill(kind(), item) for item in value]
     if name == "reviews":

