@@ -122,6 +122,13 @@ def test_append_refuses_directory_replaced_as_it_waits(gsd: Path, tmp_path: Path
     assert gsd.is_symlink() or not (gsd / "journal.jsonl").exists()
 
 
+def test_append_waits_again_for_removed_lock_file(gsd: Path) -> None:
+    long_journal(gsd, 3)
+    (written,) = _while_waiting(gsd, (gsd / "journal.lock").unlink)
+    assert written["seq"] == 4
+    assert judge((gsd / "journal.jsonl").read_bytes())[2:] == (0, 0)
+
+
 def test_waiting_process_waits_for_holder_of_replaced_lock_file(gsd: Path) -> None:
     journal = Journal(str(gsd), lock_seconds=0.1)
     before = long_bytes(gsd, 3)

@@ -20,14 +20,14 @@ def refusal(text: str) -> UsageError:
 
 
 def test_complete_report_is_parsed_without_losing_a_line() -> None:
-    result = parse_report(
+    text = (
         "I wrote the parser.\n\n## TASK COMPLETE\n\n**Files modified:**\n\n"
         "- `src/a.py` (created, 20 lines)\n- src/(app)/b.tsx - the page\n- __init__.py: exports\n\n"
         "**Tests:** 12 passed\nCommit message: `feat(1-01): parse it`\n\n"
         "- NEW ISSUE: [HIGH] the lexer leaks\n  memory\n- AUTO-FIX: an import was missing\n\n"
         "That is all.\n"
     )
-    assert result == Report(
+    assert parse_report(text) == parse_report(text.replace("\n", "\r\n")) == Report(
         "complete", "", "I wrote the parser.\n\nThat is all.", tests="12 passed",
         issues=(Issue("high", "the lexer leaks\nmemory"),), fixes=("an import was missing",),
         commit_message="feat(1-01): parse it",

@@ -135,7 +135,7 @@ def test_repeated_limit_counts_equal_errors_of_the_loop_until_a_task_completes()
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["iteration", "pause", "resume", "wait", "answer"]),
+    st.tuples(st.sampled_from(["iteration", "pause", "resume", "wait", "throttle", "answer"]),
               st.integers(-90 * MINUTE, 90 * MINUTE)),
     max_size=30,
 )  # fmt: skip
@@ -143,9 +143,12 @@ STEPS = st.lists(
 
 @given(STEPS, st.integers(-90 * MINUTE, 90 * MINUTE))
 def test_active_time_sums_active_forward_steps(steps: list[tuple[str, int]], last: int) -> None:
-    data = {"pause": {"code": "manual"}, "wait": {"for": "human"}, "answer": {"text": "y"}}
+    data = {
+        "pause": {"code": "manual"}, "wait": {"for": "human"}, "throttle": {"for": "throttled"},
+        "answer": {"text": "y"},
+    }  # fmt: skip
     legal = {
-        "running": {"iteration", "pause", "wait", "resume"},
+        "running": {"iteration", "pause", "wait", "throttle", "resume"},
         "waiting": {"answer", "resume", "pause"},
         "paused": {"resume"},
     }
@@ -157,7 +160,8 @@ def test_active_time_sums_active_forward_steps(steps: list[tuple[str, int]], las
         if kind not in legal[story.status]:
             continue
         was_active = story.status in ACTIVE
-        story(kind, **data.get(kind, {}), _after=step)
+        event = "wait" if kind == "throttle" else kind
+        story(event, **data.get(kind, {}), _after=step)
         expected += max(0, step) if was_active else 0
     if story.status in ACTIVE:
         expected += max(0, last)

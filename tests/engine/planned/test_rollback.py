@@ -72,6 +72,24 @@ def test_killed_rollback_is_finished_on_its_branch_only(killed: Phase) -> None:
     assert killed.git("rev-parse", "backup") == head
 
 
+def test_rollback_interrupted_after_its_event_is_finished_by_next_command(phase: Phase) -> None:
+    written: list[bool] = []
+
+    def interrupt(name: str, real: Any, *args: Any, **more: Any) -> Any:
+        if written and name != "fsync":
+            written.clear()
+            raise KeyboardInterrupt  # while snapshot and views are brought up to date
+        if name == "write" and AFTER.encode() in args[1]:
+            written.append(True)
+        return real(*args, **more)
+
+    with wired(interrupt), pytest.raises(KeyboardInterrupt):
+        roll_back(Context(phase.root), "T01", None)
+    assert len(phase.rollbacks()) == 1
+    phase.here.ok("note", "hello")
+    assert phase.head() == _target(phase)
+
+
 def test_report_over_killed_rollback_that_cannot_be_finished_is_refused(killed: Phase) -> None:
     head = killed.head()
     (killed.root / "mine").write_text("mine")
