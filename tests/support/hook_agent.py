@@ -33,8 +33,8 @@ class Reply(NamedTuple):
 
 def user() -> dict[str, str]:
     """Return the environment of this test's user, and nothing else."""
-    kept = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
-    return {"PATH": "/usr/bin:/bin", **{name: os.environ[name] for name in kept}}
+    kept = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "LOCALAPPDATA", "SYSTEMROOT")
+    return {"PATH": "/usr/bin:/bin", **{it: os.environ[it] for it in kept if it in os.environ}}
 
 
 def call(

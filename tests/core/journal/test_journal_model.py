@@ -50,6 +50,7 @@ class Files(RuleBasedStateMachine):
         self.acknowledge("journal")
 
     def teardown(self) -> None:
+        self.journal.close()
         shutil.rmtree(self.root)
 
     def acknowledge(self, *kinds: str) -> None:
@@ -108,6 +109,7 @@ class Files(RuleBasedStateMachine):
         byte = data.draw(st.integers(0, len(lines[victim]) - 2))
         raw = bytearray(b"".join(lines))
         raw[sum(map(len, lines[:victim])) + byte] ^= 1
+        self.journal.close()  # Windows cannot replace an open file
         self.path.write_bytes(raw)
         with pytest.raises(Corrupt) as damage:
             Journal(str(self.gsd)).read()
