@@ -137,6 +137,7 @@ def test_installed_command_runs_as_the_client_starts_it(here: Here, client: Clie
 def test_init_and_uninstall_refuse_a_file_that_is_not_settings(here: Here, client: Client) -> None:
     for raw, place in (
         (b'{"a": 1} // done', "line 1, column 10"),
+        (b'{"a":\n"\xff"}', "line 2: not UTF-8"),
         (b"[]", "line 1, column 1: the file is not an object"),
         (b'{"hooks": []}', "line 1, column 11: hooks is not an object"),
         (b'{"hooks": {"Stop": {}}}', "line 1, column 20: hooks.Stop is not a list"),
