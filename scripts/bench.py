@@ -218,8 +218,8 @@ def bench_verbs(folder: Path) -> None:
         status=lambda: run(command, "status", "--json"),
         click=lambda: run(sys.executable, "-c", "import click"),
     )
-    row("a verb that appends (iterate)", ratio(times["bare"], times["iterate"]), "≤ 7")
-    row("a verb that reads (status --json)", ratio(times["bare"], times["status"]), "≤ 7")
+    row("a command that appends (iterate)", ratio(times["bare"], times["iterate"]), "≤ 7")
+    row("a command that reads (status --json)", ratio(times["bare"], times["status"]), "≤ 7")
     row("  of which Python and `import click`", ratio(times["bare"], times["click"]), "—")
 
 

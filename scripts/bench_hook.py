@@ -193,7 +193,7 @@ def bench_hook(
     row(f"  growth: {thousand} against 10", growth("block", "small"), "≤ 1.05")
     row(f"  growth: {ENDED:,} ended loops against 10", growth("many_ended", "few_ended"), "≤ 1.05")
     row(f"  growth: {TASKS:,} tasks against 10", growth("many_tasks", "few_tasks"), "≤ 3")
-    row("no project: what it costs who merely has it installed", against("none"), "≤ 1.05")
+    row("no project: cost for users who only have it installed", against("none"), "≤ 1.05")
     row("the hook file as a plain script, block", against("script"), "≤ 2.5")
     for name, what in (
         ("state_md", "a hook in bash that greps a file"),
