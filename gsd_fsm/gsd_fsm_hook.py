@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "0eca7987968e490e"  # digest of the parts
+IDENTITY = "cd4b48c98c06bc61"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -465,7 +465,7 @@ if __name__ == "__main__":
 #         self.line = line
 #         self.offset = offset
 # # ── loop.schema
-# VERSION = 1
+# VERSIONS = (1, 2)
 # BY = ("agent", "human", "hook", "cli")
 # MEMBERS = frozenset(
 #     ("v", "seq", "ts", "loop", "type", "by", "session", "client", "optional", "data", "sum")
@@ -575,7 +575,7 @@ if __name__ == "__main__":
 #         self.rules = rules
 #         self.verb = verb
 # class EventType:
-#     __slots__ = ("fields", "name", "required", "text", "triggers")
+#     __slots__ = ("fields", "is_newer", "name", "required", "text", "triggers")
 #     def __init__(
 #         self,
 #         name,
@@ -583,8 +583,10 @@ if __name__ == "__main__":
 #         required=None,
 #         optional=None,
 #         text="",
+#         is_newer=None,
 #     ):
 #         self.name = name
+#         self.is_newer = is_newer
 #         self.triggers = triggers
 #         self.required = tuple(required or ())
 #         self.fields = {**(required or {}), **(optional or {})}
@@ -594,6 +596,8 @@ if __name__ == "__main__":
 #         return len(self.triggers) > 1
 #     def trigger_name(self, trigger):
 #         return "%s.%s" % (self.name, trigger.action) if trigger.action else self.name
+#     def version_of(self, loop, data):
+#         return VERSIONS[self.is_newer is not None and self.is_newer(loop, data)]
 #     def check(self, data):
 #         for name in self.required:
 #             if name not in data:
@@ -630,8 +634,8 @@ if __name__ == "__main__":
 # def check_event(event, types):
 #     if type(event) is not dict:
 #         raise ValueError("not a JSON object")
-#     version = event.get("v", VERSION)
-#     if version != VERSION or type(version) is not int:
+#     version = event.get("v", 1)
+#     if version not in VERSIONS or type(version) is not int:
 #         raise Newer("an event has version %.20r" % (version,))
 #     try:
 #         seq, loop, kind = event["seq"], event["loop"], event["type"]
@@ -1167,6 +1171,13 @@ if __name__ == "__main__":
 #         return Limits(values)
 # _loop_records_AMOUNTS = ("budget_usd", "max_minutes")
 # LIMITS = record("limits", {name: AMOUNT if name in _loop_records_AMOUNTS else COUNT for name in vars(Limits())})
+# class Rules(Record):
+#     def __init__(self, values=None):
+#         given = values or {}
+#         self.prove = given.get("prove", True)
+#         self.tree = given.get("tree", False)
+#         self.report_grace = given.get("report_grace", 2)
+# RULES = record("rules", {"prove": bool, "tree": bool, "report_grace": COUNT})
 # class FrozenPlan(Record):
 #     def __init__(self):
 #         self.file = ""
@@ -1405,7 +1416,7 @@ if __name__ == "__main__":
 #         "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid", "plan", "priced_usd",
 #         "progressed", "prompted_elsewhere", "proven_by_tree", "proven_criteria", "question", "recalled",
 #         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-#         "review_outdated", "reviews", "rollback", "round", "scored", "session_only", "shape",
+#         "review_outdated", "reviews", "rollback", "round", "rules", "scored", "session_only", "shape",
 #         "spec", "spec_score", "spent_tokens", "spent_usd", "stage", "stalled", "started", "status",
 #         "task_list", "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until",
 #         "verified", "viewed", "views", "wait_for", "waves_due",
@@ -1422,6 +1433,7 @@ if __name__ == "__main__":
 #         self.must_not = {}
 #         self.auto_loop = True
 #         self.limits = Limits()
+#         self.rules = None
 #         self.counsel = None
 #         self.task_list = None
 #         self.session_only = False
@@ -2249,6 +2261,9 @@ if __name__ == "__main__":
 #     loop.task_list = data.get("task_list")
 #     loop.session_only = data.get("session_only", False)
 #     loop.limits = Limits(data["limits"])
+#     if "rules" in data:
+#         loop.rules = Rules(data["rules"])
+#         loop.human_spoke = event["by"] != "agent"
 #     loop.review_needed = data.get("review", False)
 #     if "plan" in data:
 #         loop.plan.update(data["plan"])
@@ -2275,9 +2290,10 @@ if __name__ == "__main__":
 #     optional={
 #         "goal": str, "phase": PHASE, "plan": OBJECT, "branch": str, "criteria": CRITERIA,
 #         "tasks": TASKS, "must_not": TEXTS, "auto_loop": bool, "review": bool, "carried": IMPORTED,
-#         "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool,
+#         "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool, "rules": RULES,
 #     },
 #     text="{kind}, {mode}[: {goal}]",
+#     is_newer=lambda _loop, data: "rules" in data,
 # )
 # def count_iteration(loop, event):
 #     data = event["data"]
@@ -2410,7 +2426,7 @@ if __name__ == "__main__":
 #     text="{name}[ {commit}][ {task}][ {left}]",
 # )
 # # ── loop.fold
-# FOLD_VERSION = 10
+# FOLD_VERSION = 11
 # JOURNAL = EventType(
 #     "journal",
 #     required={"id": ID},
@@ -3626,8 +3642,9 @@ if __name__ == "__main__":
 #     author,
 #     by="",
 # ):
+#     declared = EVENTS.get(kind)
 #     event = {
-#         "v": VERSION,
+#         "v": declared.version_of(loops.by_id.get(loop_id or ""), data) if declared else 1,
 #         "seq": loops.seq + 1,
 #         "ts": ts,
 #         "loop": loop_id,
@@ -3748,6 +3765,7 @@ if __name__ == "__main__":
 # _journal_snapshot_RECORDS = {
 #     "limits": Limits,
 #     "plan": FrozenPlan,
+#     "rules": Rules,
 #     "rollback": Rollback,
 #     "last_answer": HookAnswer,
 #     "last_signal": SeenSignal,

@@ -48,13 +48,14 @@ _TYPES = {
 # kind of a structured field -> the name of its payload type, and whether it is a list of them
 _RECORDS = {
     "limits": ("LimitsData", False),
+    "rules": ("RulesData", False),
     "evidence": ("EvidenceData", False),
     "imported": ("ImportedData", False),
     "criteria": ("CriterionSpec", True),
     "tasks": ("TaskSpec", True),
 }
 # the same kind -> the name of the object in docs/journal.md
-_OBJECTS = {"limits": "limits", "criteria": "criterion", "tasks": "task", "evidence": "evidence"}
+_OBJECTS = {"limits": "limits", "rules": "rules", "criteria": "criterion", "tasks": "task", "evidence": "evidence"}
 # kinds with another name in the documentation
 _KINDS = {
     "texts": "list of texts",

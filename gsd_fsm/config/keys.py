@@ -23,12 +23,16 @@ class Rule(NamedTuple):
 
 
 class Key(NamedTuple):
-    """One setting; a default of None means that it is not set."""
+    """One setting; a default of None means that it is not set.
+
+    `user_only`: a project, which agents can edit, must not decide it.
+    """
 
     name: str
     default: bool | int | float | str | tuple[str, ...] | None
     description: str
     rule: Rule
+    user_only: bool = False
 
     def refusal(self, where: str, member: str, value: object) -> UsageError:
         """Return the error for a rejected value, with the member's name as the file spells it."""
@@ -131,6 +135,19 @@ KEYS: tuple[Key, ...] = (
     Key("idle_limit", 3, "Consecutive blocks without activity before a pause (0: off).", _COUNT),
     Key("budget_usd", None, "US dollars that a loop may spend (not set: no limit).", _AMOUNT),
     Key("max_minutes", None, "Active minutes that a loop may take (not set: no limit).", _AMOUNT),
+    Key(
+        "prove_tasks",
+        True,
+        "Run the checks of a task before it is complete (false: believe the report).",
+        _SWITCH,
+        user_only=True,
+    ),
+    Key(
+        "report_grace",
+        2,
+        "Stops without activity before a task fails whose subagent ended without a report.",
+        _COUNT,
+    ),
     Key("check_timeout_seconds", 600, "Seconds that one check may run.", _POSITIVE),
     Key("branching", "none", "Give each milestone its own branch.", _one_of("none", "milestone")),
     Key("base_branch", "master", "Branch that milestone branches start from.", _BRANCH),

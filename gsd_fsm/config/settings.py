@@ -52,10 +52,22 @@ def load(project_dir: Path | None, *, trusted: bool = True) -> dict[str, Setting
         limit = MAX_BYTES if path.name == FILE_NAME else MAX_FOREIGN_BYTES
         content = read_if_exists(path, limit, _HINT)
         found = {} if content is None else _values(path, decode(content, path))
+        if path != files[0]:
+            _require_allowed(path, found)
         for name, value in found.items():
             frozen = tuple(value) if isinstance(value, list) else value
             settings[name] = Setting(name, frozen, str(path))
     return settings
+
+
+def _require_allowed(path: Path, found: dict[str, Any]) -> None:
+    """Raise UsageError if the file of a project decides what only the user may decide."""
+    for name in found:
+        if KEY_NAMED[name].user_only:
+            raise UsageError(
+                f"{path}: {name} is not allowed in the settings of a project",
+                f"Remove it, or set it for yourself in {user_file()}",
+            )
 
 
 def _values(path: Path, text: str) -> dict[str, Any]:

@@ -239,7 +239,7 @@ def described(request: StartRequest) -> dict[str, Any]:
 
 
 def frozen_limits(settings: Mapping[str, Any], request: StartRequest, tasks: int) -> dict[str, Any]:
-    """Return mode, auto_loop and limits of a loop: the request over the settings.
+    """Return mode, auto_loop, rules and limits of a loop: the request over the settings.
 
     `tasks` is the number of tasks that the default number of iterations depends on.
     """
@@ -252,6 +252,7 @@ def frozen_limits(settings: Mapping[str, Any], request: StartRequest, tasks: int
     return {
         "mode": request.mode or settings["mode"],
         "auto_loop": settings["auto_loop"],
+        "rules": {"prove": settings["prove_tasks"], "report_grace": settings["report_grace"]},
         "limits": {name: value for name, value in limits.items() if value is not None},
     }
 

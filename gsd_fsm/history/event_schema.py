@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.loop.fold import EVENTS
-from gsd_fsm.core.loop.schema import OF_THE_JOURNAL, VERSION, EventType, Field
+from gsd_fsm.core.loop.schema import OF_THE_JOURNAL, VERSIONS, EventType, Field
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.schema import Kind
@@ -46,7 +46,7 @@ def event_schema() -> dict[str, Any]:
         "type": "object",
         "required": ["v", "seq", "ts", "loop", "type", "by", "data", "sum"],
         "properties": {
-            "v": {"const": VERSION},
+            "v": {"enum": list(VERSIONS)},
             "seq": {"type": "integer", "minimum": 1},
             "ts": {"type": "string", "pattern": _TIME},
             "loop": {"anyOf": [_ID, {"type": "null"}]},

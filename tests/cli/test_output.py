@@ -242,8 +242,8 @@ def test_commands_skip_unknown_optional_events_and_compatible_flags(here: Here, 
     "newer",
     [
         [header(incompat=["compressed\x1b[31m"]), start()],
-        [header(), start(), note().replace(b'"v":1', b'"v":2')],
-        [header(), start(), b'{"v":2,"n":3,"at":"2027","what":"note"}'],
+        [header(), start(), note().replace(b'"v":1', b'"v":3')],
+        [header(), start(), b'{"v":3,"n":3,"at":"2027","what":"note"}'],
     ],
 )
 def test_commands_refuse_a_newer_journal_and_leave_it_as_is(here: Here, newer: list[bytes]) -> None:

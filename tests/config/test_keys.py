@@ -17,12 +17,12 @@ NOT_LINES = ("", " ", "\t", 1, True, [], "a\nb", "a\rb", "a\0b", "a\x1b[2Jb", "a
 # settings, the values that they accept, and values that they reject
 VALUES: tuple[tuple[tuple[str, ...], tuple[Any, ...], tuple[Any, ...]], ...] = (
     (("execute_max_retries", "verify_max_iterations", "max_iterations", "stuck_limit", "idle_limit",
-      "max_tokens"),
+      "max_tokens", "report_grace"),
      (0, 1, 1_000_000_000), (-1, True, False, 1.0, "1", [1], 1_000_000_001, float("nan"))),
     (("tdd_max_attempts", "check_timeout_seconds"), (1, 1_000_000_000), (0, -1, True, 1.0)),
     (("budget_usd", "max_minutes"),
      (0, 2, 0.25, 1e9), (float("nan"), float("inf"), float("-inf"), -0.01, -1, True, "5")),
-    (("auto_loop", "browser", "commit", "checkpoints", "state_md"),
+    (("auto_loop", "browser", "commit", "checkpoints", "prove_tasks", "state_md"),
      (True, False), (1, 0, "true", [], "")),
     (("ci_lint", "ci_typecheck", "ci_test", "ci_build", "ci_e2e"),
      (' npm run "a b" -- --fix\t&& echo é > $HOME ', "x" * 8_000),

@@ -196,3 +196,11 @@ def test_toml_is_loaded_exactly_if_it_has_only_valid_settings(content):
         loaded = settings.load(path.parent)
         found = {name: s.value for name, s in loaded.items() if s.source == str(path)}
     assert {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()} == expected
+
+
+def test_load_refuses_a_setting_of_the_user_in_the_file_of_a_project(paths):
+    written(paths["user"], "prove_tasks = false\n")
+    gsd = paths["project"].parent
+    assert settings.load(gsd)["prove_tasks"].value is False
+    written(paths["project"], "prove_tasks = false\n")
+    assert "prove_tasks is not allowed in the settings of a project" in refusal_from(gsd)

@@ -7,7 +7,7 @@ from gsd_fsm.core.codec import encode_event, sha256
 from gsd_fsm.core.errors import CannotWrite, Corrupt, NotFound, UsageError
 from gsd_fsm.core.journal.scan import Cursor, into_fold, scan
 from gsd_fsm.core.loop.fold import EVENTS, Loops
-from gsd_fsm.core.loop.schema import VERSION, check_event
+from gsd_fsm.core.loop.schema import check_event
 from gsd_fsm.core.syscalls import (
     CREATE,
     EXCLUSIVE,
@@ -474,8 +474,9 @@ def new_event(
     by: str = "",
 ) -> Event[Any]:
     """Return the event that follows those in `loops`."""
+    declared = EVENTS.get(kind)
     event: Event[Any] = {
-        "v": VERSION,
+        "v": declared.version_of(loops.by_id.get(loop_id or ""), data) if declared else 1,
         "seq": loops.seq + 1,
         "ts": ts,
         "loop": loop_id,

@@ -24,6 +24,7 @@ from gsd_fsm.core.loop.records import (
     Record,
     Review,
     Rollback,
+    Rules,
     SeenSignal,
     Task,
 )
@@ -56,6 +57,7 @@ _SEAL = 36
 _RECORDS: dict[str, type[Record]] = {
     "limits": Limits,
     "plan": FrozenPlan,
+    "rules": Rules,
     "rollback": Rollback,
     "last_answer": HookAnswer,
     "last_signal": SeenSignal,

@@ -33,6 +33,14 @@ LimitsData = TypedDict(
         "max_tokens": NotRequired[int],
     },
 )
+RulesData = TypedDict(
+    "RulesData",
+    {
+        "prove": NotRequired[bool],
+        "tree": NotRequired[bool],
+        "report_grace": NotRequired[int],
+    },
+)
 EvidenceData = TypedDict(
     "EvidenceData",
     {
@@ -121,6 +129,7 @@ StartData = TypedDict(
         "views": NotRequired[list[str]],
         "task_list": NotRequired[str],
         "session_only": NotRequired[bool],
+        "rules": NotRequired[RulesData],
     },
 )
 IterationData = TypedDict(

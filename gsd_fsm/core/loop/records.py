@@ -63,6 +63,24 @@ _AMOUNTS = ("budget_usd", "max_minutes")
 LIMITS = record("limits", {name: AMOUNT if name in _AMOUNTS else COUNT for name in vars(Limits())})
 
 
+class Rules(Record):
+    """The rules that `start` froze into a loop; a loop of version 1 has none.
+
+    `prove`: the engine runs the checks of a task before it is complete. `tree`: evidence is bound
+    to the content of the git work tree. `report_grace`: stops without activity after which a task
+    has failed whose subagent ended without a report.
+    """
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        given = values or {}  # names of a later version are ignored
+        self.prove: bool = given.get("prove", True)
+        self.tree: bool = given.get("tree", False)
+        self.report_grace: int = given.get("report_grace", 2)
+
+
+RULES = record("rules", {"prove": bool, "tree": bool, "report_grace": COUNT})
+
+
 class FrozenPlan(Record):
     """What a loop keeps of its plan; `task_count` is None unless its tasks come from one."""
 

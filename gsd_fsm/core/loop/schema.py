@@ -14,7 +14,7 @@ from gsd_fsm.core.errors import Newer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, Literal, Mapping, Union
+    from typing import Any, Callable, Iterable, Literal, Mapping, Optional, Union
 
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.payloads import Event
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     Apply = Callable[[Loop, Event[Any]], None]
     When = Callable[[Loop, Event[Any]], bool]
     Rule = Callable[[Loop, Event[Any], Loops], None]
+    IsNewer = Callable[[Optional[Loop], Mapping[str, Any]], bool]
     Kind = Union[type[Union[str, bool]], "Field"]
     Fields = Mapping[str, Kind]
     Target = Union[Status, Literal["same", "back"]]
 
-VERSION = 1
+# Version 2: loops with frozen rules, and lines that the software of version 1 cannot fold.
+VERSIONS = (1, 2)
 BY = ("agent", "human", "hook", "cli")
 MEMBERS = frozenset(
     ("v", "seq", "ts", "loop", "type", "by", "session", "client", "optional", "data", "sum")
@@ -226,10 +228,11 @@ class EventType:
     """The declaration of one event type.
 
     `text` is its line in the timeline: a template, in which {member} is replaced by its value and
-    a [part] is left out if a member in it is absent, or a function of the payload.
+    a [part] is left out if a member in it is absent, or a function of the payload. `is_newer` tells
+    whether such an event of a loop needs version 2.
     """
 
-    __slots__ = ("fields", "name", "required", "text", "triggers")
+    __slots__ = ("fields", "is_newer", "name", "required", "text", "triggers")
 
     def __init__(
         self,
@@ -238,8 +241,10 @@ class EventType:
         required: Fields | None = None,
         optional: Fields | None = None,
         text: str | Callable[[Any], str] = "",
+        is_newer: IsNewer | None = None,
     ) -> None:
         self.name = name
+        self.is_newer = is_newer
         self.triggers = triggers
         self.required = tuple(required or ())
         self.fields: dict[str, Kind] = {**(required or {}), **(optional or {})}
@@ -252,6 +257,10 @@ class EventType:
 
     def trigger_name(self, trigger: Trigger) -> str:
         return "%s.%s" % (self.name, trigger.action) if trigger.action else self.name
+
+    def version_of(self, loop: Loop | None, data: Mapping[str, Any]) -> int:
+        """Return the version that an event of this loop with this payload needs."""
+        return VERSIONS[self.is_newer is not None and self.is_newer(loop, data)]
 
     def check(self, data: dict[str, Any]) -> None:
         """Raise ValueError unless an event of this type may carry `data`."""
@@ -314,8 +323,8 @@ def check_event(event: Any, types: Mapping[str, EventType]) -> None:
     if type(event) is not dict:
         raise ValueError("not a JSON object")
     # The version first: what a later one changed must not pass for damage.
-    version = event.get("v", VERSION)
-    if version != VERSION or type(version) is not int:
+    version = event.get("v", 1)
+    if version not in VERSIONS or type(version) is not int:
         raise Newer("an event has version %.20r" % (version,))
     try:
         seq, loop, kind = event["seq"], event["loop"], event["type"]

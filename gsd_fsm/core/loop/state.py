@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Note,
         Review,
         Rollback,
+        Rules,
         SeenSignal,
         Task,
         TaskStatus,
@@ -69,7 +70,7 @@ class Loop(Record):
         "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid", "plan", "priced_usd",
         "progressed", "prompted_elsewhere", "proven_by_tree", "proven_criteria", "question", "recalled",
         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-        "review_outdated", "reviews", "rollback", "round", "scored", "session_only", "shape",
+        "review_outdated", "reviews", "rollback", "round", "rules", "scored", "session_only", "shape",
         "spec", "spec_score", "spent_tokens", "spent_usd", "stage", "stalled", "started", "status",
         "task_list", "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until",
         "verified", "viewed", "views", "wait_for", "waves_due",
@@ -88,6 +89,7 @@ class Loop(Record):
         self.must_not: dict[str, None] = {}
         self.auto_loop = True
         self.limits = Limits()
+        self.rules: Rules | None = None
         self.counsel: str | None = None
         self.task_list: str | None = None
         self.session_only = False

@@ -23,7 +23,7 @@ from tests.support.story import PAYLOADS, Story, error_of, frozen, in_status
 @pytest.mark.parametrize(
     "wrong",
     [{"seq": seq} for seq in (0, 2, 4, "3", None, 3.0, True)]
-    + [{"v": version} for version in (2, 0, None, "1", True, 1.0)],
+    + [{"v": version} for version in (3, 0, None, "1", True, 1.0)],
     ids=str,
 )
 def test_event_with_wrong_seq_or_version_is_refused(wrong: dict[str, Any]) -> None:

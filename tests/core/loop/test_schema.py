@@ -135,7 +135,7 @@ def test_code_and_event_schema_refuse_an_event_without_a_required_member(event: 
 OTHER = (True, 7.5, [], ["a"], {})
 NO_NAMES = (*OTHER, None, "", " ", "a b", "a\x1b", "é", "x" * 201)
 WRONG_MEMBERS: dict[str, tuple[Any, ...]] = {
-    "v": (*OTHER, None, "1", 2),
+    "v": (*OTHER, None, "1", 3),
     "seq": (*OTHER, None, "3"),
     "ts": (*OTHER, None, "2026-11-15"),
     "loop": (*OTHER, "", "../x", "a..b"),

@@ -24,7 +24,16 @@ from gsd_fsm.core.loop.limits import (
     used_up_limit,
     used_up_retries,
 )
-from gsd_fsm.core.loop.records import LIMITS, AllowedStop, Criterion, HookAnswer, Limits, Task
+from gsd_fsm.core.loop.records import (
+    LIMITS,
+    RULES,
+    AllowedStop,
+    Criterion,
+    HookAnswer,
+    Limits,
+    Rules,
+    Task,
+)
 from gsd_fsm.core.loop.schema import (
     AMOUNT,
     BACK,
@@ -109,6 +118,10 @@ def begin(loop: Loop, event: Event[StartData]) -> None:
     loop.task_list = data.get("task_list")
     loop.session_only = data.get("session_only", False)
     loop.limits = Limits(data["limits"])
+    if "rules" in data:
+        loop.rules = Rules(data["rules"])
+        # What the user wrote before the loop began is not about one of its decisions.
+        loop.human_spoke = event["by"] != "agent"
     loop.review_needed = data.get("review", False)
     if "plan" in data:
         loop.plan.update(data["plan"])
@@ -181,9 +194,10 @@ START = EventType(
     optional={
         "goal": str, "phase": PHASE, "plan": OBJECT, "branch": str, "criteria": CRITERIA,
         "tasks": TASKS, "must_not": TEXTS, "auto_loop": bool, "review": bool, "carried": IMPORTED,
-        "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool,
+        "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool, "rules": RULES,
     },
     text="{kind}, {mode}[: {goal}]",
+    is_newer=lambda _loop, data: "rules" in data,
 )  # fmt: skip
 
 
