@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "cd4b48c98c06bc61"  # digest of the parts
+IDENTITY = "88f61f72cdd0f346"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Review", "Rollback", "SeenSignal", "UsageError", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_last_error", "_text_next_step_resume", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "background_notice", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "other_loop", "other_loop_notice", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "defers_commands", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -1209,12 +1209,16 @@ if __name__ == "__main__":
 #             self.signature = data.get("signature", data["error"])
 #             self.analysis = data.get("analysis")
 #             self.fix = data.get("fix")
+# _loop_records_OF_THE_PLAN = (
+#     "title", "wave", "step", "mirrored", "list_name", "named", "condition", "checks", "modifies",
+# )
 # class Task(Record):
 #     __slots__ = (
-#         "answer", "asked", "attempts", "commit", "condition", "depends", "errors", "exit_code",
-#         "fixes", "id", "list_name", "locked", "mirrored", "named", "phase", "proven", "question",
-#         "ref", "retries", "retry_refused", "status", "step", "summary", "title", "transient",
-#         "wave",
+#         "answer", "asked", "attempts", "checks", "commit", "condition", "depends", "error",
+#         "errors", "exit_code", "fixes", "id", "is_proving", "list_name", "locked", "message",
+#         "mirrored", "modifies", "named", "phase", "proof", "proofs", "question", "red_files", "ref", "retries",
+#         "retry_refused", "skip", "skip_reason", "skips", "status", "step",
+#         "summary", "title", "transient", "verdict", "wave",
 #     )
 #     def __init__(self, task_id="", spec=None):
 #         self.id = task_id
@@ -1226,6 +1230,8 @@ if __name__ == "__main__":
 #         self.list_name = None
 #         self.named = False
 #         self.condition = None
+#         self.checks = 0
+#         self.modifies = False
 #         if spec:
 #             self.title = spec.get("title", "")
 #             self.wave = spec.get("wave")
@@ -1235,6 +1241,8 @@ if __name__ == "__main__":
 #             self.list_name = spec.get("list")
 #             self.named = spec.get("named", False)
 #             self.condition = spec.get("condition")
+#             self.checks = spec.get("checks", 0)
+#             self.modifies = spec.get("modifies", False)
 #         self.status = "pending"
 #         self.retries = 0
 #         self.retry_refused = False
@@ -1243,11 +1251,20 @@ if __name__ == "__main__":
 #         self.phase = None
 #         self.attempts = 0
 #         self.locked = None
-#         self.proven = None
+#         self.red_files = None
 #         self.exit_code = None
 #         self.question = None
 #         self.asked = 0
 #         self.answer = None
+#         self.verdict = None
+#         self.error = None
+#         self.message = None
+#         self.proofs = {}
+#         self.is_proving = False
+#         self.proof = None
+#         self.skip = 0
+#         self.skip_reason = None
+#         self.skips = None
 #         self.ref = None
 #         self.commit = None
 #         self.summary = None
@@ -1260,7 +1277,7 @@ if __name__ == "__main__":
 #         return self.condition is None or self.condition == "blocker"
 #     def blank(self):
 #         blank = Task(self.id)
-#         for name in ("title", "wave", "step", "mirrored", "list_name", "named", "condition"):
+#         for name in _loop_records_OF_THE_PLAN:
 #             setattr(blank, name, getattr(self, name))
 #         blank.depends = dict(self.depends)
 #         return blank
@@ -1320,6 +1337,7 @@ if __name__ == "__main__":
 #     "criterion": "criterion not met: %s",
 #     "stale": "evidence is stale: %s",
 #     "gap": "gap %s is open",
+#     "verdict": "no verdict on %s",
 # }
 # _loop_completion_KEYS = {"stale": "criterion"}
 # def first_missing(loop, tree, most):
@@ -1358,6 +1376,8 @@ if __name__ == "__main__":
 #         yield "gap", (name for name, gap in _loop_completion_named(loop.gaps, only).items() if gap.is_open)
 #         if not loop.verified:
 #             yield "verified", ("no verification has passed since the last gap was closed",)
+#         else:
+#             yield "verdict", (it.id for it in open_verdicts(loop))
 #     else:
 #         yield from _loop_completion_open_goal_conditions(loop)
 # def _loop_completion_named(held, only):
@@ -1404,22 +1424,119 @@ if __name__ == "__main__":
 # ))
 # class Loop(Record):
 #     __slots__ = (
-#         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
-#         "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch", "changed",
-#         "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
-#         "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring", "errors",
-#         "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score", "gaps",
-#         "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id", "idle",
-#         "imported", "issues", "iteration", "kind", "last_answer", "last_error", "last_event",
-#         "last_iteration", "last_seq", "last_signal", "last_stop", "limits", "meters",
-#         "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets", "open_gap_count",
-#         "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid", "plan", "priced_usd",
-#         "progressed", "prompted_elsewhere", "proven_by_tree", "proven_criteria", "question", "recalled",
-#         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-#         "review_outdated", "reviews", "rollback", "round", "rules", "scored", "session_only", "shape",
-#         "spec", "spec_score", "spent_tokens", "spent_usd", "stage", "stalled", "started", "status",
-#         "task_list", "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until",
-#         "verified", "viewed", "views", "wait_for", "waves_due",
+#         "accepts_tasks",
+#         "active_ms",
+#         "active_since",
+#         "advice_given",
+#         "answer",
+#         "answered",
+#         "asked",
+#         "auto_loop",
+#         "awaited",
+#         "background",
+#         "before_pause",
+#         "before_wait",
+#         "branch",
+#         "changed",
+#         "checkpoints",
+#         "client",
+#         "commit",
+#         "counsel",
+#         "criteria",
+#         "criterion_tasks",
+#         "delivered_answer",
+#         "delivered_notes",
+#         "dependency_count",
+#         "dismissed",
+#         "erring",
+#         "errors",
+#         "exit_signal",
+#         "failed",
+#         "failed_verifications",
+#         "first_ts",
+#         "fit_score",
+#         "gaps",
+#         "gate_tasks",
+#         "goal",
+#         "history",
+#         "human_spoke",
+#         "human_spoke_since_score",
+#         "id",
+#         "idle",
+#         "imported",
+#         "issues",
+#         "iteration",
+#         "kind",
+#         "last_answer",
+#         "last_error",
+#         "last_event",
+#         "last_iteration",
+#         "last_seq",
+#         "last_signal",
+#         "last_stop",
+#         "limits",
+#         "meters",
+#         "meters_to_reset",
+#         "milestones",
+#         "mode",
+#         "must_not",
+#         "notes",
+#         "offsets",
+#         "open_gap_count",
+#         "owned_since",
+#         "owner",
+#         "pause_code",
+#         "pause_reason",
+#         "phase",
+#         "pid",
+#         "plan",
+#         "priced_usd",
+#         "progressed",
+#         "prompted_elsewhere",
+#         "proof_seconds",
+#         "proven_by_tree",
+#         "proven_criteria",
+#         "question",
+#         "questions",
+#         "recalled",
+#         "refused_retries",
+#         "refuted",
+#         "repeated_errors",
+#         "returned_gaps",
+#         "review_needed",
+#         "review_outdated",
+#         "reviewer_asked",
+#         "reviews",
+#         "rollback",
+#         "round",
+#         "round_tree",
+#         "rules",
+#         "scored",
+#         "session_only",
+#         "shape",
+#         "silent_stops",
+#         "spec",
+#         "spec_score",
+#         "spent_tokens",
+#         "spent_usd",
+#         "stage",
+#         "stalled",
+#         "started",
+#         "status",
+#         "task_list",
+#         "tasks",
+#         "transcript",
+#         "transient",
+#         "transient_tasks",
+#         "unconfirmed",
+#         "until",
+#         "verdicts",
+#         "verified",
+#         "viewed",
+#         "views",
+#         "wait_for",
+#         "wave_files",
+#         "waves_due",
 #     )
 #     def __init__(self, loop_id=""):
 #         self.id = loop_id
@@ -1464,6 +1581,7 @@ if __name__ == "__main__":
 #         self.asked = None
 #         self.answered = []
 #         self.answer = None
+#         self.questions = {}
 #         self.transcript = None
 #         self.commit = None
 #         self.background = []
@@ -1497,8 +1615,14 @@ if __name__ == "__main__":
 #         self.checkpoints = {}
 #         self.rollback = None
 #         self.waves_due = 0
+#         self.wave_files = {}
+#         self.silent_stops = {}
+#         self.proof_seconds = 0
 #         self.gaps = {}
 #         self.verified = False
+#         self.verdicts = {}
+#         self.round_tree = None
+#         self.reviewer_asked = 0
 #         self.criteria = {}
 #         self.exit_signal = False
 #         self.reviews = {}
@@ -1537,6 +1661,9 @@ if __name__ == "__main__":
 #     @property
 #     def is_planned(self):
 #         return self.plan.task_count is not None
+#     @property
+#     def proves_tasks(self):
+#         return self.rules is not None and self.rules.prove
 #     @property
 #     def is_unclear(self):
 #         low = self.spec_score is not None and self.spec_score < LEAST_SPEC
@@ -1792,6 +1919,8 @@ if __name__ == "__main__":
 # MOST_LIVE_LOOPS = 1_000
 # _loop_limits_SPLIT = "Start another loop for the rest."
 # # ── loop.waves
+# _loop_waves_UNDER_WAY = ("running", "reported")
+# _loop_waves_DUE = ("pending", "running", "checkpoint", "failed")
 # def lay_waves(loop):
 #     due = list(loop.tasks.items())[: loop.waves_due]
 #     loop.waves_due = 0
@@ -1827,6 +1956,8 @@ if __name__ == "__main__":
 #     return not task.depends or not any(
 #         name in loop.tasks and not loop.tasks[name].is_done for name in task.depends
 #     )
+# def reported_tasks(loop):
+#     return [name for name, task in loop.tasks.items() if task.status == "reported"]
 # def ready_gaps(loop):
 #     free = []
 #     for gap_id in open_gaps(loop):
@@ -1837,6 +1968,17 @@ if __name__ == "__main__":
 # # ── loop.events.sessions
 # STOP_FIELDS = {"signal": str, "copy": str, "active": bool}
 # ALLOW = {**STOP_FIELDS, "said": str}
+# YES = (
+#     "y", "yes", "yeah", "yep", "yes please", "ok", "okay", "sure", "fine", "go", "go on",
+#     "go ahead", "continue", "proceed", "do it", "start", "retry", "approved",
+# )
+# NO = (
+#     "n", "no", "nope", "no thanks", "stop", "cancel", "abort", "quit", "later", "never", "wait",
+#     "pause", "not yet", "not now", "don't", "do not",
+# )
+# QUESTIONS = records(
+#     "questions", {"id": str, "about": str, "question": str}, ("id", "about", "question")
+# )
 # def clear_human_prompt(loop):
 #     loop.human_spoke = False
 #     loop.prompted_elsewhere = []
@@ -1844,16 +1986,27 @@ if __name__ == "__main__":
 #     "wait",
 #     Trigger(verb="wait", arrows=(Arrow(ACTIVE, "waiting", wait),)),
 #     required={"for": one_of("human", "throttled")},
-#     optional={"question": str, "until": TIME, "reason": str, "about": str, **ALLOW},
+#     optional={
+#         "question": str, "until": TIME, "reason": str, "about": str, "questions": QUESTIONS,
+#         **ALLOW,
+#     },
 #     text=lambda data: with_reason(data["for"], data.get("question") or data.get("reason")),
+#     is_newer=lambda _loop, data: "questions" in data,
 # )
 # ANSWER = EventType(
 #     "answer",
 #     Trigger(
-#         verb="answer", rules=(require_human,), arrows=(Arrow(("waiting",), BACK, take_answer),)
+#         verb="answer",
+#         rules=(require_known_question, require_human),
+#         arrows=(
+#             Arrow(("waiting",), SAME, answer_question, when=leaves_questions),
+#             Arrow(("waiting",), BACK, take_answer),
+#         ),
 #     ),
 #     required={"text": str},
-#     text="{text}",
+#     optional={"question": str, "yes": bool, "relayed": bool, "unverified": bool},
+#     text="[{question}: ]{text}",
+#     is_newer=lambda loop, _data: loop is not None and bool(loop.questions),
 # )
 # def read_transcript(loop, event):
 #     if "transcript" in event["data"]:
@@ -1921,33 +2074,58 @@ if __name__ == "__main__":
 #     optional={"kind": ID, "file": str, "description": str, "evidence": str, "check": str},
 #     text="{gap} {action}[ {description}]",
 # )
+# VERDICT_KINDS = ("check", "must-have", "gap")
+# VERDICTS_DUE = records(
+#     "verdicts", {"id": str, "kind": one_of(*VERDICT_KINDS), "text": str}, ("id", "kind")
+# )
 # VERIFIED = EventType(
 #     "verified",
-#     Trigger(verb="verified", arrows=(Arrow(LIVE, SAME, record_round),)),
+#     Trigger(
+#         verb="verified", rules=(require_reviewer,), arrows=(Arrow(LIVE, SAME, record_round),)
+#     ),
 #     required={"passed": bool},
-#     optional={"report": str},
-#     text=lambda data: with_reason("passed" if data["passed"] else "failed", data.get("report")),
+#     optional={
+#         "report": str, "tree": TEXT_OR_NULL, "machine": COUNT, "verdicts": VERDICTS_DUE,
+#         "continued": bool, "verdict": str, "evidence": str, "agent": str, "relayed": bool,
+#         "unverified": bool,
+#     },
+#     text=_loop_events_gaps_verified_text,
+#     is_newer=lambda _loop, data: "verdict" in data or "continued" in data,
 # )
 # # ── loop.events.tasks
 # ERROR_CLASSES = ("transient", "logic", "blocking", "unknown")
 # TDD_PHASES = ("red", "green", "refactor")
-# _loop_events_tasks_UNFINISHED = ("pending", "running", "failed", "checkpoint")
+# VERDICTS = ("complete", "failed", "checkpoint")
+# _loop_events_tasks_UNFINISHED = ("pending", "running", "reported", "failed", "checkpoint")
 # TASK_TABLE = StatusTable(
 #     ("start", ("new",), "pending"),
 #     ("plan", ("new", "pending"), "pending"),
 #     ("task", ("new", "pending"), "pending"),
 #     ("task", ("new", *_loop_events_tasks_UNFINISHED), "running"),
-#     ("task", ("running", "checkpoint"), "complete"),
-#     ("task", ("running",), "checkpoint"),
+#     ("task", ("new", *_loop_events_tasks_UNFINISHED), "reported"),
+#     ("task", ("running", "reported", "checkpoint"), "complete"),
+#     ("task", ("running", "reported"), "checkpoint"),
 #     ("task", ("new", *_loop_events_tasks_UNFINISHED), "skipped"),
 #     ("failure", ("new", *_loop_events_tasks_UNFINISHED), "failed"),
+#     ("failure.repeated", ("complete",), "failed"),
 #     ("condition", ("pending", "running", "checkpoint"), "complete"),
 #     ("checkpoint", (*_loop_events_tasks_UNFINISHED, *DONE), "pending"),
 #     ("gap.reopened", DONE, "pending"),
 # )
 # KEPT_ERRORS = 3
 # MOST_ERRORS = 20
-# _loop_events_tasks_DETAILS = frozenset(("ref", "commit", "question", "locked", "exit_code", "summary", "fixes"))
+# _loop_events_tasks_DETAILS = frozenset((
+#     "ref", "commit", "question", "locked", "exit_code", "summary", "fixes", "message", "verdict",
+#     "error",
+# ))
+# PROOF = record(
+#     "proof",
+#     {
+#         "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
+#         "seconds": AMOUNT, "timed_out": bool,
+#     },
+#     ("check", "passed"),
+# )
 # BREAK_CYCLE = "Remove one of these dependencies."
 # def record_task(loop, event):
 #     data = event["data"]
@@ -1962,8 +2140,13 @@ if __name__ == "__main__":
 #         loop.add_dependencies(task, data["depends"])
 #     if status == "pending" and loop.kind == "goal" and "wave" not in data:
 #         loop.waves_due = len(loop.tasks)
+#     if _loop_events_tasks_records_fact(loop, task, event):
+#         return
 #     begins_attempt = "locked" in data and task.locked is None
 #     loop.set_task_status(task, status)
+#     loop.silent_stops.pop(task.id, None)
+#     if status in ("running", "reported"):
+#         _loop_events_tasks_forget_report(task)
 #     for name in _loop_events_tasks_DETAILS.intersection(data):
 #         setattr(task, name, data[name])
 #     if status == "running":
@@ -1971,10 +2154,35 @@ if __name__ == "__main__":
 #             again = task.phase == "green" and not begins_attempt
 #             task.attempts = task.attempts + 1 if again else 1
 #         task.phase = data.get("phase", task.phase)
+#     elif status == "reported":
+#         loop.reach("reported %s %d" % (task.id, task.retries))
 #     elif status == "checkpoint":
 #         task.asked, task.answer = event["seq"], None
 #     elif status in ("complete", "skipped"):
+#         if status == "complete":
+#             task.proof = "proven" if data.get("proven") else "claimed"
+#         loop.proof_seconds = max(loop.proof_seconds, data.get("seconds", 0))
 #         _loop_events_tasks_finish(loop, task)
+# def _loop_events_tasks_records_fact(loop, task, event):
+#     data = event["data"]
+#     if "request" in data:
+#         task.skip, task.skip_reason, task.skips = event["seq"], data.get("summary"), None
+#     elif "proof" in data:
+#         task.proofs[data["proof"]["check"]] = data["proof"]
+#         task.is_proving = False
+#         loop.proof_seconds = max(loop.proof_seconds, data["proof"].get("seconds", 0))
+#     elif "proving" in data:
+#         task.is_proving = True
+#     elif "ended" in data:
+#         loop.silent_stops[task.id] = 0
+#     else:
+#         return False
+#     return True
+# def _loop_events_tasks_forget_report(task):
+#     task.verdict = task.error = task.message = None
+#     task.proofs = {}
+#     task.is_proving = False
+#     task.skip, task.skip_reason, task.skips = 0, None, None
 # def _loop_events_tasks_finish(loop, task):
 #     task.errors = []
 #     task.transient = 0
@@ -1992,35 +2200,43 @@ if __name__ == "__main__":
 #     if not loop.erring and not loop.refuted and (review is None or review.passed):
 #         loop.failed_verifications = 0
 # def recovers(loop, event):
-#     if "condition" in event["data"] or event["data"].get("mirrored"):
+#     data = event["data"]
+#     if "condition" in data or data.get("mirrored") or "request" in data or "ended" in data:
 #         return False
 #     return len(loop.failed) == (event["data"]["task"] in loop.failed)
 # def recovers_with_gaps(loop, event):
 #     return loop.open_gap_count > 0 and recovers(loop, event)
+# def is_report(loop, event):
+#     return event["data"]["status"] == "reported"
 # TASK = EventType(
 #     "task",
 #     Trigger(
 #         verb="task",
 #         rules=(
 #             require_task_move, require_room, require_no_cycle, require_clear_goal,
-#             require_dependencies,
+#             require_dependencies, require_proof,
 #         ),
 #         arrows=(
+#             Arrow(LIVE, SAME, record_task, when=is_report),
 #             Arrow(("retrying",), "fixing", record_task, when=recovers_with_gaps),
 #             Arrow(("retrying",), "running", record_task, when=recovers),
 #             Arrow(ACTIVE, SAME, record_task),
 #         ),
 #     ),
 #     required={
-#         "task": ID, "status": one_of("pending", "running", "complete", "checkpoint", "skipped"),
+#         "task": ID,
+#         "status": one_of("pending", "running", "reported", "complete", "checkpoint", "skipped"),
 #     },
 #     optional={
 #         "title": str, "wave": COUNT, "depends": IDS, "commit": str, "ref": str,
 #         "phase": one_of(*TDD_PHASES), "question": str, "summary": str, "fixes": TEXTS,
 #         "locked": DIGESTS, "exit_code": COUNT, "undone": bool, "mirrored": bool, "list": str,
-#         "named": bool, "condition": str,
+#         "named": bool, "condition": str, "checks": COUNT, "verdict": one_of(*VERDICTS),
+#         "error": str, "message": str, "proof": PROOF, "proving": bool, "proven": bool,
+#         "seconds": AMOUNT, "request": bool, "ended": bool, "relayed": bool, "unverified": bool,
 #     },
-#     text="{task} {status}[ phase {phase}][ ref {ref}][ commit {commit}][: {title}]",
+#     text=_loop_events_tasks_task_text,
+#     is_newer=lambda _loop, data: data["status"] == "reported" or "request" in data,
 # )
 # def may_retry(loop, event):
 #     return not retry_refusal(loop, event["data"])
@@ -2067,12 +2283,15 @@ if __name__ == "__main__":
 #         task = Task(task_id)
 #         loop.put_task(task)
 #     loop.set_task_status(task, "failed")
+#     loop.silent_stops.pop(task_id, None)
 #     if transient:
 #         task.transient += 1
 #         loop.transient_tasks[task_id] = None
 #     if task.phase in ("green", "refactor") and task.locked:
-#         task.proven = task.locked
+#         task.red_files = task.locked
 #     error.attempts, task.locked = task.attempts, None
+#     _loop_events_tasks_forget_report(task)
+#     task.proof = None
 #     kept = min(max(KEPT_ERRORS, loop.limits.max_retries + 1), MOST_ERRORS)
 #     _loop_events_tasks_keep_error(task.errors, error, kept)
 #     loop.erring[task_id] = None
@@ -2094,7 +2313,7 @@ if __name__ == "__main__":
 #         ),
 #     ),
 #     required={"error": str, "class": one_of(*ERROR_CLASSES)},
-#     optional={"task": ID, "analysis": str, "fix": str, "signature": str},
+#     optional={"task": ID, "analysis": str, "fix": str, "signature": str, "repeated": bool},
 #     text=lambda data: "%s (%s): %s" % (data.get("task", "loop"), data["class"], data["error"]),
 # )
 # # ── loop.events.goals
@@ -2231,7 +2450,8 @@ if __name__ == "__main__":
 #     "tasks",
 #     {
 #         "id": ID, "title": str, "wave": COUNT, "depends": IDS, "step": bool, "tests": bool,
-#         "retries": COUNT, "status": one_of("pending", "running", "complete", "skipped", "failed"),
+#         "checks": COUNT, "modifies": bool, "retries": COUNT,
+#         "status": one_of("pending", "running", "complete", "skipped", "failed"),
 #     },
 #     ("id",),
 # )
@@ -2307,6 +2527,11 @@ if __name__ == "__main__":
 #     clear_human_prompt(loop)
 #     if event["by"] == "hook":
 #         loop.idle = 1 if data.get("activity") else loop.idle + 1
+#         if not data.get("activity"):
+#             for task_id in loop.silent_stops:
+#                 loop.silent_stops[task_id] += 1
+#         if data.get("code") == "review":
+#             loop.reviewer_asked = loop.round
 #         loop.commit = data.get("commit", loop.commit)
 #         loop.delivered_answer, loop.answer = loop.answer, None
 #         read_transcript(loop, event)
@@ -2392,8 +2617,9 @@ if __name__ == "__main__":
 #     optional={
 #         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
 #         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
+#         "wave": COUNT, "modified": DIGESTS,
 #     },
-#     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}]",
+#     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
 # )
 # SPEND = EventType(
 #     "spend",
@@ -2622,6 +2848,7 @@ if __name__ == "__main__":
 #         del loop.history[0]
 # # ── text.next_step
 # _text_next_step_LISTED_TASKS = 8
+# LONG_PROOF = 90
 # _text_next_step_SCORE = "score --outcome N --scope N --constraints N --success N --done N"
 # def next_step(loop, brief=False):
 #     run = "gsd-fsm --loop %s " % loop.id
@@ -2632,7 +2859,7 @@ if __name__ == "__main__":
 #     if loop.status == "waiting":
 #         if loop.wait_for == "human":
 #             words = _text_next_step_sentence("Waiting for the user's answer: %s" % _text_next_step_flat(loop.question))
-#             return words, run + "answer TEXT"
+#             return words, run + ("answer ID TEXT" if loop.questions else "answer TEXT")
 #         return "Throttled until %s." % (loop.until or "the client recovers"), run + "resume"
 #     if is_complete(loop, latest_tree(loop)):
 #         return "Everything is done; complete the loop.", run + "complete"
@@ -2670,7 +2897,7 @@ if __name__ == "__main__":
 #         return words, run + "task fix-%d running" % loop.errors[-1].seq
 #     return _text_next_step_sentence("Fix the last error" + error) + " Then: " + words, command
 # def _text_next_step_work(loop, run):
-#     for advise in (_text_next_step_gaps, _text_next_step_blockers, _text_next_step_stage, _text_next_step_wave, _text_next_step_tasks, _text_next_step_criteria):
+#     for advise in (_text_next_step_gaps, _text_next_step_blockers, _text_next_step_stage, _text_next_step_wave, _text_next_step_reported, _text_next_step_tasks, _text_next_step_criteria):
 #         advice = advise(loop, run)
 #         if advice is not None:
 #             return advice
@@ -2757,6 +2984,15 @@ if __name__ == "__main__":
 #     wave = " of wave %d" % number if number else ""
 #     many = "s" if len(ready) > 1 else ""
 #     return "Start task%s %s%s%s." % (many, named, more, wave), run + "next"
+# def _text_next_step_reported(loop, run):
+#     due = reported_tasks(loop)
+#     if not due or (defers_commands(loop) and not any(_text_next_step_has_other_report(loop, due))):
+#         return None
+#     named = ", ".join(due[:_text_next_step_LISTED_TASKS])
+#     more = " and %d more" % (len(due) - _text_next_step_LISTED_TASKS) if len(due) > _text_next_step_LISTED_TASKS else ""
+#     tasks = "tasks" if len(due) > 1 else "task"
+#     words = "Prove the reported %s %s%s: run the checks%s."
+#     return words % (tasks, named, more, background_words(loop)), run + "check"
 # def _text_next_step_tasks(loop, run):
 #     listed = []
 #     own = []
@@ -2806,6 +3042,11 @@ if __name__ == "__main__":
 #     return None
 # def _text_next_step_last_step(loop, run):
 #     if loop.kind == "verify":
+#         left = [verdict.id for verdict in open_verdicts(loop)] if loop.verified else []
+#         if left:
+#             named = ", ".join(left[:_text_next_step_LISTED_TASKS])
+#             words = "Let a subagent that fixed nothing judge what no command can: %s." % named
+#             return words, run + "next"
 #         words = "Verify everything%s." % (" again" if loop.round or loop.gaps else "")
 #         if loop.is_planned:
 #             return words, run + "verify"
@@ -3007,17 +3248,56 @@ if __name__ == "__main__":
 #         lines.append(fenced(what, proof.get("tail") or "(no output)", nonce, room))
 #     return lines
 # # ── text.questions
+# _text_questions_DECLINABLE = ("start", "retry", "gaps", "wave", "step", "turn")
+# _text_questions_LONGEST = 600
+# _text_questions_MOST_QUESTIONS = 40
 # def pending_question(loop):
 #     asks = (_text_questions_checkpoint, _text_questions_clarify, _text_questions_step)
 #     if loop.mode == "interactive":
 #         asks += (_text_questions_start, _text_questions_retry, _text_questions_fix, _text_questions_wave)
 #     elif loop.shape == "tool-review":
 #         asks += (_text_questions_wave,)
-#     for ask in asks:
+#     for ask in (*asks, _text_questions_skip, _text_questions_verdict):
 #         for key, question in ask(loop):
 #             if key not in loop.answered:
 #                 return key, question
 #     return None
+# def pending_wait(loop):
+#     asked = pending_question(loop)
+#     if asked is None:
+#         return None
+#     key, question = asked
+#     data = {"for": "human", "question": question, "about": key}
+#     about = key.partition(":")[0]
+#     if loop.rules is None or about not in ("checkpoint", "skip", "verdict"):
+#         return data
+#     together = (_text_questions_checkpoint, _text_questions_skip, _text_questions_verdict)
+#     found = [each for ask in together for each in ask(loop) if each[0] not in loop.answered]
+#     if len(found) == 1 and about != "verdict":
+#         return data
+#     specs = [
+#         {"id": key.split(":")[1], "about": key, "question": one_line(words, _text_questions_LONGEST)}
+#         for key, words in found[:_text_questions_MOST_QUESTIONS]
+#     ]
+#     lines = ["%s: %s" % (spec["id"], spec["question"]) for spec in specs]
+#     opening = "%s open. Each has an id." % _text_questions_are(len(specs), "decision")
+#     return {"for": "human", "question": "\n".join([opening, *lines]), "questions": specs}
+# def _text_questions_skip(loop):
+#     wanted = [task for task in loop.tasks.values() if task.skip and not task.is_done]
+#     if not wanted or ready_tasks(loop) or reported_tasks(loop):
+#         return
+#     for task in wanted:
+#         why = ": %s" % one_line(task.skip_reason, 300) if task.skip_reason else ""
+#         title = " (%s)" % one_line(task.title, 120) if task.title else ""
+#         words = "The agent wants to skip task %s%s%s. Skip it? [Y/n]"
+#         yield "skip:%s:%d" % (task.id, task.skip), words % (task.id, title, why)
+# def _text_questions_verdict(loop):
+#     if not loop.verified or asks_reviewer(loop):
+#         return
+#     for verdict in open_verdicts(loop):
+#         words = "Does this hold? %s (run: gsd-fsm verify --verdict %s pass|fail --evidence TEXT)"
+#         key = "verdict:%s:%d" % (verdict.id, loop.round)
+#         yield key, words % (one_line(verdict.text or verdict.id, 300), verdict.id)
 # def _text_questions_checkpoint(loop):
 #     for task_id, task in loop.tasks.items():
 #         if task.status == "checkpoint":
@@ -3125,11 +3405,9 @@ if __name__ == "__main__":
 #     is_done = is_complete(loop, latest_tree(loop))
 #     if is_done and not completes_by_command(loop):
 #         return Decision("complete", {}, completion_notice(loop))
-#     asked = pending_question(loop) if not busy_tasks(loop) else None
+#     asked = pending_wait(loop) if not busy_tasks(loop) else None
 #     if asked is not None:
-#         key, question = asked
-#         data = {"question": question, "about": key, "for": "human"}
-#         return Decision("wait", data, wait_notice(loop, question))
+#         return Decision("wait", {**asked}, wait_notice(loop, asked["question"]))
 #     activity = seen.tool_used or _hook_decide_has_committed(loop, seen)
 #     limit = reached_limit(loop, now, activity, signal.cap)
 #     if limit is not None:
@@ -3137,7 +3415,8 @@ if __name__ == "__main__":
 #         message = pause_notice(loop, limit.code, reason, limit.remedy)
 #         return Decision("pause", {"code": limit.code, "reason": reason}, message)
 #     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
-#     data = {"activity": activity, "code": "continue", "reason": text}
+#     code = "review" if loop.verified and asks_reviewer(loop) else "continue"
+#     data = {"activity": activity, "code": code, "reason": text}
 #     if delivered:
 #         data["delivered"] = delivered
 #     if seen.transcript is not None:
@@ -3738,6 +4017,9 @@ if __name__ == "__main__":
 #         tx.append(loop, "resume", {"reason": "the client works again"})
 #     if not loop.is_active or background_work(loop, signal) is not None:
 #         return
+#     if loop.silent_stops:
+#         load("rare")
+#         append_silent_failures(tx, loop)
 #     if _hook_respond_needs_usage(loop):
 #         _hook_respond_append_usage(tx, loop, signal)
 #     claims = loop.kind == "goal" and not loop.exit_signal and claims_completion(signal.message)
@@ -3778,8 +4060,17 @@ if __name__ == "__main__":
 #     "criteria": Criterion,
 #     "notes": Note,
 #     "reviews": Review,
+#     "verdicts": Verdict,
+#     "questions": Question,
 # }
-# _journal_snapshot_KEYS = {"tasks": "id", "gaps": "id", "criteria": "name", "notes": "seq"}
+# _journal_snapshot_KEYS = {
+#     "tasks": "id",
+#     "gaps": "id",
+#     "criteria": "name",
+#     "notes": "seq",
+#     "verdicts": "id",
+#     "questions": "id",
+# }
 # _journal_snapshot_NESTED = {Loop: tuple(_journal_snapshot_RECORDS), Task: ("depends", "errors")}
 # _journal_snapshot_new = {}
 # _journal_snapshot_OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")
@@ -4009,6 +4300,22 @@ if __name__ == "__main__":
 #         finally:
 #             system.close(fd)
 # # ── loop.records, rarely
+# class Verdict(Record):
+#     def __init__(self, spec=None):
+#         given = spec or {"id": "", "kind": "check"}
+#         self.id = given["id"]
+#         self.kind = given["kind"]
+#         self.text = given.get("text", "")
+#         self.passed = None
+#         self.evidence = None
+#         self.agent = None
+# class Question(Record):
+#     def __init__(self, spec=None):
+#         given = spec or {"id": "", "about": "", "question": ""}
+#         self.id = given["id"]
+#         self.about = given["about"]
+#         self.question = given["question"]
+#         self.answer = None
 # class Rollback(Record):
 #     def __init__(self, left="", head="", branch=""):
 #         self.left = left
@@ -4058,6 +4365,8 @@ if __name__ == "__main__":
 #     _, _, name = key.partition(":")
 #     found = _loop_completion_open_conditions(loop, latest_tree(loop), name)
 #     return any(_loop_completion_key(kind, each) == key for kind, names in found for each in names)
+# def open_verdicts(loop):
+#     return [verdict for verdict in loop.verdicts.values() if not verdict.passed]
 # def _loop_completion_key(kind, name):
 #     if kind != "task" and kind not in _loop_completion_WORDS:
 #         return kind
@@ -4065,7 +4374,8 @@ if __name__ == "__main__":
 # def has_tree(loop):
 #     return any(criterion.tree for criterion in loop.criteria.values())
 # def completes_by_command(loop):
-#     return has_tree(loop) or (loop.kind == "execute" and loop.is_planned)
+#     needs_plan = loop.is_planned and (loop.kind == "execute" or loop.rules is not None)
+#     return has_tree(loop) or needs_plan or bool(loop.verdicts)
 # # ── loop.state, rarely
 # def listed(names):
 #     known = list(names)
@@ -4261,13 +4571,25 @@ if __name__ == "__main__":
 #         status = task.status
 #         if status in DONE or (task.wave != wave and task.wave):
 #             continue
-#         if status == "running" or (status != "pending" and is_undecided(loop, task)):
+#         if status in _loop_waves_UNDER_WAY or task.skip or (status != "pending" and is_undecided(loop, task)):
 #             busy = True
 #         elif can_start(loop, task):
 #             ready.append(task_id)
 #     if wave in loop.plan.sequential:
 #         return [] if busy else ready[:1]
 #     return ready
+# def defers_commands(loop):
+#     wave = current_wave(loop)
+#     if wave in loop.plan.sequential:
+#         return []
+#     return [
+#         name
+#         for name, task in loop.tasks.items()
+#         if task.status in _loop_waves_DUE
+#         and not task.skip
+#         and (not task.wave or task.wave == wave)
+#         and can_start(loop, task)
+#     ]
 # # ── loop.events.sessions, rarely
 # def wait(loop, event):
 #     data = event["data"]
@@ -4276,6 +4598,7 @@ if __name__ == "__main__":
 #     loop.question = data.get("question", data.get("reason"))
 #     loop.until = data.get("until")
 #     loop.asked = data.get("about")
+#     loop.questions = {spec["id"]: Question(spec) for spec in data.get("questions", ())}
 #     loop.answer = None
 #     clear_human_prompt(loop)
 #     if event["by"] == "hook":
@@ -4296,6 +4619,9 @@ if __name__ == "__main__":
 #             "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
 #             "Ask the user.",
 #         )
+# def decision_of(text):
+#     words = " ".join(text.replace("\u2019", "'").lower().split()).strip("\"'`").rstrip(".!")
+#     return True if words in YES else False if words in NO else None
 # def is_no(text):
 #     word = ""
 #     for char in text:
@@ -4304,22 +4630,50 @@ if __name__ == "__main__":
 #         elif word:
 #             break
 #     return word.lower() in ("n", "no", "nope")
-# def take_answer(loop, event):
-#     loop.answer = event["data"]["text"]
-#     about, _, named = (loop.asked or "").partition(":")
-#     if about == "checkpoint":
-#         task = loop.tasks.get(named.partition(":")[0])
-#         if task is not None:
-#             task.answer = loop.answer
+# def open_questions(loop):
+#     return [question for question in loop.questions.values() if question.answer is None]
+# def leaves_questions(loop, event):
+#     answered = event["data"].get("question")
+#     return any(question.id != answered for question in open_questions(loop))
+# def answer_question(loop, event):
+#     data = event["data"]
+#     text = data["text"]
+#     question = loop.questions.get(data.get("question", ""))
+#     key = question.about if question is not None else loop.asked or ""
+#     if question is not None:
+#         question.answer = text
+#         remember_answered(loop, [key])
+#     about, _, named = key.partition(":")
+#     task = loop.tasks.get(named.partition(":")[0])
+#     if about == "checkpoint" and task is not None:
+#         task.answer = text
+#     elif about == "skip" and task is not None:
+#         task.skips = data.get("yes", False)
+#         if not task.skips:
+#             task.skip, task.skip_reason, task.skips = 0, None, None
 #     elif about == "branch":
-#         loop.branch = None if is_no(loop.answer) else named
+#         loop.branch = named if data.get("yes", not is_no(text)) else None
+#     if question is not None:
+#         text = "%s: %s" % (question.id, text)
+#     loop.answer = "%s\n%s" % (loop.answer, text) if loop.answer else text
+# def take_answer(loop, event):
+#     if not loop.questions or "question" in event["data"]:
+#         answer_question(loop, event)
 #     stop_waiting(loop)
 # def stop_waiting(loop):
 #     if loop.asked:
 #         remember_answered(loop, [loop.asked])
 #     loop.wait_for = loop.question = loop.until = loop.asked = None
+#     loop.questions = {}
 # def remember_answered(loop, keys):
 #     loop.answered = [*loop.answered, *keys][-MAX_KEPT:]
+# def require_known_question(loop, event, loops):
+#     wanted, left = event["data"].get("question"), [it.id for it in open_questions(loop)]
+#     if wanted not in left if wanted is not None else left:
+#         raise Refused(
+#             "loop %s has no open question %s" % (loop.id, wanted or "without an id"),
+#             "Use one of: %s" % ", ".join(left),
+#         )
 # def record_session(loop, event):
 #     data = event["data"]
 #     action = data["action"]
@@ -4399,9 +4753,46 @@ if __name__ == "__main__":
 #         raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])
 #     raise Refused("gap %s is already %s" % (data["gap"], status), "Run: gsd-fsm status")
 # def record_round(loop, event):
-#     loop.round += 1
-#     loop.verified = event["data"]["passed"]
-#     loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
+#     data = event["data"]
+#     if "verdict" in data:
+#         _loop_events_gaps_record_verdict(loop, event)
+#         return
+#     if not data.get("continued"):
+#         loop.round += 1
+#         loop.verified = data["passed"]
+#         loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
+#         loop.round_tree = data.get("tree")
+#         loop.verdicts = {}
+#     loop.verdicts.update({spec["id"]: Verdict(spec) for spec in data.get("verdicts", ())})
+# def _loop_events_gaps_record_verdict(loop, event):
+#     data = event["data"]
+#     verdict = loop.verdicts.get(data["verdict"])
+#     if verdict is None:
+#         raise Refused("the last round of loop %s left no %s" % (loop.id, data["verdict"]))
+#     verdict.passed, verdict.evidence = data["passed"], data.get("evidence")
+#     verdict.agent = data.get("agent")
+#     question = loop.questions.get(verdict.id)
+#     if question is not None:
+#         question.answer = "pass" if verdict.passed else "fail"
+#     loop.reach("verdict %s %d" % (verdict.id, loop.round))
+# def require_reviewer(loop, event, loops):
+#     data = event["data"]
+#     if "verdict" in data and not loop.verified:
+#         raise Refused(
+#             "loop %s needs a round that passed before verdicts" % loop.id, "Run: gsd-fsm verify"
+#         )
+#     fix = loop.tasks.get(data.get("verdict", ""))
+#     if "agent" in data and fix is not None and fix.ref == data["agent"]:
+#         raise Refused(
+#             "subagent %s fixed %s and cannot judge it" % (data["agent"], data["verdict"]),
+#             "Let another subagent review it.",
+#         )
+# def _loop_events_gaps_verified_text(data):
+#     passed = "passed" if data["passed"] else "failed"
+#     if "verdict" not in data:
+#         return with_reason(passed, data.get("report"))
+#     by = " (reviewed by an agent)" if "agent" in data else ""
+#     return with_reason("verdict %s %s%s" % (data["verdict"], passed, by), data.get("evidence"))
 # # ── loop.events.tasks, rarely
 # def require_task_move(loop, event, loops):
 #     data = event["data"]
@@ -4448,13 +4839,45 @@ if __name__ == "__main__":
 # def require_dependencies(loop, event, loops):
 #     data = event["data"]
 #     task = loop.tasks.get(data["task"])
-#     if data["status"] != "running" or task is None or can_start(loop, task):
+#     begins = data["status"] == "running" or (is_report(loop, event) and loop.is_active)
+#     if not begins or task is None or can_start(loop, task):
 #         return
 #     left = [name for name in task.depends if name in loop.tasks and not loop.tasks[name].is_done]
 #     raise Refused(
 #         "task %s depends on unfinished tasks: %s" % (task.id, ", ".join(left[:20])),
 #         "Run: gsd-fsm next",
 #     )
+# def _loop_events_tasks_task_text(data):
+#     if "proof" in data:
+#         proof = data["proof"]
+#         return "%s check %s %s" % (
+#             data["task"],
+#             proof["check"],
+#             "passed" if proof["passed"] else "failed",
+#         )
+#     facts = {
+#         "request": "skip requested", "proving": "checks begun", "ended": "subagent ended",
+#     }
+#     words = next((text for name, text in facts.items() if name in data), data["status"])
+#     if "proven" in data:
+#         words += " (proven)"
+#     details = [
+#         "%s %s" % (name, data[name])
+#         for name in ("phase", "ref", "commit", "verdict")
+#         if name in data
+#     ]
+#     title = ": %s" % data["title"] if "title" in data else ""
+#     return "%s%s" % (" ".join([data["task"], words, *details]), title)
+# def require_proof(loop, event, loops):
+#     data = event["data"]
+#     task = loop.tasks.get(data["task"])
+#     if task is None or data["status"] != "complete" or not loop.proves_tasks:
+#         return
+#     if task.checks and not data.get("proven"):
+#         raise Refused(
+#             "task %s has checks and is complete only when they pass" % task.id,
+#             "Run: gsd-fsm check",
+#         )
 # def record_failure_and_pause(loop, event):
 #     code = retry_refusal(loop, event["data"])
 #     task = _loop_events_tasks_record_failure(loop, event)
@@ -4475,8 +4898,10 @@ if __name__ == "__main__":
 #         return "%s failed and auto_loop is off" % what
 #     return "%s failed with %s error" % (what, "a blocking" if code == "blocking" else "an unknown")
 # def require_unfinished(loop, event, loops):
-#     task = loop.tasks.get(event["data"].get("task", ""))
-#     if task is not None and not TASK_TABLE.allows("failure", task.status, "failed"):
+#     data = event["data"]
+#     task = loop.tasks.get(data.get("task", ""))
+#     trigger = "failure.repeated" if data.get("repeated") else "failure"
+#     if task is not None and not TASK_TABLE.allows(trigger, task.status, "failed"):
 #         raise Refused(
 #             "task %s is %s and can no longer fail" % (task.id, task.status),
 #             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
@@ -4711,6 +5136,8 @@ if __name__ == "__main__":
 #             loop.criteria[spec["name"]] = Criterion(spec)
 #             loop.exit_signal = False
 #     loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
+#     if "wave" in data:
+#         loop.wave_files.setdefault(str(data["wave"]), {}).update(data.get("modified", {}))
 #     if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
 #         loop.plan.update(data)
 #         loop.plan.task_count = data.get("count", loop.plan.task_count)
@@ -4797,6 +5224,14 @@ if __name__ == "__main__":
 #         limit = used_up_retries(loop, loop.limits)
 #     words = _text_next_step_sentence("Paused (%s): %s" % (loop.pause_code, _text_next_step_flat(loop.pause_reason)))
 #     return words, limit.remedy if limit else run + "resume"
+# def _text_next_step_has_other_report(loop, due):
+#     return (loop.tasks[name].verdict != "complete" for name in due)
+# def background_words(loop):
+#     if loop.proof_seconds > LONG_PROOF or any(task.is_proving for task in loop.tasks.values()):
+#         return " in the background, because they take long"
+#     return ""
+# def asks_reviewer(loop):
+#     return loop.mode == "yolo" and loop.reviewer_asked != loop.round and bool(open_verdicts(loop))
 # def _text_next_step_decision(task):
 #     if task.answer is not None:
 #         return _text_next_step_sentence("Continue task %s as decided: %s" % (_text_next_step_named(task), _text_next_step_flat(task.answer)))
@@ -4816,8 +5251,12 @@ if __name__ == "__main__":
 #         return character
 #     return "\\u{%x}" % ord(character)
 # # ── text.questions, rarely
+# def _text_questions_are(count, noun):
+#     return "%s %s" % (plural(count, noun), "is" if count == 1 else "are")
 # def may_decline(key):
-#     return (key or "").partition(":")[0] in ("start", "retry", "gaps", "wave", "step", "turn")
+#     return (key or "").partition(":")[0] in _text_questions_DECLINABLE
+# def is_yes_or_no(key):
+#     return (key or "").partition(":")[0] in (*_text_questions_DECLINABLE, "branch", "skip")
 # def review_words(loop, name):
 #     review = loop.reviews[name]
 #     facts = []
@@ -4924,7 +5363,8 @@ if __name__ == "__main__":
 #     return words % (loop.id, code, reason, command)
 # def wait_notice(loop, question):
 #     words = "gsd-fsm: loop %s is waiting for your answer: %s Answer here, or run: %s"
-#     return words % (loop.id, one_line(question, 600), "gsd-fsm --loop %s answer TEXT" % loop.id)
+#     answer = "answer ID TEXT" if "\n" in question else "answer TEXT"
+#     return words % (loop.id, one_line(question, 1_200), "gsd-fsm --loop %s %s" % (loop.id, answer))
 # def background_notice(loop, reason):
 #     return "gsd-fsm: loop %s: %s" % (loop.id, reason)
 # def completion_notice(loop):
@@ -5218,6 +5658,9 @@ if __name__ == "__main__":
 #     if notice:
 #         answer.update(notice_answer(signal.client, notice))
 #     return answer
+# def _hook_respond_is_concerned(loop, signal):
+#     load("rare")
+#     return signal.event == "SubagentStop" and concerns_subagent(loop, signal)
 # def _hook_respond_append_usage(tx, loop, signal):
 #     load("rare")
 #     append_usage(tx, loop, signal)
@@ -5251,7 +5694,7 @@ if __name__ == "__main__":
 #             with _hook_respond_transaction(journal, signal) as tx:
 #                 append_prompts(tx, signal)
 #         return None
-#     if signal.event in CLIENT_REPORTS and not _hook_respond_needs_usage(own):
+#     if signal.event in CLIENT_REPORTS and not (_hook_respond_needs_usage(own) or _hook_respond_is_concerned(own, signal)):
 #         return {}
 #     nonce = system.urandom(8).hex()
 #     size = transcript_size(signal.transcript) if signal.transcript else None
@@ -5267,6 +5710,9 @@ if __name__ == "__main__":
 #             and not by_another_copy(loop.last_signal, signal, tx.now)
 #         ):
 #             _hook_respond_append_usage(tx, loop, signal)
+#         if signal.event == "SubagentStop" and _hook_respond_is_concerned(loop, signal):
+#             load("rare")
+#             append_subagent_end(tx, loop, signal)
 #         tx.loops.settle(loop.id)
 #         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used)
 #         append_prompts(tx, signal)
@@ -5566,6 +6012,33 @@ if __name__ == "__main__":
 #     stuck = "Stuck: %d%s" % (loop.stuck, "/%d" % most if most else "")
 #     lines.append(" | ".join([stuck, *_text_progress_costs(loop)]))
 #     return "\n".join(lines)
+# # ── loop.decisions
+# def due_events(loop):
+#     if not loop.is_active:
+#         return []
+#     skipped = [
+#         ("task", {"task": task.id, "status": "skipped", "summary": "skipped by the user"})
+#         for task in loop.tasks.values()
+#         if task.skips and not task.is_done
+#     ]
+#     failed = [it for it in loop.verdicts.values() if it.passed is False] if loop.verified else []
+#     taken = set(loop.gaps)
+#     return skipped + [("gap", _loop_decisions_gap(loop, verdict, taken)) for verdict in failed]
+# def _loop_decisions_gap(loop, verdict, taken):
+#     more = {"evidence": verdict.evidence} if verdict.evidence else {}
+#     known = next((gap for gap in loop.gaps.values() if verdict.id in (gap.id, gap.check)), None)
+#     if known is not None:
+#         action = "found" if known.is_open else "reopened"
+#         return {"action": action, "gap": known.id, **more}
+#     gap_id = free_gap_id(taken)
+#     taken.add(gap_id)
+#     about = {"kind": "other", "description": verdict.text or verdict.id, "check": verdict.id}
+#     return {"action": "found", "gap": gap_id, **about, **more}
+# def free_gap_id(taken):
+#     number = len(taken) + 1
+#     while "G%d" % number in taken:
+#         number += 1
+#     return "G%d" % number
 # # ── text.redact
 # PATTERNS = r"""
 # pem          private        -----BEGIN PEMNAME[^-]*(?:-(?!----)[^-]*)*-----END PEMNAME
@@ -5827,6 +6300,61 @@ if __name__ == "__main__":
 #             break
 #         text = cleaned
 #     return text
+# # ── hook.subagents
+# _hook_subagents_WORD = "VERDICT"
+# _hook_subagents_RESULTS = {"PASS": True, "FAIL": False}
+# _hook_subagents_LONGEST = 2_000
+# def concerns_subagent(loop, signal):
+#     if loop.rules is None or not signal.agent:
+#         return False
+#     return bool(loop.verdicts) or bool(_hook_subagents_unreported(loop, signal.agent))
+# def append_subagent_end(tx, loop, signal):
+#     if loop.is_active:
+#         for name in _hook_subagents_unreported(loop, signal.agent):
+#             tx.append(loop, "task", {"task": name, "status": "running", "ended": True})
+#     for name, passed, evidence in verdicts_in(signal.message):
+#         if name not in loop.verdicts:
+#             continue
+#         data = {"verdict": name, "passed": passed, "evidence": evidence, "agent": signal.agent}
+#         try:
+#             tx.append(loop, "verified", data)
+#         except Refused as error:
+#             log_failure(error, [tx.path], "ignoring a verdict")
+#     append_decided(tx, loop)
+# def append_decided(tx, loop):
+#     if loop.questions and loop.status == "waiting" and not open_questions(loop):
+#         tx.append(loop, "answer", {"text": "all verdicts are given"})
+#     for kind, data in due_events(loop):
+#         tx.append(loop, kind, data)
+# def append_silent_failures(tx, loop):
+#     grace = loop.rules.report_grace if loop.rules else 0
+#     for name in [name for name, stops in loop.silent_stops.items() if stops >= grace]:
+#         if loop.is_active:
+#             error = "the subagent ended without a report"
+#             tx.append(loop, "failure", {"task": name, "error": error, "class": "logic"})
+# def verdicts_in(message):
+#     found = []
+#     for line in reversed(clean(message[-64_000:]).split("\n")):
+#         text = line.strip().strip("*`- ").strip()
+#         if not text:
+#             continue
+#         verdict = _hook_subagents_verdict(text)
+#         if verdict is None:
+#             break
+#         found.append(verdict)
+#     return found[::-1]
+# def _hook_subagents_verdict(line):
+#     head, _, evidence = line.partition(":")
+#     words = head.split()
+#     if len(words) != 3 or words[0] != _hook_subagents_WORD or words[2] not in _hook_subagents_RESULTS or not evidence.strip():
+#         return None
+#     return words[1], _hook_subagents_RESULTS[words[2]], redact(evidence.strip())[:_hook_subagents_LONGEST]
+# def _hook_subagents_unreported(loop, agent):
+#     return [
+#         name
+#         for name, task in loop.tasks.items()
+#         if task.status == "running" and task.ref == agent and name not in loop.silent_stops
+#     ]
 # # ── usage.task_list
 # _usage_task_list_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 # _usage_task_list_MOST_FILES = 500
@@ -6036,7 +6564,7 @@ if __name__ == "__main__":
 #     depends,
 # ):
 #     now, known = status[task_id], loop.tasks.get(task_id)
-#     if now in (wanted, *DONE) or (known is not None and is_undecided(loop, known)):
+#     if now in (wanted, "reported", *DONE) or (known is not None and is_undecided(loop, known)):
 #         return
 #     if now != "running":
 #         waits = any(status.get(n, "complete") not in DONE for n in depends.get(task_id, ()))
@@ -6044,7 +6572,11 @@ if __name__ == "__main__":
 #             return
 #         yield {"task": task_id, "status": "running"}
 #     if wanted == "complete":
-#         yield {"task": task_id, "status": "complete"}
+#         if known is not None and known.checks and loop.proves_tasks:
+#             wanted = "reported"
+#             yield {"task": task_id, "status": "reported", "verdict": "complete"}
+#         else:
+#             yield {"task": task_id, "status": "complete"}
 #     status[task_id] = wanted
 # # ── usage.transcript
 # _usage_transcript_MOST_READ = 8 << 20

@@ -50,12 +50,24 @@ _RECORDS = {
     "limits": ("LimitsData", False),
     "rules": ("RulesData", False),
     "evidence": ("EvidenceData", False),
+    "proof": ("ProofData", False),
     "imported": ("ImportedData", False),
     "criteria": ("CriterionSpec", True),
     "tasks": ("TaskSpec", True),
+    "verdicts": ("VerdictSpec", True),
+    "questions": ("QuestionSpec", True),
 }
 # the same kind -> the name of the object in docs/journal.md
-_OBJECTS = {"limits": "limits", "rules": "rules", "criteria": "criterion", "tasks": "task", "evidence": "evidence"}
+_OBJECTS = {
+    "limits": "limits",
+    "rules": "rules",
+    "criteria": "criterion",
+    "tasks": "task",
+    "evidence": "evidence",
+    "proof": "proof",
+    "verdicts": "verdict",
+    "questions": "question",
+}
 # kinds with another name in the documentation
 _KINDS = {
     "texts": "list of texts",

@@ -90,15 +90,21 @@ class Call:
         """Print one JSON object, or `words` and the status of the loop."""
         loop = receipt.loop
         facts = {"loop": loop.id, "seq": receipt.seq, "status": loop.status, "head": receipt.head}
-        line = display(f"{words} Loop {loop.id} is {loop.status}.")
+        line = display(f"{words} Loop {loop.id} is {loop.status}.", lines=True)
         say(dumps({**facts, **more}) if self.json else line)
 
     def print_checked(
         self, receipt: Receipt, words: str, facts: dict[str, Any], *, is_passed: bool
     ) -> None:
         """Print like `print_receipt`; exit with 7 unless passed, even if nobody reads the output."""
-        with contextlib.suppress(BrokenPipeError):
+        with self.checked(is_passed=is_passed):
             self.print_receipt(receipt, words, **facts)
+
+    @contextlib.contextmanager
+    def checked(self, *, is_passed: bool) -> Iterator[None]:
+        """Exit with 7 after this block unless passed, even if nobody reads what it prints."""
+        with contextlib.suppress(BrokenPipeError):
+            yield
         if not is_passed:
             raise click.exceptions.Exit(CheckFailed.exit_code)
 

@@ -1,13 +1,19 @@
-"""gsd-fsm check, criterion, exit-signal: prove criteria and declare the work done."""
+"""gsd-fsm check, criterion, exit-signal: prove criteria and tasks, and declare the work done."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
+from gsd_fsm.cli.output import settled_facts, settled_lines
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine import criteria
+
+if TYPE_CHECKING:
+    from gsd_fsm.engine.criteria import CheckRun
 
 
 @click.command()
@@ -15,25 +21,41 @@ from gsd_fsm.engine import criteria
 @timeout_option
 @command_options
 def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
-    """Run the checks of a loop and record the evidence.
+    """Run the checks of a loop and record the evidence; prove the tasks that are reported.
 
     Without NAME all checks run. Exit code 7 if one fails. The end of the output is redacted and
     recorded. A check that is interrupted records nothing.
     """
-    run = criteria.run_checks(call.context, names, timeout=timeout, watch=call.screen)
-    loop, failed = run.receipt.loop, run.failed
-    if failed and not call.json:
+    from gsd_fsm.engine.check import check as run_all
+
+    done = run_all(call.context, names, timeout=timeout, watch=call.screen)
+    loop, run, settled = done.receipt.loop, done.run, done.settled
+    lines = [*settled_lines(settled)] if settled else []
+    if settled and not lines and run is None:
+        lines = ["No task is reported."]
+    if run is not None and run.failed and not call.json:
+        if lines:
+            call.answer({}, "\n".join(lines))
         raise CheckFailed(
-            f"{'check' if len(failed) == 1 else 'checks'} failed: {', '.join(failed)}",
+            f"{'check' if len(run.failed) == 1 else 'checks'} failed: {', '.join(run.failed)}",
             f"Fix the cause, then run: gsd-fsm --loop {loop.id} check",
         )
+    facts = _facts(run)
+    if settled is not None:
+        facts["tasks"] = settled_facts(settled)
+    if run is not None:
+        lines.append(f"{plural(len(run.outcomes), 'check')} passed.")
+    call.print_checked(done.receipt, "\n".join(lines), facts, is_passed=done.is_passed)
+
+
+def _facts(run: CheckRun | None) -> dict[str, Any]:
+    if run is None:
+        return {"checks": {}, "failed": []}
     checks = {
         name: {"exit_code": outcome.exit_code, "timed_out": outcome.timed_out}
         for name, outcome in run.outcomes.items()
     }
-    words = f"{plural(len(run.outcomes), 'check')} passed."
-    facts = {"checks": checks, "failed": failed}
-    call.print_checked(run.receipt, words, facts, is_passed=not failed)
+    return {"checks": checks, "failed": run.failed}
 
 
 @click.command()

@@ -74,15 +74,23 @@ def cancel(call: Call, *, reason: str | None) -> None:
 
 
 @click.command()
-@click.argument("text", required=False)
+@click.argument("words", metavar="[ID] TEXT", nargs=-1)
 @click.option("--file", "file", metavar="FILE|-", help="Read the answer from a file or stdin.")
 @command_options
-def answer(call: Call, *, text: str | None, file: str | None) -> None:
-    """Answer the question of a loop, so that it continues."""
-    words = read_option(text, file, "the answer")
-    if words is None:
+def answer(call: Call, *, words: tuple[str, ...], file: str | None) -> None:
+    """Answer the question of a loop, so that it continues.
+
+    ID is required while several questions are open. Where a yes or a no decides, the whole answer
+    must be one: yes, ok, go, continue … or no, stop, cancel, later, never, not yet …
+    """
+    if len(words) > 2 or (file is not None and len(words) > 1):
+        raise UsageError("too many words", "Quote the answer: gsd-fsm answer [ID] 'TEXT'")
+    question_id = words[0] if words and (len(words) == 2 or file is not None) else None
+    given = words[-1] if words and file is None else None
+    text = read_option(given, file, "the answer")
+    if text is None:
         raise UsageError("no answer given", "Run: gsd-fsm answer TEXT")
-    _print(call, "Answered.", engine.answer(call.context, words))
+    _print(call, "Answered.", engine.answer(call.context, text, question_id))
 
 
 @click.command()
@@ -96,7 +104,10 @@ def mode(call: Call, *, name: str) -> None:
 def _print(call: Call, words: str, decision: engine.Decision) -> None:
     loop = decision.receipt.loop
     asked = loop.question if loop.status == "waiting" else ""
-    call.print_receipt(decision.receipt, " ".join(filter(None, (words, decision.note, asked))))
+    elsewhere = loop.is_active and loop.owner not in (None, call.context.author.session)
+    how = "To continue, send any message in the session of the loop." if elsewhere else ""
+    texts = filter(None, (words, decision.note, asked, how))
+    call.print_receipt(decision.receipt, " ".join(texts))
 
 
 def _additions(function: Callable[..., None]) -> Callable[..., None]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
+from collections.abc import Iterator
 from functools import partial
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.text.sanitize import display, fenced, one_line
 from gsd_fsm.evidence.interruption import Interruption, Output
+
+if TYPE_CHECKING:
+    from gsd_fsm.engine.planned.proof import Settled
 
 COLOURS = {
     "running": "green",
@@ -97,3 +102,54 @@ def retry_words(loop: Loop, task_id: str) -> str:
     if task.errors[-1].error_class == "transient":
         return "It is retried once."
     return f"Retry {task.retries} of {loop.limits.max_retries}."
+
+
+# settled tasks
+
+
+def settled_facts(settled: Settled | None) -> dict[str, Any]:
+    """Return what became of reported tasks, for scripts."""
+    if settled is None:
+        return {"proven": [], "claimed": [], "failed": [], "reported": []}
+    words = settled.complete
+    return {
+        "proven": [name for name, word in words.items() if word == "proven"],
+        "claimed": [name for name, word in words.items() if word == "claimed"],
+        "failed": list(settled.failed),
+        "reported": settled.deferred,
+    }
+
+
+def settled_lines(settled: Settled) -> Iterator[str]:
+    """Yield what became of reported tasks, with the evidence of what failed."""
+    loop = settled.receipt.loop
+    for name, word in settled.complete.items():
+        commit = settled.commits.get(name)
+        made = f" Commit {commit[:12]}." if commit else ""
+        yield f"Task {name} is complete ({word}).{made}"
+    yield from (f"Note: {note}." for note in settled.notes)
+    for name, results in settled.failed.items():
+        errors = loop.tasks[name].errors
+        if not results and errors:
+            yield f"✗ {one_line(errors[-1].text, 300)}"
+        for result in results:
+            yield f"✗ check {result.key} failed: {one_line(result.text, 160)}"
+            yield fenced("Evidence", result.evidence, secrets.token_hex(8), 2_000)
+        failed = loop.tasks[name].status == "failed"
+        retry = f" {retry_words(loop, name)}" if loop.status == "retrying" and failed else ""
+        yield f"Task {name} {'failed' if failed else 'stays reported'}.{retry}"
+    yield from _left_lines(settled)
+
+
+def _left_lines(settled: Settled) -> Iterator[str]:
+    """Yield why tasks are still reported."""
+    left = ", ".join(settled.deferred[:20])
+    if settled.missing:
+        yield f"{settled.missing[:1].upper()}{settled.missing[1:]}."
+    elif left and settled.awaited:
+        due = ", ".join(settled.awaited[:20])
+        yield f"Reported: {left}. The commands that prove them run once these are reported: {due}."
+    elif left:
+        yield f"Reported and not proven yet: {left}. Run: gsd-fsm check"
+    if settled.is_slow:
+        yield "The checks took more than 90 s. Run gsd-fsm check in the background from now on."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import retry_words, say
+from gsd_fsm.cli.call import Call, command_options, timeout_option
+from gsd_fsm.cli.output import retry_words, say, settled_facts, settled_lines
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
@@ -26,22 +26,28 @@ if TYPE_CHECKING:
     help="Read the output from a file (default: stdin).",
 )
 @click.option("--commit", metavar="SHA", help="Commit with the result, if you made one.")
+@timeout_option
 @command_options
-def report(call: Call, *, task_id: str, file: str, commit: str | None) -> None:
-    """Record the output of the subagent of a task or gap.
+def report(call: Call, *, task_id: str, file: str, commit: str | None, timeout: int | None) -> None:
+    """Record the output of the subagent of a task or gap, then prove it.
 
     The output must contain exactly one verdict: TASK COMPLETE, TASK FAILED: reason, or CHECKPOINT:
-    decision. It may also contain lines NEW ISSUE: [severity] text.
+    decision. It may also contain lines NEW ISSUE: [severity] text. A task is complete once its
+    checks pass (exit code 7 if one fails). In a parallel wave commands run when all of its tasks
+    are reported.
     """
     from gsd_fsm.engine.planned.report import report_task
 
     output = read_option(None, file, "the output") or ""
-    reported = report_task(call.context, task_id, output, commit)
-    facts: dict[str, str | None] = {"task": reported.task, "verdict": reported.result.verdict}
-    facts |= {"commit": reported.commit, "tag": reported.tag}
-    call.print_receipt(reported.receipt, _words(reported), **facts)
-    if not call.json and not reported.repeated:
-        _print_context(call, reported)
+    watch = call.screen
+    reported = report_task(call.context, task_id, output, commit, timeout=timeout, watch=watch)
+    facts: dict[str, Any] = {"task": reported.task, "verdict": reported.result.verdict}
+    facts |= {"commit": reported.commit, "tag": reported.tag, **settled_facts(reported.settled)}
+    is_passed = reported.settled is None or not reported.settled.failed
+    with call.checked(is_passed=is_passed):
+        call.print_receipt(reported.receipt, _words(reported), **facts)
+        if not call.json and not reported.repeated:
+            _print_context(call, reported)
 
 
 def _words(reported: Reported) -> str:
@@ -49,7 +55,13 @@ def _words(reported: Reported) -> str:
     if reported.repeated:
         return f"Task {name} was already complete."
     what = f"Gap {name}" if name in loop.gaps else f"Task {name}"
-    if verdict == "failed":
+    settled = reported.settled
+    is_settled = settled is not None and bool(settled.complete or settled.failed or settled.missing)
+    if settled is not None and (is_settled or verdict == "complete"):
+        words = "\n".join(settled_lines(settled)) + "\n"
+    elif name in loop.tasks and loop.tasks[name].status == "reported":
+        words = f"{what} is reported. It is settled by gsd-fsm check, once the loop is resumed."
+    elif verdict == "failed":
         task = loop.tasks[name]
         words = f"{what} failed ({task.errors[-1].error_class})."
         if loop.status == "retrying":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import retry_words, say
+from gsd_fsm.cli.output import retry_words, say, settled_facts, settled_lines
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
 from gsd_fsm.core.loop.state import Loop
@@ -65,7 +65,16 @@ def task(
 
     depends = split_ids(blocked_by)
     change = record_task(call.context, task_id, status, depends=depends, **details)
-    call.print_receipt(change.receipt, f"Task {task_id} is {status}.{_asked(change.receipt.loop)}")
+    words = f"Task {task_id} is {change.status}."
+    if change.is_request:
+        words = f"The user will be asked whether to skip task {task_id}."
+    if change.settled is not None:
+        lines = "\n".join(settled_lines(change.settled))
+        facts = settled_facts(change.settled)
+        is_passed = not change.settled.failed
+        call.print_checked(change.receipt, lines or words, facts, is_passed=is_passed)
+        return
+    call.print_receipt(change.receipt, f"{words}{_asked(change.receipt.loop)}")
 
 
 @click.command()

@@ -8,6 +8,7 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
+from gsd_fsm.core.loop.completion import open_verdicts
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import plural
@@ -31,6 +32,15 @@ from gsd_fsm.verify.strategy import STRATEGIES, require_kind
     metavar="FILE|-",
     help="Read reported <gaps> from a file or stdin instead of VERIFICATION.md.",
 )
+@click.option(
+    "--verdict",
+    "verdict",
+    nargs=2,
+    type=(str, click.Choice(("pass", "fail"))),
+    metavar="ID pass|fail",
+    help="Judge a manual check, must-have or gap of the last round instead.",
+)
+@click.option("--evidence", metavar="TEXT", help="Evidence for the verdict.")
 @timeout_option
 @command_options
 def verify(
@@ -39,14 +49,20 @@ def verify(
     phase: str | None,
     plan_name: str | None,
     gaps_file: str | None,
+    verdict: tuple[str, str] | None,
+    evidence: str | None,
     timeout: int | None,
 ) -> None:
     """Run the checks of the plan and the CI commands as one round.
 
     A failed check opens a gap, a passed one closes it. Gaps that an agent wrote into
-    VERIFICATION.md are opened too. Without gaps the loop completes; otherwise exit code 7. A run
-    that is interrupted records nothing.
+    VERIFICATION.md are opened too. Manual checks, must-haves and gaps without a check each need a
+    verdict. Without gaps and open verdicts the loop completes; with gaps, exit code 7. A run that
+    is interrupted records nothing.
     """
+    if verdict is not None:
+        _judge(call, *verdict, evidence or "")
+        return
     gaps = None
     if gaps_file is not None:
         gaps = GapsText(read_option(None, gaps_file, "the gaps") or "", gaps_file)
@@ -63,6 +79,18 @@ def verify(
         error.hint = error.hint.replace("gsd-fsm", call.command)
         raise
     _print(call, done)
+
+
+def _judge(call: Call, verdict_id: str, word: str, evidence: str) -> None:
+    judged = engine.give_verdict(call.context, verdict_id, passed=word == "pass", evidence=evidence)
+    loop = judged.receipt.loop
+    words = f"Verdict on {verdict_id}: {word}."
+    if judged.left and loop.verified:
+        words += f" Still to be judged: {named(judged.left)}."
+    call.print_receipt(judged.receipt, words, verdict=verdict_id, left=judged.left)
+    if not call.json and not judged.left:
+        sentence, command = next_step(loop)
+        call.answer({}, f"Next: {one_line(sentence)}\nRun: {command}")
 
 
 def _print(call: Call, done: Verification) -> None:
@@ -83,6 +111,7 @@ def _print(call: Call, done: Verification) -> None:
         "closed": this.closed,
         "reopened": this.reopened,
         "manual": manual_checks(this.results),
+        "verdicts": [it.id for it in open_verdicts(loop)],
         "report": str(done.report),
     }
     call.print_checked(done.receipt, "", facts, is_passed=this.passed)
@@ -103,8 +132,11 @@ def _summary(done: Verification) -> list[str]:
     total = f"Round {loop.round}{f' of {most}' if most else ''}: {tally(this.results)}"
     lines.append(f"{total}; {changes}." if changes else f"{total}.")
     lines.append(f"Report: {done.report}")
+    left = open_verdicts(loop) if this.passed else []
+    lines += [f"? {it.id} needs a verdict: {one_line(it.text, 160)}" for it in left]
     if this.passed:
-        lines.append(f"Verification passed. Loop {loop.id} is {loop.status}.")
+        what = "The checks passed" if left else "Verification passed"
+        lines.append(f"{what}. Loop {loop.id} is {loop.status}.")
         if loop.status not in FINAL:
             words, command = next_step(loop)
             lines += [f"Next: {one_line(words)}", f"Run: {command}"]
@@ -199,5 +231,5 @@ def verified(call: Call, *, verdict: str, report: str | None) -> None:
 
     If this was the last round that the limit allows, the loop pauses, unless it can complete.
     """
-    receipt = engine.record_verdict(call.context, passed=verdict == "pass", report=report)
+    receipt = engine.record_round(call.context, passed=verdict == "pass", report=report)
     call.print_receipt(receipt, f"Verification {verdict}ed.")

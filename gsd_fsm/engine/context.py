@@ -233,7 +233,7 @@ class Context:
         could take the effects of another that is still at work for those of one that was killed,
         and carry them out a second time. It is in the user's state directory.
         """
-        lock = None if self._is_at_work else self._work_lock()
+        lock = None if self._is_at_work else self._lock("lock")
         if lock is None:
             yield True
             return
@@ -245,10 +245,28 @@ class Context:
             unlock(lock)
             os.close(lock)
 
-    def _work_lock(self) -> int | None:
-        """Return a descriptor of the lock file of this project; None if there can be none."""
+    @contextmanager
+    def proving(self) -> Iterator[None]:
+        """Let one process at a time run the checks of tasks; raise CannotWrite if another does."""
+        lock = self._lock("proof")
+        if lock is None:
+            yield
+            return
         try:
-            name = f"{digest_of(real_path(self.gsd))}.lock"
+            if not _wait(lock, _PATIENCE):
+                raise CannotWrite(
+                    "another gsd-fsm command is running the checks of this project's tasks",
+                    "Wait for it, then run: gsd-fsm check",
+                )
+            yield
+        finally:
+            unlock(lock)
+            os.close(lock)
+
+    def _lock(self, suffix: str) -> int | None:
+        """Return a descriptor of a lock file of this project; None if there can be none."""
+        try:
+            name = f"{digest_of(real_path(self.gsd))}.{suffix}"
             directory = os.path.join(state_directory(), "work")
             make_directories(directory)
             return os.open(os.path.join(directory, name), os.O_RDWR | os.O_CREAT, 0o600)
@@ -334,12 +352,19 @@ def one_at_a_time(
 
     @wraps(use_case)
     def wait_and_run(context: Context, /, *arguments: P.args, **options: P.kwargs) -> R:
-        with context.at_work(_PATIENCE) as is_alone:
-            if not is_alone:
-                raise CannotWrite(
-                    "another gsd-fsm command is running in this project",
-                    "Wait for it or end it, then retry.",
-                )
+        with alone(context):
             return use_case(context, *arguments, **options)
 
     return wait_and_run
+
+
+@contextmanager
+def alone(context: Context) -> Iterator[None]:
+    """Wait while another process carries out effects; raise CannotWrite if that takes too long."""
+    with context.at_work(_PATIENCE) as is_alone:
+        if not is_alone:
+            raise CannotWrite(
+                "another gsd-fsm command is running in this project",
+                "Wait for it or end it, then retry.",
+            )
+        yield

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.events.lifecycle import used_up_tasks
-from gsd_fsm.core.loop.events.sessions import is_no
+from gsd_fsm.core.loop.events.sessions import NO, YES, decision_of, open_questions
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_work, unmet
 from gsd_fsm.core.loop.waves import running_tasks
-from gsd_fsm.core.text.questions import may_decline
+from gsd_fsm.core.text.questions import is_yes_or_no, may_decline
 from gsd_fsm.core.usage.transcript import is_resting
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, require_trust
@@ -21,10 +21,16 @@ from gsd_fsm.engine.planned.checkpoints import (
     finish_tasks,
     try_checkpoint,
 )
-from gsd_fsm.engine.planned.plan import accept_plan_change, append_question
+from gsd_fsm.engine.planned.plan import (
+    accept_plan_change,
+    append_consequences,
+    append_question,
+    append_wave_files,
+)
 
 # Prefix of the pause reason after the user declines.
 DECLINED = "the user declined:"
+YES_OR_NO = f"Yes is one of: {', '.join(YES)}. No is one of: {', '.join(NO)}."
 
 
 class Cancellation(NamedTuple):
@@ -81,26 +87,71 @@ class Decision(NamedTuple):
 
 
 @one_at_a_time
-def answer(context: Context, text: str) -> Decision:
-    """Answer the question that the loop is waiting for; a no to the engine's own pauses it."""
+def answer(context: Context, text: str, question_id: str | None = None) -> Decision:
+    """Answer the question that the loop is waiting for; a no to the engine's own pauses it.
+
+    `question_id` is required while more than one is open. Raise UsageError, and record nothing, if
+    only yes or no answers the question and `text` is neither.
+    """
     text = redact_and_truncate(text, 4_000)
-    no = is_no(text)
     with context.writing() as tx:
         loop = tx.loop
-        asked, question = loop.asked or "", loop.question
+        data, asked, question = _answered(loop, text, question_id)
         about_branch = asked.startswith("branch:")
-        tx.append("answer", {"text": text})
+        no = data.get("yes") is False
+        tx.append("answer", data)
         if no and may_decline(asked):
             pause = {"code": "manual", "reason": f"{DECLINED} {question}", "declined": True}
             tx.append("pause", pause, by="cli")
         elif no or not about_branch:
-            append_question(tx)
+            append_consequences(tx, context.project)
     if not about_branch or not no:
         return _decided(context, loop, takes_branch=about_branch)
     repository = context.repository_or_none()
     stays_on = (repository.branch() if repository else None) or "the current commit"
     note = f"Continuing on {stays_on}. Changes will be on base branch."
     return Decision(_decided(context, loop, takes_branch=False).receipt, note)
+
+
+def _answered(
+    loop: Loop, text: str, question_id: str | None
+) -> tuple[dict[str, Any], str, str | None]:
+    """Return the data of an `answer`, and the key and the words of its question."""
+    data: dict[str, Any] = {"text": text}
+    asked, question = loop.asked or "", loop.question
+    left = open_questions(loop)
+    if left:
+        chosen = next((it for it in left if it.id == question_id), None)
+        if chosen is None and question_id is None and len(left) == 1:
+            chosen = left[0]
+        if chosen is None:
+            raise _unknown_question(loop, question_id)
+        data["question"], asked, question = chosen.id, chosen.about, chosen.question
+    elif question_id is not None and question_id not in asked.split(":"):
+        raise _unknown_question(loop, question_id)
+    if asked.startswith("verdict:"):
+        run = f"gsd-fsm --loop {loop.id} verify --verdict {data['question']}"
+        raise UsageError("a verdict needs evidence", f"Run: {run} pass|fail --evidence TEXT")
+    if is_yes_or_no(asked):
+        decision = decision_of(text)
+        if decision is None:
+            raise UsageError(f"the question needs a yes or a no: {question}", YES_OR_NO)
+        data["yes"] = decision
+    return data, asked, question
+
+
+def _unknown_question(loop: Loop, question_id: str | None) -> UsageError:
+    left = [it.id for it in open_questions(loop)]
+    if not left:
+        return UsageError(
+            f"loop {loop.id} has no open question {question_id}", "Run: gsd-fsm status"
+        )
+    what = f"no open question {question_id}" if question_id else f"{len(left)} open questions"
+    names = ", ".join(left)
+    return UsageError(
+        f"loop {loop.id} has {what}",
+        f"Run: gsd-fsm --loop {loop.id} answer ID TEXT, ID one of: {names}",
+    )
 
 
 @one_at_a_time
@@ -114,7 +165,7 @@ def set_mode(context: Context, mode: str) -> Decision:
         tx.append("mode", {"mode": mode})
         takes_branch = mode == "yolo" and asked.startswith("branch:")
         if takes_branch or (mode == "yolo" and may_decline(asked)):
-            tx.append("answer", {"text": "go on without asking"})
+            tx.append("answer", {"text": "go on without asking", "yes": True})
         if not takes_branch:
             append_question(tx)
     return _decided(context, loop, takes_branch=takes_branch)
@@ -132,6 +183,9 @@ def _decided(context: Context, loop: Loop, *, takes_branch: bool) -> Decision:
     loop = context.receipt(loop).loop
     if awaits_first_checkpoint(loop):
         try_checkpoint(context, loop, "pre")
+    if takes_branch:
+        with context.writing(loop) as tx:
+            append_wave_files(tx, context.project)
     return Decision(context.receipt(loop), note)
 
 
@@ -201,9 +255,15 @@ def _data(context: Context, loop: Loop, add: Mapping[str, float]) -> dict[str, A
     return data
 
 
-def _still_asked(loop: Loop) -> dict[str, str] | None:
-    """Return the wait for a decision that resuming does not make: it is more than yes or no."""
-    if loop.status != "waiting" or loop.asked is None or may_decline(loop.asked):
+def _still_asked(loop: Loop) -> dict[str, Any] | None:
+    """Return the wait for decisions that resuming does not make: they are more than yes or no."""
+    if loop.status != "waiting" or may_decline(loop.asked):
+        return None
+    left = open_questions(loop)
+    if left:
+        specs = [{"id": it.id, "about": it.about, "question": it.question} for it in left]
+        return {"for": "human", "question": loop.question or "", "questions": specs}
+    if loop.asked is None:
         return None
     return {"for": "human", "question": loop.question or "", "about": loop.asked}
 

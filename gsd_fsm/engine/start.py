@@ -26,6 +26,7 @@ from gsd_fsm.engine.planned.branches import NeededSwitch, needed_switch
 from gsd_fsm.engine.planned.plan import (
     append_question,
     append_wait,
+    append_wave_files,
     frozen,
     named_plan,
     phase_of,
@@ -178,6 +179,9 @@ def start(context: Context, request: StartRequest) -> Started:
             cancelled = cancel_conflicting(tx, context.author, "start --fresh")
         loop = draft.append(tx)
     outcome = carry_out(context, loop)
+    if draft.question is None:  # the answer may check out another branch
+        with context.writing(loop) as later:
+            append_wave_files(later, context.project)
     proof = context.receipt(loop)
     notes += kept_state_notes(context, loop)
     if proof.loop.status != "paused":  # then its reason says that the branch was refused

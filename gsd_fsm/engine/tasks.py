@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.completion import latest_tree, missing
@@ -17,7 +17,7 @@ from gsd_fsm.engine.context import (
     Context,
     LoopTransaction,
     Receipt,
-    one_at_a_time,
+    alone,
     one_of,
     require_id,
 )
@@ -29,6 +29,9 @@ from gsd_fsm.engine.planned.plan import (
     require_turn,
 )
 
+if TYPE_CHECKING:
+    from gsd_fsm.engine.planned.proof import Settled
+
 MAX_DETAIL = 2_000
 
 
@@ -38,6 +41,8 @@ class TaskChange(NamedTuple):
     task: str
     status: str
     receipt: Receipt
+    settled: Settled | None = None
+    is_request: bool = False
 
 
 class RecordedFailure(NamedTuple):
@@ -69,7 +74,6 @@ def iterate(context: Context) -> Receipt:
     return tx.receipt
 
 
-@one_at_a_time
 def record_task(
     context: Context,
     task_id: str,
@@ -82,7 +86,11 @@ def record_task(
     phase: str | None = None,
     question: str | None = None,
 ) -> TaskChange:
-    """Give a task this status; `pending` adds a task or new dependencies. Tag a completed task."""
+    """Give a task this status; `pending` adds a task or new dependencies. Tag a completed task.
+
+    A task with checks is reported as complete and proven first. An agent can only request to skip a
+    task of an execute loop, unless the user has decided it.
+    """
     require_id(task_id, "task")
     if status != "pending" and (depends or title):
         raise UsageError(
@@ -96,13 +104,39 @@ def record_task(
             data[name] = redact_or_reject(text, name, MAX_DETAIL)
     if depends:
         data["depends"] = list(depends)
-    with context.writing() as tx:
-        _require_allowed(context, tx.loop, task_id, status, depends)
-        tx.append("task", data)
-        append_consequences(tx, context.project)
-    if status == "complete" and tx.loop.kind == "execute":
-        finish_task(context, tx.loop, task_id)
-    return TaskChange(task_id, status, context.receipt(tx.loop))
+    if status == "complete" and _needs_proof(context, task_id):
+        return _prove(context, task_id, commit)
+    with alone(context):
+        with context.writing() as tx:
+            _require_allowed(context, tx.loop, task_id, status, depends)
+            if status == "skipped" and _is_request(context, tx.loop):
+                data["request"] = True
+            tx.append("task", data)
+            append_consequences(tx, context.project)
+        if status == "complete" and tx.loop.kind == "execute":
+            finish_task(context, tx.loop, task_id)
+    return TaskChange(task_id, status, context.receipt(tx.loop), is_request="request" in data)
+
+
+def _needs_proof(context: Context, task_id: str) -> bool:
+    loop = context.loop(context.read())
+    task = loop.tasks.get(task_id)
+    return task is not None and task.checks > 0 and loop.proves_tasks and loop.is_live
+
+
+def _prove(context: Context, task_id: str, commit: str | None) -> TaskChange:
+    from gsd_fsm.engine.planned.report import report_complete
+
+    loop = context.loop(context.read())
+    require_answered_checkpoint(context, loop, task_id)
+    settled = report_complete(context, loop, task_id, commit=commit)
+    proof = context.receipt(loop)
+    return TaskChange(task_id, proof.loop.tasks[task_id].status, proof, settled)
+
+
+def _is_request(context: Context, loop: Loop) -> bool:
+    """Return whether the caller can only ask for a task to be skipped."""
+    return loop.rules is not None and loop.kind == "execute" and not context.may_decide(loop)
 
 
 def _require_allowed(
@@ -116,7 +150,7 @@ def _require_allowed(
         _require_own(context, loop, task_id)
     if status == "running":
         require_turn(loop, task_id)
-    elif status == "skipped" and loop.is_planned:
+    elif status == "skipped" and loop.is_planned and loop.rules is None:
         context.require_human(loop, f"skip task {task_id} of")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gsd_fsm.core.loop.decisions import free_gap_id
 from gsd_fsm.core.loop.records import Gap
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.documents.journal_text import redact_and_truncate
@@ -91,17 +92,10 @@ def same_gap(loop: Loop, data: dict[str, Any], gap_id: str | None = None) -> str
     return next((known for known, gap in loop.gaps.items() if _same_text(gap, data)), None)
 
 
-def free_id(loop: Loop) -> str:
-    number = len(loop.gaps) + 1
-    while f"G{number}" in loop.gaps:
-        number += 1
-    return f"G{number}"
-
-
 def gap_event(loop: Loop, known: str | None, data: dict[str, Any]) -> dict[str, Any] | None:
     """Return the event data that opens a gap or updates its evidence; None if nothing changed."""
     if known is None:
-        return {"action": "found", "gap": free_id(loop), **data}
+        return {"action": "found", "gap": free_gap_id(set(loop.gaps)), **data}
     gap = loop.gaps[known]
     if not gap.is_open:
         return {"action": "reopened", "gap": known, **data}

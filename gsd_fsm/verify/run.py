@@ -1,11 +1,15 @@
-"""Run the checks of a plan and the CI commands of the settings."""
+"""Run the checks of a plan, of one task or of all, and the CI commands of the settings.
+
+The files that a task names are checks of that task too: a file to create exists, one to delete does
+not, and the content of one to modify has changed since its wave began.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import partial
@@ -18,7 +22,8 @@ from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.documents.read import Missing, Unreadable, is_inside, read_inside, require_inside
 from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.interruption import Poll
-from gsd_fsm.verify.claim import meant_files, read_claim
+from gsd_fsm.plans.tdd_files import digests
+from gsd_fsm.verify.claim import Claim, meant_files, read_claim
 from gsd_fsm.verify.gaps import Result
 
 if TYPE_CHECKING:
@@ -33,13 +38,39 @@ Finding = tuple[bool | None, str | None, str]  # passed, file, evidence
 
 
 class Job(NamedTuple):
-    """A check to run; a CI command has no task."""
+    """A check to run; a CI command has no task. `kind` may also be create, modify or delete."""
 
     key: str
     kind: str
     text: str
     command: str | None
     task: PlanTask | None
+    file: str | None = None
+
+    @property
+    def is_manual(self) -> bool:
+        """Return whether no machine can decide it, wherever it is looked for."""
+        return self.command is None and not self.file and _meant(self, None) is None
+
+
+def task_jobs(task: PlanTask) -> list[Job]:
+    """Return the checks of a task, then one for each file that it names with an action."""
+    checks = [
+        Job(f"{task.id}#{number}", check.kind, check.text, check.command, task)
+        for number, check in enumerate(task.checks, 1)
+    ]
+    return checks + [
+        Job(
+            f"{task.id}#{file.path}",
+            file.action,
+            f"{file.action} {file.path}",
+            None,
+            task,
+            file.path,
+        )
+        for file in dict.fromkeys(task.files)
+        if file.action
+    ]
 
 
 def run_plan_checks(
@@ -56,7 +87,7 @@ def run_plan_checks(
     Run each distinct command once, several at a time, then look at files, because commands may
     write them. If `say` or `poll` raises, end every command.
     """
-    jobs = _jobs(plan, ci)
+    jobs = _all_jobs(plan, ci)
     found: dict[str, Result] = {}
 
     def add(result: Result) -> None:
@@ -65,26 +96,36 @@ def run_plan_checks(
         say(f"[{len(found)}/{len(jobs)}] {what} … {result.verdict}")
 
     commands = dict.fromkeys(job.command for job in jobs if job.command is not None)
-    with closing(_run_commands(commands, project, timeout, poll)) as finished:
+    with closing(run_commands(commands, project, timeout, poll)) as finished:
         for command, outcome in finished:
             for job in jobs:
                 if job.command == command:
-                    add(_command_result(job, outcome))
+                    add(command_result(job, outcome))
     for job in jobs:
         if job.command is None:
             poll()
-            begun = time.monotonic()
-            finding = _finding(job, project)
-            add(_result(job, finding, time.monotonic() - begun))
+            add(look(job, project))
     return [found[job.key] for job in jobs]
 
 
-def _jobs(plan: Plan | None, ci: dict[str, str]) -> list[Job]:
-    jobs = [
-        Job(f"{task.id}#{number}", check.kind, check.text, check.command, task)
-        for task in (plan.tasks if plan else ())
-        for number, check in enumerate(task.checks, 1)
+def file_jobs(plan: Plan) -> list[Job]:
+    """Return the checks of a whole plan that look at files.
+
+    Only the last task that names a file decides whether it exists, and when a wave began is not
+    known any more.
+    """
+    jobs = [job for task in plan.tasks for job in task_jobs(task) if job.command is None]
+    last = {job.file: job for job in jobs if job.file}
+    return [
+        job
+        for job in jobs
+        if not job.file or (last[job.file] is job and job.kind in ("create", "delete"))
     ]
+
+
+def _all_jobs(plan: Plan | None, ci: dict[str, str]) -> list[Job]:
+    tasks = plan.tasks if plan else ()
+    jobs = [job for task in tasks for job in task_jobs(task) if not job.file]
     return jobs + [
         Job(f"ci:{name}", "command", ci[name], ci[name], None) for name in CI if name in ci
     ]
@@ -104,6 +145,14 @@ def _result(job: Job, finding: Finding, seconds: float) -> Result:
     )
 
 
+def manual_results(plan: Plan) -> list[Result] | None:
+    """Return the checks of a plan as manual ones; None if a machine decides some of them."""
+    jobs = _all_jobs(plan, {})
+    if not all(job.is_manual for job in jobs):
+        return None
+    return [_result(job, (None, None, "check by hand"), 0) for job in jobs]
+
+
 # commands
 
 
@@ -111,7 +160,7 @@ class _Halted(Exception):
     """Ends a command whose result is no longer needed."""
 
 
-def _run_commands(
+def run_commands(
     commands: Collection[str], project: Path, timeout: float, poll: Poll
 ) -> Generator[tuple[str, Outcome | str], None, None]:
     """Yield each command with its outcome, or why it could not run, as they finish.
@@ -143,7 +192,8 @@ def _run_commands(
         pool.shutdown(cancel_futures=True)
 
 
-def _command_result(job: Job, outcome: Outcome | str) -> Result:
+def command_result(job: Job, outcome: Outcome | str) -> Result:
+    """Return the result of a check from the outcome of its command, or why that could not run."""
     if isinstance(outcome, str):
         return _result(job, (False, None, outcome), 0)
     code = "timed out" if outcome.timed_out else f"exit code {outcome.exit_code}"
@@ -155,24 +205,58 @@ def _command_result(job: Job, outcome: Outcome | str) -> Result:
 # files
 
 
+def look(job: Job, project: Path, before: Mapping[str, str | None] | None = None) -> Result:
+    """Return the result of a check that looks at files.
+
+    `before`: the digests of files to modify from when their wave began.
+    """
+    begun = time.monotonic()
+    finding = _file_finding(job, project, before or {}) if job.file else _finding(job, project)
+    return _result(job, finding, time.monotonic() - begun)
+
+
+def _file_finding(job: Job, project: Path, before: Mapping[str, str | None]) -> Finding:
+    path = job.file or ""
+    if job.kind != "modify":
+        problem = _file_problem(project, path, absent=job.kind == "delete")
+        return not problem, path, problem
+    if path not in before:  # a killed command could not record it
+        problem = _file_problem(project, path, absent=False)
+        return not problem, path, problem
+    is_changed = digests(project, (path,))[path] != before[path]
+    return is_changed, path, "" if is_changed else f"{path}: not changed since its wave began"
+
+
 def _finding(job: Job, project: Path) -> Finding:
-    if job.kind not in ("file", "content") or job.task is None:
-        return None, None, "check by hand"
-    actions = {file.path: file.action for file in job.task.files}
-    files = tuple(actions)
-    claim = read_claim(job.kind, job.text, files)
-    meant = meant_files(job.kind, claim, files, partial(is_inside, project))
-    if job.kind == "content" and not claim.texts:
-        return None, None, "no quoted text: check by hand"
-    if not meant:
-        return None, None, "no file name: check by hand"
+    found = _meant(job, project)
+    if found is None:
+        why = {"content": "no file name or no quoted text: ", "file": "no file name: "}
+        return None, None, f"{why.get(job.kind, '')}check by hand"
+    claim, meant = found
     if job.kind == "content":
         problems = _content_problems(project, meant, claim.texts, claim.denied)
     else:
+        actions = {file.path: file.action for file in job.task.files} if job.task else {}
         deleted = all(actions.get(path) == "delete" for path in meant) and "exist" not in job.text
         absent = claim.denied or deleted
         problems = [text for path in meant if (text := _file_problem(project, path, absent))]
     return not problems, meant[0] if len(meant) == 1 else None, "\n".join(problems)
+
+
+def _meant(job: Job, project: Path | None) -> tuple[Claim, list[str]] | None:
+    """Return the claim of a check and the files that it means; None if only a human can decide.
+
+    `project`: where named files may exist.
+    """
+    if job.kind not in ("file", "content") or job.task is None:
+        return None
+    files = tuple(dict.fromkeys(file.path for file in job.task.files))
+    claim = read_claim(job.kind, job.text, files)
+    exists = partial(is_inside, project) if project else lambda _: False
+    meant = meant_files(job.kind, claim, files, exists)
+    if not meant or (job.kind == "content" and not claim.texts):
+        return None
+    return claim, meant
 
 
 def _file_problem(project: Path, path: str, absent: bool) -> str:

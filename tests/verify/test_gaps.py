@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from gsd_fsm.verify.gaps import Result, free_id, gap_data, known_gaps, same_gap
+from gsd_fsm.core.loop.decisions import free_gap_id
+from gsd_fsm.verify.gaps import Result, gap_data, known_gaps, same_gap
 from tests.support.story import Story
 from tests.support.verification import result
 
@@ -49,4 +50,4 @@ def test_same_gap_matches_id_or_kind_file_and_description_and_free_id_is_not_tak
     assert same_gap(story.loop, same) == "G2"
     assert same_gap(story.loop, {**same, "file": "b"}) is None
     assert same_gap(story.loop, {**same, "file": "b"}, "G2") == "G2"
-    assert free_id(story.loop) == "G3"
+    assert free_gap_id(set(story.loop.gaps)) == "G3"

@@ -8,6 +8,7 @@ from gsd_fsm.core.loop.completion import completes_by_command, is_complete, late
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.loop.waves import busy_tasks
 from gsd_fsm.core.text.block_text import next_action
+from gsd_fsm.core.text.next_step import asks_reviewer
 from gsd_fsm.core.text.notices import (
     background_notice,
     completion_notice,
@@ -15,7 +16,7 @@ from gsd_fsm.core.text.notices import (
     pause_notice,
     wait_notice,
 )
-from gsd_fsm.core.text.questions import pending_question
+from gsd_fsm.core.text.questions import pending_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,11 +82,9 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     if is_done and not completes_by_command(loop):
         return Decision("complete", {}, completion_notice(loop))
 
-    asked = pending_question(loop) if not busy_tasks(loop) else None
+    asked = pending_wait(loop) if not busy_tasks(loop) else None
     if asked is not None:
-        key, question = asked
-        data: dict[str, Any] = {"question": question, "about": key, "for": "human"}
-        return Decision("wait", data, wait_notice(loop, question))
+        return Decision("wait", {**asked}, wait_notice(loop, asked["question"]))
 
     activity = seen.tool_used or _has_committed(loop, seen)
     limit = reached_limit(loop, now, activity, signal.cap)
@@ -95,7 +94,8 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
         return Decision("pause", {"code": limit.code, "reason": reason}, message)
 
     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
-    data = {"activity": activity, "code": "continue", "reason": text}
+    code = "review" if loop.verified and asks_reviewer(loop) else "continue"
+    data: dict[str, Any] = {"activity": activity, "code": code, "reason": text}
     if delivered:
         data["delivered"] = delivered
     if seen.transcript is not None:

@@ -166,6 +166,10 @@ def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
         tx.append(loop, "resume", {"reason": "the client works again"})
     if not loop.is_active or background_work(loop, signal) is not None:
         return
+    if loop.silent_stops:
+        from gsd_fsm.core.hook.subagents import append_silent_failures
+
+        append_silent_failures(tx, loop)
     if _needs_usage(loop):
         _append_usage(tx, loop, signal)
     claims = loop.kind == "goal" and not loop.exit_signal and claims_completion(signal.message)
@@ -175,6 +179,12 @@ def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
 
 def _needs_usage(loop: Loop) -> bool:
     return has_budget(loop) or bool(mirrored_list(loop, getenv(TASK_LIST)))
+
+
+def _is_concerned(loop: Loop, signal: Signal) -> bool:
+    from gsd_fsm.core.hook.subagents import concerns_subagent
+
+    return signal.event == "SubagentStop" and concerns_subagent(loop, signal)
 
 
 def _append_usage(tx: Transaction, loop: Loop, signal: Signal) -> None:
@@ -241,7 +251,7 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
             with _transaction(journal, signal) as tx:
                 append_prompts(tx, signal)
         return None
-    if signal.event in CLIENT_REPORTS and not _needs_usage(own):
+    if signal.event in CLIENT_REPORTS and not (_needs_usage(own) or _is_concerned(own, signal)):
         return {}
     nonce = system.urandom(8).hex()
     size = transcript_size(signal.transcript) if signal.transcript else None
@@ -257,6 +267,10 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
             and not by_another_copy(loop.last_signal, signal, tx.now)
         ):
             _append_usage(tx, loop, signal)
+        if signal.event == "SubagentStop" and _is_concerned(loop, signal):
+            from gsd_fsm.core.hook.subagents import append_subagent_end
+
+            append_subagent_end(tx, loop, signal)
         tx.loops.settle(loop.id)
         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used)
         append_prompts(tx, signal)

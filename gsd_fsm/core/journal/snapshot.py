@@ -21,12 +21,14 @@ from gsd_fsm.core.loop.records import (
     Issue,
     Limits,
     Note,
+    Question,
     Record,
     Review,
     Rollback,
     Rules,
     SeenSignal,
     Task,
+    Verdict,
 )
 from gsd_fsm.core.loop.state import INDEXES, Loop
 from gsd_fsm.core.syscalls import (
@@ -70,8 +72,17 @@ _RECORDS: dict[str, type[Record]] = {
     "criteria": Criterion,
     "notes": Note,
     "reviews": Review,
+    "verdicts": Verdict,
+    "questions": Question,
 }
-_KEYS = {"tasks": "id", "gaps": "id", "criteria": "name", "notes": "seq"}
+_KEYS = {
+    "tasks": "id",
+    "gaps": "id",
+    "criteria": "name",
+    "notes": "seq",
+    "verdicts": "id",
+    "questions": "id",
+}
 _NESTED: dict[type[Record], tuple[str, ...]] = {Loop: tuple(_RECORDS), Task: ("depends", "errors")}
 # The values of a new record of each kind, by field.
 _new: dict[type[Record], list[tuple[str, Any]]] = {}

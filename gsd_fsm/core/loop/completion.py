@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterable, Iterator, TypeVar
 
-    from gsd_fsm.core.loop.records import Criterion
+    from gsd_fsm.core.loop.records import Criterion, Verdict
     from gsd_fsm.core.loop.state import Loop
 
     T = TypeVar("T")
@@ -18,6 +18,7 @@ _WORDS = {
     "criterion": "criterion not met: %s",
     "stale": "evidence is stale: %s",
     "gap": "gap %s is open",
+    "verdict": "no verdict on %s",
 }
 _KEYS = {"stale": "criterion"}
 
@@ -89,8 +90,15 @@ def _open_conditions(
         yield "gap", (name for name, gap in _named(loop.gaps, only).items() if gap.is_open)
         if not loop.verified:
             yield "verified", ("no verification has passed since the last gap was closed",)
+        else:
+            yield "verdict", (it.id for it in open_verdicts(loop))
     else:
         yield from _open_goal_conditions(loop)
+
+
+def open_verdicts(loop: Loop) -> list[Verdict]:
+    """Return what the last round left to a human or a reviewer, and nobody has approved."""
+    return [verdict for verdict in loop.verdicts.values() if not verdict.passed]
 
 
 def _named(held: dict[str, T], only: str | None) -> dict[str, T]:
@@ -145,8 +153,9 @@ def has_tree(loop: Loop) -> bool:
 
 
 def completes_by_command(loop: Loop) -> bool:
-    """Return whether completing needs git or the documents of a phase, which only the CLI has."""
-    return has_tree(loop) or (loop.kind == "execute" and loop.is_planned)
+    """Return whether completing needs git, the plan or documents, which only the CLI has."""
+    needs_plan = loop.is_planned and (loop.kind == "execute" or loop.rules is not None)
+    return has_tree(loop) or needs_plan or bool(loop.verdicts)
 
 
 def latest_tree(loop: Loop) -> str | None:

@@ -54,6 +54,18 @@ EvidenceData = TypedDict(
         "timed_out": NotRequired[bool],
     },
 )
+ProofData = TypedDict(
+    "ProofData",
+    {
+        "check": Required[str],
+        "passed": Required[bool],
+        "command": NotRequired[str],
+        "exit_code": NotRequired[int],
+        "evidence": NotRequired[str],
+        "seconds": NotRequired[float],
+        "timed_out": NotRequired[bool],
+    },
+)
 ImportedData = TypedDict(
     "ImportedData",
     {
@@ -89,8 +101,26 @@ TaskSpec = TypedDict(
         "depends": NotRequired[list[str]],
         "step": NotRequired[bool],
         "tests": NotRequired[bool],
+        "checks": NotRequired[int],
+        "modifies": NotRequired[bool],
         "retries": NotRequired[int],
         "status": NotRequired[Literal["pending", "running", "complete", "skipped", "failed"]],
+    },
+)
+VerdictSpec = TypedDict(
+    "VerdictSpec",
+    {
+        "id": Required[str],
+        "kind": Required[Literal["check", "must-have", "gap"]],
+        "text": NotRequired[str],
+    },
+)
+QuestionSpec = TypedDict(
+    "QuestionSpec",
+    {
+        "id": Required[str],
+        "about": Required[str],
+        "question": Required[str],
     },
 )
 JournalData = TypedDict(
@@ -155,13 +185,14 @@ FailureData = TypedDict(
         "analysis": NotRequired[str],
         "fix": NotRequired[str],
         "signature": NotRequired[str],
+        "repeated": NotRequired[bool],
     },
 )
 TaskData = TypedDict(
     "TaskData",
     {
         "task": Required[str],
-        "status": Required[Literal["pending", "running", "complete", "checkpoint", "skipped"]],
+        "status": Required[Literal["pending", "running", "reported", "complete", "checkpoint", "skipped"]],
         "title": NotRequired[str],
         "wave": NotRequired[int],
         "depends": NotRequired[list[str]],
@@ -178,6 +209,18 @@ TaskData = TypedDict(
         "list": NotRequired[str],
         "named": NotRequired[bool],
         "condition": NotRequired[str],
+        "checks": NotRequired[int],
+        "verdict": NotRequired[Literal["complete", "failed", "checkpoint"]],
+        "error": NotRequired[str],
+        "message": NotRequired[str],
+        "proof": NotRequired[ProofData],
+        "proving": NotRequired[bool],
+        "proven": NotRequired[bool],
+        "seconds": NotRequired[float],
+        "request": NotRequired[bool],
+        "ended": NotRequired[bool],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )
 GapData = TypedDict(
@@ -211,6 +254,7 @@ WaitData = TypedDict(
         "until": NotRequired[str],
         "reason": NotRequired[str],
         "about": NotRequired[str],
+        "questions": NotRequired[list[QuestionSpec]],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
         "active": NotRequired[bool],
@@ -221,6 +265,10 @@ AnswerData = TypedDict(
     "AnswerData",
     {
         "text": Required[str],
+        "question": NotRequired[str],
+        "yes": NotRequired[bool],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )
 ResumeData = TypedDict(
@@ -289,6 +337,15 @@ VerifiedData = TypedDict(
     {
         "passed": Required[bool],
         "report": NotRequired[str],
+        "tree": NotRequired[str | None],
+        "machine": NotRequired[int],
+        "verdicts": NotRequired[list[VerdictSpec]],
+        "continued": NotRequired[bool],
+        "verdict": NotRequired[str],
+        "evidence": NotRequired[str],
+        "agent": NotRequired[str],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )
 ExitData = TypedDict(
@@ -326,6 +383,8 @@ PlanData = TypedDict(
         "criteria": NotRequired[list[CriterionSpec]],
         "must_not": NotRequired[list[str]],
         "joins": NotRequired[bool],
+        "wave": NotRequired[int],
+        "modified": NotRequired[dict[str, str | None]],
     },
 )
 ModeData = TypedDict(

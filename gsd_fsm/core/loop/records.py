@@ -8,9 +8,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterable, Literal, Mapping
 
-    from gsd_fsm.core.loop.payloads import CriterionSpec, FailureData, GapData, ReviewData
+    from gsd_fsm.core.loop.payloads import (
+        CriterionSpec,
+        FailureData,
+        GapData,
+        ProofData,
+        QuestionSpec,
+        ReviewData,
+        VerdictSpec,
+    )
 
-    TaskStatus = Literal["pending", "running", "complete", "failed", "checkpoint", "skipped"]
+    TaskStatus = Literal[
+        "pending", "running", "reported", "complete", "failed", "checkpoint", "skipped"
+    ]
 
 DONE: tuple[TaskStatus, ...] = ("complete", "skipped")
 
@@ -123,15 +133,22 @@ class Failure(Record):
             self.fix = data.get("fix")
 
 
+# What a task keeps when a rollback undoes it.
+_OF_THE_PLAN = (
+    "title", "wave", "step", "mirrored", "list_name", "named", "condition", "checks", "modifies",
+)  # fmt: skip
+
+
 class Task(Record):
     """A unit of work."""
 
     # A loop may have 25,000 tasks; slots make each a fifth cheaper to create and to read.
     __slots__ = (
-        "answer", "asked", "attempts", "commit", "condition", "depends", "errors", "exit_code",
-        "fixes", "id", "list_name", "locked", "mirrored", "named", "phase", "proven", "question",
-        "ref", "retries", "retry_refused", "status", "step", "summary", "title", "transient",
-        "wave",
+        "answer", "asked", "attempts", "checks", "commit", "condition", "depends", "error",
+        "errors", "exit_code", "fixes", "id", "is_proving", "list_name", "locked", "message",
+        "mirrored", "modifies", "named", "phase", "proof", "proofs", "question", "red_files", "ref", "retries",
+        "retry_refused", "skip", "skip_reason", "skips", "status", "step",
+        "summary", "title", "transient", "verdict", "wave",
     )  # fmt: skip
 
     def __init__(self, task_id: str = "", spec: Any = None) -> None:
@@ -146,6 +163,9 @@ class Task(Record):
         self.named = False
         # The completion condition that this task stands for.
         self.condition: str | None = None
+        # The number of its checks that a machine decides, and whether it is to modify a file.
+        self.checks = 0
+        self.modifies = False
         if spec:
             self.title = spec.get("title", "")
             self.wave = spec.get("wave")
@@ -155,6 +175,8 @@ class Task(Record):
             self.list_name = spec.get("list")
             self.named = spec.get("named", False)
             self.condition = spec.get("condition")
+            self.checks = spec.get("checks", 0)
+            self.modifies = spec.get("modifies", False)
         self.status: TaskStatus = "pending"
         self.retries = 0
         # Whether its last failure paused the loop, so that no retry is counted for it.
@@ -166,12 +188,25 @@ class Task(Record):
         self.phase: str | None = None
         self.attempts = 0
         self.locked: dict[str, str | None] | None = None
-        self.proven: dict[str, str | None] | None = None
+        self.red_files: dict[str, str | None] | None = None
         self.exit_code: int | None = None
         # The open decision of a checkpoint: the question, its event and the answer.
         self.question: str | None = None
         self.asked = 0
         self.answer: str | None = None
+        # What was reported: the verdict, the error of a failed task, and the commit message.
+        self.verdict: str | None = None
+        self.error: str | None = None
+        self.message: str | None = None
+        # The last proof of each check since then, and whether a run of its checks has not ended.
+        self.proofs: dict[str, ProofData] = {}
+        self.is_proving = False
+        # How it was completed: "proven" or "claimed".
+        self.proof: str | None = None
+        # The event of an open request to skip it, the reason, and the user's decision.
+        self.skip = 0
+        self.skip_reason: str | None = None
+        self.skips: bool | None = None
         self.ref: str | None = None
         self.commit: str | None = None
         self.summary: str | None = None
@@ -189,7 +224,7 @@ class Task(Record):
     def blank(self) -> Task:
         """Return the same task before anything was done about it."""
         blank = Task(self.id)
-        for name in ("title", "wave", "step", "mirrored", "list_name", "named", "condition"):
+        for name in _OF_THE_PLAN:
             setattr(blank, name, getattr(self, name))
         blank.depends = dict(self.depends)
         return blank
@@ -214,6 +249,33 @@ class Gap(Record):
     @property
     def status(self) -> str:
         return "open" if self.is_open else "closed"
+
+
+class Verdict(Record):
+    """The decision on something that only a human or a reviewer can judge; `passed` is None before.
+
+    `kind` is check, must-have or gap; `agent` the reviewing subagent, None if a human decided.
+    """
+
+    def __init__(self, spec: VerdictSpec | None = None) -> None:
+        given: VerdictSpec = spec or {"id": "", "kind": "check"}
+        self.id = given["id"]
+        self.kind = given["kind"]
+        self.text = given.get("text", "")
+        self.passed: bool | None = None
+        self.evidence: str | None = None
+        self.agent: str | None = None
+
+
+class Question(Record):
+    """One of several questions of a wait; `answer` is None while it is open."""
+
+    def __init__(self, spec: QuestionSpec | None = None) -> None:
+        given: QuestionSpec = spec or {"id": "", "about": "", "question": ""}
+        self.id = given["id"]
+        self.about = given["about"]
+        self.question = given["question"]
+        self.answer: str | None = None
 
 
 class Rollback(Record):

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
         HookAnswer,
         Issue,
         Note,
+        Question,
         Review,
         Rollback,
         Rules,
         SeenSignal,
         Task,
         TaskStatus,
+        Verdict,
     )
 
     Status = Literal[
@@ -58,22 +60,119 @@ class Loop(Record):
     """One loop, as its events left it."""
 
     __slots__ = (
-        "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
-        "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch", "changed",
-        "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
-        "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring", "errors",
-        "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score", "gaps",
-        "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id", "idle",
-        "imported", "issues", "iteration", "kind", "last_answer", "last_error", "last_event",
-        "last_iteration", "last_seq", "last_signal", "last_stop", "limits", "meters",
-        "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets", "open_gap_count",
-        "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid", "plan", "priced_usd",
-        "progressed", "prompted_elsewhere", "proven_by_tree", "proven_criteria", "question", "recalled",
-        "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-        "review_outdated", "reviews", "rollback", "round", "rules", "scored", "session_only", "shape",
-        "spec", "spec_score", "spent_tokens", "spent_usd", "stage", "stalled", "started", "status",
-        "task_list", "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until",
-        "verified", "viewed", "views", "wait_for", "waves_due",
+        "accepts_tasks",
+        "active_ms",
+        "active_since",
+        "advice_given",
+        "answer",
+        "answered",
+        "asked",
+        "auto_loop",
+        "awaited",
+        "background",
+        "before_pause",
+        "before_wait",
+        "branch",
+        "changed",
+        "checkpoints",
+        "client",
+        "commit",
+        "counsel",
+        "criteria",
+        "criterion_tasks",
+        "delivered_answer",
+        "delivered_notes",
+        "dependency_count",
+        "dismissed",
+        "erring",
+        "errors",
+        "exit_signal",
+        "failed",
+        "failed_verifications",
+        "first_ts",
+        "fit_score",
+        "gaps",
+        "gate_tasks",
+        "goal",
+        "history",
+        "human_spoke",
+        "human_spoke_since_score",
+        "id",
+        "idle",
+        "imported",
+        "issues",
+        "iteration",
+        "kind",
+        "last_answer",
+        "last_error",
+        "last_event",
+        "last_iteration",
+        "last_seq",
+        "last_signal",
+        "last_stop",
+        "limits",
+        "meters",
+        "meters_to_reset",
+        "milestones",
+        "mode",
+        "must_not",
+        "notes",
+        "offsets",
+        "open_gap_count",
+        "owned_since",
+        "owner",
+        "pause_code",
+        "pause_reason",
+        "phase",
+        "pid",
+        "plan",
+        "priced_usd",
+        "progressed",
+        "prompted_elsewhere",
+        "proof_seconds",
+        "proven_by_tree",
+        "proven_criteria",
+        "question",
+        "questions",
+        "recalled",
+        "refused_retries",
+        "refuted",
+        "repeated_errors",
+        "returned_gaps",
+        "review_needed",
+        "review_outdated",
+        "reviewer_asked",
+        "reviews",
+        "rollback",
+        "round",
+        "round_tree",
+        "rules",
+        "scored",
+        "session_only",
+        "shape",
+        "silent_stops",
+        "spec",
+        "spec_score",
+        "spent_tokens",
+        "spent_usd",
+        "stage",
+        "stalled",
+        "started",
+        "status",
+        "task_list",
+        "tasks",
+        "transcript",
+        "transient",
+        "transient_tasks",
+        "unconfirmed",
+        "until",
+        "verdicts",
+        "verified",
+        "viewed",
+        "views",
+        "wait_for",
+        "wave_files",
+        "waves_due",
     )  # fmt: skip
 
     def __init__(self, loop_id: str = "") -> None:
@@ -128,6 +227,8 @@ class Loop(Record):
         self.asked: str | None = None
         self.answered: list[str] = []
         self.answer: str | None = None
+        # The questions of a wait that has several, by their ids.
+        self.questions: dict[str, Question] = {}
 
         # What the hook saw and answered. A block is unconfirmed until the next signal.
         self.transcript: tuple[str | None, int] | None = None
@@ -173,9 +274,20 @@ class Loop(Record):
         self.rollback: Rollback | None = None
         # The number of tasks whose waves must be laid again before they are read.
         self.waves_due = 0
+        # By wave, the digests that the files to modify had when it first began.
+        self.wave_files: dict[str, dict[str, str | None]] = {}
+        # Running tasks whose subagents ended without a report, with the stops without activity since.
+        self.silent_stops: dict[str, int] = {}
+        # How long the longest run of the checks of tasks took.
+        self.proof_seconds: float = 0
 
         self.gaps: dict[str, Gap] = {}
         self.verified = False
+        # What the last round left to a human or a reviewer, its content, and the round in which a
+        # reviewing subagent was asked for.
+        self.verdicts: dict[str, Verdict] = {}
+        self.round_tree: str | None = None
+        self.reviewer_asked = 0
         self.criteria: dict[str, Criterion] = {}
         self.exit_signal = False
         self.reviews: dict[str, Review] = {}
@@ -230,6 +342,11 @@ class Loop(Record):
     def is_planned(self) -> bool:
         """Return whether its tasks come from a plan that the engine has read."""
         return self.plan.task_count is not None
+
+    @property
+    def proves_tasks(self) -> bool:
+        """Return whether a task with checks is complete only once the engine has run them."""
+        return self.rules is not None and self.rules.prove
 
     @property
     def is_unclear(self) -> bool:

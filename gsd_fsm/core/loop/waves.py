@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
 
 
+_UNDER_WAY = ("running", "reported")
+_DUE = ("pending", "running", "checkpoint", "failed")
+
+
 def find_cycle(depends: Mapping[str, Iterable[str]]) -> list[str]:
     """Return a dependency cycle, each task before one that it depends on; [] if there is none."""
     left = set(depends) - set(start_order(depends))
@@ -211,13 +215,36 @@ def ready_tasks(loop: Loop) -> list[str]:
         status = task.status
         if status in DONE or (task.wave != wave and task.wave):
             continue
-        if status == "running" or (status != "pending" and is_undecided(loop, task)):
+        if status in _UNDER_WAY or task.skip or (status != "pending" and is_undecided(loop, task)):
             busy = True
         elif can_start(loop, task):
             ready.append(task_id)
     if wave in loop.plan.sequential:
         return [] if busy else ready[:1]
     return ready
+
+
+def reported_tasks(loop: Loop) -> list[str]:
+    """Return the tasks that are reported as complete and not settled yet."""
+    return [name for name, task in loop.tasks.items() if task.status == "reported"]
+
+
+def defers_commands(loop: Loop) -> list[str]:
+    """Return the tasks whose results may still decide about the commands of reported ones.
+
+    A command of a task in a parallel wave may depend on the work of the others.
+    """
+    wave = current_wave(loop)
+    if wave in loop.plan.sequential:
+        return []
+    return [
+        name
+        for name, task in loop.tasks.items()
+        if task.status in _DUE
+        and not task.skip
+        and (not task.wave or task.wave == wave)
+        and can_start(loop, task)
+    ]
 
 
 def ready_gaps(loop: Loop) -> list[str]:

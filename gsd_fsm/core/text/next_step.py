@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
-from gsd_fsm.core.loop.completion import is_complete, latest_tree, stale
+from gsd_fsm.core.loop.completion import is_complete, latest_tree, open_verdicts, stale
 from gsd_fsm.core.loop.fold import steps_of
 from gsd_fsm.core.loop.limits import used_up_limit, used_up_retries
 from gsd_fsm.core.loop.records import DONE
 from gsd_fsm.core.loop.state import FINAL, failed_tasks, is_in_reach, open_work, unmet
-from gsd_fsm.core.loop.waves import can_start, current_wave, ready_gaps, ready_tasks
+from gsd_fsm.core.loop.waves import (
+    can_start,
+    current_wave,
+    defers_commands,
+    ready_gaps,
+    ready_tasks,
+    reported_tasks,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Iterator
+
     from gsd_fsm.core.loop.records import Failure, Task
     from gsd_fsm.core.loop.state import Loop
 
     Advice = tuple[str, str]
 
 _LISTED_TASKS = 8
+# Seconds after which a client may kill a command.
+LONG_PROOF = 90
 _SCORE = "score --outcome N --scope N --constraints N --success N --done N"
 
 
@@ -34,7 +45,7 @@ def next_step(loop: Loop, brief: bool = False) -> Advice:
     if loop.status == "waiting":
         if loop.wait_for == "human":
             words = _sentence("Waiting for the user's answer: %s" % _flat(loop.question))
-            return words, run + "answer TEXT"
+            return words, run + ("answer ID TEXT" if loop.questions else "answer TEXT")
         return "Throttled until %s." % (loop.until or "the client recovers"), run + "resume"
     if is_complete(loop, latest_tree(loop)):
         return "Everything is done; complete the loop.", run + "complete"
@@ -94,7 +105,7 @@ def _after_error(loop: Loop, run: str, work: Advice, brief: bool) -> Advice:
 
 
 def _work(loop: Loop, run: str) -> Advice:
-    for advise in (_gaps, _blockers, _stage, _wave, _tasks, _criteria):
+    for advise in (_gaps, _blockers, _stage, _wave, _reported, _tasks, _criteria):
         advice = advise(loop, run)
         if advice is not None:
             return advice
@@ -204,6 +215,35 @@ def _wave(loop: Loop, run: str) -> Advice | None:
     return "Start task%s %s%s%s." % (many, named, more, wave), run + "next"
 
 
+def _reported(loop: Loop, run: str) -> Advice | None:
+    """Return the proof of reported tasks, unless it must wait for others."""
+    due = reported_tasks(loop)
+    if not due or (defers_commands(loop) and not any(_has_other_report(loop, due))):
+        return None
+    named = ", ".join(due[:_LISTED_TASKS])
+    more = " and %d more" % (len(due) - _LISTED_TASKS) if len(due) > _LISTED_TASKS else ""
+    tasks = "tasks" if len(due) > 1 else "task"
+    words = "Prove the reported %s %s%s: run the checks%s."
+    return words % (tasks, named, more, background_words(loop)), run + "check"
+
+
+def _has_other_report(loop: Loop, due: list[str]) -> Iterator[bool]:
+    """Yield whether each of these was reported as failed or at a checkpoint: nothing defers that."""
+    return (loop.tasks[name].verdict != "complete" for name in due)
+
+
+def background_words(loop: Loop) -> str:
+    """Return the advice for checks that a client may kill because they take long."""
+    if loop.proof_seconds > LONG_PROOF or any(task.is_proving for task in loop.tasks.values()):
+        return " in the background, because they take long"
+    return ""
+
+
+def asks_reviewer(loop: Loop) -> bool:
+    """Return whether a reviewing subagent is to be asked for verdicts first."""
+    return loop.mode == "yolo" and loop.reviewer_asked != loop.round and bool(open_verdicts(loop))
+
+
 def _tasks(loop: Loop, run: str) -> Advice | None:
     listed: list[Task] = []  # in the task list of the client
     own: list[Task] = []
@@ -275,6 +315,11 @@ def _criteria(loop: Loop, run: str) -> Advice | None:
 
 def _last_step(loop: Loop, run: str) -> Advice:
     if loop.kind == "verify":
+        left = [verdict.id for verdict in open_verdicts(loop)] if loop.verified else []
+        if left:
+            named = ", ".join(left[:_LISTED_TASKS])
+            words = "Let a subagent that fixed nothing judge what no command can: %s." % named
+            return words, run + "next"
         words = "Verify everything%s." % (" again" if loop.round or loop.gaps else "")
         if loop.is_planned:
             return words, run + "verify"

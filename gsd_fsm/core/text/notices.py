@@ -131,7 +131,8 @@ def pause_notice(loop: Loop, code: str | None, reason: str | None, command: str)
 
 def wait_notice(loop: Loop, question: str) -> str:
     words = "gsd-fsm: loop %s is waiting for your answer: %s Answer here, or run: %s"
-    return words % (loop.id, one_line(question, 600), "gsd-fsm --loop %s answer TEXT" % loop.id)
+    answer = "answer ID TEXT" if "\n" in question else "answer TEXT"
+    return words % (loop.id, one_line(question, 1_200), "gsd-fsm --loop %s %s" % (loop.id, answer))
 
 
 def background_notice(loop: Loop, reason: str) -> str:

@@ -1,21 +1,35 @@
 """Find the decisions that a loop leaves to the user.
 
-Checkpoints, unclear goals and what the shape of a goal requires are asked in every mode, the others
-in interactive mode.
+Checkpoints, unclear goals and what the shape of a goal requires are asked in every mode. So are skip
+requests and verdicts, once nothing else can proceed. The others are asked in interactive mode.
 """
 
 from __future__ import annotations
 
+from gsd_fsm.core.loop.completion import open_verdicts
 from gsd_fsm.core.loop.events.goals import clarify_key
 from gsd_fsm.core.loop.state import failed_tasks, open_gaps, open_work
-from gsd_fsm.core.loop.waves import current_wave, loop_retry_key, retry_key
-from gsd_fsm.core.text.next_step import is_transient
+from gsd_fsm.core.loop.waves import (
+    current_wave,
+    loop_retry_key,
+    ready_tasks,
+    reported_tasks,
+    retry_key,
+)
+from gsd_fsm.core.text.next_step import asks_reviewer, is_transient
+from gsd_fsm.core.text.sanitize import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterator
 
+    from gsd_fsm.core.loop.payloads import QuestionSpec, WaitData
     from gsd_fsm.core.loop.state import Loop
+
+# To which "no" pauses the loop; to other questions it is an answer like any other.
+_DECLINABLE = ("start", "retry", "gaps", "wave", "step", "turn")
+_LONGEST = 600
+_MOST_QUESTIONS = 40
 
 
 def pending_question(loop: Loop) -> tuple[str, str] | None:
@@ -25,16 +39,73 @@ def pending_question(loop: Loop) -> tuple[str, str] | None:
         asks += (_start, _retry, _fix, _wave)
     elif loop.shape == "tool-review":
         asks += (_wave,)
-    for ask in asks:
+    for ask in (*asks, _skip, _verdict):
         for key, question in ask(loop):
             if key not in loop.answered:
                 return key, question
     return None
 
 
+def pending_wait(loop: Loop) -> WaitData | None:
+    """Return the data of the wait for every decision that is due now, None if there is none.
+
+    A loop of version 1 asks one question at a time.
+    """
+    asked = pending_question(loop)
+    if asked is None:
+        return None
+    key, question = asked
+    data: WaitData = {"for": "human", "question": question, "about": key}
+    about = key.partition(":")[0]
+    if loop.rules is None or about not in ("checkpoint", "skip", "verdict"):
+        return data
+    together = (_checkpoint, _skip, _verdict)
+    found = [each for ask in together for each in ask(loop) if each[0] not in loop.answered]
+    if len(found) == 1 and about != "verdict":
+        return data
+    specs: list[QuestionSpec] = [
+        {"id": key.split(":")[1], "about": key, "question": one_line(words, _LONGEST)}
+        for key, words in found[:_MOST_QUESTIONS]
+    ]
+    lines = ["%s: %s" % (spec["id"], spec["question"]) for spec in specs]
+    opening = "%s open. Each has an id." % _are(len(specs), "decision")
+    return {"for": "human", "question": "\n".join([opening, *lines]), "questions": specs}
+
+
+def _are(count: int, noun: str) -> str:
+    return "%s %s" % (plural(count, noun), "is" if count == 1 else "are")
+
+
 def may_decline(key: str | None) -> bool:
     """Return whether "no" pauses the loop; to other questions it is an answer like any other."""
-    return (key or "").partition(":")[0] in ("start", "retry", "gaps", "wave", "step", "turn")
+    return (key or "").partition(":")[0] in _DECLINABLE
+
+
+def is_yes_or_no(key: str | None) -> bool:
+    """Return whether only a yes or a no answers this question."""
+    return (key or "").partition(":")[0] in (*_DECLINABLE, "branch", "skip")
+
+
+def _skip(loop: Loop) -> Iterator[tuple[str, str]]:
+    """Ask about requests to skip a task, once no other task can proceed."""
+    wanted = [task for task in loop.tasks.values() if task.skip and not task.is_done]
+    if not wanted or ready_tasks(loop) or reported_tasks(loop):
+        return
+    for task in wanted:
+        why = ": %s" % one_line(task.skip_reason, 300) if task.skip_reason else ""
+        title = " (%s)" % one_line(task.title, 120) if task.title else ""
+        words = "The agent wants to skip task %s%s%s. Skip it? [Y/n]"
+        yield "skip:%s:%d" % (task.id, task.skip), words % (task.id, title, why)
+
+
+def _verdict(loop: Loop) -> Iterator[tuple[str, str]]:
+    """Ask for verdicts, once the checks have passed and a reviewer was asked in vain."""
+    if not loop.verified or asks_reviewer(loop):
+        return
+    for verdict in open_verdicts(loop):
+        words = "Does this hold? %s (run: gsd-fsm verify --verdict %s pass|fail --evidence TEXT)"
+        key = "verdict:%s:%d" % (verdict.id, loop.round)
+        yield key, words % (one_line(verdict.text or verdict.id, 300), verdict.id)
 
 
 def _checkpoint(loop: Loop) -> Iterator[tuple[str, str]]:

@@ -318,7 +318,7 @@ def _moves(
 ) -> Iterator[TaskData]:
     """Yield the events that bring a task to `wanted`; nothing while a dependency is open."""
     now, known = status[task_id], loop.tasks.get(task_id)
-    if now in (wanted, *DONE) or (known is not None and is_undecided(loop, known)):
+    if now in (wanted, "reported", *DONE) or (known is not None and is_undecided(loop, known)):
         return
     if now != "running":
         waits = any(status.get(n, "complete") not in DONE for n in depends.get(task_id, ()))
@@ -326,5 +326,9 @@ def _moves(
             return
         yield {"task": task_id, "status": "running"}
     if wanted == "complete":
-        yield {"task": task_id, "status": "complete"}
+        if known is not None and known.checks and loop.proves_tasks:
+            wanted = "reported"
+            yield {"task": task_id, "status": "reported", "verdict": "complete"}
+        else:
+            yield {"task": task_id, "status": "complete"}
     status[task_id] = wanted

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.codec import dumps, sha256
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.loop.completion import latest_tree, missing
+from gsd_fsm.core.loop.decisions import due_events
 from gsd_fsm.core.loop.state import Loop, open_gaps, open_tasks
 from gsd_fsm.core.loop.waves import busy_tasks, can_start, current_wave, is_undecided, ready_tasks
-from gsd_fsm.core.text.questions import pending_question
+from gsd_fsm.core.text.questions import pending_question, pending_wait
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import redact_or_reject
 from gsd_fsm.documents.read import Unreadable, read_bytes
@@ -183,6 +184,8 @@ def portions(plan: Plan) -> list[list[dict[str, Any]]]:
 
 
 def _spec(task: PlanTask) -> dict[str, Any]:
+    from gsd_fsm.verify.run import task_jobs
+
     spec: dict[str, Any] = {"id": task.id, "wave": task.wave}
     if task.title:
         spec["title"] = redact_or_reject(task.title[:200], "a title", 500)
@@ -190,6 +193,11 @@ def _spec(task: PlanTask) -> dict[str, Any]:
         spec["depends"] = list(task.depends)
     if task.test_required == "true":
         spec["tests"] = True
+    checks = sum(not job.is_manual for job in task_jobs(task))
+    if checks:
+        spec["checks"] = checks
+    if any(file.action == "modify" for file in task.files):
+        spec["modifies"] = True
     return spec
 
 
@@ -273,7 +281,7 @@ def require_turn(loop: Loop, task_id: str) -> None:
     if task.status not in ("pending", "failed", "checkpoint"):
         return
     ready = ready_tasks(loop)
-    if task_id in ready or not can_start(loop, task):
+    if task_id in ready or task.skip or not can_start(loop, task):
         return  # the state machine refuses open dependencies itself
     if is_undecided(loop, task):
         why = f"task {task_id} is waiting for your decision"
@@ -317,9 +325,51 @@ def require_answered_checkpoint(context: Context, loop: Loop, task_id: str) -> N
 
 
 def append_consequences(tx: LoopTransaction, project: Path) -> None:
-    """Append what follows from any step of a planned loop: a changed plan pauses, questions wait."""
+    """Append what follows from any step of a loop.
+
+    Decisions are carried out, a wave that begins is recorded, a changed plan pauses the loop, and a
+    question lets it wait.
+    """
+    for kind, data in due_events(tx.loop):
+        tx.append(kind, data, by="cli")
     append_plan_change(tx, project)
+    append_wave_files(tx, project)
     append_question(tx)
+
+
+def append_wave_files(tx: LoopTransaction, project: Path) -> None:
+    """Record the content of the files that a wave is to modify, when the wave first begins."""
+    loop = tx.loop
+    if not loop.is_planned or loop.kind != "execute" or not loop.proves_tasks or not loop.is_live:
+        return
+    wave = current_wave(loop) or 0
+    tasks = [task for task in loop.tasks.values() if (task.wave or 0) == wave and task.modifies]
+    if not tasks or str(wave) in loop.wave_files:
+        return
+    from gsd_fsm.plans.tdd_files import digests
+
+    try:
+        plan = frozen_plan(project, loop, [task.id for task in tasks])
+    except Refused:
+        return  # the plan was changed: the loop pauses
+    paths = dict.fromkeys(
+        file.path for task in plan.tasks for file in task.files if file.action == "modify"
+    )
+    for part in _parts(digests(project, tuple(paths))):
+        tx.append("plan", {"wave": wave, "modified": part}, by="cli")
+
+
+def _parts(known: dict[str, str | None]) -> Iterator[dict[str, str | None]]:
+    """Yield parts that fit into one event each."""
+    part: dict[str, str | None] = {}
+    size = 0
+    for path, digest in known.items():
+        size += len(path) * 6 + 40
+        if size > 40_000 and part:
+            yield part
+            part, size = {}, len(path) * 6 + 40
+        part[path] = digest
+    yield part
 
 
 def append_plan_change(tx: LoopTransaction, project: Path) -> bool:
@@ -341,14 +391,15 @@ def append_question(tx: LoopTransaction) -> None:
     loop = tx.loop
     if not loop.is_active or not (loop.is_planned or loop.shape) or busy_tasks(loop):
         return
-    asked = pending_question(loop)
+    asked = pending_wait(loop)
     if asked is not None and not loop.is_planned:
         # Of a goal without a plan, only what its shape asks for; the hook asks the rest.
         by_shape = ("clarify", _ASKS_BY_SHAPE.get(loop.shape or ""))
-        if asked[0].partition(":")[0] not in by_shape or not missing(loop, latest_tree(loop)):
+        about = asked.get("about", "").partition(":")[0]
+        if about not in by_shape or not missing(loop, latest_tree(loop)):
             return
     if asked is not None:
-        append_wait(tx, *asked)
+        tx.append("wait", {**asked}, by="cli")
 
 
 def append_wait(tx: LoopTransaction, key: str, question: str) -> None:

@@ -1,35 +1,37 @@
-"""Record the report of a subagent about its task or fix, and commit the work."""
+"""Record the report of a subagent about its task or fix, then settle it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gsd_fsm.core.errors import GsdError, Refused, UsageError
+from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_KEPT, Loop
-from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
-from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time
+from gsd_fsm.documents.journal_text import redact_and_truncate
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, alone
 from gsd_fsm.engine.effects import require_rolled_back
-from gsd_fsm.engine.planned.checkpoints import commits_since_start, finish_task, finish_tasks
+from gsd_fsm.engine.planned.checkpoints import finish_task, finish_tasks
+from gsd_fsm.engine.planned.commits import Work, commit_work, resolved_commit
 from gsd_fsm.engine.planned.plan import (
     append_consequences,
     frozen_plan,
     require_turn,
     unknown_work,
 )
+from gsd_fsm.engine.planned.proof import Settled, settle, tdd_problem
 from gsd_fsm.engine.tasks import failure_data
+from gsd_fsm.evidence.interruption import Watch, in_silence
 
 if TYPE_CHECKING:
-    from gsd_fsm.git.repo import Repository
     from gsd_fsm.subagents.report_parser import Issue, Report
 
 MAX_FIXES = 20
 
 
 class Reported(NamedTuple):
-    """A recorded report: redacted, and with the commit and tag of a completed task.
+    """A recorded report, redacted, and what it came to.
 
+    `settled` is None for a fix, in a loop of version 1, and if the loop waits or is paused.
     `repeated`: the task was already complete, so that only new issues were recorded.
     """
 
@@ -39,22 +41,21 @@ class Reported(NamedTuple):
     commit: str | None = None
     tag: str | None = None
     repeated: bool = False
+    settled: Settled | None = None
 
 
-class _Work(NamedTuple):
-    """The files of a task or fix, relative to the project, and the message of its commit."""
+def report_task(
+    context: Context,
+    task_id: str,
+    output: str,
+    commit: str | None = None,
+    *,
+    timeout: float | None = None,
+    watch: Watch = in_silence,
+) -> Reported:
+    """Record the output of the subagent that did a task or fixed a gap, then settle it.
 
-    paths: list[str]
-    message: str
-
-
-@one_at_a_time
-def report_task(context: Context, task_id: str, output: str, commit: str | None = None) -> Reported:
-    """Record the output of the subagent that did a task or fixed a gap.
-
-    The event of a completed task carries its commit, so that the commit is made first. A dry run
-    precedes it: the journal must accept the report. If appending fails after the commit, report
-    the task again: the commit is then found instead of made.
+    A task is `reported` first. While the loop waits or is paused, that is all.
     """
     from gsd_fsm.subagents.report_parser import parse_report
 
@@ -63,15 +64,106 @@ def report_task(context: Context, task_id: str, output: str, commit: str | None 
     name = _known(loop, task_id)
     if result.verdict == "complete" and _is_done(loop, name):
         return _repeat(context, loop, name, result)
+    if loop.rules is None or name in loop.gaps:
+        with alone(context):
+            return _record_at_once(context, loop, name, result, commit)
+    made = resolved_commit(context, commit) if commit else None
+    loop = _report(context, loop, name, result, made)
+    if not loop.is_active:
+        return Reported(name, result, context.receipt(loop), made)
+    settled = settle(context, loop, timeout=timeout, watch=watch)
+    done = settled.receipt
+    commit = settled.commits.get(name) or done.loop.tasks[name].commit
+    return Reported(name, result, done, commit, settled.tags.get(name), settled=settled)
+
+
+def report_complete(
+    context: Context, loop: Loop, name: str, summary: str = "", commit: str | None = None
+) -> Settled | None:
+    """Report a task as complete and settle it; return None if the loop waits or is paused."""
+    from gsd_fsm.subagents.report_parser import Report
+
+    made = resolved_commit(context, commit) if commit else None
+    loop = _report(context, loop, name, Report("complete", "", summary), made)
+    return settle(context, loop) if loop.is_active else None
+
+
+def _report(context: Context, loop: Loop, name: str, result: Report, commit: str | None) -> Loop:
+    """Append the report; raise Refused if a TDD task claims to be complete too early."""
+    if result.verdict == "complete":
+        _require_green(context, loop, name)
+    if commit is not None:
+        require_rolled_back(context, loop)
+    with context.writing(loop) as tx:
+        task = tx.loop.tasks.get(name)
+        if tx.loop.is_active and (task is None or task.status != "running"):
+            require_turn(tx.loop, name)
+        _append_issues(tx, name, result)
+        tx.append("task", _reported_data(name, result, commit))
+        task = tx.loop.tasks[name]
+        if tx.loop.is_active and result.verdict == "failed":
+            error, why = _error(result), (result.analysis, result.suggested_fix)
+            tx.append("failure", failure_data(name, error, None, *why, alike=result.reason))
+        elif tx.loop.is_active and result.verdict == "checkpoint":
+            tx.append("task", {"task": name, "status": "checkpoint", "question": _question(result)})
+        append_consequences(tx, context.project)
+    return tx.loop
+
+
+def _reported_data(name: str, result: Report, commit: str | None) -> dict[str, Any]:
+    title = result.commit_message
+    given = {
+        "verdict": result.verdict,
+        "commit": commit,
+        "summary": result.details and redact_and_truncate(result.details, 2_000),
+        "message": title and redact_and_truncate(title, 500),
+        "fixes": list(result.fixes),
+        "error": _error(result) if result.verdict == "failed" else "",
+        "question": _question(result) if result.verdict == "checkpoint" else "",
+    }
+    known = {member: value for member, value in given.items() if value}
+    return {"task": name, "status": "reported", **known}
+
+
+def _error(result: Report) -> str:
+    return redact_and_truncate(f"{result.reason}\n\n{result.details}".strip())
+
+
+def _require_green(context: Context, loop: Loop, name: str) -> None:
+    """Raise Refused if this is a TDD task whose tests have not failed first and passed then."""
+    if not loop.is_planned or loop.kind != "execute" or not loop.proves_tasks:
+        return
+    plan_task = frozen_plan(context.project, loop, [name]).task(name)
+    task = loop.tasks[name]
+    if plan_task is None or plan_task.test_required == "false" or task.phase == "refactor":
+        return  # changed locks and failed tests are failures of the task
+    raise Refused(
+        f"task {name} is a TDD task, and {tdd_problem(context, task, plan_task)}",
+        f"Run: gsd-fsm --loop {loop.id} tdd {name} --run",
+    )
+
+
+# loops of version 1, and fixes of gaps
+
+
+def _record_at_once(
+    context: Context, loop: Loop, name: str, result: Report, commit: str | None
+) -> Reported:
+    """Record the result; commit completed work first, because its event carries the commit.
+
+    A dry run precedes the commit: the journal must accept the report. If appending fails after it,
+    report the task again: the commit is then found instead of made.
+    """
     result = _checked_locks(context, loop, name, result)
-    made = _resolved(context, commit) if commit else None
+    made = resolved_commit(context, commit) if commit else None
     if made is not None:
         require_rolled_back(context, loop)
     elif result.verdict == "complete":
         if loop.is_planned and context.repository_or_none() is not None:
             with context.dry_run(loop) as tx:
                 _append_result(tx, name, result, made)
-        made = commit_work(context, loop, name, result)
+        work = Work(result.commit_message, result.details, result.files)
+        made = commit_work(context, loop, name, work)
     with context.writing(loop) as tx:
         _append_result(tx, name, result, made)
         append_consequences(tx, context.project)
@@ -102,17 +194,6 @@ def _checked_locks(context: Context, loop: Loop, name: str, result: Report) -> R
         return result
     reason = f"locked files were changed: {', '.join(touched)}"
     return result._replace(verdict="failed", reason=reason)
-
-
-def _resolved(context: Context, given: str) -> str:
-    """Return the full name of this commit; without git, the text as it is."""
-    repository = context.repository_or_none()
-    if repository is None:
-        return redact_or_reject(given, "the commit", 100)
-    found = repository.resolved(given)
-    if found is None:
-        raise UsageError(f"not a commit: {display(given)[:80]}", "Run: git log")
-    return found
 
 
 def _known(loop: Loop, given: str) -> str:
@@ -179,9 +260,8 @@ def _append_result(tx: LoopTransaction, name: str, result: Report, commit: str |
         require_turn(loop, name)
         tx.append("task", {"task": name, "status": "running"})
     if result.verdict == "failed":
-        error = f"{result.reason}\n\n{result.details}".strip()
         why = (result.analysis, result.suggested_fix)
-        tx.append("failure", failure_data(name, error, None, *why, alike=result.reason))
+        tx.append("failure", failure_data(name, _error(result), None, *why, alike=result.reason))
         return
     if result.verdict == "checkpoint":
         tx.append("task", {"task": name, "status": "checkpoint", "question": _question(result)})
@@ -215,68 +295,3 @@ def _completion(name: str, result: Report, commit: str | None) -> dict[str, Any]
     }
     given = {member: value for member, value in details.items() if value}
     return {"task": name, "status": "complete", **given}
-
-
-# the commit
-
-
-def commit_work(context: Context, loop: Loop, name: str, result: Report) -> str | None:
-    """Commit the result of a task if the settings allow it; else find the agent's own commit.
-
-    Note in `context` which files were left out. Repeatable: a commit that an interrupted call made
-    for this task is returned again.
-    """
-    require_rolled_back(context, loop)
-    repository = context.repository_or_none() if loop.is_planned else None
-    work = _work(context, loop, name, result) if repository else None
-    if repository is None or work is None:
-        return None
-    if not context.settings()["commit"]:
-        return _own_commit(repository, loop, work)
-    left = [file for file in result.files if file not in work.paths]
-    if left:
-        why = "not committed, because the plan does not name them"
-        context.notices.append(f"{why}: {', '.join(left)}")
-    made = repository.commit(work.paths, work.message)
-    return made or _made_before(repository, loop, work) or _own_commit(repository, loop, work)
-
-
-def _work(context: Context, loop: Loop, name: str, result: Report) -> _Work | None:
-    from gsd_fsm.git.messages import co_author, task_message
-
-    trailer = co_author(context.author.client)
-    brief = result.details[:2_000]
-    if name in loop.gaps:
-        gap = loop.gaps[name]
-        # An orphan is fixed in its parent, so the files that the fix names belong to it too.
-        paths = [*result.files, *([gap.file] if gap.file else ())]
-        title = result.commit_message or gap.description
-        return _Work(paths, task_message("fix", loop.phase, name, title, brief, trailer))
-    try:
-        task = frozen_plan(context.project, loop, [name]).task(name)
-    except GsdError:
-        task = None  # the plan was changed: the files of the task are no longer certain
-    if task is None:
-        return None
-    title = result.commit_message or redact_and_truncate(task.title, 500)
-    message = task_message(task.commit_type, loop.phase, task.number, title, brief, trailer)
-    return _Work([*(file.path for file in task.files), *task.test_files], message)
-
-
-def _made_before(repository: Repository, loop: Loop, work: _Work) -> str | None:
-    """Return the commit of a call that ended before it could record its event."""
-    subject = work.message.partition("\n")[0]
-    recorded = {task.commit for task in loop.tasks.values()}
-    for commit in commits_since_start(repository, loop):
-        if commit.subject == subject and commit.id not in recorded:
-            return commit.id
-    return None
-
-
-def _own_commit(repository: Repository, loop: Loop, work: _Work) -> str | None:
-    """Return HEAD if the agent committed some of this work since the last checkpoint."""
-    head = repository.head()
-    last = next(reversed(loop.checkpoints.values()), None)
-    if head is None or last is None or head == last or not repository.contains(last):
-        return None
-    return head if repository.touched(last, head, work.paths) else None

@@ -11,15 +11,15 @@ from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of
 from gsd_fsm.engine.planned.checkpoints import drop_copies, finish_task
+from gsd_fsm.engine.planned.commits import Work, commit_work
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
-from gsd_fsm.engine.planned.report import commit_work
+from gsd_fsm.engine.planned.report import report_complete
 from gsd_fsm.engine.tasks import failure_data
 from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.interruption import Watch, in_silence
 from gsd_fsm.plans.plan import PlanTask, task_name
 from gsd_fsm.plans.tdd_files import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 from gsd_fsm.subagents.context import test_command
-from gsd_fsm.subagents.report_parser import Report
 
 
 class TddState(NamedTuple):
@@ -107,8 +107,8 @@ class _Cycle:
         if self.task.status == "running" and self.task.locked is not None:
             return
         # A new attempt continues in green with tests that were seen to fail in an earlier one.
-        proven = self.task.proven
-        continues = proven and not changed(self.project, proven)
+        failed = self.task.red_files
+        continues = failed and not changed(self.project, failed)
         self._enter("green" if continues else first_phase(self.plan_task))
 
     def _enter(self, phase: str, exit_code: int | None = None) -> None:
@@ -211,11 +211,21 @@ class _Cycle:
             return self.state(problem, passed=False)
         files = ", ".join(restored) or "no file"
         message = f"The refactoring broke the tests and was undone ({files})."
+        if self.loop.rules is not None:
+            return self._prove_undone(undo, message)
         complete["summary"] = message
-        result = Report("complete", reason="", details=message)
-        commit = commit_work(self.context, self.loop, self.id, result)
+        commit = commit_work(self.context, self.loop, self.id, Work(details=message))
         if commit:
             complete["commit"] = commit
         self._record(undo, complete)
         finish_task(self.context, self.loop, self.id)
         return self.state(f"{message} Task {self.id} is complete.")
+
+    def _prove_undone(self, undo: Mapping[str, Any], message: str) -> TddState:
+        """Report the task as complete with the code that passed its tests before."""
+        self._record({**undo, "exit_code": 0})
+        settled = report_complete(self.context, self.loop, self.id, message)
+        self.loop = self.context.receipt(self.loop).loop
+        if settled is not None and self.id in settled.complete:
+            return self.state(f"{message} Task {self.id} is complete.")
+        return self.state(f"{message} Task {self.id} is {self.task.status}.", passed=False)

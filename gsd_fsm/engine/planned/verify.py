@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
-from gsd_fsm.core.loop.completion import completes_by_command, is_complete, latest_tree
+from gsd_fsm.core.loop.completion import has_tree, is_complete, latest_tree, open_verdicts
+from gsd_fsm.core.loop.decisions import due_events, free_gap_id
+from gsd_fsm.core.loop.events.sessions import open_questions
 from gsd_fsm.core.loop.limits import LimitReached, oscillation, used_up_limit
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
-from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, require_id
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of, require_id
 from gsd_fsm.engine.planned.plan import (
     append_plan_change,
     append_question,
@@ -26,7 +29,6 @@ from gsd_fsm.evidence.interruption import Watch, in_silence
 from gsd_fsm.verify.gaps import (
     MAX_DESCRIPTION,
     MAX_EVIDENCE,
-    free_id,
     gap_data,
     gap_event,
     known_gaps,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from gsd_fsm.verify.reported_gaps import ReportedGap
 
 _MOST_NAMED = 20
+MAX_VERDICT = 300
+_VERDICTS_PER_EVENT = 25
 
 
 class Round(NamedTuple):
@@ -92,6 +96,7 @@ def verify(
     `phase` and `plan` must be the loop's, if given. `gaps` replaces the `<gaps>` that an agent wrote
     into VERIFICATION.md. If the output raises to end the commands, nothing is recorded.
     """
+    from gsd_fsm.git.tree import content_tree
     from gsd_fsm.verify.report import read_report, report_directory, report_facts, write_report
     from gsd_fsm.verify.run import CI, run_plan_checks
 
@@ -110,14 +115,16 @@ def verify(
     limit = float(timeout or settings["check_timeout_seconds"])
     with watch() as output:
         results = run_plan_checks(its_plan, project, ci, limit, output.say, poll=output.poll)
-    if not reported and all(result.passed is None for result in results):
+    if loop.rules is None and not reported and all(it.passed is None for it in results):
         raise UsageError(
             f"loop {loop.id} has only manual checks ({len(results)})",
             f"Do them, then run: gsd-fsm --loop {loop.id} verified pass",
         )
+    tree = content_tree(project)
     with context.writing(loop) as tx:
         _require_active(tx.loop)
-        this = append_round(tx, results, reported)
+        must_haves = its_plan.must_haves if its_plan else ()
+        this = append_round(tx, results, reported, must_haves, tree)
         append_question(tx)
     facts = report_facts(tx.loop, results, passed=this.passed)
     report = write_report(project, directory, facts, its_plan, before)
@@ -218,8 +225,14 @@ def _is_known(loop: Loop, gap: ReportedGap, own: bool) -> bool:
 # one round as events
 
 
-def append_round(tx: LoopTransaction, results: list[Result], reported: list[ReportedGap]) -> Round:
-    """Append the gaps of a round, its verdict, and the completion or pause that follows."""
+def append_round(
+    tx: LoopTransaction,
+    results: list[Result],
+    reported: list[ReportedGap],
+    must_haves: Sequence[str] = (),
+    tree: str | None = None,
+) -> Round:
+    """Append the gaps of a round, its result, and the completion or pause that follows."""
     loop = tx.loop
     this = Round(results, [], [], [], {})
     known = known_gaps(loop, [result for result in results if result.passed is not None])
@@ -230,24 +243,58 @@ def append_round(tx: LoopTransaction, results: list[Result], reported: list[Repo
             this.closed.append(gap_id)
             tx.append("gap", {"action": "closed", "gap": gap_id}, by="cli")
     for miss in this.misses:
-        data = {**gap_data(miss), "evidence": redact_and_truncate(miss.evidence, MAX_EVIDENCE)}
-        gap_id = _append_opening(tx, this, known.get(miss.key), data, by="cli")
+        found = {**gap_data(miss), "evidence": redact_and_truncate(miss.evidence, MAX_EVIDENCE)}
+        gap_id = _append_opening(tx, this, known.get(miss.key), found, by="cli")
         if gap_id is not None:
             this.gap_of_check[miss.key] = gap_id
     for gap in reported:
-        data = {"kind": gap.kind, **_texts(gap.description, gap.file, gap.evidence)}
-        _append_opening(tx, this, same_gap(loop, data), data)
+        found = {"kind": gap.kind, **_texts(gap.description, gap.file, gap.evidence)}
+        _append_opening(tx, this, same_gap(loop, found), found)
     passed = not this.misses and not open_gaps(loop)
     left = named(open_gaps(loop))
     report = tally(results) + (f"; open gaps: {left}" if left else "")
-    tx.append("verified", {"passed": passed, "report": report})
+    data: dict[str, Any] = {"passed": passed, "report": report}
+    if loop.rules is not None:
+        data |= {"tree": tree, "machine": sum(it.passed is not None for it in results)}
+    due = verdicts_due(loop, results, must_haves) if passed else []
+    append_result(tx, data, due)
     if passed and loop.is_active and is_complete(loop, latest_tree(loop)):
-        if not completes_by_command(loop):
-            tx.append("complete", {}, by="cli")
+        if not has_tree(loop):
+            tx.append("complete", {"tree": tree} if tree else {}, by="cli")
         return this._replace(passed=True)
-    limit = used_up_rounds(loop, tx.now) if loop.is_active else None
+    limit = used_up_rounds(loop, tx.now) if loop.is_active and not loop.verified else None
     tx.pause_at(limit)
     return this._replace(passed=passed, remedy=limit.remedy if limit else "")
+
+
+def verdicts_due(
+    loop: Loop, results: list[Result], must_haves: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return what no command of this round decides: manual checks, must-haves, closed gaps."""
+    if loop.rules is None:
+        return []
+    due = [_due(it.key, "check", it.text) for it in results if it.passed is None]
+    due += [_due(f"MH{number}", "must-have", it) for number, it in enumerate(must_haves, 1)]
+    decided = {result.key for result in results} | {it["id"] for it in due}
+    return due + [
+        _due(gap.id, "gap", gap.description)
+        for gap in loop.gaps.values()
+        if gap.check not in decided
+    ]
+
+
+def _due(verdict_id: str, kind: str, text: str) -> dict[str, str]:
+    return {"id": verdict_id, "kind": kind, "text": redact_and_truncate(text, MAX_VERDICT)}
+
+
+def append_result(tx: LoopTransaction, data: dict[str, Any], due: list[dict[str, str]]) -> None:
+    """Append a round with the verdicts that it needs, in as many events as they fill."""
+    first, *more = [
+        due[at : at + _VERDICTS_PER_EVENT] for at in range(0, len(due), _VERDICTS_PER_EVENT)
+    ] or [[]]
+    tx.append("verified", {**data, **({"verdicts": first} if first else {})})
+    for part in more:
+        tx.append("verified", {"passed": data["passed"], "verdicts": part, "continued": True})
 
 
 def _append_opening(
@@ -299,7 +346,7 @@ def report_gap(
     with context.writing() as tx:
         known = same_gap(tx.loop, details, gap_id)
         action = "found" if known is None or tx.loop.gaps[known].is_open else "reopened"
-        found = known or gap_id or free_id(tx.loop)
+        found = known or gap_id or free_gap_id(set(tx.loop.gaps))
         _append_gap(tx, found, action, details)
     return GapChange(found, action, tx.receipt)
 
@@ -335,16 +382,82 @@ def _texts(description: str | None, file: str | None, evidence: str | None) -> d
     return {name: redact_and_truncate(text, most) for name, text, most in given if text}
 
 
-def record_verdict(context: Context, *, passed: bool, report: str | None = None) -> Receipt:
-    """Record one round of verification; the last round that the limit allows pauses the loop."""
-    data = {"report": redact_and_truncate(report)} if report else {}
+def record_round(context: Context, *, passed: bool, report: str | None = None) -> Receipt:
+    """Record one round of verification by hand; the last one that the limit allows pauses the loop.
+
+    An agent cannot pass a plan that has checks, and what it cannot prove needs verdicts.
+    """
+    data: dict[str, Any] = {"report": redact_and_truncate(report)} if report else {}
     with context.writing() as tx:
-        if passed and tx.loop.is_planned:
-            context.require_human(tx.loop, "declare the plan verified in")
-        tx.append("verified", {"passed": passed, **data})
-        tx.pause_at(used_up_rounds(tx.loop, tx.now))
+        loop = tx.loop
+        due: list[dict[str, str]] = []
+        if passed and loop.rules is None and loop.is_planned:
+            context.require_human(loop, "declare the plan verified in")
+        elif passed and loop.rules is not None and context.author.by == "agent":
+            plan = frozen_plan(context.project, loop) if loop.is_planned else None
+            due = _due_of_plan(loop, plan)
+        append_result(tx, {"passed": passed, **data}, due if not open_gaps(loop) else [])
+        tx.pause_at(used_up_rounds(loop, tx.now))
         append_question(tx)
     return tx.receipt
+
+
+def _due_of_plan(loop: Loop, plan: Plan | None) -> list[dict[str, str]]:
+    """Return the verdicts that an agent's round needs; raise Refused if commands decide it."""
+    from gsd_fsm.verify.run import manual_results
+
+    results = manual_results(plan) if plan else []
+    if results is None:
+        raise Refused(
+            f"agents cannot declare loop {loop.id} verified: its plan has checks",
+            f"Run: gsd-fsm --loop {loop.id} verify",
+        )
+    return verdicts_due(loop, results, plan.must_haves if plan else ())
+
+
+class Judged(NamedTuple):
+    """A recorded verdict, and what is still to be judged."""
+
+    receipt: Receipt
+    left: list[str]
+
+
+def give_verdict(context: Context, verdict_id: str, *, passed: bool, evidence: str) -> Judged:
+    """Record a human's verdict on what no command decides; a failed one opens its gap.
+
+    Raise Refused if the content has changed since the round that the verdict belongs to.
+    """
+    from gsd_fsm.git.tree import content_tree
+
+    if not evidence.strip():
+        raise UsageError(
+            "a verdict needs evidence",
+            f"Run: gsd-fsm verify --verdict {verdict_id} pass --evidence TEXT",
+        )
+    loop = context.loop(context.read())
+    require_same_tree(loop, content_tree(context.project))
+    data = {"verdict": verdict_id, "passed": passed}
+    with context.writing(loop) as tx:
+        if verdict_id not in tx.loop.verdicts:
+            known = one_of(it.id for it in open_verdicts(tx.loop))
+            raise UsageError(f"loop {loop.id} needs no verdict on {verdict_id}", known)
+        context.require_human(tx.loop, f"judge {verdict_id} in")
+        tx.append("verified", {**data, "evidence": redact_and_truncate(evidence, MAX_EVIDENCE)})
+        if tx.loop.questions and tx.loop.status == "waiting" and not open_questions(tx.loop):
+            tx.append("answer", {"text": "all verdicts are given"})
+        for kind, consequence in due_events(tx.loop):
+            tx.append(kind, consequence, by="cli")
+        append_question(tx)
+    return Judged(tx.receipt, [it.id for it in open_verdicts(tx.loop)])
+
+
+def require_same_tree(loop: Loop, tree: str | None) -> None:
+    """Raise Refused if the content is not that of the last round."""
+    if loop.verified and loop.round_tree not in (None, tree):
+        raise Refused(
+            f"the content has changed since round {loop.round} of loop {loop.id}",
+            f"Run: gsd-fsm --loop {loop.id} verify",
+        )
 
 
 def used_up_rounds(loop: Loop, now: int) -> LimitReached | None:

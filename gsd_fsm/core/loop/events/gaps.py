@@ -5,12 +5,25 @@ from __future__ import annotations
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.sessions import with_reason
 from gsd_fsm.core.loop.limits import require_room
-from gsd_fsm.core.loop.records import Gap, Task
-from gsd_fsm.core.loop.schema import ID, SAME, Arrow, EventType, StatusTable, Trigger, one_of
+from gsd_fsm.core.loop.records import Gap, Task, Verdict
+from gsd_fsm.core.loop.schema import (
+    COUNT,
+    ID,
+    SAME,
+    TEXT_OR_NULL,
+    Arrow,
+    EventType,
+    StatusTable,
+    Trigger,
+    one_of,
+    records,
+)
 from gsd_fsm.core.loop.state import ACTIVE, LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.payloads import Event, GapData, VerifiedData
     from gsd_fsm.core.loop.state import Loop
@@ -124,16 +137,74 @@ GAP = EventType(
 )
 
 
+VERDICT_KINDS = ("check", "must-have", "gap")
+VERDICTS_DUE = records(
+    "verdicts", {"id": str, "kind": one_of(*VERDICT_KINDS), "text": str}, ("id", "kind")
+)
+
+
 def record_round(loop: Loop, event: Event[VerifiedData]) -> None:
-    loop.round += 1
-    loop.verified = event["data"]["passed"]
-    loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
+    """Count the round and what it leaves to a human, or record one verdict of it."""
+    data = event["data"]
+    if "verdict" in data:
+        _record_verdict(loop, event)
+        return
+    if not data.get("continued"):
+        loop.round += 1
+        loop.verified = data["passed"]
+        loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
+        loop.round_tree = data.get("tree")
+        loop.verdicts = {}
+    loop.verdicts.update({spec["id"]: Verdict(spec) for spec in data.get("verdicts", ())})
+
+
+def _record_verdict(loop: Loop, event: Event[VerifiedData]) -> None:
+    data = event["data"]
+    verdict = loop.verdicts.get(data["verdict"])
+    if verdict is None:
+        raise Refused("the last round of loop %s left no %s" % (loop.id, data["verdict"]))
+    verdict.passed, verdict.evidence = data["passed"], data.get("evidence")
+    verdict.agent = data.get("agent")
+    question = loop.questions.get(verdict.id)
+    if question is not None:
+        question.answer = "pass" if verdict.passed else "fail"
+    loop.reach("verdict %s %d" % (verdict.id, loop.round))
+
+
+def require_reviewer(loop: Loop, event: Event[VerifiedData], loops: Loops) -> None:
+    """Refuse a verdict outside of the final round, and that of a subagent on its own fix."""
+    data = event["data"]
+    if "verdict" in data and not loop.verified:
+        raise Refused(
+            "loop %s needs a round that passed before verdicts" % loop.id, "Run: gsd-fsm verify"
+        )
+    fix = loop.tasks.get(data.get("verdict", ""))
+    if "agent" in data and fix is not None and fix.ref == data["agent"]:
+        raise Refused(
+            "subagent %s fixed %s and cannot judge it" % (data["agent"], data["verdict"]),
+            "Let another subagent review it.",
+        )
+
+
+def _verified_text(data: Any) -> str:
+    passed = "passed" if data["passed"] else "failed"
+    if "verdict" not in data:
+        return with_reason(passed, data.get("report"))
+    by = " (reviewed by an agent)" if "agent" in data else ""
+    return with_reason("verdict %s %s%s" % (data["verdict"], passed, by), data.get("evidence"))
 
 
 VERIFIED = EventType(
     "verified",
-    Trigger(verb="verified", arrows=(Arrow(LIVE, SAME, record_round),)),
+    Trigger(
+        verb="verified", rules=(require_reviewer,), arrows=(Arrow(LIVE, SAME, record_round),)
+    ),
     required={"passed": bool},
-    optional={"report": str},
-    text=lambda data: with_reason("passed" if data["passed"] else "failed", data.get("report")),
-)
+    optional={
+        "report": str, "tree": TEXT_OR_NULL, "machine": COUNT, "verdicts": VERDICTS_DUE,
+        "continued": bool, "verdict": str, "evidence": str, "agent": str, "relayed": bool,
+        "unverified": bool,
+    },
+    text=_verified_text,
+    is_newer=lambda _loop, data: "verdict" in data or "continued" in data,
+)  # fmt: skip

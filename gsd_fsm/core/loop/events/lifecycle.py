@@ -82,7 +82,8 @@ TASKS = records(
     "tasks",
     {
         "id": ID, "title": str, "wave": COUNT, "depends": IDS, "step": bool, "tests": bool,
-        "retries": COUNT, "status": one_of("pending", "running", "complete", "skipped", "failed"),
+        "checks": COUNT, "modifies": bool, "retries": COUNT,
+        "status": one_of("pending", "running", "complete", "skipped", "failed"),
     },
     ("id",),
 )  # fmt: skip
@@ -217,6 +218,11 @@ def count_iteration(loop: Loop, event: Event[IterationData]) -> None:
     clear_human_prompt(loop)
     if event["by"] == "hook":
         loop.idle = 1 if data.get("activity") else loop.idle + 1
+        if not data.get("activity"):
+            for task_id in loop.silent_stops:
+                loop.silent_stops[task_id] += 1
+        if data.get("code") == "review":
+            loop.reviewer_asked = loop.round
         loop.commit = data.get("commit", loop.commit)
         loop.delivered_answer, loop.answer = loop.answer, None
         read_transcript(loop, event)

@@ -9,6 +9,7 @@ from gsd_fsm.core.loop.schema import (
     AMOUNT,
     COUNT,
     COUNTS,
+    DIGESTS,
     ID,
     IDS,
     SAME,
@@ -68,6 +69,8 @@ def change_plan(loop: Loop, event: Event[PlanData]) -> None:
             loop.criteria[spec["name"]] = Criterion(spec)
             loop.exit_signal = False
     loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
+    if "wave" in data:
+        loop.wave_files.setdefault(str(data["wave"]), {}).update(data.get("modified", {}))
     if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
         loop.plan.update(data)
         loop.plan.task_count = data.get("count", loop.plan.task_count)
@@ -79,8 +82,9 @@ PLAN = EventType(
     optional={
         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
+        "wave": COUNT, "modified": DIGESTS,
     },
-    text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}]",
+    text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
 )  # fmt: skip
 
 

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.records import SeenSignal
-from gsd_fsm.core.loop.schema import BACK, COUNT, SAME, TIME, Arrow, EventType, Trigger, one_of
+from gsd_fsm.core.loop.records import Question, SeenSignal
+from gsd_fsm.core.loop.schema import (
+    BACK,
+    COUNT,
+    SAME,
+    TIME,
+    Arrow,
+    EventType,
+    Trigger,
+    one_of,
+    records,
+)
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, MAX_KEPT
 
 TYPE_CHECKING = False
@@ -20,6 +30,18 @@ if TYPE_CHECKING:
 STOP_FIELDS = {"signal": str, "copy": str, "active": bool}
 # An allowed stop may notify the user; the text of a block is its `reason`.
 ALLOW = {**STOP_FIELDS, "said": str}
+# Answers to a question that a yes or a no decides, in lower case and without a final mark.
+YES = (
+    "y", "yes", "yeah", "yep", "yes please", "ok", "okay", "sure", "fine", "go", "go on",
+    "go ahead", "continue", "proceed", "do it", "start", "retry", "approved",
+)  # fmt: skip
+NO = (
+    "n", "no", "nope", "no thanks", "stop", "cancel", "abort", "quit", "later", "never", "wait",
+    "pause", "not yet", "not now", "don't", "do not",
+)  # fmt: skip
+QUESTIONS = records(
+    "questions", {"id": str, "about": str, "question": str}, ("id", "about", "question")
+)
 
 
 def clear_human_prompt(loop: Loop) -> None:
@@ -35,6 +57,7 @@ def wait(loop: Loop, event: Event[WaitData]) -> None:
     loop.question = data.get("question", data.get("reason"))
     loop.until = data.get("until")
     loop.asked = data.get("about")
+    loop.questions = {spec["id"]: Question(spec) for spec in data.get("questions", ())}
     loop.answer = None
     clear_human_prompt(loop)
     if event["by"] == "hook":
@@ -45,9 +68,13 @@ WAIT = EventType(
     "wait",
     Trigger(verb="wait", arrows=(Arrow(ACTIVE, "waiting", wait),)),
     required={"for": one_of("human", "throttled")},
-    optional={"question": str, "until": TIME, "reason": str, "about": str, **ALLOW},
+    optional={
+        "question": str, "until": TIME, "reason": str, "about": str, "questions": QUESTIONS,
+        **ALLOW,
+    },
     text=lambda data: with_reason(data["for"], data.get("question") or data.get("reason")),
-)
+    is_newer=lambda _loop, data: "questions" in data,
+)  # fmt: skip
 
 
 def with_reason(what: str, text: str | None) -> str:
@@ -78,8 +105,14 @@ def require_human(loop: Loop, event: Event[Any], loops: Loops) -> None:
         )
 
 
+def decision_of(text: str) -> bool | None:
+    """Return whether this answer, as a whole, says yes or no; None if it says neither."""
+    words = " ".join(text.replace("\u2019", "'").lower().split()).strip("\"'`").rstrip(".!")
+    return True if words in YES else False if words in NO else None
+
+
 def is_no(text: str) -> bool:
-    """Return whether the first word of an answer is n, no or nope."""
+    """Return whether the first word of an answer is n, no or nope; loops of version 1 ask for that."""
     word = ""
     for char in text:
         if char.isalnum() or char == "_":
@@ -89,15 +122,45 @@ def is_no(text: str) -> bool:
     return word.lower() in ("n", "no", "nope")
 
 
-def take_answer(loop: Loop, event: Event[AnswerData]) -> None:
-    loop.answer = event["data"]["text"]
-    about, _, named = (loop.asked or "").partition(":")
-    if about == "checkpoint":
-        task = loop.tasks.get(named.partition(":")[0])
-        if task is not None:
-            task.answer = loop.answer
+def open_questions(loop: Loop) -> list[Question]:
+    """Return the questions of a wait with several that are not answered yet."""
+    return [question for question in loop.questions.values() if question.answer is None]
+
+
+def leaves_questions(loop: Loop, event: Event[AnswerData]) -> bool:
+    """Return whether other questions of the wait stay open."""
+    answered = event["data"].get("question")
+    return any(question.id != answered for question in open_questions(loop))
+
+
+def answer_question(loop: Loop, event: Event[AnswerData]) -> None:
+    """Take over the answer to one question, or to the only one."""
+    data = event["data"]
+    text = data["text"]
+    question = loop.questions.get(data.get("question", ""))
+    key = question.about if question is not None else loop.asked or ""
+    if question is not None:
+        question.answer = text
+        remember_answered(loop, [key])
+    about, _, named = key.partition(":")
+    task = loop.tasks.get(named.partition(":")[0])
+    if about == "checkpoint" and task is not None:
+        task.answer = text
+    elif about == "skip" and task is not None:
+        task.skips = data.get("yes", False)
+        if not task.skips:
+            task.skip, task.skip_reason, task.skips = 0, None, None
     elif about == "branch":
-        loop.branch = None if is_no(loop.answer) else named
+        loop.branch = named if data.get("yes", not is_no(text)) else None
+    if question is not None:
+        text = "%s: %s" % (question.id, text)
+    loop.answer = "%s\n%s" % (loop.answer, text) if loop.answer else text
+
+
+def take_answer(loop: Loop, event: Event[AnswerData]) -> None:
+    """Take over the last answer; without an id, verdicts have decided the questions before."""
+    if not loop.questions or "question" in event["data"]:
+        answer_question(loop, event)
     stop_waiting(loop)
 
 
@@ -105,19 +168,37 @@ def stop_waiting(loop: Loop) -> None:
     if loop.asked:
         remember_answered(loop, [loop.asked])
     loop.wait_for = loop.question = loop.until = loop.asked = None
+    loop.questions = {}
 
 
 def remember_answered(loop: Loop, keys: list[str]) -> None:
     loop.answered = [*loop.answered, *keys][-MAX_KEPT:]
 
 
+def require_known_question(loop: Loop, event: Event[AnswerData], loops: Loops) -> None:
+    """Refuse an answer to a question that the wait does not have, or that is answered."""
+    wanted, left = event["data"].get("question"), [it.id for it in open_questions(loop)]
+    if wanted not in left if wanted is not None else left:
+        raise Refused(
+            "loop %s has no open question %s" % (loop.id, wanted or "without an id"),
+            "Use one of: %s" % ", ".join(left),
+        )
+
+
 ANSWER = EventType(
     "answer",
     Trigger(
-        verb="answer", rules=(require_human,), arrows=(Arrow(("waiting",), BACK, take_answer),)
+        verb="answer",
+        rules=(require_known_question, require_human),
+        arrows=(
+            Arrow(("waiting",), SAME, answer_question, when=leaves_questions),
+            Arrow(("waiting",), BACK, take_answer),
+        ),
     ),
     required={"text": str},
-    text="{text}",
+    optional={"question": str, "yes": bool, "relayed": bool, "unverified": bool},
+    text="[{question}: ]{text}",
+    is_newer=lambda loop, _data: loop is not None and bool(loop.questions),
 )
 
 

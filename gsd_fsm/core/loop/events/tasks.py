@@ -6,6 +6,7 @@ from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.limits import require_room
 from gsd_fsm.core.loop.records import DONE, Failure, Task
 from gsd_fsm.core.loop.schema import (
+    AMOUNT,
     COUNT,
     DIGESTS,
     ID,
@@ -17,13 +18,14 @@ from gsd_fsm.core.loop.schema import (
     StatusTable,
     Trigger,
     one_of,
+    record,
 )
-from gsd_fsm.core.loop.state import ACTIVE
+from gsd_fsm.core.loop.state import ACTIVE, LIVE
 from gsd_fsm.core.loop.waves import can_start, dependencies_of, find_cycle, lay_waves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, Mapping
+    from typing import Any, Iterable, Mapping
 
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.payloads import Event, FailureData, TaskData
@@ -31,16 +33,20 @@ if TYPE_CHECKING:
 
 ERROR_CLASSES = ("transient", "logic", "blocking", "unknown")
 TDD_PHASES = ("red", "green", "refactor")
-_UNFINISHED = ("pending", "running", "failed", "checkpoint")
+VERDICTS = ("complete", "failed", "checkpoint")
+_UNFINISHED = ("pending", "running", "reported", "failed", "checkpoint")
 TASK_TABLE = StatusTable(
     ("start", ("new",), "pending"),
     ("plan", ("new", "pending"), "pending"),
     ("task", ("new", "pending"), "pending"),
     ("task", ("new", *_UNFINISHED), "running"),
-    ("task", ("running", "checkpoint"), "complete"),
-    ("task", ("running",), "checkpoint"),
+    ("task", ("new", *_UNFINISHED), "reported"),
+    ("task", ("running", "reported", "checkpoint"), "complete"),
+    ("task", ("running", "reported"), "checkpoint"),
     ("task", ("new", *_UNFINISHED), "skipped"),
     ("failure", ("new", *_UNFINISHED), "failed"),
+    # A check that `complete` repeats may fail.
+    ("failure.repeated", ("complete",), "failed"),
     # The completion condition that the task stands for holds.
     ("condition", ("pending", "running", "checkpoint"), "complete"),
     # A rollback undoes the task; a gap that comes back needs another fix.
@@ -51,7 +57,19 @@ TASK_TABLE = StatusTable(
 KEPT_ERRORS = 3
 MOST_ERRORS = 20
 # What a task takes over from each of its events.
-_DETAILS = frozenset(("ref", "commit", "question", "locked", "exit_code", "summary", "fixes"))
+_DETAILS = frozenset((
+    "ref", "commit", "question", "locked", "exit_code", "summary", "fixes", "message", "verdict",
+    "error",
+))  # fmt: skip
+# The result of one check of a reported task. `run`: the program could be started.
+PROOF = record(
+    "proof",
+    {
+        "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
+        "seconds": AMOUNT, "timed_out": bool,
+    },
+    ("check", "passed"),
+)  # fmt: skip
 BREAK_CYCLE = "Remove one of these dependencies."
 
 
@@ -71,8 +89,13 @@ def record_task(loop: Loop, event: Event[TaskData]) -> None:
         loop.add_dependencies(task, data["depends"])
     if status == "pending" and loop.kind == "goal" and "wave" not in data:
         loop.waves_due = len(loop.tasks)
+    if _records_fact(loop, task, event):
+        return
     begins_attempt = "locked" in data and task.locked is None
     loop.set_task_status(task, status)
+    loop.silent_stops.pop(task.id, None)
+    if status in ("running", "reported"):
+        _forget_report(task)
     for name in _DETAILS.intersection(data):
         setattr(task, name, data[name])  # type: ignore[literal-required]
     if status == "running":
@@ -80,10 +103,41 @@ def record_task(loop: Loop, event: Event[TaskData]) -> None:
             again = task.phase == "green" and not begins_attempt
             task.attempts = task.attempts + 1 if again else 1
         task.phase = data.get("phase", task.phase)
+    elif status == "reported":
+        loop.reach("reported %s %d" % (task.id, task.retries))
     elif status == "checkpoint":
         task.asked, task.answer = event["seq"], None
     elif status in ("complete", "skipped"):
+        if status == "complete":
+            task.proof = "proven" if data.get("proven") else "claimed"
+        loop.proof_seconds = max(loop.proof_seconds, data.get("seconds", 0))
         _finish(loop, task)
+
+
+def _records_fact(loop: Loop, task: Task, event: Event[TaskData]) -> bool:
+    """Record what changes no status: a request to skip, a proof, the end of a subagent."""
+    data = event["data"]
+    if "request" in data:
+        task.skip, task.skip_reason, task.skips = event["seq"], data.get("summary"), None
+    elif "proof" in data:
+        task.proofs[data["proof"]["check"]] = data["proof"]
+        task.is_proving = False
+        loop.proof_seconds = max(loop.proof_seconds, data["proof"].get("seconds", 0))
+    elif "proving" in data:
+        task.is_proving = True
+    elif "ended" in data:
+        loop.silent_stops[task.id] = 0
+    else:
+        return False
+    return True
+
+
+def _forget_report(task: Task) -> None:
+    """Clear what belongs to an earlier attempt or report."""
+    task.verdict = task.error = task.message = None
+    task.proofs = {}
+    task.is_proving = False
+    task.skip, task.skip_reason, task.skips = 0, None, None
 
 
 def _finish(loop: Loop, task: Task) -> None:
@@ -111,15 +165,20 @@ def clear_failed_verifications(loop: Loop) -> None:
 def recovers(loop: Loop, event: Event[TaskData]) -> bool:
     """Return whether no task is failed any more after this event.
 
-    A mirrored task, and one that stands for a completion condition, ends no retry.
+    A mirrored task, one that stands for a completion condition, and a mere fact end no retry.
     """
-    if "condition" in event["data"] or event["data"].get("mirrored"):
+    data = event["data"]
+    if "condition" in data or data.get("mirrored") or "request" in data or "ended" in data:
         return False
     return len(loop.failed) == (event["data"]["task"] in loop.failed)
 
 
 def recovers_with_gaps(loop: Loop, event: Event[TaskData]) -> bool:
     return loop.open_gap_count > 0 and recovers(loop, event)
+
+
+def is_report(loop: Loop, event: Event[TaskData]) -> bool:
+    return event["data"]["status"] == "reported"
 
 
 def require_task_move(loop: Loop, event: Event[TaskData], loops: Loops) -> None:
@@ -176,10 +235,11 @@ def require_clear_goal(loop: Loop, event: Event[TaskData], loops: Loops) -> None
 
 
 def require_dependencies(loop: Loop, event: Event[TaskData], loops: Loops) -> None:
-    """Refuse to start a task before the tasks that it depends on."""
+    """Refuse to start or report a task before the tasks that it depends on."""
     data = event["data"]
     task = loop.tasks.get(data["task"])
-    if data["status"] != "running" or task is None or can_start(loop, task):
+    begins = data["status"] == "running" or (is_report(loop, event) and loop.is_active)
+    if not begins or task is None or can_start(loop, task):
         return
     left = [name for name in task.depends if name in loop.tasks and not loop.tasks[name].is_done]
     raise Refused(
@@ -188,30 +248,71 @@ def require_dependencies(loop: Loop, event: Event[TaskData], loops: Loops) -> No
     )
 
 
+def _task_text(data: Any) -> str:
+    if "proof" in data:
+        proof = data["proof"]
+        return "%s check %s %s" % (
+            data["task"],
+            proof["check"],
+            "passed" if proof["passed"] else "failed",
+        )
+    facts = {
+        "request": "skip requested", "proving": "checks begun", "ended": "subagent ended",
+    }  # fmt: skip
+    words = next((text for name, text in facts.items() if name in data), data["status"])
+    if "proven" in data:
+        words += " (proven)"
+    details = [
+        "%s %s" % (name, data[name])
+        for name in ("phase", "ref", "commit", "verdict")
+        if name in data
+    ]
+    title = ": %s" % data["title"] if "title" in data else ""
+    return "%s%s" % (" ".join([data["task"], words, *details]), title)
+
+
+def require_proof(loop: Loop, event: Event[TaskData], loops: Loops) -> None:
+    """Refuse to complete a task whose checks have not passed."""
+    data = event["data"]
+    task = loop.tasks.get(data["task"])
+    if task is None or data["status"] != "complete" or not loop.proves_tasks:
+        return
+    if task.checks and not data.get("proven"):
+        raise Refused(
+            "task %s has checks and is complete only when they pass" % task.id,
+            "Run: gsd-fsm check",
+        )
+
+
 TASK = EventType(
     "task",
     Trigger(
         verb="task",
         rules=(
             require_task_move, require_room, require_no_cycle, require_clear_goal,
-            require_dependencies,
+            require_dependencies, require_proof,
         ),
         arrows=(
+            Arrow(LIVE, SAME, record_task, when=is_report),
             Arrow(("retrying",), "fixing", record_task, when=recovers_with_gaps),
             Arrow(("retrying",), "running", record_task, when=recovers),
             Arrow(ACTIVE, SAME, record_task),
         ),
     ),
     required={
-        "task": ID, "status": one_of("pending", "running", "complete", "checkpoint", "skipped"),
+        "task": ID,
+        "status": one_of("pending", "running", "reported", "complete", "checkpoint", "skipped"),
     },
     optional={
         "title": str, "wave": COUNT, "depends": IDS, "commit": str, "ref": str,
         "phase": one_of(*TDD_PHASES), "question": str, "summary": str, "fixes": TEXTS,
         "locked": DIGESTS, "exit_code": COUNT, "undone": bool, "mirrored": bool, "list": str,
-        "named": bool, "condition": str,
+        "named": bool, "condition": str, "checks": COUNT, "verdict": one_of(*VERDICTS),
+        "error": str, "message": str, "proof": PROOF, "proving": bool, "proven": bool,
+        "seconds": AMOUNT, "request": bool, "ended": bool, "relayed": bool, "unverified": bool,
     },
-    text="{task} {status}[ phase {phase}][ ref {ref}][ commit {commit}][: {title}]",
+    text=_task_text,
+    is_newer=lambda _loop, data: data["status"] == "reported" or "request" in data,
 )  # fmt: skip
 
 
@@ -283,13 +384,16 @@ def _record_task_failure(loop: Loop, task_id: str, error: Failure, transient: bo
         task = Task(task_id)
         loop.put_task(task)
     loop.set_task_status(task, "failed")
+    loop.silent_stops.pop(task_id, None)
     if transient:
         task.transient += 1
         loop.transient_tasks[task_id] = None
     # Locks belong to this attempt; tests once seen to fail need not fail again.
     if task.phase in ("green", "refactor") and task.locked:
-        task.proven = task.locked
+        task.red_files = task.locked
     error.attempts, task.locked = task.attempts, None
+    _forget_report(task)
+    task.proof = None
     # A failure report shows the error of every attempt.
     kept = min(max(KEPT_ERRORS, loop.limits.max_retries + 1), MOST_ERRORS)
     _keep_error(task.errors, error, kept)
@@ -320,9 +424,11 @@ def _pause_reason(loop: Loop, data: FailureData, code: str) -> str:
 
 
 def require_unfinished(loop: Loop, event: Event[FailureData], loops: Loops) -> None:
-    """Refuse a failure of a task that is complete or skipped."""
-    task = loop.tasks.get(event["data"].get("task", ""))
-    if task is not None and not TASK_TABLE.allows("failure", task.status, "failed"):
+    """Refuse a failure of a task that is complete or skipped, unless a check was repeated."""
+    data = event["data"]
+    task = loop.tasks.get(data.get("task", ""))
+    trigger = "failure.repeated" if data.get("repeated") else "failure"
+    if task is not None and not TASK_TABLE.allows(trigger, task.status, "failed"):
         raise Refused(
             "task %s is %s and can no longer fail" % (task.id, task.status),
             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
@@ -340,6 +446,6 @@ FAILURE = EventType(
         ),
     ),
     required={"error": str, "class": one_of(*ERROR_CLASSES)},
-    optional={"task": ID, "analysis": str, "fix": str, "signature": str},
+    optional={"task": ID, "analysis": str, "fix": str, "signature": str, "repeated": bool},
     text=lambda data: "%s (%s): %s" % (data.get("task", "loop"), data["class"], data["error"]),
 )

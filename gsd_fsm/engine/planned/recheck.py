@@ -1,0 +1,76 @@
+"""Repeat checks before a planned loop completes: what was proven must still be true."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gsd_fsm.core.errors import CheckFailed, Refused
+from gsd_fsm.core.loop.state import Loop, open_tasks
+from gsd_fsm.core.text.sanitize import one_line
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan
+from gsd_fsm.engine.planned.proof import error_of
+from gsd_fsm.engine.planned.verify import require_same_tree
+from gsd_fsm.engine.tasks import failure_data
+from gsd_fsm.git.tree import content_tree
+from gsd_fsm.verify.run import file_jobs, look
+
+if TYPE_CHECKING:
+    from gsd_fsm.plans.plan import Plan
+    from gsd_fsm.verify.gaps import Result
+
+
+def recheck(context: Context, loop: Loop) -> None:
+    """Repeat all file and content checks of the plan; raise CheckFailed if one fails.
+
+    The task of a failed check has failed then, and is retried. Raise Refused if the content is not
+    that of the last round of a verify loop.
+    """
+    if loop.rules is None or not loop.is_planned or loop.kind == "goal":
+        return
+    if loop.kind == "verify":
+        require_same_tree(loop, content_tree(context.project))
+    elif open_tasks(loop) or not loop.rules.prove:
+        return
+    failed = _failed_looks(context, frozen_plan(context.project, loop), loop)
+    if not failed:
+        return
+    if loop.kind == "verify":
+        results = [result for of_task in failed.values() for result in of_task]
+        raise Refused(
+            f"a check fails now: {one_line(error_of('', results), 300)}",
+            f"Run: gsd-fsm --loop {loop.id} verify",
+        )
+    fail_again(context, loop, failed)
+
+
+def _failed_looks(context: Context, plan: Plan, loop: Loop) -> dict[str, list[Result]]:
+    """Return the checks of files that fail now, by task; skipped tasks do not count."""
+    found: dict[str, list[Result]] = {}
+    for job in file_jobs(plan):
+        task = loop.tasks.get(job.task.id) if job.task else None
+        if task is not None and task.status == "skipped":
+            continue
+        if (job.file and loop.kind == "verify") or job.is_manual:
+            continue
+        result = look(job, context.project)
+        if result.passed is False:
+            found.setdefault(result.task or "", []).append(result)
+    return found
+
+
+def fail_again(context: Context, loop: Loop, failed: dict[str, list[Result]]) -> None:
+    """Record that checks of complete tasks fail now, and raise CheckFailed."""
+    with context.writing(loop) as tx:
+        for name, results in failed.items():
+            task = tx.loop.tasks.get(name)
+            if tx.loop.is_active and task is not None and task.status == "complete":
+                alike = " ".join(result.key for result in results)
+                data = failure_data(name, error_of("", results), "logic", alike=alike)
+                tx.append("failure", {**data, "repeated": True}, by="cli")
+        append_consequences(tx, context.project)
+    results = [result for of_task in failed.values() for result in of_task]
+    raise CheckFailed(
+        f"a check of {', '.join(failed)} fails now: {one_line(error_of('', results), 300)}",
+        f"Run: gsd-fsm --loop {loop.id} next",
+    )
