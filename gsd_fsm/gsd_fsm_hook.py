@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "88f61f72cdd0f346"  # digest of the parts
+IDENTITY = "acf1c779a92c5f47"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1424,119 +1424,24 @@ if __name__ == "__main__":
 # ))
 # class Loop(Record):
 #     __slots__ = (
-#         "accepts_tasks",
-#         "active_ms",
-#         "active_since",
-#         "advice_given",
-#         "answer",
-#         "answered",
-#         "asked",
-#         "auto_loop",
-#         "awaited",
-#         "background",
-#         "before_pause",
-#         "before_wait",
-#         "branch",
-#         "changed",
-#         "checkpoints",
-#         "client",
-#         "commit",
-#         "counsel",
-#         "criteria",
-#         "criterion_tasks",
-#         "delivered_answer",
-#         "delivered_notes",
-#         "dependency_count",
-#         "dismissed",
-#         "erring",
-#         "errors",
-#         "exit_signal",
-#         "failed",
-#         "failed_verifications",
-#         "first_ts",
-#         "fit_score",
-#         "gaps",
-#         "gate_tasks",
-#         "goal",
-#         "history",
-#         "human_spoke",
-#         "human_spoke_since_score",
-#         "id",
-#         "idle",
-#         "imported",
-#         "issues",
-#         "iteration",
-#         "kind",
-#         "last_answer",
-#         "last_error",
-#         "last_event",
-#         "last_iteration",
-#         "last_seq",
-#         "last_signal",
-#         "last_stop",
-#         "limits",
-#         "meters",
-#         "meters_to_reset",
-#         "milestones",
-#         "mode",
-#         "must_not",
-#         "notes",
-#         "offsets",
-#         "open_gap_count",
-#         "owned_since",
-#         "owner",
-#         "pause_code",
-#         "pause_reason",
-#         "phase",
-#         "pid",
-#         "plan",
-#         "priced_usd",
-#         "progressed",
-#         "prompted_elsewhere",
-#         "proof_seconds",
-#         "proven_by_tree",
-#         "proven_criteria",
-#         "question",
-#         "questions",
-#         "recalled",
-#         "refused_retries",
-#         "refuted",
-#         "repeated_errors",
-#         "returned_gaps",
-#         "review_needed",
-#         "review_outdated",
-#         "reviewer_asked",
-#         "reviews",
-#         "rollback",
-#         "round",
-#         "round_tree",
-#         "rules",
-#         "scored",
-#         "session_only",
-#         "shape",
-#         "silent_stops",
-#         "spec",
-#         "spec_score",
-#         "spent_tokens",
-#         "spent_usd",
-#         "stage",
-#         "stalled",
-#         "started",
-#         "status",
-#         "task_list",
-#         "tasks",
-#         "transcript",
-#         "transient",
-#         "transient_tasks",
-#         "unconfirmed",
-#         "until",
-#         "verdicts",
-#         "verified",
-#         "viewed",
-#         "views",
-#         "wait_for",
-#         "wave_files",
-#         "waves_due",
+#         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
+#         "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch",
+#         "changed", "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
+#         "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring",
+#         "errors", "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score",
+#         "gaps", "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id",
+#         "idle", "imported", "issues", "iteration", "kind", "last_answer", "last_error",
+#         "last_event", "last_iteration", "last_seq", "last_signal", "last_stop", "limits",
+#         "meters", "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets",
+#         "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid",
+#         "plan", "priced_usd", "progressed", "prompted_elsewhere", "proof_seconds",
+#         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
+#         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
+#         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_tree",
+#         "rules", "scored", "session_only", "shape", "silent_stops", "spec", "spec_score",
+#         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
+#         "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
+#         "verified", "viewed", "views", "wait_for", "wave_files", "waves_due",
 #     )
 #     def __init__(self, loop_id=""):
 #         self.id = loop_id
@@ -1724,8 +1629,11 @@ if __name__ == "__main__":
 #         task.status = status
 #         if status == "failed":
 #             self.failed[task.id] = None
-#         if task.condition is not None and status in DONE:
-#             self._drop_gate_task(task.condition, task.id)
+#         if task.condition is not None:
+#             if status in DONE:
+#                 self._drop_gate_task(task.condition, task.id)
+#             else:
+#                 self._gates(task.condition).setdefault(task.condition, {})[task.id] = None
 #     def record_progress(self, key):
 #         if key not in self.changed:
 #             self.changed[key] = self._progress(key)
@@ -3891,6 +3799,7 @@ if __name__ == "__main__":
 #         try:
 #             check_event(event, EVENTS)
 #             loops.check_rules(event)
+#             event["v"] = EVENTS[kind].version_of(loops.by_id.get(loop_id or ""), data)
 #             line, line_sum = encode_event(event, self._sum)
 #         except ValueError as problem:
 #             raise UsageError("cannot append %s: %s" % (kind, problem)) from problem
@@ -3921,9 +3830,8 @@ if __name__ == "__main__":
 #     author,
 #     by="",
 # ):
-#     declared = EVENTS.get(kind)
 #     event = {
-#         "v": declared.version_of(loops.by_id.get(loop_id or ""), data) if declared else 1,
+#         "v": 1,
 #         "seq": loops.seq + 1,
 #         "ts": ts,
 #         "loop": loop_id,

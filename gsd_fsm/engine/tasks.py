@@ -212,6 +212,8 @@ def record_failure(
             "a failure needs an error message",
             "Run: gsd-fsm fail [ID] --error TEXT | --error-file FILE|-",
         )
+    from gsd_fsm.evidence.failure import failure_data
+
     data = failure_data(task_id, error, error_class, analysis, fix)
     with context.writing() as tx:
         if task_id is not None:
@@ -221,33 +223,6 @@ def record_failure(
         tx.pause_at(repeated_error(tx.loop) if task_id is None else None)
         append_consequences(tx, context.project)
     return RecordedFailure(task_id, data["class"], tx.receipt)
-
-
-def failure_data(
-    task_id: str | None,
-    error: str,
-    error_class: str | None = None,
-    analysis: str | None = None,
-    fix: str | None = None,
-    *,
-    alike: str | None = None,
-) -> dict[str, Any]:
-    """Return the data of a `failure` event, redacted and classified.
-
-    Two failures count as the same error if `alike`, else `error`, is the same but for details that
-    change by themselves.
-    """
-    from gsd_fsm.evidence.classify import classify
-    from gsd_fsm.evidence.fingerprint import likeness
-
-    data: dict[str, Any] = {} if task_id is None else {"task": task_id}
-    data["error"] = redact_and_truncate(error)
-    data["class"] = error_class or classify(data["error"])
-    data["signature"] = likeness(data["error"] if alike is None else redact_and_truncate(alike))
-    for name, text in (("analysis", analysis), ("fix", fix)):
-        if text:
-            data[name] = redact_and_truncate(text, 3_000)
-    return data
 
 
 # notes and spending

@@ -43,6 +43,10 @@ def _start(r: Random, loop: Loop | None) -> Event:
     for name, value in (("auto_loop", False), ("review", True)):
         if r.random() < 0.1:
             data[name] = value
+    if r.random() < 0.5:
+        data["rules"] = {"prove": r.random() < 0.8, "report_grace": r.randrange(3)}
+        for task in data.get("tasks", ()):
+            task["checks"] = r.randrange(2)
     return data
 
 
@@ -51,12 +55,19 @@ def _failure(r: Random, loop: Loop | None) -> Event:
     data = {"error": r.choice(("e1", "e2", "e3", "e4")), "class": r.choice(classes)}
     if r.random() < 0.7:
         data["task"] = r.choice(TASKS)
+    done = [it.id for it in loop.tasks.values() if it.status == "complete"] if loop else []
+    if done and r.random() < 0.2:
+        return {**data, "task": r.choice(done), "repeated": True}
     return data
 
 
 def _task(r: Random, loop: Loop | None) -> Event:
     statuses = ("running", "running", "complete", "complete", "skipped", "checkpoint", "pending")
     data: Event = {"task": r.choice(TASKS), "status": r.choice(statuses)}
+    if data["status"] == "complete" and r.random() < 0.5:
+        data["proven"] = True
+    if r.random() < 0.25:
+        return {**data, **r.choice(REPORTS)}
     if r.random() < 0.2:
         data["phase"] = r.choice(("red", "green", "refactor"))
     if r.random() < 0.2:
@@ -64,7 +75,22 @@ def _task(r: Random, loop: Loop | None) -> Event:
     return data
 
 
+REPORTS: tuple[Event, ...] = (
+    {"status": "reported", "verdict": "complete"},
+    {"status": "reported", "verdict": "complete", "summary": "s", "message": "m"},
+    {"status": "reported", "verdict": "failed", "error": "e"},
+    {"status": "reported", "verdict": "checkpoint", "question": "q"},
+    {"status": "reported", "proving": True},
+    {"status": "reported", "proof": {"check": "T1#1", "passed": True, "seconds": 100}},
+    {"status": "skipped", "request": True, "summary": "why"},
+    {"status": "running", "ref": "a-1"},
+    {"status": "running", "ended": True},
+)
+
+
 def _plan(r: Random, loop: Loop | None) -> Event:
+    if r.random() < 0.1:
+        return {"wave": r.randrange(3), "modified": {"a.py": r.choice((None, "d"))}}
     if r.random() < 0.5:
         data: Event = {"digest": "d", "changed": r.random() < 0.5}
         if r.random() < 0.5:
@@ -96,6 +122,8 @@ def _criterion(r: Random, loop: Loop | None) -> Event:
 
 def _iteration(r: Random, loop: Loop | None) -> Event:
     data: Event = {"activity": True} if r.random() < 0.3 else {}
+    if r.random() < 0.1:
+        data["code"] = "review"
     if loop is not None and loop.notes and r.random() < 0.7:
         data["delivered"] = list(loop.notes)[: r.randrange(3)]
     return data
@@ -107,9 +135,33 @@ def _resume(r: Random, loop: Loop | None) -> Event:
 
 
 def _wait(r: Random, loop: Loop | None) -> Event:
+    if r.random() < 0.3:
+        about = [("T1", "checkpoint:T1:1"), ("T2", "skip:T2:1"), ("V1", "verdict:V1:1")]
+        asked = r.sample(about, r.randrange(1, 4))
+        questions = [{"id": name, "about": key, "question": "?"} for name, key in asked]
+        return {"for": "human", "question": "Which?", "questions": questions}
     if r.random() < 0.6:
         return {"for": "human", "question": "Which?"}
     return {"for": "throttled", "until": to_iso(NOW)}
+
+
+def _answer(r: Random, loop: Loop | None) -> Event:
+    data: Event = {"text": "yes"}
+    if loop is not None and loop.questions and r.random() < 0.8:
+        data["question"] = r.choice(list(loop.questions))
+    return {**data, "yes": r.random() < 0.7} if r.random() < 0.5 else data
+
+
+def _verified(r: Random, loop: Loop | None) -> Event:
+    data: Event = {"passed": r.random() < 0.6}
+    if loop is not None and loop.verdicts and r.random() < 0.5:
+        data.update(verdict=r.choice(list(loop.verdicts)), evidence="e")
+        return {**data, "agent": r.choice(("a-1", "a-2"))} if r.random() < 0.5 else data
+    if r.random() < 0.5:
+        data["verdicts"] = [{"id": "V1", "kind": "check"}, {"id": "G1", "kind": "gap"}]
+        data["tree"] = r.choice((None, "t1"))
+        data["continued"] = r.random() < 0.2
+    return data
 
 
 def _one_of(name: str, *values: Any, **fixed: Any) -> Callable[[Random, Loop | None], Event]:
@@ -125,14 +177,14 @@ MAKERS: dict[str, Callable[[Random, Loop | None], Event]] = {
     ),
     "session": _one_of("action", "bind", "release", "start", "prompt", "prompt", "compact", "end"),
     "review": lambda r, loop: {"blockers": r.randrange(2)} if r.random() < 0.3 else {},
-    "verified": lambda r, loop: {"passed": r.random() < 0.6},
+    "verified": _verified,
     "stage": _one_of("stage", "intent", "shape", "decompose", "executing", "review"),
     "score": lambda r, loop: {"spec_score": r.randrange(100)},
     "spend": _one_of("usd", 0.1, 1, 2.5, tokens=10),
     "note": _one_of("kind", "steer", "recall", text="n"),
     "complete": lambda r, loop: {"tree": r.choice((None, "t1", "t2"))} if r.random() < 0.6 else {},
     "mode": _one_of("mode", *MODES),
-    "answer": lambda r, loop: {"text": "yes"}, "cancel": lambda r, loop: {},
+    "answer": _answer, "cancel": lambda r, loop: {},
     "exit": lambda r, loop: {}, "issue": lambda r, loop: {"text": "i"},
     "stop": lambda r, loop: {"code": "background"},
 }  # fmt: skip

@@ -434,6 +434,7 @@ class Transaction:
         try:
             check_event(event, EVENTS)
             loops.check_rules(event)
+            event["v"] = EVENTS[kind].version_of(loops.by_id.get(loop_id or ""), data)
             line, line_sum = encode_event(event, self._sum)
         except ValueError as problem:
             raise UsageError("cannot append %s: %s" % (kind, problem)) from problem
@@ -474,9 +475,8 @@ def new_event(
     by: str = "",
 ) -> Event[Any]:
     """Return the event that follows those in `loops`."""
-    declared = EVENTS.get(kind)
     event: Event[Any] = {
-        "v": declared.version_of(loops.by_id.get(loop_id or ""), data) if declared else 1,
+        "v": 1,
         "seq": loops.seq + 1,
         "ts": ts,
         "loop": loop_id,

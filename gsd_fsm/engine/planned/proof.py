@@ -19,7 +19,7 @@ from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, alone
 from gsd_fsm.engine.planned.checkpoints import finish_task
 from gsd_fsm.engine.planned.commits import Work, commit_work
 from gsd_fsm.engine.planned.plan import append_consequences, append_plan_change, frozen_plan
-from gsd_fsm.engine.tasks import failure_data
+from gsd_fsm.evidence.failure import failure_data
 from gsd_fsm.evidence.interruption import Output, Watch, in_silence
 from gsd_fsm.plans.tdd_files import changed
 

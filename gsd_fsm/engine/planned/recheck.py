@@ -11,7 +11,7 @@ from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan
 from gsd_fsm.engine.planned.proof import error_of
 from gsd_fsm.engine.planned.verify import require_same_tree
-from gsd_fsm.engine.tasks import failure_data
+from gsd_fsm.evidence.failure import failure_data
 from gsd_fsm.git.tree import content_tree
 from gsd_fsm.verify.run import file_jobs, look
 

@@ -19,7 +19,7 @@ from gsd_fsm.engine.planned.plan import (
     unknown_work,
 )
 from gsd_fsm.engine.planned.proof import Settled, settle, tdd_problem
-from gsd_fsm.engine.tasks import failure_data
+from gsd_fsm.evidence.failure import failure_data
 from gsd_fsm.evidence.interruption import Watch, in_silence
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from gsd_fsm.engine.planned.checkpoints import drop_copies, finish_task
 from gsd_fsm.engine.planned.commits import Work, commit_work
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
 from gsd_fsm.engine.planned.report import report_complete
-from gsd_fsm.engine.tasks import failure_data
 from gsd_fsm.evidence.checks import Outcome, run_check
+from gsd_fsm.evidence.failure import failure_data
 from gsd_fsm.evidence.interruption import Watch, in_silence
 from gsd_fsm.plans.plan import PlanTask, task_name
 from gsd_fsm.plans.tdd_files import Copies, Rules, changed, digests, first_phase, rules_of, was_run

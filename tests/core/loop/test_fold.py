@@ -95,6 +95,19 @@ STORIES: dict[str, Callable[[], Story]] = {
         ("iteration", {"_by": "hook"}), ("pause", {"code": "iterations", "_by": "hook"})
     ),
     "waiting": lambda: in_status("waiting"),
+    "two questions": lambda: Story("execute", tasks=ONE).then(("wait", {
+        "for": "human",
+        "questions": [{"id": name, "about": name, "question": "?"} for name in ("Q1", "Q2")],
+    })),
+    "proving": lambda: Story("execute", rules={}, tasks=[{"id": "T1", "checks": 1}]).then(
+        ("task", {"task": "T1", "status": "running"})
+    ),
+    "judged": lambda: Story("verify", rules={}).then(
+        ("gap", {"gap": "G1", "action": "found"}),
+        ("task", {"task": "G1", "status": "running", "ref": "a-1"}),
+        ("gap", {"gap": "G1", "action": "closed"}),
+        ("verified", {"passed": True, "verdicts": [{"id": "G1", "kind": "gap"}]}),
+    ),
     "reviewing": lambda: in_status("reviewing"),
     "closed gap": lambda: Story("verify").then(
         *[("gap", {"gap": "G1", "action": action}) for action in ("found", "closed")]
@@ -119,6 +132,10 @@ REFUSED_BY_RULE: list[tuple[str, str, str, dict[str, Any]]] = [
     ("require_limits_left", "out of iterations", "resume", {}),
     ("require_conditions", "execute", "complete", {}),
     ("require_human", "waiting", "answer", {"text": "This.", "_by": "agent"}),
+    ("require_known_question", "two questions", "answer", {"text": "yes"}),
+    ("require_known_question", "two questions", "answer", {"text": "yes", "question": "Q3"}),
+    ("require_proof", "proving", "task", {"task": "T1", "status": "complete"}),
+    ("require_reviewer", "judged", "verified", {"passed": True, "verdict": "G1", "agent": "a-1"}),
     ("require_binding", "sessions", "session", {"action": "bind", "_session": "s-2"}),
     ("require_task_move", "execute", "task", {"task": "T1", "status": "complete"}),
     ("require_no_cycle", "dependent", "task", CYCLE),

@@ -75,7 +75,9 @@ def prepared(trigger: str, status: str) -> Story:
 
 def test_contract_lists_every_trigger() -> None:
     assert set(CONTRACT) == set(TRIGGERS) == set(PAYLOADS)
-    assert {trigger: set(sources) for trigger, sources in CONTRACT.items()} == {
+    contract = {trigger: set(sources) for trigger, sources in CONTRACT.items()}
+    contract["task"] = set(LIVE)  # in waiting and paused only a report
+    assert contract == {
         trigger: {source for name, source, *_ in ROWS if name == trigger} for trigger in TRIGGERS
     }
 
@@ -112,9 +114,20 @@ def test_last_arrow_of_trigger_is_unconditional() -> None:
     for trigger in TRIGGERS:
         for source in STATUSES:
             conditions = [when for when, _, _ in steps_of(trigger, source)]
-            if conditions:
+            if trigger == "task" and source not in ACTIVE:
+                assert [when and when.__name__ for when in conditions] in ([], ["is_report"])
+            elif conditions:
                 assert conditions[-1] is None or conditions[-1].__name__ == "came_from"
                 assert None not in conditions[:-1]
+
+
+def test_report_of_task_keeps_the_status_of_every_live_loop() -> None:
+    for status in STATUSES:
+        story = prepared("note", status)
+        if status in LIVE:
+            assert story.task("T2", "reported", verdict="complete").status == status
+        else:
+            story.refused("task", task="T2", status="reported", verdict="complete")
 
 
 def test_machine_has_the_transitions_of_the_table() -> None:

@@ -85,7 +85,8 @@ def parts_of(loop: Loop) -> dict[tuple[str, str], str]:
 def trigger_in_table(event: dict[str, Any], part: str, source: str, dest: str) -> str:
     """Return the trigger of this event that the table allows."""
     holds = part == "task" and event["type"] in ("criterion", "exit", "review")
-    for trigger in (trigger_of(event), "condition") if holds else (trigger_of(event),):
+    more = ("condition",) if holds else ("failure.repeated",) if part == "task" else ()
+    for trigger in (trigger_of(event), *more):
         if TABLES[part].allows(trigger, source, dest):
             return trigger
     raise AssertionError((event, part, source, dest))
@@ -123,7 +124,8 @@ def require_rebuilt_indexes(loop: Loop) -> None:
 def require_agreement(loop: Loop) -> None:
     """Compare `is_missing` with `conditions` for every key that the loop can have."""
     missing = {key for key, _ in conditions(loop, latest_tree(loop))}
-    named = {"task": loop.tasks, "gap": loop.gaps, "criterion": loop.criteria}
+    named: dict[str, Any] = {"task": loop.tasks, "gap": loop.gaps, "criterion": loop.criteria}
+    named["verdict"] = loop.verdicts
     keys = {f"{kind}:{name}" for kind, held in named.items() for name in (*held, "unknown")}
     keys.update(KEYS)
     assert missing <= keys
@@ -153,7 +155,7 @@ def test_snapshot_keeps_the_test_files_of_a_task_that_were_seen_to_fail() -> Non
     for phase in ("red", "green"):
         story.task("T1", "running", phase=phase, locked={"test_a.py": "d"}, exit_code=1)
     story.fail("T1")
-    assert story.loop.tasks["T1"].proven == {"test_a.py": "d"}
+    assert story.loop.tasks["T1"].red_files == {"test_a.py": "d"}
     require_rebuilt_indexes(story.loop)
 
 
