@@ -31,7 +31,7 @@ STORIES = (
     ("start goal Speed --mode yolo --criterion fast --criterion small", "criterion fast met"),
     (EXECUTE, "task T1 running", FAIL),
     (EXECUTE, "task T1 running", FAIL, "task T1 running", "task T1 complete"),
-    ("start verify --mode yolo", "gap found G1 --description slow"),
+    ("start verify --mode yolo --task T1", "gap found G1 --description slow"),
 )
 TRACE = f"""
 import sys

@@ -63,7 +63,7 @@ def test_command_on_ended_loop_is_refused_and_names_start(here: Here, end: str) 
 
 
 def test_resume_adds_to_limits_and_rejects_other_amounts(here: Here) -> None:
-    loop = here.start("verify", "--budget", "1", "--max-minutes", "10")
+    loop = here.start("verify", "--task", "T1", "--budget", "1", "--max-minutes", "10")
     add = "--add-iterations 5 --add-retries 2 --add-rounds 3 --add-budget 0.5 --add-minutes 1.5"
     here.ok("resume", *add.split())
     assert here.last()["data"]["add"] == {

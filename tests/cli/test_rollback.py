@@ -133,7 +133,7 @@ def test_rollback_without_journal_needs_a_phase(work: Work) -> None:
 
 
 def test_rollback_with_two_loops_of_the_phase_needs_one_named(work: Work) -> None:
-    other = work.here.start("verify", "--phase", "1", env=B)
+    other = work.here.start("verify", "--phase", "1", "--task", "T1", env=B)
     assert other in work.here.refused(2, "rollback", "T01", "--phase", "1").err
     assert work.here.ok("rollback", "T01", "--phase", "1", "--json", env=B).json["reset"] == []
     named = ("rollback", "T01", "--phase", "1", "--loop", work.loop)

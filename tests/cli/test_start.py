@@ -60,7 +60,7 @@ def test_start_defaults_to_interactive_mode_and_three_iterations_per_task(here: 
     for options, most in (
         (["execute", *tasks], 27),
         (["execute", *steps], 30),
-        (["verify"], 20),
+        (["verify", "--task", "T1"], 20),
         (["goal", "g", *steps], 20),
         (["goal", "g", "--max-iterations", "0"], 0),
     ):
@@ -120,7 +120,7 @@ def test_start_keeps_mode_and_gitignore_of_existing_gsd(here: Here) -> None:
     here.gsd.chmod(0o755)
     ignore = here.gsd / ".gitignore"
     ignore.write_bytes(b"mine \xff\n*.tmp")
-    here.ok("start", "execute")
+    here.ok("start", "execute", "--task", "T1")
     assert stat.S_IMODE(here.gsd.stat().st_mode) == 0o755
     content = ignore.read_bytes()
     lines = content.split(b"\n")
@@ -128,16 +128,16 @@ def test_start_keeps_mode_and_gitignore_of_existing_gsd(here: Here) -> None:
     wanted = {b"journal.jsonl", b"journal.lock", b"hook.log", b"STOP"}
     assert wanted <= set(lines)
     assert all(b"journal" in name or b"snapshot" in name or name in wanted for name in lines[2:-1])
-    here.ok("start", "execute", "--fresh")
+    here.ok("start", "execute", "--task", "T1", "--fresh")
     assert ignore.read_bytes() == content
 
 
 def test_start_is_refused_while_stop_file_exists(here: Here) -> None:
-    here.start("execute")
+    here.start("execute", "--task", "T1")
     (here.gsd / "STOP").touch()
-    assert "STOP" in here.refused(4, "start", "execute", "--fresh").err
+    assert "STOP" in here.refused(4, "start", "execute", "--task", "T1", "--fresh").err
     (here.gsd / "STOP").unlink()
-    here.ok("start", "execute", "--fresh")
+    here.ok("start", "execute", "--task", "T1", "--fresh")
 
 
 def test_start_completes_a_journal_whose_creation_was_interrupted(here: Here) -> None:
@@ -151,10 +151,10 @@ def test_start_completes_a_journal_whose_creation_was_interrupted(here: Here) ->
 
 
 def test_start_gives_every_loop_and_journal_its_own_id(here: Here, tmp_path: Path) -> None:
-    first = here.start("execute")
+    first = here.start("execute", "--task", "T1")
     here.where = tmp_path / "second"
     here.where.mkdir()
-    assert here.start("execute") != first
+    assert here.start("execute", "--task", "T1") != first
     other = json.loads((here.where / ".gsd/journal.jsonl").read_bytes().split(b"\n")[0])
     assert other["data"]["id"] != here.lines()[0]["data"]["id"]
 

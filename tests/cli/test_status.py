@@ -52,7 +52,7 @@ STATE = (
 
 def test_status_with_json_has_exactly_the_documented_members(here: Here) -> None:
     for kind in ("execute", "verify", "goal"):
-        here.start(kind, "g", "--fresh")
+        here.start(kind, "g", "--task", "T1", "--fresh")
         assert list(here.status()) == STATUS_KEYS
     here.ok("cancel")
     assert list(here.status()) == STATUS_KEYS

@@ -50,9 +50,9 @@ def test_statusline_shows_progress_limits_and_status(here: Here) -> None:
     here.ok("task", "T1", "complete", env=A)
     assert shown(here) == "gsd-fsm execute ▸ 0 · 1/2 tasks · running"
     here.ok("cancel", env=A)
-    here.start("verify", "--mode", "yolo", env=A)
+    here.start("verify", "--task", "T1", "--mode", "yolo", env=A)
     here.ok("gap", "found", "--description", "d", env=A)
-    assert shown(here) == "gsd-fsm verify ▸ 0/20 · 1 gap open · fixing"
+    assert shown(here) == "gsd-fsm verify ▸ 0/20 · 0/1 tasks · 1 gap open · fixing"
 
 
 def test_statusline_of_halted_loop_shows_question_or_reason(here: Here) -> None:

@@ -59,7 +59,7 @@ def test_task_refuses_illegal_status_and_names_the_next_command(here: Here) -> N
 
 
 def test_task_and_fail_reject_invalid_task_ids(here: Here) -> None:
-    here.start("execute")
+    here.start("execute", "--task", "T1")
     for name in ("../T1", "", "-T", "T\n1"):
         assert here.refused(2, "task", "--", name, "running").out == ""
         assert here.refused(2, "fail", "--error", "e", "--", name).out == ""

@@ -79,11 +79,11 @@ def test_ps_lists_the_live_loops_of_all_projects(here: Here, tmp_path: Path) -> 
     assert here.ok("ps", "--json").json == {"loops": [], "problems": []}
     one = here.start("goal", "one", env=A)
     here.ok("--loop", one, "iterate")
-    here.start("verify")
+    here.start("verify", "--task", "T1")
     other = here.where = tmp_path / "z other"
     other.mkdir()
-    here.start("execute")
-    here.start("execute", "--fresh")
+    here.start("execute", "--task", "T1")
+    here.start("execute", "--task", "T1", "--fresh")
     here.where = Path("/")
     loops = here.ok("ps", "--json").json["loops"]
     assert [(row["project"], row["kind"]) for row in loops] == [

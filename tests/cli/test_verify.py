@@ -138,7 +138,7 @@ def test_verify_of_changed_plan_pauses_before_running_it(here: Here) -> None:
 
 
 def test_verify_without_plan_runs_the_ci_commands(here: Here) -> None:
-    here.start("verify")
+    here.start("verify", "--task", "T1")
     refused = here.refused(2, "verify").err
     assert all(words in refused for words in ("nothing to verify", "--plan FILE", "ci_test"))
     here.configure(ci_test="true", ci_lint="true")
@@ -166,7 +166,7 @@ def test_verify_with_another_phase_or_plan_is_refused(here: Here) -> None:
     assert "verifies phase 1, not 2" in here.refused(2, "verify", "--phase", "2").err
     assert f"verifies the plan {PLACE}/plan.md" in here.refused(2, "verify", "--plan", "x.md").err
     failed_round(here, "--phase", "01", "--plan", f"{PLACE}/plan.md")
-    here.start("verify", "--fresh")
+    here.start("verify", "--task", "T1", "--fresh")
     assert "verifies no phase" in here.refused(2, "verify", "--phase", "2").err
     assert "verifies no plan" in here.refused(2, "verify", "--plan", "x.md").err
 
@@ -186,7 +186,7 @@ def test_agent_can_neither_skip_a_task_nor_declare_a_plan_verified(here: Here) -
 
 
 def test_gap_is_found_closed_and_reopened_and_pauses_the_second_time(here: Here) -> None:
-    loop = here.start("verify")
+    loop = here.start("verify", "--task", "T1")
     found = ("gap", "found", "--kind", "stub", "--file", "a.py", "--description", "empty body")
     answer = here.ok(*found, "--evidence", "line 3", "--json").json
     assert list(answer) == ["loop", "seq", "status", "head", "gap"]
@@ -203,7 +203,7 @@ def test_gap_is_found_closed_and_reopened_and_pauses_the_second_time(here: Here)
 
 
 def test_gap_with_invalid_arguments_is_refused(here: Here) -> None:
-    here.start("verify")
+    here.start("verify", "--task", "T1")
     assert "--description" in here.refused(2, "gap", "found").err
     assert "missing gap id" in here.refused(2, "gap", "close").err
     here.refused(2, "gap", "close", "../G1")
@@ -215,7 +215,7 @@ def test_gap_with_invalid_arguments_is_refused(here: Here) -> None:
 
 def test_gap_and_failure_pause_without_auto_loop(here: Here) -> None:
     here.configure(auto_loop=False)
-    here.start("verify")
+    here.start("verify", "--task", "T1")
     here.ok("gap", "found", "--description", "d")
     assert here.status()["pause_code"] == "manual"
     here.start("execute", "--task", "T1", "--fresh")

@@ -93,7 +93,7 @@ RUNNING, EXECUTE = "task T1 running", "execute --mode yolo --task T1"
         ("goal Done --mode yolo --criterion one", "criterion one met"),
         (EXECUTE, RUNNING),
         (EXECUTE, "fail T1 --error broken --class logic"),
-        ("verify --mode yolo", "gap found G1 --description missing"),
+        ("verify --mode yolo --task T1", "gap found G1 --description missing"),
     ],
 )
 def test_ordinary_stop_needs_no_rare_part(here: Here, copy: Path, start: str, then: str) -> None:

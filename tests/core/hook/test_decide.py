@@ -14,6 +14,7 @@ from tests.support.hook_agent import SHELL, SUBAGENT, Agent, kinds, start
 from tests.support.plan_loops import THREE_TASKS, report, write_plan
 
 TWO_TASKS = ("execute", "--task", "T1:first", "--task", "T2:second")
+VERIFY = ("verify", "--task", "T1")
 TWO_CRITERIA = ("goal", "Ship it", "--criterion", "tests pass", "--criterion", "lint clean")
 MARK = "<loop-complete>all done</loop-complete>"
 
@@ -202,8 +203,8 @@ LIVES: dict[str, tuple[tuple[str, ...], list[tuple[str, str]]]] = {
         ("task T1 running; task T1 complete", "task T2 is pending"),
         ("task T2 skipped", "completed after 3 iterations"),
     ]),
-    "verify": (("verify",), [
-        ("iterate", "verified pass"),
+    "verify": (VERIFY, [
+        ("iterate; task T1 running; task T1 complete", "verified pass"),
         ("gap found --description 'no test'", "no test"),
         ("gap close G1", "verified pass"),
         ("verified pass", "completed after 4 iterations"),
@@ -242,7 +243,7 @@ def test_completion_mark_is_the_exit_signal_if_every_criterion_is_met(looping: A
     assert looping.status("status") == "completed"
 
 
-@pytest.mark.parametrize("loop", [TWO_CRITERIA, TWO_TASKS, ("verify",)], ids=lambda loop: loop[0])
+@pytest.mark.parametrize("loop", [TWO_CRITERIA, TWO_TASKS, VERIFY], ids=lambda loop: loop[0])
 def test_early_completion_mark_changes_only_the_text(agent: Agent, loop: tuple[str, ...]) -> None:
     start(agent, *loop)
     assert "You wrote" not in agent.blocked("I would write <loop-complete> if I were done.")
@@ -302,7 +303,7 @@ FIX = "Verification found %s. Attempt automatic fix? (0/20) [Y/n]"
         (TWO_TASKS, "iterate", "fail T1 --error x --class transient", "Retry? (0/1 attempts used)"),
         (TWO_TASKS, "task T1 running", CHECKPOINT, "Task T1 needs a decision: Which one?"),
         (TWO_WAVES, "task S1 running", "task S1 complete", "Wave 1 complete. Continue to Wave 2?"),
-        (("verify",), "iterate", "gap found --description x", FIX % "1 gap"),
+        (VERIFY, "iterate", "gap found --description x", FIX % "1 gap"),
     ],
 )
 def test_decision_is_asked_about_until_it_is_answered(
@@ -315,7 +316,7 @@ def test_decision_is_asked_about_until_it_is_answered(
     assert question in agent.allowed()
     agent.here.ok("answer", "y")
     agent.blocked()
-    if loop == ("verify",):
+    if loop == VERIFY:
         agent.do("gap found --description y")
         assert FIX % "2 gaps" in agent.allowed()
 

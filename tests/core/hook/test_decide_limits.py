@@ -49,7 +49,7 @@ def test_used_up_iterations_pause_the_loop(agent: Agent, limit: list[str], count
 @pytest.mark.parametrize(
     ("loop", "commands", "reason", "options"),
     [
-        (("verify",), ["verified fail"] * 20, "(rounds): 20 of 20 verification rounds are used",
+        (("verify", "--task", "T1"), ["verified fail"] * 20, "(rounds): 20 of 20 verification rounds are used",
          " --add-rounds 10"),
         (GOAL, ["fail --error boom --class logic"] * 3,
          "(repeated): the same error occurred 3 times: boom", ""),

@@ -31,7 +31,7 @@ FAILED_BEFORE_REVIEW = f"{SCORE}; criterion 1 met; exit-signal; fail --error x -
     ("start", "commands"),
     [
         ("execute --task A --task B --blocked-by A=B", "iterate"),
-        ("verify", "gap found --description 'no login'"),
+        ("verify --task A", "gap found --description 'no login'"),
         ("goal g --criterion A --criterion B", SCORE),
         ("goal g --criterion A", FAILED_BEFORE_REVIEW),
     ],

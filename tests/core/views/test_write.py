@@ -83,7 +83,7 @@ def test_commands_update_state_md_and_reset_it_when_the_loop_ends(here: Here, en
 def test_state_md_shows_the_live_loop_that_was_started_last(here: Here) -> None:
     put_state(here.gsd)
     first = here.start("goal", "One", env=A)
-    here.start("verify", env=B)
+    here.start("verify", "--task", "T1", env=B)
     here.ok("--loop", first, "iterate", env=A)
     assert section(here.gsd)["type"] == "verify"
     here.ok("cancel", env=B)
