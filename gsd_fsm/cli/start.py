@@ -97,7 +97,8 @@ def start(
     """Start an execute, verify or goal loop.
 
     `execute` does the tasks of a plan, `verify` checks it until no gap is left, `goal` continues
-    until every criterion is met. Defaults of options can be changed by settings: gsd-fsm config
+    until every criterion is met. `execute` and `verify` need a plan, a planned phase (default: the
+    current one) or tasks. Defaults of options can be changed by settings: gsd-fsm config
 
     Example: gsd-fsm start goal "All tests pass" --check tests="pytest -q"
     """

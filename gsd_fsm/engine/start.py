@@ -116,12 +116,10 @@ class _Draft:
                 self.notes += add_shape(data, Path(context.directory), request.shape_file)
 
     def _follow_plan(self) -> None:
-        """Put plan, phase, tasks and branch of the plan into the data, if there is a plan."""
+        """Put plan, phase, tasks and branch of the plan into the data; raise NotFound without one."""
         context, request, data = self.context, self.request, self.data
         directory, phase = Path(context.directory), data.get("phase")
         plan = plan_to_follow(request.kind, directory, request.plan, context.project, phase)
-        if plan is None:
-            return
         phase = data.get("phase", plan.phase)
         if request.kind == "execute":
             needed = needed_switch(context, self.settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,11 @@ def _directories(project: Path, phase: Phase) -> list[Path]:
     return [planning_root(project) / "plans" / f"phase-{spelled}" for spelled in names]
 
 
-def find_plan(project: Path, phase: Phase) -> Path:
-    """Return the plan of a phase; raise NotFound if it has none, UsageError if it has several."""
+def find_plan(project: Path, phase: Phase, command: str = "start execute") -> Path:
+    """Return the plan of a phase; raise NotFound if it has none, UsageError if it has several.
+
+    `command` is the one that the hint suggests.
+    """
     directories = _directories(project, phase)
     found = _plans_in(directories)
     if not found:
@@ -47,7 +51,7 @@ def find_plan(project: Path, phase: Phase) -> Path:
         raise NotFound(
             f"Phase Not Planned: No plan found for phase {phase} in {places}",
             f"Write {phase_directory(project, phase) / 'plan.md'}, "
-            "or run: gsd-fsm start execute --plan FILE",
+            f"or run: gsd-fsm {command} --plan FILE",
         )
     if len(found) > 1:
         named = " and ".join(map(str, found))
@@ -86,7 +90,7 @@ def project_state(project: Path) -> dict[str, Any]:
     if not os.path.lexists(path):
         raise NotFound(
             f"Project State Missing: {path} not found",
-            'Write it, for example {"phase": 1}, or run: gsd-fsm start execute --plan FILE',
+            'Write it, for example {"phase": 1}, or name the plan with --plan FILE.',
         )
     return read_object(read_text(path, MOST_BYTES), path)
 
@@ -94,19 +98,21 @@ def project_state(project: Path) -> dict[str, Any]:
 def current_phase(project: Path) -> Phase | None:
     """Return the phase that the project's own state names, if any."""
     if (project / FOREIGN).is_dir():
-        found = project_state(project)
-        phase = phase_of(found.get("phase", found.get("current_phase")))
-        phase = _in_progress(found) if phase is None else phase
+        named = map(phase_of, _named_phases(project_state(project)))
+        phase = next((it for it in named if it is not None), None)
         if phase is not None:
             return phase
     content = read_if_exists(project / OWN / "STATE.md", MOST_BYTES, "Fix the file.") or b""
     return phase_of(line_value(content.decode("utf-8-sig", "replace"), "phase", "current_phase"))
 
 
-def _in_progress(state: dict[str, Any]) -> Phase | None:
-    """Return the first phase in progress."""
-    nested = state.get("phases")
+def _named_phases(state: dict[str, Any]) -> Iterator[Any]:
+    """Yield the members of `state.json` that may name the current phase, the surest first."""
+    yield state.get("phase")
+    yield state.get("current_phase")
+    nested, loop = state.get("phases"), state.get("loop")
     listed = state.get("phases_in_progress") or (
         nested.get("in_progress") if isinstance(nested, dict) else None
     )
-    return phase_of(listed[0]) if isinstance(listed, list) and listed else None
+    yield listed[0] if isinstance(listed, list) and listed else None
+    yield loop.get("phase") if isinstance(loop, dict) else None

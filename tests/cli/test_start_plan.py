@@ -64,34 +64,43 @@ def test_start_freezes_plan_and_tasks_into_its_event(planned: Here) -> None:
     assert start["tasks"][3] == {"id": "T04", "wave": 2, "title": "Write 04.", "depends": ["T01"]}
 
 
-def test_start_without_project_state_or_plan_says_what_is_missing(here: Here) -> None:
-    bare = here.refused(3, "start", "execute", "--phase", "1").err
-    assert "Not Initialized" in bare
-    assert "gsd-fsm init" in bare
+@pytest.mark.parametrize("kind", ["execute", "verify"])
+def test_start_without_project_state_or_plan_says_what_is_missing(here: Here, kind: str) -> None:
+    for options in ((), ("--phase", "1"), ("a goal", "--criterion", "c", "--check", "t=true")):
+        bare = here.refused(3, "start", kind, *options).err
+        assert "Not Initialized: no .opti-gsd/ or .gsd/ directory found in" in bare
+        assert f"gsd-fsm start {kind} --plan FILE" in bare
+        assert f"gsd-fsm start {kind} --task ID:TITLE" in bare
+        assert "gsd-fsm init" in bare
     assert not here.gsd.exists()
     (here.root / ".opti-gsd").mkdir()
-    assert "Project State Missing" in here.refused(3, "start", "execute", "--phase", "1").err
+    assert "Project State Missing" in here.refused(3, "start", kind, "--phase", "1").err
     (here.root / ".opti-gsd" / "state.json").write_text('{"phase": 2}')
-    missing = here.refused(3, "start", "execute").err
+    missing = here.refused(3, "start", kind).err
     assert "Phase Not Planned: No plan found for phase 2" in missing
-    assert "gsd-fsm start execute --plan FILE" in missing
+    assert f"gsd-fsm start {kind} --plan FILE" in missing
     assert not here.gsd.exists()
     shutil.rmtree(here.root / ".opti-gsd")
     (here.root / "mine.md").write_text(PLAN)
-    here.ok("start", "execute", "--plan", "mine.md", "--mode", "yolo")
+    here.ok("start", kind, "--plan", "mine.md", "--mode", "yolo")
+    missing = here.refused(3, "start", kind, "--fresh").err
+    assert f"Phase Not Planned: no phase given, and {here.gsd} has no current phase" in missing
+    assert f"gsd-fsm start {kind} --phase N" in missing
+    here.ok("start", kind, "--step", "look", "--fresh")
 
 
 def test_start_without_phase_takes_the_plan_of_the_one_in_progress_or_asks(here: Here) -> None:
     write_plan(here, PLAN, ".opti-gsd/plans/phase-1/plan.md")
     state = here.root / ".opti-gsd" / "state.json"
     state.write_text('{"milestone": "v1"}')
-    assert "no phase given" in here.refused(2, "start", "execute").err
+    assert "no phase given" in here.refused(3, "start", "execute").err
     assert not here.gsd.exists()
     write_plan(here, PLAN.replace("Parts", "Not this one"))
     state.write_text('{"phases_in_progress": [1]}')
-    here.ok("start", "execute", "--mode", "yolo")
-    start = here.lines()[1]["data"]
-    assert (start["phase"], start["plan"]["title"]) == (1, "Parts")
+    for kind in ("execute", "verify"):
+        here.ok("start", kind, "--mode", "yolo", "--fresh")
+        start = here.last()["data"]
+        assert (start["phase"], start["plan"]["title"]) == (1, "Parts")
 
 
 def test_start_with_broken_plan_names_its_line_and_starts_nothing(here: Here) -> None:

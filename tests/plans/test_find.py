@@ -89,7 +89,9 @@ def test_artefacts_go_beside_the_plan_or_into_the_directory_of_the_phase(tmp_pat
     ("text", "phase"),
     [('{"phase": 2}', 2), ('{"phase": "03"}', 3), ('{"current_phase": "auth"}', "auth"),
      ('{"phase": null}', None), ("{}", None), ('{"phase": true}', None), ('{"phase": 0}', 0),
-     ('{"phases_in_progress": [4, 5]}', 4), ('{"phases": {"in_progress": ["x"]}}', "x")],
+     ('{"phases_in_progress": [4, 5]}', 4), ('{"phases": {"in_progress": ["x"]}}', "x"),
+     ('{"phase": null, "current_phase": 6}', 6), ('{"loop": {"phase": 7, "type": "execute"}}', 7),
+     ('{"phases_in_progress": [4], "loop": {"phase": 7}}', 4), ('{"loop": [7]}', None)],
 )  # fmt: skip
 def test_current_phase_is_read_from_the_foreign_state(tmp_path, foreign, text, phase) -> None:
     foreign.write_text(text)

@@ -42,12 +42,12 @@ def phase_of(text: str) -> int | str:
 
 def plan_to_follow(
     kind: str, directory: Path, name: str | None, project: Path, phase: Phase
-) -> Plan | None:
+) -> Plan:
     """Return the named plan, else that of the phase, else that of the current phase.
 
-    Return None if the project has no plans; a verify loop needs none in any case.
+    Raise NotFound with the next command if there is none: a loop without work proves nothing.
     """
-    from gsd_fsm.plans.find import current_phase, find_plan
+    from gsd_fsm.plans.find import current_phase, find_plan, planning_root
     from gsd_fsm.plans.load import load_plan
 
     if name is not None:
@@ -55,30 +55,18 @@ def plan_to_follow(
     try:
         wanted = current_phase(project) if phase is None else phase
         if wanted is not None:
-            return load_plan(find_plan(project, wanted))
+            return load_plan(find_plan(project, wanted, f"start {kind}"))
     except NotFound:
-        if kind == "verify":
-            return None
-        _require_project_state(project)
+        _require_project_state(kind, project)
         raise
-    if kind != "verify":
-        _require_no_plans(project)
-    return None
+    _require_project_state(kind, project)
+    raise NotFound(
+        f"Phase Not Planned: no phase given, and {planning_root(project)} has no current phase",
+        f"Run: gsd-fsm start {kind} --phase N, or: gsd-fsm start {kind} --task ID:TITLE",
+    )
 
 
-def _require_no_plans(project: Path) -> None:
-    """Raise UsageError if the project has plans: then it must be clear which one is wanted."""
-    from gsd_fsm.plans.find import planning_root
-
-    root = planning_root(project)
-    if root.name == ".opti-gsd" or (root / "plans").is_dir():
-        raise UsageError(
-            f"no phase given, and {root} has no current phase",
-            "Run: gsd-fsm start execute --phase N, or: gsd-fsm start execute --task ID:TITLE",
-        )
-
-
-def _require_project_state(project: Path) -> None:
+def _require_project_state(kind: str, project: Path) -> None:
     """Raise NotFound if the files are missing without which no phase can be found."""
     from gsd_fsm.plans.find import project_state
 
@@ -87,7 +75,8 @@ def _require_project_state(project: Path) -> None:
     elif not (project / ".gsd").is_dir():
         raise NotFound(
             f"Not Initialized: no .opti-gsd/ or .gsd/ directory found in {project}",
-            "Run: gsd-fsm start execute --plan FILE, or: gsd-fsm init",
+            f"Run: gsd-fsm start {kind} --plan FILE, or: gsd-fsm start {kind} --task ID:TITLE. "
+            "To install the hook, run: gsd-fsm init",
         )
 
 
@@ -124,7 +113,7 @@ def plan_to_show(context: Context, phase: str | None, file: str | None) -> Path:
         return followed
     wanted = current_phase(context.project) if phase is None else phase_of(phase)
     if wanted is not None:
-        return find_plan(context.project, wanted)
+        return find_plan(context.project, wanted, "plan show")
     only = only_plan(context.project)
     if only is None:
         raise UsageError(
