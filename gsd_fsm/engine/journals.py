@@ -77,7 +77,7 @@ def _plan_commands(context: Context, loop: Loop) -> list[str]:
     from gsd_fsm.plans.load import load_plan
 
     try:
-        plan = load_plan(plan_path(context.project, loop))
+        plan = load_plan(plan_path(context.project, loop), frozen=loop.plan.digest)
         found = [check.command for task in plan.tasks for check in task.checks if check.command]
     except GsdError as error:
         found = [f"(unknown: {error.message})"]

@@ -29,21 +29,27 @@ class BrokenPlan(UsageError):
         self.problems = problems
 
 
-def load_plan(path: Path, only: Collection[str] | None = None) -> Plan:
+def load_plan(path: Path, only: Collection[str] | None = None, frozen: str = "") -> Plan:
     """Return the plan in this file; raise BrokenPlan with file and lines, or Unreadable.
 
-    `only` limits a plan that is known to be valid to the tasks of these ids, to save time.
+    `only` limits a plan that is known to be valid to the tasks of these ids, to save time. A plan
+    with the digest `frozen` may have unknown words: its loop began when they were ignored.
     """
     hint = "Name the plan of one phase with --plan FILE."
-    return read_plan(path, read_bytes(path, MOST_BYTES, hint), only)
+    return read_plan(path, read_bytes(path, MOST_BYTES, hint), only, frozen)
 
 
-def read_plan(path: Path, content: bytes, only: Collection[str] | None = None) -> Plan:
+def read_plan(
+    path: Path, content: bytes, only: Collection[str] | None = None, frozen: str = ""
+) -> Plan:
     """Return the plan in this content of a file, as `load_plan` does."""
+    digest = hashlib.sha256(content).hexdigest()[:16]
     try:
         draft = _draft(decode(content, path), only)
     except Malformed as error:
         raise BrokenPlan(path, [Problem(error.line, error.problem)]) from error
+    if digest != frozen:
+        draft.problems += draft.unknown
     give_waves(draft)
     problems = problems_of(draft) if only is None else draft.problems
     if problems:
@@ -51,7 +57,7 @@ def read_plan(path: Path, content: bytes, only: Collection[str] | None = None) -
     numbers = sorted({task.wave for task in draft.tasks})
     return Plan(
         path,
-        hashlib.sha256(content).hexdigest()[:16],
+        digest,
         draft.format,
         draft.phase,
         draft.title,

@@ -98,9 +98,13 @@ class PlanDraft:
     estimated_tokens: str | None = None
     counts: dict[str, Any] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    unknown: list[Problem] = field(default_factory=list)  # words that were once ignored
 
     def report(self, line: int, what: str) -> None:
         self.problems.append(Problem(line, what))
+
+    def report_unknown(self, line: int, what: str) -> None:
+        self.unknown.append(Problem(line, what))
 
     @property
     def is_full(self) -> bool:

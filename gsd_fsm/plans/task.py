@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from gsd_fsm.core.text.sanitize import clean
@@ -13,9 +14,10 @@ from gsd_fsm.documents.read import Object
 from gsd_fsm.plans.phase_name import phase_of
 from gsd_fsm.plans.plan import INVALID_WAVE, Check, PlanDraft, PlanFile, PlanTask, task_name
 
-_COMMANDS = {"command", "cmd", "run", "shell", "bash"}
+_COMMANDS = ("command", "cmd", "run", "shell", "bash")
 # These may be described in words: "All tests pass" is not a command.
-_DESCRIBED = {"test", "lint", "build", "typecheck", "ci", "e2e"}
+_DESCRIBED = ("test", "lint", "build", "typecheck", "ci", "e2e")
+_TYPES = ("file", "content", "manual", *_COMMANDS, *_DESCRIBED)
 _ACTIONS = {
     **dict.fromkeys(("create", "add", "new", "write"), "create"),
     **dict.fromkeys(("modify", "edit", "update", "change"), "modify"),
@@ -27,6 +29,7 @@ _SAYS_MORE = re.compile(
     r"\b(contains?|references?|includes?|has|describes?|explains?)\b", re.IGNORECASE
 )
 _TITLE = 200
+_LONGEST_WORD = 80
 
 
 def read_header(found: Object, draft: PlanDraft) -> None:
@@ -44,7 +47,10 @@ def read_header(found: Object, draft: PlanDraft) -> None:
 
 
 def make_task(found: Object, wave: int, draft: PlanDraft) -> PlanTask:
-    """Return the task with these members; `wave` counts if it names none. Report empty checks."""
+    """Return the task with these members; `wave` counts if it names none.
+
+    Report empty checks, and types of checks and actions on files that are not known.
+    """
     number, line = text_of(found.get("id")), found.line_of("id")
     action = dedent("\n" + _lines(first_of(found, "action", "description")))
     titles = (text_of(first_of(found, "title", "name")) or action).splitlines()
@@ -60,7 +66,7 @@ def make_task(found: Object, wave: int, draft: PlanDraft) -> PlanTask:
         title=next(filter(None, map(_one_line, titles)), "")[:_TITLE],
         wave=wave if found.get("wave") in (None, "") else wave_number(own_wave),
         depends=tuple(dict.fromkeys(map(task_name, depends))),
-        files=tuple(map(_file, items_of(found.get("files")))),
+        files=tuple(_file(item, draft) for item in items_of(found.get("files"))),
         action=action,
         libraries=names_of(found.get("libraries"), r"[\n,]"),
         checks=tuple(_checks(items_of(found.get("verify")), line, draft)),
@@ -68,7 +74,7 @@ def make_task(found: Object, wave: int, draft: PlanDraft) -> PlanTask:
         skills=names_of(found.get("skills")),
         reqs=_one_line(", ".join(map(text_of, items_of(found.get("reqs"))))),
         test_required=tests if tests in ("true", "existing") else "false",
-        test_files=tuple(_file(item).path for item in items_of(found.get("test_files"))),
+        test_files=tuple(_file(item, draft).path for item in items_of(found.get("test_files"))),
         commit_type=kind if is_kind else "feat",
         line=line,
     )
@@ -79,7 +85,7 @@ def _checks(items: list[Any], line: int, draft: PlanDraft) -> Iterator[Check]:
         if isinstance(item, Object):
             text = first_of(item, "check", "text", "value", "description")
             command = text_of(first_of(item, "cmd", "command"), strip=False)
-            kind = text_of(item.get("type"))
+            kind = _known_word(item, "type", "check type", _TYPES, draft)
             written = text_of(text, strip=False) if text else _claim(item)
             check = check_of(kind, written, command, item.line_of("id"))
         else:
@@ -114,11 +120,33 @@ def check_of(kind: str, text: str, command: str, line: int) -> Check:
     return Check("manual", claim, None, line)
 
 
-def _file(item: Any) -> PlanFile:
+def _file(item: Any, draft: PlanDraft) -> PlanFile:
     if not isinstance(item, Object):
         return PlanFile(text_of(item), "")
-    action = text_of(item.get("action")).lower()
+    action = _known_word(item, "action", "file action", tuple(_ACTIONS), draft)
     return PlanFile(text_of(first_of(item, "path", "file")), _ACTIONS.get(action, ""))
+
+
+def _known_word(
+    found: Object, key: str, what: str, known: tuple[str, ...], draft: PlanDraft
+) -> str:
+    """Return this member in lower case, "" if it says nothing; report a word that is not known."""
+    value = found.get(key)
+    word = text_of(value).lower()
+    if word and word not in known:
+        near = _closest(word[:_LONGEST_WORD], known)
+        words = f"unknown {what} {word[:_LONGEST_WORD]!r} (did you mean {near!r}?)"
+        draft.report_unknown(found.line_of(key), words)
+    elif not word and value is not None and not isinstance(value, str):
+        draft.report_unknown(found.line_of(key), f"the {what} is not a word")
+    return word
+
+
+@lru_cache
+def _closest(word: str, known: tuple[str, ...]) -> str:
+    from difflib import get_close_matches  # expensive for plans without a mistake
+
+    return get_close_matches(word, known, 1, cutoff=0)[0]
 
 
 def first_of(found: Object, *names: str) -> Any:

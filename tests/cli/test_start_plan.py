@@ -107,6 +107,10 @@ def test_start_with_broken_plan_names_its_line_and_starts_nothing(here: Here) ->
     path = write_plan(here, PLAN.replace('depends="01"', 'depends="77"'))
     line = path.read_text().splitlines().index('<task id="04" wave="2" depends="77">') + 1
     assert f"{path}:{line}: task T04 depends on T77" in here.refused(2, *YOLO).err
+    write_plan(here, PLAN.replace('type="file"', 'type="comand"'))
+    for kind in ("execute", "verify"):
+        refused = here.refused(2, "start", kind, "--phase", "1").err
+        assert f"{path}:8: unknown check type 'comand' (did you mean 'command'?)" in refused
     assert not here.journal.exists()
 
 

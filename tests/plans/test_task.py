@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from gsd_fsm.documents.read import Object
 from gsd_fsm.plans.plan import Check, PlanDraft, PlanTask
 from gsd_fsm.plans.task import check_of, dedent, make_task
+from tests.support.plan_texts import broken, json_plan, json_task, loaded
+from tests.support.plan_texts import task as task_text
+
+TYPES = (
+    "file", "content", "manual", "command", "cmd", "run", "shell", "bash", "test", "lint", "build",
+    "typecheck", "ci", "e2e",
+)  # fmt: skip
+ACTIONS = {
+    "create": "create", "add": "create", "new": "create", "write": "create", "modify": "modify",
+    "edit": "modify", "update": "modify", "change": "modify", "delete": "delete", "remove": "delete",
+}  # fmt: skip
 
 
 def task_with(**members: str) -> PlanTask:
@@ -30,7 +44,6 @@ def task_with(**members: str) -> PlanTask:
                                'an empty "" quotation')),
         ("manual", "manual", ('says "x"',)),
         ("manual", "", ("a.py exists",)),
-        ("manual", "visual", ("looks good",)),
         ("command", "test", ("pytest -q",)),
         ("manual", "test", ("All tests pass",)),
         ("command", "Command", ("make",)),
@@ -39,6 +52,64 @@ def task_with(**members: str) -> PlanTask:
 def test_check_is_manual_unless_a_program_can_decide_it(found: str, kind: str, texts) -> None:
     for text in texts:
         assert check_of(kind, text, "", 7).kind == found, text
+
+
+@pytest.mark.parametrize("spell", [str, str.upper, " {} ".format])
+def test_all_known_types_actions_and_none_are_accepted(tmp_path: Path, spell) -> None:
+    for word in (*TYPES, *ACTIONS, ""):
+        kind, action = ("file", word) if word in ACTIONS else (word, "create")
+        marked = (
+            task_text("01").replace("create", spell(action)).replace('file"', spell(kind) + '"')
+        )
+        files = [{"path": "a", "action": spell(action)}, "b"]
+        checks: list[Any] = [{"type": spell(kind), "check": "a exists"}, "look"]
+        listed = json_plan(
+            json_task("01", files=files, verify=[*checks, {"type": None, "check": "x"}])
+        )
+        for text in (marked, listed):
+            (found,) = loaded(tmp_path, text).tasks
+            assert found.files[0].action == {**ACTIONS, "": ""}[action]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('type="file"', 'type="comand"', "unknown check type 'comand' (did you mean 'command'?)"),
+        (
+            'type="file"',
+            'type="Fiel" cmd="true"',
+            "unknown check type 'fiel' (did you mean 'file'?)",
+        ),
+        ('type="file"', 'type="visual"', "unknown check type 'visual' (did you mean 'manual'?)"),
+        ('="create"', '="creates"', "unknown file action 'creates' (did you mean 'create'?)"),
+        ('="create"', f'="{"delet" * 99}"', f"unknown file action '{'delet' * 16}' (did you mean"),
+    ],
+)
+def test_unknown_word_in_markdown_is_refused(tmp_path: Path, old: str, new: str, what: str) -> None:
+    text = task_text("01") + task_text("02").replace(old, new)
+    tests = task_text("03").replace("files>", "test_files>").replace(old, new)
+    for number, it in enumerate((text, tests)):
+        (found,) = broken(tmp_path, it)
+        assert found[0] == (8 - 6 * number if "action" in what else 10 - 6 * number)
+        assert found[1].startswith(what)
+
+
+def test_unknown_word_in_json_is_refused_with_the_line_of_its_member(tmp_path: Path) -> None:
+    checks = [{"check": "a exists", "type": "fil"}, {"cmd": "true", "type": ["command"]}]
+    files = [{"path": "a", "action": "mod"}, {"path": "b", "action": False}]
+    text = json_plan(json_task("01", verify=checks, files=files))
+    lines = [
+        at
+        for at, line in enumerate(text.split("\n"), 1)
+        if "type" in line or '"action": "m' in line
+    ]
+    last = text.split("\n").index('          "action": false') + 1
+    assert broken(tmp_path, text) == [
+        (lines[0], "unknown check type 'fil' (did you mean 'file'?)"),
+        (lines[1], "the check type is not a word"),
+        (lines[2], "unknown file action 'mod' (did you mean 'modify'?)"),
+        (last, "the file action is not a word"),
+    ]
 
 
 def test_check_with_a_command_is_a_command() -> None:

@@ -210,7 +210,7 @@ def frozen_plan(project: Path, loop: Loop, only: Collection[str] | None = None) 
     """Return the plan of this loop, or these tasks of it; raise Refused if it was changed."""
     from gsd_fsm.plans.load import load_plan
 
-    plan = load_plan(plan_path(project, loop), only)
+    plan = load_plan(plan_path(project, loop), only, loop.plan.digest)
     if plan.digest != loop.plan.digest:
         raise Refused(
             f"{plan.path} was changed after loop {loop.id} started",

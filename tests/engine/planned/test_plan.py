@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import yaml
 
 from gsd_fsm.core.journal.journal import Journal
 from tests.support.command_line import Here
-from tests.support.events import append, draft
-from tests.support.plan_loops import PLAN, YOLO, report, report_complete, start_plan, write_plan
+from tests.support.events import append, draft, new_journal, start_draft
+from tests.support.plan_loops import (
+    PLAN,
+    YOLO,
+    report,
+    report_complete,
+    start_plan,
+    task_text,
+    write_plan,
+)
 from tests.support.repositories import git
 
 
@@ -66,6 +75,24 @@ def test_verify_loop_fixes_each_gap_in_a_commit_of_its_own(repository: Here) -> 
     ]
     assert repository.ok("verify", "--json").json["status"] == "completed"
     assert (section(repository)["active"], section(repository)["gaps_remaining"]) == (False, 0)
+
+
+def test_loop_that_froze_unknown_words_finishes_but_no_other_plan_may_have_them(here: Here) -> None:
+    odd = task_text("01").replace('type="file"', 'type="visual"').replace("create", "creates")
+    place = ".gsd/plans/phase-1/plan.md"
+    digest = hashlib.sha256(odd.encode()).hexdigest()[:16]
+    frozen = {"file": place, "digest": digest, "tasks": 1, "waves": 1}
+    append(new_journal(here.gsd), start_draft(tasks=[{"id": "T01", "wave": 1}], plan=frozen))
+    write_plan(here, odd)
+    assert '<check type="manual">01.py exists</check>' in here.ok("next", "T01").out
+    for command in (("plan", "check"), ("start", "verify", "--phase", "1", "--fresh")):
+        assert f"{place}:4: unknown check type 'visual'" in here.refused(2, *command).err
+    write_plan(here, odd + "\n")
+    report(here, "T01", "TASK COMPLETE")
+    assert f"{place}:4: unknown check type 'visual'" in here.refused(2, "resume").err
+    write_plan(here, odd)
+    here.ok("resume")
+    here.ok("complete")
 
 
 def test_next_names_the_command_of_a_prompt_instead_of_the_prompt(here: Here) -> None:
