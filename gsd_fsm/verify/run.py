@@ -22,8 +22,8 @@ from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.documents.read import Missing, Unreadable, is_inside, read_inside, require_inside
 from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.interruption import Poll
+from gsd_fsm.plans.claim import Claim, meant_files, read_claim
 from gsd_fsm.plans.tdd_files import digests
-from gsd_fsm.verify.claim import Claim, meant_files, read_claim
 from gsd_fsm.verify.gaps import Result
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.verify.claim import meant_files, read_claim
+from gsd_fsm.plans.claim import meant_files, read_claim
 
 ONE = ("hooks/hooks.json",)
 TWO = ("src/a.py", "src/b.py")
