@@ -16,8 +16,10 @@ from gsd_fsm.core.text.sanitize import display, fenced, one_line
 from gsd_fsm.evidence.interruption import Interruption, Output
 
 if TYPE_CHECKING:
+    from gsd_fsm.engine.planned.plan import Unproven
     from gsd_fsm.engine.planned.proof import Settled
 
+_SHOWN_NAMES = 20
 COLOURS = {
     "running": "green",
     "retrying": "yellow",
@@ -94,6 +96,31 @@ def spent_words(loop: Loop) -> str:
     if loop.spent_tokens or most:
         parts.append(f"{loop.spent_tokens}{f' of {most}' if most else ''} tokens")
     return ", ".join(parts)
+
+
+def unproven_lines(found: Unproven, most: int | None = None) -> list[str]:
+    """Return a line for each manual check, at most `most`, and for the tasks and criteria."""
+    lines = [f"manual: {it.check} (line {it.line}): {it.text}" for it in found.manual[:most]]
+    if len(found.manual) > len(lines):
+        lines.append(f"manual: {len(found.manual) - len(lines)} more; run: gsd-fsm plan check")
+    for one, many, names in (
+        ("task", "tasks", found.tasks),
+        ("criterion", "criteria", found.criteria),
+    ):
+        if names:
+            shown = ", ".join(names[:_SHOWN_NAMES])
+            more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+            what = one if len(names) == 1 else many
+            lines.append(f"claimed: {what} {shown}{more} (no machine check)")
+    return lines
+
+
+def unproven_facts(found: Unproven) -> dict[str, Any]:
+    return {
+        "manual": [it._asdict() for it in found.manual],
+        "claimed_tasks": found.tasks,
+        "claimed_criteria": found.criteria,
+    }
 
 
 def retry_words(loop: Loop, task_id: str) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.output import unproven_facts, unproven_lines
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.engine.planned.plan import plan_to_show
+from gsd_fsm.engine.planned.plan import plan_to_show, unproven_parts
 from gsd_fsm.plans.load import BrokenPlan, load_plan
 from gsd_fsm.plans.show import mermaid_of, plan_lines, plan_view
 
@@ -47,6 +48,7 @@ def _check(call: Call, path: Path) -> None:
         facts = {"ok": False, "file": str(path), "problems": problems, "warnings": []}
         call.answer(facts, "")
         raise click.exceptions.Exit(UsageError.exit_code) from broken
+    unproven = unproven_parts(found)
     facts = {
         "ok": True,
         "file": str(path),
@@ -55,7 +57,9 @@ def _check(call: Call, path: Path) -> None:
         "waves": len(found.waves),
         "problems": [],
         "warnings": list(found.warnings),
+        **unproven_facts(unproven),
     }
     work = f"{plural(len(found.tasks), 'task')} in {plural(len(found.waves), 'wave')}"
     words = [f"{path}: ok, {work}, no problems found"]
-    call.answer(facts, "\n".join(words + [f"warning: {it}" for it in found.warnings]))
+    words += [f"warning: {it}" for it in found.warnings]
+    call.answer(facts, "\n".join(words + unproven_lines(unproven)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import AMOUNT, COUNT, Call, command_options
-from gsd_fsm.cli.output import say
+from gsd_fsm.cli.output import say, unproven_facts, unproven_lines
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
@@ -23,6 +23,7 @@ from gsd_fsm.engine.start import start as start_loop
 if TYPE_CHECKING:
     from gsd_fsm.engine.import_loop import Imported
 
+_SHOWN = 10  # manual checks
 _count = partial(click.option, type=COUNT, metavar="N")
 _repeatable = partial(click.option, multiple=True)
 
@@ -112,17 +113,25 @@ def start(
             f"Fix the cause, then run: {next_step(loop)[1]}",
         )
     words = [*_created(done), f"Started {kind} loop {loop.id}."]
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = {"notes": done.notes, "warnings": done.warnings}
+    facts |= unproven_facts(done.unproven)
     if kind == "goal":
-        facts = {"recall": done.lessons, "notes": done.notes}
+        facts["recall"] = done.lessons
     elif loop.is_planned:
         words.append(f"Plan: {loop.plan.file}, {plural(loop.plan.task_count or 0, 'task')}.")
-        facts = {"plan": loop.plan.file, "question": loop.question, "notes": done.notes}
+        facts |= {"plan": loop.plan.file, "question": loop.question}
     words += done.notes
     if loop.question:
         words.append(f"{loop.question} (gsd-fsm --loop {loop.id} answer y)")
     call.print_receipt(done.receipt, " ".join([*words, *_owner(call, loop)]), **facts)
-    if done.lessons and not call.json:
+    if call.json:
+        return
+    for line in (
+        *(f"warning: {it}" for it in done.warnings),
+        *unproven_lines(done.unproven, _SHOWN),
+    ):
+        say(display(line))
+    if done.lessons:
         run = f"gsd-fsm --loop {loop.id} recall"
         lines = [f"  {number}. {text}" for number, text in enumerate(done.lessons, 1)]
         lines.append(f"To keep them: {run} --accept all. If they do not apply: {run} --dismiss all")

@@ -11,7 +11,7 @@ from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.planned.plan import append_question
-from gsd_fsm.engine.work_specs import kept_checks, shape_specs
+from gsd_fsm.engine.work_specs import kept_checks, masked_checks, shape_specs
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 
 SEVERITIES = ("BLOCKER", "WARNING", "SUGGESTION")
@@ -145,6 +145,7 @@ def _shape(context: Context, name: str) -> tuple[dict[str, Any], list[str]]:
     if not (directory / name).exists():
         directory = context.project  # as the advice names it, wherever the agent is
     work, notes = shape_specs(directory, name)
+    notes += [f"Warning: {text}." for text in masked_checks(work["criteria"])]
     # A plan that was frozen stays the plan.
     return {name: work[name] for name in ("criteria", "must_not") if name in work}, notes
 

@@ -24,6 +24,7 @@ from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_t
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.planned.branches import NeededSwitch, needed_switch
 from gsd_fsm.engine.planned.plan import (
+    Unproven,
     append_question,
     append_wait,
     append_wave_files,
@@ -33,8 +34,9 @@ from gsd_fsm.engine.planned.plan import (
     plan_on_branch,
     plan_to_follow,
     portions,
+    unproven_parts,
 )
-from gsd_fsm.engine.work_specs import add_shape, criterion_specs, task_specs
+from gsd_fsm.engine.work_specs import add_shape, criterion_specs, masked_checks, task_specs
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
@@ -92,6 +94,8 @@ class Started(NamedTuple):
     cancelled: list[str]
     notes: list[str]
     lessons: list[str]  # of earlier loops with a similar goal
+    warnings: list[str]  # about the plan, and about checks that cannot fail
+    unproven: Unproven
 
 
 class _Draft:
@@ -102,6 +106,9 @@ class _Draft:
         self.id = new_id("lp", 6)
         self.settings = context.settings()
         self.notes: list[str] = []
+        self.warnings: list[str] = []
+        own_tasks = data.get("tasks", ()) if request.kind == "execute" else ()
+        self.unproven = Unproven([], [task["id"] for task in own_tasks], [])
         self.question: NeededSwitch | None = None
         # Tasks in lists that fit into one event each.
         self.parts: list[list[dict[str, Any]]] = [data.get("tasks", [])]
@@ -114,6 +121,10 @@ class _Draft:
             data.update(frozen_goal_settings(self.settings, request.task_list))
             if request.shape_file:
                 self.notes += add_shape(data, Path(context.directory), request.shape_file)
+        criteria = data.get("criteria", ())
+        self.warnings += masked_checks(criteria)
+        plain = [spec["name"] for spec in criteria if "check" not in spec]
+        self.unproven = self.unproven._replace(criteria=plain)
 
     def _follow_plan(self) -> None:
         """Put plan, phase, tasks and branch of the plan into the data; raise NotFound without one."""
@@ -130,9 +141,12 @@ class _Draft:
                 self.question = needed
             if phase is not None:
                 self.notes += _phase_notes(plan, context.project, phase)
-            self.notes += plan.warnings
             self.parts = portions(plan)
             data["tasks"] = self.parts[0]
+        self.warnings += plan.warnings
+        self.unproven = unproven_parts(plan)
+        if request.kind == "verify":
+            self.unproven = self.unproven._replace(tasks=[])  # it completes none of them
         if phase is not None:
             data["phase"] = phase
         data["plan"] = frozen(plan, context.project)
@@ -187,7 +201,8 @@ def start(context: Context, request: StartRequest) -> Started:
         if loop.branch is not None and (outcome.done or outcome.failed):
             notes.append(f"Switched to branch {loop.branch}.")
     lessons = _lessons(context, loop) if loops is not None else []
-    return Started(proof, context.gsd if loops is None else None, cancelled, notes, lessons)
+    created = context.gsd if loops is None else None
+    return Started(proof, created, cancelled, notes, lessons, draft.warnings, draft.unproven)
 
 
 def _phase_notes(plan: Plan, project: Path, phase: int | str) -> list[str]:

@@ -90,6 +90,21 @@ def _check(name: str, command: str) -> Spec:
     return {"name": redact_or_reject(name, "a check's name", 200), "check": command.strip()}
 
 
+def masked_checks(criteria: Collection[Spec]) -> list[str]:
+    """Return a warning for each check that exits with 0 whatever happens."""
+    checks = {spec["name"]: spec["check"] for spec in criteria if "check" in spec}
+    if not checks:
+        return []
+    from gsd_fsm.documents.shell import masking_part
+
+    found = {name: masking_part(command) for name, command in checks.items()}
+    return [
+        f"check {name!r} cannot fail: {part!r} masks its exit code"
+        for name, part in found.items()
+        if part
+    ]
+
+
 def _refuse_duplicates(what: str, names: list[str]) -> None:
     repeated = duplicates(names)
     if repeated:

@@ -1,4 +1,7 @@
-"""Read the text of a `file` or `content` check: which files it means, and what it says of them."""
+"""Read the text of a `file` or `content` check: which files it means, and what it says of them.
+
+No program can decide a check without such a claim or a command: it is manual.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gsd_fsm.documents.markdown import QUOTED
+from gsd_fsm.plans.plan import Check, Plan, PlanTask
 
 _QUOTE = "\0"  # stands for a quotation in the rest of the text
 _DENIES_CONTENT = re.compile(
@@ -73,6 +77,52 @@ def meant_files(
         if is_name and _follows_place(claim.words[:number]):
             return [word]
     return list(files)
+
+
+class ManualCheck(NamedTuple):
+    """A check that no program can decide."""
+
+    check: str  # its key
+    line: int
+    text: str
+
+
+def manual_checks(plan: Plan) -> list[ManualCheck]:
+    return [
+        ManualCheck(key, check.line, check.text)
+        for task in plan.tasks
+        for key, check in task.keyed_checks()
+        if not is_machine_check(task, check)
+    ]
+
+
+def has_machine_check(task: PlanTask) -> bool:
+    """Return whether a check of the task, or an action on one of its files, can prove it."""
+    if any(file.action for file in task.files):
+        return True
+    return any(is_machine_check(task, check) for check in task.checks)
+
+
+def is_machine_check(task: PlanTask, check: Check) -> bool:
+    """Return whether a program can decide this check of the task, whichever files exist then."""
+    return check.kind == "command" or meant_by(task, check.kind, check.text) is not None
+
+
+def meant_by(
+    task: PlanTask, kind: str, text: str, exists: Callable[[str], bool] | None = None
+) -> tuple[Claim, list[str]] | None:
+    """Return the claim of a check and the files that it means; None if only a human can decide.
+
+    `exists`: whether the project has a file of this name; by default it has none.
+    """
+    if kind not in ("file", "content"):
+        return None
+    files = tuple(dict.fromkeys(file.path for file in task.files))
+    claim = read_claim(kind, text, files)
+    meant = meant_files(kind, claim, files, exists or (lambda _name: False))
+    if not meant or (kind == "content" and not claim.texts):
+        return None
+    return claim, meant
 
 
 def _follows_place(before: Sequence[str]) -> bool:

@@ -45,6 +45,10 @@ class PlanTask(NamedTuple):
     commit_type: str
     line: int
 
+    def keyed_checks(self) -> list[tuple[str, Check]]:
+        """Return the checks, each with the key that results and messages name it by."""
+        return [(f"{self.id}#{number}", check) for number, check in enumerate(self.checks, 1)]
+
 
 class Wave(NamedTuple):
     number: int

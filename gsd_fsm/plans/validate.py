@@ -9,6 +9,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from gsd_fsm.core.loop.limits import MOST_DEPENDENCIES, MOST_DEPENDENCIES_IN_ALL, MOST_TASKS
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.waves import find_cycle, start_order
+from gsd_fsm.documents.shell import masking_part
 from gsd_fsm.plans.phase_name import is_phase
 from gsd_fsm.plans.plan import INVALID_WAVE, NO_WAVE, PlanDraft, PlanTask, Problem
 
@@ -72,7 +73,16 @@ def warnings_of(draft: PlanDraft) -> tuple[str, ...]:
     missing = ", ".join(islice(empty, _SHOWN))
     if missing:
         found.append(f"no task belongs to wave {missing}")
-    return (*found, *_shared_files(draft))
+    return (*found, *_shared_files(draft), *_masked_checks(draft))
+
+
+def _masked_checks(draft: PlanDraft) -> Iterator[str]:
+    """Yield a warning for each command that exits with 0 whatever happens."""
+    for task in draft.tasks:
+        for key, check in task.keyed_checks():
+            part = masking_part(check.command) if check.command else None
+            if part:
+                yield f"check {key} (line {check.line}) cannot fail: {part!r} masks its exit code"
 
 
 def _shared_files(draft: PlanDraft) -> list[str]:

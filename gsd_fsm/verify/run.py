@@ -22,7 +22,7 @@ from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.documents.read import Missing, Unreadable, is_inside, read_inside, require_inside
 from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.interruption import Poll
-from gsd_fsm.plans.claim import Claim, meant_files, read_claim
+from gsd_fsm.plans.claim import Claim, meant_by
 from gsd_fsm.plans.tdd_files import digests
 from gsd_fsm.verify.gaps import Result
 
@@ -56,8 +56,8 @@ class Job(NamedTuple):
 def task_jobs(task: PlanTask) -> list[Job]:
     """Return the checks of a task, then one for each file that it names with an action."""
     checks = [
-        Job(f"{task.id}#{number}", check.kind, check.text, check.command, task)
-        for number, check in enumerate(task.checks, 1)
+        Job(key, check.kind, check.text, check.command, task)
+        for key, check in task.keyed_checks()
     ]
     return checks + [
         Job(
@@ -248,15 +248,10 @@ def _meant(job: Job, project: Path | None) -> tuple[Claim, list[str]] | None:
 
     `project`: where named files may exist.
     """
-    if job.kind not in ("file", "content") or job.task is None:
+    if job.task is None:
         return None
-    files = tuple(dict.fromkeys(file.path for file in job.task.files))
-    claim = read_claim(job.kind, job.text, files)
-    exists = partial(is_inside, project) if project else lambda _: False
-    meant = meant_files(job.kind, claim, files, exists)
-    if not meant or (job.kind == "content" and not claim.texts):
-        return None
-    return claim, meant
+    exists = partial(is_inside, project) if project else None
+    return meant_by(job.task, job.kind, job.text, exists)
 
 
 def _file_problem(project: Path, path: str, absent: bool) -> str:

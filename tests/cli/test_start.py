@@ -95,6 +95,36 @@ def test_start_with_wrong_argument_creates_nothing(here: Here) -> None:
         assert list(here.root.iterdir()) == []
 
 
+def test_start_lists_claimed_tasks_and_criteria_and_checks_that_cannot_fail(here: Here) -> None:
+    (here.root / "SHAPE.md").write_text(
+        "## Criteria\n- It is fast\n- It works: `make; echo done`\n"
+    )
+    options = ("--criterion", "c", "--check", "t=pytest | tee log", "--check", "u=grep '|| true' a")
+    tasks = ("--task", "T1", "--step", "look", "--fresh")
+    masked = "warning: check 't' cannot fail: '| tee log' masks its exit code"
+    for words, expected in (
+        (("goal", "g", *tasks), []),
+        (("goal", "g", *options, *tasks), [masked, "claimed: criterion c (no machine check)"]),
+        (("goal", "g", "--shape-file", "SHAPE.md", *options, *tasks), [
+            masked, "warning: check 'It works' cannot fail: '; echo done' masks its exit code",
+            "claimed: criteria c, It is fast (no machine check)",
+        ]),
+        (("execute", *tasks), ["claimed: tasks T1, S1 (no machine check)"]),
+        (("verify", *options[:2], *tasks), ["claimed: criterion c (no machine check)"]),
+    ):  # fmt: skip
+        assert here.ok("start", *words).out.splitlines()[1:] == expected, words
+    facts = here.ok("start", "execute", *options, *tasks, "--json").json
+    assert list(facts)[4:] == [
+        *("notes", "warnings", "manual", "claimed_tasks", "claimed_criteria"),
+    ]
+    assert (facts["claimed_tasks"], facts["claimed_criteria"]) == (["T1", "S1"], ["c"])
+    here.ok("start", "goal", "g", "--fresh")
+    here.ok("stage", "intent")
+    here.ok("stage", "shape")
+    shown = here.ok("stage", "decompose", "--shape-file", "SHAPE.md").out
+    assert "Warning: check 'It works' cannot fail: '; echo done' masks its exit code." in shown
+
+
 def test_start_creates_private_gsd_at_the_top_of_the_repository(here: Here) -> None:
     git(here.root, "init", "-q", "--template=")
     here.where = here.root / "deep" / "down"

@@ -12,6 +12,7 @@ from tests.support.plan_loops import (
     INTERACTIVE,
     PLAN,
     START_QUESTION,
+    TITLE,
     YOLO,
     open_question,
     questions,
@@ -112,6 +113,27 @@ def test_start_with_broken_plan_names_its_line_and_starts_nothing(here: Here) ->
         refused = here.refused(2, "start", kind, "--phase", "1").err
         assert f"{path}:8: unknown check type 'comand' (did you mean 'command'?)" in refused
     assert not here.journal.exists()
+
+
+def test_start_lists_what_no_program_can_decide_and_checks_that_cannot_fail(here: Here) -> None:
+    check = '<check type="file">01.py exists</check>'
+    look = "".join(f"<check>Look {number}</check>" for number in range(1, 12))
+    masked = '<check type="command">make | tee log</check>'
+    text = task_text("01").replace(check, look + masked)
+    bare = task_text("02").replace('<file action="create">02.py</file>', "02.py")
+    write_plan(
+        here, TITLE + text + bare.replace(check.replace("01", "02"), "<check>Read it</check>")
+    )
+    warning = "check T01#12 (line 8) cannot fail: '| tee log' masks its exit code"
+    for kind in ("execute", "verify"):
+        lines = here.ok("start", kind, "--phase", "1", "--fresh").out.splitlines()
+        assert lines[1:3] == [f"warning: {warning}", "manual: T01#1 (line 8): Look 1"]
+        assert lines[12:13] == ["manual: 2 more; run: gsd-fsm plan check"]
+        claimed = ["claimed: task T02 (no machine check)"] if kind == "execute" else []
+        assert lines[13:] == claimed
+    facts = here.ok(*YOLO, "--fresh", "--json").json
+    assert (facts["warnings"], facts["claimed_tasks"]) == ([warning], ["T02"])
+    assert facts["manual"][11] == {"check": "T02#1", "line": 14, "text": "Read it"}
 
 
 def test_start_warns_if_roadmap_has_no_heading_for_the_phase(here: Here) -> None:

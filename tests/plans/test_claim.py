@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.plans.claim import meant_files, read_claim
+from gsd_fsm.plans.claim import has_machine_check, meant_files, read_claim
+from tests.support.plan_texts import loaded, task
 
 ONE = ("hooks/hooks.json",)
 TWO = ("src/a.py", "src/b.py")
@@ -95,6 +98,28 @@ def test_file_claim_may_name_its_file_anywhere() -> None:
         "It is there": list(TWO),
     }.items():
         assert meant(text, TWO, "file") == found
+
+
+@pytest.mark.parametrize(
+    ("check", "file", "proves"),
+    [
+        ('<check type="file">a.py exists</check>', "<file>a.py</file>", True),
+        ('<check type="content">It says "x"</check>', "<file>a.py</file>", True),
+        ('<check type="content">It says "x"</check>', "", False),
+        ('<check type="command">true</check>', "", True),
+        ("<check>true</check>", "<file>a.py</file>", False),
+        ('<check type="test">All tests pass</check>', "", False),
+        *(("<check>Look</check>", f'<file action="{action}">a.py</file>', True)
+          for action in ("create", "modify", "delete")),
+    ],
+)  # fmt: skip
+def test_task_has_machine_check_if_a_check_or_file_action_can_prove_it(
+    tmp_path: Path, check: str, file: str, proves: bool
+) -> None:
+    text = task("01").replace('<check type="file">01.py exists</check>', check)
+    text = text.replace('<file action="create">01.py</file>', file)
+    (found,) = loaded(tmp_path, text).tasks
+    assert has_machine_check(found) is proves
 
 
 @given(st.sampled_from(("file", "content")), st.text(), st.lists(st.text(max_size=8), max_size=3))

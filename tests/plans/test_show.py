@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from tests.support.command_line import EVIL, Here, assert_harmless
-from tests.support.plan_texts import LOOP_MECHANISM, json_task, task
+from tests.support.plan_texts import LOOP_MECHANISM, json_plan, json_task, task
 
 
 def planned(here: Here, phase: str = "1", directory: str = ".gsd", text: str = "") -> Path:
@@ -72,8 +72,22 @@ def test_plan_check_accepts_a_plan_with_warnings(here: Here) -> None:
     digest = here.ok("plan", "show", "--phase", "1", "--json").json["digest"]
     assert here.ok("plan", "check", "--phase", "01", "--json").json == {
         "ok": True, "file": str(plan), "digest": digest, "tasks": 1, "waves": 1, "problems": [],
-        "warnings": ["task_count is 2, but the plan has 1"],
+        "warnings": ["task_count is 2, but the plan has 1"], "manual": [], "claimed_tasks": [],
+        "claimed_criteria": [],
     }  # fmt: skip
+
+
+def test_plan_check_lists_manual_checks_and_tasks_without_a_machine_check(here: Here) -> None:
+    tasks = [json_task(number) for number in range(25)]
+    (here.root / "p").write_text(json_plan(*tasks, json_task("x", verify=[{"cmd": "true; true"}])))
+    lines = here.ok("plan", "check", "--plan", "p").out.splitlines()
+    assert lines[1] == "manual: T0#1 (line 6): look"
+    assert len([line for line in lines if line.startswith("manual: ")]) == 25
+    shown = ", ".join(f"T{number}" for number in range(20))
+    assert lines[-1] == f"claimed: tasks {shown} and 5 more (no machine check)"
+    facts = here.ok("plan", "check", "--plan", "p", "--json").json
+    assert facts["manual"][0] == {"check": "T0#1", "line": 6, "text": "look"}
+    assert facts["claimed_tasks"] == [f"T{number}" for number in range(25)]
 
 
 def test_plan_check_reports_every_problem(here: Here) -> None:

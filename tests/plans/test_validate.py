@@ -89,6 +89,18 @@ def test_wrong_counts_empty_waves_and_shared_files_are_warnings(tmp_path: Path) 
     assert far == ("no task belongs to wave 1, 2, 3, 4, 5, 6, 7, 8, 9, 10",)
 
 
+def test_command_whose_exit_code_is_masked_is_a_warning(tmp_path: Path) -> None:
+    check = '<check type="file">01.py exists</check>'
+    more = (
+        '<check type="test">make || true</check>\n<check cmd="make | tee log">It is built</check>'
+    )
+    text = task("01").replace(check, f"{check}{more}<check type='run'>grep '|| true' a</check>")
+    assert loaded(tmp_path, text).warnings == (
+        "check T01#2 (line 4) cannot fail: '|| true' masks its exit code",
+        "check T01#3 (line 5) cannot fail: '| tee log' masks its exit code",
+    )
+
+
 def test_plan_with_more_tasks_than_a_loop_may_have_is_refused(tmp_path: Path, monkeypatch) -> None:
     assert (plan.MOST_TASKS, validate.MOST_TASKS) == (MOST_TASKS, 25_000)
     flood = '{"tasks": [' + ", ".join(["{}"] * (MOST_TASKS + 1)) + "]}"

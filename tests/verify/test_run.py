@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from gsd_fsm.plans.claim import manual_checks
 from gsd_fsm.plans.load import load_plan
 from gsd_fsm.verify.run import run_plan_checks
 from tests.support.check_commands import ends, posix_only
@@ -23,6 +24,21 @@ def test_checks_of_a_finished_plan_pass_and_unquoted_ones_are_manual(tmp_path: P
     assert len(results) == 3 + 4 + 3 + 4 + 4 + 3 + 2
     assert results["T02#4"].text == "Script reads loop state from STATE.md"
     assert results["T07#2"].file == ".gsd/ROADMAP.md"
+
+
+def test_manual_checks_of_a_plan_are_those_that_verify_cannot_decide(tmp_path: Path) -> None:
+    checks = [
+        ("file", "src/a.py exists"), ("file", "Makefile exists"), ("file", "It is documented"),
+        ("content", 'README.md contains "x"'), ("content", 'The output contains "x"'),
+        ("content", 'Somewhere, perhaps in docs/b.md, is "x"'), ("content", "It is well written"),
+        ("content", 'The names are in "a.py" and in "b.py"'), ("test", "All tests pass"),
+        ("manual", "a.py exists"), ("command", "true"), ("lint", "true"),
+    ]  # fmt: skip
+    plan = plan_of(tmp_path, task("01", checks), task("02", checks, "a.py", "src/b.py"))
+    left = [key for key, result in probed(plan, tmp_path).items() if result.passed is None]
+    assert [it.check for it in manual_checks(plan)] == left
+    assert left == ["T01#2", "T01#3", "T01#5", "T01#7", "T01#8", "T01#9", "T01#10",
+                    "T02#7", "T02#8", "T02#9", "T02#10"]  # fmt: skip
 
 
 def test_missed_checks_name_the_missing_file_or_text(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.codec import dumps, sha256
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gsd_fsm.git.repo import Repository
+    from gsd_fsm.plans.claim import ManualCheck
     from gsd_fsm.plans.plan import Plan, PlanTask
 
 Phase = int | str | None
@@ -78,6 +79,22 @@ def _require_project_state(kind: str, project: Path) -> None:
             f"Run: gsd-fsm start {kind} --plan FILE, or: gsd-fsm start {kind} --task ID:TITLE. "
             "To install the hook, run: gsd-fsm init",
         )
+
+
+class Unproven(NamedTuple):
+    """What no program can decide: it may be done, but only as a claim or by a verdict."""
+
+    manual: list[ManualCheck]
+    tasks: list[str]  # without a machine check
+    criteria: list[str]  # without a check
+
+
+def unproven_parts(plan: Plan) -> Unproven:
+    """Return the manual checks of a plan, and its tasks without a machine check."""
+    from gsd_fsm.plans.claim import has_machine_check, manual_checks
+
+    claimed = [task.id for task in plan.tasks if not has_machine_check(task)]
+    return Unproven(manual_checks(plan), claimed, [])
 
 
 def plan_on_branch(repository: Repository, plan: Plan, branch: str) -> Plan:
