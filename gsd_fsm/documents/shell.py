@@ -1,8 +1,8 @@
 """Read a shell command: find the part of it that masks the exit code of the rest.
 
 Quotes, substitutions, comments and here-documents are skipped; `set -e`, `set -o pipefail`, groups and
-`sh -c` count. Compound commands (`if`, `for`, `case` …) and all programs that are not known to succeed
-always are taken to fail if something is wrong.
+`sh -c` count. A compound command (`if`, `for`, `case` …) shows its failures, and so does every program
+that is not known to succeed always.
 """
 
 from __future__ import annotations

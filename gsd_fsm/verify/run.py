@@ -56,8 +56,7 @@ class Job(NamedTuple):
 def task_jobs(task: PlanTask) -> list[Job]:
     """Return the checks of a task, then one for each file that it names with an action."""
     checks = [
-        Job(key, check.kind, check.text, check.command, task)
-        for key, check in task.keyed_checks()
+        Job(key, check.kind, check.text, check.command, task) for key, check in task.keyed_checks()
     ]
     return checks + [
         Job(
