@@ -111,8 +111,8 @@ def _print(call: Call, done: Verification) -> None:
         "closed": this.closed,
         "reopened": this.reopened,
         "manual": manual_checks(this.results),
-        "verdicts": [it.id for it in open_verdicts(loop)],
         "report": str(done.report),
+        "verdicts": [it.id for it in open_verdicts(loop)],
     }
     call.print_checked(done.receipt, "", facts, is_passed=this.passed)
 

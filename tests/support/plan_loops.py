@@ -78,8 +78,18 @@ def ready(here: Here) -> list[str]:
     return [item["id"] for item in here.ok("next", "--json").json["tasks"]]
 
 
+def deliver(here: Here, *tasks: str) -> None:
+    """Write the files that these tasks of the plan are to create."""
+    for task in tasks:
+        file = here.root / f"{task.removeprefix('T')}.py"
+        if not file.exists():
+            file.write_text(f"{task}\n")
+
+
 def report(here: Here, task: str, output: str, code: int = 0, **how: Any) -> Any:
-    """Report the output of a subagent; return the JSON answer."""
+    """Report the output of a subagent, which has done its work if it says so; return the answer."""
+    if "TASK COMPLETE" in output and code == 0:
+        deliver(here, task)
     answer = here.run("report", task, "--json", stdin=output.encode(), **how)
     assert answer.code == code, answer
     return answer.json

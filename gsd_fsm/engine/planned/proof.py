@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.loop.waves import defers_commands, reported_tasks
+from gsd_fsm.core.loop.waves import can_start, current_wave, defers_commands, reported_tasks
 from gsd_fsm.core.text.next_step import LONG_PROOF
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
@@ -138,7 +138,7 @@ class _Run:
         """Settle what can be settled now; return whether that changed anything."""
         loops = self.context.read()
         self.loop = loop = loops.by_id[self.loop.id]
-        due = [loop.tasks[name] for name in reported_tasks(loop) if name not in self.judged]
+        due = [task for task in self._in_turn() if task.id not in self.judged]
         if not due or not loop.is_active:
             return False
         self._require_plan()
@@ -159,6 +159,12 @@ class _Run:
         self._judge(ready)
         self.judged.update(case.task.id for case in ready)
         return bool(ready)
+
+    def _in_turn(self) -> list[Task]:
+        """Return the reported tasks; one that was reported too early waits for those before it."""
+        wave = current_wave(self.loop) or 0
+        tasks = [self.loop.tasks[name] for name in reported_tasks(self.loop)]
+        return [it for it in tasks if (it.wave or 0) <= wave and can_start(self.loop, it)]
 
     def _require_plan(self) -> None:
         """Pause and raise Refused if the plan was changed: its checks are not those of the loop."""
@@ -209,6 +215,10 @@ class _Run:
                 (case.unchanged if job.kind == "modify" else case.misses).append(result)
             elif result.passed:
                 case.passed.append(job.key)
+        named = {result.file for result in case.misses if result.kind in ("file", "content")}
+        case.misses = [
+            it for it in case.misses if it.kind not in ("create", "delete") or it.file not in named
+        ]
         if case.plan_task is not None and self.loop.proves_tasks:
             case.error = tdd_problem(self.context, case.task, case.plan_task)
 

@@ -15,12 +15,14 @@ from gsd_fsm.engine.planned.commits import Work, commit_work, resolved_commit
 from gsd_fsm.engine.planned.plan import (
     append_consequences,
     frozen_plan,
+    has_changed,
     require_turn,
     unknown_work,
 )
 from gsd_fsm.engine.planned.proof import Settled, settle, tdd_problem
 from gsd_fsm.evidence.failure import failure_data
 from gsd_fsm.evidence.interruption import Watch, in_silence
+from gsd_fsm.plans.tdd_files import changed
 
 if TYPE_CHECKING:
     from gsd_fsm.subagents.report_parser import Issue, Report
@@ -133,10 +135,14 @@ def _require_green(context: Context, loop: Loop, name: str) -> None:
     """Raise Refused if this is a TDD task whose tests have not failed first and passed then."""
     if not loop.is_planned or loop.kind != "execute" or not loop.proves_tasks:
         return
+    if has_changed(context.project, loop):
+        return  # the loop pauses before anything of the new plan counts
     plan_task = frozen_plan(context.project, loop, [name]).task(name)
     task = loop.tasks[name]
     if plan_task is None or plan_task.test_required == "false" or task.phase == "refactor":
-        return  # changed locks and failed tests are failures of the task
+        return
+    if changed(context.project, task.locked or {}):
+        return  # that is a failure of the task
     raise Refused(
         f"task {name} is a TDD task, and {tdd_problem(context, task, plan_task)}",
         f"Run: gsd-fsm --loop {loop.id} tdd {name} --run",
@@ -187,8 +193,6 @@ def _checked_locks(context: Context, loop: Loop, name: str, result: Report) -> R
     locked = loop.tasks[name].locked if name in loop.tasks else None
     if result.verdict != "complete" or not locked:
         return result
-    from gsd_fsm.plans.tdd_files import changed
-
     touched = changed(context.project, locked)
     if not touched:
         return result

@@ -203,7 +203,7 @@ class _Cycle:
         complete: dict[str, Any] = {"status": "complete"}
         # The loop may have been paused while the tests ran: then no file is changed.
         with self.context.dry_run(self.loop) as tx:
-            self._append(tx, undo, complete)
+            self._append(tx, undo, *([complete] if self.loop.rules is None else []))
         restored = self.copies.restore(self.project)
         if restored is None:
             self._stay(outcome.exit_code)

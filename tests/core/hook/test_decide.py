@@ -24,7 +24,11 @@ RULES: dict[str, tuple[list[str], str, str]] = {
     "disabled": ([], "stop disabled", "disabled"),
     "paused": (["pause"], "stop paused", "paused"),
     "background": ([], "stop background", "background"),
-    "complete": (["task T1 skipped", "task T2 skipped"], "complete", "complete"),
+    "complete": (
+        ["task T1 running", "task T1 complete", "task T2 running", "task T2 complete"],
+        "complete",
+        "complete",
+    ),
     "question": (["mode interactive", "fail T1 --error boom --class logic"], "wait", "human"),
     "limit": (["iterate"], "pause iterations", "iterations"),
 }
@@ -69,7 +73,7 @@ def test_earlier_one_of_two_rules_decides(agent: Agent, first: str, second: str)
 
 def test_completion_comes_before_a_question_about_the_loop(agent: Agent) -> None:
     start(agent, "execute", "--task", "T1", by="interactive")
-    agent.do("task T1 skipped", "fail --error bang --class logic")
+    agent.do("task T1 running", "task T1 complete", "fail --error bang --class logic")
     assert agent.status("status") == "retrying"
     assert "completed" in agent.allowed()
 
@@ -163,7 +167,7 @@ def test_throttled_loop_resumes_at_the_next_stop(agent: Agent) -> None:
     agent.blocked()
     assert kinds(agent.here)[-3:] == ["wait", "resume", "iteration continue"]
     assert agent.status("status", "owner") == ("running", "s-1")
-    agent.do("task T1 skipped", "task T2 skipped")
+    agent.do(*RULES["complete"][0])
     agent.fails("server_error")
     assert "completed" in agent.allowed()
     assert kinds(agent.here)[-3:] == ["wait", "resume", "complete"]
@@ -201,13 +205,13 @@ LIVES: dict[str, tuple[tuple[str, ...], list[tuple[str, str]]]] = {
     "execute": (TWO_TASKS, [
         ("iterate", "task T1 is pending; task T2 is pending"),
         ("task T1 running; task T1 complete", "task T2 is pending"),
-        ("task T2 skipped", "completed after 3 iterations"),
+        ("task T2 running; task T2 complete", "completed after 3 iterations"),
     ]),
     "verify": (VERIFY, [
         ("iterate; task T1 running; task T1 complete", "verified pass"),
-        ("gap found --description 'no test'", "no test"),
-        ("gap close G1", "verified pass"),
-        ("verified pass", "completed after 4 iterations"),
+        ("verified fail", "verified pass"),
+        ("verified fail", "verified pass"),
+        ("verified pass", "completed after 3 iterations"),
     ]),
     "goal": (TWO_CRITERIA, [
         ("criterion 1 met", "criterion not met: lint clean; no exit signal"),
@@ -287,8 +291,9 @@ def test_failed_task_is_asked_about_once(agent: Agent) -> None:
     assert f"gsd-fsm --loop {loop} answer" in notice
     assert "Retry?" in agent.why()["why"]
     assert agent.status("iteration") == 0
-    agent.here.ok("answer", "yes, with care")
-    assert "yes, with care" in agent.blocked()
+    assert agent.here.run("answer", "yes, with care").code == 2
+    agent.here.ok("answer", "Yes, please.".replace(",", ""))
+    assert "Yes please." in agent.blocked()
     agent.do("task T1 running", "fail T1 --error bang --class logic")
     assert "(1/3 attempts used)" in agent.allowed()
 
@@ -322,7 +327,7 @@ def test_decision_is_asked_about_until_it_is_answered(
 
 
 def test_answer_no_pauses_and_is_not_shown_to_an_agent_that_continues_later(agent: Agent) -> None:
-    no = "no, leave it"
+    no = "not yet"
     start(agent, *TWO_WAVES, by="interactive")
     agent.do("task S1 running", "task S1 complete")
     agent.allowed()

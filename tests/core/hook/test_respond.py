@@ -50,11 +50,12 @@ from tests.support.lines import chain, header
 from tests.support.lines import start as forged_start
 from tests.support.lives import CLIENT_CAP, Ledger, Life, Said, Stage, events_of
 
+DONE = ["task T1 running", "task T1 complete"]
 # Options, mode, commands, and the event of the next stop.
 DECISIONS = {
     "block": (GOAL, "yolo", [], "iteration continue"),
     "limit": ((*GOAL, "--max-iterations", "1"), "yolo", ["iterate"], "pause iterations"),
-    "complete": (("execute", "--task", "T1"), "yolo", ["task T1 skipped"], "complete"),
+    "complete": (("execute", "--task", "T1"), "yolo", DONE, "complete"),
     "wait": (("execute", "--task", "T1"), "interactive", ["fail T1 --error x"], "wait"),
     "background": (GOAL, "yolo", [], "stop background"),
     "paused": (GOAL, "yolo", ["pause"], "stop paused"),

@@ -11,7 +11,7 @@ from gsd_fsm.engine.planned.verify import (
     Round,
     append_round,
     change_gap,
-    record_verdict,
+    record_round,
     report_gap,
     verify,
 )
@@ -177,9 +177,9 @@ def test_report_gap_again_reopens_it_until_the_limit_pauses(project: EngineProje
     assert project.events()[-1]["by"] == "cli"
 
 
-def test_record_verdict_at_the_round_limit_pauses_loop(tmp_path: Path) -> None:
+def test_record_round_at_the_round_limit_pauses_loop(tmp_path: Path) -> None:
     project = EngineProject(tmp_path, "verify", limits={"max_rounds": 1})
     report_gap(project.context, "empty body")
-    loop = record_verdict(project.context, passed=False, report="one gap").loop
+    loop = record_round(project.context, passed=False, report="one gap").loop
     assert (loop.status, loop.pause_code) == ("paused", "rounds")
     assert (loop.pause_reason or "").endswith("; gaps left: G1")
