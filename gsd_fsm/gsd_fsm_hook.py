@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "acf1c779a92c5f47"  # digest of the parts
+IDENTITY = "b45ca0268fdf0ed6"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -2391,7 +2391,7 @@ if __name__ == "__main__":
 #     loop.limits = Limits(data["limits"])
 #     if "rules" in data:
 #         loop.rules = Rules(data["rules"])
-#         loop.human_spoke = event["by"] != "agent"
+#         loop.human_spoke = False
 #     loop.review_needed = data.get("review", False)
 #     if "plan" in data:
 #         loop.plan.update(data["plan"])
@@ -3189,6 +3189,9 @@ if __name__ == "__main__":
 #     ]
 #     lines = ["%s: %s" % (spec["id"], spec["question"]) for spec in specs]
 #     opening = "%s open. Each has an id." % _text_questions_are(len(specs), "decision")
+#     if any(spec["about"].startswith("verdict:") for spec in specs):
+#         judge = " To judge, run: gsd-fsm --loop %s verify --verdict ID pass|fail --evidence TEXT"
+#         opening += judge % loop.id
 #     return {"for": "human", "question": "\n".join([opening, *lines]), "questions": specs}
 # def _text_questions_skip(loop):
 #     wanted = [task for task in loop.tasks.values() if task.skip and not task.is_done]
@@ -3203,9 +3206,8 @@ if __name__ == "__main__":
 #     if not loop.verified or asks_reviewer(loop):
 #         return
 #     for verdict in open_verdicts(loop):
-#         words = "Does this hold? %s (run: gsd-fsm verify --verdict %s pass|fail --evidence TEXT)"
 #         key = "verdict:%s:%d" % (verdict.id, loop.round)
-#         yield key, words % (one_line(verdict.text or verdict.id, 300), verdict.id)
+#         yield key, "Does this hold? %s" % one_line(verdict.text or verdict.id, 300)
 # def _text_questions_checkpoint(loop):
 #     for task_id, task in loop.tasks.items():
 #         if task.status == "checkpoint":

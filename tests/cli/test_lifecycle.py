@@ -167,8 +167,8 @@ def test_question_keeps_work_and_agents_waiting_until_the_user_answers(
     here: Here, ask: Ask, question: str, name: str
 ) -> None:
     ask(here)
-    for command in (("report", name), ("task", name, "running"), ("fail", name, "--error", "x")):
-        assert "is waiting" in here.refused(4, *command, stdin=b"TASK COMPLETE").err
+    for command in (("task", name, "running"), ("fail", name, "--error", "x")):
+        assert "is waiting" in here.refused(4, *command).err
     assert ready(here) == []
     for command in (("answer", "y"), ("mode", "yolo"), ("resume",)):
         error = here.refused(4, *command, env=AGENT).err
@@ -205,13 +205,19 @@ def test_mode_yolo_by_user_answers_question(here: Here, ask: Ask, question: str,
     assert name in ready(here)
 
 
-def test_answer_is_understood_in_many_spellings(here: Here) -> None:
-    for text, status in (
-        *((no, "paused") for no in ("N", "NO.", "no, later", "no - wait", "n\n", " nope", "no; B")),
-        *((yes, "running") for yes in ("Y", "yes", "", "now", "note the style, then go")),
-    ):
+def test_answer_is_yes_or_no_as_a_whole_or_records_nothing(here: Here) -> None:
+    no = ("N", "NO.", "n\n", " nope", "stop", "Cancel!", "later", "never", "Not  yet", "don\u2019t")
+    yes = ("Y", "yes", "OK", "go", "continue", "Go ahead.", "'sure'")
+    for text, status in (*((it, "paused") for it in no), *((it, "running") for it in yes)):
         start_plan(here, *INTERACTIVE, "--fresh").ok("answer", text)
         assert here.status()["status"] == status, text
+    start_plan(here, *INTERACTIVE, "--fresh")
+    before = here.journal.read_bytes()
+    for text in ("", "now", "no, later", "yes, but skip T03", "y n", "note the style, then go"):
+        error = here.refused(2, "answer", text).err
+        assert "needs a yes or a no" in error
+        assert "Yes is one of: y, yes" in error
+    assert here.journal.read_bytes() == before
 
 
 def test_start_and_fail_print_their_question_and_how_to_answer_it(here: Here) -> None:
@@ -256,16 +262,24 @@ def test_checkpoint_waits_in_both_modes_and_its_answer_reaches_the_prompt(begun:
     assert "No, take B" not in prompt
 
 
-def test_checkpoints_are_asked_one_after_the_other_and_again_by_resume(yolo: Here) -> None:
+def test_checkpoints_are_asked_together_by_id_and_again_by_resume(yolo: Here) -> None:
     yolo.ok("task", "T01", "running")
     yolo.ok("task", "T02", "running")
     assert report(yolo, "T01", "CHECKPOINT: one?")["status"] == "running"
     assert report(yolo, "T02", "CHECKPOINT: two?")["status"] == "waiting"
+    both = (
+        "2 decisions are open. Each has an id.\n"
+        "T01: Task T01 needs a decision: one?\nT02: Task T02 needs a decision: two?"
+    )
     for _ in range(2):
-        assert "Task T01 needs a decision: one?" in yolo.ok("resume").out
-        assert open_question(yolo) == "Task T01 needs a decision: one?"
-    yolo.ok("answer", "first")
-    assert open_question(yolo) == "Task T02 needs a decision: two?"
+        assert both in yolo.ok("resume").out
+        assert open_question(yolo) == both
+    assert "answer ID TEXT, ID one of: T01, T02" in yolo.refused(2, "answer", "first").err
+    assert "no open question T03" in yolo.refused(2, "answer", "T03", "first").err
+    yolo.ok("answer", "T01", "first")
+    assert yolo.last()["v"] == 2
+    assert yolo.status()["status"] == "waiting"
+    yolo.refused(2, "answer", "T01", "again")
     yolo.ok("answer", "second")
     assert open_question(yolo) is None
     assert "first" in yolo.ok("next", "T01").out

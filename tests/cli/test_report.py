@@ -10,6 +10,7 @@ import pytest
 from tests.support.command_line import AGENT, Here
 from tests.support.plan_loops import (
     INTERACTIVE,
+    deliver,
     report,
     report_complete,
     start_plan,
@@ -40,13 +41,13 @@ def test_report_complete_records_issues_fixes_and_summary(planned: Here) -> None
         "All good.\n\nTASK COMPLETE\nAUTO-FIX: an import\nAUTO-FIX: a name\n"
         "NEW ISSUE: [High] the login leaks\nNEW ISSUE: a typo in the manual\n"
     )
-    first, second, running, complete = reported(planned, "01", output, env=AGENT)
+    first, second, said, complete = reported(planned, "01", output, env=AGENT)
     issue = {"task": "T01", "severity": "high", "text": "the login leaks"}
     assert first == ("issue", "agent", issue)
     assert second[2]["severity"] == "unspecified"
-    assert running == ("task", "agent", {"task": "T01", "status": "running"})
-    result = {"task": "T01", "status": "complete", "summary": "All good."}
-    assert complete == ("task", "agent", {**result, "fixes": ["an import", "a name"]})
+    result = {"task": "T01", "status": "reported", "verdict": "complete", "summary": "All good."}
+    assert said == ("task", "agent", {**result, "fixes": ["an import", "a name"]})
+    assert (complete[2]["status"], complete[2]["proven"]) == ("complete", True)
 
 
 def test_report_failed_records_error_cause_and_fix(planned: Here) -> None:
@@ -103,6 +104,7 @@ def test_report_of_complete_task_says_so_and_refuses_other_verdicts(planned: Her
 
 def test_report_with_many_issues_records_50_and_counts_the_rest(planned: Here) -> None:
     flood = "".join(f"NEW ISSUE: [low] number {number % 60}\n" for number in range(3_000))
+    deliver(planned, "T01")
     *issues, _, _ = reported(planned, "T01", f"TASK COMPLETE\n{flood}")
     assert len(issues) == 50
     assert issues[48][2]["text"] == "number 48"
@@ -123,26 +125,30 @@ def test_report_failed_without_retries_left_prints_the_failure_report(planned: H
         *(f"### Error {number} of 4 (" for number in (1, 2, 3, 4)),
     ):
         assert text in shown
-    assert "is paused" in planned.refused(4, "report", "T01", stdin=b"TASK COMPLETE").err
 
 
 def test_report_of_running_task_records_its_end_and_prints_contract_members(planned: Here) -> None:
     planned.ok("task", "T01", "running")
     since = len(planned.lines())
     answer = report(planned, "T01", "TASK COMPLETE")
-    (end,) = planned.lines()[since:]
-    assert end["data"] == {"task": "T01", "status": "complete"}
+    said, end = planned.lines()[since:]
+    assert said["data"] == {"task": "T01", "status": "reported", "verdict": "complete"}
+    assert (said["v"], end["v"]) == (2, 1)
+    assert (end["data"].pop("seconds") >= 0, end["data"]) == (
+        True, {"task": "T01", "status": "complete", "proven": True},
+    )  # fmt: skip
     assert answer == {
-        "loop": end["loop"], "seq": since + 1, "status": "running",
-        "head": f"{since + 1}:{end['sum']}", "task": "T01", "verdict": "complete",
-        "commit": None, "tag": None,
+        "loop": end["loop"], "seq": since + 2, "status": "running",
+        "head": f"{since + 2}:{end['sum']}", "task": "T01", "verdict": "complete",
+        "commit": None, "tag": None, "proven": ["T01"], "claimed": [], "failed": [], "reported": [],
     }  # fmt: skip
     assert report(planned, "T02", "CHECKPOINT: hm")["verdict"] == "checkpoint"
-    assert report(planned, "T02", "TASK COMPLETE", 4)["exit_code"] == 4
+    assert report(planned, "T02", "TASK COMPLETE")["status"] == "waiting"
 
 
 def test_report_reads_its_output_from_a_file(planned: Here) -> None:
     (planned.root / "output.txt").write_text("TASK COMPLETE")
+    deliver(planned, "T01")
     planned.ok("report", "T01", "--file", "output.txt")
     assert planned.status()["tasks"][0]["status"] == "complete"
     error = planned.refused(2, "report", "T02", "--file", ".gsd").err
@@ -150,6 +156,7 @@ def test_report_reads_its_output_from_a_file(planned: Here) -> None:
 
 
 def test_report_redacts_secrets_in_journal_and_output(planned: Here) -> None:
+    deliver(planned, "T01")
     for name, words in (
         ("T01", f"TASK COMPLETE\nNEW ISSUE: token {SECRET}\nAUTO-FIX: {SECRET}\n\nused {SECRET}"),
         ("T02", f"TASK FAILED: {SECRET}\nRoot cause: {SECRET}\nSuggested Fix: {SECRET}"),
@@ -187,8 +194,8 @@ def test_report_complete_with_changed_locked_file_fails_the_task(here: Here) -> 
     (here.root / "t.sh").write_text("exit 1\n")
     here.ok("tdd", "T01", "--run")
     (here.root / "t.sh").write_text("exit 0 # cheat\n")
-    answer = report(here, "T01", "TASK COMPLETE")
-    assert (answer["verdict"], answer["status"]) == ("failed", "retrying")
+    answer = report(here, "T01", "TASK COMPLETE", 7)
+    assert (answer["failed"], answer["status"]) == (["T01"], "retrying")
     assert "locked files were changed: t.sh" in json.dumps(here.lines()[-1]["data"])
 
 
@@ -232,6 +239,8 @@ def test_report_commits_exactly_the_files_of_its_task(committing: Here) -> None:
 def test_report_without_changes_or_completion_makes_no_commit(committing: Here) -> None:
     before = head(committing)
     write(committing, "01.py")
+    commit(committing.root, "02.py")
+    before = head(committing)
     report(committing, "T01", "TASK FAILED: half of it")
     report(committing, "T01", "CHECKPOINT: which half?")
     assert head(committing) == before
@@ -245,18 +254,20 @@ def test_refused_report_commits_and_tags_nothing(committing: Here) -> None:
     before = head(committing)
     write(committing, "01.py", "04.py")
     hook(committing.root, "pre-commit", "echo no such style; exit 1")
-    error = committing.refused(4, "report", "T01", stdin=b"TASK COMPLETE").err
-    assert "no such style" in error
+    answer = committing.run("report", "T01", stdin=b"TASK COMPLETE")
+    assert (answer.code, "no such style" in answer.err) == (4, True)
+    assert committing.status()["tasks"][0]["status"] == "reported"
     assert git(committing.root, "diff", "--cached", "--name-only") == ""
     hook(committing.root, "pre-commit", "exit 0")
     committing.refused(4, "report", "T04", stdin=b"TASK COMPLETE")
     committing.refused(2, "report", "T01", stdin=b"TASK COMPLETE\nTASK COMPLETE")
     committing.ok("pause")
-    committing.refused(4, "report", "T01", stdin=b"TASK COMPLETE")
+    committing.ok("report", "T01", stdin=b"TASK COMPLETE")
     assert head(committing) == before
     assert sorted(tags(committing)) == ["pre"]
     committing.ok("resume")
-    assert report(committing, "T01", "TASK COMPLETE")["commit"] == head(committing) != before
+    committing.ok("check")
+    assert committing.status()["tasks"][0]["commit"] == head(committing) != before
 
 
 def test_report_finds_the_commit_of_the_agent_and_ignores_unrelated_ones(repository: Here) -> None:
@@ -268,6 +279,7 @@ def test_report_finds_the_commit_of_the_agent_and_ignores_unrelated_ones(reposit
     given = ("report", "T03", "--json", "--commit")
     refused = repository.refused(2, *given, "nonsense", stdin=b"TASK COMPLETE")
     assert "not a commit: nonsense" in refused.err
+    deliver(repository, "T03")
     answer = repository.ok(*given, "HEAD~1", stdin=b"TASK COMPLETE")
     assert answer.json["commit"] == git(repository.root, "rev-parse", "HEAD~1")
 

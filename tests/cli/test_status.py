@@ -39,7 +39,8 @@ JSON_STORY = (
     *("complete", "replay", "fsck", "graph", "config", "ps", "trust", "start goal g", "cancel"),
     *("plan show --plan plan.md", "plan check --plan plan.md", "plan graph --plan plan.md"),
     *("start verify --plan plan.md", "verify", "start execute --plan plan.md --mode yolo"),
-    *("next", "next T01", "tdd T01", "report T01 --file report.txt", "rollback pre", "complete"),
+    *("next", "next T01", "tdd T02", "report T01 --file report.txt", "rollback pre", "task T01 skipped"),
+    *("task T02 skipped", "complete"),
     *("import state.json", "score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2"),
     *("recall", "statusline"),
 )
@@ -189,8 +190,8 @@ def test_every_command_with_json_prints_exactly_one_object(repository: Here) -> 
     here = repository
     assert {line.split()[0] for line in JSON_STORY} == set(COMMANDS)
     (here.root / "script.txt").write_text("start goal g\n")
-    task = TDD_TASK.format(id="01", tests="true")
-    (here.root / "plan.md").write_text(f"---\nphase: 1\n---\n{task}")
+    tasks = TDD_TASK.format(id="01", tests="false") + TDD_TASK.format(id="02", tests="true")
+    (here.root / "plan.md").write_text(f"---\nphase: 1\n---\n{tasks}")
     (here.root / "a.py").touch()
     (here.root / "state.json").write_text(STATE)
     (here.root / "report.txt").write_text("TASK COMPLETE\n")
@@ -208,7 +209,7 @@ def test_every_command_with_json_prints_exactly_one_object(repository: Here) -> 
             assert list(found)[:4] == ["loop", "seq", "status", "head"], line
             assert found["head"].startswith(f"{found['seq']}:")
             assert found["seq"] == len(here.lines())
-    assert appended == 35
+    assert appended == 37
 
 
 # next of planned loops

@@ -199,8 +199,8 @@ def test_tdd_of_task_without_cycle_is_refused(here: Here) -> None:
     assert "task T03 is not a TDD task" in here.refused(4, "tdd", "T03").err
     assert "the plan has no task T9" in here.refused(2, "tdd", "T9").err
     assert "wave" in here.refused(4, "tdd", "T04").err
-    report_complete(here, "T01")
-    assert "task T01 is complete" in here.refused(4, "tdd", "T01", "--run").err
+    here.ok("task", "T01", "skipped")
+    assert "task T01 is skipped" in here.refused(4, "tdd", "T01", "--run").err
     here.ok("cancel")
     here.ok("start", "execute", "--task", "T1", "--mode", "yolo")
     assert "does not execute a plan" in here.refused(2, "tdd", "T1").err
@@ -276,10 +276,11 @@ def test_tdd_undoes_failed_refactoring_and_completes_the_task(cycle: Here) -> No
     assert (cycle.root / "a.py").stat().st_mode & 0o777 == 0o755
     assert (cycle.root / "b.py").read_text() == "b\n"
     assert not (cycle.root / "sub" / "c.py").exists()
-    refactor, complete = (event["data"] for event in cycle.lines()[-2:])
-    assert (refactor["phase"], refactor["exit_code"], refactor["undone"]) == ("refactor", 4, True)
+    refactor, said, complete = (event["data"] for event in cycle.lines()[-3:])
+    assert (refactor["phase"], refactor["exit_code"], refactor["undone"]) == ("refactor", 0, True)
+    assert "was undone (a.py, b.py, sub/c.py)" in said["summary"]
     assert complete["status"] == task_state(cycle)["status"] == "complete"
-    assert "was undone (a.py, b.py, sub/c.py)" in complete["summary"]
+    assert complete["proven"] is True
 
 
 def test_tdd_keeps_private_copies_of_the_last_passing_run_until_the_task_ends(cycle: Here) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import AGENT, Here
-from tests.support.plan_loops import start_plan, task_text
+from tests.support.plan_loops import report_complete, start_plan, task_text
 from tests.support.plan_texts import LOOP_MECHANISM
 from tests.support.verification import DONE, FILE, PLACE, failed_round, lay, start_verify, task
 
@@ -28,14 +28,22 @@ def report_file(here: Here) -> Path:
     return here.root / PLACE / "VERIFICATION.md"
 
 
-def test_verify_of_finished_plan_passes_and_completes_the_loop(here: Here) -> None:
+def test_verify_of_finished_plan_passes_and_verdicts_complete_the_loop(here: Here) -> None:
     lay(here.root, {**DONE, f"{PLACE}/plan.md": LOOP_MECHANISM.read_text()})
     loop = here.start("verify", "--phase", "1")
     answer = here.ok("verify")
     assert "[1/23] " in answer.out
     assert "? T02#4 Script reads loop state from STATE.md: check by hand" in answer.out
     assert "Round 1 of 20: 22 passed, 1 manual." in answer.out
-    assert f"Verification passed. Loop {loop} is completed." in answer.out
+    assert f"The checks passed. Loop {loop} is waiting." in answer.out
+    due = ["T02#4", *(f"MH{number}" for number in range(1, 8))]
+    assert [it["id"] for it in here.last()["data"]["questions"]] == due
+    assert "a verdict needs evidence" in here.refused(2, "answer", "MH1", "yes").err
+    for name in due:
+        here.refused(4, "complete")
+        here.ok("verify", "--verdict", name, "pass", "--evidence", f"read {name}")
+    assert here.status()["status"] == "running"
+    here.ok("complete")
     assert "**Status:** passed" in report_file(here).read_text()
     assert str(report_file(here)) in answer.out
 
@@ -57,7 +65,8 @@ def test_verify_of_unfinished_plan_opens_gaps_and_a_later_round_closes_them(here
     assert '<gap type="stub" iteration="1/20">' in offered[4]["prompt"]
     lay(here.root, DONE)
     found = here.ok("verify", "--json").json
-    assert (found["passed"], found["status"], len(found["closed"])) == (True, "completed", 19)
+    assert (found["passed"], found["status"], len(found["closed"])) == (True, "running", 19)
+    assert found["verdicts"] == ["T02#4", *(f"MH{number}" for number in range(1, 8))]
 
 
 def test_verify_with_json_prints_contract_members_and_writes_them(here: Here) -> None:
@@ -65,7 +74,7 @@ def test_verify_with_json_prints_contract_members_and_writes_them(here: Here) ->
     found = failed_round(here)
     assert list(found) == [
         *("loop", "seq", "status", "head", "round", "max_rounds", "passed", "checks", "gaps"),
-        *("opened", "closed", "reopened", "manual", "report"),
+        *("opened", "closed", "reopened", "manual", "report", "verdicts"),
     ]
     assert found["gaps"] == found["opened"] == ["G1", "G2", "G3"]
     assert [check["key"] for check in found["checks"]] == ["T01#1", "T01#2", "ci:test"]
@@ -147,10 +156,23 @@ def test_verify_without_plan_runs_the_ci_commands(here: Here) -> None:
     assert found["report"] == str(here.gsd / "plans" / "VERIFICATION.md")
 
 
-def test_verify_with_manual_checks_only_is_refused(here: Here) -> None:
+def test_verify_with_manual_checks_only_needs_verdicts_with_evidence(here: Here) -> None:
     loop = start_verify(here, task("01", [("manual", "Looks good")], "a"))
-    assert f"gsd-fsm --loop {loop} verified pass" in here.refused(2, "verify").err
-    here.ok("verified", "pass")
+    assert "? T01#1 needs a verdict: Looks good" in here.ok("verify").out
+    verdict = ("verify", "--verdict", "T01#1")
+    assert "needs evidence" in here.refused(2, *verdict, "pass").err
+    seen = ("--evidence", "I looked")
+    assert "Use one of: T01#1" in here.refused(2, *verdict[:2], "T09#1", "pass", *seen).err
+    refused = here.refused(4, *verdict, "pass", *seen, env=AGENT).err
+    assert "until the user sends a message" in refused
+    assert "no verdict on T01#1" in here.refused(4, "complete").err
+    here.ok(*verdict, "fail", *seen)
+    status = here.status()
+    assert (status["status"], status["gaps"][0]["evidence"]) == ("fixing", "I looked")
+    report_complete(here, "G1")
+    here.ok("verify")
+    assert f"Run: gsd-fsm --loop {loop} complete" in here.ok(*verdict, "pass", *seen).out
+    here.ok("complete")
 
 
 def test_verify_without_verify_loop_says_how_to_start_one(here: Here) -> None:
@@ -174,13 +196,17 @@ def test_verify_with_another_phase_or_plan_is_refused(here: Here) -> None:
 def test_agent_can_neither_skip_a_task_nor_declare_a_plan_verified(here: Here) -> None:
     start_plan(here, plan=task_text("01") + task_text("02"))
     here.ok("iterate", env=AGENT)
-    refused = here.refused(4, "task", "T01", "skipped", env=AGENT)
-    assert "until the user sends a message" in refused.err
-    here.ok("task", "T01", "skipped")
+    asked = here.ok("task", "T01", "skipped", env=AGENT).out
+    assert "The user will be asked whether to skip task T01." in asked
+    assert here.status()["tasks"][0]["status"] == "pending"
+    report_complete(here, "T02")
+    assert here.status()["status"] == "waiting"
+    here.ok("answer", "yes")
+    assert here.status()["tasks"][0]["status"] == "skipped"
     here.ok("cancel")
     here.ok("start", "verify", "--phase", "1", "--mode", "yolo")
     here.ok("iterate", env=AGENT)
-    assert "until the user sends a message" in here.refused(4, "verified", "pass", env=AGENT).err
+    assert "its plan has checks" in here.refused(4, "verified", "pass", env=AGENT).err
     here.ok("verified", "fail", env=AGENT)
     here.ok("verified", "pass")
 

@@ -83,7 +83,7 @@ def test_complete_with_impossible_documents_leaves_loop_running(phase: Phase) ->
 
 def test_complete_names_only_commits_on_the_branch(phase: Phase) -> None:
     gone = phase.head()
-    phase.git("reset", "-q", "--hard", "HEAD~1")
+    phase.git("reset", "-q", "--soft", "HEAD~1")
     report = complete(Context(phase.root)).report
     assert gone[:7] not in phase.summary.read_text() + report
     assert phase.git("rev-parse", "HEAD~1")[:7] in phase.summary.read_text()

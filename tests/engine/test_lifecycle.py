@@ -49,7 +49,7 @@ def test_mode_yolo_answers_and_switches_branch(asked: Here) -> None:
 
 
 def test_answer_no_stays_on_branch_for_good(asked: Here) -> None:
-    decision = answer(Context(asked.root), "No, thanks")
+    decision = answer(Context(asked.root), "No thanks")
     assert decision.note == "Continuing on main. Changes will be on base branch."
     asked.ok("note", "hello")
     assert _branch(asked) == "main"

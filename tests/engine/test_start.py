@@ -189,7 +189,7 @@ def test_start_effects_accept_a_changed_plan_of_the_branch(root: Path) -> None:
 
 
 def test_start_killed_between_its_events_adds_its_other_tasks_later(root: Path) -> None:
-    with patch("gsd_fsm.engine.planned.plan.MOST_BYTES", 50):  # one task in each event
+    with patch("gsd_fsm.engine.planned.plan.MOST_BYTES", 70):  # one task in each event
         start(Context(root), EXECUTE)
     lines = (root / JOURNAL).read_bytes().splitlines(keepends=True)
     (first,) = [at for at, line in enumerate(lines) if b'"kind":"execute"' in line]

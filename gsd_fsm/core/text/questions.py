@@ -69,6 +69,9 @@ def pending_wait(loop: Loop) -> WaitData | None:
     ]
     lines = ["%s: %s" % (spec["id"], spec["question"]) for spec in specs]
     opening = "%s open. Each has an id." % _are(len(specs), "decision")
+    if any(spec["about"].startswith("verdict:") for spec in specs):
+        judge = " To judge, run: gsd-fsm --loop %s verify --verdict ID pass|fail --evidence TEXT"
+        opening += judge % loop.id
     return {"for": "human", "question": "\n".join([opening, *lines]), "questions": specs}
 
 
@@ -103,9 +106,8 @@ def _verdict(loop: Loop) -> Iterator[tuple[str, str]]:
     if not loop.verified or asks_reviewer(loop):
         return
     for verdict in open_verdicts(loop):
-        words = "Does this hold? %s (run: gsd-fsm verify --verdict %s pass|fail --evidence TEXT)"
         key = "verdict:%s:%d" % (verdict.id, loop.round)
-        yield key, words % (one_line(verdict.text or verdict.id, 300), verdict.id)
+        yield key, "Does this hold? %s" % one_line(verdict.text or verdict.id, 300)
 
 
 def _checkpoint(loop: Loop) -> Iterator[tuple[str, str]]:

@@ -94,8 +94,7 @@ def _report(context: Context, loop: Loop, name: str, result: Report, commit: str
     """Append the report; raise Refused if a TDD task claims to be complete too early."""
     if result.verdict == "complete":
         _require_green(context, loop, name)
-    if commit is not None:
-        require_rolled_back(context, loop)
+    require_rolled_back(context, loop)
     with context.writing(loop) as tx:
         task = tx.loop.tasks.get(name)
         if tx.loop.is_active and (task is None or task.status != "running"):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from functools import partial
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.planned.commits import commit_work
 from gsd_fsm.engine.planned.report import report_task
 from tests.support import faults
 from tests.support.command_line import Here
@@ -19,6 +22,7 @@ from tests.support.phases import Impatient, kill_after, wait_for_git
 from tests.support.plan_loops import (
     YOLO,
     commits,
+    deliver,
     loop_of,
     ready,
     report,
@@ -51,17 +55,26 @@ def completions(here: Here, name: str) -> int:
     return sum(data["task"] == name and data["status"] == "complete" for data in tasks)
 
 
-def test_report_under_held_lock_is_repeated_with_its_commit(
+def test_report_whose_completion_meets_a_held_lock_is_repeated_with_its_commit(
     here: Here, committing: Context
 ) -> None:
     impatient = Impatient(here.root, author=committing.author)
-    with Journal(committing.gsd).transaction(Author("cli")), pytest.raises(CannotWrite):
+    held = []
+
+    def hold(*arguments: Any) -> Any:
+        made = commit_work(*arguments)
+        lock = Journal(committing.gsd).transaction(Author("cli"))
+        lock.__enter__()
+        held.append(lock)
+        return made
+
+    with patch("gsd_fsm.engine.planned.proof.commit_work", hold), pytest.raises(CannotWrite):
         report_task(impatient, "T01", COMPLETE)
+    held[0].__exit__(None, None, None)
     made = head(committing)
-    assert loop_of(committing).tasks["T01"].status == "pending"
-    report_task(committing, "T02", COMPLETE)  # its commit comes on top
+    assert loop_of(committing).tasks["T01"].status == "reported"
     assert report_task(committing, "T01", COMPLETE).commit == made
-    assert len(commits(here)) == 3
+    assert len(commits(here)) == 2
     assert loop_of(committing).tasks["T01"].commit == tags(here)["T01"] == made
 
 
@@ -110,6 +123,7 @@ def test_loop_killed_between_two_tasks_continues_with_the_open_ones(here: Here) 
 )
 def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, status: str) -> None:
     write_plan(here, where="plan.md")
+    deliver(here, "T01")
     here.ok(*YOLO, "--plan", "plan.md")
     report(here, "T02", "TASK FAILED: once")
     files = faults.files_in(here.gsd)
@@ -141,7 +155,7 @@ def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, st
         assert types.count("issue") == text.count(b"ISSUE")
         assert types.count("failure") == 1 + text.count(b"FAILED")
         here.ok("fsck")
-    assert seen == {"pending", "running", status}
+    assert seen == {"pending", "reported", status}
 
 
 @pytest.mark.parametrize("name", ["pre-commit", "post-commit"])
@@ -158,10 +172,11 @@ def test_report_killed_while_git_commits_is_repeated_without_a_second_commit(
     assert outcome(in_child(child)) == -signal.SIGKILL
     wait_for_git(here.root, commits=2)
     (here.root / ".git" / "hooks" / name).unlink()
-    assert task_state(here)["status"] == "pending"
+    assert task_state(here)["status"] == "reported"
     here.ok("resume")
-    assert ready(here) == ["T01", "T02"]
-    assert report_task(context, "T01", COMPLETE).commit == head(context)
+    assert ready(here) == ["T02"]
+    here.ok("check")
+    assert task_state(here)["commit"] == head(context)
     assert commits(here) == ONE_COMMIT
     assert completions(here, "T01") == 1
     assert ready(here) == ["T02"]

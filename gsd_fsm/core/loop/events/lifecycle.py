@@ -122,7 +122,7 @@ def begin(loop: Loop, event: Event[StartData]) -> None:
     if "rules" in data:
         loop.rules = Rules(data["rules"])
         # What the user wrote before the loop began is not about one of its decisions.
-        loop.human_spoke = event["by"] != "agent"
+        loop.human_spoke = False
     loop.review_needed = data.get("review", False)
     if "plan" in data:
         loop.plan.update(data["plan"])
