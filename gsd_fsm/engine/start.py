@@ -147,6 +147,8 @@ class _Draft:
         self.unproven = unproven_parts(plan)
         if request.kind == "verify":
             self.unproven = self.unproven._replace(tasks=[])  # it completes none of them
+        elif not self.settings["prove_tasks"]:
+            self.warnings.append("prove_tasks is off: every task will be reported as claimed")
         if phase is not None:
             data["phase"] = phase
         data["plan"] = frozen(plan, context.project)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.support.command_line import AGENT, Here
+from tests.support.events import write
 from tests.support.plan_loops import (
     INTERACTIVE,
     PLAN,
@@ -136,6 +138,9 @@ def test_start_lists_what_no_program_can_decide_and_checks_that_cannot_fail(here
     facts = here.ok(*YOLO, "--fresh", "--json").json
     assert (facts["warnings"], facts["claimed_tasks"]) == ([warning], ["T02"])
     assert facts["manual"][11] == {"check": "T02#1", "line": 14, "text": "Read it"}
+    write(Path(os.environ["XDG_CONFIG_HOME"]) / "gsd-fsm/config.toml", "prove_tasks = false\n")
+    claimed = "prove_tasks is off: every task will be reported as claimed"
+    assert here.ok(*YOLO, "--fresh", "--json").json["warnings"] == [warning, claimed]
 
 
 def test_start_warns_if_roadmap_has_no_heading_for_the_phase(here: Here) -> None:
