@@ -86,15 +86,20 @@ class Call:
             self.command += f" --project {quote(project)}"
         self.json = json
 
-    def print_receipt(self, receipt: Receipt, words: str, **more: Any) -> None:
-        """Print one JSON object, or `words` and the status of the loop."""
+    def print_receipt(self, receipt: Receipt, words: str | list[str], **more: Any) -> None:
+        """Print one JSON object, or `words` and the status of the loop; each of a list by itself."""
         loop = receipt.loop
         facts = {"loop": loop.id, "seq": receipt.seq, "status": loop.status, "head": receipt.head}
-        line = display(f"{words} Loop {loop.id} is {loop.status}.", lines=True)
-        say(dumps({**facts, **more}) if self.json else line)
+        status = f"Loop {loop.id} is {loop.status}."
+        if self.json:
+            say(dumps({**facts, **more}))
+        elif isinstance(words, str):
+            say(display(f"{words} {status}"))
+        else:
+            say("\n".join(display(text, lines=True) for text in (*words, status)))
 
     def print_checked(
-        self, receipt: Receipt, words: str, facts: dict[str, Any], *, is_passed: bool
+        self, receipt: Receipt, words: str | list[str], facts: dict[str, Any], *, is_passed: bool
     ) -> None:
         """Print like `print_receipt`; exit with 7 unless passed, even if nobody reads the output."""
         with self.checked(is_passed=is_passed):

@@ -45,7 +45,7 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
         facts["tasks"] = settled_facts(settled)
     if run is not None:
         lines.append(f"{plural(len(run.outcomes), 'check')} passed.")
-    call.print_checked(done.receipt, "\n".join(lines), facts, is_passed=done.is_passed)
+    call.print_checked(done.receipt, lines, facts, is_passed=done.is_passed)
 
 
 def _facts(run: CheckRun | None) -> dict[str, Any]:

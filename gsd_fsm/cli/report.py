@@ -45,9 +45,22 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None, timeout: 
     facts |= {"commit": reported.commit, "tag": reported.tag, **settled_facts(reported.settled)}
     is_passed = reported.settled is None or not reported.settled.failed
     with call.checked(is_passed=is_passed):
-        call.print_receipt(reported.receipt, _words(reported), **facts)
+        call.print_receipt(reported.receipt, _settled(reported) or _words(reported), **facts)
         if not call.json and not reported.repeated:
             _print_context(call, reported)
+
+
+def _settled(reported: Reported) -> list[str]:
+    """Return what became of this task and of others that were reported before."""
+    settled = reported.settled
+    if settled is None or reported.result.verdict != "complete":
+        return []
+    loop, lines = settled.receipt.loop, list(settled_lines(settled))
+    if loop.status == "paused":
+        lines.append(f"{(loop.pause_reason or '').rstrip('.')}.")
+    elif loop.status == "waiting":
+        lines.append(loop.question or "")
+    return lines
 
 
 def _words(reported: Reported) -> str:
@@ -55,11 +68,7 @@ def _words(reported: Reported) -> str:
     if reported.repeated:
         return f"Task {name} was already complete."
     what = f"Gap {name}" if name in loop.gaps else f"Task {name}"
-    settled = reported.settled
-    is_settled = settled is not None and bool(settled.complete or settled.failed or settled.missing)
-    if settled is not None and (is_settled or verdict == "complete"):
-        words = "\n".join(settled_lines(settled)) + "\n"
-    elif name in loop.tasks and loop.tasks[name].status == "reported":
+    if name in loop.tasks and loop.tasks[name].status == "reported":
         words = f"{what} is reported. It is settled by gsd-fsm check, once the loop is resumed."
     elif verdict == "failed":
         task = loop.tasks[name]

@@ -69,7 +69,7 @@ def task(
     if change.is_request:
         words = f"The user will be asked whether to skip task {task_id}."
     if change.settled is not None:
-        lines = "\n".join(settled_lines(change.settled))
+        lines = list(settled_lines(change.settled))
         facts = settled_facts(change.settled)
         is_passed = not change.settled.failed
         call.print_checked(change.receipt, lines or words, facts, is_passed=is_passed)

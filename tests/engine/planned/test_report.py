@@ -126,6 +126,7 @@ def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, st
     deliver(here, "T01")
     here.ok(*YOLO, "--plan", "plan.md")
     report(here, "T02", "TASK FAILED: once")
+    here.ok("check")  # the lock files exist from now on
     files = faults.files_in(here.gsd)
 
     def give_report() -> None:
