@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "b45ca0268fdf0ed6"  # digest of the parts
+IDENTITY = "641a6d85aff84342"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completion_notice", "defers_commands", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "pause_notice", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -1332,82 +1332,6 @@ if __name__ == "__main__":
 #         self.seq = seq
 #         self.code = code
 #         self.reason = reason
-# # ── loop.completion
-# _loop_completion_WORDS = {
-#     "criterion": "criterion not met: %s",
-#     "stale": "evidence is stale: %s",
-#     "gap": "gap %s is open",
-#     "verdict": "no verdict on %s",
-# }
-# _loop_completion_KEYS = {"stale": "criterion"}
-# def first_missing(loop, tree, most):
-#     words = []
-#     count = 0
-#     for kind, names in _loop_completion_open_conditions(loop, tree):
-#         found = list(names)
-#         count += len(found)
-#         words += [_loop_completion_words(loop, kind, name) for name in found[: most - len(words)]]
-#     return words, count
-# def is_complete(loop, tree=None):
-#     return not any(True for _, names in _loop_completion_open_conditions(loop, tree) for _ in names)
-# def _loop_completion_open_conditions(
-#     loop, tree, only=None
-# ):
-#     criteria = _loop_completion_named(loop.criteria, only)
-#     yield "criterion", (name for name, criterion in criteria.items() if not criterion.met)
-#     yield "stale", (name for name, it in criteria.items() if _loop_completion_is_stale(it, tree))
-#     all_count = loop.kind == "execute"
-#     if all_count and not loop.tasks:
-#         yield "tasks", ("no task was recorded",)
-#     yield (
-#         "task",
-#         (
-#             name
-#             for name, task in _loop_completion_named(loop.tasks, only).items()
-#             if task.status not in DONE and (all_count or task.mirrored)
-#         ),
-#     )
-#     if loop.kind == "execute":
-#         most = loop.plan.task_count
-#         if most is not None and len(loop.tasks) < most:
-#             words = "only %d of the %d tasks of the plan are recorded" % (len(loop.tasks), most)
-#             yield "tasks", (words,)
-#     elif loop.kind == "verify":
-#         yield "gap", (name for name, gap in _loop_completion_named(loop.gaps, only).items() if gap.is_open)
-#         if not loop.verified:
-#             yield "verified", ("no verification has passed since the last gap was closed",)
-#         else:
-#             yield "verdict", (it.id for it in open_verdicts(loop))
-#     else:
-#         yield from _loop_completion_open_goal_conditions(loop)
-# def _loop_completion_named(held, only):
-#     return held if only is None else {only: held[only]} if only in held else {}
-# def _loop_completion_open_goal_conditions(loop):
-#     if loop.is_unclear:
-#         yield "clarity", ("the goal is not clear",)
-#     if not loop.exit_signal:
-#         yield "exit", ("no exit signal",)
-#     if not _loop_completion_is_reviewed(loop):
-#         yield "review", ("the thorough review has not passed",)
-#     elif loop.review_outdated:
-#         yield "rework", ("work was done after the thorough review",)
-# def _loop_completion_words(loop, kind, name):
-#     if kind == "task":
-#         return "task %s is %s" % (name, loop.tasks[name].status)
-#     return _loop_completion_WORDS[kind] % name if kind in _loop_completion_WORDS else name
-# def _loop_completion_is_reviewed(loop):
-#     review = loop.reviews.get("thorough")
-#     return not needs_review(loop) or bool(review and review.passed)
-# def needs_review(loop):
-#     return bool(loop.review_needed or loop.stage or loop.spec_score is not None)
-# def stale(loop, tree):
-#     return [name for name in loop.criteria if _loop_completion_is_stale(loop.criteria[name], tree)]
-# def _loop_completion_is_stale(criterion, tree):
-#     return criterion.met and criterion.tree not in (None, tree)
-# def latest_tree(loop):
-#     if not loop.proven_criteria:
-#         return None
-#     return loop.criteria[next(reversed(loop.proven_criteria))].tree
 # # ── loop.state
 # ACTIVE = ("running", "retrying", "fixing", "reviewing")
 # LIVE = (*ACTIVE, "waiting", "paused")
@@ -1723,6 +1647,100 @@ if __name__ == "__main__":
 #     if loop.task_list:
 #         return "" if loop.task_list == "none" else loop.task_list
 #     return "auto" if named and loop.kind == "goal" else ""
+# # ── loop.completion
+# _loop_completion_WORDS = {
+#     "criterion": "criterion not met: %s",
+#     "stale": "evidence is stale: %s",
+#     "gap": "gap %s is open",
+#     "verdict": "no verdict on %s",
+# }
+# _loop_completion_KEYS = {"stale": "criterion"}
+# COMPLETABLE = (
+#     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "altered",
+# )
+# def first_missing(loop, tree, most):
+#     words = []
+#     count = 0
+#     for kind, names in _loop_completion_open_conditions(loop, tree):
+#         found = list(names)
+#         count += len(found)
+#         words += [_loop_completion_words(loop, kind, name) for name in found[: most - len(words)]]
+#     return words, count
+# def is_complete(loop, tree=None):
+#     return not any(True for _, names in _loop_completion_open_conditions(loop, tree) for _ in names)
+# def gives_exit_signal(loop):
+#     return loop.kind == "goal" and loop.rules is not None
+# def is_met(loop, tree=None):
+#     for kind, names in _loop_completion_open_conditions(loop, tree):
+#         if kind == "exit" and _loop_completion_is_signal_implied(loop):
+#             continue
+#         if any(True for _ in names):
+#             return False
+#     return True
+# def _loop_completion_is_signal_implied(loop):
+#     shows = bool(loop.criteria or needs_review(loop))
+#     return shows and gives_exit_signal(loop) and not open_work(loop)
+# def awaits_complete(loop):
+#     can_complete = loop.is_active or completes_from_pause(loop)
+#     return can_complete and is_met(loop, latest_tree(loop))
+# def _loop_completion_open_conditions(
+#     loop, tree, only=None
+# ):
+#     criteria = _loop_completion_named(loop.criteria, only)
+#     yield "criterion", (name for name, criterion in criteria.items() if not criterion.met)
+#     yield "stale", (name for name, it in criteria.items() if _loop_completion_is_stale(it, tree))
+#     all_count = loop.kind == "execute"
+#     if all_count and not loop.tasks:
+#         yield "tasks", ("no task was recorded",)
+#     yield (
+#         "task",
+#         (
+#             name
+#             for name, task in _loop_completion_named(loop.tasks, only).items()
+#             if task.status not in DONE and (all_count or task.mirrored)
+#         ),
+#     )
+#     if loop.kind == "execute":
+#         most = loop.plan.task_count
+#         if most is not None and len(loop.tasks) < most:
+#             words = "only %d of the %d tasks of the plan are recorded" % (len(loop.tasks), most)
+#             yield "tasks", (words,)
+#     elif loop.kind == "verify":
+#         yield "gap", (name for name, gap in _loop_completion_named(loop.gaps, only).items() if gap.is_open)
+#         if not loop.verified:
+#             yield "verified", ("no verification has passed since the last gap was closed",)
+#         else:
+#             yield "verdict", (it.id for it in open_verdicts(loop))
+#     else:
+#         yield from _loop_completion_open_goal_conditions(loop)
+# def _loop_completion_named(held, only):
+#     return held if only is None else {only: held[only]} if only in held else {}
+# def _loop_completion_open_goal_conditions(loop):
+#     if loop.is_unclear:
+#         yield "clarity", ("the goal is not clear",)
+#     if not loop.exit_signal:
+#         yield "exit", ("no exit signal",)
+#     if not _loop_completion_is_reviewed(loop):
+#         yield "review", ("the thorough review has not passed",)
+#     elif loop.review_outdated:
+#         yield "rework", ("work was done after the thorough review",)
+# def _loop_completion_words(loop, kind, name):
+#     if kind == "task":
+#         return "task %s is %s" % (name, loop.tasks[name].status)
+#     return _loop_completion_WORDS[kind] % name if kind in _loop_completion_WORDS else name
+# def _loop_completion_is_reviewed(loop):
+#     review = loop.reviews.get("thorough")
+#     return not needs_review(loop) or bool(review and review.passed)
+# def needs_review(loop):
+#     return bool(loop.review_needed or loop.stage or loop.spec_score is not None)
+# def stale(loop, tree):
+#     return [name for name in loop.criteria if _loop_completion_is_stale(loop.criteria[name], tree)]
+# def _loop_completion_is_stale(criterion, tree):
+#     return criterion.met and criterion.tree not in (None, tree)
+# def latest_tree(loop):
+#     if not loop.proven_criteria:
+#         return None
+#     return loop.criteria[next(reversed(loop.proven_criteria))].tree
 # # ── loop.limits
 # LIMIT_CODES = (
 #     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "oscillation",
@@ -2490,10 +2508,14 @@ if __name__ == "__main__":
 #     Trigger(
 #         verb="complete",
 #         rules=(require_conditions,),
-#         arrows=(Arrow(ACTIVE, "completed", complete),),
+#         arrows=(
+#             Arrow(ACTIVE, "completed", complete),
+#             Arrow(("paused",), "completed", complete, when=paused_by_limit),
+#         ),
 #     ),
 #     optional={"tree": TEXT_OR_NULL, "summary": str, "branch": str, **ALLOW},
 #     text=lambda data: data.get("summary", "the completion rule held"),
+#     is_newer=lambda loop, _data: loop is not None and loop.status == "paused",
 # )
 # CANCEL = EventType(
 #     "cancel",
@@ -2769,7 +2791,7 @@ if __name__ == "__main__":
 #             words = _text_next_step_sentence("Waiting for the user's answer: %s" % _text_next_step_flat(loop.question))
 #             return words, run + ("answer ID TEXT" if loop.questions else "answer TEXT")
 #         return "Throttled until %s." % (loop.until or "the client recovers"), run + "resume"
-#     if is_complete(loop, latest_tree(loop)):
+#     if awaits_complete(loop):
 #         return "Everything is done; complete the loop.", run + "complete"
 #     if loop.status == "reviewing":
 #         words = "Finish the review. If it found blockers, run 'review failed --blockers N' instead."
@@ -2961,7 +2983,10 @@ if __name__ == "__main__":
 #         return words + " Record every gap ('gap found'), then the result.", run + "verified pass"
 #     if loop.kind == "execute":
 #         return "Record the tasks of this loop.", run + "task ID running"
-#     if not loop.exit_signal and not unmet(loop):
+#     if gives_exit_signal(loop):
+#         if not needs_review(loop):
+#             return "Reach the goal, then complete the loop.", run + "complete"
+#     elif not loop.exit_signal and not unmet(loop):
 #         when = "Every criterion is met; give" if loop.criteria else "Reach the goal, then give"
 #         return when + " the exit signal.", run + "exit-signal"
 #     return "A thorough review must pass before the loop can complete.", run + "review begun"
@@ -3039,9 +3064,9 @@ if __name__ == "__main__":
 #     number = "%d/%d" % (loop.iteration + 1, most) if most else "%d" % (loop.iteration + 1)
 #     opening = ["Continuing %s loop iteration %s (%s)." % (loop.kind, number, loop.id)]
 #     missing, count = first_missing(loop, latest_tree(loop), _text_block_text_LISTED)
-#     if claimed and not missing:
-#         opening.append("Your <loop-complete> is recorded; one command is left.")
-#     elif claimed:
+#     if count < 2 and awaits_complete(loop):
+#         return _text_block_text_last_action(loop, nonce, opening)
+#     if claimed:
 #         opening.append("You wrote <loop-complete>, but the loop is not done.")
 #     words, command = next_step(loop, brief=True)
 #     for share, room, shows in _text_block_text_STEPS:
@@ -3060,13 +3085,22 @@ if __name__ == "__main__":
 #         if len(text) <= MAX_TEXT and len(quote(text)) <= _text_block_text_MAX_BYTES:
 #             return text, delivered
 #     return "\n".join([opening[0][:200], *tail])[:MAX_TEXT], []
+# def _text_block_text_last_action(loop, nonce, opening):
+#     words, command = next_step(loop)
+#     for share, room, _ in _text_block_text_STEPS:
+#         notes, delivered = _text_block_text_notes(loop, nonce, room)
+#         lines = [*_text_block_text_answer(loop, nonce, share), *notes, words, "Run: %s" % command]
+#         text = "\n".join(opening + lines)
+#         if len(text) <= MAX_TEXT and len(quote(text)) <= _text_block_text_MAX_BYTES:
+#             break
+#     return text, delivered
 # def _text_block_text_aim(loop, missing, count, share):
 #     lines = ["Goal: %s" % one_line(loop.goal, max(600 // share, 80))] if loop.goal else []
 #     if missing:
-#         lines.append("Not done yet: %s." % _text_block_text_list(missing, count, 160 // share))
+#         lines.append("Not done yet: %s." % short_list(missing, count, 160 // share))
 #     if loop.must_not:
 #         first = list(loop.must_not)[:_text_block_text_LISTED_MUST_NOTS]
-#         lines.append("Must not: %s." % _text_block_text_list(first, len(loop.must_not), 200 // share))
+#         lines.append("Must not: %s." % short_list(first, len(loop.must_not), 200 // share))
 #     if loop.kind != "goal":
 #         return lines
 #     if loop.failed_verifications:
@@ -3074,7 +3108,7 @@ if __name__ == "__main__":
 #         counsel = one_line(loop.counsel or COUNSEL, max(2_000 // share, 150))
 #         lines.append("Verification has failed %s. %s" % (times, counsel))
 #     return [*lines, _text_block_text_UNIT]
-# def _text_block_text_list(texts, count, limit):
+# def short_list(texts, count, limit):
 #     shown = [one_line(text, max(limit, 20)) for text in texts]
 #     if count > len(texts):
 #         shown.append("and %d more (run: gsd-fsm status)" % (count - len(texts)))
@@ -3282,7 +3316,8 @@ if __name__ == "__main__":
 #         review = " (review: %s)" % review_words(loop, name) if name in loop.reviews else ""
 #         yield "wave:%d" % wave, "Wave %d complete%s. Continue to Wave %d?" % (last, review, wave)
 # # ── text.notices
-# """Compose what sessions and users read about a loop: at a start, with a prompt, when it ends."""
+# _text_notices_IF_WANTED = "If the user wants the loop to continue, run"
+# _text_notices_PLURALS = {"criterion": "criteria"}
 # # ── hook.decide
 # _hook_decide_TOGETHER_MS = 15_000
 # class Observed:
@@ -3312,18 +3347,15 @@ if __name__ == "__main__":
 #     if work is not None:
 #         reason, ids = work
 #         return _hook_decide_allow("background", reason, background_notice(loop, reason), background=ids)
-#     is_done = is_complete(loop, latest_tree(loop))
-#     if is_done and not completes_by_command(loop):
-#         return Decision("complete", {}, completion_notice(loop))
+#     if is_complete(loop, latest_tree(loop)) and not completes_by_command(loop):
+#         return Decision("complete", {}, completion_notice(loop, now))
 #     asked = pending_wait(loop) if not busy_tasks(loop) else None
 #     if asked is not None:
 #         return Decision("wait", {**asked}, wait_notice(loop, asked["question"]))
 #     activity = seen.tool_used or _hook_decide_has_committed(loop, seen)
 #     limit = reached_limit(loop, now, activity, signal.cap)
 #     if limit is not None:
-#         reason = limit.reason + ("; only 'gsd-fsm complete' is left to run" if is_done else "")
-#         message = pause_notice(loop, limit.code, reason, limit.remedy)
-#         return Decision("pause", {"code": limit.code, "reason": reason}, message)
+#         return _hook_decide_pause_at(loop, limit)
 #     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
 #     code = "review" if loop.verified and asks_reviewer(loop) else "continue"
 #     data = {"activity": activity, "code": code, "reason": text}
@@ -4262,9 +4294,22 @@ if __name__ == "__main__":
 #         self.ts = ts
 #         self.signal = signal
 #         self.copy = copy
+# # ── loop.state, rarely
+# def listed(names):
+#     known = list(names)
+#     more = ["and %d more" % (len(known) - 20)] if len(known) > 20 else []
+#     return ", ".join([*known[:20], *more]) or "none"
+# def kept_name(name, loop_id):
+#     return "%s.before-%s" % (name, loop_id)
+# def open_tasks(loop):
+#     return [task_id for task_id, task in loop.tasks.items() if task.status not in DONE]
+# def is_in_reach(loop, task):
+#     return task.mirrored and (task.named or task.list_name in (None, loop.owner))
 # # ── loop.completion, rarely
 # def missing(loop, tree=None):
 #     return [words for _, words in conditions(loop, tree)]
+# def completes_from_pause(loop):
+#     return loop.rules is not None and loop.status == "paused" and loop.pause_code in COMPLETABLE
 # def conditions(loop, tree=None):
 #     return [
 #         (_loop_completion_key(kind, name), _loop_completion_words(loop, kind, name))
@@ -4286,17 +4331,22 @@ if __name__ == "__main__":
 # def completes_by_command(loop):
 #     needs_plan = loop.is_planned and (loop.kind == "execute" or loop.rules is not None)
 #     return has_tree(loop) or needs_plan or bool(loop.verdicts)
-# # ── loop.state, rarely
-# def listed(names):
-#     known = list(names)
-#     more = ["and %d more" % (len(known) - 20)] if len(known) > 20 else []
-#     return ", ".join([*known[:20], *more]) or "none"
-# def kept_name(name, loop_id):
-#     return "%s.before-%s" % (name, loop_id)
-# def open_tasks(loop):
-#     return [task_id for task_id, task in loop.tasks.items() if task.status not in DONE]
-# def is_in_reach(loop, task):
-#     return task.mirrored and (task.named or task.list_name in (None, loop.owner))
+# def proof_counts(loop):
+#     met = [criterion for criterion in loop.criteria.values() if criterion.met]
+#     proven = [it for it in met if it.check and it.evidence and not it.evidence["exit_code"]]
+#     review = loop.reviews.get("thorough")
+#     tasks = [task for task in loop.tasks.values() if task.status == "complete" and task.is_work]
+#     claimed = {
+#         "criterion": len(met) - len(proven),
+#         "task": len(tasks),
+#         "review": int(bool(review and review.passed)),
+#         "verification": int(loop.kind == "verify" and loop.verified),
+#         "exit signal": int(loop.exit_signal and not loop.criteria),
+#     }
+#     return (
+#         {"criterion": len(proven)} if proven else {},
+#         {kind: count for kind, count in claimed.items() if count},
+#     )
 # # ── loop.limits, rarely
 # class LimitReached:
 #     __slots__ = ("code", "reason", "remedy")
@@ -5006,8 +5056,11 @@ if __name__ == "__main__":
 #         raise Refused(
 #             "loop %s is paused: %s" % (loop.id, used_up.reason), "Run: %s" % used_up.remedy
 #         )
+# def paused_by_limit(loop, event):
+#     return completes_from_pause(loop)
 # def complete(loop, event):
 #     loop.branch = event["data"].get("branch", loop.branch)
+#     loop.pause_code = loop.pause_reason = None
 # def require_conditions(loop, event, loops):
 #     left, count = first_missing(loop, event["data"].get("tree"), 20)
 #     if left:
@@ -5129,10 +5182,12 @@ if __name__ == "__main__":
 #     return ""
 # # ── text.next_step, rarely
 # def _text_next_step_resume(loop, run):
+#     words = _text_next_step_sentence("Paused (%s): %s" % (loop.pause_code, _text_next_step_flat(loop.pause_reason)))
+#     if awaits_complete(loop):
+#         return words + " Everything is done; complete the loop.", run + "complete"
 #     limit = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
 #     if limit is None and loop.pause_code == "retries":
 #         limit = used_up_retries(loop, loop.limits)
-#     words = _text_next_step_sentence("Paused (%s): %s" % (loop.pause_code, _text_next_step_flat(loop.pause_reason)))
 #     return words, limit.remedy if limit else run + "resume"
 # def _text_next_step_has_other_report(loop, due):
 #     return (loop.tasks[name].verdict != "complete" for name in due)
@@ -5211,7 +5266,7 @@ if __name__ == "__main__":
 #         lines.append(fenced("Last error", loop.last_error, nonce, 600))
 #     words, command = next_step(loop, brief=True)
 #     lines.append("Next: %s" % one_line(words, 600))
-#     run = "Run" if active else "If the user wants the loop to continue, run"
+#     run = "Run" if active or awaits_complete(loop) else _text_notices_IF_WANTED
 #     lines.append("%s: %s" % (run, one_line(command, 600)))
 #     lines.append(GROUND_RULES % loop.id)
 #     return "\n".join(lines)
@@ -5240,7 +5295,7 @@ if __name__ == "__main__":
 # def reminder(loop):
 #     words, command = next_step(loop)
 #     if loop.status == "paused":
-#         then = "If the user wants the loop to continue, run: %s" % command
+#         then = "%s: %s" % ("Run" if awaits_complete(loop) else _text_notices_IF_WANTED, command)
 #     elif loop.status != "waiting":
 #         return ""
 #     elif loop.wait_for == "human":
@@ -5269,27 +5324,61 @@ if __name__ == "__main__":
 #     return words % (loop.id, loop.status, loop.id)
 # def pause_notice(loop, code, reason, command):
 #     reason = one_line(reason, 600).rstrip(".")
-#     words = "gsd-fsm: loop %s is paused (%s): %s. To continue, run: %s"
-#     return words % (loop.id, code, reason, command)
+#     then = "To complete it" if command.endswith(" complete") else "To continue"
+#     words = "gsd-fsm: loop %s is paused (%s): %s. %s, run: %s"
+#     return words % (loop.id, code, reason, then, command)
 # def wait_notice(loop, question):
 #     words = "gsd-fsm: loop %s is waiting for your answer: %s Answer here, or run: %s"
 #     answer = "answer ID TEXT" if "\n" in question else "answer TEXT"
 #     return words % (loop.id, one_line(question, 1_200), "gsd-fsm --loop %s %s" % (loop.id, answer))
 # def background_notice(loop, reason):
 #     return "gsd-fsm: loop %s: %s" % (loop.id, reason)
-# def completion_notice(loop):
-#     iterations = plural(loop.iteration, "iteration")
-#     words = "gsd-fsm: loop %s completed after %s" % (loop.id, iterations)
-#     if loop.notes:
-#         words += "; undelivered notes: %d" % len(loop.notes)
-#     words += ". To see its history, run: gsd-fsm --loop %s replay" % loop.id
-#     return words + closing_report(loop)
+# def completion_notice(loop, now):
+#     return end_notice(loop, now) + closing_report(loop)
+# def end_notice(loop, now):
+#     words = "gsd-fsm: loop %s %s To see its history, run: gsd-fsm --loop %s replay"
+#     return words % (loop.id, result(loop, now), loop.id)
+# def result(loop, now):
+#     minutes = round(active_minutes(loop, now))
+#     took = [
+#         plural(loop.iteration, "iteration"),
+#         plural(minutes, "minute") if minutes else "less than a minute",
+#     ]
+#     if loop.spent_usd:
+#         took.append("%.2f USD" % loop.spent_usd)
+#     elif loop.spent_tokens:
+#         took.append(plural(loop.spent_tokens, "token"))
+#     status = loop.status if loop.status in FINAL else "completed"
+#     notes = "; undelivered notes: %d" % len(loop.notes) if loop.notes else ""
+#     words = "%s after %s%s." % (status, ", ".join(took), notes)
+#     proven, claimed = proof_counts(loop)
+#     words += " Proven: %s. Claimed: %s." % (_text_notices_counted(proven), _text_notices_counted(claimed))
+#     skipped = len([task for task in loop.tasks.values() if task.status == "skipped"])
+#     for what, count in (("Skipped", skipped), ("Left open", len(open_work(loop)))):
+#         words += " %s: %s." % (what, plural(count, "task")) if count else ""
+#     return words
+# def _text_notices_counted(counts):
+#     shown = [
+#         "%d %s" % (count, noun if count == 1 else _text_notices_PLURALS.get(noun, noun + "s"))
+#         for noun, count in counts.items()
+#     ]
+#     return ", ".join(shown) or "nothing"
 # def closing_report(loop):
 #     if "report" not in loop.views:
 #         return ""
 #     load("rare")
 #     return "\n" + report(loop)
 # # ── hook.decide, rarely
+# def _hook_decide_pause_at(loop, limit):
+#     reason, command = limit.reason, limit.remedy
+#     if awaits_complete(loop):
+#         reason += "; only 'gsd-fsm complete' is left to run"
+#         if loop.rules is not None and limit.code in COMPLETABLE:
+#             command = "gsd-fsm --loop %s complete" % loop.id
+#     return _hook_decide_pause(loop, limit.code, reason, command)
+# def _hook_decide_pause(loop, code, reason, command):
+#     message = pause_notice(loop, code, reason, command)
+#     return Decision("pause", {"code": code, "reason": reason}, message)
 # def _hook_decide_allow(code, reason, message="", **more):
 #     return Decision("stop", {"code": code, "reason": reason, **more}, message)
 # def _hook_decide_why_not_active(loop):
@@ -6362,7 +6451,7 @@ if __name__ == "__main__":
 #     return bool(metadata.get("_internal") or (named and not ours))
 # def mirror(loop, tasks, whose=None):
 #     found = []
-#     if tasks is not None and loop.status in ACTIVE:
+#     if tasks is not None and (loop.status in ACTIVE or completes_from_pause(loop)):
 #         for data in _usage_task_list_changes(loop, tasks, whose):
 #             found.append(data)
 #             if len(found) == _usage_task_list_MOST_EVENTS:
@@ -6622,7 +6711,7 @@ if __name__ == "__main__":
 #     return data if data.keys() & {"tokens", "usd", "total_usd"} else None
 # def _hook_client_usage_list_events(loop, signal, name):
 #     if signal.event not in ("TaskCreated", "TaskCompleted"):
-#         yield from list_changes(loop, signal.session)
+#         yield from list_changes(loop, signal.session) if loop.is_active else ()
 #         return
 #     directory = list_directory(name, signal.session, getenv)
 #     if directory and directory == list_directory("auto", signal.session, getenv):

@@ -29,6 +29,7 @@ STORIES = (
     ("start goal Speed",),
     ("start goal Speed --check fast=true --check small=true --task T1", "check small"),
     ("start goal Speed --mode yolo --criterion fast --criterion small", "criterion fast met"),
+    ("start goal Speed --mode yolo --criterion fast", "criterion fast met"),
     (EXECUTE, "task T1 running", FAIL),
     (EXECUTE, "task T1 running", FAIL, "task T1 running", "task T1 complete"),
     ("start verify --mode yolo --task T1", "gap found G1 --description slow"),

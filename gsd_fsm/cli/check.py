@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
-from gsd_fsm.cli.output import settled_facts, settled_lines
+from gsd_fsm.cli.output import say, settled_facts, settled_lines
 from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.core.loop.completion import awaits_complete
+from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import plural
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine import criteria
 
 if TYPE_CHECKING:
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @timeout_option
+@click.option("--complete", is_flag=True, help="Complete the loop if every check passes.")
 @command_options
-def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
+def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: bool) -> None:
     """Run the checks of a loop and record the evidence; prove the tasks that are reported.
 
     Without NAME all checks run. Exit code 7 if one fails. The end of the output is redacted and
@@ -45,7 +49,17 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None) -> None:
         facts["tasks"] = settled_facts(settled)
     if run is not None:
         lines.append(f"{plural(len(run.outcomes), 'check')} passed.")
+    if complete and done.is_passed:
+        from gsd_fsm.cli.lifecycle import complete_and_print
+
+        call.context.loop_id = loop.id  # also if another loop has begun meanwhile
+        complete_and_print(call, " ".join(lines), **facts)
+        return
+    sentence, command = next_step(loop)
+    facts["next"] = command
     call.print_checked(done.receipt, lines, facts, is_passed=done.is_passed)
+    if awaits_complete(loop) and not call.json:
+        say(display(f"{sentence} Run: {command}"))
 
 
 def _facts(run: CheckRun | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import click
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, Number, command_options, parse_time
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.loop.completion import proof_counts
 from gsd_fsm.core.loop.events.lifecycle import MODES
 from gsd_fsm.core.loop.limits import COUNTED
 from gsd_fsm.core.loop.records import LIMITS
@@ -183,20 +184,31 @@ def _interruption_words(done: engine.Resumed) -> str:
 def complete(call: Call) -> None:
     """Complete a loop, if its completion rule holds.
 
-    Each unmet condition of a goal is listed and becomes a task. Evidence is valid only for the
-    content it was taken from: after a change, check again. A loop that executed a plan writes the
-    summary of its phase and marks it complete in the roadmap and the project state. Run it again
-    to finish an interrupted completion.
+    In a goal loop this is also the exit signal. A loop that a limit paused completes if everything
+    is met. Each unmet condition of a goal is listed and becomes a task. Evidence is valid only for
+    the content it was taken from: after a change, check again. A loop that executed a plan writes
+    the summary of its phase and marks it complete in the roadmap and the project state. Run it
+    again to finish an interrupted completion.
     """
+    complete_and_print(call)
+
+
+def complete_and_print(call: Call, before: str = "", **more: Any) -> None:
+    """Complete the loop and print the result; `before` and `more` are printed before it."""
+    from gsd_fsm.core.text.notices import result
     from gsd_fsm.engine.complete import complete as complete_loop
     from gsd_fsm.engine.planned.phase_end import ends_phase
 
     done = complete_loop(call.context)
-    is_phase = ends_phase(done.receipt.loop)
+    loop = done.receipt.loop
+    is_phase = ends_phase(loop)
     facts: dict[str, Any] = {"report": done.report} if done.report or is_phase else {}
     if is_phase:
         facts = {"tag": done.tag, "written": done.written, **facts}
-    words = "Already completed." if done.already_completed else "Completed."
+    proven, claimed = proof_counts(loop)
+    facts = {**more, "proven": proven, "claimed": claimed, **facts}
+    words = "already completed." if done.already_completed else result(loop, 0)
+    words = f"{before} " * bool(before) + words[:1].upper() + words[1:]
     if done.already_completed and done.finished:
         words += f" Finished {', '.join(done.finished)}."
     call.print_receipt(done.receipt, words, **facts)

@@ -11,6 +11,7 @@ import click
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
 from gsd_fsm.cli.output import say, spent_words, status_word
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.loop.completion import awaits_complete
 from gsd_fsm.core.loop.state import Loop, undelivered_notes
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import review_words
@@ -162,7 +163,7 @@ def next_(call: Call, *, task_id: str | None) -> None:
     lines = [display(found.sentence), *(_line(item) for item in found.items)]
     lines += [f"  {task.id} is running; once it ends, run: {task.report}" for task in found.running]
     if not found.items and found.command not in [task.report for task in found.running]:
-        halted = loop.status in ("paused", "waiting")
+        halted = loop.status in ("paused", "waiting") and not awaits_complete(loop)
         run = "If the user wants the loop to continue, run" if halted else "Run"
         lines.append(f"{run}: {display(found.command)}")
     call.answer(facts, "\n".join(lines))

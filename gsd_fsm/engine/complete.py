@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
-from gsd_fsm.core.loop.completion import conditions, has_tree, stale
+from gsd_fsm.core.loop.completion import (
+    completes_from_pause,
+    conditions,
+    gives_exit_signal,
+    has_tree,
+    stale,
+)
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.limits import MOST_TASKS
 from gsd_fsm.core.loop.state import Loop, open_tasks
@@ -34,7 +40,7 @@ class Completion(NamedTuple):
 def complete(context: Context) -> Completion:
     """Complete a loop and carry out the effects; on a completed loop only those that are missing.
 
-    Raises Refused while the completion rule does not hold, and CannotWrite if an effect fails:
+    In a goal loop this gives the exit signal, if that is all that is missing. Raises Refused while the completion rule does not hold, and CannotWrite if an effect fails:
     then the loop is completed, and the same call finishes the rest.
     """
     loop = _chosen(context, context.read())  # trusted: git may run programs that a repository names
@@ -53,6 +59,8 @@ def complete(context: Context) -> Completion:
         if not outdated and not left:
             if checkpoint is not None:
                 tx.append("checkpoint", checkpoint, by="cli")
+            if gives_exit_signal(loop) and not loop.exit_signal:
+                tx.append("exit", {"reason": "given by complete"})
             tx.append("complete", data)
     if outdated or left:
         raise _not_done(loop, outdated, left)
@@ -87,34 +95,47 @@ def _tree_now(context: Context, loop: Loop) -> str | None:
 
 def _require_documents(context: Context, loop: Loop, tree: str | None) -> None:
     """Raise before the event if the loop may complete but its documents cannot be written."""
-    if ends_phase(loop) and loop.is_active and not stale(loop, tree):
+    if ends_phase(loop) and _can_complete(loop) and not stale(loop, tree):
         with context.dry_run(loop) as tx:
             tx.append("complete", {"tree": tree})
         Ending(context, loop).changes()
 
 
+def _can_complete(loop: Loop) -> bool:
+    return loop.is_active or completes_from_pause(loop)
+
+
 def _append_obstacles(
     tx: LoopTransaction, tree: str | None, session: str
 ) -> tuple[list[str], list[str]]:
-    """Append what keeps an active loop from its end; return outdated criteria and conditions.
+    """Append what keeps a loop from its end; return outdated criteria and conditions.
 
-    Each condition that a goal lacks becomes a task, as far as there is room.
+    Each condition that an active goal lacks becomes a task, as far as there is room.
     """
     loop = tx.loop
-    outdated = stale(loop, tree) if loop.is_active else []
+    outdated = stale(loop, tree) if _can_complete(loop) else []
     for name in outdated:
         tx.append("criterion", {"criterion": name, "met": False, "stale": True}, by="cli")
-    if loop.kind != "goal" or not loop.is_active:
+    if loop.kind != "goal" or not _can_complete(loop):
         return outdated, []
+    if not loop.is_active:  # a paused loop takes no tasks
+        unknown = ["the client's task list has changed"] if list_changes(loop, session) else []
+        return outdated, [words for _, words in _conditions(loop, tree)] + unknown
     for changes in (list_changes(loop, session), _missing_blockers(loop)):
         for data in changes:
             tx.append("task", data, by="cli")
-    wanted = conditions(loop, tree)
+    wanted = _conditions(loop, tree)
     for key, words in wanted:
         is_known = key in loop.criterion_tasks or key in loop.gate_tasks
         if len(loop.tasks) < MOST_TASKS and not is_known and not key.startswith("task:"):
             tx.append("task", gate_task(loop.tasks, "F", words, key), by="cli")
     return outdated, [words for _, words in wanted]
+
+
+def _conditions(loop: Loop, tree: str | None) -> list[tuple[str, str]]:
+    """Return the conditions that `complete` itself cannot bring about."""
+    implied = "exit" if gives_exit_signal(loop) else ""
+    return [(key, words) for key, words in conditions(loop, tree) if key != implied]
 
 
 def _missing_blockers(loop: Loop) -> Iterator[dict[str, Any]]:

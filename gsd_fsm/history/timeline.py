@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gsd_fsm.core.clock import ms_of
-from gsd_fsm.core.loop.completion import latest_tree, missing
+from gsd_fsm.core.loop.completion import awaits_complete, latest_tree, missing
 from gsd_fsm.core.loop.fold import EVENTS
 from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.state import Loop
@@ -91,7 +91,7 @@ def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, s
     data, kind = event["data"], event["type"]
     numbers = f" ({counts(loop)})"
     if kind == "iteration":
-        left = missing(loop, latest_tree(loop))
+        left = [] if awaits_complete(loop) else missing(loop, latest_tree(loop))
         why = "; ".join(left[:5]) or "it needs 'gsd-fsm complete'"
         return "block", data.get("code", "continue"), f"The loop was not done: {why}{numbers}."
     if kind == "complete":

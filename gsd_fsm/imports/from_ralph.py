@@ -44,7 +44,7 @@ def read_ralph(front: FrontMatter, findings: Findings) -> OldLoop:
         start["criteria"] = [{"name": kept}]
         findings.note(
             "The promise is now criterion 1. Instead of writing <promise>, run: "
-            "gsd-fsm criterion 1 met, then gsd-fsm exit-signal"
+            "gsd-fsm criterion 1 met, then gsd-fsm complete"
         )
     if members.take("session_id") is not None:
         findings.note("session_id: not imported; the loop gets its owner as with gsd-fsm start.")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.check_commands import ends, wait_for
-from tests.support.command_line import Here, git
+from tests.support.command_line import A, Here, git
 from tests.support.plan_loops import start_tdd as start_tdd_loop
 from tests.support.verification import FILE
 from tests.support.verification import start_verify as start_verify_loop
@@ -44,7 +44,7 @@ def test_check_that_fails_exits_7_and_is_named(here: Here) -> None:
     assert [it["met"] for it in here.status()["criteria"]] == [True, False]
     found = here.run("check", "--json")
     assert (found.code, "why" in found.err) == (7, True)
-    assert list(found.json) == ["loop", "seq", "status", "head", "checks", "failed"]
+    assert list(found.json) == ["loop", "seq", "status", "head", "checks", "failed", "next"]
     assert found.json["failed"] == ["bad"]
     assert found.json["checks"]["bad"] == {"exit_code": 3, "timed_out": False}
 
@@ -93,13 +93,58 @@ def test_complete_with_changed_content_finds_stale_evidence(repository: Here) ->
     (repository.root / "code.py").write_text("two\n")
     error = repository.run("complete").err
     run_check = f"gsd-fsm --loop {loop} check"
-    for words in ("stale", run_check, "no exit signal", "Each is a task now: F1, F2"):
+    for words in ("stale", run_check, "Each is a task now: F1\n"):
         assert words in error
     status = repository.status()
     assert (status["exit_signal"], status["tasks"][0]["title"]) == (False, "criterion not met: t")
     assert (status["criteria"][0]["met"], status["criteria"][0]["stale"]) == (False, True)
-    for command, code in (("complete", 4), ("check", 0), ("exit-signal", 0), ("complete", 0)):
+    for command, code in (("complete", 4), ("check", 0), ("complete", 0)):
         assert repository.run(command).code == code
+
+
+def test_check_names_complete_as_next_command_once_everything_is_met(repository: Here) -> None:
+    loop = repository.start("goal", "g", "--criterion", "c", "--check", "t=true")
+    left = repository.ok("check", "--json").json
+    assert left["next"] == f"gsd-fsm --loop {loop} criterion 1 met"
+    assert repository.ok("check").out.endswith(f"1 check passed. Loop {loop} is running.\n")
+    repository.ok("criterion", "1", "met")
+    command = f"gsd-fsm --loop {loop} complete"
+    assert repository.ok("check", "--json").json["next"] == command
+    shown = repository.ok("check").out
+    assert shown.endswith(f"\nEverything is done; complete the loop. Run: {command}\n")
+    repository.ok(*command.split()[1:])
+    assert [event["type"] for event in repository.lines()[-2:]] == ["exit", "complete"]
+
+
+def test_check_with_complete_ends_the_loop_if_nothing_is_missing(repository: Here) -> None:
+    start = ("goal", "g", "--criterion", "c", "--check", "t=test -e done")
+    loop = repository.start(*start)
+    assert repository.run("check", "--complete").code == 7
+    assert repository.last()["type"] == "criterion"
+    (repository.root / "done").touch()
+    refused = repository.run("check", "--complete")
+    assert (refused.code, "[1/1] t: test -e done" in refused.out) == (4, True)
+    assert "not done: criterion not met: c" in refused.err
+    repository.ok("criterion", "c", "met")
+    shown = repository.ok("check", "--complete").out.splitlines()[-1]
+    took = "1 check passed. Completed after 0 iterations, less than a minute."
+    assert shown == f"{took} Proven: 1 criterion. Claimed: 1 criterion. Loop {loop} is completed."
+    loop = repository.start(*start)
+    repository.ok("criterion", "c", "met")
+    answer = repository.ok("check", "--complete", "--json").json
+    assert answer.items() >= {
+        "loop": loop, "status": "completed", "failed": [], "proven": {"criterion": 1},
+        "claimed": {"criterion": 1}, "checks": {"t": {"exit_code": 0, "timed_out": False}},
+    }.items()  # fmt: skip
+    assert answer["head"].startswith(f"{answer['seq']}:")
+    assert repository.last()["seq"] == answer["seq"]
+
+
+def test_check_with_complete_ends_the_checked_loop_although_another_begins(here: Here) -> None:
+    other = " ".join([*COMMAND, "start", "goal", "other"])
+    loop = here.start("goal", "g", "--check", f"t={other}", env=A)
+    here.ok("check", "--complete")
+    assert [event["loop"] for event in here.lines()[-2:]] == [loop, loop]
 
 
 def test_evidence_is_of_the_tree_after_checks_and_stays_fresh_after_commit(

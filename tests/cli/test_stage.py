@@ -160,28 +160,27 @@ def test_complete_makes_a_task_of_each_unmet_condition(here: Here) -> None:
     here.ok("stage")
     message = refused_completion(here)
     wanted = [
-        *("criterion not met: docs", "criterion not met: tests", "no exit signal"),
+        *("criterion not met: docs", "criterion not met: tests"),
         "the thorough review has not passed",
     ]
     assert all(words in message for words in wanted)
     assert tasks(here) == {f"F{n}": (words, "pending") for n, words in enumerate(wanted, 1)}
-    assert "F1, F2, F3, F4" in message
+    assert message.endswith("Each is a task now: F1, F2, F3\n  → Run: gsd-fsm next\n")
 
 
 def test_met_condition_completes_its_task_and_none_is_made_twice(here: Here) -> None:
     here.start("goal", "g", "--criterion", "docs", "--criterion", "tests")
     refused_completion(here)
     here.ok("criterion", "docs", "met")
-    assert [status for _, status in tasks(here).values()] == ["complete", "pending", "pending"]
+    assert [status for _, status in tasks(here).values()] == ["complete", "pending"]
     refused_completion(here)
-    assert len(tasks(here)) == 3
+    assert len(tasks(here)) == 2
     here.ok("criterion", "tests", "met")
-    here.ok("exit-signal")
     assert {status for _, status in tasks(here).values()} == {"complete"}
     here.ok("criterion", "docs", "unmet")
     refused_completion(here)
-    assert tasks(here)["F4"] == ("criterion not met: docs", "pending")
-    assert tasks(here)["F5"] == ("no exit signal", "pending")
+    assert tasks(here)["F3"] == ("criterion not met: docs", "pending")
+    assert len(tasks(here)) == 3
 
 
 def test_next_names_the_command_that_meets_the_condition_of_a_task(here: Here) -> None:
@@ -190,7 +189,7 @@ def test_next_names_the_command_that_meets_the_condition_of_a_task(here: Here) -
     assert here.ok("next", "--json").json["command"].endswith(" check")
     (here.root / "done").touch()
     here.ok("check")
-    assert here.ok("next", "--json").json["command"].endswith(" exit-signal")
+    assert here.ok("next", "--json").json["command"].endswith(" complete")
 
 
 def test_tasks_of_unmet_conditions_are_not_counted_as_steps(here: Here) -> None:

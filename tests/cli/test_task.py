@@ -166,6 +166,7 @@ def test_texts_are_redacted_in_journal_and_output(here: Here) -> None:
 
 def test_waves_follow_from_dependencies_of_start_and_of_tasks_added_later(here: Here) -> None:
     names = [x for name in "ABCD" for x in ("--task", name)]
+    names += ["--criterion", "c"]
     here.start("goal", "g", *names, "--blocked-by", "C=A,B", "--blocked-by", "D=C")
     assert waves(here) == {"A": 1, "B": 1, "C": 2, "D": 3}
     assert here.status()["wave"] == 1

@@ -84,7 +84,7 @@ def test_goal_with_three_criteria_is_reviewed_fixed_and_completed(rig: Rig) -> N
     assert "Start task T1 (Add validation)." in blocks[0]
     assert "review light --wave 1" in blocks[1]
     assert "Start task B1 (errors leak the token)." in blocks[2]
-    assert "Your <loop-complete> is recorded; one command is left." in blocks[3]
+    assert blocks[3].split("\n")[1] == "Everything is done; complete the loop."
     reviews = [event["data"]["action"] for event in rig.lines() if event["type"] == "review"]
     assert reviews == ["light", "begun", "failed", "begun", "passed"]
     status = rig.status()

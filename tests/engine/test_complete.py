@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.errors import CannotWrite, NotFound, UsageError
-from gsd_fsm.core.journal.journal import Author
+from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from tests.support.command_line import A, Here
+from tests.support.events import append, draft
 from tests.support.faults import in_child, outcome
 from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock, wait_for_git
 
@@ -36,6 +37,19 @@ def test_complete_writes_documents_commits_them_and_tags_last_task(phase: Phase)
     assert done.written == [str(phase.summary), str(phase.roadmap)]
     assert [event["type"] for event in phase.here.lines()[-2:]] == ["checkpoint", "complete"]
     assert phase.here.ok("status").err == ""
+
+
+def test_complete_of_a_phase_that_a_limit_paused_writes_its_documents(phase: Phase) -> None:
+    paused = draft("pause", phase.loop, "cli", {"code": "minutes"})
+    append(Journal(str(phase.here.gsd)), paused)
+    phase.roadmap.write_text("# Roadmap\n")
+    with pytest.raises(UsageError):
+        complete(Context(phase.root))
+    assert phase.here.last()["type"] == "pause"
+    phase.roadmap.write_text(ROADMAP)
+    assert complete(Context(phase.root)).tag == POST
+    assert phase.documents() == (True, TICKED)
+    assert [event["v"] for event in phase.here.lines()[-3:]] == [1, 1, 2]
 
 
 def test_complete_under_held_lock_changes_nothing(phase: Phase) -> None:

@@ -15,7 +15,7 @@ def test_ralph_file_is_imported_with_all_counts() -> None:
     assert endless.limits.max_iterations == 0
     promise = loop.criteria["ALL DONE"]
     assert (promise.check, promise.met) == (None, False)
-    assert "gsd-fsm criterion 1 met, then gsd-fsm exit-signal" in old.notes[0]
+    assert "gsd-fsm criterion 1 met, then gsd-fsm complete" in old.notes[0]
 
 
 @pytest.mark.parametrize(

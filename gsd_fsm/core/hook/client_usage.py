@@ -80,7 +80,7 @@ def _spending(loop: Loop, session: str, source: str, path: str) -> dict[str, Any
 
 def _list_events(loop: Loop, signal: Signal, name: str) -> Iterator[dict[str, Any]]:
     if signal.event not in ("TaskCreated", "TaskCompleted"):
-        yield from list_changes(loop, signal.session)
+        yield from list_changes(loop, signal.session) if loop.is_active else ()
         return
     directory = list_directory(name, signal.session, getenv)
     # The client reports changes of its own list, which may be another one.

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.hook.clients import WITHOUT_PROMPTS, claims_completion
-from gsd_fsm.core.loop.completion import completes_by_command, is_complete, latest_tree
+from gsd_fsm.core.loop.completion import (
+    COMPLETABLE,
+    awaits_complete,
+    completes_by_command,
+    is_complete,
+    latest_tree,
+)
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.loop.waves import busy_tasks
 from gsd_fsm.core.text.block_text import next_action
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 
     from gsd_fsm.core.hook.clients import Signal
     from gsd_fsm.core.loop.fold import Loops
+    from gsd_fsm.core.loop.limits import LimitReached
     from gsd_fsm.core.loop.records import HookAnswer, SeenSignal
     from gsd_fsm.core.loop.state import Loop
 
@@ -78,9 +85,8 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
         reason, ids = work
         return _allow("background", reason, background_notice(loop, reason), background=ids)
 
-    is_done = is_complete(loop, latest_tree(loop))
-    if is_done and not completes_by_command(loop):
-        return Decision("complete", {}, completion_notice(loop))
+    if is_complete(loop, latest_tree(loop)) and not completes_by_command(loop):
+        return Decision("complete", {}, completion_notice(loop, now))
 
     asked = pending_wait(loop) if not busy_tasks(loop) else None
     if asked is not None:
@@ -89,9 +95,7 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     activity = seen.tool_used or _has_committed(loop, seen)
     limit = reached_limit(loop, now, activity, signal.cap)
     if limit is not None:
-        reason = limit.reason + ("; only 'gsd-fsm complete' is left to run" if is_done else "")
-        message = pause_notice(loop, limit.code, reason, limit.remedy)
-        return Decision("pause", {"code": limit.code, "reason": reason}, message)
+        return _pause_at(loop, limit)
 
     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
     code = "review" if loop.verified and asks_reviewer(loop) else "continue"
@@ -103,6 +107,20 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     if seen.commit is not None:
         data["commit"] = seen.commit
     return Decision("iteration", data, text, blocks=True)
+
+
+def _pause_at(loop: Loop, limit: LimitReached) -> Decision:
+    reason, command = limit.reason, limit.remedy
+    if awaits_complete(loop):
+        reason += "; only 'gsd-fsm complete' is left to run"
+        if loop.rules is not None and limit.code in COMPLETABLE:
+            command = "gsd-fsm --loop %s complete" % loop.id
+    return _pause(loop, limit.code, reason, command)
+
+
+def _pause(loop: Loop, code: str, reason: str, command: str) -> Decision:
+    message = pause_notice(loop, code, reason, command)
+    return Decision("pause", {"code": code, "reason": reason}, message)
 
 
 def _allow(code: str, reason: str, message: str = "", **more: Any) -> Decision:

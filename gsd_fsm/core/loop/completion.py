@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.loop.records import DONE
+from gsd_fsm.core.loop.state import open_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ _WORDS = {
     "verdict": "no verdict on %s",
 }
 _KEYS = {"stale": "criterion"}
+# The pauses from which a loop may complete: they limit effort, and finished work needs no more.
+COMPLETABLE = (
+    "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "altered",
+)  # fmt: skip
 
 
 def missing(loop: Loop, tree: str | None = None) -> list[str]:
@@ -42,6 +47,41 @@ def first_missing(loop: Loop, tree: str | None, most: int) -> tuple[list[str], i
 def is_complete(loop: Loop, tree: str | None = None) -> bool:
     """Return whether nothing is missing; stop at the first condition that does not hold."""
     return not any(True for _, names in _open_conditions(loop, tree) for _ in names)
+
+
+def completes_from_pause(loop: Loop) -> bool:
+    """Return whether the pause of this loop does not prevent its completion."""
+    return loop.rules is not None and loop.status == "paused" and loop.pause_code in COMPLETABLE
+
+
+def gives_exit_signal(loop: Loop) -> bool:
+    """Return whether `complete` gives the exit signal of this loop."""
+    return loop.kind == "goal" and loop.rules is not None
+
+
+def is_met(loop: Loop, tree: str | None = None) -> bool:
+    """Return whether nothing is missing but an exit signal that `complete` will give.
+
+    While there is open work, or nothing but the signal shows that a goal is reached, the signal is
+    a decision of its own.
+    """
+    for kind, names in _open_conditions(loop, tree):
+        if kind == "exit" and _is_signal_implied(loop):
+            continue
+        if any(True for _ in names):
+            return False
+    return True
+
+
+def _is_signal_implied(loop: Loop) -> bool:
+    shows = bool(loop.criteria or needs_review(loop))
+    return shows and gives_exit_signal(loop) and not open_work(loop)
+
+
+def awaits_complete(loop: Loop) -> bool:
+    """Return whether `gsd-fsm complete` is the only command that is left to run."""
+    can_complete = loop.is_active or completes_from_pause(loop)
+    return can_complete and is_met(loop, latest_tree(loop))
 
 
 def conditions(loop: Loop, tree: str | None = None) -> list[tuple[str, str]]:
@@ -166,3 +206,22 @@ def latest_tree(loop: Loop) -> str | None:
     if not loop.proven_criteria:
         return None
     return loop.criteria[next(reversed(loop.proven_criteria))].tree
+
+
+def proof_counts(loop: Loop) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how much of each kind was proven by checks, and how much was claimed."""
+    met = [criterion for criterion in loop.criteria.values() if criterion.met]
+    proven = [it for it in met if it.check and it.evidence and not it.evidence["exit_code"]]
+    review = loop.reviews.get("thorough")
+    tasks = [task for task in loop.tasks.values() if task.status == "complete" and task.is_work]
+    claimed = {
+        "criterion": len(met) - len(proven),
+        "task": len(tasks),
+        "review": int(bool(review and review.passed)),
+        "verification": int(loop.kind == "verify" and loop.verified),
+        "exit signal": int(loop.exit_signal and not loop.criteria),
+    }
+    return (
+        {"criterion": len(proven)} if proven else {},
+        {kind: count for kind, count in claimed.items() if count},
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.codec import quote
-from gsd_fsm.core.loop.completion import first_missing, latest_tree
+from gsd_fsm.core.loop.completion import awaits_complete, first_missing, latest_tree
 from gsd_fsm.core.loop.state import failed_tasks, open_gaps, undelivered_notes
 from gsd_fsm.core.text.next_step import is_transient, next_step, retry_count
 from gsd_fsm.core.text.sanitize import fenced, one_line
@@ -47,9 +47,9 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
     number = "%d/%d" % (loop.iteration + 1, most) if most else "%d" % (loop.iteration + 1)
     opening = ["Continuing %s loop iteration %s (%s)." % (loop.kind, number, loop.id)]
     missing, count = first_missing(loop, latest_tree(loop), _LISTED)
-    if claimed and not missing:
-        opening.append("Your <loop-complete> is recorded; one command is left.")
-    elif claimed:
+    if count < 2 and awaits_complete(loop):
+        return _last_action(loop, nonce, opening)
+    if claimed:
         opening.append("You wrote <loop-complete>, but the loop is not done.")
     words, command = next_step(loop, brief=True)
     for share, room, shows in _STEPS:
@@ -71,14 +71,26 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
     return "\n".join([opening[0][:200], *tail])[:MAX_TEXT], []
 
 
+def _last_action(loop: Loop, nonce: str, opening: list[str]) -> tuple[str, list[int]]:
+    """Return the text of a block after which only `complete` is left, and the delivered notes."""
+    words, command = next_step(loop)
+    for share, room, _ in _STEPS:
+        notes, delivered = _notes(loop, nonce, room)
+        lines = [*_answer(loop, nonce, share), *notes, words, "Run: %s" % command]
+        text = "\n".join(opening + lines)
+        if len(text) <= MAX_TEXT and len(quote(text)) <= _MAX_BYTES:
+            break
+    return text, delivered
+
+
 def _aim(loop: Loop, missing: list[str], count: int, share: int) -> list[str]:
     """Return the goal, what is missing, and how to work on it."""
     lines = ["Goal: %s" % one_line(loop.goal, max(600 // share, 80))] if loop.goal else []
     if missing:
-        lines.append("Not done yet: %s." % _list(missing, count, 160 // share))
+        lines.append("Not done yet: %s." % short_list(missing, count, 160 // share))
     if loop.must_not:
         first = list(loop.must_not)[:_LISTED_MUST_NOTS]
-        lines.append("Must not: %s." % _list(first, len(loop.must_not), 200 // share))
+        lines.append("Must not: %s." % short_list(first, len(loop.must_not), 200 // share))
     if loop.kind != "goal":
         return lines
     if loop.failed_verifications:
@@ -88,7 +100,7 @@ def _aim(loop: Loop, missing: list[str], count: int, share: int) -> list[str]:
     return [*lines, _UNIT]
 
 
-def _list(texts: list[str], count: int, limit: int) -> str:
+def short_list(texts: list[str], count: int, limit: int) -> str:
     """Return these texts on one line, and how many of `count` are not among them."""
     shown = [one_line(text, max(limit, 20)) for text in texts]
     if count > len(texts):

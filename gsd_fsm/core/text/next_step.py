@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
-from gsd_fsm.core.loop.completion import is_complete, latest_tree, open_verdicts, stale
+from gsd_fsm.core.loop.completion import (
+    awaits_complete,
+    gives_exit_signal,
+    latest_tree,
+    needs_review,
+    open_verdicts,
+    stale,
+)
 from gsd_fsm.core.loop.fold import steps_of
 from gsd_fsm.core.loop.limits import used_up_limit, used_up_retries
 from gsd_fsm.core.loop.records import DONE
@@ -47,7 +54,7 @@ def next_step(loop: Loop, brief: bool = False) -> Advice:
             words = _sentence("Waiting for the user's answer: %s" % _flat(loop.question))
             return words, run + ("answer ID TEXT" if loop.questions else "answer TEXT")
         return "Throttled until %s." % (loop.until or "the client recovers"), run + "resume"
-    if is_complete(loop, latest_tree(loop)):
+    if awaits_complete(loop):
         return "Everything is done; complete the loop.", run + "complete"
     if loop.status == "reviewing":
         words = "Finish the review. If it found blockers, run 'review failed --blockers N' instead."
@@ -70,10 +77,12 @@ def is_transient(task: Task) -> bool:
 
 
 def _resume(loop: Loop, run: str) -> Advice:
+    words = _sentence("Paused (%s): %s" % (loop.pause_code, _flat(loop.pause_reason)))
+    if awaits_complete(loop):
+        return words + " Everything is done; complete the loop.", run + "complete"
     limit = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
     if limit is None and loop.pause_code == "retries":
         limit = used_up_retries(loop, loop.limits)
-    words = _sentence("Paused (%s): %s" % (loop.pause_code, _flat(loop.pause_reason)))
     return words, limit.remedy if limit else run + "resume"
 
 
@@ -326,7 +335,10 @@ def _last_step(loop: Loop, run: str) -> Advice:
         return words + " Record every gap ('gap found'), then the result.", run + "verified pass"
     if loop.kind == "execute":
         return "Record the tasks of this loop.", run + "task ID running"
-    if not loop.exit_signal and not unmet(loop):
+    if gives_exit_signal(loop):
+        if not needs_review(loop):
+            return "Reach the goal, then complete the loop.", run + "complete"
+    elif not loop.exit_signal and not unmet(loop):
         when = "Every criterion is met; give" if loop.criteria else "Reach the goal, then give"
         return when + " the exit signal.", run + "exit-signal"
     return "A thorough review must pass before the loop can complete.", run + "review begun"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.loop.state import ACTIVE, open_tasks, unmet
+from gsd_fsm.core.loop.completion import awaits_complete, proof_counts
+from gsd_fsm.core.loop.limits import active_minutes
+from gsd_fsm.core.loop.state import ACTIVE, FINAL, open_tasks, open_work, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.text.block_text import GROUND_RULES
 from gsd_fsm.core.text.next_step import next_step
@@ -12,6 +14,10 @@ from gsd_fsm.core.text.sanitize import fenced, one_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
+
+
+_IF_WANTED = "If the user wants the loop to continue, run"
+_PLURALS = {"criterion": "criteria"}
 
 
 # for the model
@@ -46,7 +52,7 @@ def resumption(loop: Loop, nonce: str) -> str:
         lines.append(fenced("Last error", loop.last_error, nonce, 600))
     words, command = next_step(loop, brief=True)
     lines.append("Next: %s" % one_line(words, 600))
-    run = "Run" if active else "If the user wants the loop to continue, run"
+    run = "Run" if active or awaits_complete(loop) else _IF_WANTED
     lines.append("%s: %s" % (run, one_line(command, 600)))
     lines.append(GROUND_RULES % loop.id)
     return "\n".join(lines)
@@ -83,7 +89,7 @@ def reminder(loop: Loop) -> str:
     """Return what the owner's model must know with this prompt; "" unless the loop is halted."""
     words, command = next_step(loop)
     if loop.status == "paused":
-        then = "If the user wants the loop to continue, run: %s" % command
+        then = "%s: %s" % ("Run" if awaits_complete(loop) else _IF_WANTED, command)
     elif loop.status != "waiting":
         return ""
     elif loop.wait_for == "human":
@@ -125,8 +131,9 @@ def lost_turn_notice(loop: Loop) -> str:
 
 def pause_notice(loop: Loop, code: str | None, reason: str | None, command: str) -> str:
     reason = one_line(reason, 600).rstrip(".")
-    words = "gsd-fsm: loop %s is paused (%s): %s. To continue, run: %s"
-    return words % (loop.id, code, reason, command)
+    then = "To complete it" if command.endswith(" complete") else "To continue"
+    words = "gsd-fsm: loop %s is paused (%s): %s. %s, run: %s"
+    return words % (loop.id, code, reason, then, command)
 
 
 def wait_notice(loop: Loop, question: str) -> str:
@@ -139,13 +146,46 @@ def background_notice(loop: Loop, reason: str) -> str:
     return "gsd-fsm: loop %s: %s" % (loop.id, reason)
 
 
-def completion_notice(loop: Loop) -> str:
-    iterations = plural(loop.iteration, "iteration")
-    words = "gsd-fsm: loop %s completed after %s" % (loop.id, iterations)
-    if loop.notes:
-        words += "; undelivered notes: %d" % len(loop.notes)
-    words += ". To see its history, run: gsd-fsm --loop %s replay" % loop.id
-    return words + closing_report(loop)
+def completion_notice(loop: Loop, now: int) -> str:
+    """Return the notice that the hook completes this loop now, with its report."""
+    return end_notice(loop, now) + closing_report(loop)
+
+
+def end_notice(loop: Loop, now: int) -> str:
+    """Return the notice that a loop has ended, or is completed now, on one line."""
+    words = "gsd-fsm: loop %s %s To see its history, run: gsd-fsm --loop %s replay"
+    return words % (loop.id, result(loop, now), loop.id)
+
+
+def result(loop: Loop, now: int) -> str:
+    """Return how a loop ended, what it took, and what was proven, claimed, skipped and left open."""
+    minutes = round(active_minutes(loop, now))
+    took = [
+        plural(loop.iteration, "iteration"),
+        plural(minutes, "minute") if minutes else "less than a minute",
+    ]
+    if loop.spent_usd:
+        took.append("%.2f USD" % loop.spent_usd)
+    elif loop.spent_tokens:
+        took.append(plural(loop.spent_tokens, "token"))
+    status = loop.status if loop.status in FINAL else "completed"
+    notes = "; undelivered notes: %d" % len(loop.notes) if loop.notes else ""
+    words = "%s after %s%s." % (status, ", ".join(took), notes)
+    proven, claimed = proof_counts(loop)
+    words += " Proven: %s. Claimed: %s." % (_counted(proven), _counted(claimed))
+    skipped = len([task for task in loop.tasks.values() if task.status == "skipped"])
+    for what, count in (("Skipped", skipped), ("Left open", len(open_work(loop)))):
+        words += " %s: %s." % (what, plural(count, "task")) if count else ""
+    return words
+
+
+def _counted(counts: dict[str, int]) -> str:
+    """Return how many of each there are, in words."""
+    shown = [
+        "%d %s" % (count, noun if count == 1 else _PLURALS.get(noun, noun + "s"))
+        for noun, count in counts.items()
+    ]
+    return ", ".join(shown) or "nothing"
 
 
 def closing_report(loop: Loop) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.loop.completion import completes_from_pause
 from gsd_fsm.core.loop.records import DONE
 from gsd_fsm.core.loop.state import ACTIVE, TASK_LIST, mirrored_list
 from gsd_fsm.core.loop.waves import Dependencies, is_undecided
@@ -179,7 +180,7 @@ def mirror(loop: Loop, tasks: Tasks | None, whose: TaskList | None = None) -> li
     What does not fit into one call is left for the next.
     """
     found: list[TaskData] = []
-    if tasks is not None and loop.status in ACTIVE:
+    if tasks is not None and (loop.status in ACTIVE or completes_from_pause(loop)):
         for data in _changes(loop, tasks, whose):
             found.append(data)
             if len(found) == _MOST_EVENTS:

@@ -14,7 +14,7 @@ from gsd_fsm.core.hook.main import reply as core_reply
 from gsd_fsm.core.journal.journal import Journal
 from tests.support.events import append, draft
 from tests.support.faults import files_in
-from tests.support.hook_agent import Agent, start
+from tests.support.hook_agent import Agent, kinds, start
 
 LATER = "2999-01-01T00:00:00.000Z"
 BUDGET = ("goal", "g", "--budget", "9", "--max-tokens", "9000", "--idle-limit", "0")
@@ -239,6 +239,21 @@ def test_open_tasks_of_the_list_block_until_they_are_completed(mirroring: Agent)
     assert "criterion not met: c; no exit signal" in mirroring.blocked()
     mirroring.do("criterion c met", "exit-signal")
     assert "completed" in mirroring.allowed()
+
+
+def test_complete_of_a_paused_loop_is_refused_if_its_list_has_changed(agent: Agent) -> None:
+    listed = ("--task-list", "my loop", "--criterion", "c", "--max-iterations", "1")
+    loop = start(agent, "goal", "g", *listed)
+    agent.blocked()
+    agent.do("criterion c met")
+    agent.allowed()
+    assert kinds(agent.here)[-1] == "pause iterations"
+    path = put("1", "pending")
+    before = agent.here.journal.read_bytes()
+    assert "not done: the client's task list has changed" in agent.refused("complete")
+    assert agent.new(before) == []
+    path.unlink()
+    agent.do(f"complete --loop {loop}")
 
 
 def test_agent_can_settle_a_task_of_the_list_only_in_the_list(mirroring: Agent) -> None:

@@ -215,9 +215,9 @@ LIVES: dict[str, tuple[tuple[str, ...], list[tuple[str, str]]]] = {
     ]),
     "goal": (TWO_CRITERIA, [
         ("criterion 1 met", "criterion not met: lint clean; no exit signal"),
-        ("criterion 2 met", "give the exit signal.\nRun: gsd-fsm --loop LOOP exit-signal\n"),
+        ("criterion 2 met", "Everything is done; complete the loop.\nRun: gsd-fsm --loop LOOP complete"),
         ("exit-signal; criterion 2 unmet", "criterion not met: lint clean; no exit signal"),
-        ("criterion 2 met", "Not done yet: no exit signal."),
+        ("criterion 2 met", "Everything is done"),
         ("exit-signal", "completed after 4 iterations"),
     ]),
     "goal with a check without git": (("goal", "g", "--check", "t=true"), [
@@ -242,7 +242,7 @@ def test_completion_mark_is_the_exit_signal_if_every_criterion_is_met(looping: A
     looping.do("criterion 1 met")
     text = looping.blocked(f"{MARK}\nBut there is more to do.")
     assert "You wrote" not in text
-    assert "completed after 1 iteration. To see its history, run:" in looping.allowed(MARK)
+    assert "Claimed: 1 criterion. To see its history, run:" in looping.allowed(MARK)
     assert kinds(looping.here)[-2:] == ["exit", "complete"]
     assert looping.status("status") == "completed"
 
@@ -270,12 +270,35 @@ def test_evidence_with_tree_leaves_completion_to_a_command(agent: Agent, reposit
     agent.do("check")
     text = agent.blocked(MARK)
     assert kinds(agent.here)[-2:] == ["exit", "iteration continue"]
-    assert "Your <loop-complete> is recorded; one command is left." in text
-    assert f"Run: gsd-fsm --loop {loop} complete" in text
+    assert f"\nRun: gsd-fsm --loop {loop} complete" in text
     assert "complete" in agent.why()["why"]
     (repository.root / "code.py").write_text("two\n")
     assert agent.here.run("complete", env=agent.shell).code == 4
     assert f"gsd-fsm --loop {loop} check" in agent.blocked(MARK)
+
+
+@pytest.mark.parametrize(
+    ("code", "limit"), [("iterations", "--max-iterations"), ("stuck", "--stuck-limit")]
+)
+def test_limit_of_a_met_loop_names_complete_which_ends_the_loop(
+    agent: Agent, repository: Here, code: str, limit: str
+) -> None:
+    loop = start(agent, "goal", "g", "--check", "t=true", limit, "1")
+    agent.do("check")
+    agent.blocked()
+    if code == "stuck":
+        agent.blocked()
+    left = "only 'gsd-fsm complete' is left to run. To complete it, run:"
+    assert f"{left} gsd-fsm --loop {loop} complete" in agent.allowed()
+    assert kinds(agent.here)[-1] == f"pause {code}"
+    texts = (agent.prompt(), agent.starts("resume"), agent.here.ok("next").out)
+    assert all(f"Run: gsd-fsm --loop {loop} complete" in text for text in texts)
+    agent.do("complete")
+    exit_, complete = agent.here.lines()[-2:]
+    assert (exit_["type"], exit_["v"], exit_["by"]) == ("exit", 1, "agent")
+    assert (complete["type"], complete["v"]) == ("complete", 2)
+    assert agent.here.ok("replay", "--strict").err == ""
+    assert agent.status("status", "pause_code") == ("completed", None)
 
 
 # questions

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.core.loop.completion import has_tree, missing, stale
+from gsd_fsm.core.loop.completion import has_tree, missing, proof_counts, stale
 from tests.support.story import Story
 
 
@@ -89,6 +89,24 @@ def test_scored_or_staged_goal_needs_thorough_review(why: str) -> None:
         not_done(story, "thorough review")
     story("review", action="passed")
     assert story("complete").status == "completed"
+
+
+def test_proof_counts_tell_checked_criteria_from_everything_claimed() -> None:
+    criteria = [{"name": "A", "check": "make"}, {"name": "B"}, {"name": "C", "check": "make"}]
+    story = Story("goal", criteria=criteria, tasks=[{"id": "T1"}, {"id": "T2"}, {"id": "T3"}])
+    assert proof_counts(story.loop) == ({}, {})
+    story("criterion", criterion="A", met=True, evidence=proof())
+    story("criterion", criterion="B", met=True)
+    story("criterion", criterion="C", met=False, evidence=proof(exit_code=1))
+    story.then(("review", {"action": "begun"}), ("review", {"action": "passed"}))
+    story.task("T1", "running")
+    story.task("T1", "complete")
+    story.task("T2", "skipped")
+    claimed = {"criterion": 1, "task": 1, "review": 1}
+    assert proof_counts(story.loop) == ({"criterion": 1}, claimed)
+    verified = Story("verify").then(("verified", {"passed": True}))
+    assert proof_counts(verified.loop) == ({}, {"verification": 1})
+    assert proof_counts(Story("goal")("exit")) == ({}, {"exit signal": 1})
 
 
 @pytest.mark.parametrize("evidence", [None, proof(exit_code=1), proof("true"), proof("make ")])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gsd_fsm.core.loop.events.lifecycle import COMPLETE, PAUSE_CODES
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.loop.records import Limits
 from gsd_fsm.core.loop.state import ACTIVE
@@ -121,3 +122,34 @@ def test_imported_failed_tasks_are_failed() -> None:
     assert (story.loop.iteration, story.loop.stuck, story.loop.last_unmet) == (4, 2, "x")
     story.task("A", "running")
     assert not story.loop.failed
+
+
+LIMITS_OF_EFFORT = {"iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes"}
+
+
+@pytest.mark.parametrize("rules", [{"rules": {}}, {}], ids=["rules", "no rules"])
+@pytest.mark.parametrize("code", PAUSE_CODES)
+def test_met_loop_completes_from_a_pause_only_by_a_limit_and_with_rules(
+    code: str, rules: dict[str, Any]
+) -> None:
+    story = Story("execute", tasks=[{"id": "T1"}], **rules)
+    story.task("T1", "skipped")
+    assert COMPLETE.version_of(story.loop, {}) == 1
+    story("pause", code=code)
+    if not rules or code not in LIMITS_OF_EFFORT:
+        assert story.refused("complete").hint == "Run: gsd-fsm resume"
+        return
+    assert COMPLETE.version_of(story.loop, {}) == 2
+    loop = story("complete")
+    assert (loop.status, loop.pause_code, loop.pause_reason) == ("completed", None, None)
+    assert loop.history[-1][2:] == ["paused", "completed", "complete", ""]
+
+
+def test_unmet_loop_does_not_complete_from_a_pause() -> None:
+    story = Story("goal", criteria=[{"name": "A"}], rules={})
+    story("pause", code="stuck")
+    assert "criterion not met: A; no exit signal" in story.refused("complete").message
+    story("criterion", criterion="A", met=True)
+    assert "no exit signal" in story.refused("complete").message  # the fold infers nothing
+    story("exit")
+    assert story("complete").status == "completed"

@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 from gsd_fsm.core.text.block_text import GROUND_RULES
+from tests.support.command_line import Here
 from tests.support.hook_agent import Agent, call, start
 from tests.support.secrets_corpus import SHAPES
 
@@ -32,6 +33,34 @@ def test_block_names_goal_unmet_criteria_next_step_and_rules(agent: Agent) -> No
     ]
     last = agent.here.last()
     assert agent.status("iteration", "last_iteration") == (1, last["ts"])
+
+
+def test_block_of_a_met_loop_has_only_its_command_and_what_the_user_wrote(
+    agent: Agent, repository: Here
+) -> None:
+    agent.here.configure(views=["status-block"])
+    options = ("--check", "t=true", "--criterion", "c", "--must-not", "x", "--step", "one")
+    loop = start(agent, "goal", "Ship it", *options)
+    agent.do("check", "criterion c met")
+    assert "Next: Start task S1 (one)." in agent.blocked()
+    agent.do("task S1 skipped", "wait Which?")
+    repository.ok("answer", "the blue one")
+    repository.ok("note", "remember the milk")
+    last = ["Everything is done; complete the loop.", f"Run: gsd-fsm --loop {loop} complete"]
+    lines = agent.blocked().split("\n")
+    assert [lines[0], *lines[-2:]] == [f"Continuing goal loop iteration 2/20 ({loop}).", *last]
+    fence = "--- %s {}".format(lines[2].rpartition(" ")[2])
+    quoted = [fence % "begin", "{}", fence % "end"]
+    assert lines[1:-2] == [
+        "The user has answered; act on it (quoted):",
+        *(line.format("the blue one") for line in quoted),
+        f"If the answer is no, run: gsd-fsm --loop {loop} pause",
+        "Note from the user (quoted):", *(line.format("remember the milk") for line in quoted),
+    ]  # fmt: skip
+    text = agent.blocked("<loop-complete>")
+    assert text.split("\n") == [f"Continuing goal loop iteration 3/20 ({loop}).", *last]
+    assert "it needs 'gsd-fsm complete'" in agent.why()["why"]
+    agent.do("complete")
 
 
 def test_block_quotes_a_failing_check_and_asks_for_another_approach_each_time(agent: Agent) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.text.block_text import GROUND_RULES
+from gsd_fsm.core.text.notices import result
 from tests.support.events import append, draft
 from tests.support.hook_agent import Agent, start
+from tests.support.story import MINUTE, Story
 
 TWO_CRITERIA = ("goal", "Ship it", "--criterion", "it is shipped", "--criterion", "it is announced")
 
@@ -87,6 +89,29 @@ def test_completion_notice_counts_iterations_and_undelivered_notes(agent: Agent)
     agent.here.ok("note", "remember the milk")
     agent.do("exit-signal")
     assert agent.allowed() == (
-        f"gsd-fsm: loop {loop} completed after 0 iterations; undelivered notes: 1. To see its "
-        f"history, run: gsd-fsm --loop {loop} replay"
+        f"gsd-fsm: loop {loop} completed after 0 iterations, less than a minute; undelivered "
+        "notes: 1. Proven: nothing. Claimed: 1 exit signal. To see its history, run: "
+        f"gsd-fsm --loop {loop} replay"
     )
+
+
+def test_result_names_time_cost_proofs_claims_and_skipped_tasks() -> None:
+    criteria = [{"name": "A", "check": "make"}, {"name": "B", "check": "make"}, {"name": "C"}]
+    story = Story("goal", criteria=criteria, tasks=[{"id": f"T{n}"} for n in range(1, 5)])
+    for name in ("A", "B"):
+        story("criterion", criterion=name, met=True, evidence={"command": "make", "exit_code": 0})
+    story("criterion", criterion="C", met=True)
+    story("spend", usd=0.4, tokens=7, _after=12 * MINUTE)
+    story.task("T1", "skipped")
+    for name in ("T2", "T3"):
+        story.task(name, "running")
+        story.task(name, "complete")
+    proofs = (
+        "Proven: 2 criteria. Claimed: 1 criterion, 2 tasks. Skipped: 1 task. Left open: 1 task."
+    )
+    took = f"after 0 iterations, 22 minutes, 0.40 USD. {proofs}"
+    assert result(story.loop, story.now + 10 * MINUTE) == f"completed {took}"
+    story("cancel", _after=10 * MINUTE)
+    assert result(story.loop, 0) == f"cancelled {took}"
+    story = Story("goal").then(("spend", {"tokens": 7}))
+    assert "less than a minute, 7 tokens. Proven: nothing. " in result(story.loop, story.now)

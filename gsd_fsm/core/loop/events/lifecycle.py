@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.completion import first_missing
+from gsd_fsm.core.loop.completion import completes_from_pause, first_missing
 from gsd_fsm.core.loop.events.sessions import (
     ALLOW,
     STOP_FIELDS,
@@ -357,8 +357,14 @@ RESUME = EventType(
 # the end
 
 
+def paused_by_limit(loop: Loop, event: Event[CompleteData]) -> bool:
+    """Return whether the loop is paused by a limit that finished work need not raise."""
+    return completes_from_pause(loop)
+
+
 def complete(loop: Loop, event: Event[CompleteData]) -> None:
     loop.branch = event["data"].get("branch", loop.branch)
+    loop.pause_code = loop.pause_reason = None
 
 
 def require_conditions(loop: Loop, event: Event[CompleteData], loops: Loops) -> None:
@@ -377,10 +383,14 @@ COMPLETE = EventType(
     Trigger(
         verb="complete",
         rules=(require_conditions,),
-        arrows=(Arrow(ACTIVE, "completed", complete),),
+        arrows=(
+            Arrow(ACTIVE, "completed", complete),
+            Arrow(("paused",), "completed", complete, when=paused_by_limit),
+        ),
     ),
     optional={"tree": TEXT_OR_NULL, "summary": str, "branch": str, **ALLOW},
     text=lambda data: data.get("summary", "the completion rule held"),
+    is_newer=lambda loop, _data: loop is not None and loop.status == "paused",
 )
 
 
