@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "641a6d85aff84342"  # digest of the parts
+IDENTITY = "e477953083ed1b63"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -5268,8 +5268,47 @@ if __name__ == "__main__":
 #     lines.append("Next: %s" % one_line(words, 600))
 #     run = "Run" if active or awaits_complete(loop) else _text_notices_IF_WANTED
 #     lines.append("%s: %s" % (run, one_line(command, 600)))
-#     lines.append(GROUND_RULES % loop.id)
+#     lines += [way_to_end(loop), GROUND_RULES % loop.id]
 #     return "\n".join(lines)
+# def way_to_end(loop):
+#     return "Way to the end: %s." % _text_notices_steps(loop)
+# def _text_notices_steps(loop):
+#     if loop.kind == "execute" and loop.is_planned:
+#         return (
+#             "run `gsd-fsm next`, give each prompt to a subagent, report its output with "
+#             "`gsd-fsm report ID`; repeat until every task is done, then run `gsd-fsm complete`"
+#         )
+#     if loop.kind == "execute":
+#         return (
+#             "for each task run `gsd-fsm task ID running`, do the work, run "
+#             "`gsd-fsm task ID complete`; then run `gsd-fsm complete`"
+#         )
+#     if loop.kind == "verify" and loop.is_planned:
+#         return (
+#             "run `gsd-fsm verify`, fix the gaps that `gsd-fsm next` shows; repeat until a round "
+#             "passes, then run `gsd-fsm complete`"
+#         )
+#     if loop.kind == "verify":
+#         return (
+#             "verify everything, record gaps with `gsd-fsm gap found`, fix each and run "
+#             "`gsd-fsm gap close ID`; then run `gsd-fsm verified pass` and `gsd-fsm complete`"
+#         )
+#     return _text_notices_goal_steps(loop)
+# def _text_notices_goal_steps(loop):
+#     checks = any(criterion.check is not None for criterion in loop.criteria.values())
+#     claims = any(criterion.check is None for criterion in loop.criteria.values())
+#     steps = ["follow `gsd-fsm next` through the stages" if loop.stage else "do the work"]
+#     if claims:
+#         steps.append("run `gsd-fsm criterion ID met` for each criterion without a check")
+#     in_one = checks and gives_exit_signal(loop) and not needs_review(loop)
+#     if checks and not in_one:
+#         steps.append("run `gsd-fsm check`")
+#     if needs_review(loop):
+#         steps.append("review everything (`gsd-fsm review begun`, `gsd-fsm review passed`)")
+#     if not gives_exit_signal(loop):
+#         steps.append("run `gsd-fsm exit-signal`")
+#     steps.append("run `gsd-fsm %s`" % ("check --complete" if in_one else "complete"))
+#     return ", ".join(steps)
 # def _text_notices_progress(loop):
 #     if loop.tasks:
 #         steps = all(task.step for task in loop.tasks.values())

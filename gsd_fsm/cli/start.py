@@ -14,6 +14,7 @@ from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.notices import way_to_end
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
@@ -127,6 +128,7 @@ def start(
     if call.json:
         return
     for line in (
+        way_to_end(loop),
         *(f"warning: {it}" for it in done.warnings),
         *unproven_lines(done.unproven, _SHOWN),
     ):

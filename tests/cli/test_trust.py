@@ -145,7 +145,7 @@ def test_trust_ps_and_start_escape_newlines(here: Here, tmp_path: Path) -> None:
     assert "\\u{a}" in shown[0]
     here.where = tmp_path / "odd\nlp-fake goal running"
     here.where.mkdir()
-    assert here.ok("start", "goal", "g").out.count("\n") == 1
+    assert here.ok("start", "goal", "g").out.count("\n") == 2
     assert here.ok("ps").out.count("\n") == 2
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.loop.completion import awaits_complete, proof_counts
+from gsd_fsm.core.loop.completion import (
+    awaits_complete,
+    gives_exit_signal,
+    needs_review,
+    proof_counts,
+)
 from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.state import ACTIVE, FINAL, open_tasks, open_work, unmet
 from gsd_fsm.core.loop.waves import current_wave
@@ -54,8 +59,54 @@ def resumption(loop: Loop, nonce: str) -> str:
     lines.append("Next: %s" % one_line(words, 600))
     run = "Run" if active or awaits_complete(loop) else _IF_WANTED
     lines.append("%s: %s" % (run, one_line(command, 600)))
-    lines.append(GROUND_RULES % loop.id)
+    lines += [way_to_end(loop), GROUND_RULES % loop.id]
     return "\n".join(lines)
+
+
+def way_to_end(loop: Loop) -> str:
+    """Return every step from the start of such a loop to its end, on one line."""
+    return "Way to the end: %s." % _steps(loop)
+
+
+def _steps(loop: Loop) -> str:
+    if loop.kind == "execute" and loop.is_planned:
+        return (
+            "run `gsd-fsm next`, give each prompt to a subagent, report its output with "
+            "`gsd-fsm report ID`; repeat until every task is done, then run `gsd-fsm complete`"
+        )
+    if loop.kind == "execute":
+        return (
+            "for each task run `gsd-fsm task ID running`, do the work, run "
+            "`gsd-fsm task ID complete`; then run `gsd-fsm complete`"
+        )
+    if loop.kind == "verify" and loop.is_planned:
+        return (
+            "run `gsd-fsm verify`, fix the gaps that `gsd-fsm next` shows; repeat until a round "
+            "passes, then run `gsd-fsm complete`"
+        )
+    if loop.kind == "verify":
+        return (
+            "verify everything, record gaps with `gsd-fsm gap found`, fix each and run "
+            "`gsd-fsm gap close ID`; then run `gsd-fsm verified pass` and `gsd-fsm complete`"
+        )
+    return _goal_steps(loop)
+
+
+def _goal_steps(loop: Loop) -> str:
+    checks = any(criterion.check is not None for criterion in loop.criteria.values())
+    claims = any(criterion.check is None for criterion in loop.criteria.values())
+    steps = ["follow `gsd-fsm next` through the stages" if loop.stage else "do the work"]
+    if claims:
+        steps.append("run `gsd-fsm criterion ID met` for each criterion without a check")
+    in_one = checks and gives_exit_signal(loop) and not needs_review(loop)
+    if checks and not in_one:
+        steps.append("run `gsd-fsm check`")
+    if needs_review(loop):
+        steps.append("review everything (`gsd-fsm review begun`, `gsd-fsm review passed`)")
+    if not gives_exit_signal(loop):
+        steps.append("run `gsd-fsm exit-signal`")
+    steps.append("run `gsd-fsm %s`" % ("check --complete" if in_one else "complete"))
+    return ", ".join(steps)
 
 
 def _progress(loop: Loop) -> str:

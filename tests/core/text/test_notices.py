@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.text.block_text import GROUND_RULES
-from gsd_fsm.core.text.notices import result
+from gsd_fsm.core.text.notices import result, way_to_end
 from tests.support.events import append, draft
 from tests.support.hook_agent import Agent, start
+from tests.support.plan_loops import write_plan
 from tests.support.story import MINUTE, Story
 
+CLAIM = "run `gsd-fsm criterion ID met` for each criterion without a check"
 TWO_CRITERIA = ("goal", "Ship it", "--criterion", "it is shipped", "--criterion", "it is announced")
 
 
@@ -24,6 +28,7 @@ def test_owner_reads_about_its_loop_at_every_session_start(agent: Agent) -> None
             "Unmet criteria: it is announced",
             "Next: Meet criterion 2: it is announced.",
             f"Run: gsd-fsm --loop {loop} criterion 2 met",
+            f"Way to the end: do the work, {CLAIM}, run `gsd-fsm complete`.",
             GROUND_RULES % loop,
         ]
         data = agent.here.last()["data"]
@@ -115,3 +120,48 @@ def test_result_names_time_cost_proofs_claims_and_skipped_tasks() -> None:
     assert result(story.loop, 0) == f"cancelled {took}"
     story = Story("goal").then(("spend", {"tokens": 7}))
     assert "less than a minute, 7 tokens. Proven: nothing. " in result(story.loop, story.now)
+
+
+CHECK = ("--check", "t=true")
+CRITERION = ("--criterion", "c")
+PLANNED = ("--phase", "1", "--mode", "yolo")
+END = "run `gsd-fsm complete`"
+STAGES = "follow `gsd-fsm next` through the stages"
+REVIEW = "review everything (`gsd-fsm review begun`, `gsd-fsm review passed`)"
+PROMPTS = "run `gsd-fsm next`, give each prompt to a subagent, report its output with"
+TASKS = "for each task run `gsd-fsm task ID running`, do the work, run `gsd-fsm task ID complete`"
+ROUNDS = "run `gsd-fsm verify`, fix the gaps that `gsd-fsm next` shows; repeat until a round passes"
+GAPS = "verify everything, record gaps with `gsd-fsm gap found`, fix each and run"
+# Options of `start`, commands before the first prompt, and the way to the end.
+WAYS: dict[str, tuple[tuple[str, ...], list[str], str]] = {
+    "goal": (("goal", "g"), [], "do the work, run `gsd-fsm complete`"),
+    "checks": (("goal", "g", *CHECK), [], "do the work, run `gsd-fsm check --complete`"),
+    "both": (("goal", "g", *CHECK, *CRITERION), [],
+             f"do the work, {CLAIM}, run `gsd-fsm check --complete`"),
+    "staged": (("goal", "g", *CHECK), ["stage intent"],
+               f"{STAGES}, run `gsd-fsm check`, {REVIEW}, run `gsd-fsm complete`"),
+    "plan": (("execute", *PLANNED), [],
+             f"{PROMPTS} `gsd-fsm report ID`; repeat until every task is done, then {END}"),
+    "tasks": (("execute", "--task", "T1"), [], f"{TASKS}; then {END}"),
+    "verify a plan": (("verify", *PLANNED), [], f"{ROUNDS}, then {END}"),
+    "verify": (("verify", "--task", "T1"), [],
+               f"{GAPS} `gsd-fsm gap close ID`; then run `gsd-fsm verified pass` and {END[4:]}"),
+}  # fmt: skip
+
+
+def test_way_to_the_end_of_a_goal_without_rules_has_the_exit_signal() -> None:
+    story = Story("goal", criteria=[{"name": "A", "check": "make"}])
+    way = f"do the work, run `gsd-fsm check`, run `gsd-fsm exit-signal`, {END}"
+    assert way_to_end(story.loop) == f"Way to the end: {way}."
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_start_and_first_prompt_tell_the_whole_way_to_the_end(agent: Agent, kind: str) -> None:
+    options, commands, way = WAYS[kind]
+    write_plan(agent.here)
+    shown = agent.here.ok("start", *options).out.splitlines()
+    if not commands:
+        assert f"Way to the end: {way}." in shown
+    for command in commands:
+        agent.here.ok(*command.split())
+    assert f"Way to the end: {way}." in agent.prompt().split("\n")
