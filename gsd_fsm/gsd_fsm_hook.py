@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "e477953083ed1b63"  # digest of the parts
+IDENTITY = "df7ef19c0a937f82"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_may_repeat", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "enter_stage", "explain", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -3379,6 +3379,12 @@ if __name__ == "__main__":
 #     return None
 # def own_loop(loops, session):
 #     return next((loop for loop in loops.live() if session and loop.owner == session), None)
+# def ended_loop(loops, session):
+#     loop = loops.last_ended()
+#     if loop is None or not session or loop.owner != session:
+#         return None
+#     answer = loop.last_answer
+#     return loop if answer is None or answer.seq < loop.last_seq else None
 # def loop_for_stop(loops, signal):
 #     own = own_loop(loops, signal.session)
 #     if own is None and signal.session and signal.client in WITHOUT_PROMPTS:
@@ -3446,6 +3452,8 @@ if __name__ == "__main__":
 # # ── hook.hook_log
 # LOG_NAME = "hook.log"
 # _hook_hook_log_MAX_LOG = 1 << 18
+# # ── hook.once
+# _hook_once_MAX_BYTES = 1 << 14
 # # ── hook.sessions
 # _hook_sessions_TEMPORARY = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
 # _hook_sessions_CONTINUING = frozenset(("clear", "resume"))
@@ -3883,10 +3891,10 @@ if __name__ == "__main__":
 # _hook_respond_SMALL = 1 << 14
 # _hook_respond_WITH_USAGE = CLIENT_REPORTS | {"SessionStart", "SessionEnd"}
 # _hook_respond_REPEATS = 16
-# _hook_respond_MAX_REPEATS = 1 << 14
 # def respond(signal, projects):
 #     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
 #     others = []
+#     results = []
 #     for gsd in projects:
 #         if not is_known_place(gsd):
 #             continue
@@ -3899,7 +3907,10 @@ if __name__ == "__main__":
 #             if not is_registered(loops.journal_id, gsd):
 #                 continue
 #             if signal.event == "Stop":
+#                 ended = ended_loop(loops, signal.session) if not off else None
 #                 answer = _hook_respond_respond_to_stop(journal, loops, signal, off)
+#                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
+#                     results.append(end_notice(ended, now_ms()))
 #             else:
 #                 answer = _hook_respond_respond_to_other(journal, loops, signal)
 #         except NotFound:
@@ -3908,13 +3919,18 @@ if __name__ == "__main__":
 #             log_failure(error, [gsd])
 #             continue
 #         if answer is not None:
-#             return answer
+#             return _hook_respond_with_results(signal, answer, results)
 #         if signal.event == "SessionStart":
 #             others += loops.live()[:3]
 #     if not others:
-#         return {}
+#         return _hook_respond_with_results(signal, {}, results)
 #     context = "\n".join([other_loop(loop, signal.source) for loop in others])
 #     return _hook_respond_texts_answer(signal, context, "\n".join([other_loop_notice(loop) for loop in others]))
+# def _hook_respond_with_results(signal, answer, results):
+#     if results:
+#         shown = [*results, answer["systemMessage"]] if "systemMessage" in answer else results
+#         return {**answer, **notice_answer(signal.client, "\n".join(shown))}
+#     return answer
 # def _hook_respond_transaction(journal, signal):
 #     trusted = journal.loops.journal_id
 #     def require(loops):
@@ -3928,7 +3944,9 @@ if __name__ == "__main__":
 #         return None
 #     with _hook_respond_transaction(journal, signal) as tx:
 #         before = answered_before(tx.loops, signal, tx.now)
-#         if before is not None and _hook_respond_may_repeat(tx, before.seq, signal.copy):
+#         if before is not None and first_time(
+#             "repeats", tx.loops, tx.path, "%d %s" % (before.seq, signal.copy), _hook_respond_REPEATS
+#         ):
 #             return _hook_respond_answer(signal, before.text, before.blocks)
 #         loop = loop_for_stop(tx.loops, signal)
 #         if loop is None or (disabled_by and loop.owner != signal.session):
@@ -5526,6 +5544,31 @@ if __name__ == "__main__":
 #             close_directory(directory)
 #     except (OSError, GsdError):
 #         pass
+# # ── hook.once, rarely
+# def first_time(what, loops, gsd, name, most):
+#     folder = join(state_directory(), what)
+#     try:
+#         make_directories(folder)
+#         directory = open_directory(folder)
+#         try:
+#             file = "%s-%s" % (loops.journal_id, digest_of(gsd))
+#             fd = open_regular(directory, file, WRITE | CREATE)
+#             try:
+#                 return try_lock(fd, _hook_once_MAX_BYTES) and _hook_once_add(fd, name, most)
+#             finally:
+#                 close(fd)
+#         finally:
+#             close_directory(directory)
+#     except (OSError, GsdError):
+#         return False
+# def _hook_once_add(fd, name, most):
+#     known = read_at(fd, 0, _hook_once_MAX_BYTES).decode("utf-8", "replace").split("\n")[:-1]
+#     if name in known:
+#         return False
+#     kept = "\n".join([*known, name][-most:]) + "\n"
+#     system.ftruncate(fd, 0)
+#     system.write(fd, kept.encode("utf-8", "replace"))
+#     return True
 # # ── hook.sessions, rarely
 # def loop_for_signal(loops, signal):
 #     own = own_loop(loops, signal.session)
@@ -5702,29 +5745,6 @@ if __name__ == "__main__":
 # def _hook_respond_append_usage(tx, loop, signal):
 #     load("rare")
 #     append_usage(tx, loop, signal)
-# def _hook_respond_may_repeat(tx, seq, copy):
-#     mine = "%d %s" % (seq, copy)
-#     folder = join(state_directory(), "repeats")
-#     try:
-#         make_directories(folder)
-#         directory = open_directory(folder)
-#         try:
-#             name = "%s-%s" % (tx.loops.journal_id, digest_of(tx.path))
-#             fd = open_regular(directory, name, WRITE | CREATE)
-#             try:
-#                 known = read_at(fd, 0, _hook_respond_MAX_REPEATS).decode("utf-8", "replace").split("\n")[:-1]
-#                 if mine in known:
-#                     return False
-#                 kept = "\n".join([*known[1 - _hook_respond_REPEATS :], mine]) + "\n"
-#                 system.ftruncate(fd, 0)
-#                 system.write(fd, kept.encode("utf-8", "replace"))
-#                 return True
-#             finally:
-#                 close(fd)
-#         finally:
-#             close_directory(directory)
-#     except (OSError, GsdError):
-#         return False
 # def _hook_respond_respond_to_other(journal, loops, signal):
 #     own = loop_for_signal(loops, signal)
 #     if own is None:

@@ -167,6 +167,15 @@ def own_loop(loops: Loops, session: str) -> Loop | None:
     return next((loop for loop in loops.live() if session and loop.owner == session), None)
 
 
+def ended_loop(loops: Loops, session: str) -> Loop | None:
+    """Return the loop that ended last, if this session owned it and a command ended it."""
+    loop = loops.last_ended()
+    if loop is None or not session or loop.owner != session:
+        return None
+    answer = loop.last_answer
+    return loop if answer is None or answer.seq < loop.last_seq else None
+
+
 def unowned_loop(loops: Loops) -> Loop | None:
     return next((loop for loop in loops.live() if not loop.owner), None)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import now_ms
-from gsd_fsm.core.codec import digest_of
-from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
+from gsd_fsm.core.errors import CannotWrite, NotFound
 from gsd_fsm.core.hook.activity import head_commit, transcript_size, used_a_tool
 from gsd_fsm.core.hook.clients import (
     CLIENT_REPORTS,
@@ -19,9 +18,11 @@ from gsd_fsm.core.hook.decide import (
     background_work,
     by_another_copy,
     decide_stop,
+    ended_loop,
     loop_for_stop,
 )
 from gsd_fsm.core.hook.hook_log import log_failure
+from gsd_fsm.core.hook.once import first_time
 from gsd_fsm.core.hook.sessions import (
     append_prompts,
     append_signal,
@@ -31,18 +32,9 @@ from gsd_fsm.core.hook.sessions import (
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
-from gsd_fsm.core.project import is_known_place, is_registered, make_directories, state_directory
-from gsd_fsm.core.syscalls import (
-    CREATE,
-    WRITE,
-    close,
-    close_directory,
-    open_directory,
-    open_regular,
-    read_at,
-)
+from gsd_fsm.core.project import is_known_place, is_registered
 from gsd_fsm.core.system import exists, getenv, join, system
-from gsd_fsm.core.text.notices import other_loop, other_loop_notice
+from gsd_fsm.core.text.notices import end_notice, other_loop, other_loop_notice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,15 +51,15 @@ _LOCK_SECONDS = 4.0
 # An agent waits for every answer: use the snapshot from this size on.
 _SMALL = 1 << 14
 _WITH_USAGE = CLIENT_REPORTS | {"SessionStart", "SessionEnd"}
-# The repeated answers that are remembered, and the bytes that are read of them.
+# The repeated answers that are remembered.
 _REPEATS = 16
-_MAX_REPEATS = 1 << 14
 
 
 def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     """Return the answer to this signal, {} for none; every event it relies on is durable."""
     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
     others: list[Loop] = []
+    results: list[str] = []
     for gsd in projects:
         if not is_known_place(gsd):
             continue  # an untrusted journal is not even read
@@ -80,7 +72,10 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
             if not is_registered(loops.journal_id, gsd):
                 continue
             if signal.event == "Stop":
+                ended = ended_loop(loops, signal.session) if not off else None
                 answer = _respond_to_stop(journal, loops, signal, off)
+                if ended is not None and first_time("results", loops, gsd, ended.id, 1):
+                    results.append(end_notice(ended, now_ms()))
             else:
                 answer = _respond_to_other(journal, loops, signal)
         except NotFound:
@@ -89,11 +84,11 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
             log_failure(error, [gsd])
             continue
         if answer is not None:
-            return answer
+            return _with_results(signal, answer, results)
         if signal.event == "SessionStart":
             others += loops.live()[:3]
     if not others:
-        return {}
+        return _with_results(signal, {}, results)
     context = "\n".join([other_loop(loop, signal.source) for loop in others])
     return _texts_answer(signal, context, "\n".join([other_loop_notice(loop) for loop in others]))
 
@@ -103,6 +98,14 @@ def _texts_answer(signal: Signal, context: str, notice: str) -> dict[str, Any]:
     answer = context_answer(signal.client, signal.event, context) if context else {}
     if notice:
         answer.update(notice_answer(signal.client, notice))
+    return answer
+
+
+def _with_results(signal: Signal, answer: dict[str, Any], results: list[str]) -> dict[str, Any]:
+    """Return the answer to a stop, with the results of ended loops for the user."""
+    if results:
+        shown = [*results, answer["systemMessage"]] if "systemMessage" in answer else results
+        return {**answer, **notice_answer(signal.client, "\n".join(shown))}
     return answer
 
 
@@ -127,7 +130,10 @@ def _respond_to_stop(
         return None
     with _transaction(journal, signal) as tx:
         before = answered_before(tx.loops, signal, tx.now)
-        if before is not None and _may_repeat(tx, before.seq, signal.copy):
+        # Two calls of the same copy look alike, but the second is a new stop.
+        if before is not None and first_time(
+            "repeats", tx.loops, tx.path, "%d %s" % (before.seq, signal.copy), _REPEATS
+        ):
             return _answer(signal, before.text, before.blocks)
         loop = loop_for_stop(tx.loops, signal)
         if loop is None or (disabled_by and loop.owner != signal.session):
@@ -209,36 +215,6 @@ def _answer(signal: Signal, text: str, blocks: bool) -> dict[str, Any]:
     if blocks:
         return block_answer(signal.client, signal.quiet, text)
     return notice_answer(signal.client, text)
-
-
-def _may_repeat(tx: Transaction, seq: int, copy: str) -> bool:
-    """Return whether this copy has not repeated the answer of this event yet, and remember it.
-
-    Two calls of the same copy look alike, but the second is a new stop. The copies that repeated an
-    answer are remembered in the user's state directory; without that record, it is a new stop.
-    """
-    mine = "%d %s" % (seq, copy)
-    folder = join(state_directory(), "repeats")
-    try:
-        make_directories(folder)
-        directory = open_directory(folder)
-        try:
-            name = "%s-%s" % (tx.loops.journal_id, digest_of(tx.path))
-            fd = open_regular(directory, name, WRITE | CREATE)
-            try:
-                known = read_at(fd, 0, _MAX_REPEATS).decode("utf-8", "replace").split("\n")[:-1]
-                if mine in known:
-                    return False
-                kept = "\n".join([*known[1 - _REPEATS :], mine]) + "\n"
-                system.ftruncate(fd, 0)
-                system.write(fd, kept.encode("utf-8", "replace"))
-                return True
-            finally:
-                close(fd)
-        finally:
-            close_directory(directory)
-    except (OSError, GsdError):
-        return False
 
 
 # other signals

@@ -113,6 +113,8 @@ def test_stop_without_a_live_loop_prints_and_writes_nothing(agent: Agent, what: 
         agent.here.ok("complete" if what == "completed" else "cancel")
         if what == "no journal":
             agent.here.journal.unlink()
+        else:
+            agent.stop()  # the result of the loop is printed once
     before = everything_below(agent.here.root)
     assert agent.stop() is None
     assert agent.prompt() == agent.starts() == agent.ends() == agent.err == ""

@@ -132,6 +132,84 @@ def test_copy_may_have_any_name(looping: Agent, name: str) -> None:
     assert looping.status("iteration") == 2
 
 
+# the result of an ended loop
+
+ENDS = {
+    "agent": ("complete", "completed"), "human": ("complete", "completed"),
+    "cancel": ("cancel", "cancelled"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_first_stop_after_a_command_ended_the_loop_prints_its_result_once(
+    agent: Agent, end: str
+) -> None:
+    command, status = ENDS[end]
+    loop = start(agent, "goal", "g", "--check", "t=true", "--criterion", "c")
+    agent.blocked()
+    agent.do("check", "criterion c met")
+    agent.here.ok(command, env=agent.shell if end == "agent" else {})
+    before = agent.here.journal.read_bytes()
+    assert agent.other("s-2").stop() is None
+    (agent.here.gsd / "STOP").touch()
+    assert agent.stop() is None
+    (agent.here.gsd / "STOP").unlink()
+    assert agent.allowed() == (
+        f"gsd-fsm: loop {loop} {status} after 1 iteration, less than a minute. Proven: 1 criterion. "
+        f"Claimed: 1 criterion. To see its history, run: gsd-fsm --loop {loop} replay"
+    )
+    for again in (agent, agent.twin("two"), agent.other("s-2")):
+        assert again.stop() is None
+    assert agent.here.journal.read_bytes() == before
+
+
+@pytest.mark.parametrize("answered", ["block", "notice"])
+def test_result_of_the_loop_before_is_added_to_the_answer_about_a_new_one(
+    agent: Agent, answered: str
+) -> None:
+    old = start(agent, *GOAL)
+    agent.here.ok("cancel")
+    start(agent, *GOAL)
+    if answered == "notice":
+        agent.do("pause --reason 'over night'")
+    answer = agent.stop()
+    assert answer is not None
+    result, *notice = answer["systemMessage"].split("\n")
+    assert result.startswith(f"gsd-fsm: loop {old} cancelled after 0 iterations")
+    assert bool(block_of(answer)) is (answered == "block")
+    assert ["over night" in line for line in notice] == [True] * (answered == "notice")
+    assert "systemMessage" not in (agent.stop() or {})
+
+
+def test_result_of_a_loop_that_the_hook_completed_is_not_printed_again(agent: Agent) -> None:
+    start(agent, "execute", "--task", "T1")
+    agent.do("task T1 skipped")
+    assert "completed" in agent.allowed()
+    assert agent.stop() is None
+    assert not (Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm" / "results").exists()
+
+
+def test_result_that_cannot_be_remembered_is_not_printed(agent: Agent) -> None:
+    start(agent, *GOAL)
+    agent.here.ok("cancel")
+    results = Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm" / "results"
+    results.touch()
+    assert agent.stop() is None
+    assert agent.err == ""
+    results.unlink()
+    assert "cancelled" in agent.allowed()
+
+
+def test_two_copies_at_once_print_the_result_once(agent: Agent) -> None:
+    signal = json.dumps(agent.stop_signal())
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(5):
+            start(agent, *GOAL)
+            agent.here.ok("cancel")
+            runs = list(pool.map(lambda copy: run_hook(signal, copy), ("a", "b")))
+            assert sorted(bool(run.answer) for run in runs) == [False, True]
+
+
 # untrusted journals
 
 
