@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "df7ef19c0a937f82"  # digest of the parts
+IDENTITY = "e33a481e9dc5bc84"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -3320,6 +3320,7 @@ if __name__ == "__main__":
 # _text_notices_PLURALS = {"criterion": "criteria"}
 # # ── hook.decide
 # _hook_decide_TOGETHER_MS = 15_000
+# _hook_decide_LISTED = 8
 # class Observed:
 #     __slots__ = ("commit", "disabled_by", "nonce", "tool_used", "transcript")
 #     def __init__(self, nonce):
@@ -3356,6 +3357,8 @@ if __name__ == "__main__":
 #     limit = reached_limit(loop, now, activity, signal.cap)
 #     if limit is not None:
 #         return _hook_decide_pause_at(loop, limit)
+#     if not loop.auto_loop and loop.rules is not None:
+#         return _hook_decide_pause_without_auto_loop(loop)
 #     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
 #     code = "review" if loop.verified and asks_reviewer(loop) else "continue"
 #     data = {"activity": activity, "code": code, "reason": text}
@@ -5433,6 +5436,14 @@ if __name__ == "__main__":
 #         if loop.rules is not None and limit.code in COMPLETABLE:
 #             command = "gsd-fsm --loop %s complete" % loop.id
 #     return _hook_decide_pause(loop, limit.code, reason, command)
+# def _hook_decide_pause_without_auto_loop(loop):
+#     if awaits_complete(loop):
+#         left = "everything is met: resume the loop, then run 'gsd-fsm complete'"
+#     else:
+#         missing, count = first_missing(loop, latest_tree(loop), _hook_decide_LISTED)
+#         left = "not done yet: %s" % short_list(missing, count, 160)
+#     reason = "auto_loop is off; %s" % left
+#     return _hook_decide_pause(loop, "manual", reason, "gsd-fsm --loop %s resume" % loop.id)
 # def _hook_decide_pause(loop, code, reason, command):
 #     message = pause_notice(loop, code, reason, command)
 #     return Decision("pause", {"code": code, "reason": reason}, message)

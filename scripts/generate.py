@@ -117,7 +117,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
     "start": {
         "plan": "`file`, `digest`, `title`, `tasks` (their number), `waves`, `sequential`: as in `plan`",
         "branch": "the git branch that is checked out after this event",
-        "auto_loop": "default true; false: every failure and gap pauses the loop",
+        "auto_loop": "default true; false: every failure, gap and stop pauses the loop",
         "review": "default false; true: the thorough review is required",
         "carried": "the counts of an imported loop: `from`, `file`, `iteration`, `round`, `stuck`, `last_unmet`, `started`, `updated`, `last_iteration`, `last_error`, `spent_usd`, `exit_signal`, `history`",
         "counsel": "what the agent is asked to do after a failed verification",

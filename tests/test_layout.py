@@ -43,15 +43,9 @@ loop
 """
 # Modules of core that read or write files. All others are pure, except for `clock.now_ms`.
 IMPURE = {"system", "syscalls", "project", "journal.journal", "journal.snapshot", "journal.repair",
-<<<<<<< HEAD
-          "hook.hook_log", "hook.activity", "hook.respond", "hook.main", "views.write",
+          "hook.hook_log", "hook.activity", "hook.respond", "hook.main", "hook.once", "views.write",
           "usage.transcript", "usage.task_list", "hook.client_usage", "hook.subagents"}  # fmt: skip
 MOST_FILES = {"cli": 24, "engine": 15}  # all others: 12
-=======
-          "hook.hook_log", "hook.activity", "hook.respond", "hook.main", "hook.once", "views.write",
-          "usage.transcript", "usage.task_list", "hook.client_usage"}  # fmt: skip
-MOST_FILES = {"cli": 24, "engine": 14}  # all others: 12
->>>>>>> baade39 (Print the result of an ended loop once at its owner's next stop)
 # Modules and functions with effects or random results.
 IMPURE_MODULES = {"os", "posix", "nt", "io", "pathlib", "random", "secrets", "socket", "subprocess",
                   "tempfile", "shutil", "threading", "datetime", "signal", "fcntl", "msvcrt", "time"}  # fmt: skip

@@ -8,12 +8,13 @@ from gsd_fsm.core.loop.completion import (
     COMPLETABLE,
     awaits_complete,
     completes_by_command,
+    first_missing,
     is_complete,
     latest_tree,
 )
 from gsd_fsm.core.loop.limits import reached_limit
 from gsd_fsm.core.loop.waves import busy_tasks
-from gsd_fsm.core.text.block_text import next_action
+from gsd_fsm.core.text.block_text import next_action, short_list
 from gsd_fsm.core.text.next_step import asks_reviewer
 from gsd_fsm.core.text.notices import (
     background_notice,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 # Copies of the hook that were called for the same stop answer within this time of each other.
 _TOGETHER_MS = 15_000
+# Missing conditions that a pause lists.
+_LISTED = 8
 
 
 class Observed:
@@ -96,6 +99,8 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     limit = reached_limit(loop, now, activity, signal.cap)
     if limit is not None:
         return _pause_at(loop, limit)
+    if not loop.auto_loop and loop.rules is not None:
+        return _pause_without_auto_loop(loop)
 
     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
     code = "review" if loop.verified and asks_reviewer(loop) else "continue"
@@ -116,6 +121,17 @@ def _pause_at(loop: Loop, limit: LimitReached) -> Decision:
         if loop.rules is not None and limit.code in COMPLETABLE:
             command = "gsd-fsm --loop %s complete" % loop.id
     return _pause(loop, limit.code, reason, command)
+
+
+def _pause_without_auto_loop(loop: Loop) -> Decision:
+    """Return the pause at a stop of a loop that does not keep its agent working."""
+    if awaits_complete(loop):
+        left = "everything is met: resume the loop, then run 'gsd-fsm complete'"
+    else:
+        missing, count = first_missing(loop, latest_tree(loop), _LISTED)
+        left = "not done yet: %s" % short_list(missing, count, 160)
+    reason = "auto_loop is off; %s" % left
+    return _pause(loop, "manual", reason, "gsd-fsm --loop %s resume" % loop.id)
 
 
 def _pause(loop: Loop, code: str, reason: str, command: str) -> Decision:

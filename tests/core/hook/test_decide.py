@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import Here
+from tests.support.events import append, new_journal, start_draft
 from tests.support.faults import everything_below
 from tests.support.hook_agent import SHELL, SUBAGENT, Agent, kinds, start
 from tests.support.plan_loops import THREE_TASKS, report, write_plan
@@ -301,6 +302,41 @@ def test_limit_of_a_met_loop_names_complete_which_ends_the_loop(
     assert (complete["type"], complete["v"]) == ("complete", 2)
     assert agent.here.ok("replay", "--strict").err == ""
     assert agent.status("status", "pause_code") == ("completed", None)
+
+
+# auto_loop
+
+
+def test_stop_without_auto_loop_pauses_with_what_is_open(agent: Agent) -> None:
+    agent.here.configure(auto_loop=False)
+    loop = start(agent, *TWO_TASKS)
+    for left in ("task T1 is pending; task T2 is pending", "task T2 is pending"):
+        assert agent.allowed() == (
+            f"gsd-fsm: loop {loop} is paused (manual): auto_loop is off; not done yet: {left}. "
+            f"To continue, run: gsd-fsm --loop {loop} resume"
+        )
+        assert kinds(agent.here)[-1] == "pause manual"
+        assert agent.allowed() == ""
+        agent.do("resume", "task T1 skipped" if "T1" in left else "task T2 skipped")
+    assert "completed after 0 iterations" in agent.allowed()
+
+
+def test_stop_without_auto_loop_lets_a_met_loop_wait_for_complete(
+    agent: Agent, repository: Here
+) -> None:
+    repository.configure(auto_loop=False)
+    start(agent, "goal", "g", "--check", "t=true")
+    agent.do("check")
+    notice = agent.allowed()
+    assert "everything is met: resume the loop, then run 'gsd-fsm complete'. To continue" in notice
+    assert "cannot run 'complete'" in agent.refused("complete")
+    agent.do("resume", "complete")
+
+
+def test_stop_without_auto_loop_is_blocked_in_a_loop_without_rules(agent: Agent) -> None:
+    old = {**start_draft(auto_loop=False), "session": agent.session}
+    append(new_journal(agent.here.gsd), old)
+    agent.blocked()
 
 
 # questions
