@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "e33a481e9dc5bc84"  # digest of the parts
+IDENTITY = "379039670176d36c"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1692,12 +1692,14 @@ if __name__ == "__main__":
 #     all_count = loop.kind == "execute"
 #     if all_count and not loop.tasks:
 #         yield "tasks", ("no task was recorded",)
+#     work_counts = loop.stage is not None and loop.kind == "goal" and loop.rules is not None
 #     yield (
 #         "task",
 #         (
 #             name
 #             for name, task in _loop_completion_named(loop.tasks, only).items()
-#             if task.status not in DONE and (all_count or task.mirrored)
+#             if task.status not in DONE
+#             and (all_count or task.mirrored or (work_counts and task.is_work))
 #         ),
 #     )
 #     if loop.kind == "execute":

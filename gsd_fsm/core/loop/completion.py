@@ -113,12 +113,14 @@ def _open_conditions(
     all_count = loop.kind == "execute"
     if all_count and not loop.tasks:
         yield "tasks", ("no task was recorded",)
+    work_counts = loop.stage is not None and loop.kind == "goal" and loop.rules is not None
     yield (
         "task",
         (
             name
             for name, task in _named(loop.tasks, only).items()
-            if task.status not in DONE and (all_count or task.mirrored)
+            if task.status not in DONE
+            and (all_count or task.mirrored or (work_counts and task.is_work))
         ),
     )
     if loop.kind == "execute":

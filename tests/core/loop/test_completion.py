@@ -91,6 +91,24 @@ def test_scored_or_staged_goal_needs_thorough_review(why: str) -> None:
     assert story("complete").status == "completed"
 
 
+@pytest.mark.parametrize("rules", [{"rules": {}}, {}], ids=["rules", "no rules"])
+def test_staged_goal_needs_its_tasks_complete_or_skipped(rules: dict[str, Any]) -> None:
+    story = Story("goal", tasks=[{"id": "A"}, {"id": "B"}, {"id": "C"}], **rules)
+    story("exit")
+    assert missing(story.loop) == []  # not staged
+    story("stage", stage="intent")
+    story.task("F1", "pending", condition="review")
+    assert "task F1 is pending" not in missing(story.loop)  # it restates a condition
+    story.then(("review", {"action": "begun"}), ("review", {"action": "passed"}))
+    for name, status in (("A", "skipped"), ("B", "running")):
+        story.task(name, status)
+    if rules:
+        not_done(story, "task B is running", "task C is pending")
+        story.task("B", "skipped")
+        story.task("C", "skipped")
+    assert story("complete").status == "completed"
+
+
 def test_proof_counts_tell_checked_criteria_from_everything_claimed() -> None:
     criteria = [{"name": "A", "check": "make"}, {"name": "B"}, {"name": "C", "check": "make"}]
     story = Story("goal", criteria=criteria, tasks=[{"id": "T1"}, {"id": "T2"}, {"id": "T3"}])
