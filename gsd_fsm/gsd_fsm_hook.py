@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "379039670176d36c"  # digest of the parts
+IDENTITY = "60223fdf2869b953"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_record_baseline", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "evidence_words", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -1139,6 +1139,9 @@ if __name__ == "__main__":
 #         return ""
 # # ── loop.records
 # DONE = ("complete", "skipped")
+# _loop_records_FAILED, _loop_records_PASSED = 1, 2
+# _loop_records_FLAKY = _loop_records_FAILED | _loop_records_PASSED
+# _loop_records_MOST_TREES = 20
 # class Record:
 #     __slots__ = ()
 #     def fields(self):
@@ -1302,15 +1305,27 @@ if __name__ == "__main__":
 #         given = spec or {"name": ""}
 #         self.name = given["name"]
 #         self.check = given.get("check")
+#         self.directory = given.get("directory", "")
 #         self.met = given.get("met", False)
 #         self.stale = False
 #         self.evidence = None
+#         self.outcomes = {}
 #     @property
 #     def tree(self):
 #         return self.evidence.get("tree") if self.evidence else None
 #     @property
 #     def is_refuted(self):
-#         return bool(not self.met and self.evidence and self.evidence["exit_code"])
+#         proof = self.evidence
+#         return bool(not self.met and proof and proof["exit_code"] and not proof.get("baseline"))
+#     def record_outcome(self, proof):
+#         tree = proof.get("tree")
+#         if tree:
+#             self.outcomes[tree] = self.outcomes.pop(tree, 0) | _loop_records_outcome(proof)
+#             if len(self.outcomes) > _loop_records_MOST_TREES:
+#                 del self.outcomes[next(iter(self.outcomes))]
+#     def is_flaky(self, proof):
+#         known = self.outcomes.get(proof.get("tree") or "", 0)
+#         return known | _loop_records_outcome(proof) == _loop_records_FLAKY
 #     @property
 #     def progress(self):
 #         proof = self.evidence
@@ -1324,6 +1339,7 @@ if __name__ == "__main__":
 #         self.ts = ""
 #         self.blocks = False
 #         self.copy = ""
+#         self.hook = 0
 #         self.signal = ""
 #         self.text = ""
 #         self.notified = 0
@@ -1349,7 +1365,7 @@ if __name__ == "__main__":
 # class Loop(Record):
 #     __slots__ = (
 #         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
-#         "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch",
+#         "asked", "auto_loop", "awaited", "background", "baseline", "before_pause", "before_wait", "branch",
 #         "changed", "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
 #         "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring",
 #         "errors", "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score",
@@ -1453,6 +1469,7 @@ if __name__ == "__main__":
 #         self.round_tree = None
 #         self.reviewer_asked = 0
 #         self.criteria = {}
+#         self.baseline = {}
 #         self.exit_signal = False
 #         self.reviews = {}
 #         self.review_outdated = False
@@ -1658,6 +1675,7 @@ if __name__ == "__main__":
 # COMPLETABLE = (
 #     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "altered",
 # )
+# NO_TREE = "Evidence has no tree: a change of files after a check is not noticed."
 # def first_missing(loop, tree, most):
 #     words = []
 #     count = 0
@@ -1894,7 +1912,8 @@ if __name__ == "__main__":
 #             free.append(gap_id)
 #     return free
 # # ── loop.events.sessions
-# STOP_FIELDS = {"signal": str, "copy": str, "active": bool}
+# HOOK_VERSION = 2
+# STOP_FIELDS = {"signal": str, "copy": str, "hook": COUNT, "active": bool}
 # ALLOW = {**STOP_FIELDS, "said": str}
 # YES = (
 #     "y", "yes", "yeah", "yep", "yes please", "ok", "okay", "sure", "fine", "go", "go on",
@@ -2249,13 +2268,19 @@ if __name__ == "__main__":
 #     "evidence",
 #     {
 #         "command": str, "exit_code": COUNT, "tail": str, "digest": str, "likeness": str,
-#         "tree": TEXT_OR_NULL, "seconds": AMOUNT, "timed_out": bool,
+#         "tree": TEXT_OR_NULL, "before": str, "changed": TEXTS, "seconds": AMOUNT,
+#         "timed_out": bool, "reruns": COUNT, "flaky": bool,
 #     },
 #     ("command", "exit_code"),
 # )
 # def record_criterion(loop, event):
 #     data = event["data"]
 #     criterion = loop.criterion(data["criterion"])
+#     if "evidence" in data:
+#         criterion.record_outcome(data["evidence"])
+#     if data.get("baseline"):
+#         _loop_events_goals_record_baseline(loop, event)
+#         return
 #     before = latest_tree(loop)
 #     loop.record_progress("criterion:" + criterion.name)
 #     loop.drop_proof(criterion)
@@ -2271,7 +2296,7 @@ if __name__ == "__main__":
 #         loop.add_proof(criterion)
 #     if not data["met"]:
 #         loop.exit_signal = False
-#         loop.failed_verifications += "evidence" in data
+#         loop.failed_verifications += "evidence" in data and not criterion.stale
 #     else:
 #         clear_failed_verifications(loop)
 #     settle_gate_tasks(loop, _loop_events_goals_changed_conditions(loop, criterion.name, before))
@@ -2304,7 +2329,7 @@ if __name__ == "__main__":
 #         arrows=(Arrow(LIVE, SAME, record_criterion),),
 #     ),
 #     required={"criterion": str, "met": bool},
-#     optional={"stale": bool, "evidence": EVIDENCE},
+#     optional={"stale": bool, "baseline": bool, "evidence": EVIDENCE},
 #     text=_loop_events_goals_criterion_text,
 # )
 # EXIT = EventType(
@@ -2373,7 +2398,9 @@ if __name__ == "__main__":
 # KINDS = ("execute", "verify", "goal")
 # MODES = ("interactive", "yolo")
 # PAUSE_CODES = (*LIMIT_CODES, "retries", "blocking", "unknown", "client", "manual", "plan")
-# CRITERIA = records("criteria", {"name": str, "check": str, "met": bool}, ("name",))
+# CRITERIA = records(
+#     "criteria", {"name": str, "check": str, "directory": str, "met": bool}, ("name",)
+# )
 # TASKS = records(
 #     "tasks",
 #     {
@@ -2474,6 +2501,7 @@ if __name__ == "__main__":
 #     answer.seq, answer.ts = event["seq"], event["ts"]
 #     answer.blocks = event["type"] == "iteration"
 #     answer.signal, answer.copy = data["signal"], data.get("copy", "")
+#     answer.hook = data.get("hook", 0)
 #     answer.text = data.get("reason" if answer.blocks else "said", "")
 #     before = loop.last_answer
 #     answer.notified = event["seq"] if answer.text else before.notified if before else 0
@@ -2543,13 +2571,16 @@ if __name__ == "__main__":
 #     required={"mode": one_of(*MODES)},
 #     text="{mode}",
 # )
+# RESULTS = records(
+#     "results", {"check": str, "passed": bool, "text": str, "evidence": str}, ("check", "passed")
+# )
 # PLAN = EventType(
 #     "plan",
 #     Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, change_plan),)),
 #     optional={
 #         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
 #         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
-#         "wave": COUNT, "modified": DIGESTS,
+#         "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS,
 #     },
 #     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
 # )
@@ -2584,7 +2615,7 @@ if __name__ == "__main__":
 #     text="{name}[ {commit}][ {task}][ {left}]",
 # )
 # # ── loop.fold
-# FOLD_VERSION = 11
+# FOLD_VERSION = 12
 # JOURNAL = EventType(
 #     "journal",
 #     required={"id": ID},
@@ -2961,7 +2992,8 @@ if __name__ == "__main__":
 #         if criterion.met:
 #             continue
 #         if criterion.check is not None:
-#             words = "Make the check %r pass (%s)." % (_text_next_step_flat(name), _text_next_step_flat(criterion.check))
+#             where = "in %s: " % _text_next_step_flat(criterion.directory) if criterion.directory else ""
+#             words = "Make the check %r pass (%s%s)." % (_text_next_step_flat(name), where, _text_next_step_flat(criterion.check))
 #             return words, run + "check"
 #         shown = "'%s'" % name.replace("'", "'\\''") if str(number) in loop.criteria else str(number)
 #         dash = "-- " if shown.startswith("'-") else ""
@@ -3041,6 +3073,132 @@ if __name__ == "__main__":
 #         parts.append("&lt;" if name.startswith(_text_sanitize_CLIENT_TAGS) else "<")
 #         parts.append(part)
 #     return "".join(parts)
+# # ── text.questions
+# _text_questions_DECLINABLE = ("start", "retry", "gaps", "wave", "step", "turn")
+# _text_questions_LONGEST = 600
+# _text_questions_MOST_QUESTIONS = 40
+# def pending_question(loop):
+#     asks = (_text_questions_checkpoint, _text_questions_clarify, _text_questions_step)
+#     if loop.mode == "interactive":
+#         asks += (_text_questions_start, _text_questions_retry, _text_questions_fix, _text_questions_wave)
+#     elif loop.shape == "tool-review":
+#         asks += (_text_questions_wave,)
+#     for ask in (*asks, _text_questions_skip, _text_questions_verdict):
+#         for key, question in ask(loop):
+#             if key not in loop.answered:
+#                 return key, question
+#     return None
+# def pending_wait(loop):
+#     asked = pending_question(loop)
+#     if asked is None:
+#         return None
+#     key, question = asked
+#     data = {"for": "human", "question": question, "about": key}
+#     about = key.partition(":")[0]
+#     if loop.rules is None or about not in ("checkpoint", "skip", "verdict"):
+#         return data
+#     together = (_text_questions_checkpoint, _text_questions_skip, _text_questions_verdict)
+#     found = [each for ask in together for each in ask(loop) if each[0] not in loop.answered]
+#     if len(found) == 1 and about != "verdict":
+#         return data
+#     specs = [
+#         {"id": key.split(":")[1], "about": key, "question": one_line(words, _text_questions_LONGEST)}
+#         for key, words in found[:_text_questions_MOST_QUESTIONS]
+#     ]
+#     lines = ["%s: %s" % (spec["id"], spec["question"]) for spec in specs]
+#     opening = "%s open. Each has an id." % _text_questions_are(len(specs), "decision")
+#     if any(spec["about"].startswith("verdict:") for spec in specs):
+#         judge = " To judge, run: gsd-fsm --loop %s verify --verdict ID pass|fail --evidence TEXT"
+#         opening += judge % loop.id
+#     return {"for": "human", "question": "\n".join([opening, *lines]), "questions": specs}
+# def _text_questions_skip(loop):
+#     wanted = [task for task in loop.tasks.values() if task.skip and not task.is_done]
+#     if not wanted or ready_tasks(loop) or reported_tasks(loop):
+#         return
+#     for task in wanted:
+#         why = ": %s" % one_line(task.skip_reason, 300) if task.skip_reason else ""
+#         title = " (%s)" % one_line(task.title, 120) if task.title else ""
+#         words = "The agent wants to skip task %s%s%s. Skip it? [Y/n]"
+#         yield "skip:%s:%d" % (task.id, task.skip), words % (task.id, title, why)
+# def _text_questions_verdict(loop):
+#     if not loop.verified or asks_reviewer(loop):
+#         return
+#     for verdict in open_verdicts(loop):
+#         key = "verdict:%s:%d" % (verdict.id, loop.round)
+#         yield key, "Does this hold? %s" % one_line(verdict.text or verdict.id, 300)
+# def _text_questions_checkpoint(loop):
+#     for task_id, task in loop.tasks.items():
+#         if task.status == "checkpoint":
+#             question = task.question or "continue?"
+#             key = "checkpoint:%s:%d" % (task_id, task.asked)
+#             yield key, "Task %s needs a decision: %s" % (task_id, question)
+# def _text_questions_clarify(loop):
+#     if loop.is_unclear:
+#         unclear = [aspect for aspect, points in loop.spec.items() if not points]
+#         named = ", ".join([aspect for aspect in unclear if aspect != "familiarity"])
+#         words = (
+#             "The goal is not clear enough to start: spec %s/10, fit %s%s. What should be achieved?"
+#         )
+#         about = " (unclear: %s)" % named if named else ""
+#         yield clarify_key(loop), words % (loop.spec_score, loop.fit_score, about)
+# def _text_questions_step(loop):
+#     if loop.shape != "colleague":
+#         return
+#     steps = [task for task in loop.tasks.values() if task.is_work]
+#     done = len(steps) - len(open_work(loop))
+#     if done:
+#         yield "step:%d" % done, "%d of %d steps are done. Continue?" % (done, len(steps))
+#     elif not steps and loop.iteration and loop.stage not in ("intent", "shape", "decompose"):
+#         yield "turn:%d" % loop.iteration, "Iteration %d is done. Continue?" % loop.iteration
+# def _text_questions_start(loop):
+#     if loop.kind != "execute" or not loop.is_planned:
+#         return
+#     if all(task.status == "pending" for task in loop.tasks.values()):
+#         phase = "Phase %s: " % loop.phase if loop.phase is not None else ""
+#         size = (
+#             plural(loop.plan.task_count or 0, "task"),
+#             plural(loop.plan.wave_count, "wave"),
+#         )
+#         words = "Ready to execute %s%s (%s in %s). Proceed?"
+#         yield "start", words % (phase, loop.plan.title, *size)
+# def _text_questions_retry(loop):
+#     if not loop.errors or (loop.status != "retrying" and not loop.is_planned):
+#         return
+#     failed = [
+#         name for name in failed_tasks(loop) if name not in loop.gaps or loop.gaps[name].is_open
+#     ]
+#     for task_id in failed:
+#         task = loop.tasks[task_id]
+#         used = (0, 1) if is_transient(task) else (max(0, task.retries - 1), loop.limits.max_retries)
+#         words = "Task %s failed. Retry? (%d/%d attempts used) [Y/n]"
+#         yield retry_key(task), words % (task_id, *used)
+#     if not failed and loop.status == "retrying":
+#         yield loop_retry_key(loop), "The loop failed. Retry? [Y/n]"
+# def _text_questions_fix(loop):
+#     found = open_gaps(loop)
+#     if loop.status != "fixing" or not found:
+#         return
+#     times = len(loop.gaps) + sum(gap.reopened for gap in loop.gaps.values())
+#     most = loop.limits.max_rounds
+#     rounds = "%d/%d" % (loop.round, most) if most else "%d" % loop.round
+#     words = "Verification found %s. Attempt automatic fix? (%s) [Y/n]"
+#     yield "gaps:%d" % times, words % (plural(len(found), "gap"), rounds)
+# def _text_questions_wave(loop):
+#     wave = current_wave(loop)
+#     if loop.shape == "tool-review":
+#         work = [task for task in loop.tasks.values() if task.condition is None]
+#         if work and all(task.is_done for task in work):
+#             yield "wave:end:%d" % len(work), "All waves are complete. Finish the loop?"
+#     if not wave:
+#         return
+#     tasks = loop.tasks.values()
+#     before = [task for task in tasks if task.wave and task.wave < wave]
+#     begun = [task for task in tasks if task.wave == wave and task.status != "pending"]
+#     if before and not begun:
+#         last = max(task.wave or 0 for task in before)
+#         name = "wave_%d" % last
+#         review = " (review: %s)" % review_words(loop, name) if name in loop.reviews else ""
+#         yield "wave:%d" % wave, "Wave %d complete%s. Continue to Wave %d?" % (last, review, wave)
 # # ── text.block_text
 # MAX_TEXT = 7_900
 # _text_block_text_MAX_BYTES = 40_000
@@ -3186,137 +3344,11 @@ if __name__ == "__main__":
 #             continue
 #         if len(lines) == 3:
 #             break
-#         state = "stale" if criterion.stale else "exit code %d" % proof["exit_code"]
 #         command = one_line(proof["command"], 300)
-#         what = "Last evidence for %s: %s, %s" % (one_line(name, 120), command, state)
+#         result = evidence_words(criterion, "exit code")
+#         what = "Last evidence for %s: %s, %s" % (one_line(name, 120), command, result)
 #         lines.append(fenced(what, proof.get("tail") or "(no output)", nonce, room))
 #     return lines
-# # ── text.questions
-# _text_questions_DECLINABLE = ("start", "retry", "gaps", "wave", "step", "turn")
-# _text_questions_LONGEST = 600
-# _text_questions_MOST_QUESTIONS = 40
-# def pending_question(loop):
-#     asks = (_text_questions_checkpoint, _text_questions_clarify, _text_questions_step)
-#     if loop.mode == "interactive":
-#         asks += (_text_questions_start, _text_questions_retry, _text_questions_fix, _text_questions_wave)
-#     elif loop.shape == "tool-review":
-#         asks += (_text_questions_wave,)
-#     for ask in (*asks, _text_questions_skip, _text_questions_verdict):
-#         for key, question in ask(loop):
-#             if key not in loop.answered:
-#                 return key, question
-#     return None
-# def pending_wait(loop):
-#     asked = pending_question(loop)
-#     if asked is None:
-#         return None
-#     key, question = asked
-#     data = {"for": "human", "question": question, "about": key}
-#     about = key.partition(":")[0]
-#     if loop.rules is None or about not in ("checkpoint", "skip", "verdict"):
-#         return data
-#     together = (_text_questions_checkpoint, _text_questions_skip, _text_questions_verdict)
-#     found = [each for ask in together for each in ask(loop) if each[0] not in loop.answered]
-#     if len(found) == 1 and about != "verdict":
-#         return data
-#     specs = [
-#         {"id": key.split(":")[1], "about": key, "question": one_line(words, _text_questions_LONGEST)}
-#         for key, words in found[:_text_questions_MOST_QUESTIONS]
-#     ]
-#     lines = ["%s: %s" % (spec["id"], spec["question"]) for spec in specs]
-#     opening = "%s open. Each has an id." % _text_questions_are(len(specs), "decision")
-#     if any(spec["about"].startswith("verdict:") for spec in specs):
-#         judge = " To judge, run: gsd-fsm --loop %s verify --verdict ID pass|fail --evidence TEXT"
-#         opening += judge % loop.id
-#     return {"for": "human", "question": "\n".join([opening, *lines]), "questions": specs}
-# def _text_questions_skip(loop):
-#     wanted = [task for task in loop.tasks.values() if task.skip and not task.is_done]
-#     if not wanted or ready_tasks(loop) or reported_tasks(loop):
-#         return
-#     for task in wanted:
-#         why = ": %s" % one_line(task.skip_reason, 300) if task.skip_reason else ""
-#         title = " (%s)" % one_line(task.title, 120) if task.title else ""
-#         words = "The agent wants to skip task %s%s%s. Skip it? [Y/n]"
-#         yield "skip:%s:%d" % (task.id, task.skip), words % (task.id, title, why)
-# def _text_questions_verdict(loop):
-#     if not loop.verified or asks_reviewer(loop):
-#         return
-#     for verdict in open_verdicts(loop):
-#         key = "verdict:%s:%d" % (verdict.id, loop.round)
-#         yield key, "Does this hold? %s" % one_line(verdict.text or verdict.id, 300)
-# def _text_questions_checkpoint(loop):
-#     for task_id, task in loop.tasks.items():
-#         if task.status == "checkpoint":
-#             question = task.question or "continue?"
-#             key = "checkpoint:%s:%d" % (task_id, task.asked)
-#             yield key, "Task %s needs a decision: %s" % (task_id, question)
-# def _text_questions_clarify(loop):
-#     if loop.is_unclear:
-#         unclear = [aspect for aspect, points in loop.spec.items() if not points]
-#         named = ", ".join([aspect for aspect in unclear if aspect != "familiarity"])
-#         words = (
-#             "The goal is not clear enough to start: spec %s/10, fit %s%s. What should be achieved?"
-#         )
-#         about = " (unclear: %s)" % named if named else ""
-#         yield clarify_key(loop), words % (loop.spec_score, loop.fit_score, about)
-# def _text_questions_step(loop):
-#     if loop.shape != "colleague":
-#         return
-#     steps = [task for task in loop.tasks.values() if task.is_work]
-#     done = len(steps) - len(open_work(loop))
-#     if done:
-#         yield "step:%d" % done, "%d of %d steps are done. Continue?" % (done, len(steps))
-#     elif not steps and loop.iteration and loop.stage not in ("intent", "shape", "decompose"):
-#         yield "turn:%d" % loop.iteration, "Iteration %d is done. Continue?" % loop.iteration
-# def _text_questions_start(loop):
-#     if loop.kind != "execute" or not loop.is_planned:
-#         return
-#     if all(task.status == "pending" for task in loop.tasks.values()):
-#         phase = "Phase %s: " % loop.phase if loop.phase is not None else ""
-#         size = (
-#             plural(loop.plan.task_count or 0, "task"),
-#             plural(loop.plan.wave_count, "wave"),
-#         )
-#         words = "Ready to execute %s%s (%s in %s). Proceed?"
-#         yield "start", words % (phase, loop.plan.title, *size)
-# def _text_questions_retry(loop):
-#     if not loop.errors or (loop.status != "retrying" and not loop.is_planned):
-#         return
-#     failed = [
-#         name for name in failed_tasks(loop) if name not in loop.gaps or loop.gaps[name].is_open
-#     ]
-#     for task_id in failed:
-#         task = loop.tasks[task_id]
-#         used = (0, 1) if is_transient(task) else (max(0, task.retries - 1), loop.limits.max_retries)
-#         words = "Task %s failed. Retry? (%d/%d attempts used) [Y/n]"
-#         yield retry_key(task), words % (task_id, *used)
-#     if not failed and loop.status == "retrying":
-#         yield loop_retry_key(loop), "The loop failed. Retry? [Y/n]"
-# def _text_questions_fix(loop):
-#     found = open_gaps(loop)
-#     if loop.status != "fixing" or not found:
-#         return
-#     times = len(loop.gaps) + sum(gap.reopened for gap in loop.gaps.values())
-#     most = loop.limits.max_rounds
-#     rounds = "%d/%d" % (loop.round, most) if most else "%d" % loop.round
-#     words = "Verification found %s. Attempt automatic fix? (%s) [Y/n]"
-#     yield "gaps:%d" % times, words % (plural(len(found), "gap"), rounds)
-# def _text_questions_wave(loop):
-#     wave = current_wave(loop)
-#     if loop.shape == "tool-review":
-#         work = [task for task in loop.tasks.values() if task.condition is None]
-#         if work and all(task.is_done for task in work):
-#             yield "wave:end:%d" % len(work), "All waves are complete. Finish the loop?"
-#     if not wave:
-#         return
-#     tasks = loop.tasks.values()
-#     before = [task for task in tasks if task.wave and task.wave < wave]
-#     begun = [task for task in tasks if task.wave == wave and task.status != "pending"]
-#     if before and not begun:
-#         last = max(task.wave or 0 for task in before)
-#         name = "wave_%d" % last
-#         review = " (review: %s)" % review_words(loop, name) if name in loop.reviews else ""
-#         yield "wave:%d" % wave, "Wave %d complete%s. Continue to Wave %d?" % (last, review, wave)
 # # ── text.notices
 # _text_notices_IF_WANTED = "If the user wants the loop to continue, run"
 # _text_notices_PLURALS = {"criterion": "criteria"}
@@ -3994,6 +4026,7 @@ if __name__ == "__main__":
 #     return has_budget(loop) or bool(mirrored_list(loop, getenv(TASK_LIST)))
 # def _hook_respond_about(signal, decision):
 #     about = {"signal": signal.digest, "active": signal.active}
+#     about["hook"] = HOOK_VERSION
 #     if signal.copy:
 #         about["copy"] = signal.copy
 #     if decision.message and not decision.blocks:
@@ -4286,6 +4319,10 @@ if __name__ == "__main__":
 #         self.left = left
 #         self.head = head
 #         self.branch = branch
+# def _loop_records_outcome(proof):
+#     if proof["exit_code"]:
+#         return _loop_records_FAILED
+#     return _loop_records_FLAKY if proof.get("reruns") else _loop_records_PASSED
 # class Review(Record):
 #     def __init__(self, data=None):
 #         self.score = data.get("score") if data else None
@@ -4351,6 +4388,9 @@ if __name__ == "__main__":
 #     return "%s:%s" % (_loop_completion_KEYS.get(kind, kind), name)
 # def has_tree(loop):
 #     return any(criterion.tree for criterion in loop.criteria.values())
+# def lacks_tree(loop):
+#     has_checks = loop.kind == "verify" or any(c.check for c in loop.criteria.values())
+#     return loop.rules is not None and not loop.rules.tree and has_checks
 # def completes_by_command(loop):
 #     needs_plan = loop.is_planned and (loop.kind == "execute" or loop.rules is not None)
 #     return has_tree(loop) or needs_plan or bool(loop.verdicts)
@@ -4890,6 +4930,13 @@ if __name__ == "__main__":
 #             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
 #         )
 # # ── loop.events.goals, rarely
+# def _loop_events_goals_record_baseline(loop, event):
+#     data = event["data"]
+#     criterion = loop.criterion(data["criterion"])
+#     if "evidence" in data:
+#         loop.baseline[criterion.name] = data["evidence"]["exit_code"] == 0
+#         if criterion.evidence is None:
+#             criterion.evidence = {**data["evidence"], "seq": event["seq"], "baseline": True}
 # def require_passing_check(loop, event, loops):
 #     data = event["data"]
 #     criterion = loop.criterion(data["criterion"])
@@ -4901,10 +4948,18 @@ if __name__ == "__main__":
 #             "criterion %r has a check and is met only when that passes" % criterion.name,
 #             "Run: gsd-fsm check",
 #         )
+#     if loop.rules is not None and loop.rules.tree and not evidence.get("tree"):
+#         raise Refused(
+#             "criterion %r is met only on known content, and this evidence has no tree"
+#             % criterion.name,
+#             "Run: gsd-fsm check",
+#         )
 # def _loop_events_goals_criterion_text(data):
 #     proof = data.get("evidence")
 #     shown = ", exit code %s" % proof["exit_code"] if proof else ""
+#     shown += ", flaky" if proof and proof.get("flaky") else ""
 #     state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
+#     state = "before any work" if data.get("baseline") else state
 #     return "%s %s%s" % (data["criterion"], state, shown)
 # def give_exit_signal(loop, event):
 #     loop.exit_signal = True
@@ -5124,7 +5179,9 @@ if __name__ == "__main__":
 #     loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
 #     if "wave" in data:
 #         loop.wave_files.setdefault(str(data["wave"]), {}).update(data.get("modified", {}))
-#     if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
+#     for result in data.get("baseline", ()):
+#         loop.baseline[result["check"]] = result["passed"]
+#     if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline"}:
 #         loop.plan.update(data)
 #         loop.plan.task_count = data.get("count", loop.plan.task_count)
 # def record_spending(loop, event):
@@ -5258,6 +5315,11 @@ if __name__ == "__main__":
 #     counts = ((review.issues, "issue"), (blockers, "blocker"))
 #     facts += [plural(count, noun) for count, noun in counts if count is not None]
 #     return ", ".join(facts) or "done"
+# def evidence_words(criterion, exit_code):
+#     proof = criterion.evidence or {}
+#     words = "stale" if criterion.stale else "%s %s" % (exit_code, proof.get("exit_code"))
+#     words += ", before any work" if proof.get("baseline") else ""
+#     return words + (", flaky" if proof.get("flaky") else "")
 # def plural(count, noun):
 #     return "%d %s%s" % (count, noun, "" if count == 1 else "s")
 # # ── text.notices, rarely
@@ -5418,7 +5480,7 @@ if __name__ == "__main__":
 #     skipped = len([task for task in loop.tasks.values() if task.status == "skipped"])
 #     for what, count in (("Skipped", skipped), ("Left open", len(open_work(loop)))):
 #         words += " %s: %s." % (what, plural(count, "task")) if count else ""
-#     return words
+#     return words + (" " + NO_TREE if lacks_tree(loop) else "")
 # def _text_notices_counted(counts):
 #     shown = [
 #         "%d %s" % (count, noun if count == 1 else _text_notices_PLURALS.get(noun, noun + "s"))
@@ -6022,7 +6084,7 @@ if __name__ == "__main__":
 #         return "claim" if criterion.met else "open"
 #     if criterion.evidence is None:
 #         return "check not run"
-#     return "check, stale" if criterion.stale else "check, exit %d" % criterion.evidence["exit_code"]
+#     return "check, %s" % evidence_words(criterion, "exit")
 # def _text_progress_listed(rows):
 #     lines = []
 #     room = _text_progress_MAX_LIST
@@ -6046,6 +6108,8 @@ if __name__ == "__main__":
 #         yield "Alt: Manual verification of criteria met by claim"
 #     if not loop.criteria:
 #         yield "Risk: No criteria were set"
+#     if lacks_tree(loop):
+#         yield "Risk: " + NO_TREE.rstrip(".")
 #     warnings = len([i for i in loop.issues if (i.severity or "").upper() == "WARNING"])
 #     risks = (
 #         (warnings, "warning", "left open"),

@@ -49,22 +49,21 @@ _TYPES = {
 _RECORDS = {
     "limits": ("LimitsData", False),
     "rules": ("RulesData", False),
-    "evidence": ("EvidenceData", False),
-    "proof": ("ProofData", False),
     "imported": ("ImportedData", False),
     "criteria": ("CriterionSpec", True),
     "tasks": ("TaskSpec", True),
+    "evidence": ("EvidenceData", False),
+    "results": ("ResultSpec", True),
+    "proof": ("ProofData", False),
     "verdicts": ("VerdictSpec", True),
     "questions": ("QuestionSpec", True),
 }
-# the same kind -> the name of the object in docs/journal.md
+# kinds whose object has another name in docs/journal.md; "" for one that is not shown there
 _OBJECTS = {
-    "limits": "limits",
-    "rules": "rules",
+    "imported": "",
     "criteria": "criterion",
     "tasks": "task",
-    "evidence": "evidence",
-    "proof": "proof",
+    "results": "result",
     "verdicts": "verdict",
     "questions": "question",
 }
@@ -76,6 +75,7 @@ _KINDS = {
     "digests": "object of texts or null",
     "criteria": "list of criteria, see below",
     "tasks": "list of tasks, see below",
+    "results": "list of results, see below",
     "imported": "object",
     "phase": "text or count",
 }
@@ -155,7 +155,8 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
     },
     "criterion": {
         "criterion": "its name",
-        "stale": "it is unmet because the content changed",
+        "stale": "it is unmet because the content changed after its check, or while it ran",
+        "baseline": "the evidence was taken before any work; it changes nothing else",
     },
     "plan": {
         "changed": "the file differs from the frozen plan",
@@ -165,6 +166,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "criteria": "new criteria",
         "joins": "a check in `criteria` is added to a known criterion without one, which is then unmet",
         "must_not": "new must-nots",
+        "baseline": "what checks of the plan returned before any work",
     },
     "spend": {
         "meter": "the session whose running total `total_usd` is",
@@ -209,6 +211,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
 _STOP_NOTES = {
     "signal": "digest of the signal that this event answers",
     "copy": "name of the copy of the hook that decided",
+    "hook": "version of that hook; absent: older than 2",
     "active": "the client was already continuing because of a block",
     "said": "the text shown to the user; not in `iteration`",
 }
@@ -228,6 +231,7 @@ OBJECT_NOTES: dict[str, dict[str, str]] = {
     "criterion": {
         "name": "unique in a loop",
         "check": "the command that proves it",
+        "directory": "where the command runs, relative to the project; absent: in the project directory",
         "met": "only in an imported loop, and never with a check",
     },
     "task": {
@@ -240,8 +244,14 @@ OBJECT_NOTES: dict[str, dict[str, str]] = {
         "tail": "the end of the output, redacted",
         "digest": "digest of the whole output",
         "likeness": "digest of the output without times and addresses",
-        "tree": "digest of the content that was checked",
+        "tree": "digest of the content after the last check of the run; null: not bound to content",
+        "before": "digest of the content before the first check, if it differs",
+        "changed": "files that changed while the checks ran, at most 20",
+        "reruns": "how often the failed command was run again",
+        "flaky": "the check passed and failed on the same content",
     },
+    "result": {"check": "`ID#N`: the Nth check of a task; `ci:NAME`: a command of the settings"},
+    "rules": {"tree": "evidence is bound to the content of the git work tree"},
 }
 # pause code -> why the loop paused
 PAUSE_NOTES = {
@@ -390,7 +400,10 @@ def _payload_table() -> str:
 def _object_table() -> str:
     rows: list[str] = []
     named = {field.kind: field for field in _structured()}
-    for kind, name in _OBJECTS.items():
+    for kind in _RECORDS:
+        name = _OBJECTS.get(kind, kind)
+        if not name:
+            continue
         members = named[kind].members or {}
         notes = OBJECT_NOTES.get(name, {})
         if name == "limits":

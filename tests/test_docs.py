@@ -237,6 +237,6 @@ def without_ids(text: str) -> str:
 
 
 def test_pages_stay_short() -> None:
-    docs = {"docs/guide": 25_000, "docs/guarantees": 15_000, "docs/journal": 46_000}
+    docs = {"docs/guide": 25_000, "docs/guarantees": 15_000, "docs/journal": 48_000}
     most = {"README": 8_000, **docs}
     assert [name for name in most if len(text_of(f"{name}.md").encode()) > most[name]] == []

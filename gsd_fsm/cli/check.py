@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.cli.output import say, settled_facts, settled_lines
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.core.loop.completion import awaits_complete
+from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
@@ -28,7 +29,8 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: 
     """Run the checks of a loop and record the evidence; prove the tasks that are reported.
 
     Without NAME all checks run. Exit code 7 if one fails. The end of the output is redacted and
-    recorded. A check that is interrupted records nothing.
+    recorded. A check that is interrupted records nothing. If files change while the checks run,
+    those that passed run once more.
     """
     from gsd_fsm.engine.check import check as run_all
 
@@ -37,13 +39,11 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: 
     lines = [*settled_lines(settled)] if settled else []
     if settled and not lines and run is None:
         lines = ["No task is reported."]
-    if run is not None and run.failed and not call.json:
-        if lines:
-            call.answer({}, "\n".join(lines))
-        raise CheckFailed(
-            f"{'check' if len(run.failed) == 1 else 'checks'} failed: {', '.join(run.failed)}",
-            f"Fix the cause, then run: gsd-fsm --loop {loop.id} check",
-        )
+    lines += _doubts(run) if run is not None else []
+    if run is not None and not call.json and (run.failed or run.edited):
+        for line in lines:
+            say(display(line, lines=True))
+        _require_passed(run)
     facts = _facts(run)
     if settled is not None:
         facts["tasks"] = settled_facts(settled)
@@ -64,12 +64,41 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: 
 
 def _facts(run: CheckRun | None) -> dict[str, Any]:
     if run is None:
-        return {"checks": {}, "failed": []}
+        return {"checks": {}, "failed": [], "tree": None, "edited": []}
     checks = {
-        name: {"exit_code": outcome.exit_code, "timed_out": outcome.timed_out}
+        name: {
+            "exit_code": outcome.exit_code,
+            "timed_out": outcome.timed_out,
+            "reruns": outcome.reruns,
+            "flaky": name in run.flaky,
+        }
         for name, outcome in run.outcomes.items()
     }
-    return {"checks": checks, "failed": run.failed}
+    return {"checks": checks, "failed": run.failed, "tree": run.tree, "edited": run.edited}
+
+
+def _doubts(run: CheckRun) -> Iterator[str]:
+    """Yield what a reader should know before relying on the results."""
+    if run.flaky:
+        yield f"Flaky: {', '.join(run.flaky)} passed and failed on the same content."
+    if lacks_tree(run.receipt.loop):
+        yield NO_TREE
+
+
+def _require_passed(run: CheckRun) -> None:
+    """Raise CheckFailed if a check failed, or if the content changed while the checks ran."""
+    failed, again = run.failed, f"gsd-fsm --loop {run.receipt.loop.id} check"
+    if failed:
+        raise CheckFailed(
+            f"{'check' if len(failed) == 1 else 'checks'} failed: {', '.join(failed)}",
+            f"Fix the cause, then run: {again}",
+        )
+    if run.edited:
+        raise CheckFailed(
+            "the checks passed, but their evidence is stale: files were changed while they ran: "
+            f"{criteria.named_files(run.edited)}",
+            f"When nobody changes files, run: {again}",
+        )
 
 
 @click.command()

@@ -120,7 +120,7 @@ def hook(call: Call, *, show_path: bool) -> None:
     and in .gsd/hook.log.
     """
     from gsd_fsm.core.hook.main import main
-    from gsd_fsm.install.installer import packaged_hook
+    from gsd_fsm.install.hook_file import packaged_hook
 
     if show_path:
         path = str(packaged_hook())

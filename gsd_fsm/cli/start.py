@@ -92,9 +92,18 @@ _repeatable = partial(click.option, multiple=True)
 )
 @click.option("--session-only", is_flag=True, help="Cancel the loop when its session ends.")
 @click.option("--fresh", is_flag=True, help="Cancel the conflicting live loop first.")
+@click.option(
+    "--baseline", is_flag=True, help="Run each check once, and report what passes before any work."
+)
 @command_options
 def start(
-    call: Call, *, kind: str, goal: str | None, goal_file: str | None, **options: Any
+    call: Call,
+    *,
+    kind: str,
+    goal: str | None,
+    goal_file: str | None,
+    baseline: bool,
+    **options: Any,
 ) -> None:
     """Start an execute, verify or goal loop.
 
@@ -124,7 +133,11 @@ def start(
     words += done.notes
     if loop.question:
         words.append(f"{loop.question} (gsd-fsm --loop {loop.id} answer y)")
-    call.print_receipt(done.receipt, " ".join([*words, *_owner(call, loop)]), **facts)
+    words += _owner(call, loop)
+    if not baseline:
+        call.print_receipt(done.receipt, " ".join(words), **facts)
+    else:
+        _print_with_baseline(call, done, " ".join(words), facts)
     if call.json:
         return
     for line in (
@@ -138,6 +151,24 @@ def start(
         lines = [f"  {number}. {text}" for number, text in enumerate(done.lessons, 1)]
         lines.append(f"To keep them: {run} --accept all. If they do not apply: {run} --dismiss all")
         say(display("\n".join(["Learned in earlier loops here:", *lines]), lines=True))
+
+
+def _print_with_baseline(call: Call, done: Started, words: str, facts: dict[str, Any]) -> None:
+    """Print the start, run the checks, and print their results; with --json, all as one object."""
+    from gsd_fsm.engine.baseline import take_baseline
+
+    if not call.json:
+        call.print_receipt(done.receipt, words)
+    found = take_baseline(call.context, done.receipt.loop, watch=call.screen)
+    results = {"passed": found.passed, "failed": found.failed, "manual": found.manual}
+    if call.json:
+        call.print_receipt(found.receipt, "", **facts, baseline=results)
+        return
+    shown = [f"{word}: {', '.join(names)}" for word, names in results.items() if names]
+    lines = [f"Before any work: {'; '.join(shown) or 'there are no checks'}."]
+    if found.passed and not found.failed:
+        lines.append("Every check passes already, so a pass does not show that the work is done.")
+    say(display("\n".join(lines), lines=True))
 
 
 def _created(done: Started | Imported) -> list[str]:

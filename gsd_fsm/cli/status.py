@@ -11,8 +11,8 @@ import click
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
 from gsd_fsm.cli.output import say, spent_words, status_word
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.loop.completion import awaits_complete
-from gsd_fsm.core.loop.state import Loop, undelivered_notes
+from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
+from gsd_fsm.core.loop.state import Loop, listed, undelivered_notes
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import review_words
 from gsd_fsm.core.text.sanitize import display
@@ -72,6 +72,8 @@ def panel(loop: Loop, head: str, *, trusted: bool) -> list[str]:
         ("reviews", (f"{it.replace('_', ' ')}: {review_words(loop, it)}" for it in loop.reviews)),
         ("notes", (_first_line(note.text) for note in undelivered_notes(loop))),
         ("criteria", map(_criterion, loop.criteria.values(), count(1))),
+        ("baseline", _baseline(loop)),
+        ("evidence", [NO_TREE.removeprefix("Evidence ")] if lacks_tree(loop) else []),
         ("tasks", map(_task, shown_tasks(loop))),
         ("gaps", map(_gap, loop.gaps.values())),
         ("last error", [_first_line(error)] if error else []),
@@ -101,8 +103,18 @@ def _score(loop: Loop) -> str:
 
 def _criterion(criterion: Criterion, number: int) -> str:
     mark = "✓" if criterion.met else "~" if criterion.stale else "·"
-    check = f"  [{criterion.check}]" if criterion.check else ""
-    return f"{mark} {number} {criterion.name}{check}"
+    where = f"in {criterion.directory}: " if criterion.directory else ""
+    check = f"  [{where}{criterion.check}]" if criterion.check else ""
+    flaky = "  flaky" if criterion.evidence and criterion.evidence.get("flaky") else ""
+    return f"{mark} {number} {criterion.name}{check}{flaky}"
+
+
+def _baseline(loop: Loop) -> Iterable[str]:
+    """Yield which checks passed and failed before any work."""
+    for words, result in (("passed before any work", True), ("failed before any work", False)):
+        names = [name for name, passed in loop.baseline.items() if passed is result]
+        if names:
+            yield f"{words}: {listed(names)}"
 
 
 def _task(task: Task) -> str:

@@ -10,6 +10,7 @@ from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.loop.records import Criterion
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import register
 from gsd_fsm.core.text.sanitize import display
@@ -49,7 +50,7 @@ def trust(call: Call) -> None:
     foreign = inspect_journal(call.context)
     shown: list[dict[str, Any]] = []
     for loop in foreign.loops:
-        checks = {name: c.check for name, c in loop.criteria.items() if c.check}
+        checks = {name: _command(c) for name, c in loop.criteria.items() if c.check}
         row: dict[str, Any] = {"loop": loop.id, "status": loop.status, "goal": loop.goal}
         row["checks"] = checks
         if loop.is_planned:
@@ -63,6 +64,11 @@ def trust(call: Call) -> None:
     facts = {"journal": foreign.journal_id, "path": foreign.path, "already": foreign.is_trusted}
     words = f"Journal {foreign.journal_id} in {foreign.path} {state}."
     call.answer({**facts, "loops": shown}, display(words))
+
+
+def _command(criterion: Criterion) -> str:
+    where = f"in {criterion.directory}: " if criterion.directory else ""
+    return f"{where}{criterion.check}"
 
 
 def _lines(row: dict[str, Any]) -> list[str]:

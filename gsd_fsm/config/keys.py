@@ -77,11 +77,11 @@ def _list_of(accepts: Callable[[Any], bool], most: int = MOST_NAMES) -> Callable
     )
 
 
-def _number(words: str, least: int, *types: type) -> Rule:
+def _number(words: str, least: int, *types: type, most: int = LARGEST) -> Rule:
     # By type(), because True is an instance of int; and NaN is not between any two numbers.
     return Rule(
-        f"{words} from {least} to {LARGEST}",
-        lambda value: type(value) in types and least <= value <= LARGEST,
+        f"{words} from {least} to {most}",
+        lambda value: type(value) in types and least <= value <= most,
     )
 
 
@@ -92,6 +92,7 @@ def _one_of(*words: str) -> Rule:
 VIEWS = ("workflow-state", "state", "progress", "status-block", "report")
 _COUNT = _number("a whole number", 0, int)
 _POSITIVE = _number("a whole number", 1, int)
+_RERUNS = _number("a whole number", 0, int, most=100)
 _AMOUNT = _number("a number", 0, int, float)
 _SWITCH = Rule("true or false", lambda value: type(value) is bool)
 _BRANCH = Rule(f"a branch name of at most {LONGEST_NAME} characters", is_branch)
@@ -149,6 +150,12 @@ KEYS: tuple[Key, ...] = (
         _COUNT,
     ),
     Key("check_timeout_seconds", 600, "Seconds that one check may run.", _POSITIVE),
+    Key(
+        "check_reruns",
+        0,
+        "How often a failed check is run again; a pass on a rerun is marked as flaky.",
+        _RERUNS,
+    ),
     Key("branching", "none", "Give each milestone its own branch.", _one_of("none", "milestone")),
     Key("base_branch", "master", "Branch that milestone branches start from.", _BRANCH),
     Key("branch_prefix", "gsd/", "Text before the milestone in the name of its branch.", _PREFIX),

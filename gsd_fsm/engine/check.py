@@ -22,7 +22,7 @@ class Checked(NamedTuple):
 
     @property
     def is_passed(self) -> bool:
-        failed = self.run is not None and bool(self.run.failed)
+        failed = self.run is not None and bool(self.run.failed or self.run.edited)
         return not failed and not (self.settled and (self.settled.failed or self.settled.missing))
 
 

@@ -18,6 +18,7 @@ from gsd_fsm.core.loop.limits import MOST_TASKS
 from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.notices import closing_report
 from gsd_fsm.core.usage.task_list import list_changes
+from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.planned.phase_end import Ending, ending_place, ends_phase, last_tag
@@ -82,15 +83,13 @@ def _tree_now(context: Context, loop: Loop) -> str | None:
     """Return the content of the work tree, if evidence of the loop is bound to one."""
     if not has_tree(loop):
         return None
-    from gsd_fsm.git.tree import content_tree
-
-    tree = content_tree(context.project)
-    if tree is None:
+    content = content_of(context, loop)
+    if content is None:
         raise CannotWrite(
             "git cannot read the work tree that the evidence was taken from",
             "Fix git, or run the checks again: gsd-fsm check",
         )
-    return tree
+    return content.tree
 
 
 def _require_documents(context: Context, loop: Loop, tree: str | None) -> None:

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
 from gsd_fsm.core.loop.state import FINAL, Loop
-from gsd_fsm.core.text.sanitize import clean
+from gsd_fsm.core.text.sanitize import clean, one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
+from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, Receipt, one_of
-from gsd_fsm.evidence.interruption import Watch, in_silence
+from gsd_fsm.evidence.interruption import Output, Watch, in_silence
 
 if TYPE_CHECKING:
+    from gsd_fsm.core.loop.records import Criterion
     from gsd_fsm.evidence.checks import Outcome
+    from gsd_fsm.git.tree import Content
+
+_MOST_NAMED = 20
 
 
 class CheckRun(NamedTuple):
-    """The outcome of each check that was run, by criterion."""
+    """The outcome of each check that was run, by criterion, and what the evidence is worth.
+
+    `tree` is the content after the last check. `changed` are the files that changed while the
+    checks ran, `edited` those that no check wrote: then no criterion was met.
+    """
 
     outcomes: dict[str, Outcome]
     receipt: Receipt
+    tree: str | None
+    flaky: list[str]
+    changed: list[str]
+    edited: list[str]
 
     @property
     def failed(self) -> list[str]:
@@ -36,30 +51,140 @@ def run_checks(
 ) -> CheckRun:
     """Run the checks of these criteria, or all, and record the evidence.
 
-    If the output raises to end the commands, nothing is recorded.
+    Evidence belongs to the content after the last check. If files changed since before the first
+    one, the checks that passed run once more: if only the same files change again, they wrote them
+    themselves; if other files change, what passed is stale. If the output raises to end the
+    commands, nothing is recorded.
     """
-    from gsd_fsm.evidence.checks import run_check
-    from gsd_fsm.git.tree import content_tree
-
     loop = context.loop(context.read())
     if loop.status in FINAL:
         raise Refused(f"cannot check: loop {loop.id} is {loop.status}", "Run: gsd-fsm status")
     wanted = _wanted(loop, names)
-    limit = float(timeout or context.settings()["check_timeout_seconds"] or 0)
-    outcomes: dict[str, Outcome] = {}
     with watch() as output:
-        for number, (name, command) in enumerate(wanted.items(), 1):
-            output.say(f"[{number}/{len(wanted)}] {name}: {command}")
-            outcome = run_check(command, context.project, limit, output.show, output.poll)
-            output.say(_verdict(outcome))
-            outcomes[name] = outcome
-    # The content is read once, after the last check, because checks may write files themselves.
-    tree = content_tree(context.project)
+        checks = LoopChecks(context, loop, output, timeout)
+        evidence, changed, edited = _settled(checks, wanted)
+    flaky = []
     with context.writing(loop) as tx:
-        for name, outcome in outcomes.items():
-            data = {"criterion": name, "met": outcome.exit_code == 0}
-            tx.append("criterion", {**data, "evidence": _evidence(outcome, tree)})
-    return CheckRun(outcomes, tx.receipt)
+        for name, proof in evidence.items():
+            passed = not proof.outcome.exit_code
+            data: dict[str, Any] = {"criterion": name, "met": passed and not edited}
+            if passed and edited:
+                data["stale"] = True
+            data["evidence"] = proof.facts(tx.loop.criterion(name), changed)
+            tx.append("criterion", data)
+            flaky += [name] if "flaky" in data["evidence"] else []
+    outcomes = {name: proof.outcome for name, proof in evidence.items()}
+    trees = [proof.after for proof in evidence.values() if proof.after]
+    return CheckRun(outcomes, tx.receipt, trees[-1] if trees else None, flaky, changed, edited)
+
+
+class Proof(NamedTuple):
+    """What a check returned, and the content before the first and after the last check of its run."""
+
+    outcome: Outcome
+    before: str | None
+    after: str | None
+
+    def facts(self, criterion: Criterion, changed: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the evidence as an event holds it."""
+        outcome = self.outcome
+        facts: dict[str, Any] = {
+            "command": outcome.command,
+            "exit_code": outcome.exit_code,
+            "tail": outcome.tail,
+            "digest": outcome.digest,
+            "likeness": outcome.likeness,
+            "tree": self.after,
+            "seconds": round(outcome.seconds, 3),
+            "timed_out": outcome.timed_out,
+        }
+        if self.before not in (None, self.after):
+            facts["before"] = self.before
+            facts["changed"] = [redact_and_truncate(path, 300) for path in changed[:_MOST_NAMED]]
+        if outcome.reruns:
+            facts["reruns"] = outcome.reruns
+        if criterion.is_flaky(facts):
+            facts["flaky"] = True
+        return facts
+
+
+class LoopChecks:
+    """Run the checks of one loop."""
+
+    def __init__(
+        self, context: Context, loop: Loop, output: Output, timeout: float | None = None
+    ) -> None:
+        settings = context.settings()
+        self.context, self.loop, self.output = context, loop, output
+        self.timeout = float(timeout or settings["check_timeout_seconds"])
+        self.reruns = int(settings["check_reruns"])
+
+    def run(self, names: Collection[str]) -> Iterator[tuple[str, Outcome]]:
+        """Run the checks of these criteria, show their output, and yield each outcome."""
+        for number, name in enumerate(names, 1):
+            criterion = self.loop.criteria[name]
+            self.output.say(f"[{number}/{len(names)}] {name}: {criterion.check}")
+            outcome = self._outcome(criterion)
+            self.output.say(f"  {outcome.result}")
+            yield name, outcome
+
+    def content(self) -> Content | None:
+        return content_of(self.context, self.loop, self.output)
+
+    def _outcome(self, criterion: Criterion) -> Outcome:
+        from gsd_fsm.evidence.checks import run_check
+
+        where, output = self._directory(criterion), self.output
+        command, limit = criterion.check or "", self.timeout
+        return run_check(command, where, limit, output.show, output.poll, reruns=self.reruns)
+
+    def _directory(self, criterion: Criterion) -> Path:
+        """Return where the check runs; raise CheckFailed if that is not in the project any more."""
+        project = self.context.project
+        real = Path(os.path.realpath(project / criterion.directory))
+        if not real.is_dir() or not real.is_relative_to(os.path.realpath(project)):
+            raise CheckFailed(
+                f"check {criterion.name!r} runs in {criterion.directory}, "
+                "which is not a directory of this project any more",
+                f"Run: mkdir -p {criterion.directory}",
+            )
+        return project / criterion.directory
+
+
+def _settled(
+    checks: LoopChecks, names: Collection[str]
+) -> tuple[dict[str, Proof], list[str], list[str]]:
+    """Run the checks; return evidence, files that changed meanwhile, and those not by a check."""
+    # A loop of version 1 takes the content only once, after the last check.
+    before = checks.content() if checks.loop.rules else None
+    outcomes, after = dict(checks.run(names)), checks.content()
+    evidence = {name: _proof(outcome, before, after) for name, outcome in outcomes.items()}
+    changed = _changes(before, after)
+    passed = [name for name, outcome in outcomes.items() if not outcome.exit_code]
+    if not changed or not passed:
+        return evidence, changed, []
+    checks.output.say(
+        f"Files changed while the checks ran: {named_files(changed)}. "
+        "Running the checks that passed once more."
+    )
+    outcomes, last = dict(checks.run(passed)), checks.content()
+    again = {name: _proof(outcome, after, last) for name, outcome in outcomes.items()}
+    return {**evidence, **again}, changed, [it for it in _changes(after, last) if it not in changed]
+
+
+def _proof(outcome: Outcome, before: Content | None, after: Content | None) -> Proof:
+    return Proof(outcome, before.tree if before else None, after.tree if after else None)
+
+
+def _changes(before: Content | None, after: Content | None) -> list[str]:
+    return after.changed_since(before) if before and after else []
+
+
+def named_files(paths: Sequence[str]) -> str:
+    """Return a list of files that fits into a message."""
+    more = len(paths) - _MOST_NAMED
+    named = ", ".join(one_line(path, 120) for path in paths[:_MOST_NAMED])
+    return named + (f" and {more} more" if more > 0 else "")
 
 
 def declare_criterion(context: Context, name: str, *, met: bool) -> Receipt:
@@ -86,37 +211,21 @@ def find_criterion(loop: Loop, wanted: str) -> str:
     raise UsageError(f"loop {loop.id} has no criterion {wanted!r}", known)
 
 
-def _wanted(loop: Loop, names: Sequence[str]) -> dict[str, str]:
-    """Return the commands of these criteria, or of all that have one."""
-    chosen = [find_criterion(loop, name) for name in names]
+def checked_criteria(loop: Loop) -> list[str]:
+    """Return the criteria that have a check."""
+    return [name for name, criterion in loop.criteria.items() if criterion.check is not None]
+
+
+def _wanted(loop: Loop, names: Sequence[str]) -> list[str]:
+    """Return these criteria, or all that have a check; raise UsageError if one has none."""
+    chosen = list(dict.fromkeys(find_criterion(loop, name) for name in names))
     without = [name for name in chosen if loop.criteria[name].check is None]
     if without:
         raise UsageError(f"no check for: {', '.join(without)}", "Run: gsd-fsm criterion ID met")
-    checks = {name: loop.criteria[name].check for name in chosen or loop.criteria}
-    found = {name: command for name, command in checks.items() if command is not None}
+    found = chosen or checked_criteria(loop)
     if not found:
         raise UsageError(
             f"loop {loop.id} has no checks; they come from 'start' and SHAPE.md",
             "Run: gsd-fsm criterion ID met",
         )
     return found
-
-
-def _evidence(outcome: Outcome, tree: str | None) -> dict[str, Any]:
-    return {
-        "command": outcome.command,
-        "exit_code": outcome.exit_code,
-        "tail": outcome.tail,
-        "digest": outcome.digest,
-        "likeness": outcome.likeness,
-        "tree": tree,
-        "seconds": round(outcome.seconds, 3),
-        "timed_out": outcome.timed_out,
-    }
-
-
-def _verdict(outcome: Outcome) -> str:
-    if outcome.timed_out:
-        return f"  timed out after {outcome.seconds:.0f} s"
-    state = "passed" if outcome.exit_code == 0 else f"failed with exit code {outcome.exit_code}"
-    return f"  {state} in {outcome.seconds:.1f} s"

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal, Transaction, create_journal
+from gsd_fsm.core.loop.completion import NO_TREE, lacks_tree
+from gsd_fsm.core.loop.events.sessions import HOOK_VERSION
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.records import LIMITS
-from gsd_fsm.core.loop.state import Loop, kept_name
+from gsd_fsm.core.loop.state import Loop, kept_name, listed
 from gsd_fsm.core.project import make_gsd, register
+from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.core.views.state_md import shows_other_loop
 from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.documents.journal_text import redact_or_reject
+from gsd_fsm.engine.content import has_tree
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time, require_trust
 from gsd_fsm.engine.effects import carry_out
 from gsd_fsm.engine.planned.branches import NeededSwitch, needed_switch
@@ -49,6 +53,7 @@ _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
 _VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "state"}
 _OTHER_TOOLS = (*_VIEWS, ".claude/ralph-loop.local.md")
 LONG_JOURNAL = 16 << 20
+LONGEST_DIRECTORY = 1_000
 
 
 class StartRequest(NamedTuple):
@@ -115,7 +120,7 @@ class _Draft:
         if not request.has_own_work:
             self._follow_plan()
         tasks = sum(map(len, self.parts)) if request.kind == "execute" else 0
-        data.update(frozen_limits(self.settings, request, tasks))
+        data.update(frozen_limits(self.settings, request, tasks, tree=has_tree(context)))
         self.notes += budget_notes(context.directory, data["limits"])
         if request.kind == "goal":
             data.update(frozen_goal_settings(self.settings, request.task_list))
@@ -173,6 +178,7 @@ def start(context: Context, request: StartRequest) -> Started:
     next command tries again.
     """
     data = described(request)
+    place_checks(data, context)
     if request.has_own_work and request.plan is not None:
         data["plan"] = named_plan(Path(context.directory), request.plan)
     loops = known_loops(context)
@@ -181,6 +187,7 @@ def start(context: Context, request: StartRequest) -> Started:
         require_trust(loops, context.gsd)
     draft = _Draft(context, request, data)
     notes = draft.notes
+    notes += current_hook(context, loops)
     if request.kind == "goal":
         notes += other_loop_notes(context, loops)
     if loops is None:
@@ -198,6 +205,7 @@ def start(context: Context, request: StartRequest) -> Started:
             append_wave_files(later, context.project)
     proof = context.receipt(loop)
     notes += kept_state_notes(context, loop)
+    notes += [NO_TREE] if lacks_tree(loop) else []
     if proof.loop.status != "paused":  # then its reason says that the branch was refused
         context.notices += [error.message for _, error in outcome.failed]
         if loop.branch is not None and (outcome.done or outcome.failed):
@@ -257,11 +265,19 @@ def described(request: StartRequest) -> dict[str, Any]:
     return data
 
 
-def frozen_limits(settings: Mapping[str, Any], request: StartRequest, tasks: int) -> dict[str, Any]:
+def frozen_limits(
+    settings: Mapping[str, Any], request: StartRequest, tasks: int, *, tree: bool
+) -> dict[str, Any]:
     """Return mode, auto_loop, rules and limits of a loop: the request over the settings.
 
-    `tasks` is the number of tasks that the default number of iterations depends on.
+    `tasks` is the number of tasks that the default number of iterations depends on, `tree`:
+    evidence is bound to the content of the git work tree.
     """
+    rules = {
+        "prove": settings["prove_tasks"],
+        "tree": tree,
+        "report_grace": settings["report_grace"],
+    }
     limits: dict[str, Any] = {}
     for name in LIMITS.members or ():
         wanted = getattr(request, _REQUEST_OF.get(name, name), None)
@@ -271,9 +287,25 @@ def frozen_limits(settings: Mapping[str, Any], request: StartRequest, tasks: int
     return {
         "mode": request.mode or settings["mode"],
         "auto_loop": settings["auto_loop"],
-        "rules": {"prove": settings["prove_tasks"], "report_grace": settings["report_grace"]},
+        "rules": rules,
         "limits": {name: value for name, value in limits.items() if value is not None},
     }
+
+
+def place_checks(data: dict[str, Any], context: Context) -> None:
+    """Let the checks run in the directory of this call; raise UsageError for an odd name."""
+    real, project = (os.path.realpath(path) for path in (context.directory, context.project))
+    directory = Path(os.path.relpath(real, project)).as_posix()
+    checks = [spec for spec in data.get("criteria", ()) if "check" in spec]
+    if not checks or directory == ".":
+        return
+    if clean(directory) != directory or len(directory) > LONGEST_DIRECTORY:
+        raise UsageError(
+            f"the name of the directory {directory!r} cannot be recorded",
+            "Start the loop in the project directory.",
+        )
+    for spec in checks:
+        spec["directory"] = directory
 
 
 def frozen_goal_settings(settings: Mapping[str, Any], task_list: str | None) -> dict[str, Any]:
@@ -334,6 +366,32 @@ def cancel_conflicting(tx: Transaction, author: Author, reason: str) -> list[str
     for loop in conflicting:
         tx.append(loop, "cancel", {"reason": reason})
     return [loop.id for loop in conflicting]
+
+
+# the hook
+
+
+def current_hook(context: Context, loops: Loops | None) -> list[str]:
+    """Replace an installed hook that is older than this version; return notes.
+
+    An older hook cannot read the new loop, and lets every agent stop. Raise CannotWrite if the
+    file cannot be replaced. The client of another loop may have an older copy: warn about it.
+    """
+    from gsd_fsm.install.hook_file import is_outdated
+
+    notes = []
+    if is_outdated():
+        from gsd_fsm.install.installer import refresh_hook
+
+        notes.append(f"Updated the installed hook: {refresh_hook()}.")
+    others = [it for it in loops.live() if it.owner != context.author.session] if loops else []
+    held = [it.id for it in others if it.last_answer and it.last_answer.hook < HOOK_VERSION]
+    if held:
+        notes.append(
+            f"An older hook decided the last stop of {listed(held)}. It cannot read this journal "
+            "any more, and lets that agent stop. To find it, run: gsd-fsm doctor."
+        )
+    return notes
 
 
 # notes for the user

@@ -43,7 +43,10 @@ FIRST_LINE = re.compile(rb"[^\r\n]*[\r\n]")
 
 
 class Outcome(NamedTuple):
-    """The result of a check command; its texts have no escapes and no secrets."""
+    """The result of a check command; its texts have no escapes and no secrets.
+
+    `reruns` is how often the command was run again because it had failed.
+    """
 
     command: str
     exit_code: int
@@ -52,6 +55,20 @@ class Outcome(NamedTuple):
     likeness: str
     seconds: float
     timed_out: bool
+    reruns: int = 0
+
+    @property
+    def result(self) -> str:
+        """Return its verdict in words."""
+        if self.timed_out:
+            return f"timed out after {self.seconds:.0f} s"
+        state = f"failed with exit code {self.exit_code}" if self.exit_code else "passed"
+        again = f", on rerun {self.reruns} of a check that failed" if self.passed_on_rerun else ""
+        return f"{state} in {self.seconds:.1f} s{again}"
+
+    @property
+    def passed_on_rerun(self) -> bool:
+        return self.exit_code == 0 and self.reruns > 0
 
 
 def run_check(
@@ -60,13 +77,26 @@ def run_check(
     timeout: float,
     echo: Echo = None,
     poll: Poll | None = None,
+    *,
+    reruns: int = 0,
 ) -> Outcome:
     """Run a command in the platform's shell, for about `timeout` seconds at most.
 
-    Call `poll` before the command starts and then every SLICE_SECONDS. If `poll` or `echo` raises,
-    end the command and its children, then propagate the exception. Signal handlers must not raise
-    meanwhile: `interruptible` ensures that. Memory does not grow with the output.
+    While it fails, run it again, up to `reruns` times; return the last outcome. Call `poll` before
+    the command starts and then every SLICE_SECONDS. If `poll` or `echo` raises, end the command and
+    its children, then propagate the exception. Signal handlers must not raise meanwhile:
+    `interruptible` ensures that. Memory does not grow with the output.
     """
+    outcome = _run_once(command, cwd, timeout, echo, poll)
+    while outcome.exit_code and outcome.reruns < reruns:
+        number = outcome.reruns + 1
+        if echo:
+            echo(f"  {outcome.result}; rerun {number} of {reruns}\n".encode())
+        outcome = _run_once(command, cwd, timeout, echo, poll)._replace(reruns=number)
+    return outcome
+
+
+def _run_once(command: str, cwd: Path, timeout: float, echo: Echo, poll: Poll | None) -> Outcome:
     if poll:
         poll()
     begun = time.monotonic()

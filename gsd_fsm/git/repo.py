@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.core.views.loop_json import LOOP_FILES
-from gsd_fsm.git.run import Done, act, find_work_tree, output, read
+from gsd_fsm.git.run import Done, act, find_work_tree, output, read, remedy
 
 COMMIT_ID = re.compile("[0-9a-fA-F]{4,64}")
 NO_IDENTITY = re.compile(
@@ -306,4 +306,4 @@ def _refused(message: str) -> Refused:
             "git has no identity for commits: user.name and user.email are not set",
             "Run: git config user.name NAME && git config user.email ADDRESS",
         )
-    return Refused(f"git refused: {message}", "Run: git status")
+    return Refused(f"git refused: {message}", remedy(message))

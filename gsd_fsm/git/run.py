@@ -29,6 +29,7 @@ MISLEADING = re.compile(
 NO_WORK_TREE = re.compile(
     rb"not a git repository \(or any|must be run in a work tree|cannot use bare repository"
 )
+EXCEPTION = re.compile(r"git config --global --add safe\.directory .+")
 ACTING_SECONDS = 600.0  # the user's hooks may run whole test suites
 SLICE_SECONDS = 0.1  # Windows delivers Ctrl-C only between two waits
 MAX_ERROR_TEXT = 2_000
@@ -124,6 +125,12 @@ def error_text(done: Done) -> str:
     message = (done.stderr.strip() or done.stdout.strip())[-16 * MAX_ERROR_TEXT :]
     plain = ESCAPES.sub("", message.decode("utf-8", "replace").replace("\r\n", "\n")).strip()
     return redact_and_truncate(plain, MAX_ERROR_TEXT) or f"exit code {done.returncode}"
+
+
+def remedy(message: str) -> str:
+    """Return the hint for an error of git: the command that git names for a directory of others."""
+    found = EXCEPTION.search(message)
+    return f"Run: {found[0] if found else 'git status'}"
 
 
 def _environment() -> dict[str, str]:

@@ -7,9 +7,10 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import NamedTuple
 
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.git.run import WorkTree, find_work_tree, output, read
+from gsd_fsm.git.run import WorkTree, find_work_tree, output, read, remedy
 
 FILE, COMMIT = b"10", b"16"  # first digits of git's modes; permissions are not content
 LINK = FILE if os.name == "nt" else b"12"  # Windows may check links out as files
@@ -23,8 +24,20 @@ VIEW = re.compile(
 KEEPS_CRLF = re.compile(rb"i/(crlf|mixed) +w/\S* +attr/(text=auto( eol=\w+)?)? *")
 
 
-def content_tree(root: Path) -> str | None:
-    """Return a digest of all files around `root` that git does not ignore.
+class Content(NamedTuple):
+    """The content of a work tree: a digest of everything, and kind and id of each file, by path."""
+
+    tree: str
+    files: dict[bytes, bytes]
+
+    def changed_since(self, before: Content) -> list[str]:
+        """Return the paths that were added, changed or removed, relative to the work tree."""
+        changed = {path for path, _ in self.files.items() ^ before.files.items()}
+        return sorted(map(os.fsdecode, changed))
+
+
+def read_content(root: Path) -> Content | None:
+    """Return the content of all files around `root` that git does not ignore.
 
     The same content has the same digest, staged, committed or neither. `.gsd/` and views of loops
     are left out. Return None without git or a work tree. Nothing is written.
@@ -32,14 +45,20 @@ def content_tree(root: Path) -> str | None:
     tree = find_work_tree(root, _failed)
     if tree is None:
         return None
-    entries = _Content(tree).entries()
+    files = _Reader(tree).entries()
     digest = hashlib.sha256()
-    for path in sorted(entries):
-        digest.update(b"%b\t%b\0" % (entries[path], path))
-    return digest.hexdigest()[:16]
+    for path in sorted(files):
+        digest.update(b"%b\t%b\0" % (files[path], path))
+    return Content(digest.hexdigest()[:16], files)
 
 
-class _Content:
+def content_tree(root: Path) -> str | None:
+    """Return the digest of the content that `read_content` returns."""
+    content = read_content(root)
+    return content.tree if content else None
+
+
+class _Reader:
     def __init__(self, tree: WorkTree) -> None:
         self.program, self.top, self.algorithm = tree
 
@@ -162,4 +181,4 @@ def _quoted(path: bytes) -> bytes:
 
 
 def _failed(message: str) -> CheckFailed:
-    return CheckFailed(f"git failed: {message}", "Run: git status")
+    return CheckFailed(f"git failed: {message}", remedy(message))

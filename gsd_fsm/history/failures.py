@@ -131,7 +131,7 @@ class Failures:
         name, evidence = data["criterion"], data.get("evidence")
         if data["met"]:
             _end(self._of(loop.id, "check", name), "criterion met", "")
-        elif evidence and evidence["exit_code"] not in (0, None):
+        elif evidence and evidence["exit_code"] not in (0, None) and not data.get("baseline"):
             tail = evidence.get("tail", "")
             error = tail if tail.strip() else f"check {name} failed"
             like = evidence.get("likeness") or error

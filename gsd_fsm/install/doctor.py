@@ -13,8 +13,9 @@ from gsd_fsm.documents.files import current_content
 from gsd_fsm.documents.json_text import NotJson
 from gsd_fsm.install import status_line
 from gsd_fsm.install.environment import Row, check_environment
-from gsd_fsm.install.hook_entries import EVENTS, MODULE, TIMEOUT, entry, ours, read_settings
-from gsd_fsm.install.installer import client_directory, packaged_hook, settings_entry, survey
+from gsd_fsm.install.hook_entries import EVENTS, TIMEOUT, entry, ours, read_settings
+from gsd_fsm.install.hook_file import MODULE, packaged_hook
+from gsd_fsm.install.installer import client_directory, settings_entry, survey
 from gsd_fsm.install.interpreter import LASTING, ask, flaw, risk
 from gsd_fsm.install.plugin import HOOKS, ROOT, enabled, is_ours, read_json
 from gsd_fsm.install.record import recall

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.core.hook.clients import CAP, block_cap
 from gsd_fsm.documents.json_text import append, drop, find, not_json, put, put_text, root
+from gsd_fsm.install.hook_file import MODULE
 from gsd_fsm.install.interpreter import SWITCHES
 
 EVENTS = (
     "Stop", "SubagentStop", "SessionStart", "UserPromptSubmit", "StopFailure", "PreCompact",
     "SessionEnd", "TaskCreated", "TaskCompleted",
 )  # fmt: skip
-MODULE = "gsd_fsm_hook"
 TIMEOUT = 10
 DEFAULT_CAP = block_cap("claude", "")
 # The hook is imported so that its bytecode is kept; its directory is an argument, so that no path

@@ -8,17 +8,23 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import gsd_fsm
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
 from gsd_fsm.core.project import new_gsd
 from gsd_fsm.core.system import home
-from gsd_fsm.documents.files import Change, current_content, follow_link, write_change
+from gsd_fsm.documents.files import (
+    Change,
+    current_content,
+    follow_link,
+    require_writable,
+    write_change,
+)
 from gsd_fsm.documents.json_text import NotJson, put_text, root
 from gsd_fsm.git.run import git_program, read
 from gsd_fsm.install import hook_entries, status_line
-from gsd_fsm.install.hook_entries import MODULE, TIMEOUT, Before, cap_in, ours
+from gsd_fsm.install.hook_entries import TIMEOUT, Before, cap_in, ours
+from gsd_fsm.install.hook_file import data_directory, installed_hook, is_outdated, packaged_hook
 from gsd_fsm.install.interpreter import SWITCHES, Interpreter
-from gsd_fsm.install.record import Record, all_records, data_directory, forget, recall, remember
+from gsd_fsm.install.record import Record, all_records, forget, recall, remember
 from gsd_fsm.install.trial_run import run
 
 _PROJECT_FILES = {"project": "settings.json", "local": "settings.local.json"}
@@ -33,16 +39,6 @@ class Place(NamedTuple):
     path: Path
     document: Any
     problem: str
-
-
-def packaged_hook() -> Path:
-    """Return the path of the hook that came with this version."""
-    return Path(gsd_fsm.__file__).with_name(f"{MODULE}.py")
-
-
-def installed_hook() -> Path:
-    """Return the path of the copy that settings name; it outlives our own environment."""
-    return data_directory() / "hook" / f"{MODULE}.py"
 
 
 def client_directory() -> Path:
@@ -144,15 +140,40 @@ def plan_install(
 
 def install(hook: Change, settings: Change, record: Record) -> None:
     """Write the hook, then the record, then the settings, so that none names a missing file."""
-    if hook.before != hook.after:
-        # Python compares bytecode with its source by time and size only.
-        shutil.rmtree(hook.path.parent / "__pycache__", ignore_errors=True)
-        write_change(hook)
+    _write_hook(hook)
     warm(record.python, hook.path.parent)
     if settings.before != settings.after:
         _require_status_line(settings, hook.path.parent)
         remember(record)
         write_change(settings)
+
+
+def _write_hook(hook: Change) -> None:
+    if hook.before != hook.after:
+        # Python compares bytecode with its source by time and size only.
+        shutil.rmtree(hook.path.parent / "__pycache__", ignore_errors=True)
+        write_change(hook)
+
+
+def refresh_hook() -> Path:
+    """Replace the installed hook by that of this version; return its path.
+
+    Raise CannotWrite, and leave the old hook, if the file cannot be written.
+    """
+    hook = hook_change()
+    try:
+        require_writable(hook.path)
+        _write_hook(hook)
+    except GsdError as error:
+        if is_outdated():  # another process has not replaced it meanwhile
+            raise CannotWrite(
+                f"the installed hook is outdated and cannot be replaced: {error.message}",
+                "Run: gsd-fsm init",
+            ) from error
+    for python in dict.fromkeys(record.python for record in all_records()):
+        with contextlib.suppress(GsdError):  # it compiles itself when it is first called
+            warm(python, hook.path.parent)
+    return hook.path
 
 
 def warm(python: str, directory: Path) -> None:

@@ -10,7 +10,7 @@ import gsd_fsm
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.documents.files import Change, current_content
 from gsd_fsm.install.hook_entries import EVENTS, entry, items_of
-from gsd_fsm.install.installer import packaged_hook
+from gsd_fsm.install.hook_file import packaged_hook
 
 NAME = "gsd-fsm"
 MANIFEST = ".claude-plugin/plugin.json"

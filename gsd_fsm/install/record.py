@@ -7,11 +7,10 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import platformdirs
-
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.documents.files import Change, current_content, write_change
 from gsd_fsm.install.hook_entries import Before, before_us
+from gsd_fsm.install.hook_file import data_directory
 
 
 class Record(NamedTuple):
@@ -23,10 +22,6 @@ class Record(NamedTuple):
     made_directory: bool  # whether `init` created its directory
     cap: str | None  # the client's cap, if `init` set it
     before: Before
-
-
-def data_directory() -> Path:
-    return Path(platformdirs.user_data_dir("gsd-fsm", appauthor=False)).absolute()
 
 
 def recall(settings: Path) -> Record | None:

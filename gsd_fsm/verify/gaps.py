@@ -14,7 +14,10 @@ MAX_EVIDENCE = 4_000
 
 
 class Result(NamedTuple):
-    """The result of one check; `passed` is None for a manual check."""
+    """The result of one check; `passed` is None for a manual check.
+
+    `flaky`: it failed first and passed when it was run again.
+    """
 
     key: str  # "T01#2" is the second check of T01, "ci:test" a command of the settings
     task: str | None
@@ -24,6 +27,7 @@ class Result(NamedTuple):
     file: str | None
     evidence: str
     seconds: float
+    flaky: bool = False
 
     @property
     def verdict(self) -> str:
@@ -38,6 +42,8 @@ def tally(results: list[Result]) -> str:
         for word in ("passed", "missed", "manual")
         if word in verdicts
     ]
+    flaky = [result.key for result in results if result.flaky]
+    counts += [f"flaky: {', '.join(flaky)}"] if flaky else []
     return ", ".join(counts) or "no checks"
 
 

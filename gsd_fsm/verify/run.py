@@ -80,11 +80,13 @@ def run_plan_checks(
     say: Callable[[str], None],
     *,
     poll: Poll,
+    reruns: int = 0,
 ) -> list[Result]:
     """Run all checks; return the results in the order of the plan, then of CI.
 
-    Run each distinct command once, several at a time, then look at files, because commands may
-    write them. If `say` or `poll` raises, end every command.
+    Run each distinct command once, and again up to `reruns` times while it fails, several at a
+    time, then look at files, because commands may write them. If `say` or `poll` raises, end every
+    command.
     """
     jobs = _all_jobs(plan, ci)
     found: dict[str, Result] = {}
@@ -95,7 +97,7 @@ def run_plan_checks(
         say(f"[{len(found)}/{len(jobs)}] {what} … {result.verdict}")
 
     commands = dict.fromkeys(job.command for job in jobs if job.command is not None)
-    with closing(run_commands(commands, project, timeout, poll)) as finished:
+    with closing(run_commands(commands, project, timeout, poll, reruns)) as finished:
         for command, outcome in finished:
             for job in jobs:
                 if job.command == command:
@@ -160,7 +162,7 @@ class _Halted(Exception):
 
 
 def run_commands(
-    commands: Collection[str], project: Path, timeout: float, poll: Poll
+    commands: Collection[str], project: Path, timeout: float, poll: Poll, reruns: int = 0
 ) -> Generator[tuple[str, Outcome | str], None, None]:
     """Yield each command with its outcome, or why it could not run, as they finish.
 
@@ -174,7 +176,7 @@ def run_commands(
 
     def run(command: str) -> Outcome | str:
         try:
-            return run_check(command, project, timeout, poll=poll_halt)
+            return run_check(command, project, timeout, poll=poll_halt, reruns=reruns)
         except CheckFailed as error:
             return error.message
 
@@ -196,9 +198,11 @@ def command_result(job: Job, outcome: Outcome | str) -> Result:
     if isinstance(outcome, str):
         return _result(job, (False, None, outcome), 0)
     code = "timed out" if outcome.timed_out else f"exit code {outcome.exit_code}"
+    code += f" on rerun {outcome.reruns}" if outcome.reruns else ""
     passed = outcome.exit_code == 0
     evidence = code if passed else f"{code}\n{outcome.tail}".strip()
-    return _result(job, (passed, None, evidence), outcome.seconds)
+    result = _result(job, (passed, None, evidence), outcome.seconds)
+    return result._replace(flaky=outcome.passed_on_rerun)
 
 
 # files

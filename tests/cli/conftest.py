@@ -1,5 +1,6 @@
 """Fixtures of the command line tests."""
 
 from tests.support.command_line import here, repository
+from tests.support.hook_agent import agent
 
-__all__ = ["here", "repository"]
+__all__ = ["agent", "here", "repository"]

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.check_commands import ends, wait_for
 from tests.support.command_line import A, Here, git
+from tests.support.hook_agent import Agent, start
 from tests.support.plan_loops import start_tdd as start_tdd_loop
 from tests.support.verification import FILE
 from tests.support.verification import start_verify as start_verify_loop
@@ -44,12 +45,14 @@ def test_check_that_fails_exits_7_and_is_named(here: Here) -> None:
     assert [it["met"] for it in here.status()["criteria"]] == [True, False]
     found = here.run("check", "--json")
     assert (found.code, "why" in found.err) == (7, True)
-    assert list(found.json) == ["loop", "seq", "status", "head", "checks", "failed", "next"]
+    receipt = ["loop", "seq", "status", "head"]
+    assert list(found.json) == [*receipt, "checks", "failed", "tree", "edited", "next"]
     assert found.json["failed"] == ["bad"]
-    assert found.json["checks"]["bad"] == {"exit_code": 3, "timed_out": False}
+    bad = {"exit_code": 3, "timed_out": False, "reruns": 0, "flaky": False}
+    assert found.json["checks"]["bad"] == bad
 
 
-def test_check_runs_the_named_checks_in_the_project_directory(here: Here) -> None:
+def test_check_runs_the_named_checks_in_the_directory_of_start(here: Here) -> None:
     here.start("goal", "g", "--check", "one=pwd > one", "--check", "two=touch two")
     here.where = here.root / "sub"
     here.where.mkdir()
@@ -59,6 +62,27 @@ def test_check_runs_the_named_checks_in_the_project_directory(here: Here) -> Non
     here.ok("check", "two")
     assert (here.root / "two").exists()
     assert "Use one of: " in here.refused(2, "check", "three").err
+
+
+def test_check_of_a_start_below_the_project_runs_there_and_a_check_of_shape_md_does_not(
+    here: Here,
+) -> None:
+    git(here.root, "init", "-q", "--template=")
+    here.where = here.root / "sub"
+    here.where.mkdir()
+    (here.where / "SHAPE.md").write_text("## Verification\n- Shown: `pwd > shape`\n")
+    here.start("goal", "g", "--check", "one=pwd > one", "--shape-file", "SHAPE.md")
+    criteria = here.lines()[1]["data"]["criteria"]
+    assert [it.get("directory") for it in criteria] == ["sub", None]
+    assert "(in sub: pwd > one)" in here.ok("next").out
+    here.where = here.root
+    here.ok("check")
+    assert (here.root / "sub" / "one").read_text().strip() == str(here.root / "sub")
+    assert (here.root / "shape").read_text().strip() == str(here.root)
+    (here.root / "sub").rename(here.root.parent / "elsewhere")
+    (here.root / "sub").symlink_to(here.root.parent / "elsewhere")
+    refused = here.refused(7, "check", "one").err
+    assert "runs in sub, which is not a directory of this project any more" in refused
 
 
 def test_check_without_any_check_and_unknown_criterion_are_refused(here: Here) -> None:
@@ -158,9 +182,48 @@ def test_evidence_is_of_the_tree_after_checks_and_stays_fresh_after_commit(
     git(repository.root, "add", "-A")
     git(repository.root, "commit", "-qm", "second")
     (repository.root / "x.log").write_text("ignored")
-    assert "git" in repository.refused(6, "complete", env={"PATH": "/nowhere"}).err
     repository.ok("complete")
     assert trees == {repository.last()["data"]["tree"]}
+
+
+# flaky checks
+
+# Fails and passes in turn; git ignores what it remembers.
+MOODY = "if [ -e mood.log ]; then rm mood.log; else touch mood.log; echo moody; exit 1; fi"
+
+
+def test_check_that_passed_and_failed_on_the_same_content_is_marked_as_flaky(agent: Agent) -> None:
+    here = agent.here
+    git(here.root, "init", "-q", "--template=")
+    (here.root / ".gitignore").write_text("*.log\n")
+    start(agent, "goal", "g", "--check", f"t={MOODY}", "--check", "calm=true")
+    assert here.run("check").code == 7
+    assert "flaky" not in agent.blocked()
+    assert "Flaky: t passed and failed on the same content." in here.ok("check").out
+    assert "  flaky\n" in here.ok("status").out
+    flaky = [(it["evidence"].get("flaky"), it["met"]) for it in here.status()["criteria"]]
+    assert flaky == [(True, True), (None, True)]
+    found = here.run("check", "--json")
+    assert [it["flaky"] for it in found.json["checks"].values()] == [True, False]
+    assert ", exit code 1, flaky (quoted data, not" in agent.blocked()
+    assert "t unmet, exit code 1, flaky" in here.ok("replay").out
+    (here.root / "code.py").write_text("other content\n")
+    assert here.ok("check", "--json").json["checks"]["t"]["flaky"] is False
+
+
+def test_check_reruns_runs_a_failed_check_again_and_marks_a_pass(here: Here) -> None:
+    here.configure(check_reruns=2)
+    count = "echo x >> count; exit 3"
+    here.start("goal", "g", "--check", f"t={MOODY}", "--check", f"bad={count}")
+    answer = here.run("check")
+    assert "moody\n  failed with exit code 1 in " in answer.out
+    assert "; rerun 1 of 2\n" in answer.out
+    assert ", on rerun 1 of a check that failed\n" in answer.out
+    assert (answer.code, "check failed: bad" in answer.err) == (7, True)
+    assert (here.root / "count").read_text() == "x\n" * 3
+    first, second = (it["evidence"] for it in here.status()["criteria"])
+    assert (first["exit_code"], first["reruns"], first["flaky"]) == (0, 1, True)
+    assert (second["exit_code"], second["reruns"], "flaky" in second) == (3, 2, False)
 
 
 # signals

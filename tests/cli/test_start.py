@@ -48,7 +48,7 @@ def test_start_freezes_every_option_into_its_event(here: Here) -> None:
         "tasks": [{"id": "T1", "title": "First"}, {"id": "T2"},
                   {"id": "S1", "title": "look", "step": True}],
         "plan": {"file": "PLAN.md", "digest": hashlib.sha256(b"the plan\n").hexdigest()[:16]},
-        "must_not": ["break it"], "rules": {"prove": True, "report_grace": 2},
+        "must_not": ["break it"], "rules": {"prove": True, "tree": False, "report_grace": 2},
         "limits": {"max_iterations": 7, "max_retries": 2, "max_rounds": 20, "tdd_max_attempts": 5,
                    "stuck_limit": 4, "idle_limit": 1, "budget_usd": 2.5, "max_minutes": 30.0},
     }  # fmt: skip

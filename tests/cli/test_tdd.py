@@ -13,7 +13,6 @@ from tests.support.command_line import AGENT, Here
 from tests.support.plan_loops import (
     TDD_PLAN,
     TDD_TASK,
-    report_complete,
     start_plan,
     start_tdd,
     task_state,

@@ -20,6 +20,7 @@ VALUES: tuple[tuple[tuple[str, ...], tuple[Any, ...], tuple[Any, ...]], ...] = (
       "max_tokens", "report_grace"),
      (0, 1, 1_000_000_000), (-1, True, False, 1.0, "1", [1], 1_000_000_001, float("nan"))),
     (("tdd_max_attempts", "check_timeout_seconds"), (1, 1_000_000_000), (0, -1, True, 1.0)),
+    (("check_reruns",), (0, 1, 100), (-1, True, 1.0, "1", 101)),
     (("budget_usd", "max_minutes"),
      (0, 2, 0.25, 1e9), (float("nan"), float("inf"), float("-inf"), -0.01, -1, True, "5")),
     (("auto_loop", "browser", "commit", "checkpoints", "prove_tasks", "state_md"),

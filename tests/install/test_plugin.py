@@ -10,7 +10,7 @@ import pytest
 from gsd_fsm import __version__
 from gsd_fsm.cli import COMMANDS
 from gsd_fsm.install.hook_entries import EVENTS
-from gsd_fsm.install.installer import packaged_hook
+from gsd_fsm.install.hook_file import packaged_hook
 from tests.support.client_settings import listing
 from tests.support.command_line import A, Here
 from tests.support.hook_project import signal_of

@@ -30,6 +30,7 @@ from gsd_fsm.core.hook.sessions import (
     paused_loops_of_others,
 )
 from gsd_fsm.core.journal.journal import Author, Journal
+from gsd_fsm.core.loop.events.sessions import HOOK_VERSION
 from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
 from gsd_fsm.core.project import is_known_place, is_registered
@@ -202,6 +203,7 @@ def _append_usage(tx: Transaction, loop: Loop, signal: Signal) -> None:
 def _about(signal: Signal, decision: Decision) -> dict[str, Any]:
     """Return what identifies this stop, and the notice that the user reads."""
     about: dict[str, Any] = {"signal": signal.digest, "active": signal.active}
+    about["hook"] = HOOK_VERSION
     if signal.copy:
         about["copy"] = signal.copy
     if decision.message and not decision.blocks:

@@ -26,6 +26,7 @@ _KEYS = {"stale": "criterion"}
 COMPLETABLE = (
     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "altered",
 )  # fmt: skip
+NO_TREE = "Evidence has no tree: a change of files after a check is not noticed."
 
 
 def missing(loop: Loop, tree: str | None = None) -> list[str]:
@@ -192,6 +193,12 @@ def _is_stale(criterion: Criterion, tree: str | None) -> bool:
 def has_tree(loop: Loop) -> bool:
     """Return whether completing needs the content of the work tree, which only the CLI can take."""
     return any(criterion.tree for criterion in loop.criteria.values())
+
+
+def lacks_tree(loop: Loop) -> bool:
+    """Return whether evidence of this loop is not bound to content: it began without git."""
+    has_checks = loop.kind == "verify" or any(c.check for c in loop.criteria.values())
+    return loop.rules is not None and not loop.rules.tree and has_checks
 
 
 def completes_by_command(loop: Loop) -> bool:

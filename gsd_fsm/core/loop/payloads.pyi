@@ -41,31 +41,6 @@ RulesData = TypedDict(
         "report_grace": NotRequired[int],
     },
 )
-EvidenceData = TypedDict(
-    "EvidenceData",
-    {
-        "command": Required[str],
-        "exit_code": Required[int],
-        "tail": NotRequired[str],
-        "digest": NotRequired[str],
-        "likeness": NotRequired[str],
-        "tree": NotRequired[str | None],
-        "seconds": NotRequired[float],
-        "timed_out": NotRequired[bool],
-    },
-)
-ProofData = TypedDict(
-    "ProofData",
-    {
-        "check": Required[str],
-        "passed": Required[bool],
-        "command": NotRequired[str],
-        "exit_code": NotRequired[int],
-        "evidence": NotRequired[str],
-        "seconds": NotRequired[float],
-        "timed_out": NotRequired[bool],
-    },
-)
 ImportedData = TypedDict(
     "ImportedData",
     {
@@ -89,6 +64,7 @@ CriterionSpec = TypedDict(
     {
         "name": Required[str],
         "check": NotRequired[str],
+        "directory": NotRequired[str],
         "met": NotRequired[bool],
     },
 )
@@ -105,6 +81,44 @@ TaskSpec = TypedDict(
         "modifies": NotRequired[bool],
         "retries": NotRequired[int],
         "status": NotRequired[Literal["pending", "running", "complete", "skipped", "failed"]],
+    },
+)
+EvidenceData = TypedDict(
+    "EvidenceData",
+    {
+        "command": Required[str],
+        "exit_code": Required[int],
+        "tail": NotRequired[str],
+        "digest": NotRequired[str],
+        "likeness": NotRequired[str],
+        "tree": NotRequired[str | None],
+        "before": NotRequired[str],
+        "changed": NotRequired[list[str]],
+        "seconds": NotRequired[float],
+        "timed_out": NotRequired[bool],
+        "reruns": NotRequired[int],
+        "flaky": NotRequired[bool],
+    },
+)
+ResultSpec = TypedDict(
+    "ResultSpec",
+    {
+        "check": Required[str],
+        "passed": Required[bool],
+        "text": NotRequired[str],
+        "evidence": NotRequired[str],
+    },
+)
+ProofData = TypedDict(
+    "ProofData",
+    {
+        "check": Required[str],
+        "passed": Required[bool],
+        "command": NotRequired[str],
+        "exit_code": NotRequired[int],
+        "evidence": NotRequired[str],
+        "seconds": NotRequired[float],
+        "timed_out": NotRequired[bool],
     },
 )
 VerdictSpec = TypedDict(
@@ -173,6 +187,7 @@ IterationData = TypedDict(
         "commit": NotRequired[str],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
+        "hook": NotRequired[int],
         "active": NotRequired[bool],
     },
 )
@@ -257,6 +272,7 @@ WaitData = TypedDict(
         "questions": NotRequired[list[QuestionSpec]],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
+        "hook": NotRequired[int],
         "active": NotRequired[bool],
         "said": NotRequired[str],
     },
@@ -289,6 +305,7 @@ PauseData = TypedDict(
         "declined": NotRequired[bool],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
+        "hook": NotRequired[int],
         "active": NotRequired[bool],
         "said": NotRequired[str],
     },
@@ -301,6 +318,7 @@ CompleteData = TypedDict(
         "branch": NotRequired[str],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
+        "hook": NotRequired[int],
         "active": NotRequired[bool],
         "said": NotRequired[str],
     },
@@ -329,6 +347,7 @@ CriterionData = TypedDict(
         "criterion": Required[str],
         "met": Required[bool],
         "stale": NotRequired[bool],
+        "baseline": NotRequired[bool],
         "evidence": NotRequired[EvidenceData],
     },
 )
@@ -385,6 +404,7 @@ PlanData = TypedDict(
         "joins": NotRequired[bool],
         "wave": NotRequired[int],
         "modified": NotRequired[dict[str, str | None]],
+        "baseline": NotRequired[list[ResultSpec]],
     },
 )
 ModeData = TypedDict(
@@ -431,6 +451,7 @@ StopData = TypedDict(
         "background": NotRequired[list[str]],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
+        "hook": NotRequired[int],
         "active": NotRequired[bool],
         "said": NotRequired[str],
     },

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     ]
 
 DONE: tuple[TaskStatus, ...] = ("complete", "skipped")
+# What a check did on one content: it failed, it passed, or both.
+_FAILED, _PASSED = 1, 2
+_FLAKY = _FAILED | _PASSED
+# The contents whose outcomes a criterion remembers.
+_MOST_TREES = 20
 
 
 class Record:
@@ -294,10 +299,14 @@ class Criterion(Record):
         given: CriterionSpec = spec or {"name": ""}
         self.name = given["name"]
         self.check = given.get("check")
+        # Where the check runs, relative to the project; "" for the project itself.
+        self.directory = given.get("directory", "")
         self.met = given.get("met", False)
         self.stale = False
-        # As in the event, and `seq`.
+        # As in the event, with `seq`, and with `baseline` if it was taken before any work.
         self.evidence: dict[str, Any] | None = None
+        # What the check did, by tree, the latest last.
+        self.outcomes: dict[str, int] = {}
 
     @property
     def tree(self) -> str | None:
@@ -306,8 +315,22 @@ class Criterion(Record):
 
     @property
     def is_refuted(self) -> bool:
-        """Return whether its check ran last and failed."""
-        return bool(not self.met and self.evidence and self.evidence["exit_code"])
+        """Return whether its check ran last and failed; a baseline is not a failed attempt."""
+        proof = self.evidence
+        return bool(not self.met and proof and proof["exit_code"] and not proof.get("baseline"))
+
+    def record_outcome(self, proof: Mapping[str, Any]) -> None:
+        """Remember what this evidence says about its content."""
+        tree = proof.get("tree")
+        if tree:
+            self.outcomes[tree] = self.outcomes.pop(tree, 0) | _outcome(proof)
+            if len(self.outcomes) > _MOST_TREES:
+                del self.outcomes[next(iter(self.outcomes))]
+
+    def is_flaky(self, proof: Mapping[str, Any]) -> bool:
+        """Return whether, with this evidence, its check has passed and failed on one content."""
+        known = self.outcomes.get(proof.get("tree") or "", 0)
+        return known | _outcome(proof) == _FLAKY
 
     @property
     def progress(self) -> str:
@@ -317,6 +340,12 @@ class Criterion(Record):
             self.met,
             "%s:%s" % (proof["exit_code"], proof.get("likeness")) if proof else "",
         )
+
+
+def _outcome(proof: Mapping[str, Any]) -> int:
+    if proof["exit_code"]:
+        return _FAILED
+    return _FLAKY if proof.get("reruns") else _PASSED
 
 
 class Review(Record):
@@ -360,13 +389,17 @@ class Issue(Record):
 
 
 class HookAnswer(Record):
-    """The hook's answer to a stop; `notified` is the last event about which the user read a text."""
+    """The hook's answer to a stop; `notified` is the last event about which the user read a text.
+
+    `hook` is the version of the hook that answered, 0 for one that does not name it.
+    """
 
     def __init__(self) -> None:
         self.seq = 0
         self.ts = ""
         self.blocks = False
         self.copy = ""
+        self.hook = 0
         self.signal = ""
         self.text = ""
         self.notified = 0

@@ -61,7 +61,7 @@ class Loop(Record):
 
     __slots__ = (
         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
-        "asked", "auto_loop", "awaited", "background", "before_pause", "before_wait", "branch",
+        "asked", "auto_loop", "awaited", "background", "baseline", "before_pause", "before_wait", "branch",
         "changed", "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
         "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring",
         "errors", "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score",
@@ -194,6 +194,8 @@ class Loop(Record):
         self.round_tree: str | None = None
         self.reviewer_asked = 0
         self.criteria: dict[str, Criterion] = {}
+        # Whether each check passed before any work, by its criterion or its place in the plan.
+        self.baseline: dict[str, bool] = {}
         self.exit_signal = False
         self.reviews: dict[str, Review] = {}
         # Whether work was done after the thorough review.

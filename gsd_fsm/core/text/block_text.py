@@ -6,6 +6,7 @@ from gsd_fsm.core.codec import quote
 from gsd_fsm.core.loop.completion import awaits_complete, first_missing, latest_tree
 from gsd_fsm.core.loop.state import failed_tasks, open_gaps, undelivered_notes
 from gsd_fsm.core.text.next_step import is_transient, next_step, retry_count
+from gsd_fsm.core.text.questions import evidence_words
 from gsd_fsm.core.text.sanitize import fenced, one_line
 
 TYPE_CHECKING = False
@@ -197,8 +198,8 @@ def _evidence(loop: Loop, nonce: str, room: int) -> list[str]:
             continue
         if len(lines) == 3:
             break
-        state = "stale" if criterion.stale else "exit code %d" % proof["exit_code"]
         command = one_line(proof["command"], 300)
-        what = "Last evidence for %s: %s, %s" % (one_line(name, 120), command, state)
+        result = evidence_words(criterion, "exit code")
+        what = "Last evidence for %s: %s, %s" % (one_line(name, 120), command, result)
         lines.append(fenced(what, proof.get("tail") or "(no output)", nonce, room))
     return lines

@@ -308,7 +308,8 @@ def _criteria(loop: Loop, run: str) -> Advice | None:
         if criterion.met:
             continue
         if criterion.check is not None:
-            words = "Make the check %r pass (%s)." % (_flat(name), _flat(criterion.check))
+            where = "in %s: " % _flat(criterion.directory) if criterion.directory else ""
+            words = "Make the check %r pass (%s%s)." % (_flat(name), where, _flat(criterion.check))
             return words, run + "check"
         # A criterion's text comes before its number, and it may be a number itself.
         shown = "'%s'" % name.replace("'", "'\\''") if str(number) in loop.criteria else str(number)

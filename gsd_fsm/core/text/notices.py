@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gsd_fsm.core.loop.completion import (
+    NO_TREE,
     awaits_complete,
     gives_exit_signal,
+    lacks_tree,
     needs_review,
     proof_counts,
 )
@@ -227,7 +229,7 @@ def result(loop: Loop, now: int) -> str:
     skipped = len([task for task in loop.tasks.values() if task.status == "skipped"])
     for what, count in (("Skipped", skipped), ("Left open", len(open_work(loop)))):
         words += " %s: %s." % (what, plural(count, "task")) if count else ""
-    return words
+    return words + (" " + NO_TREE if lacks_tree(loop) else "")
 
 
 def _counted(counts: dict[str, int]) -> str:

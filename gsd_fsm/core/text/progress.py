@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.loop.completion import NO_TREE, lacks_tree
 from gsd_fsm.core.loop.state import FINAL, open_gaps, open_tasks, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.text.next_step import retry_count
-from gsd_fsm.core.text.questions import plural, review_words
+from gsd_fsm.core.text.questions import evidence_words, plural, review_words
 from gsd_fsm.core.text.sanitize import one_line
 
 TYPE_CHECKING = False
@@ -179,7 +180,7 @@ def _proof(criterion: Criterion) -> str:
         return "claim" if criterion.met else "open"
     if criterion.evidence is None:
         return "check not run"
-    return "check, stale" if criterion.stale else "check, exit %d" % criterion.evidence["exit_code"]
+    return "check, %s" % evidence_words(criterion, "exit")
 
 
 def _listed(rows: list[tuple[str, str]]) -> list[str]:
@@ -211,6 +212,8 @@ def _doubts(loop: Loop, claimed: int) -> Iterator[str]:
         yield "Alt: Manual verification of criteria met by claim"
     if not loop.criteria:
         yield "Risk: No criteria were set"
+    if lacks_tree(loop):
+        yield "Risk: " + NO_TREE.rstrip(".")
     warnings = len([i for i in loop.issues if (i.severity or "").upper() == "WARNING"])
     risks = (
         (warnings, "warning", "left open"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterator
 
     from gsd_fsm.core.loop.payloads import QuestionSpec, WaitData
+    from gsd_fsm.core.loop.records import Criterion
     from gsd_fsm.core.loop.state import Loop
 
 # To which "no" pauses the loop; to other questions it is an answer like any other.
@@ -215,6 +216,14 @@ def review_words(loop: Loop, name: str) -> str:
     counts = ((review.issues, "issue"), (blockers, "blocker"))
     facts += [plural(count, noun) for count, noun in counts if count is not None]
     return ", ".join(facts) or "done"
+
+
+def evidence_words(criterion: Criterion, exit_code: str) -> str:
+    """Return what the last run of a check came to, with doubts; `exit_code`: the words for it."""
+    proof = criterion.evidence or {}
+    words = "stale" if criterion.stale else "%s %s" % (exit_code, proof.get("exit_code"))
+    words += ", before any work" if proof.get("baseline") else ""
+    return words + (", flaky" if proof.get("flaky") else "")
 
 
 def plural(count: int, noun: str) -> str:

@@ -114,7 +114,15 @@ def verify(
     reported = _reported(loop, gaps, before, directory)
     limit = float(timeout or settings["check_timeout_seconds"])
     with watch() as output:
-        results = run_plan_checks(its_plan, project, ci, limit, output.say, poll=output.poll)
+        results = run_plan_checks(
+            its_plan,
+            project,
+            ci,
+            limit,
+            output.say,
+            poll=output.poll,
+            reruns=settings["check_reruns"],
+        )
     if loop.rules is None and not reported and all(it.passed is None for it in results):
         raise UsageError(
             f"loop {loop.id} has only manual checks ({len(results)})",

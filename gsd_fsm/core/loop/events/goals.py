@@ -13,6 +13,7 @@ from gsd_fsm.core.loop.schema import (
     OBJECT,
     SAME,
     TEXT_OR_NULL,
+    TEXTS,
     Arrow,
     EventType,
     StatusTable,
@@ -34,7 +35,8 @@ EVIDENCE = record(
     "evidence",
     {
         "command": str, "exit_code": COUNT, "tail": str, "digest": str, "likeness": str,
-        "tree": TEXT_OR_NULL, "seconds": AMOUNT, "timed_out": bool,
+        "tree": TEXT_OR_NULL, "before": str, "changed": TEXTS, "seconds": AMOUNT,
+        "timed_out": bool, "reruns": COUNT, "flaky": bool,
     },
     ("command", "exit_code"),
 )  # fmt: skip
@@ -46,6 +48,11 @@ EVIDENCE = record(
 def record_criterion(loop: Loop, event: Event[CriterionData]) -> None:
     data = event["data"]
     criterion = loop.criterion(data["criterion"])
+    if "evidence" in data:
+        criterion.record_outcome(data["evidence"])
+    if data.get("baseline"):
+        _record_baseline(loop, event)
+        return
     before = latest_tree(loop)
     loop.record_progress("criterion:" + criterion.name)
     loop.drop_proof(criterion)
@@ -61,10 +68,20 @@ def record_criterion(loop: Loop, event: Event[CriterionData]) -> None:
         loop.add_proof(criterion)
     if not data["met"]:
         loop.exit_signal = False
-        loop.failed_verifications += "evidence" in data
+        loop.failed_verifications += "evidence" in data and not criterion.stale
     else:
         clear_failed_verifications(loop)
     settle_gate_tasks(loop, _changed_conditions(loop, criterion.name, before))
+
+
+def _record_baseline(loop: Loop, event: Event[CriterionData]) -> None:
+    """Keep what a check returned before any work: it meets no criterion and revokes nothing."""
+    data = event["data"]
+    criterion = loop.criterion(data["criterion"])
+    if "evidence" in data:
+        loop.baseline[criterion.name] = data["evidence"]["exit_code"] == 0
+        if criterion.evidence is None:
+            criterion.evidence = {**data["evidence"], "seq": event["seq"], "baseline": True}
 
 
 def _changed_conditions(loop: Loop, name: str, tree_before: str | None) -> list[str] | None:
@@ -110,12 +127,20 @@ def require_passing_check(loop: Loop, event: Event[CriterionData], loops: Loops)
             "criterion %r has a check and is met only when that passes" % criterion.name,
             "Run: gsd-fsm check",
         )
+    if loop.rules is not None and loop.rules.tree and not evidence.get("tree"):
+        raise Refused(
+            "criterion %r is met only on known content, and this evidence has no tree"
+            % criterion.name,
+            "Run: gsd-fsm check",
+        )
 
 
 def _criterion_text(data: Any) -> str:
     proof = data.get("evidence")
     shown = ", exit code %s" % proof["exit_code"] if proof else ""
+    shown += ", flaky" if proof and proof.get("flaky") else ""
     state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
+    state = "before any work" if data.get("baseline") else state
     return "%s %s%s" % (data["criterion"], state, shown)
 
 
@@ -127,7 +152,7 @@ CRITERION = EventType(
         arrows=(Arrow(LIVE, SAME, record_criterion),),
     ),
     required={"criterion": str, "met": bool},
-    optional={"stale": bool, "evidence": EVIDENCE},
+    optional={"stale": bool, "baseline": bool, "evidence": EVIDENCE},
     text=_criterion_text,
 )
 

@@ -77,7 +77,9 @@ if TYPE_CHECKING:
 KINDS = ("execute", "verify", "goal")
 MODES = ("interactive", "yolo")
 PAUSE_CODES = (*LIMIT_CODES, "retries", "blocking", "unknown", "client", "manual", "plan")
-CRITERIA = records("criteria", {"name": str, "check": str, "met": bool}, ("name",))
+CRITERIA = records(
+    "criteria", {"name": str, "check": str, "directory": str, "met": bool}, ("name",)
+)
 TASKS = records(
     "tasks",
     {
@@ -240,6 +242,7 @@ def record_answer(loop: Loop, event: Event[Any]) -> None:
     answer.seq, answer.ts = event["seq"], event["ts"]
     answer.blocks = event["type"] == "iteration"
     answer.signal, answer.copy = data["signal"], data.get("copy", "")
+    answer.hook = data.get("hook", 0)
     answer.text = data.get("reason" if answer.blocks else "said", "")
     before = loop.last_answer
     answer.notified = event["seq"] if answer.text else before.notified if before else 0

@@ -18,6 +18,7 @@ from gsd_fsm.core.loop.schema import (
     EventType,
     Trigger,
     one_of,
+    records,
 )
 from gsd_fsm.core.loop.state import LIVE, MAX_KEPT
 from gsd_fsm.core.loop.waves import lay_waves
@@ -71,18 +72,24 @@ def change_plan(loop: Loop, event: Event[PlanData]) -> None:
     loop.must_not.update(dict.fromkeys(data.get("must_not", ())))
     if "wave" in data:
         loop.wave_files.setdefault(str(data["wave"]), {}).update(data.get("modified", {}))
-    if data.keys() - {"tasks", "criteria", "must_not", "joins"}:
+    for result in data.get("baseline", ()):
+        loop.baseline[result["check"]] = result["passed"]
+    if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline"}:
         loop.plan.update(data)
         loop.plan.task_count = data.get("count", loop.plan.task_count)
 
 
+# What the checks of the plan returned before any work.
+RESULTS = records(
+    "results", {"check": str, "passed": bool, "text": str, "evidence": str}, ("check", "passed")
+)
 PLAN = EventType(
     "plan",
     Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, change_plan),)),
     optional={
         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
-        "wave": COUNT, "modified": DIGESTS,
+        "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS,
     },
     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
 )  # fmt: skip

@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.payloads import AnswerData, Event, SessionData, WaitData
+    from gsd_fsm.core.loop.schema import Fields
     from gsd_fsm.core.loop.state import Loop
 
+# Raised when an older hook could not read, or not decide, what this one can. `start` compares it
+# with that of the installed file, and with that of the last stop of other loops.
+HOOK_VERSION = 2
 # What the hook adds to the event in which it decides a stop: which call it was, which of its
-# copies was called, and whether the client is already continuing because of a block.
-STOP_FIELDS = {"signal": str, "copy": str, "active": bool}
+# copies was called, its version, and whether the client is already continuing because of a block.
+STOP_FIELDS: Fields = {"signal": str, "copy": str, "hook": COUNT, "active": bool}
 # An allowed stop may notify the user; the text of a block is its `reason`.
-ALLOW = {**STOP_FIELDS, "said": str}
+ALLOW: Fields = {**STOP_FIELDS, "said": str}
 # Answers to a question that a yes or a no decides, in lower case and without a final mark.
 YES = (
     "y", "yes", "yeah", "yep", "yes please", "ok", "okay", "sure", "fine", "go", "go on",
