@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "60223fdf2869b953"  # digest of the parts
+IDENTITY = "766b00fabf62958b"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_record_baseline", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "evidence_words", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -2300,6 +2300,13 @@ if __name__ == "__main__":
 #     else:
 #         clear_failed_verifications(loop)
 #     settle_gate_tasks(loop, _loop_events_goals_changed_conditions(loop, criterion.name, before))
+# def _loop_events_goals_record_baseline(loop, event):
+#     data = event["data"]
+#     criterion = loop.criterion(data["criterion"])
+#     if "evidence" in data:
+#         loop.baseline[criterion.name] = data["evidence"]["exit_code"] == 0
+#         if criterion.evidence is None:
+#             criterion.evidence = {**data["evidence"], "seq": event["seq"], "baseline": True}
 # def _loop_events_goals_changed_conditions(loop, name, tree_before):
 #     tree = latest_tree(loop)
 #     names = [name]
@@ -3199,6 +3206,11 @@ if __name__ == "__main__":
 #         name = "wave_%d" % last
 #         review = " (review: %s)" % review_words(loop, name) if name in loop.reviews else ""
 #         yield "wave:%d" % wave, "Wave %d complete%s. Continue to Wave %d?" % (last, review, wave)
+# def evidence_words(criterion, exit_code):
+#     proof = criterion.evidence or {}
+#     words = "stale" if criterion.stale else "%s %s" % (exit_code, proof.get("exit_code"))
+#     words += ", before any work" if proof.get("baseline") else ""
+#     return words + (", flaky" if proof.get("flaky") else "")
 # # ── text.block_text
 # MAX_TEXT = 7_900
 # _text_block_text_MAX_BYTES = 40_000
@@ -4930,13 +4942,6 @@ if __name__ == "__main__":
 #             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
 #         )
 # # ── loop.events.goals, rarely
-# def _loop_events_goals_record_baseline(loop, event):
-#     data = event["data"]
-#     criterion = loop.criterion(data["criterion"])
-#     if "evidence" in data:
-#         loop.baseline[criterion.name] = data["evidence"]["exit_code"] == 0
-#         if criterion.evidence is None:
-#             criterion.evidence = {**data["evidence"], "seq": event["seq"], "baseline": True}
 # def require_passing_check(loop, event, loops):
 #     data = event["data"]
 #     criterion = loop.criterion(data["criterion"])
@@ -5315,11 +5320,6 @@ if __name__ == "__main__":
 #     counts = ((review.issues, "issue"), (blockers, "blocker"))
 #     facts += [plural(count, noun) for count, noun in counts if count is not None]
 #     return ", ".join(facts) or "done"
-# def evidence_words(criterion, exit_code):
-#     proof = criterion.evidence or {}
-#     words = "stale" if criterion.stale else "%s %s" % (exit_code, proof.get("exit_code"))
-#     words += ", before any work" if proof.get("baseline") else ""
-#     return words + (", flaky" if proof.get("flaky") else "")
 # def plural(count, noun):
 #     return "%d %s%s" % (count, noun, "" if count == 1 else "s")
 # # ── text.notices, rarely
@@ -5431,7 +5431,8 @@ if __name__ == "__main__":
 #     if loop.status == "waiting":
 #         return wait_notice(loop, loop.question or "")
 #     reason = loop.pause_reason
-#     if loop.last_error and loop.pause_code in ("blocking", "unknown", "retries", "repeated"):
+#     by_failure = loop.history[-1][4] == "failure" and loop.pause_code != "manual"
+#     if loop.last_error and (by_failure or loop.pause_code == "repeated"):
 #         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
 #     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
 # def other_loop_notice(loop):

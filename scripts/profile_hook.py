@@ -28,6 +28,7 @@ FAIL = "fail T1 --error slow --class logic"
 STORIES = (
     ("start goal Speed",),
     ("start goal Speed --check fast=true --check small=true --task T1", "check small"),
+    ("start goal Speed --check fast=false --baseline",),
     ("start goal Speed --mode yolo --criterion fast --criterion small", "criterion fast met"),
     ("start goal Speed --mode yolo --criterion fast", "criterion fast met"),
     (EXECUTE, "task T1 running", FAIL),

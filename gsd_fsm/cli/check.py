@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,9 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: 
         lines = ["No task is reported."]
     lines += _doubts(run) if run is not None else []
     if run is not None and not call.json and (run.failed or run.edited):
-        for line in lines:
-            say(display(line, lines=True))
+        with contextlib.suppress(BrokenPipeError):  # the exit code counts even if nobody reads
+            for line in lines:
+                say(display(line, lines=True))
         _require_passed(run)
     facts = _facts(run)
     if settled is not None:

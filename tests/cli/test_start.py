@@ -125,6 +125,17 @@ def test_start_lists_claimed_tasks_and_criteria_and_checks_that_cannot_fail(here
     assert "Warning: check 'It works' cannot fail: '; echo done' masks its exit code." in shown
 
 
+def test_start_with_a_check_in_a_directory_that_cannot_be_recorded_creates_nothing(
+    here: Here,
+) -> None:
+    git(here.root, "init", "-q", "--template=")
+    here.where = here.root / os.fsdecode(b"odd \xff")
+    here.where.mkdir()
+    assert "cannot be recorded" in here.refused(2, "start", "goal", "g", "--check", "t=true").err
+    assert not here.gsd.exists()
+    here.start("goal", "g", "--criterion", "c")
+
+
 def test_start_creates_private_gsd_at_the_top_of_the_repository(here: Here) -> None:
     git(here.root, "init", "-q", "--template=")
     here.where = here.root / "deep" / "down"

@@ -14,8 +14,9 @@ from gsd_fsm.core.loop.completion import NO_TREE
 from gsd_fsm.engine.criteria import run_checks
 from gsd_fsm.git.tree import content_tree
 from tests.support.check_commands import watching
-from tests.support.command_line import Here
+from tests.support.command_line import Here, git
 from tests.support.events import EngineProject, write
+from tests.support.hook_agent import Agent, start
 from tests.support.repositories import new_repository
 
 NO_GIT = {"PATH": "/nowhere"}
@@ -74,6 +75,15 @@ def test_loop_in_git_or_without_checks_does_not_mention_trees(repository: Here) 
     assert "tree" not in repository.ok("status").out
 
 
+def test_hook_that_completes_a_loop_without_a_tree_says_so(agent: Agent) -> None:
+    agent.here.configure(views=["report"])
+    start(agent, "goal", "g", "--check", "t=true")
+    agent.do("check", "exit-signal")
+    notice = agent.allowed()
+    assert f" completed after 0 iterations. {NO_TREE} To see its history, run: " in notice
+    assert f"Risk: {NO_TREE.rstrip('.')}" in notice
+
+
 # git is gone
 
 
@@ -92,6 +102,16 @@ def test_check_without_git_since_start_pauses_the_loop_and_meets_nothing(
     assert (last["type"], last["by"], last["data"]["code"]) == ("pause", "cli", "blocking")
     assert repository.status()["criteria"][0]["met"] is False
     repository.refused(4, "check", env=NO_GIT)  # it is paused already
+
+
+def test_notice_of_a_loop_paused_without_git_names_no_earlier_error(agent: Agent) -> None:
+    git(agent.here.root, "init", "-q", "--template=")
+    start(agent, "goal", "g", "--check", "t=true", "--task", "T1")
+    agent.do("task T1 running", "fail T1 --class logic --error 'assert 1 == 2'")
+    assert agent.here.run("check", env={**agent.shell, **NO_GIT}).code == 4
+    notice = agent.allowed()
+    assert "is paused (blocking): evidence needs the content of the work tree" in notice
+    assert "assert 1 == 2" not in notice
 
 
 def test_complete_without_git_pauses_the_loop_until_it_is_resumed_with_git(

@@ -91,6 +91,13 @@ def test_lesson_of_failed_check_ends_when_criterion_is_met(history: History) -> 
     assert errors == {"assert 401 == 200", "check tests failed"}
 
 
+def test_check_that_failed_before_any_work_is_not_a_lesson(history: History) -> None:
+    history.start("lp-a", "Login", criteria=[{"name": "tests", "check": "make"}])
+    proof = {"command": "make", "exit_code": 1, "tail": "red"}
+    history("lp-a", "criterion", criterion="tests", met=False, baseline=True, evidence=proof)
+    assert history.lessons("login") == []
+
+
 def test_lesson_of_gap_ends_with_its_evidence_unless_reopened(history: History) -> None:
     history.start("lp-a", "Router", "verify")
     gap = {"gap": "G1", "kind": "stub", "file": "src/menu.py", "description": "empty body"}

@@ -8,6 +8,7 @@ import pytest
 
 from gsd_fsm.plans.claim import manual_checks
 from gsd_fsm.plans.load import load_plan
+from gsd_fsm.verify.gaps import tally
 from gsd_fsm.verify.run import run_plan_checks
 from tests.support.check_commands import ends, posix_only
 from tests.support.verification import DOCUMENT, DONE, lay, plan_of, probed, task
@@ -119,6 +120,16 @@ def test_commands_run_in_the_project_and_leave_exit_code_and_output(tmp_path: Pa
     assert (results["ci:e2e"].task, results["ci:e2e"].text) == (None, "echo e2e")
     assert results["ci:e2e"].evidence == "exit code 0"
     assert "no-such-command-here" in results["ci:test"].evidence
+
+
+def test_failed_command_is_run_again_and_a_pass_on_a_rerun_is_flaky(tmp_path: Path) -> None:
+    ci = {"lint": "test -e seen || { touch seen; exit 1; }", "test": "echo x >> log; exit 3"}
+    results = run_plan_checks(None, tmp_path, ci, 60, Mock(), poll=Mock(), reruns=2)
+    assert [(it.passed, it.flaky, it.evidence) for it in results] == [
+        (True, True, "exit code 0 on rerun 1"), (False, False, "exit code 3 on rerun 2"),
+    ]  # fmt: skip
+    assert (tmp_path / "log").read_text() == "x\n" * 3
+    assert tally(results) == "1 passed, 1 missed, flaky: ci:lint"
 
 
 def test_equal_commands_run_once_and_before_files_are_checked(tmp_path: Path) -> None:

@@ -160,7 +160,9 @@ def notice(loop: Loop) -> str:
     if loop.status == "waiting":
         return wait_notice(loop, loop.question or "")
     reason = loop.pause_reason
-    if loop.last_error and loop.pause_code in ("blocking", "unknown", "retries", "repeated"):
+    # A `pause` event has a reason of its own.
+    by_failure = loop.history[-1][4] == "failure" and loop.pause_code != "manual"
+    if loop.last_error and (by_failure or loop.pause_code == "repeated"):
         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gsd_fsm.core.errors import Refused
@@ -65,6 +67,48 @@ def test_failed_check_is_evidence_and_is_counted_until_the_check_passes() -> Non
     story("criterion", criterion="A", met=True, evidence={**proof, "exit_code": 0})
     assert story.loop.failed_verifications == 0
     assert "A, B" in story.refused("criterion", criterion="C", met=True).hint
+
+
+def test_baseline_meets_fails_and_revokes_nothing_and_yields_to_other_evidence() -> None:
+    story = Story("goal", criteria=[{"name": name, "check": "make"} for name in "ABC"])
+    proof = {"command": "make", "exit_code": 2, "tree": "t1"}
+    passed = {**proof, "exit_code": 0}
+    story("criterion", criterion="C", met=True, evidence=passed)
+    for name, evidence in (("A", proof), ("B", passed), ("C", proof)):
+        story("criterion", criterion=name, met=False, baseline=True, evidence=evidence)
+    loop = story.loop
+    assert loop.baseline == {"A": False, "B": True, "C": False}
+    assert [it.met for it in loop.criteria.values()] == [False, False, True]
+    shown = [(it.evidence or {}).get("baseline", False) for it in loop.criteria.values()]
+    assert shown == [True, True, False]
+    assert (loop.failed_verifications, loop.has_progressed()) == (0, True)
+    story("criterion", criterion="B", met=False, evidence=proof)
+    assert story.loop.failed_verifications == 1
+    story("criterion", criterion="B", met=True, evidence=passed)
+    assert story.loop.failed_verifications == 0  # the baseline of A is not a failed attempt
+
+
+def test_check_that_passed_on_changing_content_is_stale_and_not_a_failed_verification() -> None:
+    story = Story("goal", criteria=[{"name": "A", "check": "make"}])
+    proof = {"command": "make", "exit_code": 0, "tree": "t2", "before": "t1", "changed": ["a"]}
+    loop = story("criterion", criterion="A", met=False, stale=True, evidence=proof)
+    assert (loop.criteria["A"].stale, loop.failed_verifications) == (True, 0)
+
+
+def test_criterion_is_flaky_only_on_content_on_which_its_check_passed_and_failed() -> None:
+    story = Story("goal", criteria=[{"name": "A", "check": "make"}])
+
+    def proof(tree: str | None, exit_code: int = 0, **more: int) -> dict[str, Any]:
+        return {"command": "make", "exit_code": exit_code, "tree": tree, **more}
+
+    for number in range(25):
+        story("criterion", criterion="A", met=True, evidence=proof(f"t{number}"))
+    story("criterion", criterion="A", met=False, evidence=proof(None, 1))
+    criterion = story.loop.criteria["A"]
+    assert list(criterion.outcomes) == [f"t{number}" for number in range(5, 25)]
+    cases = (proof("t24", 1), proof("t24"), proof("t4", 1), proof(None), proof(None, reruns=1))
+    assert [criterion.is_flaky(case) for case in cases] == [True, False, False, False, True]
+    assert not criterion.is_flaky(proof("t25", 1, reruns=2))
 
 
 def test_stages_follow_each_other_without_skipping_and_may_go_back() -> None:
