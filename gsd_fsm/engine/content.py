@@ -41,6 +41,7 @@ def content_of(context: Context, loop: Loop, output: Output | None = None) -> Co
         why = f"cannot run git: {error.strerror}"
     if output is not None:
         output.poll()
+    why = " ".join(why.split())
     reason = f"evidence needs the content of the work tree, which cannot be read: {why}"
     with context.writing(loop) as tx:
         if tx.loop.is_active or tx.loop.status == "waiting":

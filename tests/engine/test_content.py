@@ -49,6 +49,7 @@ def test_start_in_a_work_tree_that_git_refuses_names_the_git_command(repository:
     paused = repository.run("check", env={"PATH": str(program.parent)})
     assert (paused.code, repository.status()["pause_code"]) == (4, "blocking")
     assert command in paused.err
+    assert "\n" not in repository.status()["pause_reason"]
 
 
 @pytest.mark.parametrize("in_git", [False, True])
