@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.journal.snapshot import pack, unpack
 from gsd_fsm.core.text.questions import pending_question
 from tests.support.story import Story
 
@@ -82,6 +83,7 @@ def test_baseline_meets_fails_and_revokes_nothing_and_yields_to_other_evidence()
     shown = [(it.evidence or {}).get("baseline", False) for it in loop.criteria.values()]
     assert shown == [True, True, False]
     assert (loop.failed_verifications, loop.has_progressed()) == (0, True)
+    assert unpack(pack(loop)).refuted == loop.refuted == {}  # also from a snapshot
     story("criterion", criterion="B", met=False, evidence=proof)
     assert story.loop.failed_verifications == 1
     story("criterion", criterion="B", met=True, evidence=passed)
