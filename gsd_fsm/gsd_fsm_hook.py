@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "766b00fabf62958b"  # digest of the parts
+IDENTITY = "e8ebad9fa460f6be"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1377,7 +1377,7 @@ if __name__ == "__main__":
 #         "plan", "priced_usd", "progressed", "prompted_elsewhere", "proof_seconds",
 #         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
 #         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-#         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_tree",
+#         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
 #         "rules", "scored", "session_only", "shape", "silent_stops", "spec", "spec_score",
 #         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
 #         "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
@@ -1467,6 +1467,7 @@ if __name__ == "__main__":
 #         self.verified = False
 #         self.verdicts = {}
 #         self.round_tree = None
+#         self.round_checks = 0
 #         self.reviewer_asked = 0
 #         self.criteria = {}
 #         self.baseline = {}
@@ -3017,7 +3018,7 @@ if __name__ == "__main__":
 #         if left:
 #             named = ", ".join(left[:_text_next_step_LISTED_TASKS])
 #             words = "Let a subagent that fixed nothing judge what no command can: %s." % named
-#             return words, run + "next"
+#             return words, run + "next review"
 #         words = "Verify everything%s." % (" again" if loop.round or loop.gaps else "")
 #         if loop.is_planned:
 #             return words, run + "verify"
@@ -3363,7 +3364,7 @@ if __name__ == "__main__":
 #     return lines
 # # ── text.notices
 # _text_notices_IF_WANTED = "If the user wants the loop to continue, run"
-# _text_notices_PLURALS = {"criterion": "criteria"}
+# _text_notices_PLURALS = {"criterion": "criteria", "verdict by an agent": "verdicts by an agent"}
 # # ── hook.decide
 # _hook_decide_TOGETHER_MS = 15_000
 # _hook_decide_LISTED = 8
@@ -4411,17 +4412,27 @@ if __name__ == "__main__":
 #     proven = [it for it in met if it.check and it.evidence and not it.evidence["exit_code"]]
 #     review = loop.reviews.get("thorough")
 #     tasks = [task for task in loop.tasks.values() if task.status == "complete" and task.is_work]
+#     by_checks = [task for task in tasks if task.proof == "proven"]
+#     is_verified = loop.kind == "verify" and loop.verified
+#     verdicts = [verdict for verdict in loop.verdicts.values() if verdict.passed]
+#     by_agents = [verdict for verdict in verdicts if verdict.agent]
+#     checked = {
+#         "criterion": len(proven),
+#         "task": len(by_checks),
+#         "verification": int(is_verified and loop.round_checks > 0),
+#     }
 #     claimed = {
 #         "criterion": len(met) - len(proven),
-#         "task": len(tasks),
+#         "task": len(tasks) - len(by_checks),
 #         "review": int(bool(review and review.passed)),
-#         "verification": int(loop.kind == "verify" and loop.verified),
+#         "verification": int(is_verified and not loop.round_checks),
+#         "verdict": len(verdicts) - len(by_agents),
+#         "verdict by an agent": len(by_agents),
 #         "exit signal": int(loop.exit_signal and not loop.criteria),
 #     }
-#     return (
-#         {"criterion": len(proven)} if proven else {},
-#         {kind: count for kind, count in claimed.items() if count},
-#     )
+#     return _loop_completion_without_zeros(checked), _loop_completion_without_zeros(claimed)
+# def _loop_completion_without_zeros(counts):
+#     return {kind: count for kind, count in counts.items() if count}
 # # ── loop.limits, rarely
 # class LimitReached:
 #     __slots__ = ("code", "reason", "remedy")
@@ -4797,6 +4808,7 @@ if __name__ == "__main__":
 #         loop.verified = data["passed"]
 #         loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
 #         loop.round_tree = data.get("tree")
+#         loop.round_checks = data.get("machine", 0)
 #         loop.verdicts = {}
 #     loop.verdicts.update({spec["id"]: Verdict(spec) for spec in data.get("verdicts", ())})
 # def _loop_events_gaps_record_verdict(loop, event):

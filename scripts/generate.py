@@ -8,6 +8,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+sys.path.insert(0, str(Path(__file__).parent))  # also if imported as a module of a package
+
+from event_notes import (
+    CAPACITY_NOTES,
+    MEMBER_NOTES,
+    OBJECT_NOTES,
+    PAUSE_NOTES,
+    STOP_NOTES,
+)
+
 from gsd_fsm.core.loop import limits
 from gsd_fsm.core.loop.events.gaps import GAP_TABLE
 from gsd_fsm.core.loop.events.goals import STAGE_TABLE
@@ -22,6 +32,7 @@ from gsd_fsm.evidence.classify import IGNORED_TEXT, PATTERNS
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.schema import Kind, Rule
+
 
 ROOT = Path(__file__).resolve().parents[1]
 STUB = ROOT / "gsd_fsm" / "core" / "loop" / "payloads.pyi"
@@ -76,6 +87,8 @@ _KINDS = {
     "criteria": "list of criteria, see below",
     "tasks": "list of tasks, see below",
     "results": "list of results, see below",
+    "verdicts": "list of verdicts, see below",
+    "questions": "list of questions, see below",
     "imported": "object",
     "phase": "text or count",
 }
@@ -102,187 +115,6 @@ class Event(TypedDict, Generic[D]):
     sum: NotRequired[str]
 
 """
-# event type -> member -> note
-MEMBER_NOTES: dict[str, dict[str, str]] = {
-    "journal": {
-        "id": "of the journal",
-        "incompat": "not empty: section 12",
-        "compat": "ignored by readers",
-    },
-    "repair": {
-        "bytes": "number of bytes that were cut",
-        "aside": "name of the file in `.gsd` that holds them",
-        "what": "the reason",
-    },
-    "start": {
-        "plan": "`file`, `digest`, `title`, `tasks` (their number), `waves`, `sequential`: as in `plan`",
-        "branch": "the git branch that is checked out after this event",
-        "auto_loop": "default true; false: every failure, gap and stop pauses the loop",
-        "review": "default false; true: the thorough review is required",
-        "carried": "the counts of an imported loop: `from`, `file`, `iteration`, `round`, `stuck`, `last_unmet`, `started`, `updated`, `last_iteration`, `last_error`, `spent_usd`, `exit_signal`, `history`",
-        "counsel": "what the agent is asked to do after a failed verification",
-        "views": "the files that show the loop",
-        "task_list": "the client's task list to mirror; `auto`: that of the session; `none`: none; absent: a goal mirrors the list named by `CLAUDE_CODE_TASK_LIST_ID`",
-        "session_only": "default false; true: the end of its session cancels the loop",
-    },
-    "iteration": {
-        "activity": "the hook saw activity since the last block",
-        "delivered": "`seq` of each delivered note",
-        "reason": "the text given to the agent",
-        "transcript": "number of transcript bytes that were examined",
-        "commit": "the commit that was checked out",
-    },
-    "failure": {
-        "error": "redacted",
-        "task": "absent: the loop itself failed",
-        "signature": "equal for similar errors; default: the error text",
-    },
-    "task": {
-        "ref": "the client's id of the background task",
-        "phase": "only with `running`",
-        "fixes": "small fixes that the task needed",
-        "locked": "the digest of each locked file, null for a missing one",
-        "exit_code": "of the test command",
-        "undone": "a failed refactoring was undone",
-        "mirrored": "the task is in a task list of the client",
-        "list": "which list: the session that has it, or its name",
-        "named": "that list has a name",
-        "condition": "the completion condition that the task stands for (`criterion:NAME`, `exit`, `review`), or `blocker`",
-    },
-    "gap": {
-        "kind": "default `other`",
-        "check": "key of the plan's check that decides it",
-    },
-    "criterion": {
-        "criterion": "its name",
-        "stale": "it is unmet because the content changed after its check, or while it ran",
-        "baseline": "the evidence was taken before any work; it changes nothing else",
-    },
-    "plan": {
-        "changed": "the file differs from the frozen plan",
-        "tasks": "new tasks, or new descriptions of pending ones",
-        "count": "number of tasks of the plan",
-        "sequential": "waves whose tasks run one at a time",
-        "criteria": "new criteria",
-        "joins": "a check in `criteria` is added to a known criterion without one, which is then unmet",
-        "must_not": "new must-nots",
-        "baseline": "what checks of the plan returned before any work",
-    },
-    "spend": {
-        "meter": "the session whose running total `total_usd` is",
-        "source": "the session or subagent whose transcript was read",
-        "counted": "number of bytes of it that were read",
-        "messages": "the last replies that were counted",
-    },
-    "note": {
-        "dismissed": "the recalled lesson does not apply",
-        "source": "the loop that the lesson comes from",
-    },
-    "wait": {"about": "key of the question, so that it is asked once"},
-    "pause": {"declined": "the pause follows a no; that answer is not delivered again"},
-    "resume": {
-        "add": "added to each limit",
-        "retry": "failed tasks without a retry left; each gets one, which is counted at once",
-        "views": "the files that show the loop from now on",
-        "anew": "what the session did until now does not count for the loop",
-    },
-    "complete": {
-        "tree": "digest of the content of the work tree",
-        "branch": "the git branch on which a phase was completed",
-    },
-    "stop": {
-        "code": "why the agent was allowed to stop",
-        "background": "ids of the background work that the agent waits for",
-    },
-    "session": {
-        "pid": "process id of the client",
-        "transcript": "length of the transcript",
-        "signal": "digest of the signal that reported it",
-        "copy": "name of the copy of the hook that was called",
-    },
-    "checkpoint": {
-        "left": "tag of the commit that a rollback leaves",
-        "head": "the commit that a rollback leaves; absent: the branch was moved before the event",
-        "branch": "the branch that a rollback moves back",
-        "reset": "tasks that are pending again",
-    },
-}
-# members of every event in which the hook decides a stop
-_STOP_NOTES = {
-    "signal": "digest of the signal that this event answers",
-    "copy": "name of the copy of the hook that decided",
-    "hook": "version of that hook; absent: older than 2",
-    "active": "the client was already continuing because of a block",
-    "said": "the text shown to the user; not in `iteration`",
-}
-# object in a payload -> member -> note; the generator adds the default of a limit
-OBJECT_NOTES: dict[str, dict[str, str]] = {
-    "limits": {
-        "max_iterations": "0: unlimited",
-        "max_retries": "0: none",
-        "max_rounds": "0: unlimited",
-        "tdd_max_attempts": "not used by the fold",
-        "stuck_limit": "0: off",
-        "idle_limit": "0: off",
-        "budget_usd": "absent or 0: unlimited",
-        "max_minutes": "absent or 0: unlimited",
-        "max_tokens": "absent or 0: unlimited",
-    },
-    "criterion": {
-        "name": "unique in a loop",
-        "check": "the command that proves it",
-        "directory": "where the command runs, relative to the project; absent: in the project directory",
-        "met": "only in an imported loop, and never with a check",
-    },
-    "task": {
-        "id": "unique in a loop",
-        "step": "a step of the work",
-        "status": "only in an imported loop",
-        "retries": "only in an imported loop",
-    },
-    "evidence": {
-        "tail": "the end of the output, redacted",
-        "digest": "digest of the whole output",
-        "likeness": "digest of the output without times and addresses",
-        "tree": "digest of the content after the last check of the run; null: not bound to content",
-        "before": "digest of the content before the first check, if it differs",
-        "changed": "files that changed while the checks ran, at most 20",
-        "reruns": "how often the failed command was run again",
-        "flaky": "the check passed and failed on the same content",
-    },
-    "result": {"check": "`ID#N`: the Nth check of a task; `ci:NAME`: a command of the settings"},
-    "rules": {"tree": "evidence is bound to the content of the git work tree"},
-}
-# pause code -> why the loop paused
-PAUSE_NOTES = {
-    "iterations": "`max_iterations` is used up",
-    "rounds": "`max_rounds` of a verify loop is used up",
-    "stuck": "`stuck_limit` iterations made no progress",
-    "idle": "no activity in `idle_limit` consecutive blocks",
-    "repeated": "the same error occurred three times where no retry limit applies",
-    "budget": "`budget_usd` is spent, or `max_tokens` are used up",
-    "minutes": "`max_minutes` of active time are used up",
-    "oscillation": "a gap was closed and reopened twice since the last `resume`",
-    "retries": "a failed task has no retry left, or a transient error occurred twice",
-    "blocking": "a failure of class `blocking`",
-    "unknown": "a failure of class `unknown`",
-    "client": "the client cannot continue (login, billing); only the hook writes it",
-    "manual": "a user or agent paused it, or `auto_loop` is false",
-    "plan": "the plan changed after the loop began with it",
-}
-# name in core/loop/limits.py -> what it is the most of
-CAPACITY_NOTES = {
-    "MOST_TASKS": "tasks",
-    "MOST_DEPENDENCIES": "dependencies of one task",
-    "MOST_DEPENDENCIES_IN_ALL": "dependencies of all tasks",
-    "MOST_CRITERIA": "criteria",
-    "MOST_MUST_NOTS": "must-nots",
-    "MOST_GAPS": "gaps, open or closed",
-    "MOST_NOTES": "undelivered notes",
-    "MOST_REVIEWS": "reviews",
-    "MOST_CHECKPOINTS": "checkpoints",
-    "MOST_LIVE_LOOPS": "live loops in one journal",
-}
 
 
 def generated() -> dict[Path, str]:
@@ -393,7 +225,7 @@ def _payload_table() -> str:
             shown.append("" if shown else f"`{declared.name}`")
             shown[-1] += " | *stop members* | "
         rows += shown
-    rows += _member_rows("*stop members*", ALLOW, (), _STOP_NOTES)
+    rows += _member_rows("*stop members*", ALLOW, (), STOP_NOTES)
     return _table("type | member | value", rows)
 
 

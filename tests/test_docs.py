@@ -26,7 +26,8 @@ from gsd_fsm.core.loop.fold import EVENTS, TRIGGERS, Loops
 from gsd_fsm.core.loop.state import STATUSES
 from gsd_fsm.engine.status import CHECK_CODES
 from gsd_fsm.history.graph import mermaid
-from scripts.generate import CAPACITY_NOTES, MEMBER_NOTES, PAUSE_NOTES, generated
+from scripts.event_notes import CAPACITY_NOTES, MEMBER_NOTES, PAUSE_NOTES
+from scripts.generate import generated
 from tests.support.command_line import Here, here
 from tests.support.foreign_files import STATE
 from tests.support.plan_loops import ready, write_plan

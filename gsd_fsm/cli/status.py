@@ -11,6 +11,7 @@ import click
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
 from gsd_fsm.cli.output import say, spent_words, status_word
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
 from gsd_fsm.core.loop.state import Loop, listed, undelivered_notes
 from gsd_fsm.core.text.next_step import next_step
@@ -18,10 +19,11 @@ from gsd_fsm.core.text.questions import review_words
 from gsd_fsm.core.text.sanitize import display
 
 if TYPE_CHECKING:
-    from gsd_fsm.core.loop.records import Criterion, Gap, Task
+    from gsd_fsm.core.loop.records import Criterion, Gap, Task, Verdict
     from gsd_fsm.engine.status import Item
 
-_TASK_MARKS = {"complete": "✓", "skipped": "-", "failed": "✗", "running": "▸", "checkpoint": "?"}
+_TASK_MARKS = {"complete": "✓", "skipped": "-", "failed": "✗", "running": "▸", "checkpoint": "?",
+               "reported": "◂"}  # fmt: skip
 
 
 @click.command()
@@ -76,6 +78,7 @@ def panel(loop: Loop, head: str, *, trusted: bool) -> list[str]:
         ("evidence", [NO_TREE.removeprefix("Evidence ")] if lacks_tree(loop) else []),
         ("tasks", map(_task, shown_tasks(loop))),
         ("gaps", map(_gap, loop.gaps.values())),
+        ("verdicts", map(_verdict, loop.verdicts.values() if loop.verified else ())),
         ("last error", [_first_line(error)] if error else []),
         ("since", [f"{loop.started}, last event {loop.last_event}"]),
         ("head", [head]),
@@ -120,7 +123,14 @@ def _baseline(loop: Loop) -> Iterable[str]:
 def _task(task: Task) -> str:
     retries = f" (retry {task.retries})" if task.retries else ""
     mark = _TASK_MARKS.get(task.status, "·")
-    return f"{mark} {task.id} {task.status}{retries}  {task.title}".rstrip()
+    proof = f" ({task.proof})" if task.proof else " (skip requested)" if task.skip else ""
+    return f"{mark} {task.id} {task.status}{proof}{retries}  {task.title}".rstrip()
+
+
+def _verdict(verdict: Verdict) -> str:
+    by = " (reviewed by an agent)" if verdict.agent else ""
+    word = "open" if verdict.passed is None else "passed" if verdict.passed else "failed"
+    return f"{verdict.id} {word}{by}  {_first_line(verdict.text)}".rstrip()
 
 
 def _gap(gap: Gap) -> str:
@@ -156,17 +166,25 @@ def next_(call: Call, *, task_id: str | None) -> None:
     """Show the next step and its command; change nothing.
 
     In a planned loop: the tasks that can start now. With the ID of a task or gap: its complete
-    prompt, for the subagent that will do it. With --json: both.
+    prompt, for the subagent that will do it; with `review`: that of the subagent that judges what
+    no command can. With --json: both.
     """
     from gsd_fsm.engine.status import next_item, next_work
 
-    if task_id is not None:
+    if task_id is not None and task_id != "review":
         item = next_item(call.context, task_id, call.command)
         say(dumps(item.facts()) if call.json else display(item.prompt, lines=True))
         return
     found = next_work(call.context, prompts=call.json, command=call.command)
     loop = found.loop
+    if task_id is not None and not call.json:
+        if not found.review:
+            raise Refused(f"loop {loop.id} has no open verdicts", "Run: gsd-fsm next")
+        say(display(found.review, lines=True))
+        return
     facts: dict[str, Any] = {"loop": loop.id, "status": loop.status, "text": found.sentence}
+    if found.review:
+        facts["review"] = found.review
     facts["command"] = found.command
     if loop.is_planned:
         items = [item.facts() for item in found.items]
@@ -174,7 +192,11 @@ def next_(call: Call, *, task_id: str | None) -> None:
         facts.update({"wave": found.wave, "tasks": items, "running": running})
     lines = [display(found.sentence), *(_line(item) for item in found.items)]
     lines += [f"  {task.id} is running; once it ends, run: {task.report}" for task in found.running]
-    if not found.items and found.command not in [task.report for task in found.running]:
+    if found.review:
+        lines.append(
+            f"  prompt for a reviewing subagent: {call.command} --loop {loop.id} next review"
+        )
+    elif not found.items and found.command not in [task.report for task in found.running]:
         halted = loop.status in ("paused", "waiting") and not awaits_complete(loop)
         run = "If the user wants the loop to continue, run" if halted else "Run"
         lines.append(f"{run}: {display(found.command)}")

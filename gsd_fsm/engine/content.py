@@ -50,3 +50,9 @@ def content_of(context: Context, loop: Loop, output: Output | None = None) -> Co
         f"loop {loop.id} is {tx.loop.status}: {reason}",
         f"{fix}, then run: gsd-fsm --loop {loop.id} resume",
     )
+
+
+def tree_of(context: Context, loop: Loop) -> str | None:
+    """Return the digest of the content, as `content_of` reads it."""
+    content = content_of(context, loop)
+    return content.tree if content else None

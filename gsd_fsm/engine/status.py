@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.hook.hook_log import LOG_NAME
+from gsd_fsm.core.loop.completion import open_verdicts
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import ACTIVE, Loop, open_gaps
 from gsd_fsm.core.loop.waves import current_wave, ready_gaps, ready_tasks, running_tasks
@@ -67,7 +68,7 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
             {
                 **members(task, "id title status wave"),
                 "depends": list(task.depends),
-                **members(task, "retries phase attempts ref commit"),
+                **members(task, "retries phase attempts ref commit proof"),
                 "errors": [error.text for error in task.errors],
             }
             for task in tasks
@@ -87,6 +88,11 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
             for gap in loop.gaps.values()
         ],
         "gaps_remaining": len(open_gaps(loop)),
+        "verdicts": [
+            members(verdict, "id kind text passed evidence agent")
+            for verdict in loop.verdicts.values()
+        ],
+        "questions": [members(it, "id question answer") for it in loop.questions.values()],
         "criteria": [
             members(criterion, "name check met stale evidence")
             for criterion in loop.criteria.values()
@@ -138,7 +144,10 @@ class RunningTask(NamedTuple):
 
 
 class NextStep(NamedTuple):
-    """One sentence and one command; of a planned loop also the items that can start."""
+    """One sentence and one command; of a planned loop also the items that can start.
+
+    `review`: the prompt of a reviewing subagent, if verdicts are open.
+    """
 
     loop: Loop
     sentence: str
@@ -146,6 +155,7 @@ class NextStep(NamedTuple):
     wave: int | None
     items: list[Item]
     running: list[RunningTask]
+    review: str = ""
 
 
 def next_work(context: Context, *, prompts: bool = False, command: str = "gsd-fsm") -> NextStep:
@@ -168,6 +178,7 @@ def next_work(context: Context, *, prompts: bool = False, command: str = "gsd-fs
         current_wave(loop),
         _Prompts(context, loop, command).ready(prompts=prompts),
         running,
+        _Prompts(context, loop, command).review(),
     )
 
 
@@ -198,6 +209,14 @@ class _Prompts:
         asked = pending_question(loop)
         waits = asked is not None and asked[0].startswith("gaps:")
         return [] if waits else [self._gap(gap_id) for gap_id in ready_gaps(loop)]
+
+    def review(self) -> str:
+        """Return the prompt of a reviewing subagent, "" if no verdict is open."""
+        if not self.loop.verified or not open_verdicts(self.loop) or not self.loop.is_live:
+            return ""
+        from gsd_fsm.verify.review import review_prompt
+
+        return review_prompt(self.loop, self._nonce("review"))
 
     def one(self, name: str) -> Item:
         from gsd_fsm.engine.planned.plan import unknown_work

@@ -50,6 +50,8 @@ def _outcome(loop: Loop, plan: Plan, commits: Commits) -> Iterator[str]:
     yield f"**Tasks:** {len(done)}/{len(tasks)} completed" + (
         f" ({skipped} skipped)" if skipped else ""
     )
+    proven = sum(task.proof == "proven" for task in done)
+    yield f"**Proven:** {proven}, claimed: {len(done) - proven}"
     yield f"**Commits:** {', '.join(made) or 'none'}"
     yield f"**Duration:** {_duration(loop)}"
 

@@ -94,7 +94,8 @@ def _completed(number: str, title: str, task: Task, commits: Commits) -> str:
     commit = short(commits.get(task.id))
     if task.status != "complete":
         return ""
-    return f"{line} (commit: {commit})" if commit else line
+    claimed = "" if task.proof == "proven" else " [claimed]"
+    return f"{line} (commit: {commit}){claimed}" if commit else f"{line}{claimed}"
 
 
 def _retries(tasks: list[tuple[str, str, Task]]) -> str:

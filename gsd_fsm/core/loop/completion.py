@@ -223,14 +223,26 @@ def proof_counts(loop: Loop) -> tuple[dict[str, int], dict[str, int]]:
     proven = [it for it in met if it.check and it.evidence and not it.evidence["exit_code"]]
     review = loop.reviews.get("thorough")
     tasks = [task for task in loop.tasks.values() if task.status == "complete" and task.is_work]
+    by_checks = [task for task in tasks if task.proof == "proven"]
+    is_verified = loop.kind == "verify" and loop.verified
+    verdicts = [verdict for verdict in loop.verdicts.values() if verdict.passed]
+    by_agents = [verdict for verdict in verdicts if verdict.agent]
+    checked = {
+        "criterion": len(proven),
+        "task": len(by_checks),
+        "verification": int(is_verified and loop.round_checks > 0),
+    }
     claimed = {
         "criterion": len(met) - len(proven),
-        "task": len(tasks),
+        "task": len(tasks) - len(by_checks),
         "review": int(bool(review and review.passed)),
-        "verification": int(loop.kind == "verify" and loop.verified),
+        "verification": int(is_verified and not loop.round_checks),
+        "verdict": len(verdicts) - len(by_agents),
+        "verdict by an agent": len(by_agents),
         "exit signal": int(loop.exit_signal and not loop.criteria),
     }
-    return (
-        {"criterion": len(proven)} if proven else {},
-        {kind: count for kind, count in claimed.items() if count},
-    )
+    return _without_zeros(checked), _without_zeros(claimed)
+
+
+def _without_zeros(counts: dict[str, int]) -> dict[str, int]:
+    return {kind: count for kind, count in counts.items() if count}

@@ -73,7 +73,7 @@ class Loop(Record):
         "plan", "priced_usd", "progressed", "prompted_elsewhere", "proof_seconds",
         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-        "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_tree",
+        "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
         "rules", "scored", "session_only", "shape", "silent_stops", "spec", "spec_score",
         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
         "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
@@ -188,10 +188,11 @@ class Loop(Record):
 
         self.gaps: dict[str, Gap] = {}
         self.verified = False
-        # What the last round left to a human or a reviewer, its content, and the round in which a
-        # reviewing subagent was asked for.
+        # What the last round left to a human or a reviewer, its content, the number of checks that it
+        # ran, and the round in which a reviewing subagent was asked for.
         self.verdicts: dict[str, Verdict] = {}
         self.round_tree: str | None = None
+        self.round_checks = 0
         self.reviewer_asked = 0
         self.criteria: dict[str, Criterion] = {}
         # Whether each check passed before any work, by its criterion or its place in the plan.

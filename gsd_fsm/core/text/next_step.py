@@ -329,7 +329,7 @@ def _last_step(loop: Loop, run: str) -> Advice:
         if left:
             named = ", ".join(left[:_LISTED_TASKS])
             words = "Let a subagent that fixed nothing judge what no command can: %s." % named
-            return words, run + "next"
+            return words, run + "next review"
         words = "Verify everything%s." % (" again" if loop.round or loop.gaps else "")
         if loop.is_planned:
             return words, run + "verify"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _IF_WANTED = "If the user wants the loop to continue, run"
-_PLURALS = {"criterion": "criteria"}
+_PLURALS = {"criterion": "criteria", "verdict by an agent": "verdicts by an agent"}
 
 
 # for the model

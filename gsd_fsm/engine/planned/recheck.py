@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from gsd_fsm.core.errors import CheckFailed, Refused
 from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.sanitize import one_line
+from gsd_fsm.engine.content import tree_of
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan
 from gsd_fsm.engine.planned.proof import error_of
 from gsd_fsm.engine.planned.verify import require_same_tree
 from gsd_fsm.evidence.failure import failure_data
-from gsd_fsm.git.tree import content_tree
 from gsd_fsm.verify.run import file_jobs, look
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def recheck(context: Context, loop: Loop) -> None:
     if loop.rules is None or not loop.is_planned or loop.kind == "goal":
         return
     if loop.kind == "verify":
-        require_same_tree(loop, content_tree(context.project))
+        require_same_tree(loop, tree_of(context, loop))
     elif open_tasks(loop) or not loop.rules.prove:
         return
     failed = _failed_looks(context, frozen_plan(context.project, loop), loop)

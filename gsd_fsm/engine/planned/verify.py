@@ -17,6 +17,7 @@ from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
+from gsd_fsm.engine.content import tree_of
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of, require_id
 from gsd_fsm.engine.planned.plan import (
     append_plan_change,
@@ -96,7 +97,6 @@ def verify(
     `phase` and `plan` must be the loop's, if given. `gaps` replaces the `<gaps>` that an agent wrote
     into VERIFICATION.md. If the output raises to end the commands, nothing is recorded.
     """
-    from gsd_fsm.git.tree import content_tree
     from gsd_fsm.verify.report import read_report, report_directory, report_facts, write_report
     from gsd_fsm.verify.run import CI, run_plan_checks
 
@@ -128,7 +128,7 @@ def verify(
             f"loop {loop.id} has only manual checks ({len(results)})",
             f"Do them, then run: gsd-fsm --loop {loop.id} verified pass",
         )
-    tree = content_tree(project)
+    tree = tree_of(context, loop)
     with context.writing(loop) as tx:
         _require_active(tx.loop)
         must_haves = its_plan.must_haves if its_plan else ()
@@ -435,15 +435,13 @@ def give_verdict(context: Context, verdict_id: str, *, passed: bool, evidence: s
 
     Raise Refused if the content has changed since the round that the verdict belongs to.
     """
-    from gsd_fsm.git.tree import content_tree
-
     if not evidence.strip():
         raise UsageError(
             "a verdict needs evidence",
             f"Run: gsd-fsm verify --verdict {verdict_id} pass --evidence TEXT",
         )
     loop = context.loop(context.read())
-    require_same_tree(loop, content_tree(context.project))
+    require_same_tree(loop, tree_of(context, loop))
     data = {"verdict": verdict_id, "passed": passed}
     with context.writing(loop) as tx:
         if verdict_id not in tx.loop.verdicts:

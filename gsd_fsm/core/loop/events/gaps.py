@@ -154,6 +154,7 @@ def record_round(loop: Loop, event: Event[VerifiedData]) -> None:
         loop.verified = data["passed"]
         loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
         loop.round_tree = data.get("tree")
+        loop.round_checks = data.get("machine", 0)
         loop.verdicts = {}
     loop.verdicts.update({spec["id"]: Verdict(spec) for spec in data.get("verdicts", ())})
 
