@@ -39,7 +39,7 @@ import click
 from gsd_fsm import __version__
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
-from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.text.sanitize import display, harmless
 from gsd_fsm.evidence.interruption import Interrupted
 
 # heading -> command -> module, in the order of `--help`
@@ -176,7 +176,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as left:
         return left.exit_code
     except GsdError as error:
-        return _report(error.message, error.hint, error.exit_code, as_json)
+        return _report(error.message, error.hint, error.exit_code, as_json, is_list=error.is_list)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "gsd-fsm"
         return _report(_usage_message(error), f"Run: {where} --help", 2, as_json)
@@ -226,12 +226,14 @@ def _colour() -> bool | None:
     return False if unwanted else None
 
 
-def _report(message: str, hint: str, code: int, as_json: bool) -> int:
+def _report(message: str, hint: str, code: int, as_json: bool, *, is_list: bool = False) -> int:
+    """Print a message and its hint on standard error; a list has several lines."""
     with contextlib.suppress(OSError):  # it may be this very stream that failed
         if as_json:
             click.echo(dumps({"error": message, "hint": hint, "exit_code": code}))
     with contextlib.suppress(OSError):
-        click.echo(f"gsd-fsm: {display(message, lines=True)}", err=True)
+        shown = message if is_list else " ".join(message.split())
+        click.echo(f"gsd-fsm: {harmless(shown, lines=True)}", err=True)
         if hint:
-            click.echo(f"  → {display(hint, lines=True)}", err=True)
+            click.echo(f"  → {harmless(' '.join(hint.split()))}", err=True)
     return code

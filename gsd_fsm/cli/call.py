@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import click
 
-from gsd_fsm.cli.output import Screen, say, warn
+from gsd_fsm.cli.output import Screen, flat, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, UsageError
-from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.effects import CommandContext
 from gsd_fsm.evidence.interruption import interruptible
@@ -86,24 +86,27 @@ class Call:
             self.command += f" --project {quote(project)}"
         self.json = json
 
-    def print_receipt(self, receipt: Receipt, words: str | list[str], **more: Any) -> None:
-        """Print one JSON object, or `words` and the status of the loop; each of a list by itself."""
+    def print_receipt(
+        self, receipt: Receipt, words: str, lines: Iterable[str] = (), **more: Any
+    ) -> None:
+        """Print one JSON object; or `lines`, then `words` and the status of the loop in one line."""
         loop = receipt.loop
         facts = {"loop": loop.id, "seq": receipt.seq, "status": loop.status, "head": receipt.head}
-        status = f"Loop {loop.id} is {loop.status}."
-        if self.json:
-            say(dumps({**facts, **more}))
-        elif isinstance(words, str):
-            say(display(f"{words} {status}"))
-        else:
-            say("\n".join(display(text, lines=True) for text in (*words, status)))
+        last = flat(f"{words} Loop {loop.id} is {loop.status}.")
+        self.answer({**facts, **more}, "\n".join([*lines, last]))
 
     def print_checked(
-        self, receipt: Receipt, words: str | list[str], facts: dict[str, Any], *, is_passed: bool
+        self,
+        receipt: Receipt,
+        words: str,
+        facts: dict[str, Any],
+        *,
+        lines: Iterable[str] = (),
+        is_passed: bool,
     ) -> None:
         """Print like `print_receipt`; exit with 7 unless passed, even if nobody reads the output."""
         with self.checked(is_passed=is_passed):
-            self.print_receipt(receipt, words, **facts)
+            self.print_receipt(receipt, words, lines, **facts)
 
     @contextlib.contextmanager
     def checked(self, *, is_passed: bool) -> Iterator[None]:
@@ -117,11 +120,12 @@ class Call:
     def screen(self) -> Iterator[Screen]:
         """Yield a screen on standard output, or stderr with --json; a signal ends the block."""
         with interruptible() as interruption:
-            yield Screen(sys.stderr if self.json else sys.stdout, interruption)
+            stream = sys.stderr if self.json else sys.stdout
+            yield Screen(stream, interruption, for_agent=self.context.author.by == "agent")
 
     def answer(self, facts: dict[str, Any], words: str) -> None:
-        """Print one JSON object, or `words`."""
-        say(dumps(facts) if self.json else display(words, lines=True))
+        """Print one JSON object, or `words`, in which no foreign text has lines of its own."""
+        say(dumps(facts) if self.json else harmless(words, lines=True))
 
 
 def command_options(function: Callable[..., None]) -> Callable[..., None]:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
-from gsd_fsm.cli.output import say, settled_facts, settled_lines
+from gsd_fsm.cli.output import settled_facts, settled_lines
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine import criteria
 
 if TYPE_CHECKING:
@@ -38,30 +37,29 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: 
     done = run_all(call.context, names, timeout=timeout, watch=call.screen)
     loop, run, settled = done.receipt.loop, done.run, done.settled
     lines = [*settled_lines(settled)] if settled else []
-    if settled and not lines and run is None:
-        lines = ["No task is reported."]
+    words = "No task is reported." if settled and not lines and run is None else ""
     lines += _doubts(run) if run is not None else []
     if run is not None and not call.json and (run.failed or run.edited):
         with contextlib.suppress(BrokenPipeError):  # the exit code counts even if nobody reads
             for line in lines:
-                say(display(line, lines=True))
+                call.answer({}, line)
         _require_passed(run)
     facts = _facts(run)
     if settled is not None:
         facts["tasks"] = settled_facts(settled)
     if run is not None:
-        lines.append(f"{plural(len(run.outcomes), 'check')} passed.")
+        words = f"{plural(len(run.outcomes), 'check')} passed."
     if complete and done.is_passed:
         from gsd_fsm.cli.lifecycle import complete_and_print
 
         call.context.loop_id = loop.id  # also if another loop has begun meanwhile
-        complete_and_print(call, " ".join(lines), **facts)
+        complete_and_print(call, words, lines, **facts)
         return
     sentence, command = next_step(loop)
     facts["next"] = command
-    call.print_checked(done.receipt, lines, facts, is_passed=done.is_passed)
+    call.print_checked(done.receipt, words, facts, lines=lines, is_passed=done.is_passed)
     if awaits_complete(loop) and not call.json:
-        say(display(f"{sentence} Run: {command}"))
+        call.answer({}, f"{sentence} Run: {command}")
 
 
 def _facts(run: CheckRun | None) -> dict[str, Any]:

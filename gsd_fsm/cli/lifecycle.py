@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -10,7 +10,7 @@ import click
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, Number, command_options, parse_time
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.core.loop.completion import NO_TREE, lacks_tree, proof_counts
+from gsd_fsm.core.loop.completion import proof_counts
 from gsd_fsm.core.loop.events.lifecycle import MODES
 from gsd_fsm.core.loop.limits import COUNTED
 from gsd_fsm.core.loop.records import LIMITS
@@ -193,8 +193,10 @@ def complete(call: Call) -> None:
     complete_and_print(call)
 
 
-def complete_and_print(call: Call, before: str = "", **more: Any) -> None:
-    """Complete the loop and print the result; `before` and `more` are printed before it."""
+def complete_and_print(
+    call: Call, before: str = "", lines: Iterable[str] = (), **more: Any
+) -> None:
+    """Complete the loop and print the result; the other arguments are printed before it."""
     from gsd_fsm.core.text.notices import result
     from gsd_fsm.engine.complete import complete as complete_loop
     from gsd_fsm.engine.planned.phase_end import ends_phase
@@ -211,8 +213,6 @@ def complete_and_print(call: Call, before: str = "", **more: Any) -> None:
     words = f"{before} " * bool(before) + words[:1].upper() + words[1:]
     if done.already_completed and done.finished:
         words += f" Finished {', '.join(done.finished)}."
-    if lacks_tree(done.receipt.loop):
-        words += f" {NO_TREE}"
-    call.print_receipt(done.receipt, words, **facts)
+    call.print_receipt(done.receipt, words, lines, **facts)
     if done.report and not call.json and not done.already_completed:
         say(done.report if is_phase else display(done.report, lines=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
+import os
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
@@ -12,7 +12,8 @@ import click
 
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.core.text.sanitize import display, fenced, one_line
+from gsd_fsm.core.text.next_step import error_to_fix, next_step
+from gsd_fsm.core.text.sanitize import fenced, harmless, one_line
 from gsd_fsm.evidence.interruption import Interruption, Output
 
 if TYPE_CHECKING:
@@ -32,8 +33,13 @@ COLOURS = {
 }
 
 
+# No text of the journal is longer.
+_LONGEST = 30_000
+_QUOTE = 1_100
+
+
 def say(text: str, *, err: bool = False) -> None:
-    """Print a line; raise CannotWrite if that fails."""
+    """Print text that is harmless; raise CannotWrite if that fails."""
     try:
         click.echo(text, err=err)
     except BrokenPipeError:
@@ -48,23 +54,64 @@ def say(text: str, *, err: bool = False) -> None:
 def warn(text: str) -> None:
     """Print a problem that did not end the command, on standard error."""
     with contextlib.suppress(OSError):
-        click.echo(f"gsd-fsm: {display(text)}", err=True)
+        click.echo(f"gsd-fsm: {flat(text)}", err=True)
+
+
+# Agents read what commands print, so foreign text is shown as in the texts of the hook: on one line,
+# or between fences.
+
+
+def flat(text: str | None) -> str:
+    """Return the whole text on one line, where it cannot imitate a line of ours."""
+    return one_line(text, _LONGEST)
+
+
+def quoted(what: str, text: str, limit: int = _QUOTE) -> str:
+    """Return what a program or another agent wrote, between fences that it cannot imitate."""
+    return fenced(what, text, new_nonce(), limit)
+
+
+def new_nonce() -> str:
+    return os.urandom(8).hex()
+
+
+def advice_lines(loop: Loop, label: str = "") -> list[str]:
+    """Return the next step in words, and the error that it is about."""
+    error = error_to_fix(loop)
+    return [
+        label + next_step(loop, brief=True)[0],
+        *([quoted("Last error", error)] if error else []),
+    ]
 
 
 class Screen(Output):
     """Show the output of checks; they continue even if nobody reads it.
 
-    A signal also ends a write that blocks.
+    An agent does not see it as it comes, only quoted. A signal also ends a write that blocks.
     """
 
-    def __init__(self, stream: TextIO | None, interruption: Interruption) -> None:
+    def __init__(
+        self, stream: TextIO | None, interruption: Interruption, *, for_agent: bool
+    ) -> None:
         self.stream = stream
         self.interruption = interruption
+        self.for_agent = for_agent
 
     def say(self, text: str) -> None:
-        self.show((display(text) + "\n").encode("utf-8", "replace"))
+        self._print(harmless(text))
 
     def show(self, chunk: bytes) -> None:
+        if not self.for_agent:
+            self.write(chunk)
+
+    def quote(self, what: str, text: str) -> None:
+        if self.for_agent:
+            self._print(quoted(flat(what), text or "(no output)"))
+
+    def _print(self, text: str) -> None:
+        self.write(f"{text}\n".encode("utf-8", "replace"))
+
+    def write(self, chunk: bytes) -> None:
         if self.stream is None:
             return
         try:
@@ -100,7 +147,7 @@ def spent_words(loop: Loop) -> str:
 
 def unproven_lines(found: Unproven, most: int | None = None) -> list[str]:
     """Return a line for each manual check, at most `most`, and for the tasks and criteria."""
-    lines = [f"manual: {it.check} (line {it.line}): {it.text}" for it in found.manual[:most]]
+    lines = [f"manual: {it.check} (line {it.line}): {flat(it.text)}" for it in found.manual[:most]]
     if len(found.manual) > len(lines):
         lines.append(f"manual: {len(found.manual) - len(lines)} more; run: gsd-fsm plan check")
     for one, many, names in (
@@ -108,7 +155,7 @@ def unproven_lines(found: Unproven, most: int | None = None) -> list[str]:
         ("criterion", "criteria", found.criteria),
     ):
         if names:
-            shown = ", ".join(names[:_SHOWN_NAMES])
+            shown = ", ".join(map(flat, names[:_SHOWN_NAMES]))
             more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
             what = one if len(names) == 1 else many
             lines.append(f"claimed: {what} {shown}{more} (no machine check)")
@@ -154,14 +201,14 @@ def settled_lines(settled: Settled) -> Iterator[str]:
         commit = settled.commits.get(name)
         made = f" Commit {commit[:12]}." if commit else ""
         yield f"Task {name} is complete ({word}).{made}"
-    yield from (f"Note: {note}." for note in settled.notes)
+    yield from (f"Note: {flat(note)}." for note in settled.notes)
     for name, results in settled.failed.items():
         errors = loop.tasks[name].errors
         if not results and errors:
             yield f"✗ {one_line(errors[-1].text, 300)}"
         for result in results:
             yield f"✗ check {result.key} failed: {one_line(result.text, 160)}"
-            yield fenced("Evidence", result.evidence, secrets.token_hex(8), 2_000)
+            yield quoted("Evidence", result.evidence)
         failed = loop.tasks[name].status == "failed"
         retry = f" {retry_words(loop, name)}" if loop.status == "retrying" and failed else ""
         yield f"Task {name} {'failed' if failed else 'stays reported'}.{retry}"
@@ -172,7 +219,7 @@ def _left_lines(settled: Settled) -> Iterator[str]:
     """Yield why tasks are still reported."""
     left = ", ".join(settled.deferred[:20])
     if settled.missing:
-        yield f"{settled.missing[:1].upper()}{settled.missing[1:]}."
+        yield flat(f"{settled.missing[:1].upper()}{settled.missing[1:]}.")
     elif left and settled.awaited:
         due = ", ".join(settled.awaited[:20])
         yield f"Reported: {left}. The commands that prove them run once these are reported: {due}."

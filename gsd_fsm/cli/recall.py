@@ -7,6 +7,7 @@ import shlex
 import click
 
 from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.output import flat, quoted
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine import lessons as engine
 from gsd_fsm.engine.lessons import is_number
@@ -64,7 +65,8 @@ def _show(call: Call, found: engine.Recalled, goal: str | None) -> None:
         "recalled": [] if loop is None else loop.recalled,
         "dismissed": [] if loop is None else loop.dismissed,
     }
-    lines = [f"{number:>2}  {lesson.text}" for number, lesson in found.open.items()]
+    shown = "\n".join(f"{number:>2}  {flat(lesson.text)}" for number, lesson in found.open.items())
+    lines = [quoted("Learned in earlier loops here", shown, len(shown))]
     if not found.lessons:
         lines = ["No failure of an earlier loop is related to this goal."]
     elif not found.open:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time
-from gsd_fsm.cli.output import COLOURS, say, status_word
+from gsd_fsm.cli.output import COLOURS, flat, say, status_word
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Corrupt, Newer, UsageError
@@ -17,7 +17,7 @@ from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.project import register
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.engine.effects import note_unfinished
 from gsd_fsm.engine.status import status_view
 from gsd_fsm.history.replay import Replay, examine, last_seq, sums_only
@@ -59,7 +59,7 @@ def _line(event: Event, source: str | None, dest: str | None) -> str:
     move = "" if dest is None else dest if source == dest else f"{source} → {dest}"
     name = click.style(f"{event['type']:<10}", bold=True)
     styled = click.style(f"{move:<22}", fg=COLOURS.get(dest or ""))
-    what = display(what_changed(event))
+    what = flat(what_changed(event))
     return f"{event['seq']:>6}  {when}  {event['by']:<5}  {name} {styled} {what}".rstrip()
 
 
@@ -108,7 +108,7 @@ def _show_raw(journal: Journal) -> None:
     """Print the lines that only a later version understands, unchanged."""
     with open(journal.journal_path(), "rb") as file:
         for line in islice(file, journal.loops.seq, None):
-            say(display(line.decode("ascii", "replace").rstrip("\n")))
+            say(harmless(line.decode("ascii", "replace").rstrip("\n")))
 
 
 def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
@@ -148,7 +148,7 @@ def _clock_words(loops: Loops) -> str:
 
 def _say_findings(found: Replay, *, err: bool = False) -> None:
     for finding in found.findings:
-        say(display(f"finding: line {finding.line}, {finding.type}: {finding.message}"), err=err)
+        say(flat(f"finding: line {finding.line}, {finding.type}: {finding.message}"), err=err)
 
 
 @click.command()
@@ -182,20 +182,20 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
         report = examine(journal)
     say(dumps(report) if call.json else "\n".join(_words(report, journal)))
     if newer:
-        say(f"gsd-fsm: {display(newer.message)}\n  → {newer.hint}", err=True)
+        say(f"gsd-fsm: {flat(newer.message)}\n  → {newer.hint}", err=True)
     if report["damage"] or newer:
         raise click.exceptions.Exit(Corrupt.exit_code)
 
 
 def _words(report: dict[str, Any], journal: Journal) -> list[str]:
     lines = [
-        display(
+        flat(
             f"{journal.journal_path()}: {plural(report['events'], 'valid event')}, "
             f"head {report['head']}"
         )
     ]
     lines += [
-        display(f"line {found['line']}, byte {found['offset']}: {found['what']}")
+        flat(f"line {found['line']}, byte {found['offset']}: {found['what']}")
         for found in report["damage"]
     ]
     if report["torn"]:

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
-from gsd_fsm.cli.output import retry_words, say, settled_facts, settled_lines
+from gsd_fsm.cli.output import (
+    advice_lines,
+    flat,
+    new_nonce,
+    retry_words,
+    say,
+    settled_facts,
+    settled_lines,
+)
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
 
 if TYPE_CHECKING:
@@ -45,7 +52,8 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None, timeout: 
     facts |= {"commit": reported.commit, "tag": reported.tag, **settled_facts(reported.settled)}
     is_passed = reported.settled is None or not reported.settled.failed
     with call.checked(is_passed=is_passed):
-        call.print_receipt(reported.receipt, _settled(reported) or _words(reported), **facts)
+        lines = _settled(reported)
+        call.print_receipt(reported.receipt, _words(reported, lines), lines, **facts)
         if not call.json and not reported.repeated:
             _print_context(call, reported)
 
@@ -53,22 +61,19 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None, timeout: 
 def _settled(reported: Reported) -> list[str]:
     """Return what became of this task and of others that were reported before."""
     settled = reported.settled
-    if settled is None or reported.result.verdict != "complete":
+    if reported.repeated or settled is None or reported.result.verdict != "complete":
         return []
-    loop, lines = settled.receipt.loop, list(settled_lines(settled))
-    if loop.status == "paused":
-        lines.append(f"{(loop.pause_reason or '').rstrip('.')}.")
-    elif loop.status == "waiting":
-        lines.append(loop.question or "")
-    return lines
+    return [*settled_lines(settled)]
 
 
-def _words(reported: Reported) -> str:
+def _words(reported: Reported, settled: list[str]) -> str:
     loop, name, verdict = reported.receipt.loop, reported.task, reported.result.verdict
     if reported.repeated:
         return f"Task {name} was already complete."
     what = f"Gap {name}" if name in loop.gaps else f"Task {name}"
-    if name in loop.tasks and loop.tasks[name].status == "reported":
+    if settled:
+        words = ""
+    elif name in loop.tasks and loop.tasks[name].status == "reported":
         words = f"{what} is reported. It is settled by gsd-fsm check, once the loop is resumed."
     elif verdict == "failed":
         task = loop.tasks[name]
@@ -84,7 +89,7 @@ def _words(reported: Reported) -> str:
     if loop.status == "paused":
         words += f" {(loop.pause_reason or '').rstrip('.')}."
     elif loop.status == "waiting":
-        words += f" {' '.join((loop.question or '').split())}"
+        words += f" {loop.question or ''}"
     return words
 
 
@@ -94,13 +99,15 @@ def _print_context(call: Call, reported: Reported) -> None:
     if verdict == "checkpoint" and loop.status == "waiting":
         from gsd_fsm.subagents.failure_report import checkpoint_report
 
-        say(checkpoint_report(loop, reported.task, reported.result))
+        say(checkpoint_report(loop, reported.task, reported.result, new_nonce()))
     elif verdict == "failed" and loop.status == "paused":
         from gsd_fsm.subagents.failure_report import failure_report
 
-        say(failure_report(loop, reported.task))
+        say(failure_report(loop, reported.task, new_nonce()))
     else:
-        words, command = next_step(loop)
         # The question of a waiting loop was printed above.
-        what = "" if loop.status == "waiting" else f"Next: {display(words)}\n"
-        say(f"{what}Run: {display(command.replace('gsd-fsm', call.command, 1))}")
+        lines = [] if loop.status == "waiting" else advice_lines(loop, "Next: ")
+        if reported.settled and reported.settled.failed:
+            del lines[1:]  # so was the evidence
+        command = next_step(loop)[1].replace("gsd-fsm", call.command, 1)
+        say("\n".join([*lines, f"Run: {flat(command)}"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 import click
 
@@ -30,7 +31,7 @@ def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) ->
     done = engine.roll_back(call.context, target, phase) if yes else None
     step = done.step if done else engine.plan_rollback(call.context, target, phase)
     left = done.left if done else None
-    facts = {
+    facts: dict[str, Any] = {
         "target": step.target.tag,
         "commit": step.target.commit,
         "leaves": step.leaves,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -49,7 +50,11 @@ def score(call: Call, *, familiarity: int, **points: int) -> None:
     # An unclear goal does not continue in any shape.
     asked = loop.question if loop.status == "waiting" else _WORDS[loop.shape or ""]
     words = f"Spec {loop.spec_score}/10, fit {loop.fit_score}: {loop.shape}. {asked}"
-    facts = {"spec_score": loop.spec_score, "fit_score": loop.fit_score, "shape": loop.shape}
+    facts: dict[str, Any] = {
+        "spec_score": loop.spec_score,
+        "fit_score": loop.fit_score,
+        "shape": loop.shape,
+    }
     call.print_receipt(receipt, words, **facts, stage=loop.stage)
 
 

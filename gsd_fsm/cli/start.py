@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import AMOUNT, COUNT, Call, command_options
-from gsd_fsm.cli.output import say, unproven_facts, unproven_lines
+from gsd_fsm.cli.output import flat, quoted, say, unproven_facts, unproven_lines
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
@@ -16,7 +16,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.notices import way_to_end
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.start import Started, StartRequest
 from gsd_fsm.engine.start import start as start_loop
@@ -145,12 +145,14 @@ def start(
         *(f"warning: {it}" for it in done.warnings),
         *unproven_lines(done.unproven, _SHOWN),
     ):
-        say(display(line))
+        say(harmless(line))
     if done.lessons:
         run = f"gsd-fsm --loop {loop.id} recall"
-        lines = [f"  {number}. {text}" for number, text in enumerate(done.lessons, 1)]
-        lines.append(f"To keep them: {run} --accept all. If they do not apply: {run} --dismiss all")
-        say(display("\n".join(["Learned in earlier loops here:", *lines]), lines=True))
+        lessons = "\n".join(
+            f"{number}. {flat(text)}" for number, text in enumerate(done.lessons, 1)
+        )
+        say(quoted("Learned in earlier loops here", lessons, len(lessons)))
+        say(f"To keep them: {run} --accept all. If they do not apply: {run} --dismiss all")
 
 
 def _print_with_baseline(call: Call, done: Started, words: str, facts: dict[str, Any]) -> None:
@@ -168,7 +170,7 @@ def _print_with_baseline(call: Call, done: Started, words: str, facts: dict[str,
     lines = [f"Before any work: {'; '.join(shown) or 'there are no checks'}."]
     if found.passed and not found.failed:
         lines.append("Every check passes already, so a pass does not show that the work is done.")
-    say(display("\n".join(lines), lines=True))
+    call.answer({}, "\n".join(map(flat, lines)))
 
 
 def _created(done: Started | Imported) -> list[str]:
@@ -212,7 +214,7 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
         return
     done = import_loop(call.context, file, fresh=fresh)
     loop = done.receipt.loop
-    imported = f"Imported {display(done.file)} as {loop.kind} loop {loop.id}."
+    imported = f"Imported {done.file} as {loop.kind} loop {loop.id}."
     words = " ".join([*_created(done), imported, *_owner(call, loop)])
     call.print_receipt(done.receipt, words, format=done.format, notes=done.notes)
     if not call.json:
@@ -221,4 +223,4 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
 
 def _print_notes(notes: list[str]) -> None:
     for note in notes:
-        say(display(f"- {note}", lines=True))
+        say(flat(f"- {note}"))

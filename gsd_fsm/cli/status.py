@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
-from gsd_fsm.cli.output import say, spent_words, status_word
+from gsd_fsm.cli.output import advice_lines, flat, quoted, say, spent_words, status_word
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
 from gsd_fsm.core.loop.state import Loop, listed, undelivered_notes
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import review_words
-from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.text.sanitize import display, one_line
+from gsd_fsm.core.views.loop_json import shown_stage
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.records import Criterion, Gap, Task, Verdict
@@ -53,24 +54,22 @@ def panel(loop: Loop, head: str, *, trusted: bool) -> list[str]:
     from gsd_fsm.core.text.progress import shown_tasks
 
     most, paused = loop.limits.max_iterations, loop.status == "paused"
-    stage = "complete" if loop.stage and loop.status == "completed" else loop.stage
-    error = loop.last_error if loop.status != "completed" else ""
-    words, command = next_step(loop)
-    advice = [words, f"Run: {command}"]
+    words, command = next_step(loop, brief=True)
+    advice = [words, f"Run: {flat(command)}"]
     rows: list[tuple[str, Iterable[str]]] = [
         ("goal", _one(loop.goal)),
         ("phase", _one(loop.phase)),
         ("iteration", [f"{loop.iteration}{f' of {most}' if most else ''}"]),
         ("round", _one(loop.round or None)),
-        ("paused", [f"{loop.pause_code}: {loop.pause_reason}"] if paused else []),
-        ("stage", _one(stage)),
+        ("paused", [f"{loop.pause_code}: {flat(loop.pause_reason)}"] if paused else []),
+        ("stage", _one(shown_stage(loop))),
         ("score", _one(_score(loop))),
         ("spent", _one(spent_words(loop))),
-        ("owner", [loop.owner or "none yet"]),
+        ("owner", [flat(loop.owner) or "none yet"]),
         ("question", _one(loop.question)),
         ("answer", _one(loop.answer)),
-        ("must not", loop.must_not),
-        ("lessons", loop.recalled),
+        ("must not", map(flat, loop.must_not)),
+        ("lessons", map(flat, loop.recalled)),
         ("reviews", (f"{it.replace('_', ' ')}: {review_words(loop, it)}" for it in loop.reviews)),
         ("notes", (_first_line(note.text) for note in undelivered_notes(loop))),
         ("criteria", map(_criterion, loop.criteria.values(), count(1))),
@@ -79,21 +78,31 @@ def panel(loop: Loop, head: str, *, trusted: bool) -> list[str]:
         ("tasks", map(_task, shown_tasks(loop))),
         ("gaps", map(_gap, loop.gaps.values())),
         ("verdicts", map(_verdict, loop.verdicts.values() if loop.verified else ())),
-        ("last error", [_first_line(error)] if error else []),
+    ]
+    closing: list[tuple[str, Iterable[str]]] = [
         ("since", [f"{loop.started}, last event {loop.last_event}"]),
         ("head", [head]),
         ("next", advice if trusted else ["This journal is not trusted here. Run: gsd-fsm trust"]),
     ]
     lines = [f"{'loop':<10} {loop.id} · {loop.kind} · {status_word(loop.status)} · {loop.mode}"]
-    for name, texts in rows:
-        lines += [f"{'' if i else name:<10} {display(text)}" for i, text in enumerate(texts)]
-    return lines
+    lines += _row_lines(rows)
+    if loop.last_error and loop.status != "completed":
+        lines.append(quoted("last error", loop.last_error))
+    return lines + _row_lines(closing)
+
+
+def _row_lines(rows: list[tuple[str, Iterable[str]]]) -> list[str]:
+    return [
+        f"{'' if number else name:<10} {text}"
+        for name, texts in rows
+        for number, text in enumerate(texts)
+    ]
 
 
 def _one(value: object) -> list[str]:
     """Return the value as the only line of a row; no line if there is none."""
-    flat = " ".join(str("" if value is None else value).split())
-    return [flat] if flat else []
+    shown = flat(str("" if value is None else value))
+    return [shown] if shown else []
 
 
 def _score(loop: Loop) -> str:
@@ -106,10 +115,10 @@ def _score(loop: Loop) -> str:
 
 def _criterion(criterion: Criterion, number: int) -> str:
     mark = "✓" if criterion.met else "~" if criterion.stale else "·"
-    where = f"in {criterion.directory}: " if criterion.directory else ""
-    check = f"  [{where}{criterion.check}]" if criterion.check else ""
+    where = f"in {flat(criterion.directory)}: " if criterion.directory else ""
+    check = f"  [{where}{flat(criterion.check)}]" if criterion.check else ""
     flaky = "  flaky" if criterion.evidence and criterion.evidence.get("flaky") else ""
-    return f"{mark} {number} {criterion.name}{check}{flaky}"
+    return f"{mark} {number} {flat(criterion.name)}{check}{flaky}"
 
 
 def _baseline(loop: Loop) -> Iterable[str]:
@@ -117,14 +126,14 @@ def _baseline(loop: Loop) -> Iterable[str]:
     for words, result in (("passed before any work", True), ("failed before any work", False)):
         names = [name for name, passed in loop.baseline.items() if passed is result]
         if names:
-            yield f"{words}: {listed(names)}"
+            yield f"{words}: {flat(listed(names))}"
 
 
 def _task(task: Task) -> str:
     retries = f" (retry {task.retries})" if task.retries else ""
     mark = _TASK_MARKS.get(task.status, "·")
     proof = f" ({task.proof})" if task.proof else " (skip requested)" if task.skip else ""
-    return f"{mark} {task.id} {task.status}{proof}{retries}  {task.title}".rstrip()
+    return f"{mark} {task.id} {task.status}{proof}{retries}  {flat(task.title)}".rstrip()
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -135,12 +144,11 @@ def _verdict(verdict: Verdict) -> str:
 
 def _gap(gap: Gap) -> str:
     mark = "·" if gap.is_open else "✓"
-    return f"{mark} {gap.id} {gap.kind} {gap.file or ''}  {_first_line(gap.description)}"
+    return f"{mark} {gap.id} {flat(gap.kind)} {flat(gap.file)}  {_first_line(gap.description)}"
 
 
 def _first_line(text: str) -> str:
-    first = text.strip().split("\n", 1)[0]
-    return first if len(first) <= 120 else first[:119] + "…"
+    return one_line(text.strip().split("\n", 1)[0], 120)
 
 
 @click.command()
@@ -155,7 +163,7 @@ def why(call: Call, *, seq: int | None) -> None:
     facts = {name: value for name, value in found._asdict().items() if name != "ts"}
     call.answer(
         facts,
-        display(f"{words} ({found.code}) at event {found.seq}, {found.ts}. {found.why}"),
+        flat(f"{words} ({found.code}) at event {found.seq}, {found.ts}. {found.why}"),
     )
 
 
@@ -190,7 +198,7 @@ def next_(call: Call, *, task_id: str | None) -> None:
         items = [item.facts() for item in found.items]
         running = [task._asdict() for task in found.running]
         facts.update({"wave": found.wave, "tasks": items, "running": running})
-    lines = [display(found.sentence), *(_line(item) for item in found.items)]
+    lines = [*advice_lines(loop), *(_line(item) for item in found.items)]
     lines += [f"  {task.id} is running; once it ends, run: {task.report}" for task in found.running]
     if found.review:
         lines.append(
@@ -199,13 +207,13 @@ def next_(call: Call, *, task_id: str | None) -> None:
     elif not found.items and found.command not in [task.report for task in found.running]:
         halted = loop.status in ("paused", "waiting") and not awaits_complete(loop)
         run = "If the user wants the loop to continue, run" if halted else "Run"
-        lines.append(f"{run}: {display(found.command)}")
+        lines.append(f"{run}: {flat(found.command)}")
     call.answer(facts, "\n".join(lines))
 
 
 def _line(item: Item) -> str:
     return (
-        f"  {display(item.description)}\n"
+        f"  {item.description}\n"
         f"    prompt for a subagent ({item.subagent_type}): {item.show}\n"
         f"    once it is running, run: {item.command}\n"
         f"    to report its output, run: {item.report}"

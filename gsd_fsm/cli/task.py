@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import Call, command_options
-from gsd_fsm.cli.output import retry_words, say, settled_facts, settled_lines
+from gsd_fsm.cli.output import new_nonce, retry_words, say, settled_facts, settled_lines
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
 from gsd_fsm.core.loop.state import Loop
@@ -69,10 +69,14 @@ def task(
     if change.is_request:
         words = f"The user will be asked whether to skip task {task_id}."
     if change.settled is not None:
-        lines = list(settled_lines(change.settled))
-        facts = settled_facts(change.settled)
-        is_passed = not change.settled.failed
-        call.print_checked(change.receipt, lines or words, facts, is_passed=is_passed)
+        lines = [*settled_lines(change.settled)]
+        call.print_checked(
+            change.receipt,
+            "" if lines else words,
+            settled_facts(change.settled),
+            lines=lines,
+            is_passed=not change.settled.failed,
+        )
         return
     call.print_receipt(change.receipt, f"{words}{_asked(change.receipt.loop)}")
 
@@ -115,7 +119,7 @@ def _fail(call: Call, task_id: str | None, error: str, **why: str | None) -> Non
     if task_id and loop.status == "paused" and not call.json:
         from gsd_fsm.subagents.failure_report import failure_report
 
-        say(failure_report(loop, task_id))
+        say(failure_report(loop, task_id, new_nonce()))
 
 
 def _asked(loop: Loop) -> str:

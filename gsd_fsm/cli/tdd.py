@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
-from gsd_fsm.cli.output import say
+from gsd_fsm.cli.output import new_nonce, say
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
 from gsd_fsm.subagents.failure_report import failure_report
@@ -31,7 +31,7 @@ def tdd(call: Call, *, task_id: str, runs: bool, timeout: int | None) -> None:
     _print_state(call, state)
     loop = state.receipt.loop
     if state.task.status == "failed" and loop.status == "paused" and not call.json:
-        say(failure_report(loop, state.task.id))
+        say(failure_report(loop, state.task.id, new_nonce()))
     if not state.passed:
         raise click.exceptions.Exit(CheckFailed.exit_code)
 

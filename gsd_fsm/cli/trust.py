@@ -13,7 +13,7 @@ from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.loop.records import Criterion
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import register
-from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.core.text.sanitize import display, harmless
 from gsd_fsm.engine.journals import inspect_journal, live_loops
 from gsd_fsm.engine.status import members
 
@@ -58,7 +58,7 @@ def trust(call: Call) -> None:
         shown.append(row)
     if not call.json:
         for line in (line for row in shown for line in _lines(row)):
-            say(display(line))  # before anything is trusted
+            say(harmless(line))  # before anything is trusted
     register(foreign.journal_id, foreign.path, now_ms())
     state = "was already trusted" if foreign.is_trusted else "is now trusted"
     facts = {"journal": foreign.journal_id, "path": foreign.path, "already": foreign.is_trusted}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
+from gsd_fsm.cli.output import advice_lines, flat
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.loop.completion import open_verdicts
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
@@ -138,8 +139,7 @@ def _summary(done: Verification) -> list[str]:
         what = "The checks passed" if left else "Verification passed"
         lines.append(f"{what}. Loop {loop.id} is {loop.status}.")
         if loop.status not in FINAL:
-            words, command = next_step(loop)
-            lines += [f"Next: {one_line(words)}", f"Run: {command}"]
+            lines += [*advice_lines(loop, "Next: "), f"Run: {flat(next_step(loop)[1])}"]
     return lines
 
 

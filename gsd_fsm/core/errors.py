@@ -7,6 +7,8 @@ class GsdError(Exception):
     """An expected failure: a message, a hint and an exit code. Any other exception is a bug."""
 
     exit_code = 1
+    # Whether the message is a list with a line for each item; any other line end is foreign.
+    is_list = False
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -126,6 +126,8 @@ class LoopChecks:
             self.output.say(f"[{number}/{len(names)}] {name}: {criterion.check}")
             outcome = self._outcome(criterion)
             self.output.say(f"  {outcome.result}")
+            if outcome.exit_code:
+                self.output.quote(f"Output of the check {name}", outcome.tail)
             yield name, outcome
 
     def content(self) -> Content | None:

@@ -16,6 +16,7 @@ from gsd_fsm.core.project import is_registered
 from gsd_fsm.core.syscalls import READ, close_directory, open_directory, open_regular
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
+from gsd_fsm.core.views.loop_json import shown_stage
 from gsd_fsm.core.views.state_md import history_line
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import note_unfinished
@@ -98,7 +99,9 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
             for criterion in loop.criteria.values()
         ],
         **members(loop, "last_unmet exit_signal stuck idle last_error started last_event"),
-        **members(loop, "pause_code pause_reason owner stage spec_score fit_score shape"),
+        **members(loop, "pause_code pause_reason owner"),
+        "stage": shown_stage(loop),
+        **members(loop, "spec_score fit_score shape"),
         "reviews": {name: review.facts() for name, review in loop.reviews.items()},
         "spent_usd": loop.spent_usd,
         "budget_usd": loop.limits.budget_usd,

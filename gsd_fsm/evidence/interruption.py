@@ -87,7 +87,10 @@ class Output:
         """Show a line about the commands."""
 
     def show(self, chunk: bytes) -> None:
-        """Show output of a command."""
+        """Show output of a command as it comes."""
+
+    def quote(self, what: str, text: str) -> None:
+        """Show the end of a command's output to a reader from whom `show` hides it."""
 
     def poll(self) -> None:
         """Raise to end the commands; called several times a second."""

@@ -19,8 +19,11 @@ _SHOWN = 20
 class BrokenPlan(UsageError):
     """A plan that no loop can follow; `problems` names each reason."""
 
+    is_list = True
+
     def __init__(self, path: Path, problems: list[Problem], shown: int = _SHOWN) -> None:
-        lines = [f"{path}:{problem.line}: {problem.what}" for problem in problems[:shown]]
+        found = ((problem.line, " ".join(problem.what.split())) for problem in problems[:shown])
+        lines = [f"{path}:{line}: {what}" for line, what in found]
         if len(problems) > shown:
             lines.append(f"and {len(problems) - shown} more")
         hint = "Fix the plan, then run: gsd-fsm plan check --plan FILE"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from gsd_fsm.core.loop.records import Failure
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.text.sanitize import display, one_line, truncate
-from gsd_fsm.documents.markdown import code_block
+from gsd_fsm.core.text.sanitize import fenced, one_line
 
 if TYPE_CHECKING:
     from gsd_fsm.subagents.report_parser import Report
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 _ERROR, _DETAILS, _LINE, _LISTED = 4_000, 4_000, 600, 50
 
 
-def failure_report(loop: Loop, task_id: str) -> str:
-    """Return everything known about a failed task, as Markdown."""
+def failure_report(loop: Loop, task_id: str, nonce: str) -> str:
+    """Return everything known about a failed task, as Markdown; `nonce` fences its errors."""
     task = loop.tasks[task_id]
     errors = task.errors
     last = errors[-1].text if errors else ""
@@ -32,20 +31,25 @@ def failure_report(loop: Loop, task_id: str) -> str:
         f"**Blocker:** {blocker or one_line(last, _LINE) or 'not reported'}",
         f"**Suggested Fix:** {fixes[-1] if fixes else 'none'}",
         f"**Attempts:** {task.retries} of {loop.limits.max_retries} retries used",
-        *(_error(error, number, len(errors)) for number, error in enumerate(errors, 1)),
+        *(_error(error, number, len(errors), nonce) for number, error in enumerate(errors, 1)),
         f"Execution paused. Fix the issue, then: {_remedy(loop)}",
     ]
     return "\n\n".join(parts)
 
 
-def checkpoint_report(loop: Loop, task_id: str, report: Report) -> str:
-    """Return the decision that a task needs, as Markdown."""
+def checkpoint_report(loop: Loop, task_id: str, report: Report, nonce: str) -> str:
+    """Return the decision that a task needs, as Markdown; `nonce` fences what its subagent wrote."""
     done = [name for name, task in loop.tasks.items() if task.status in ("complete", "skipped")]
     named = ", ".join(done[:_LISTED]) + (" …" if len(done) > _LISTED else "")
     parts = [
         f"## Checkpoint: {one_line(report.reason)}",
         f"**Completed:** {named or 'none yet'} ({len(done)} of {len(loop.tasks)} tasks)",
-        f"**Decision Needed:** (task {task_id})\n{_paragraph(report.details or report.reason)}",
+        fenced(
+            f"**Decision Needed:** (task {task_id})",
+            report.details or report.reason,
+            nonce,
+            _DETAILS,
+        ),
     ]
     if report.options:
         options = [one_line(option, _LINE) for option in report.options[:_LISTED]]
@@ -78,21 +82,15 @@ def _progress(loop: Loop) -> str:
     return "\n".join(lines)
 
 
-def _error(error: Failure, number: int, count: int) -> str:
-    lines = [f"### Error {number} of {count} (event {error.seq}, {error.error_class})", ""]
-    lines.append(code_block(display(truncate(error.text.strip("\n"), _ERROR), lines=True)))
+def _error(error: Failure, number: int, count: int, nonce: str) -> str:
+    what = f"### Error {number} of {count} (event {error.seq}, {error.error_class})"
+    lines = [fenced(what, error.text, nonce, _ERROR)]
     for label, text in (("Analysis", error.analysis), ("Suggested fix", error.fix)):
         if text:
             lines.append(f"- {label}: {one_line(text, _LINE)}")
     if error.attempts:
         lines.append(f"- Test attempts: {error.attempts}")
     return "\n".join(lines)
-
-
-def _paragraph(text: str) -> str:
-    """Return the text with a quotation mark before each line."""
-    shown = display(truncate(text.strip(), _DETAILS), lines=True)
-    return "\n".join(f"> {line}".rstrip() for line in shown.split("\n"))
 
 
 def _remedy(loop: Loop) -> str:

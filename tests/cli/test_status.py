@@ -101,9 +101,11 @@ def test_status_shows_every_part_of_the_loop_without_colour(here: Here) -> None:
     for words in (
         *("The goal", "✓ 1 one", "· 2 t  [true]", "✗ T1 failed (retry 1)  First"),
         *("· G1 stub a.py  empty", "interactive", "none yet", "0 of 20"),
-        *("\nlast error first line\n", "break the API", "look here", "postgres"),
+        *("break the API", "look here", "postgres"),
     ):
         assert words in shown
+    fenced = r"last error \(.*\):\n--- begin (\w{16})\nfirst line\nsecond line\n--- end \1\nsince "
+    assert re.search(fenced, shown)
     assert "\x1b" not in shown
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support.command_line import Here
@@ -77,7 +79,8 @@ def test_fail_with_default_retries_used_up_prints_every_error(here: Here, last: 
     assert "## Task T1 Failed" in shown
     for number in (1, 2, 3):
         assert f"### Error {number} of 4 (" in shown
-        assert f"```\nway {number}\n```\n- Analysis: why {number}\n" in shown
+        quoted = rf"begin (\w{{16}})\nway {number}\n--- end \1\n- Analysis: why {number}\n"
+        assert re.search(quoted, shown)
     assert "### Error 4 of 4 (" in shown
     assert f"gsd-fsm --loop {loop} resume --add-retries 1" in shown
     assert here.run("fail", "T1", "--error", "way 5").code == 4

@@ -23,6 +23,7 @@ from gsd_fsm.core.loop.waves import (
     ready_tasks,
     reported_tasks,
 )
+from gsd_fsm.core.text.sanitize import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,13 +37,14 @@ if TYPE_CHECKING:
 _LISTED_TASKS = 8
 # Seconds after which a client may kill a command.
 LONG_PROOF = 90
+_LONGEST = 6_000  # no text of the journal but a goal is longer
 _SCORE = "score --outcome N --scope N --constraints N --success N --done N"
 
 
 def next_step(loop: Loop, brief: bool = False) -> Advice:
     """Return the next step, one sentence or more on one line, and the command for it.
 
-    `brief`: without the text of errors, for callers that quote them.
+    Foreign text in it is harmless. `brief`: without the text of errors, for callers that quote them.
     """
     run = "gsd-fsm --loop %s " % loop.id
     if loop.status in FINAL:
@@ -61,7 +63,24 @@ def next_step(loop: Loop, brief: bool = False) -> Advice:
         return words, run + "review passed"
     if loop.is_unclear:
         return _work(loop, run)
-    return _retry_task(loop, run, brief) or _after_error(loop, run, _work(loop, run), brief)
+    task = _task_to_retry(loop)
+    if task is None:
+        return _after_error(loop, run, _work(loop, run), brief)
+    words = "Retry task %s: %s." % (_named(task), retry_count(loop, task))
+    if not brief:
+        words += _sentence(" Last error: %s" % _last_error(task.errors))
+    return words, run + ("next" if loop.is_planned else "task %s running" % task.id)
+
+
+def error_to_fix(loop: Loop) -> str:
+    """Return the last error of the task to retry, else of a loop that is to retry, else ""."""
+    if not loop.is_active:
+        return ""
+    task = _task_to_retry(loop)
+    if task is None and (loop.status != "retrying" or failed_tasks(loop)):
+        return ""
+    errors = loop.errors if task is None else task.errors
+    return errors[-1].text if errors else ""
 
 
 def retry_count(loop: Loop, task: Task) -> str:
@@ -86,17 +105,14 @@ def _resume(loop: Loop, run: str) -> Advice:
     return words, limit.remedy if limit else run + "resume"
 
 
-def _retry_task(loop: Loop, run: str, brief: bool) -> Advice | None:
+def _task_to_retry(loop: Loop) -> Task | None:
     if loop.kind == "verify" and loop.is_planned:
         return None  # its tasks are fixes, and its gaps say which of them are due
     ready = set(ready_tasks(loop)) if loop.is_planned and loop.failed else None
     for task_id in failed_tasks(loop):
         task = loop.tasks[task_id]
         if can_start(loop, task) if ready is None else task_id in ready:
-            words = "Retry task %s: %s." % (_named(task), retry_count(loop, task))
-            if not brief:
-                words += _sentence(" Last error: %s" % _last_error(task.errors))
-            return words, run + ("next" if loop.is_planned else "task %s running" % task_id)
+            return task
     return None
 
 
@@ -353,8 +369,7 @@ def _named(task: Task) -> str:
 
 
 def _flat(text: str | None) -> str:
-    """Return the text on one line: it cannot imitate a line of ours."""
-    return " ".join((text or "").split())
+    return one_line(text, _LONGEST)
 
 
 def _sentence(text: str) -> str:
@@ -363,5 +378,4 @@ def _sentence(text: str) -> str:
 
 
 def _last_error(errors: list[Failure]) -> str:
-    text = _flat(errors[-1].text) if errors else ""
-    return text if len(text) <= 200 else text[:199] + "…"
+    return one_line(errors[-1].text, 200) if errors else ""

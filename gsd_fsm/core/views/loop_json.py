@@ -93,7 +93,7 @@ def workflow_state(loop: Loop) -> dict[str, Any]:
     updated = loop.imported.get("updated") if is_untouched(loop) else None
     return {
         "version": 1,
-        "stage": _stage_of(loop),
+        "stage": shown_stage(loop) or "executing",
         "task": loop.goal or "",
         "spec_score": loop.spec_score,
         "fit_score": loop.fit_score,
@@ -107,11 +107,11 @@ def workflow_state(loop: Loop) -> dict[str, Any]:
     }
 
 
-def _stage_of(loop: Loop) -> str:
-    """Return the stage; only a completed loop is in stage complete."""
-    if loop.status == "completed":
+def shown_stage(loop: Loop) -> str | None:
+    """Return the stage of a goal, None if it has none; only a completed loop is in stage complete."""
+    if loop.status == "completed" and loop.kind == "goal":
         return "complete"
-    return "review" if loop.stage == "complete" else loop.stage or "executing"
+    return "review" if loop.stage == "complete" else loop.stage
 
 
 def state(loop: Loop) -> dict[str, Any]:

@@ -148,6 +148,8 @@ class _Cycle:
         with watch() as output:
             output.say(f"{self.rules.phase.upper()}: {self.command}")
             outcome = run_check(self.command, self.project, limit, output.show, output.poll)
+            if outcome.exit_code:
+                output.quote("Output of the tests", outcome.tail)
         if not was_run(outcome.exit_code):
             raise CheckFailed(
                 f"the test command could not be run: {self.command}",

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.text.sanitize import clean, display, fenced, one_line, truncate
+from gsd_fsm.core.text.sanitize import clean, display, fenced, harmless, one_line, truncate
+from tests.support.client_tags import NAMES, TOKENS, assert_no_tags, forms_of
 
 # Colours, the clipboard, C1 controls, overwriting, bidirectional text, invisible characters,
 # separators, tags, variation selectors, a lone surrogate, fillers.
@@ -75,6 +76,20 @@ def test_clean_makes_text_encodable_and_is_idempotent(text: str) -> None:
 )
 def test_one_line_flattens_neutralizes_and_shortens(text: Any, limit: int, expected: str) -> None:
     assert one_line(text, limit) == expected
+
+
+@pytest.mark.parametrize("name", [*NAMES, *TOKENS])
+def test_tag_of_a_client_is_no_tag_in_any_form(name: str) -> None:
+    for form in [name] if name in TOKENS else forms_of(name):
+        body = fenced("Error", form, "nonce", 999).split("\n", 2)[2]
+        for shown in (one_line(form), harmless(form, lines=True), body):
+            assert_no_tags(shown)
+            assert harmless(shown, lines=True) == shown, "not idempotent"
+
+
+def test_harmless_keeps_text_without_tags_of_clients() -> None:
+    for text in ("a < b", "</body>", "<i>", "[x] [1/2]", "[INSTALL]", "List<T>", "<users>", "＜"):
+        assert harmless(text) == text
 
 
 def test_truncate_keeps_beginning_and_end_of_a_long_text() -> None:
