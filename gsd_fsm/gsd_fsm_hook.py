@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "aceb3d9ea25633ce"  # digest of the parts
+IDENTITY = "4b2d41fd3b6a2b13"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -810,14 +810,11 @@ if __name__ == "__main__":
 #         return _hook_clients_DEFAULT_CAP
 # def claims_completion(message):
 #     text = message.rstrip()
-#     last = text[text.rfind("\n") + 1 :].strip()
-#     if text.endswith(_hook_clients_END):
-#         opened = text.rfind(_hook_clients_TAG)
-#     elif last == _hook_clients_TAG:
-#         opened = len(text) - len(_hook_clients_TAG)
-#     else:
+#     opened = text.rfind(_hook_clients_TAG)
+#     if opened < 0 or not (text.endswith(_hook_clients_END) or opened + len(_hook_clients_TAG) == len(text)):
 #         return False
-#     return opened >= 0 and not _hook_clients_inside_fence(text[:opened])
+#     before = text[text.rfind("\n", 0, opened) + 1 : opened]
+#     return before in ("", " ", "  ", "   ") and not _hook_clients_inside_fence(text[:opened])
 # def block_answer(client, quiet, text):
 #     if client == "cursor":
 #         return {"followup_message": text}

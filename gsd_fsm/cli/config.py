@@ -11,6 +11,7 @@ from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.project import is_registered
+from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.engine.context import Context
 
 WIDEST = 40
@@ -49,7 +50,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = (", ".join(value) or "none") if isinstance(value, tuple) else str(value) or '""'
-    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+    return one_line(text, WIDEST)
 
 
 def _project(context: Context) -> tuple[Path | None, bool]:

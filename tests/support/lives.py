@@ -21,7 +21,7 @@ from tests.support.hook_project import blocks, signal_of
 
 CLIENT_CAP = 8
 MOST_STOPS = 120
-DONE = "All done. <loop-complete>done</loop-complete>"
+DONE = "All done.\n<loop-complete>done</loop-complete>"
 TOOL = '{"message":{"content":[{"type":"tool_use"}]}}\n'
 
 

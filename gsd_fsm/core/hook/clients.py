@@ -199,16 +199,17 @@ def is_human(signal: Signal, last_block: str) -> bool:
 
 
 def claims_completion(message: str) -> bool:
-    """Return whether the message ends with the completion mark, outside code fences."""
+    """Return whether the message ends with the completion mark, which begins a line of its own.
+
+    A mark within a sentence, a quotation or code is only mentioned.
+    """
     text = message.rstrip()
-    last = text[text.rfind("\n") + 1 :].strip()
-    if text.endswith(_END):
-        opened = text.rfind(_TAG)
-    elif last == _TAG:
-        opened = len(text) - len(_TAG)
-    else:
+    opened = text.rfind(_TAG)
+    if opened < 0 or not (text.endswith(_END) or opened + len(_TAG) == len(text)):
         return False
-    return opened >= 0 and not _inside_fence(text[:opened])
+    before = text[text.rfind("\n", 0, opened) + 1 : opened]
+    # Markdown takes a line that is indented by four blanks or a tab for code.
+    return before in ("", " ", "  ", "   ") and not _inside_fence(text[:opened])
 
 
 def _inside_fence(text: str) -> bool:

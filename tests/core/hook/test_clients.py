@@ -235,7 +235,10 @@ CLAIMS = (
 )  # fmt: skip
 NO_CLAIMS = (
     "", f"{TAG}\nBut there is more to do.", f"{TAG}done{END} is what I shall write later.",
-    f"I shall end with {TAG}", f"Write `{TAG}done{END}`", f"```\n{TAG}done{END}\n```",
+    f"I shall end with {TAG}", f"All is done. {TAG}shipped{END}", f"As agreed: {TAG}\nshipped\n{END}",
+    f'"{TAG}done{END}', f"“{TAG}done{END}", f"'{TAG}", f"`{TAG}", f"`{TAG}`", f"**{TAG}done{END}",
+    f"> {TAG}done{END}", f"> {TAG}", f">{TAG}\n> done\n> {END}", f"- {TAG}done{END}", f"1. {TAG}",
+    f"The form:\n\n    {TAG}done{END}", f"\t{TAG}", f"{TAG}\nI end with {TAG}done{END}", f"Write `{TAG}done{END}`", f"```\n{TAG}done{END}\n```",
     f"```\n{TAG}done{END}", f"~~~xml\n{TAG}", f"````\n```\n{TAG}done{END}", f"done{END}",
     "<loop-completed>",
 )  # fmt: skip
