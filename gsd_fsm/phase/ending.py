@@ -9,7 +9,14 @@ from gsd_fsm.core.errors import UsageError
 from gsd_fsm.documents.files import Change, TextFile, open_text, require_writable
 from gsd_fsm.documents.read import FIX_HINT, Malformed, decode
 from gsd_fsm.phase import state_files, summary
-from gsd_fsm.phase.roadmap import MOST_BYTES, completed, later_phases, roadmap_changes, roadmaps
+from gsd_fsm.phase.roadmap import (
+    MOST_BYTES,
+    completed,
+    later_phases,
+    named_texts,
+    roadmap_changes,
+    roadmaps,
+)
 from gsd_fsm.plans.find import FOREIGN, OWN, artefacts
 from gsd_fsm.plans.phase_name import Phase, phase_number
 
@@ -35,7 +42,7 @@ def plan_ending(  # noqa: PLR0917 - each is one fact about the end
     changes = page.changes(summary.merged(page.text, summary.summary(loop, plan, commits, phase)))
     if phase is not None:
         changes += _state_changes(project, phase, now_iso)
-        changes += roadmap_changes(project, phase, plan.title)
+        changes += roadmap_changes(project, phase, plan.title, named_texts(plan))
     for change in changes:
         require_writable(change.path)
     return changes

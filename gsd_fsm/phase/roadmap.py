@@ -1,10 +1,14 @@
-"""Mark a phase complete in the roadmap, below its heading; all other bytes stay as they are."""
+"""Mark a phase complete in the roadmap, below its heading; all other bytes stay as they are.
+
+A line that a check of the plan names is left as it is: the check must pass after the phase, too.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.documents.files import Change, TextFile, open_text
@@ -15,10 +19,14 @@ from gsd_fsm.documents.markdown import (
     line_end,
     newline_of,
     prose,
+    quotations,
     split_lines,
 )
 from gsd_fsm.plans.find import planning_root
 from gsd_fsm.plans.phase_name import Phase, phase_number, same_phase, shortest_name
+
+if TYPE_CHECKING:
+    from gsd_fsm.plans.plan import Plan
 
 FILE_NAME = "roadmap.md"  # in upper or lower case
 MOST_BYTES = 4 << 20
@@ -41,6 +49,7 @@ _UNDONE = re.compile(
     re.IGNORECASE,
 )
 _LONGEST = 200
+_NAMED_WORD = re.compile(r"\w{3,}")
 
 
 def roadmaps(project: Path) -> list[TextFile]:
@@ -54,9 +63,23 @@ def roadmaps(project: Path) -> list[TextFile]:
     return list({it.path: it for it in found if it.content is not None}.values())
 
 
-def roadmap_changes(project: Path, phase: Phase, title: str = "") -> list[Change]:
+def named_texts(plan: Plan) -> set[str]:
+    """Return the texts that checks of the plan name in the roadmap: quotations, words of commands."""
+    texts: set[str] = set()
+    for task in plan.tasks:
+        changes_it = any(file.path.lower().endswith(FILE_NAME) for file in task.files)
+        for check in task.checks:
+            text = check.command or check.text
+            if changes_it or FILE_NAME in text.lower():
+                texts.update(_NAMED_WORD.findall(text) if check.command else quotations(text))
+    return texts
+
+
+def roadmap_changes(
+    project: Path, phase: Phase, title: str = "", named: Collection[str] = ()
+) -> list[Change]:
     """Return the changes that mark the phase complete; raise UsageError if no roadmap names it."""
-    found = [(it, completed(it.text, phase, title)) for it in roadmaps(project)]
+    found = [(it, completed(it.text, phase, title, named)) for it in roadmaps(project)]
     if found and all(text is None for _, text in found):
         path, name = found[0][0].path, shortest_name(phase)
         raise UsageError(
@@ -83,10 +106,10 @@ def later_phases(text: str, phase: Phase) -> list[int]:
     return list(dict.fromkeys(later))
 
 
-def completed(text: str, phase: Phase, title: str = "") -> str | None:
+def completed(text: str, phase: Phase, title: str = "", named: Collection[str] = ()) -> str | None:
     """Return the roadmap with this phase complete; None if no heading names the phase.
 
-    Of several headings, take the one with the title, else the first.
+    Of several headings, take the one with the title, else the first. No line loses a `named` text.
     """
     lines = split_lines(text)
     every = list(headings(lines))
@@ -98,9 +121,9 @@ def completed(text: str, phase: Phase, title: str = "") -> str | None:
     end = next((it.line for it in every if _ends(heading, it)), len(lines))
     body = [at for at in prose(lines) if heading.line < at < end]
     marks = [
-        _mark_first(lines, [heading.line], with_state),
-        _mark_first(lines, body, ticked),
-        _mark_first(lines, body, with_status),
+        _mark_first(lines, [heading.line], with_state, named),
+        _mark_first(lines, body, ticked, named),
+        _mark_first(lines, body, with_status, named),
     ]
     if not any(marks):
         lines[heading.line] += _mark_below(lines, heading.line, newline_of(text))
@@ -120,11 +143,17 @@ def _ends(section: Heading, other: Heading) -> bool:
     return other.line > section.line and (other.level <= section.level or is_phase)
 
 
-def _mark_first(lines: list[str], numbers: list[int], mark: Callable[[str], str | None]) -> bool:
+def _mark_first(
+    lines: list[str],
+    numbers: list[int],
+    mark: Callable[[str], str | None],
+    named: Collection[str],
+) -> bool:
     """Mark the first line that can be marked; return whether there was one."""
     for number in numbers:
-        marked = mark(lines[number])
-        if marked is not None:
+        line = lines[number]
+        marked = mark(line)
+        if marked is not None and not any(it in line and it not in marked for it in named):
             lines[number] = marked
             return True
     return False

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.documents.markdown import split_lines
-from gsd_fsm.phase.roadmap import MARK, completed, later_phases, roadmap_warning
+from gsd_fsm.phase.roadmap import MARK, completed, later_phases, named_texts, roadmap_warning
+from gsd_fsm.plans.plan import Check, PlanFile
 from tests.support.phases import FinishedPhase
+from tests.support.prompts import a_plan, a_task
 
 SECTION = "# Roadmap\n\n### Phase 1: Title\n**Goal:** x\n\n{}\n\n### Phase 2: B\n- [ ] Complete\n"
 HEADING = "## {}\n\n**Goal:** x\n\n## Phase 2: Next [PENDING]\n"
@@ -40,6 +42,37 @@ HEADING = "## {}\n\n**Goal:** x\n\n## Phase 2: Next [PENDING]\n"
 def test_completed_sets_the_mark_of_the_section_or_its_heading_once(frame, before, after) -> None:
     assert completed(frame.format(before), 1) == frame.format(after)
     assert completed(frame.format(after), 1) == frame.format(after)
+
+
+@pytest.mark.parametrize(
+    ("frame", "line", "check"),
+    [
+        (SECTION, "**Status:** PLANNED", 'content: ROADMAP.md contains "PLANNED"'),
+        (SECTION, "Status: in progress", "content: .gsd/ROADMAP.md contains `in progress`"),
+        (SECTION, "**Status:** PLANNED", "command: grep -q 'Status.*PLANNED' .gsd/ROADMAP.md"),
+        (SECTION, "- [ ] Complete", 'content: ROADMAP.md contains "[ ] Complete"'),
+        (HEADING, "Phase 1: Core [PLANNED]", 'content: ROADMAP.md contains "[PLANNED]"'),
+    ],
+)
+def test_completed_keeps_a_line_that_a_check_of_the_plan_names(
+    frame: str, line: str, check: str
+) -> None:
+    kind, _, words = check.partition(": ")
+    command = words if kind == "command" else None
+    named = named_texts(a_plan(a_task(checks=(Check(kind, words, command, 1),))))
+    text = frame.format(line)
+    once = completed(text, 1, named=named)
+    assert once == re.sub(r"(#+ Phase 1.*\n)\n?", rf"\1{MARK}\n\n", text, count=1)
+    assert completed(once, 1, named=named) == once
+    assert completed(text, 1, named={"Goal", "hooks.json"}) == completed(text, 1)
+
+
+def test_checks_of_other_files_name_nothing_in_the_roadmap() -> None:
+    other = Check("content", 'README.md contains "PLANNED"', None, 1)
+    assert named_texts(a_plan(a_task(checks=(other,)))) == set()
+    files = (PlanFile(".gsd/ROADMAP.md", "modify"),)
+    own = Check("content", 'contains "PLANNED"', None, 1)
+    assert named_texts(a_plan(a_task(files=files, checks=(own,)))) == {"PLANNED"}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from tests.support.command_line import Here
 from tests.support.hook_agent import Agent
 from tests.support.plan_loops import YOLO, report, report_complete, write_plan
 from tests.support.repositories import git, hook
+from tests.support.verification import document, task
 
 TAGS = "gsd/checkpoint/phase-1"
 
@@ -42,6 +43,18 @@ def test_complete_writes_summary_state_roadmap_and_commits_them(repository: Here
     assert git(repository.root, "show", "--format=", "--name-only").split("\n") == [
         ".opti-gsd/plans/phase-1/summary.md", ".opti-gsd/roadmap.md", ".opti-gsd/state.json",
     ]  # fmt: skip
+
+
+def test_verify_passes_after_complete_although_a_check_names_the_status(here: Here) -> None:
+    checks = [("content", 'ROADMAP.md contains "PLANNED"')]
+    write_plan(here, document(task("01", checks, ".gsd/ROADMAP.md")))
+    (here.gsd / "ROADMAP.md").write_text("## Phase 1: Small\n**Status:** PLANNED\n")
+    here.ok(*YOLO)
+    report_complete(here, "T01")
+    here.ok("complete")
+    assert "- [x] Complete\n\n**Status:** PLANNED\n" in (here.gsd / "ROADMAP.md").read_text()
+    here.ok("start", "verify", "--phase", "1")
+    here.ok("verify")
 
 
 def test_tag_and_commit_that_git_refuses_are_reported_and_undo_no_event(repository: Here) -> None:
