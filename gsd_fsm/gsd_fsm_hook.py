@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "4b2d41fd3b6a2b13"  # digest of the parts
+IDENTITY = "8c545bccf07ceb01"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_resume", "_text_questions_are", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "review_words", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -2908,8 +2908,10 @@ if __name__ == "__main__":
 #     if awaits_complete(loop):
 #         return "Everything is done; complete the loop.", run + "complete"
 #     if loop.status == "reviewing":
-#         words = "Finish the review. If it found blockers, run 'review failed --blockers N' instead."
-#         return words, run + "review passed"
+#         return _text_next_step_open_blocker(loop, run) or (
+#             "Finish the review. If it found blockers, run 'review failed --blockers N' instead.",
+#             run + "review passed",
+#         )
 #     if loop.is_unclear:
 #         return _text_next_step_work(loop, run)
 #     task = _text_next_step_task_to_retry(loop)
@@ -2991,22 +2993,27 @@ if __name__ == "__main__":
 #         )
 #     return _text_next_step_light_review(loop, run) or _text_next_step_thorough_review(loop, run)
 # def _text_next_step_light_review(loop, run):
-#     tasks = [task for task in loop.tasks.values() if task.condition is None]
-#     reviewed = loop.stage == "executing" or (loop.stage is None and loop.spec_score is not None)
-#     if not reviewed or not tasks:
-#         return None
-#     wave = last = current_wave(loop) or 1
-#     if any(not task.is_done for task in tasks):
-#         last = max((t.wave for t in tasks if t.wave and t.wave < wave), default=0)
-#         if any(t.wave == wave and t.status != "pending" for t in tasks):
-#             return None
-#     if not last or "wave_%d" % last in loop.reviews:
+#     wave = unreviewed_wave(loop)
+#     if not wave:
 #         return None
 #     words = (
 #         "Wave %d is complete. Do a light review (idioms, cleanliness, fit to the goal); its result "
 #         "is only informational."
 #     )
-#     return words % last, run + "review light --wave %d --score N --issues N --blockers N" % last
+#     return words % wave, run + "review light --wave %d --score N --issues N --blockers N" % wave
+# def unreviewed_wave(loop):
+#     reviewed = loop.stage == "executing" or (loop.stage is None and loop.spec_score is not None)
+#     if loop.kind != "goal" or not reviewed:
+#         return 0
+#     tasks = [task for task in loop.tasks.values() if task.condition is None]
+#     if not tasks:
+#         return 0
+#     wave = last = current_wave(loop) or 1
+#     if any(not task.is_done for task in tasks):
+#         last = max((t.wave for t in tasks if t.wave and t.wave < wave), default=0)
+#         if any(t.wave == wave and t.status != "pending" for t in tasks):
+#             return 0
+#     return 0 if "wave_%d" % last in loop.reviews else last
 # def _text_next_step_thorough_review(loop, run):
 #     if open_work(loop) or unmet(loop):
 #         return None
@@ -3225,11 +3232,14 @@ if __name__ == "__main__":
 #     words = "Verification found %s. Attempt automatic fix? (%s) [Y/n]"
 #     yield "gaps:%d" % times, words % (plural(len(found), "gap"), rounds)
 # def _text_questions_wave(loop):
+#     if loop.rules is not None and unreviewed_wave(loop):
+#         return
 #     wave = current_wave(loop)
 #     if loop.shape == "tool-review":
 #         work = [task for task in loop.tasks.values() if task.condition is None]
 #         if work and all(task.is_done for task in work):
-#             yield "wave:end:%d" % len(work), "All waves are complete. Finish the loop?"
+#             words = "All waves are complete%s. Finish the loop?"
+#             yield "wave:end:%d" % len(work), words % _text_questions_reviewed(loop, wave or 1)
 #     if not wave:
 #         return
 #     tasks = loop.tasks.values()
@@ -3237,9 +3247,8 @@ if __name__ == "__main__":
 #     begun = [task for task in tasks if task.wave == wave and task.status != "pending"]
 #     if before and not begun:
 #         last = max(task.wave or 0 for task in before)
-#         name = "wave_%d" % last
-#         review = " (review: %s)" % review_words(loop, name) if name in loop.reviews else ""
-#         yield "wave:%d" % wave, "Wave %d complete%s. Continue to Wave %d?" % (last, review, wave)
+#         words = "Wave %d complete%s. Continue to Wave %d?"
+#         yield "wave:%d" % wave, words % (last, _text_questions_reviewed(loop, last), wave)
 # def evidence_words(criterion, exit_code):
 #     proof = criterion.evidence or {}
 #     words = "stale" if criterion.stale else "%s %s" % (exit_code, proof.get("exit_code"))
@@ -5046,6 +5055,13 @@ if __name__ == "__main__":
 # def require_no_blockers(loop, event, loops):
 #     if event["data"].get("blockers"):
 #         raise Refused("a review with blockers has not passed", "Run: gsd-fsm review failed")
+#     left = loop.gate_tasks.get("blocker")
+#     if left and loop.rules is not None:
+#         raise Refused(
+#             "loop %s is %s: the review cannot pass while a blocker is open: %s"
+#             % (loop.id, loop.status, listed(left)),
+#             "Resolve it, then run: gsd-fsm task %s complete" % next(iter(left)),
+#         )
 # def _loop_events_goals_review_text(data):
 #     found = [
 #         "%s %s" % (name, data[name]) for name in ("score", "issues", "blockers") if name in data
@@ -5335,6 +5351,13 @@ if __name__ == "__main__":
 #     if limit is None and loop.pause_code == "retries":
 #         limit = used_up_retries(loop, loop.limits)
 #     return words, limit.remedy if limit else run + "resume"
+# def _text_next_step_open_blocker(loop, run):
+#     for task_id in loop.gate_tasks.get("blocker", ()) if loop.rules is not None else ():
+#         task = loop.tasks[task_id]
+#         status = "complete" if task.status == "running" else "running"
+#         words = "The review cannot pass while blocker %s is open; resolve it." % _text_next_step_named(task)
+#         return words, run + "task %s %s" % (task_id, status)
+#     return None
 # def _text_next_step_has_other_report(loop, due):
 #     return (loop.tasks[name].verdict != "complete" for name in due)
 # def background_words(loop):
@@ -5359,6 +5382,9 @@ if __name__ == "__main__":
 #     return (key or "").partition(":")[0] in _text_questions_DECLINABLE
 # def is_yes_or_no(key):
 #     return (key or "").partition(":")[0] in (*_text_questions_DECLINABLE, "branch", "skip")
+# def _text_questions_reviewed(loop, wave):
+#     name = "wave_%d" % wave
+#     return " (review: %s)" % review_words(loop, name) if name in loop.reviews else ""
 # def review_words(loop, name):
 #     review = loop.reviews[name]
 #     facts = []
@@ -7061,7 +7087,7 @@ if __name__ == "__main__":
 #     updated = loop.imported.get("updated") if is_untouched(loop) else None
 #     return {
 #         "version": 1,
-#         "stage": shown_stage(loop) or "executing",
+#         "stage": _views_loop_json_stage_of(loop),
 #         "task": loop.goal or "",
 #         "spec_score": loop.spec_score,
 #         "fit_score": loop.fit_score,
@@ -7074,9 +7100,11 @@ if __name__ == "__main__":
 #         },
 #     }
 # def shown_stage(loop):
-#     if loop.status == "completed" and loop.kind == "goal":
+#     return _views_loop_json_stage_of(loop) if loop.stage or "workflow-state" in loop.views else None
+# def _views_loop_json_stage_of(loop):
+#     if loop.status == "completed":
 #         return "complete"
-#     return "review" if loop.stage == "complete" else loop.stage
+#     return "review" if loop.stage == "complete" else loop.stage or "executing"
 # def state(loop):
 #     steps = [task for task in loop.tasks.values() if task.is_work]
 #     left = set(open_tasks(loop))

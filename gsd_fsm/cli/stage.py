@@ -14,7 +14,7 @@ from gsd_fsm.engine.goals import DIMENSIONS, MOST_FAMILIARITY, MOST_POINTS
 
 _WORDS = {
     "tool": "It continues on its own until it is complete.",
-    "tool-review": "It waits for your review after each wave.",
+    "tool-review": "It waits for your decision after the light review of each wave.",
     "colleague": "It waits for your review after each step.",
     "blocked": "It does not start until the goal is clearer.",
 }
@@ -113,5 +113,7 @@ def review(
         **numbers,
     )
     tasks = f" To resolve: {', '.join(done.tasks)}." if done.tasks else ""
+    loop = done.receipt.loop
+    asked = f" {loop.question}" if loop.status == "waiting" else ""
     more = {"tasks": done.tasks} if done.tasks else {}
-    call.print_receipt(done.receipt, f"Review {action}.{tasks}", **more)
+    call.print_receipt(done.receipt, f"Review {action}.{tasks}{asked}", **more)

@@ -16,7 +16,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.notices import way_to_end
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.core.text.sanitize import harmless
+from gsd_fsm.core.text.sanitize import display, harmless
 from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.start import Started, StartRequest
 from gsd_fsm.engine.start import start as start_loop
@@ -214,7 +214,7 @@ def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
         return
     done = import_loop(call.context, file, fresh=fresh)
     loop = done.receipt.loop
-    imported = f"Imported {done.file} as {loop.kind} loop {loop.id}."
+    imported = f"Imported {display(done.file)} as {loop.kind} loop {loop.id}."
     words = " ".join([*_created(done), imported, *_owner(call, loop)])
     call.print_receipt(done.receipt, words, format=done.format, notes=done.notes)
     if not call.json:

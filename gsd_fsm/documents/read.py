@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.syscalls import explain
+from gsd_fsm.core.text.sanitize import display
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path  # expensive for commands that only redact a text
 
 MAX_BYTES = 16 << 20
@@ -39,6 +41,15 @@ class Malformed(UsageError):
         super().__init__(f"{place}: {problem}", hint or FIX_HINT)
         self.line = line
         self.problem = problem
+
+
+class Mistakes(UsageError):
+    """All mistakes of a file; each is a line of the message."""
+
+    is_list = True
+
+    def __init__(self, mistakes: Iterable[str], hint: str) -> None:
+        super().__init__("\n".join(display(mistake) for mistake in mistakes), hint)
 
 
 class Object(dict[str, Any]):

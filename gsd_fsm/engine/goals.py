@@ -80,7 +80,7 @@ def review(
     report: str | None = None,
     **figures: float | None,
 ) -> Reviewed:
-    """Record a review; each blocker of a failed one becomes a task.
+    """Record a review; each blocker of a failed one becomes a task, and a light one may ask the user.
 
     `figures`: score, issues, blockers and wave, as far as they are known.
     """
@@ -109,6 +109,8 @@ def review(
                 task = gate_task(loop.tasks, "B", title, "blocker")
                 tx.append("task", task, by="cli")
                 tasks.append(task["task"])
+        if action == "light":
+            append_question(tx)
     return Reviewed(tx.receipt, tasks)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
+from gsd_fsm.documents.read import Mistakes
 
 _SHOWN = 20
 EventData = tuple[str, dict[str, Any]]
@@ -79,16 +80,16 @@ class Findings:
         return kept
 
     def finish(self) -> None:
-        """Raise UsageError if the loop has ended or there are problems; else complete the notes."""
+        """Raise Mistakes if the loop has ended or there are problems; else complete the notes."""
         listed = self._problems[:_SHOWN]
         if len(self._problems) > _SHOWN:
             listed.append(f"and {len(self._problems) - _SHOWN} more")
         if self._ended:
             hint = "To start a new loop, run: gsd-fsm start --help"
-            raise UsageError("\n".join([self._ended, *listed]), hint)
+            raise Mistakes([self._ended, *listed], hint)
         if listed:
             hint = "Fix the file, then run: gsd-fsm import FILE --dry-run"
-            raise UsageError("\n".join(listed), hint)
+            raise Mistakes(listed, hint)
         if self._ignored:
             more = len(self._ignored) - _SHOWN
             names = ", ".join(self._ignored[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

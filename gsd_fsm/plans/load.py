@@ -7,8 +7,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from gsd_fsm.core.errors import UsageError
-from gsd_fsm.documents.read import Malformed, decode, read_bytes
+from gsd_fsm.documents.read import Malformed, Mistakes, decode, read_bytes
 from gsd_fsm.plans.plan import Plan, PlanDraft, Problem, Wave
 from gsd_fsm.plans.validate import give_waves, problems_of, warnings_of
 
@@ -16,18 +15,15 @@ MOST_BYTES = 4 << 20
 _SHOWN = 20
 
 
-class BrokenPlan(UsageError):
+class BrokenPlan(Mistakes):
     """A plan that no loop can follow; `problems` names each reason."""
 
-    is_list = True
-
     def __init__(self, path: Path, problems: list[Problem], shown: int = _SHOWN) -> None:
-        found = ((problem.line, " ".join(problem.what.split())) for problem in problems[:shown])
-        lines = [f"{path}:{line}: {what}" for line, what in found]
+        lines = [f"{path}:{problem.line}: {problem.what}" for problem in problems[:shown]]
         if len(problems) > shown:
             lines.append(f"and {len(problems) - shown} more")
         hint = "Fix the plan, then run: gsd-fsm plan check --plan FILE"
-        super().__init__("\n".join(lines), hint)
+        super().__init__(lines, hint)
         self.path = path
         self.problems = problems
 

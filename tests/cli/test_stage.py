@@ -125,20 +125,36 @@ def test_colleague_waits_between_iterations_begun_by_hand(here: Here) -> None:
 
 def test_tool_review_waits_after_each_wave_but_tool_and_unscored_goal_do_not(here: Here) -> None:
     two_waves = ("--task", "C", "--blocked-by", "C=A,B")
-    for points, more, status, advice in (
-        (REVIEWED, two_waves, "waiting", "Wave 1 complete. Continue to Wave 2?"),
-        (REVIEWED, (), "waiting", "All waves are complete. Finish the loop?"),
-        (CLEAR, two_waves, "running", "review light --wave 1"),
-        (None, two_waves, "running", "Start task C"),
+    figures = "(review: score 8, 1 issue, 0 blockers)"
+    for points, more, question in (
+        (REVIEWED, two_waves, f"Wave 1 complete {figures}. Continue to Wave 2?"),
+        (REVIEWED, (), f"All waves are complete {figures}. Finish the loop?"),
+        (CLEAR, two_waves, ""),
+        (None, two_waves, ""),
     ):
         here.start(*YOLO, "--fresh", "--task", "A", "--task", "B", *more)
         if points:
             score(here, *points)
         for name in ("A", "B"):
-            assert here.status()["status"] == "running"
             finish(here, name)
-        assert here.status()["status"] == status
-        assert advice in here.ok("next").out
+            assert here.status()["status"] == "running"
+        due = "review light --wave 1" if points else "Start task C"
+        assert due in here.ok("next").out
+        review = (
+            "review",
+            "light",
+            "--wave",
+            "1",
+            "--score",
+            "8",
+            "--issues",
+            "1",
+            "--blockers",
+            "0",
+        )
+        assert here.ok(*review).out.startswith(f"Review light. {question}".strip())
+        assert here.status()["status"] == ("waiting" if question else "running")
+        assert question in here.ok("next").out
 
 
 def test_stage_enters_each_stage_in_order_and_requires_the_review(here: Here) -> None:
@@ -246,7 +262,7 @@ def test_failed_review_or_complete_makes_tasks_of_counted_blockers_up_to_20(here
     assert "B20" in tasks(here)
 
 
-def test_review_must_pass_once_begun_and_completes_the_tasks_of_its_blockers(here: Here) -> None:
+def test_review_must_pass_once_begun_and_only_after_its_blockers_are_resolved(here: Here) -> None:
     here.start("goal", "g")
     here.ok("exit-signal")
     here.ok("review", "begun")
@@ -260,6 +276,13 @@ def test_review_must_pass_once_begun_and_completes_the_tasks_of_its_blockers(her
     here.ok("review", "begun")
     assert "blockers" in here.refused(4, "review", "passed", "--blockers", "1").err
     here.refused(4, "review", "passed", "--finding", "BLOCKER: leaks")
+    refused = here.refused(4, "review", "passed", "--score", "9").err
+    assert "the review cannot pass while a blocker is open: B2\n" in refused
+    for then in ("task B2 running", "task B2 complete", "review passed"):
+        command = here.ok("next", "--json").json["command"]
+        assert command.endswith(then)
+        if then != "review passed":
+            here.ok(*command.split()[1:])
     here.ok("review", "passed", "--score", "9", "--finding", "WARNING: slow")
     assert issues(here)[2:] == [{"text": "slow", "severity": "WARNING"}]
     assert {status for _, status in tasks(here).values()} == {"complete"}

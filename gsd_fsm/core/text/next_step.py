@@ -59,8 +59,10 @@ def next_step(loop: Loop, brief: bool = False) -> Advice:
     if awaits_complete(loop):
         return "Everything is done; complete the loop.", run + "complete"
     if loop.status == "reviewing":
-        words = "Finish the review. If it found blockers, run 'review failed --blockers N' instead."
-        return words, run + "review passed"
+        return _open_blocker(loop, run) or (
+            "Finish the review. If it found blockers, run 'review failed --blockers N' instead.",
+            run + "review passed",
+        )
     if loop.is_unclear:
         return _work(loop, run)
     task = _task_to_retry(loop)
@@ -146,6 +148,16 @@ def _gaps(loop: Loop, run: str) -> Advice | None:
     return None
 
 
+def _open_blocker(loop: Loop, run: str) -> Advice | None:
+    """Return how to resolve a blocker of an earlier review, without which this one cannot pass."""
+    for task_id in loop.gate_tasks.get("blocker", ()) if loop.rules is not None else ():
+        task = loop.tasks[task_id]
+        status = "complete" if task.status == "running" else "running"
+        words = "The review cannot pass while blocker %s is open; resolve it." % _named(task)
+        return words, run + "task %s %s" % (task_id, status)
+    return None
+
+
 def _blockers(loop: Loop, run: str) -> Advice | None:
     review = loop.reviews.get("thorough")
     if review is None or review.passed or loop.status != "fixing":
@@ -189,23 +201,30 @@ def _stage(loop: Loop, run: str) -> Advice | None:
 
 
 def _light_review(loop: Loop, run: str) -> Advice | None:
-    """Return the light review after a wave, if the goal is reviewed at all."""
-    tasks = [task for task in loop.tasks.values() if task.condition is None]
-    reviewed = loop.stage == "executing" or (loop.stage is None and loop.spec_score is not None)
-    if not reviewed or not tasks:
-        return None
-    wave = last = current_wave(loop) or 1
-    if any(not task.is_done for task in tasks):
-        last = max((t.wave for t in tasks if t.wave and t.wave < wave), default=0)
-        if any(t.wave == wave and t.status != "pending" for t in tasks):
-            return None
-    if not last or "wave_%d" % last in loop.reviews:
+    wave = unreviewed_wave(loop)
+    if not wave:
         return None
     words = (
         "Wave %d is complete. Do a light review (idioms, cleanliness, fit to the goal); its result "
         "is only informational."
     )
-    return words % last, run + "review light --wave %d --score N --issues N --blockers N" % last
+    return words % wave, run + "review light --wave %d --score N --issues N --blockers N" % wave
+
+
+def unreviewed_wave(loop: Loop) -> int:
+    """Return the wave that is complete and due for a light review; 0 if none is."""
+    reviewed = loop.stage == "executing" or (loop.stage is None and loop.spec_score is not None)
+    if loop.kind != "goal" or not reviewed:
+        return 0
+    tasks = [task for task in loop.tasks.values() if task.condition is None]
+    if not tasks:
+        return 0
+    wave = last = current_wave(loop) or 1
+    if any(not task.is_done for task in tasks):
+        last = max((t.wave for t in tasks if t.wave and t.wave < wave), default=0)
+        if any(t.wave == wave and t.status != "pending" for t in tasks):
+            return 0
+    return 0 if "wave_%d" % last in loop.reviews else last
 
 
 def _thorough_review(loop: Loop, run: str) -> Advice | None:

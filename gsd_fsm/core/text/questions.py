@@ -16,7 +16,7 @@ from gsd_fsm.core.loop.waves import (
     reported_tasks,
     retry_key,
 )
-from gsd_fsm.core.text.next_step import asks_reviewer, is_transient
+from gsd_fsm.core.text.next_step import asks_reviewer, is_transient, unreviewed_wave
 from gsd_fsm.core.text.sanitize import one_line
 
 TYPE_CHECKING = False
@@ -185,11 +185,18 @@ def _fix(loop: Loop) -> Iterator[tuple[str, str]]:
 
 
 def _wave(loop: Loop) -> Iterator[tuple[str, str]]:
+    """Ask after each wave, once its light review is recorded, and quote that.
+
+    A loop of version 1 asks before the review.
+    """
+    if loop.rules is not None and unreviewed_wave(loop):
+        return
     wave = current_wave(loop)
     if loop.shape == "tool-review":
         work = [task for task in loop.tasks.values() if task.condition is None]
         if work and all(task.is_done for task in work):
-            yield "wave:end:%d" % len(work), "All waves are complete. Finish the loop?"
+            words = "All waves are complete%s. Finish the loop?"
+            yield "wave:end:%d" % len(work), words % _reviewed(loop, wave or 1)
     if not wave:
         return
     tasks = loop.tasks.values()
@@ -197,9 +204,13 @@ def _wave(loop: Loop) -> Iterator[tuple[str, str]]:
     begun = [task for task in tasks if task.wave == wave and task.status != "pending"]
     if before and not begun:
         last = max(task.wave or 0 for task in before)
-        name = "wave_%d" % last
-        review = " (review: %s)" % review_words(loop, name) if name in loop.reviews else ""
-        yield "wave:%d" % wave, "Wave %d complete%s. Continue to Wave %d?" % (last, review, wave)
+        words = "Wave %d complete%s. Continue to Wave %d?"
+        yield "wave:%d" % wave, words % (last, _reviewed(loop, last), wave)
+
+
+def _reviewed(loop: Loop, wave: int) -> str:
+    name = "wave_%d" % wave
+    return " (review: %s)" % review_words(loop, name) if name in loop.reviews else ""
 
 
 def review_words(loop: Loop, name: str) -> str:

@@ -93,7 +93,7 @@ def workflow_state(loop: Loop) -> dict[str, Any]:
     updated = loop.imported.get("updated") if is_untouched(loop) else None
     return {
         "version": 1,
-        "stage": shown_stage(loop) or "executing",
+        "stage": _stage_of(loop),
         "task": loop.goal or "",
         "spec_score": loop.spec_score,
         "fit_score": loop.fit_score,
@@ -108,10 +108,15 @@ def workflow_state(loop: Loop) -> dict[str, Any]:
 
 
 def shown_stage(loop: Loop) -> str | None:
-    """Return the stage of a goal, None if it has none; only a completed loop is in stage complete."""
-    if loop.status == "completed" and loop.kind == "goal":
+    """Return the stage as its view shows it, None for a loop with neither stages nor that view."""
+    return _stage_of(loop) if loop.stage or "workflow-state" in loop.views else None
+
+
+def _stage_of(loop: Loop) -> str:
+    """Return the stage; only a completed loop is in stage complete."""
+    if loop.status == "completed":
         return "complete"
-    return "review" if loop.stage == "complete" else loop.stage
+    return "review" if loop.stage == "complete" else loop.stage or "executing"
 
 
 def state(loop: Loop) -> dict[str, Any]:

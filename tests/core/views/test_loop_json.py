@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.views.loop_json import LOOP_FILES, state, view_files, workflow_state
+from gsd_fsm.engine.status import status_view
 from tests.support.story import Story
 
 WORKFLOW_STATE: dict[str, Any] = {
@@ -85,7 +86,7 @@ def test_state_without_steps_lists_tasks_and_counts_skipped_ones_as_done() -> No
 
 @pytest.mark.parametrize("ending", ["completed", "cancelled"])
 def test_state_and_workflow_state_show_how_the_loop_ended(ending: str) -> None:
-    story = Story("goal")
+    story = Story("goal", views=["workflow-state"])
     story("exit")
     story("pause", code="manual")
     assert state(story.loop)["status"] == "in_progress"
@@ -94,6 +95,23 @@ def test_state_and_workflow_state_show_how_the_loop_ended(ending: str) -> None:
     assert (state(story.loop)["status"], state(story.loop)["exit_signal"]) == (ending, True)
     stage = "complete" if ending == "completed" else "executing"
     assert workflow_state(story.loop)["stage"] == stage
+    assert status_view(story.loop, "")["stage"] == stage
+
+
+def test_status_has_the_stage_of_the_view_and_none_without_stages() -> None:
+    plain, staged = Story("goal"), Story("goal")
+    for story in (plain, staged):
+        if story is staged:
+            story("stage", stage="intent")
+            story("review", action="begun")
+            story("review", action="passed")
+        assert status_view(story.loop, "")["stage"] == story.loop.stage
+        story("exit")
+        story("complete")
+    assert status_view(plain.loop, "")["stage"] is None
+    assert (
+        status_view(staged.loop, "")["stage"] == workflow_state(staged.loop)["stage"] == "complete"
+    )
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))

@@ -217,9 +217,16 @@ def record_review(loop: Loop, event: Event[ReviewData]) -> None:
 
 
 def require_no_blockers(loop: Loop, event: Event[ReviewData], loops: Loops) -> None:
-    """Refuse to pass a review that has blockers."""
+    """Refuse to pass a review that has blockers, or while a blocker of an earlier one is open."""
     if event["data"].get("blockers"):
         raise Refused("a review with blockers has not passed", "Run: gsd-fsm review failed")
+    left = loop.gate_tasks.get("blocker")
+    if left and loop.rules is not None:
+        raise Refused(
+            "loop %s is %s: the review cannot pass while a blocker is open: %s"
+            % (loop.id, loop.status, listed(left)),
+            "Resolve it, then run: gsd-fsm task %s complete" % next(iter(left)),
+        )
 
 
 def _review_text(data: Any) -> str:
