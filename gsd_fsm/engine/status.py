@@ -89,11 +89,6 @@ def status_view(loop: Loop, head: str) -> dict[str, Any]:
             for gap in loop.gaps.values()
         ],
         "gaps_remaining": len(open_gaps(loop)),
-        "verdicts": [
-            members(verdict, "id kind text passed evidence agent")
-            for verdict in loop.verdicts.values()
-        ],
-        "questions": [members(it, "id question answer") for it in loop.questions.values()],
         "criteria": [
             members(criterion, "name check met stale evidence")
             for criterion in loop.criteria.values()

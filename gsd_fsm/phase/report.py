@@ -50,13 +50,15 @@ def _outcome(loop: Loop, plan: Plan, commits: Commits) -> Iterator[str]:
     yield f"**Tasks:** {len(done)}/{len(tasks)} completed" + (
         f" ({skipped} skipped)" if skipped else ""
     )
-    proven = sum(task.proof == "proven" for task in done)
-    yield f"**Proven:** {proven}, claimed: {len(done) - proven}"
     yield f"**Commits:** {', '.join(made) or 'none'}"
     yield f"**Duration:** {_duration(loop)}"
 
 
 def _found(loop: Loop) -> Iterator[str]:
+    done = [task for task in loop.tasks.values() if task.status == "complete"]
+    claimed = sum(task.proof != "proven" for task in done)
+    if claimed:
+        yield f"**Proven:** {len(done) - claimed}, **claimed:** {claimed}"
     fixes = sum(len(task.fixes) for task in loop.tasks.values())
     if fixes:
         yield f"**Auto-Fixes:** {fixes}"

@@ -37,6 +37,7 @@ def summary(loop: Loop, plan: Plan, commits: Commits, phase: Phase | None = None
         "Record": [
             RECORD.format(loop=loop.id),
             f"Started: {loop.started}",
+            f"Claimed, not proven: {_claimed(tasks) or 'none'}",
             f"Retries: {_retries(tasks) or 'none'}",
         ],
     }
@@ -94,8 +95,11 @@ def _completed(number: str, title: str, task: Task, commits: Commits) -> str:
     commit = short(commits.get(task.id))
     if task.status != "complete":
         return ""
-    claimed = "" if task.proof == "proven" else " [claimed]"
-    return f"{line} (commit: {commit}){claimed}" if commit else f"{line}{claimed}"
+    return f"{line} (commit: {commit})" if commit else line
+
+
+def _claimed(tasks: list[tuple[str, str, Task]]) -> str:
+    return ", ".join(it.id for *_, it in tasks if it.status == "complete" and it.proof != "proven")
 
 
 def _retries(tasks: list[tuple[str, str, Task]]) -> str:

@@ -182,7 +182,7 @@ def test_check_with_complete_ends_the_loop_if_nothing_is_missing(repository: Her
     answer = repository.ok("check", "--complete", "--json").json
     assert answer.items() >= {
         "loop": loop, "status": "completed", "failed": [], "proven": {"criterion": 1},
-        "claimed": {"criterion": 1}, "checks": {"t": {"exit_code": 0, "timed_out": False}},
+        "claimed": {"criterion": 1}, "checks": {"t": {"exit_code": 0, "timed_out": False, "reruns": 0, "flaky": False}},
     }.items()  # fmt: skip
     assert answer["head"].startswith(f"{answer['seq']}:")
     assert repository.last()["seq"] == answer["seq"]

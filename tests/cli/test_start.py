@@ -112,7 +112,7 @@ def test_start_lists_claimed_tasks_and_criteria_and_checks_that_cannot_fail(here
         (("execute", *tasks), ["claimed: tasks T1, S1 (no machine check)"]),
         (("verify", *options[:2], *tasks), ["claimed: criterion c (no machine check)"]),
     ):  # fmt: skip
-        assert here.ok("start", *words).out.splitlines()[1:] == expected, words
+        assert here.ok("start", *words).out.splitlines()[2:] == expected, words
     facts = here.ok("start", "execute", *options, *tasks, "--json").json
     assert list(facts)[4:] == [
         *("notes", "warnings", "manual", "claimed_tasks", "claimed_criteria"),

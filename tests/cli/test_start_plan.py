@@ -131,10 +131,10 @@ def test_start_lists_what_no_program_can_decide_and_checks_that_cannot_fail(here
     warning = "check T01#12 (line 8) cannot fail: '| tee log' masks its exit code"
     for kind in ("execute", "verify"):
         lines = here.ok("start", kind, "--phase", "1", "--fresh").out.splitlines()
-        assert lines[1:3] == [f"warning: {warning}", "manual: T01#1 (line 8): Look 1"]
-        assert lines[12:13] == ["manual: 2 more; run: gsd-fsm plan check"]
+        assert lines[2:4] == [f"warning: {warning}", "manual: T01#1 (line 8): Look 1"]
+        assert lines[13:14] == ["manual: 2 more; run: gsd-fsm plan check"]
         claimed = ["claimed: task T02 (no machine check)"] if kind == "execute" else []
-        assert lines[13:] == claimed
+        assert lines[14:] == claimed
     facts = here.ok(*YOLO, "--fresh", "--json").json
     assert (facts["warnings"], facts["claimed_tasks"]) == ([warning], ["T02"])
     assert facts["manual"][11] == {"check": "T02#1", "line": 14, "text": "Read it"}

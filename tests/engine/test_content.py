@@ -81,7 +81,7 @@ def test_hook_that_completes_a_loop_without_a_tree_says_so(agent: Agent) -> None
     start(agent, "goal", "g", "--check", "t=true")
     agent.do("check", "exit-signal")
     notice = agent.allowed()
-    assert f" completed after 0 iterations. {NO_TREE} To see its history, run: " in notice
+    assert f"Claimed: nothing. {NO_TREE} To see its history, run: " in notice
     assert f"Risk: {NO_TREE.rstrip('.')}" in notice
 
 

@@ -18,6 +18,7 @@ REPORT = """\
 **Commits:** a1b2c3d
 **Duration:** about 10 minutes
 
+**Proven:** 0, **claimed:** 2
 **Auto-Fixes:** 1
 **Issues Found:** 1
 

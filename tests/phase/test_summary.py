@@ -32,6 +32,7 @@ FORM = """\
 ## Record
 - Loop: lp-1
 - Started: 2026-11-15T23:00:02.000Z
+- Claimed, not proven: T01, T02
 - Retries: T01 1
 """
 

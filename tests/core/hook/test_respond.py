@@ -20,6 +20,7 @@ import pytest
 from gsd_fsm.core import syscalls
 from gsd_fsm.core.journal import journal
 from gsd_fsm.core.journal.snapshot import SNAPSHOT_NAME
+from gsd_fsm.core.loop.completion import NO_TREE
 from gsd_fsm.core.project import register
 from tests.support import long_journals
 from tests.support.command_line import Here
@@ -156,7 +157,7 @@ def test_first_stop_after_a_command_ended_the_loop_prints_its_result_once(
     (agent.here.gsd / "STOP").unlink()
     assert agent.allowed() == (
         f"gsd-fsm: loop {loop} {status} after 1 iteration, less than a minute. Proven: 1 criterion. "
-        f"Claimed: 1 criterion. To see its history, run: gsd-fsm --loop {loop} replay"
+        f"Claimed: 1 criterion. {NO_TREE} To see its history, run: gsd-fsm --loop {loop} replay"
     )
     for again in (agent, agent.twin("two"), agent.other("s-2")):
         assert again.stop() is None
@@ -183,7 +184,7 @@ def test_result_of_the_loop_before_is_added_to_the_answer_about_a_new_one(
 
 def test_result_of_a_loop_that_the_hook_completed_is_not_printed_again(agent: Agent) -> None:
     start(agent, "execute", "--task", "T1")
-    agent.do("task T1 skipped")
+    agent.do(*DONE)
     assert "completed" in agent.allowed()
     assert agent.stop() is None
     assert not (Path(os.environ["XDG_STATE_HOME"]) / "gsd-fsm" / "results").exists()
