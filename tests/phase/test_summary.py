@@ -89,7 +89,7 @@ def test_summary_escapes_foreign_text(title, fix, issue, severity, commit) -> No
     story.loop.issues = [Issue(1, issue, severity)]
     plan = plan_of(Path("plan.md"), title, "b", estimated_tokens=severity, title=title)
     lines = summary(story.loop, plan, {"T01": commit}).split("\n")
-    assert len(lines) == 21
+    assert len(lines) == 22
     assert all(line == "" or line.startswith(("# ", "## ", "- ")) for line in lines)
     assert not any(line.strip() in (BEGIN, END) for line in lines)
     found = "\n".join(lines).replace("- [", "- ", 1)
