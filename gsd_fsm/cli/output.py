@@ -190,7 +190,7 @@ def settled_facts(settled: Settled | None) -> dict[str, Any]:
         "proven": [name for name, word in words.items() if word == "proven"],
         "claimed": [name for name, word in words.items() if word == "claimed"],
         "failed": list(settled.failed),
-        "reported": settled.deferred,
+        "reported": list(settled.deferred),
     }
 
 
@@ -217,12 +217,14 @@ def settled_lines(settled: Settled) -> Iterator[str]:
 
 def _left_lines(settled: Settled) -> Iterator[str]:
     """Yield why tasks are still reported."""
-    left = ", ".join(settled.deferred[:20])
+    left = ", ".join(list(settled.deferred)[:20])
     if settled.missing:
         yield flat(f"{settled.missing[:1].upper()}{settled.missing[1:]}.")
     elif left and settled.awaited:
         due = ", ".join(settled.awaited[:20])
-        yield f"Reported: {left}. The commands that prove them run once these are reported: {due}."
+        checks = [key for keys in settled.deferred.values() for key in keys]
+        deferred = f" ({', '.join(checks[:20])})" if checks else ""
+        yield f"Reported: {left}. Their commands{deferred} run once these are reported: {due}."
     elif left:
         yield f"Reported and not proven yet: {left}. Run: gsd-fsm check"
     if settled.is_slow:

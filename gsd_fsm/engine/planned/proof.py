@@ -41,14 +41,15 @@ MAX_ERROR = 3_000
 class Settled(NamedTuple):
     """What became of reported tasks.
 
-    `failed` has the failed checks by task; `deferred` the tasks whose commands are still to run,
-    once the tasks in `awaited` are reported; `missing` a program that this machine lacks.
+    `failed` has the failed checks by task; `deferred` the tasks that are still reported, with the
+    checks that are to run once the tasks in `awaited` are reported; `missing` a program that this
+    machine lacks.
     """
 
     receipt: Receipt
     complete: dict[str, str]  # by task: "proven" or "claimed"
     failed: dict[str, list[Result]]
-    deferred: list[str]
+    deferred: dict[str, list[str]]
     awaited: list[str]
     missing: str = ""
     notes: tuple[str, ...] = ()
@@ -111,6 +112,7 @@ class _Run:
         self.limit = float(timeout or context.settings()["check_timeout_seconds"])
         self.begun = time.monotonic()
         self.judged: set[str] = set()
+        self.open_checks: dict[str, list[str]] = {}
         self.complete: dict[str, str] = {}
         self.failed: dict[str, list[Result]] = {}
         self.missing = ""
@@ -125,7 +127,7 @@ class _Run:
             self.context.receipt(loop),
             self.complete,
             self.failed,
-            left,
+            {name: self.open_checks.get(name, []) for name in left},
             defers_commands(loop) if left else [],
             self.missing,
             tuple(self.notes),
@@ -155,6 +157,8 @@ class _Run:
         if missing:
             self._pause(missing)
             return False
+        for case in cases:
+            self.open_checks[case.task.id] = [job.key for job in case.commands]
         ready = [case for case in cases if case.has_run or case.is_refuted]
         self._judge(ready)
         self.judged.update(case.task.id for case in ready)
