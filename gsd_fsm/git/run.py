@@ -1,4 +1,4 @@
-"""Run git: without side effects to read, and as the user would to write."""
+"""Run git: without side effects to read, without hooks to save, and as the user would to commit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 Done = subprocess.CompletedProcess[bytes]
 
+WITHOUT_HOOKS = ("-c", f"core.hooksPath={os.devnull}")
 # Settings of the repository must not start programs or transports, and a bare repository among the
 # files must not be taken for the one that contains them.
-HARMLESS = ("-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "--no-pager")
+HARMLESS = (
+    *("-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "--no-pager"),
+    *WITHOUT_HOOKS,
+)
 QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none"}
 MISLEADING = re.compile(
     "GIT_(?!EXEC_PATH|CEILING_|DISCOVERY_|CONFIG_(?!PARAMETERS)|AUTHOR_|COMMITTER_|SSH|ASKPASS)"
@@ -62,11 +66,40 @@ def find_work_tree(where: Path, error: Callable[[str], GsdError]) -> WorkTree | 
     return WorkTree(program, Path(os.fsdecode(top.removesuffix(b"\n"))), known)
 
 
-def read(program: str, where: Path, *arguments: str, stdin: bytes = b"") -> Done:
-    """Run a command that only reads; programs named in the repository's settings are not started."""
+def read(
+    program: str, where: Path, *arguments: str, stdin: bytes = b"", index: Path | None = None
+) -> Done:
+    """Run a command that only reads, or that writes only objects and this index.
+
+    Of the programs that the repository names, only filters are started.
+    """
     command = [program, "-C", str(where), *HARMLESS, *arguments]
-    environment = {**_environment(), **QUIET}
+    environment = {**_environment(index), **QUIET}
     return subprocess.run(command, input=stdin, capture_output=True, check=False, env=environment)
+
+
+def read_all(
+    program: str, where: Path, *commands: tuple[str, ...], index: Path | None = None
+) -> list[Done]:
+    """Run several commands as `read` does, at the same time."""
+    environment = {**_environment(index), **QUIET}
+    with contextlib.ExitStack() as stack:
+        running = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [program, "-C", str(where), *HARMLESS, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=environment,
+                )
+            )
+            for arguments in commands
+        ]
+        printed = [process.communicate() for process in running]
+    return [
+        Done(it.args, it.returncode, *texts) for it, texts in zip(running, printed, strict=True)
+    ]
 
 
 def act(
@@ -75,10 +108,12 @@ def act(
     *arguments: str,
     stdin: bytes = b"",
     seconds: float = ACTING_SECONDS,
+    index: Path | None = None,
 ) -> Done:
     """Run a command that writes, with the user's hooks and without a terminal.
 
-    A timeout or Ctrl-C also ends the programs that it started.
+    It uses the user's index, or this one. A timeout or Ctrl-C also ends the programs that it
+    started.
     """
     import tempfile
 
@@ -97,7 +132,7 @@ def act(
                 stdin=given,
                 stdout=out,
                 stderr=err,
-                env=_environment(),
+                env=_environment(index),
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
@@ -133,10 +168,11 @@ def remedy(message: str) -> str:
     return f"Run: {found[0] if found else 'git status'}"
 
 
-def _environment() -> dict[str, str]:
-    """Return our environment without variables that point git to another repository."""
+def _environment(index: Path | None) -> dict[str, str]:
+    """Return our environment without variables that point git to another repository or index."""
     kept = {name: it for name, it in os.environ.items() if not MISLEADING.match(name)}
-    return {**kept, "LANGUAGE": "C"}
+    own = {} if index is None else {"GIT_INDEX_FILE": str(index)}
+    return {**kept, "LANGUAGE": "C", **own}
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:

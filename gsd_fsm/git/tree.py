@@ -1,4 +1,4 @@
-"""Digest the content of the work tree, so that evidence can become stale."""
+"""List and digest the files of the work tree, so that evidence can become stale."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.git.run import WorkTree, find_work_tree, output, read, remedy
+from gsd_fsm.core.errors import CheckFailed, GsdError
+from gsd_fsm.git.run import WorkTree, find_work_tree, output, read, read_all, remedy
 
 FILE, COMMIT = b"10", b"16"  # first digits of git's modes; permissions are not content
 LINK = FILE if os.name == "nt" else b"12"  # Windows may check links out as files
@@ -21,6 +22,11 @@ VIEW = re.compile(
     rb"(.*/)?\.loop/(workflow-state\.json|state\.json|PROGRESS\.md)(\.gsd-fsm\.new|\.before-[^/]*)?",
     re.DOTALL,
 )
+# What git knows about the files: the index, its flags, what differs from it, what it lacks.
+INDEXED = ("ls-files", "-s", "-v")
+FLAGS = ("ls-files", "-v")
+DIFFERING = ("diff-files", "--name-status", "--ignore-submodules=dirty")
+UNTRACKED = ("ls-files", "-o", "--exclude-standard")
 KEEPS_CRLF = re.compile(rb"i/(crlf|mixed) +w/\S* +attr/(text=auto( eol=\w+)?)? *")
 
 
@@ -45,7 +51,7 @@ def read_content(root: Path) -> Content | None:
     tree = find_work_tree(root, _failed)
     if tree is None:
         return None
-    files = _Reader(tree).entries()
+    files = WorkFiles(tree).entries()
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(b"%b\t%b\0" % (files[path], path))
@@ -58,21 +64,33 @@ def content_tree(root: Path) -> str | None:
     return content.tree if content else None
 
 
-class _Reader:
-    def __init__(self, tree: WorkTree) -> None:
-        self.program, self.top, self.algorithm = tree
+class WorkFiles:
+    """The files of a work tree that git does not ignore, without those of gsd-fsm.
 
-    def records(self, *arguments: str) -> list[bytes]:
-        return output(read(self.program, self.top, *arguments, "-z"), _failed).split(b"\0")[:-1]
+    They are compared with the user's index, or with this one.
+    """
+
+    def __init__(
+        self,
+        tree: WorkTree,
+        error: Callable[[str], GsdError] | None = None,
+        index: Path | None = None,
+    ) -> None:
+        self.program, self.top, self.algorithm = tree
+        self.error = error or _failed
+        self.index = index
+
+    def lists(self, *commands: tuple[str, ...]) -> list[list[bytes]]:
+        """Return the records that each of these commands prints; they run at the same time."""
+        done = read_all(self.program, self.top, *((*it, "-z") for it in commands), index=self.index)
+        return [output(it, self.error).split(b"\0")[:-1] for it in done]
 
     def entries(self) -> dict[bytes, bytes]:
         """Return kind and id of each file that is included, by path."""
-        entries, suspects = self.indexed()
-        for path in self.records("ls-files", "-o", "--exclude-standard"):
-            if not _is_ours(path):
-                suspects.add(path.rstrip(b"/"))  # a nested repository is listed with a slash
+        indexed, differing, untracked = self.lists(INDEXED, DIFFERING, UNTRACKED)
+        entries, suspects = self.compared(indexed, differing)
         files = []
-        for path in sorted(suspects):
+        for path in sorted(suspects | new_paths(untracked)):
             found = self.found(path)
             if found == TO_BE_HASHED:
                 files.append(path)
@@ -87,29 +105,41 @@ class _Reader:
             entries.update(self.hashed(chosen, *options))
         return {path: entry for path, entry in entries.items() if entry}
 
-    def indexed(self) -> tuple[dict[bytes, bytes], set[bytes]]:
+    def compared(
+        self, indexed: list[bytes], differing: list[bytes]
+    ) -> tuple[dict[bytes, bytes], set[bytes]]:
         """Return the entries of the index, and the paths that may differ on disk."""
         entries: dict[bytes, bytes] = {}
         suspects: set[bytes] = set()
-        for record in self.records("ls-files", "-s", "-v"):
+        for record in indexed:
             facts, path = record.split(b"\t", 1)
             tag, mode, blob, stage = facts.split(b" ")
-            if _is_ours(path + b"/" if mode.startswith(COMMIT) else path):
+            if is_ours(path + b"/" if mode.startswith(COMMIT) else path):
                 continue
-            # Unmerged or hidden from git: lower case is assume-unchanged, S is skip-worktree, where
-            # a file may be missing on purpose.
-            sparse = tag in b"Ss" and not os.path.lexists(self.place(path))
-            if not sparse and (stage != b"0" or tag == b"S" or tag.islower()):
+            if stage != b"0" or self.is_hidden(tag, path):
                 suspects.add(path)
             else:
                 entries[path] = b"%b %b" % (LINK if mode == b"120000" else mode[:2], blob)
-        fields = self.records("diff-files", "--name-status", "--ignore-submodules=dirty")
-        for status, path in zip(fields[::2], fields[1::2], strict=True):
+        for status, path in pairs(differing):
             if status == b"D":  # trust git: behind a symbolic link the file would seem to exist
                 entries.pop(path, None)
             elif path in entries:
                 suspects.add(path)
         return entries, suspects
+
+    def hidden(self, flags: list[bytes]) -> set[bytes]:
+        """Return the files that git was told not to look at."""
+        tagged = (it.split(b" ", 1) for it in flags if not it.startswith(b"H"))
+        return {path for tag, path in tagged if self.is_hidden(tag, path) and not is_ours(path)}
+
+    def is_hidden(self, tag: bytes, path: bytes) -> bool:
+        """Return whether git was told not to look at this file, by the tag of `ls-files -v`.
+
+        Lower case is assume-unchanged, S is skip-worktree, where a file may be missing on purpose.
+        """
+        if tag in b"Ss":
+            return os.path.lexists(self.place(path))
+        return tag.islower()
 
     def place(self, path: bytes) -> Path:
         return self.top / os.fsdecode(path)
@@ -145,8 +175,11 @@ class _Reader:
         Git does not convert a file whose blob has CRLF. hash-object ignores the index and would
         convert it, so that staging would seem to change the content.
         """
-        listed = (it.split(b"\t", 1) for it in self.records("ls-files", "-m", "--eol"))
-        return {path: bool(KEEPS_CRLF.fullmatch(facts)) for facts, path in listed}
+        (listed,) = self.lists(("ls-files", "-m", "--eol"))
+        return {
+            path: bool(KEEPS_CRLF.fullmatch(facts))
+            for facts, path in (it.split(b"\t", 1) for it in listed)
+        }
 
     def hashed(self, paths: list[bytes], *options: str) -> dict[bytes, bytes]:
         """Return the entries of files; empty for a file that vanishes meanwhile."""
@@ -166,12 +199,25 @@ class _Reader:
             elif tries:
                 tries -= 1  # it may have been rewritten meanwhile
             else:
-                output(done, _failed)
+                output(done, self.error)
         return entries
 
 
-def _is_ours(path: bytes) -> bool:
+def is_ours(path: bytes) -> bool:
+    """Return whether gsd-fsm itself may write this file: it is in `.gsd/`, or a view."""
     return b"/.gsd/" in b"/" + path or VIEW.fullmatch(path) is not None
+
+
+def pairs(fields: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the facts about each path of a comparison, and the path."""
+    return zip(fields[::2], fields[1::2], strict=True)
+
+
+def new_paths(untracked: list[bytes]) -> set[bytes]:
+    """Return the untracked files and nested repositories that git lists."""
+    return {
+        path.rstrip(b"/") for path in untracked if not is_ours(path)
+    }  # a repository has a slash
 
 
 def _quoted(path: bytes) -> bytes:
