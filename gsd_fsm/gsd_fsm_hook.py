@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "8c545bccf07ceb01"  # digest of the parts
+IDENTITY = "d4ac2d80310c8f43"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1376,7 +1376,7 @@ if __name__ == "__main__":
 #         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
 #         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
 #         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
-#         "rules", "scored", "session_only", "shape", "silent_stops", "spec", "spec_score",
+#         "rules", "scored", "session_only", "shape", "silent_stops", "snapshots", "spec", "spec_score",
 #         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
 #         "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
 #         "verified", "viewed", "views", "wait_for", "wave_files", "waves_due",
@@ -1456,6 +1456,7 @@ if __name__ == "__main__":
 #         self.transient = 0
 #         self.issues = []
 #         self.checkpoints = {}
+#         self.snapshots = {}
 #         self.rollback = None
 #         self.waves_due = 0
 #         self.wave_files = {}
@@ -2617,11 +2618,14 @@ if __name__ == "__main__":
 #     "checkpoint",
 #     Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
 #     required={"name": str},
-#     optional={"commit": str, "task": ID, "left": str, "head": str, "branch": str, "reset": IDS},
+#     optional={
+#         "commit": str, "snapshot": str, "task": ID, "branch": str, "left": str, "head": str,
+#         "kept": str, "reset": IDS,
+#     },
 #     text="{name}[ {commit}][ {task}][ {left}]",
 # )
 # # ── loop.fold
-# FOLD_VERSION = 12
+# FOLD_VERSION = 13
 # JOURNAL = EventType(
 #     "journal",
 #     required={"id": ID},
@@ -4370,10 +4374,11 @@ if __name__ == "__main__":
 #         self.question = given["question"]
 #         self.answer = None
 # class Rollback(Record):
-#     def __init__(self, left="", head="", branch=""):
+#     def __init__(self, left="", head="", branch="", kept=""):
 #         self.left = left
 #         self.head = head
 #         self.branch = branch
+#         self.kept = kept
 # def _loop_records_outcome(proof):
 #     if proof["exit_code"]:
 #         return _loop_records_FAILED
@@ -5292,14 +5297,27 @@ if __name__ == "__main__":
 #     del loop.issues[:-MAX_KEPT]
 # def record_checkpoint(loop, event):
 #     data = event["data"]
-#     loop.checkpoints.pop(data["name"], None)
-#     loop.checkpoints[data["name"]] = data.get("commit")
+#     name = data["name"]
+#     if "reset" in data:
+#         _loop_events_notes_drop_later_checkpoints(loop, name)
+#     for values in (loop.checkpoints, loop.snapshots):
+#         values.pop(name, None)
+#     loop.checkpoints[name] = data.get("commit")
+#     if "snapshot" in data:
+#         loop.snapshots[name] = data["snapshot"]
+#     loop.branch = data.get("branch", loop.branch)
 #     loop.rollback = None
 #     if "left" in data and "head" in data:
-#         loop.rollback = Rollback(data["left"], data["head"], data.get("branch", ""))
+#         head, branch = data["head"], data.get("branch", "")
+#         loop.rollback = Rollback(data["left"], head, branch, data.get("kept", head))
 #     for task_id in data.get("reset", ()):
 #         if task_id in loop.tasks:
 #             loop.put_task(loop.tasks[task_id].blank())
+# def _loop_events_notes_drop_later_checkpoints(loop, name):
+#     names = list(loop.checkpoints)
+#     for later in names[names.index(name) + 1 :] if name in loop.checkpoints else ():
+#         del loop.checkpoints[later]
+#         loop.snapshots.pop(later, None)
 # # ── loop.fold, rarely
 # def _loop_fold_came_from(origin):
 #     def came_from(loop, _event):

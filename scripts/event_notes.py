@@ -117,9 +117,12 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "copy": "name of the copy of the hook that was called",
     },
     "checkpoint": {
-        "left": "tag of the commit that a rollback leaves",
+        "commit": "the commit of the branch",
+        "snapshot": "the commit with all files that the tag is set on; absent: `commit`, and uncommitted files are unknown",
+        "branch": "the branch that was checked out",
+        "left": "tag that keeps what a rollback leaves",
+        "kept": "the commit that `left` is set on: a snapshot of the files; absent: `head`",
         "head": "the commit that a rollback leaves; absent: the branch was moved before the event",
-        "branch": "the branch that a rollback moves back",
         "reset": "tasks that are pending again",
     },
     "answer": {

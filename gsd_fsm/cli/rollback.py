@@ -11,6 +11,7 @@ from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine.planned import rollback as engine
 from gsd_fsm.engine.planned.rollback import SHOWN, Step
+from gsd_fsm.git.snapshots import listed
 
 
 @click.command()
@@ -22,8 +23,9 @@ def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) ->
     """Go back to a checkpoint, in git and in the loop.
 
     TARGET is pre, post, a task (T01) or the full name of a tag. Without it the checkpoints are
-    listed. Nothing is lost: a tag keeps the commits that are undone, and uncommitted changes are
-    refused. Undone tasks become pending again.
+    listed. Files created since then are removed, changed and deleted ones are restored; ignored
+    files stay. Nothing is lost: a tag keeps commits and files as they were before. Undone tasks
+    become pending again.
     """
     if target is None:
         _list(call, phase)
@@ -38,6 +40,10 @@ def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) ->
         "reset": step.reset,
         "done": yes and not step.is_needless,
         "left": left,
+        "removed": step.files.removed,
+        "restored": step.files.restored,
+        "left_out": list(step.now.left_out),
+        "submodules": step.files.submodules,
     }
     if step.is_needless:
         call.answer(facts, f"Nothing to do: already at {step.target.name}.")
@@ -48,10 +54,11 @@ def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) ->
         call.answer(facts, "\n".join([*_plan_lines(step), f"→ {' '.join(again)}"]))
     elif done.receipt is None:
         none = f"No live loop of phase {step.phase}: nothing was recorded."
-        call.answer(facts, f"{_outcome(step, left)} {none}")
+        call.answer(facts, "\n".join([f"{_outcome(step, left)} {none}", *_exceptions(step)]))
     else:
-        pending = f" Pending again: {', '.join(step.reset)}." if step.reset else ""
-        call.print_receipt(done.receipt, _outcome(step, left) + pending, **facts)
+        lines = [_outcome(step, left)]
+        lines[0] += f" Pending again: {', '.join(step.reset)}." if step.reset else ""
+        call.print_receipt(done.receipt, "\n".join([*lines, *_exceptions(step)]), **facts)
 
 
 def _list(call: Call, phase: str | None) -> None:
@@ -63,6 +70,7 @@ def _list(call: Call, phase: str | None) -> None:
     lines = [title if known else engine.no_checkpoints(wanted)]
     lines += [
         f"  {it.name:<{width}}  {it.commit[:7]}  {it.subject}"
+        + ("  (with uncommitted changes)" if it.snapshot else "")
         + ("" if it.contained else "  (not in the current branch)")
         for it in known
     ]
@@ -81,13 +89,33 @@ def _plan_lines(step: Step) -> list[str]:
         lines.append(f"{plural(step.leaves, 'commit')} would be undone and kept by a tag:")
         lines += [f"  {subject}" for subject in step.subjects]
         lines += [f"  … and {step.leaves - SHOWN} more"] if step.leaves > SHOWN else []
-    if step.reset:
-        lines.append(f"Tasks that would become pending: {', '.join(step.reset)}.")
-    return [*lines, "Nothing has been changed yet."]
+    elif step.leaves_something:
+        lines.append(f"The files would go back to {_place(step)}.")
+    files = step.files
+    for words, paths in (
+        ("Files that would be removed", files.removed),
+        ("Files that would be restored", files.restored),
+        ("Uncommitted changes that a tag would keep", step.uncommitted),
+        ("Tasks that would become pending", step.reset),
+    ):
+        lines += [f"{words}: {listed(paths)}."] if paths else []
+    return [*lines, *_exceptions(step), "Nothing has been changed yet."]
+
+
+def _exceptions(step: Step) -> list[str]:
+    """Return what the rollback does not save or restore."""
+    lines = []
+    if step.now.left_out:
+        lines.append(f"Neither saved nor changed: {step.now.omission}.")
+    if step.files.submodules:
+        lines.append(f"Submodules stay as they are: {listed(step.files.submodules)}.")
+    return lines
 
 
 def _outcome(step: Step, left: str | None) -> str:
     if left is None:
         return f"Branch {step.branch} was already at {_place(step)}."
+    if not step.leaves:
+        return f"The files are back at {_place(step)}. The state before is kept as {left}."
     commits = plural(step.leaves, "commit")
     return f"Branch {step.branch} is back at {_place(step)}. {commits} undone, kept as {left}."

@@ -21,7 +21,13 @@ from gsd_fsm.core.usage.task_list import list_changes
 from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time
 from gsd_fsm.engine.effects import carry_out
-from gsd_fsm.engine.planned.phase_end import Ending, ending_place, ends_phase, last_tag
+from gsd_fsm.engine.planned.phase_end import (
+    Ending,
+    ending_place,
+    ends_phase,
+    last_tag,
+    require_branch,
+)
 from gsd_fsm.engine.planned.recheck import recheck
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 
@@ -47,6 +53,7 @@ def complete(context: Context) -> Completion:
     loop = _chosen(context, context.read())  # trusted: git may run programs that a repository names
     if loop.status == "completed":
         return _finished(context, context.receipt(loop), already_completed=True)
+    require_branch(context, loop)
     recheck(context, loop)
     tree = _tree_now(context, loop)
     _require_documents(context, loop, tree)

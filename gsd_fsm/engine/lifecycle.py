@@ -19,6 +19,8 @@ from gsd_fsm.engine.planned.branches import branch_effects, take_branch
 from gsd_fsm.engine.planned.checkpoints import (
     awaits_first_checkpoint,
     finish_tasks,
+    recorded_commits,
+    rewritten_tasks,
     try_checkpoint,
 )
 from gsd_fsm.engine.planned.plan import (
@@ -274,10 +276,8 @@ def _interrupted(context: Context, loop: Loop) -> tuple[list[Running], int, list
         return [], 0, []
     tasks = [loop.tasks[name] for name in running_tasks(loop)]
     running = [Running(task.id, task.ref, task.phase) for task in tasks]
-    commits = {name: task.commit for name, task in loop.tasks.items() if task.commit}
-    repository = context.repository_or_none() if commits else None
-    if repository is None:
+    commits = recorded_commits(loop)
+    if not commits or context.repository_or_none() is None:
         return running, 0, []
-    here = repository.contained(commits.values())
-    missing = [name for name, commit in commits.items() if commit not in here]
+    missing = rewritten_tasks(context, loop)
     return running, len(commits) - len(missing), missing

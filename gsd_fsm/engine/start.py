@@ -26,7 +26,7 @@ from gsd_fsm.documents.journal_text import redact_or_reject
 from gsd_fsm.engine.content import has_tree
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time, require_trust
 from gsd_fsm.engine.effects import carry_out
-from gsd_fsm.engine.planned.branches import NeededSwitch, needed_switch
+from gsd_fsm.engine.planned.branches import NeededSwitch, checkpoint_notes, needed_switch
 from gsd_fsm.engine.planned.plan import (
     Unproven,
     append_question,
@@ -204,12 +204,12 @@ def start(context: Context, request: StartRequest) -> Started:
         with context.writing(loop) as later:
             append_wave_files(later, context.project)
     proof = context.receipt(loop)
-    notes += kept_state_notes(context, loop)
+    notes += kept_state_notes(context, loop) + checkpoint_notes(context, proof.loop)
     notes += [NO_TREE] if lacks_tree(loop) else []
     if proof.loop.status != "paused":  # then its reason says that the branch was refused
         context.notices += [error.message for _, error in outcome.failed]
-        if loop.branch is not None and (outcome.done or outcome.failed):
-            notes.append(f"Switched to branch {loop.branch}.")
+        if "branch" in data and (outcome.done or outcome.failed):
+            notes.append(f"Switched to branch {data['branch']}.")
     lessons = _lessons(context, loop) if loops is not None else []
     created = context.gsd if loops is None else None
     return Started(proof, created, cancelled, notes, lessons, draft.warnings, draft.unproven)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.git.repo import Repository
+from gsd_fsm.git.repo import Commit, Repository
+from gsd_fsm.git.snapshots import is_snapshot
 from gsd_fsm.plans.phase_name import phase_key
 
 FIRST, LAST = "pre", "post"
@@ -17,13 +19,22 @@ _LONGEST = 64  # the limit of ids
 
 
 class Checkpoint(NamedTuple):
-    """A tag set by a loop; `contained` if its commit is in HEAD."""
+    """A tag set by a loop, and the commit of the branch at that time; `contained` if HEAD has it.
+
+    `snapshot`: the commit of the tag, if it has uncommitted changes besides.
+    """
 
     name: str
     tag: str
     commit: str
     subject: str
     contained: bool
+    snapshot: str | None
+
+    @property
+    def files(self) -> str:
+        """Return the commit that has its files."""
+        return self.snapshot or self.commit
 
 
 def checkpoint_tag(phase: int | str, name: str) -> str:
@@ -32,7 +43,7 @@ def checkpoint_tag(phase: int | str, name: str) -> str:
 
 
 def rollback_tag(part: str, moment: str) -> str:
-    """Return the tag that keeps the commits undone by a rollback at this time."""
+    """Return the tag that keeps what a rollback at this time leaves."""
     return f"gsd/rollback/phase-{part}/{moment.replace('-', '').replace(':', '')}"
 
 
@@ -65,33 +76,44 @@ def _newest_last(repository: Repository, pattern: str) -> list[Checkpoint]:
     tags = repository.tags(pattern)
     if not tags:
         return []
-    here = repository.tags(pattern, "--merged=HEAD") if repository.head() else {}
-    commits = {it.id: it for it in repository.commits("--no-walk=unsorted", *{*tags.values()})}
+    tagged = _described(repository, tags.values())
+    bases = {it.id: it.parents[0] for it in tagged.values() if is_snapshot(it)}
+    commits = {**_described(repository, bases.values()), **tagged} if bases else tagged
+    here = repository.contained(bases.get(sha, sha) for sha in tags.values())
 
     def age(it: Checkpoint) -> tuple[int, int, str]:
         # Order checkpoints of the same second, or of the same commit, as they were made.
-        return commits[it.commit].seconds, {FIRST: 0, LAST: 2}.get(it.name, 1), it.name
+        return tagged[it.files].seconds, {FIRST: 0, LAST: 2}.get(it.name, 1), it.name
 
-    found = [
-        Checkpoint(tag.rpartition("/")[2], tag, sha, commits[sha].subject, tag in here)
-        for tag, sha in tags.items()
-    ]
+    found = []
+    for tag, sha in tags.items():
+        base = bases.get(sha, sha)
+        snapshot = sha if sha in bases else None
+        name, subject = tag.rpartition("/")[2], commits[base].subject
+        found.append(Checkpoint(name, tag, base, subject, base in here, snapshot))
     return sorted(found, key=age)
+
+
+def _described(repository: Repository, shas: Iterable[str]) -> dict[str, Commit]:
+    return {it.id: it for it in repository.commits("--no-walk=unsorted", *{*shas})}
 
 
 def undone_by(repository: Repository, loop: Loop, target: Checkpoint) -> list[str]:
     """Return the complete tasks that a rollback to this checkpoint undoes, in order.
 
-    For the first checkpoint these are all tasks, otherwise those with a later checkpoint and those
-    whose commit it does not contain.
+    For the first checkpoint these are all tasks, otherwise those with a later checkpoint, those
+    whose commit it does not contain, and, if files are restored, those with neither.
     """
     names = list(loop.checkpoints)
     later = names[names.index(target.tag) + 1 :] if target.tag in names else []
     own = {name: checkpoint_tag(_phase(loop), name) for name in _complete(loop)}
-    lost = lost_without(repository, loop, target.commit)
     if target.name == FIRST:
         return list(own)
-    return [name for name, tag in own.items() if tag in later or name in lost]
+    undone = {*lost_without(repository, loop, target.commit)}
+    undone |= {name for name, tag in own.items() if tag in later}
+    if target.tag in loop.snapshots:
+        undone |= {it for it in own if own[it] not in names and not loop.tasks[it].commit}
+    return [name for name in own if name in undone]
 
 
 def lost_without(repository: Repository, loop: Loop, commit: str) -> list[str]:

@@ -10,28 +10,46 @@ from typing import NamedTuple
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.text.sanitize import clean
-from gsd_fsm.core.views.loop_json import LOOP_FILES
-from gsd_fsm.git.run import Done, act, find_work_tree, output, read, remedy
+from gsd_fsm.git.run import WITHOUT_HOOKS, Done, act, find_work_tree, output, read, remedy
 
 COMMIT_ID = re.compile("[0-9a-fA-F]{4,64}")
 NO_IDENTITY = re.compile(
     "(Author|Committer) identity unknown|empty ident name|name consists only of disallowed"
     "|unable to auto-detect (email|name)|no (email|name) was given and auto-detection is disabled"
 )
-OUR_VIEWS = (
-    "/.gsd/.gitignore",
-    "/.gsd/STATE.md",
-    *(f"/.loop/{name}" for name, _ in LOOP_FILES.values()),
-)
 HEADS = "refs/heads/"
 STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
 UNTRACKED = "??"
+COMMIT = re.compile(r"(\w+) (\d+) \(([\w ]*)\) (.*)", re.DOTALL)
+SUBMODULE, NOTHING = "160000", "000000"  # modes
 
 
 class Commit(NamedTuple):
     id: str
     seconds: int
+    parents: tuple[str, ...]
     subject: str
+
+
+class Change(NamedTuple):
+    """The difference between two states of a path: git's letter for it, modes and ids."""
+
+    path: str
+    status: str
+    old_mode: str
+    mode: str
+    old_id: str
+    id: str
+
+    @classmethod
+    def parsed(cls, facts: bytes, path: bytes) -> Change:
+        """Return the change that a raw record of git describes."""
+        old_mode, mode, old_id, new_id, status = facts.decode("ascii").removeprefix(":").split(" ")
+        return cls(os.fsdecode(path), status, old_mode, mode, old_id, new_id)
+
+    @property
+    def is_submodule(self) -> bool:
+        return SUBMODULE in (self.old_mode, self.mode)
 
 
 class Repository(NamedTuple):
@@ -40,12 +58,13 @@ class Repository(NamedTuple):
     program: str
     top: Path
     project: Path
+    algorithm: str
 
     @classmethod
     def around(cls, project: Path) -> Repository | None:
         """Return the repository of this project; None without git or a work tree."""
-        found = find_work_tree(project, _refused)
-        return cls(found.program, found.top, project) if found else None
+        found = find_work_tree(project, refused)
+        return cls(found.program, found.top, project, found.algorithm) if found else None
 
     # reading
 
@@ -72,14 +91,14 @@ class Repository(NamedTuple):
     def content(self, commit: str, path: Path | str) -> bytes | None:
         """Return a file of this commit, by its path in the project; None if missing."""
         place = self._place(str(path))
-        done = self._look("cat-file", "blob", f"{commit}:{place}") if place else None
+        done = self.look("cat-file", "blob", f"{commit}:{place}") if place else None
         return done.stdout if done is not None and done.returncode == 0 else None
 
     def is_branch_name(self, name: str) -> bool:
         """Return whether git accepts this name for a branch."""
         if "\0" in name or clean(name) != name or name.startswith("-") or name == "HEAD":
             return False
-        return self._look("check-ref-format", HEADS + name).returncode == 0
+        return self.look("check-ref-format", HEADS + name).returncode == 0
 
     def has_commit(self, sha: str) -> bool:
         return bool(COMMIT_ID.fullmatch(sha)) and self.resolved(sha) is not None
@@ -88,34 +107,38 @@ class Repository(NamedTuple):
         """Return the commit with this name; None if it does not exist."""
         if name.startswith("-") or not name.strip() or "\0" in name:
             return None
-        done = self._look("rev-parse", "-q", "--verify", name + "^{commit}")
+        done = self.look("rev-parse", "-q", "--verify", name + "^{commit}")
         return os.fsdecode(done.stdout).strip("\n") if done.returncode == 0 else None
 
     def touched(self, before: str, after: str, paths: Iterable[Path | str]) -> bool:
         """Return whether one of these paths in the project differs between two commits."""
-        places, changed = self._places(paths), self._differing(before, after)
-        return any(it == place or it.startswith(place + "/") for it in changed for place in places)
+        places, changed = self._places(paths), self.changes(before, after)
+        return any(
+            it.path == place or it.path.startswith(place + "/")
+            for it in changed
+            for place in places
+        )
 
     def contains(self, sha: str, later: str = "HEAD") -> bool:
         """Return whether `later` is this commit or contains it."""
         if not COMMIT_ID.fullmatch(sha):
             return False
-        return self._look("merge-base", "--is-ancestor", sha, later).returncode == 0
+        return self.look("merge-base", "--is-ancestor", sha, later).returncode == 0
 
     def contained(self, shas: Iterable[str]) -> set[str]:
         """Return the commits among these that HEAD contains."""
         asked = [sha for sha in dict.fromkeys(shas) if COMMIT_ID.fullmatch(sha)]
-        if not asked:
+        if not asked or self.head() is None:
             return set()
         names = "".join(sha + "^{commit}\n" for sha in asked).encode("ascii")
-        batch = self._look("cat-file", "--batch-check=%(objectname)", stdin=names)
+        batch = self.look("cat-file", "--batch-check=%(objectname)", stdin=names)
         known = {
             sha: found
             for sha, found in zip(asked, _text(batch).splitlines(), strict=True)
             if not found.endswith((" missing", " ambiguous"))
         }
         revisions = "".join(f"{it}\n" for it in ("^HEAD", *known.values())).encode("ascii")
-        beyond = set(_text(self._look("rev-list", "--stdin", stdin=revisions)).split())
+        beyond = set(_text(self.look("rev-list", "--stdin", stdin=revisions)).split())
         return {sha for sha, found in known.items() if found not in beyond}
 
     def uncommitted(self, paths: Iterable[Path | str]) -> list[str]:
@@ -137,25 +160,33 @@ class Repository(NamedTuple):
     def commits(self, *chosen: str) -> list[Commit]:
         """Return the commits selected by these arguments of `git rev-list`."""
         # Not `git log`: the repository's settings for it may start a program.
-        form = ("--format=%H %ct %s", "--encoding=UTF-8")
+        form = ("--format=%H %ct (%P) %s", "--encoding=UTF-8")
         lines = self._read("rev-list", *form, *chosen, "--").split("\n")
-        parts = (line.split(" ", 2) for line in lines[1::2])
-        return [Commit(sha, int(seconds), clean(subject)) for sha, seconds, subject in parts]
+        parts = (found.groups() for line in lines[1::2] if (found := COMMIT.fullmatch(line)))
+        return [
+            Commit(sha, int(seconds), tuple(parents.split()), clean(subject))
+            for sha, seconds, parents, subject in parts
+        ]
 
     def count(self, chosen: str) -> int:
         return int(self._read("rev-list", "--count", chosen, "--"))
 
-    def changes_to(self, commit: str) -> list[str]:
-        """Return the tracked paths that differ between HEAD and this commit."""
-        return self._differing("HEAD", commit)
+    def changes(self, before: str, after: str) -> list[Change]:
+        """Return the differences between two commits or trees."""
+        options = ("-r", "-z", "--raw", "--no-renames")
+        done = self.look("diff-tree", *options, before, after, "--")
+        fields = output(done, refused).split(b"\0")[:-1]
+        return [Change.parsed(*it) for it in zip(fields[::2], fields[1::2], strict=True)]
 
-    def dirty(self) -> list[str]:
-        """Return changed and untracked paths, except ignored ones and our own views."""
-        return [path for path in self._status() if not ("/" + path).endswith(OUR_VIEWS)]
+    def states(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return the two letters of `git status` for those of these paths that it lists."""
+        return self._status(*paths)
 
-    def _differing(self, before: str, after: str, *options: str) -> list[str]:
-        options = ("-r", "-z", "--name-only", "--no-renames", *options)
-        return self._read("diff-tree", *options, before, after, "--").split("\0")[:-1]
+    def staged_only(self) -> list[str]:
+        """Return the paths whose staged content is neither in HEAD nor in the file."""
+        return [
+            path for path, state in self._status().items() if "?" not in state and " " not in state
+        ]
 
     def _changed(self, paths: Iterable[Path | str]) -> dict[str, str]:
         """Return the states of the paths among these that are changed or untracked."""
@@ -182,52 +213,36 @@ class Repository(NamedTuple):
         else:
             raise Refused(f"branch {name} does not exist", f"Run: git checkout -b {name}")
 
-    def reset_to(self, commit: str) -> None:
-        """Move branch and work tree to a commit; keep local changes, or raise Refused."""
-        branch = self._branch_to_move()
-        # Not `reset --keep`, which overwrites ignored files.
-        self._checkout("--no-track", "-B", branch, commit)
+    def move_branch(self, commit: str) -> None:
+        """Point branch and index to a commit, and leave the files as they are."""
+        self.require_movable()
+        self.act(*WITHOUT_HOOKS, "reset", "-q", "--mixed", commit, "--")
 
-    def require_reset(self, commit: str) -> None:
-        """Raise Refused if git would refuse to reset a clean work tree to this commit."""
-        self._branch_to_move()
-        added = self._differing("HEAD", commit, "--diff-filter=A")
-        in_the_way = [path for path in added if os.path.lexists(self.top / path)]
-        if in_the_way:
-            raise Refused(
-                f"these ignored files would be overwritten: {clean(', '.join(in_the_way[:10]))}",
-                "Move or remove them.",
-            )
-
-    def _branch_to_move(self) -> str:
-        branch = self.branch()
-        if branch is None:
+    def require_movable(self) -> None:
+        """Raise Refused unless a branch is checked out and no merge is in progress."""
+        if self.branch() is None:
             raise Refused("no branch is checked out (detached HEAD)", "Run: git checkout BRANCH")
         if self._maybe("rev-parse", "-q", "--verify", "MERGE_HEAD"):
             raise Refused(
                 "a merge is in progress", "Run: git merge --continue, or: git merge --abort"
             )
-        return branch
 
     def _checkout(self, *arguments: str) -> None:
-        self._act("checkout", "-q", "--no-overwrite-ignore", *arguments, "--")
+        self.act("checkout", "-q", "--no-overwrite-ignore", *arguments, "--")
 
     def tag(self, name: str, commit: str | None = None) -> str | None:
         """Set or move a lightweight tag on this commit, by default HEAD; return the commit."""
         tagged = commit or self.head()
         if tagged is not None:
-            self._act("tag", "--no-sign", "-f", name, tagged)
+            self.act(*WITHOUT_HOOKS, "tag", "--no-sign", "-f", name, tagged)
         return tagged
 
     def set_ref(self, name: str, commit: str) -> None:
         """Point a reference that is neither branch nor tag to this commit."""
-        self._act("update-ref", name, commit)
+        self.act(*WITHOUT_HOOKS, "update-ref", name, commit)
 
     def drop_ref(self, name: str) -> None:
-        self._act("update-ref", "-d", name)
-
-    def untag(self, name: str) -> None:
-        self._act("tag", "-d", name)
+        self.act(*WITHOUT_HOOKS, "update-ref", "-d", name)
 
     def commit(self, paths: Iterable[Path | str], message: str) -> str | None:
         """Commit exactly these paths of the project; return None if none of them changed.
@@ -244,9 +259,9 @@ class Repository(NamedTuple):
         before = self.head()
         try:
             if new:
-                self._act("add", "--intent-to-add", *_literally(new))
-            if self._look("commit", "--dry-run", "--porcelain", *chosen).returncode != 1:
-                self._act("-c", "i18n.commitEncoding=UTF-8", "commit", "-qF-", *chosen, stdin=text)
+                self.act("add", "--intent-to-add", *_literally(new))
+            if self.look("commit", "--dry-run", "--porcelain", *chosen).returncode != 1:
+                self.act("-c", "i18n.commitEncoding=UTF-8", "commit", "-qF-", *chosen, stdin=text)
         finally:
             after = self.head()
             if new and after == before:
@@ -276,19 +291,21 @@ class Repository(NamedTuple):
 
     # running git
 
-    def _look(self, *arguments: str, stdin: bytes = b"") -> Done:
-        return read(self.program, self.top, *arguments, stdin=stdin)
+    def look(self, *arguments: str, stdin: bytes = b"", index: Path | None = None) -> Done:
+        """Run git to read, or to write only objects and this index; see `read`."""
+        return read(self.program, self.top, *arguments, stdin=stdin, index=index)
 
     def _read(self, *arguments: str) -> str:
-        return _text(self._look(*arguments))
+        return _text(self.look(*arguments))
 
     def _maybe(self, *arguments: str) -> str | None:
         """Return the line that git prints; None if it exits with 1."""
-        done = self._look(*arguments)
+        done = self.look(*arguments)
         return None if done.returncode == 1 else _text(done).strip("\n")
 
-    def _act(self, *arguments: str, stdin: bytes = b"") -> None:
-        _text(act(self.program, self.top, *arguments, stdin=stdin))
+    def act(self, *arguments: str, stdin: bytes = b"", index: Path | None = None) -> None:
+        """Run git to write, as `act` of `run` does; raise Refused if it fails."""
+        _text(act(self.program, self.top, *arguments, stdin=stdin, index=index))
 
 
 def _literally(paths: Iterable[str]) -> tuple[str, ...]:
@@ -297,10 +314,10 @@ def _literally(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _text(done: Done) -> str:
-    return os.fsdecode(output(done, _refused))
+    return os.fsdecode(output(done, refused))
 
 
-def _refused(message: str) -> Refused:
+def refused(message: str) -> Refused:
     if NO_IDENTITY.search(message):
         return Refused(
             "git has no identity for commits: user.name and user.email are not set",

@@ -31,7 +31,7 @@ def test_rollback_without_target_lists_checkpoints_newest_last(work: Work) -> No
     assert listed["phase"] == 1
     assert listed["checkpoints"][1] == {
         "name": "T01", "tag": "gsd/checkpoint/phase-1/T01", "commit": work.shas["T01"],
-        "subject": "T01", "contained": True,
+        "subject": "T01", "contained": True, "snapshot": None,
     }  # fmt: skip
     assert work.here.ok("rollback", "--phase", "2").out == "Phase 2 has no checkpoints.\n"
 
@@ -42,6 +42,7 @@ def test_rollback_without_yes_only_shows_at_most_ten_commits_and_tasks(work: Wor
         f"Branch main would go back to T01 ({work.shas['T01'][:7]}).",
         "1 commit would be undone and kept by a tag:",
         f"  {work.shas['T02'][:7]} T02",
+        "Files that would be removed: T02.",
         "Tasks that would become pending: T02.",
         "Nothing has been changed yet.",
         "→ gsd-fsm rollback T01 --yes",
@@ -49,7 +50,8 @@ def test_rollback_without_yes_only_shows_at_most_ten_commits_and_tasks(work: Wor
     answer = work.here.ok("rollback", "pre", "--phase", "1", "--json")
     assert answer.json == {
         "target": "gsd/checkpoint/phase-1/pre", "commit": work.shas["pre"], "leaves": 2,
-        "reset": ["T01", "T02"], "done": False, "left": None,
+        "reset": ["T01", "T02"], "done": False, "left": None, "removed": ["T01", "T02"],
+        "restored": [], "left_out": [], "submodules": [],
     }  # fmt: skip
     for target in ("01", "gsd/checkpoint/phase-1/T01"):
         assert work.here.ok("rollback", target, "--json").json["commit"] == work.shas["T01"]
@@ -78,7 +80,8 @@ def test_rollback_with_yes_resets_branch_files_and_tasks(work: Work) -> None:
     })  # fmt: skip
     assert list(answer.json.items())[4:] == [
         *(("target", "gsd/checkpoint/phase-1/T01"), ("commit", work.shas["T01"]), ("leaves", 1)),
-        *(("reset", ["T02"]), ("done", True), ("left", left)),
+        *(("reset", ["T02"]), ("done", True), ("left", left), ("removed", ["T02"])),
+        *(("restored", []), ("left_out", []), ("submodules", [])),
     ]
     assert work.tasks() == {"T01": "complete", "T02": "pending", "T03": "pending"}
 
@@ -221,7 +224,7 @@ def test_rollback_over_ignored_files_or_a_tracked_journal_changes_nothing(work: 
     (root / "code").write_text("precious")
     head = work.head()
     refused = work.here.refused(4, "rollback", "T01", "--yes").err
-    assert "these ignored files would be overwritten: code" in refused
+    assert "these files would be overwritten, and no tag has them: code (ignored)" in refused
     assert (work.head(), work.left()) == (head, [])
     assert (root / "code").read_text() == "precious"
     git(root, "add", "-f", ".gsd/journal.jsonl")

@@ -155,7 +155,10 @@ def test_start_effects_switch_only_from_base_while_branching(root: Path) -> None
 
 def test_start_on_another_branch_freezes_no_branch(root: Path) -> None:
     git(root, "checkout", "-qb", "feature")
-    assert start(Context(root), EXECUTE).receipt.loop.branch is None
+    loop = start(Context(root), EXECUTE).receipt.loop
+    lines = (root / ".gsd/journal.jsonl").read_text().splitlines()
+    begun, first = (json.loads(line)["data"] for line in lines if loop.id in line)
+    assert ("branch" in begun, first["branch"]) == (False, "feature")
     git(root, "checkout", "-q", "main")
     finish(root)
     assert branch(root) == "main"

@@ -21,6 +21,7 @@ from gsd_fsm.git.checkpoints import (
     rollback_tag,
     undone_by,
 )
+from gsd_fsm.git.snapshots import take_snapshot
 from tests.support.events import build
 from tests.support.repositories import commit, git
 
@@ -73,7 +74,7 @@ def test_checkpoints_are_listed_in_order_of_work(repo, repository, monkeypatch):
     repository.tag(checkpoint_tag(1, "T3"))
     found = checkpoints_of(repository, "1")
     assert [it.name for it in found] == ["T3", "pre", "T10", "T2", "post"]
-    assert found[0] == ("T3", "gsd/checkpoint/phase-1/T3", repository.head(), "earlier", True)
+    assert found[0] == ("T3", "gsd/checkpoint/phase-1/T3", repository.head(), "earlier", True, None)
 
 
 def test_checkpoint_outside_head_is_not_contained(repo, repository):
@@ -81,10 +82,22 @@ def test_checkpoint_outside_head_is_not_contained(repo, repository):
     repository.tag(checkpoint_tag(1, "pre"))
     commit(repo, "one")
     repository.tag(checkpoint_tag(1, "T01"))
-    repository.reset_to(first)
+    repository.move_branch(first)
     assert [it.contained for it in checkpoints_of(repository, "1")] == [True, False]
     git(repo, "checkout", "-q", "--orphan", "unborn")
     assert [it.contained for it in checkpoints_of(repository, "1")] == [False, False]
+
+
+def test_checkpoint_of_snapshot_names_the_commit_of_the_branch(repo, repository):
+    head = repository.head()
+    (repo / "new").write_text("new")
+    snapshot = take_snapshot(repository, head, "about").commit
+    repository.tag(checkpoint_tag(1, "T01"), snapshot)
+    commit(repo, "one")
+    (found,) = checkpoints_of(repository, "1")
+    assert found == ("T01", "gsd/checkpoint/phase-1/T01", head, "first", True, snapshot)
+    git(repo, "checkout", "-q", "--orphan", "unborn")
+    assert checkpoints_of(repository, "1") == [found._replace(contained=False)]
 
 
 def test_checkpoint_is_found_by_full_tag_only(repository):
@@ -136,6 +149,13 @@ def test_rollback_compares_commits_of_tasks_or_checkpoints_that_are_not_recorded
     loop = a_loop(shas, {"T02": "T02"}, T01="T01", T02="none")
     assert undone(repository, loop, "T01") == ["T02"]
     assert undone(repository, loop, "T03") == []
+
+
+def test_rollback_of_files_undoes_task_without_checkpoint_and_commit(repository, shas):
+    loop = a_loop(shas, {"T01": "T01"}, T01="none", T02="none")
+    assert undone(repository, loop, "T01") == []
+    loop.snapshots[checkpoint_tag(1, "T01")] = shas["T01"]
+    assert undone(repository, loop, "T01") == ["T02"]
 
 
 def test_rollback_undoes_unchanged_task_by_checkpoint_order(repository, shas):

@@ -122,34 +122,26 @@ def test_tags_returns_commits_of_lightweight_and_annotated_tags(repo, repository
     assert repository.tags("nothing/*") == {}
 
 
-def test_dirty_includes_changed_moved_staged_and_untracked_files(repo, repository):
-    assert repository.dirty() == []
-    for setting in ("showUntrackedFiles=no", "relativePaths=true", "renames=copies"):
-        git(repo, "config", *f"status.{setting}".split("="))
-    git(repo, "mv", "kept.txt", "moved.txt")
-    (repo / "sub" / "deep.txt").unlink()
-    lay(repo, {"new folder/ü new": "", "staged": ""})
-    git(repo, "add", "staged")
-    changed = ["kept.txt", "moved.txt", "new folder/ü new", "staged", "sub/deep.txt"]
-    assert sorted(repository.dirty()) == changed
-    lay(repo, {"moved.txt": "edited"})
-    assert sorted(repository.dirty()) == changed
-
-
-def test_dirty_leaves_out_ignored_files_and_views(repo, repository):
-    lay(repo, {".gitignore": "*.log\n", "x.log": "", "STATE.md": ""})
-    for name in (".gitignore", "STATE.md", "config.toml"):
-        lay(repo, {f".gsd/{name}": "", f"sub/.gsd/{name}": ""})
-    kept = [".gitignore", ".gsd/config.toml", "STATE.md", "sub/.gsd/config.toml"]
-    assert repository.dirty() == kept
-
-
-def test_changes_to_lists_paths_that_differ(repo, repository):
+def test_changes_lists_differences_with_modes_and_without_renames(repo, repository):
     first = repository.head()
     commit(repo, "second")
     git(repo, "mv", "kept.txt", "moved.txt")
+    git(repo, "update-index", "--chmod=+x", "sub/deep.txt")
     git(repo, "commit", "-qm", "moved")
-    assert sorted(repository.changes_to(first)) == ["kept.txt", "moved.txt", "second"]
+    found = {it.path: (it.status, it.old_mode, it.mode) for it in repository.changes(first, "HEAD")}
+    assert found == {
+        "kept.txt": ("D", "100644", "000000"), "moved.txt": ("A", "000000", "100644"),
+        "second": ("A", "000000", "100644"), "sub/deep.txt": ("M", "100644", "100755"),
+    }  # fmt: skip
+
+
+def test_staged_only_lists_staged_content_that_is_nowhere_else(repo, repository):
+    lay(repo, dict.fromkeys(("kept.txt", "same", "differs", "gone", "new"), "staged"))
+    git(repo, "add", "kept.txt", "same", "differs", "gone")
+    git(repo, "rm", "-q", "--cached", "sub/deep.txt")
+    lay(repo, {"kept.txt": "kept\n", "differs": "later"})
+    (repo / "gone").unlink()
+    assert sorted(repository.staged_only()) == ["differs", "gone", "kept.txt"]
 
 
 @posix_only
@@ -170,12 +162,12 @@ def test_reading_starts_no_program_of_the_repository(repo, repository, tmp_path)
     lay(repo, {"kept.txt": "edited"})
     head = repository.head()
     assert repository.branch()
-    assert repository.dirty() == ["kept.txt"]
+    assert repository.uncommitted(["kept.txt"]) == ["kept.txt"]
     assert repository.commits("HEAD")
     assert repository.tags("*") == {}
     assert repository.contains(head)
     assert repository.branch_commit("none") is None
-    assert repository.changes_to(head) == []
+    assert repository.changes(head, head) == []
     assert content_tree(repo)
     assert not (tmp_path / "sprung").exists()
 
@@ -193,10 +185,10 @@ def test_linked_work_tree_is_its_own_repository(repo, repository, tmp_path):
     git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     linked = opened(tmp_path / "linked")
     lay(tmp_path, {"linked/new": ""})
-    assert (linked.branch(), linked.dirty()) == ("side", ["new"])
-    assert repository.dirty() == []
+    assert (linked.branch(), linked.uncommitted(["new"])) == ("side", ["new"])
+    assert repository.uncommitted(["new"]) == []
     assert linked.commit(["new"], "feat: side") == git(repo, "rev-parse", "side")
-    linked.reset_to(first)
+    linked.move_branch(first)
     assert (linked.head(), repository.head()) == (first, second)
     assert (repo / "second").exists()
 
@@ -254,13 +246,12 @@ def test_commit_of_file_equal_to_head_returns_none(repo, repository):
 
 
 @posix_only
-def test_dirty_and_commit_take_odd_paths_literally(repo, repository):
+def test_commit_takes_odd_paths_literally(repo, repository):
     names = [" blank ", "-dash", "--all", "new\nline", '"quoted"', "ü", "tab\t", "*", "[Ab]", "a\\b",
              ":(top)", ":/", "!x", "\udcff"]  # fmt: skip
     for name in ("A", "b", "x"):
         commit(repo, name)
     lay(repo, dict.fromkeys((*names, "A", "b", "x"), "new"))
-    assert sorted(repository.dirty()) == sorted({*names, "A", "b", "x", ":"} - {":/"})
     repository.commit(names, "feat: odd")
     assert sorted(status(repo)) == [" M A", " M b", " M x"]
     assert len(files_of(repo)) == len(names)
@@ -424,53 +415,33 @@ def test_tag_is_lightweight_moves_and_returns_commit(repo, repository):
     second = commit(repo, "second")
     assert repository.tag(tag) == second
     assert repository.tags("gsd/*/*/*") == {tag: second}
-    repository.untag(tag)
-    assert repository.tags("gsd/*/*/*") == {}
+    git(repo, "tag", "-d", tag)
     git(repo, "tag", "--no-sign", "gsd")
     with pytest.raises(Refused, match="refs/tags/gsd"):
         repository.tag(tag)
 
 
-def test_reset_to_moves_branch_and_files_and_keeps_other_changes_or_refuses(repo, repository):
+def test_move_branch_leaves_files_and_runs_no_hook(repo, repository, tmp_path):
     first, branch = repository.head(), repository.branch()
     commit(repo, "second")
-    second = commit(repo, "kept.txt", "second")
-    lay(repo, {"sub/deep.txt": "edited", "untracked": "precious"})
-    repository.reset_to(first)
+    lay(repo, {"sub/deep.txt": "edited"})
+    for name in ("post-checkout", "post-index-change", "reference-transaction"):
+        hook(repo, name, f"touch '{tmp_path}/sprung'")
+    repository.move_branch(first)
     assert (repository.head(), repository.branch()) == (first, branch)
-    assert not (repo / "second").exists()
-    assert (repo / "kept.txt").read_text() == "kept\n"
-    assert status(repo) == [" M sub/deep.txt", "?? untracked"]
-    git(repo, "merge", "-q", "--ff-only", second)
-    lay(repo, {"kept.txt": "precious"})
-    with pytest.raises(Refused, match=r"kept\.txt"):
-        repository.reset_to(first)
-    assert repository.head() == second
-    assert (repo / "kept.txt").read_text() == "precious"
+    assert not (tmp_path / "sprung").exists()
+    assert status(repo) == [" M sub/deep.txt", "?? second"]
 
 
-@pytest.mark.parametrize("ignored", ["", "way\n*.log\n"], ids=["untracked", "ignored"])
-@pytest.mark.parametrize("precious", ["way", "way/x.log"])
-def test_reset_to_never_overwrites_untracked_file(repo, repository, ignored, precious):
-    back = commit(repo, "way")
-    git(repo, "rm", "-q", "way")
-    head = commit(repo, ".gitignore", f"\n{ignored}")
-    lay(repo, {precious: "precious"})
-    with pytest.raises(Refused, match="way"):
-        repository.reset_to(back)
-    assert repository.head() == head
-    assert (repo / precious).read_text() == "precious"
-
-
-def test_reset_to_with_detached_head_or_during_merge_is_refused(repo, repository):
+def test_move_branch_with_detached_head_or_during_merge_is_refused(repo, repository):
     first = repository.head()
     begin_merge(repo)
     second = repository.head()
     assert status(repo) == []
     with pytest.raises(Refused, match="merge is in progress"):
-        repository.reset_to(first)
+        repository.move_branch(first)
     git(repo, "merge", "--abort")
     git(repo, "checkout", "-q", "--detach")
     with pytest.raises(Refused, match="detached"):
-        repository.reset_to(first)
+        repository.move_branch(first)
     assert repository.head() == second

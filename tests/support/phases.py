@@ -12,11 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.engine.context import Context
 from gsd_fsm.git.checkpoints import checkpoint_tag
-from gsd_fsm.git.repo import Repository
 from gsd_fsm.phase.ending import plan_ending
 from gsd_fsm.plans.plan import Plan
 from tests.support.command_line import Here
@@ -82,10 +83,12 @@ class Phase:
         kill_after(lambda: self.here.run(*command), event.encode(), is_written=False)
 
     def killed_at(self, call: str, *command: str) -> None:
-        """Run a command in a process that is killed when it first calls this method of Repository."""
+        """Run a command in a process that is killed when it first calls this function of git/."""
 
         def child() -> None:
-            setattr(Repository, call, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+            pytest.MonkeyPatch().setattr(
+                f"gsd_fsm.git.{call}", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+            )
             self.here.run(*command)
 
         assert outcome(in_child(child)) == -signal.SIGKILL

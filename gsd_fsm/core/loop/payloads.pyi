@@ -461,10 +461,12 @@ CheckpointData = TypedDict(
     {
         "name": Required[str],
         "commit": NotRequired[str],
+        "snapshot": NotRequired[str],
         "task": NotRequired[str],
+        "branch": NotRequired[str],
         "left": NotRequired[str],
         "head": NotRequired[str],
-        "branch": NotRequired[str],
+        "kept": NotRequired[str],
         "reset": NotRequired[list[str]],
     },
 )

@@ -284,12 +284,16 @@ class Question(Record):
 
 
 class Rollback(Record):
-    """A recorded rollback: the branch that it moves back, and the commit and tag that it leaves."""
+    """A recorded rollback: the branch that it moves back, and the commit that it leaves.
 
-    def __init__(self, left: str = "", head: str = "", branch: str = "") -> None:
+    The tag `left` is set on `kept`: that commit, or a snapshot with the uncommitted changes.
+    """
+
+    def __init__(self, left: str = "", head: str = "", branch: str = "", kept: str = "") -> None:
         self.left = left
         self.head = head
         self.branch = branch
+        self.kept = kept
 
 
 class Criterion(Record):

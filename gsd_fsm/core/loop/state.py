@@ -74,7 +74,7 @@ class Loop(Record):
         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
-        "rules", "scored", "session_only", "shape", "silent_stops", "spec", "spec_score",
+        "rules", "scored", "session_only", "shape", "silent_stops", "snapshots", "spec", "spec_score",
         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
         "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
         "verified", "viewed", "views", "wait_for", "wave_files", "waves_due",
@@ -88,7 +88,8 @@ class Loop(Record):
         self.goal: str | None = None
         self.phase: str | int | None = None
         self.plan = FrozenPlan()
-        # The branch to work on, as `start` or the user's answer says, or that `complete` was run on.
+        # The branch to work on, as `start` or the user's answer says, or that the last checkpoint
+        # or `complete` was on.
         self.branch: str | None = None
         self.must_not: dict[str, None] = {}
         self.auto_loop = True
@@ -174,7 +175,9 @@ class Loop(Record):
         self.repeated_errors = 0
         self.transient = 0
         self.issues: list[Issue] = []
+        # By tag: the commit of the branch, and the commit with the files that the tag is set on.
         self.checkpoints: dict[str, str | None] = {}
+        self.snapshots: dict[str, str] = {}
         # The rollback whose target is the last checkpoint.
         self.rollback: Rollback | None = None
         # The number of tasks whose waves must be laid again before they are read.

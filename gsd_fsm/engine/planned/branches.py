@@ -13,11 +13,17 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.views.state_md import with_loop
 from gsd_fsm.core.views.write import STATE_NAME
 from gsd_fsm.engine.context import Context, Effect
-from gsd_fsm.engine.planned.checkpoints import awaits_first_checkpoint, set_checkpoint
+from gsd_fsm.engine.planned.checkpoints import (
+    NO_COMMITS,
+    awaits_first_checkpoint,
+    rewritten_tasks,
+    set_checkpoint,
+)
 from gsd_fsm.engine.planned.plan import (
     accept_plan_change,
     append_plan_change,
     append_question,
+    is_new,
     is_unbegun,
     plan_path,
 )
@@ -64,6 +70,21 @@ def needed_switch(context: Context, settings: Mapping[str, Any]) -> NeededSwitch
         )
     question = f"You're on {base} but milestone {milestone} exists. Switch to {branch}? [Y/n]"
     return NeededSwitch(repository, branch, question)
+
+
+def other_branch(context: Context, loop: Loop) -> str | None:
+    """Return the branch of the loop, if another one is checked out that lacks commits of the loop.
+
+    None if it is not known or no longer exists: then commits that are missing were rewritten.
+    """
+    repository = context.repository_or_none()
+    if repository is None or loop.branch in (None, repository.branch()):
+        return None
+    last = next(reversed(loop.checkpoints.values()), None)
+    is_there = last is None or repository.contains(last)
+    if is_there and not rewritten_tasks(context, loop):
+        return None
+    return loop.branch if repository.branch_commit(loop.branch) else None
 
 
 def branch_effects(context: Context, loop: Loop) -> Iterator[Effect]:
@@ -129,9 +150,21 @@ def start_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     state = Path(context.gsd, STATE_NAME)
     if settings["state_md"] and not os.path.lexists(state):
         yield Effect(STATE_NAME, partial(_create_state_md, state, loop))
-    tags = settings["checkpoints"] and loop.kind == "execute" and loop.phase is not None
-    if tags and loop.is_active and repository is not None and repository.head() is not None:
+    if _wants_first(context, loop) and repository is not None and repository.head() is not None:
         yield Effect("first checkpoint", partial(_set_first, context, loop))
+
+
+def checkpoint_notes(context: Context, loop: Loop) -> list[str]:
+    """Return a note if a new loop cannot have a first checkpoint before there is a commit."""
+    repository = context.repository_or_none() if _wants_first(context, loop) else None
+    if repository is None or not is_new(loop) or repository.head() is not None:
+        return []
+    return [f"No checkpoint was set: {NO_COMMITS}. Without one there is nothing to roll back to."]
+
+
+def _wants_first(context: Context, loop: Loop) -> bool:
+    planned = loop.kind == "execute" and loop.is_planned and loop.phase is not None
+    return planned and loop.is_active and bool(context.settings()["checkpoints"])
 
 
 def _create_state_md(path: Path, loop: Loop) -> None:

@@ -1,4 +1,4 @@
-"""Tag the commits of a planned loop: before its first task, and after each task."""
+"""Save the files of a planned loop in tagged snapshots: before its first task, and after each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gsd_fsm.core.clock import ms_of
-from gsd_fsm.core.errors import CannotWrite, GsdError
+from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect
 from gsd_fsm.engine.planned.plan import is_new
@@ -15,6 +15,7 @@ from gsd_fsm.engine.planned.plan import is_new
 if TYPE_CHECKING:
     from gsd_fsm.git.repo import Commit, Repository
 
+NO_COMMITS = "the repository has no commits yet"
 # Where to look for the commits of a loop without a checkpoint.
 _RECENT = "--max-count=1000"
 
@@ -22,9 +23,10 @@ _RECENT = "--max-count=1000"
 def set_checkpoint(
     context: Context, loop: Loop, name: str, commit: str | None = None
 ) -> str | None:
-    """Tag this commit, if it is part of the branch, else HEAD; record and return the tag.
+    """Tag a snapshot of the files, or this commit if it is an earlier one of the branch.
 
-    Return None if there is nothing to tag; raise CannotWrite if git or the journal refuses.
+    Record and return the tag. Return None if none is wanted or there is no repository; raise
+    CannotWrite if git or the journal refuses.
     """
     if not loop.is_planned or loop.phase is None or not context.settings()["checkpoints"]:
         return None
@@ -33,20 +35,39 @@ def set_checkpoint(
     tag = checkpoint_tag(loop.phase, name)
     try:
         repository = context.repository
-        found = repository.head() if repository else None
-        if repository is None or found is None:
+        if repository is None:
             return None
-        if commit not in (None, found) and repository.contains(commit):
-            found = repository.resolved(commit)
-        repository.tag(tag, found)
+        data = checkpoint_data(context, repository, tag, commit)
+        repository.tag(tag, data.get("snapshot") or data["commit"])
         task = {"task": name} if name in loop.tasks else {}
         with context.writing(loop) as tx:
-            tx.append("checkpoint", {"name": tag, "commit": found, **task}, by="cli")
+            tx.append("checkpoint", {**data, **task}, by="cli")
     except GsdError as error:
         raise CannotWrite(
             f"checkpoint {tag} was not set: {error.message}", "Run: gsd-fsm resume"
         ) from error
     return tag
+
+
+def checkpoint_data(
+    context: Context, repository: Repository, tag: str, commit: str | None = None
+) -> dict[str, str]:
+    """Save the files for this tag; return the data of its event. Raise Refused without a commit.
+
+    Note in `context` which files are left out.
+    """
+    from gsd_fsm.git.snapshots import take_snapshot
+
+    head, branch = repository.head(), repository.branch()
+    if head is None:
+        raise Refused(NO_COMMITS, 'Run: git commit --allow-empty -m "Start"')
+    data = {"name": tag, "commit": head, **({"branch": branch} if branch else {})}
+    if commit not in (None, head) and repository.contains(commit):
+        return {**data, "commit": repository.resolved(commit) or commit}
+    found = take_snapshot(repository, head, f"{tag}\n\nRestore it: gsd-fsm rollback {tag}")
+    if found.left_out:
+        context.notices.append(f"checkpoint {tag} leaves out {found.omission}")
+    return {**data, "snapshot": found.commit}
 
 
 def try_checkpoint(
@@ -88,8 +109,8 @@ def checkpoint_effects(context: Context, loop: Loop) -> Iterator[Effect]:
         yield Effect(f"checkpoint of task {name}", carry_out)
 
 
-def missing_checkpoints(context: Context, loop: Loop) -> dict[str, str]:
-    """Return the tasks without a checkpoint whose commits are on the current branch.
+def missing_checkpoints(context: Context, loop: Loop) -> dict[str, str | None]:
+    """Return the tasks without a checkpoint, and their commits, which the current branch has.
 
     A tag is set before its event is appended, so the event proves the tag.
     """
@@ -97,20 +118,36 @@ def missing_checkpoints(context: Context, loop: Loop) -> dict[str, str]:
     if not missing or not context.settings()["checkpoints"]:
         return {}
     repository = context.repository_or_none()
-    here = {commit.id for commit in commits_since_start(repository, loop)} if repository else set()
+    if repository is None:
+        return {}
+    here = {None, *(commit.id for commit in commits_since_start(repository, loop))}
     return {name: commit for name, commit in missing.items() if commit in here}
 
 
-def tasks_without_checkpoint(loop: Loop) -> dict[str, str]:
-    """Return the completed tasks of a live loop whose commits have no checkpoint."""
+def tasks_without_checkpoint(loop: Loop) -> dict[str, str | None]:
+    """Return the completed tasks of a live loop without a checkpoint, and their commits.
+
+    A task without a commit is one of them only if the loop has checkpoints at all.
+    """
     if loop.kind != "execute" or not loop.is_planned or not loop.is_live or loop.phase is None:
         return {}
     tagged = set(loop.checkpoints.values())
+    named = {tag.rpartition("/")[2] for tag in loop.checkpoints}
     return {
         name: task.commit
         for name, task in loop.tasks.items()
-        if task.status == "complete" and task.commit and task.commit not in tagged
+        if task.status == "complete"
+        and (task.commit not in tagged if task.commit else named and not _is_in(name, named))
     }
+
+
+def _is_in(task_id: str, named: set[str]) -> bool:
+    """Return whether the tag of this task is one of those named."""
+    if task_id in named:
+        return True
+    from gsd_fsm.git.checkpoints import ref_part
+
+    return ref_part(task_id) in named
 
 
 def commits_since_start(repository: Repository, loop: Loop) -> list[Commit]:
@@ -124,6 +161,29 @@ def commits_since_start(repository: Repository, loop: Loop) -> list[Commit]:
     began = ms_of(loop.first_ts) // 1000
     recent = repository.commits(_RECENT, head)
     return [commit for commit in recent if commit.seconds >= began]
+
+
+def recorded_commits(loop: Loop) -> dict[str, str]:
+    """Return the commits of the complete tasks that have one."""
+    return {
+        name: task.commit
+        for name, task in loop.tasks.items()
+        if task.commit and task.status == "complete"
+    }
+
+
+def rewritten_tasks(context: Context, loop: Loop) -> list[str]:
+    """Return the complete tasks whose recorded commit HEAD does not contain, in order.
+
+    Their commits were rebased, amended or reset, or are on another branch. Without a repository
+    there are none.
+    """
+    commits = recorded_commits(loop)
+    repository = context.repository_or_none() if commits else None
+    if repository is None:
+        return []
+    here = repository.contained(commits.values())
+    return [name for name, commit in commits.items() if commit not in here]
 
 
 def drop_copies(context: Context, loop: Loop) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gsd_fsm.core.clock import now_ms, to_iso
-from gsd_fsm.core.errors import GsdError
+from gsd_fsm.core.errors import GsdError, Refused
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect
-from gsd_fsm.engine.planned.checkpoints import commits_since_start
+from gsd_fsm.engine.planned.branches import other_branch
+from gsd_fsm.engine.planned.checkpoints import (
+    checkpoint_data,
+    commits_since_start,
+    recorded_commits,
+    rewritten_tasks,
+)
 from gsd_fsm.engine.planned.plan import frozen_plan, has_changed, plan_path
 
 if TYPE_CHECKING:
@@ -36,11 +43,11 @@ class Ending:
         self.plan = frozen_plan(self.project, loop)
         self.repository = context.repository_or_none()
         self.message = metadata_message(loop.phase)
-        commits = {name: task.commit for name, task in loop.tasks.items() if task.commit}
-        if self.repository is not None:
-            here = self.repository.contained(commits.values())
-            commits = {name: commit for name, commit in commits.items() if commit in here}
-        self.commits: dict[str, str | None] = {**dict.fromkeys(loop.tasks), **commits}
+        self.commits: dict[str, str | None] = {
+            **dict.fromkeys(loop.tasks),
+            **recorded_commits(loop),
+        }
+        self.commits.update(dict.fromkeys(rewritten_tasks(context, loop)))
 
     def changes(self) -> list[Change]:
         """Return the changes that are not made yet; raise if one of them is impossible."""
@@ -94,7 +101,7 @@ def ending_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     if repository is not None and not _is_on_branch(repository, loop):
         return
     tag = last_tag(loop)
-    commit = loop.checkpoints.get(tag or "")
+    commit = loop.snapshots.get(tag or "") or loop.checkpoints.get(tag or "")
     if repository and tag and commit and repository.resolved(f"refs/tags/{tag}") != commit:
         yield Effect(f"tag {tag}", partial(repository.tag, tag, commit))
     path = plan_path(context.project, loop)
@@ -134,7 +141,18 @@ def last_tag(loop: Loop) -> str | None:
     return checkpoint_tag(loop.phase, LAST)
 
 
-def ending_place(context: Context, loop: Loop) -> tuple[str | None, dict[str, Any] | None]:
+def require_branch(context: Context, loop: Loop) -> None:
+    """Raise Refused if a phase would end on a branch without its commits."""
+    needed = other_branch(context, loop) if ends_phase(loop) else None
+    if needed is not None:
+        raise Refused(
+            f"loop {loop.id} is {loop.status}, and its commits are on branch {needed}, "
+            "which is not checked out",
+            f"Run: git switch {shlex.quote(needed)}, then: gsd-fsm --loop {loop.id} complete",
+        )
+
+
+def ending_place(context: Context, loop: Loop) -> tuple[str | None, dict[str, str] | None]:
     """Return the branch on which a phase ends, and the data of its last checkpoint.
 
     Each is None if there is none; a failure of git is only noted in `context`.
@@ -142,12 +160,12 @@ def ending_place(context: Context, loop: Loop) -> tuple[str | None, dict[str, An
     if not ends_phase(loop):
         return None, None
     tag = last_tag(loop) if context.settings()["checkpoints"] else None
+    branch = None
     try:
         repository = context.repository
         branch = repository.branch() if repository else None
-        commit = repository.head() if repository and tag else None
+        return branch, checkpoint_data(context, repository, tag) if repository and tag else None
     except GsdError as error:
         if tag is not None:
             context.notices.append(f"checkpoint {tag} was not set: {error.message}")
-        return None, None
-    return branch, {"name": tag, "commit": commit} if tag and commit else None
+        return branch, None

@@ -1,4 +1,4 @@
-"""Roll back to a checkpoint: record it, then move the branch; what it leaves keeps a tag."""
+"""Roll back to a checkpoint: record it, then restore files and branch; a tag keeps what it leaves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import IGNORED
 from gsd_fsm.core.system import GSD
-from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.context import Context, Effect, Receipt, one_at_a_time
 
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.records import Rollback
     from gsd_fsm.git.checkpoints import Checkpoint
     from gsd_fsm.git.repo import Repository
+    from gsd_fsm.git.snapshots import Restoration, Snapshot
 
 SHOWN = 10
 # Marks the commit that a rollback is about to leave; each work tree has its own.
@@ -28,20 +28,32 @@ _UNDER_WAY = "refs/worktree/gsd-rollback"
 
 
 class Step(NamedTuple):
-    """A possible rollback: its target, the commits it leaves and the tasks it resets."""
+    """A possible rollback: its target, the commits it leaves and the tasks it resets.
+
+    `now` has the files before it; `uncommitted` are those of them that HEAD does not have. If
+    `has_files`, the target has all files of its time, not only committed ones.
+    """
 
     repository: Repository
     phase: str
     target: Checkpoint
+    has_files: bool
     branch: str
     leaves: int
     subjects: list[str]
     loop: Loop | None
     reset: list[str]
+    now: Snapshot
+    uncommitted: list[str]
+    files: Restoration
+
+    @property
+    def leaves_something(self) -> bool:
+        return bool(self.leaves or self.files.changes)
 
     @property
     def is_needless(self) -> bool:
-        return not self.leaves and not self.reset
+        return not self.leaves_something and not self.reset
 
 
 class RolledBack(NamedTuple):
@@ -66,12 +78,15 @@ def plan_rollback(context: Context, target: str, phase: str | None) -> Step:
     loops, repository = _surroundings(context)
     wanted = _phase(context, loops, target, phase)
     loop = _live_loop(context, loops, wanted)
-    return _step(repository, wanted, _find(repository, wanted, target), loop)
+    found = _find(repository, wanted, target)
+    recorded = any(it.snapshots.get(found.tag) == found.commit for it in loops.by_id.values())
+    has_files = recorded or found.snapshot is not None
+    return _step(repository, wanted, found, loop, has_files=has_files)
 
 
 @one_at_a_time
 def roll_back(context: Context, target: str, phase: str | None) -> RolledBack:
-    """Roll back to this checkpoint: first the event, then git.
+    """Roll back to this checkpoint: first the event, then files and branch.
 
     Raises Refused if it would lose something, CannotWrite if git fails after the event: then the
     same call finishes it.
@@ -84,86 +99,90 @@ def roll_back(context: Context, target: str, phase: str | None) -> RolledBack:
         step = plan_rollback(context, target, phase)  # an earlier one may be finished by now
     if step.is_needless:
         return RolledBack(step, None, None)
-    left = rollback_tag(step.phase, to_iso(now_ms())) if step.leaves else None
+    left = rollback_tag(step.phase, to_iso(now_ms())) if step.leaves_something else None
     if step.loop is None:
-        _move_unrecorded(step, left)
+        if left is not None:
+            _move_unrecorded(step, left)
         return RolledBack(step, left, None)
-    data: dict[str, Any] = {"name": step.target.tag, "commit": step.target.commit}
-    if left is not None:
-        data.update(left=left, head=step.repository.head(), branch=step.branch)
     with context.writing(step.loop) as tx:
-        tx.append("checkpoint", {**data, "reset": step.reset})
+        tx.append("checkpoint", _data(step, left))
     if tx.loop.rollback is not None:
         try:
-            _move(step.repository, tx.loop.rollback, step.target.commit)
+            _move(step.repository, tx.loop.rollback, step.target.commit, step.target.files)
         except GsdError as error:
             raise CannotWrite(
                 f"loop {tx.loop.id} records the rollback to {step.target.name}, "
-                f"but branch {step.branch} was not moved: {error.message}",
+                f"but it is not finished: {error.message}",
                 "Fix the cause, then run the same command again.",
             ) from error
     return RolledBack(step, left, tx.receipt)
 
 
+def _data(step: Step, left: str | None) -> dict[str, Any]:
+    target, now = step.target, step.now
+    data: dict[str, Any] = {"name": target.tag, "commit": target.commit, "reset": step.reset}
+    if step.has_files:
+        data["snapshot"] = target.files
+    if left is not None:
+        data.update(left=left, head=now.head, branch=step.branch)
+        data.update({"kept": now.commit} if now.commit != now.head else {})
+    return data
+
+
 def rollback_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     """Return the rollback that was recorded and not carried out.
 
-    It was carried out if its tag is there and its mark is not: the mark is set before the branch is
-    moved, and removed afterwards.
+    It was carried out if its tag is there and its mark is not: the mark is set before files and
+    branch are changed, and removed afterwards.
     """
     rollback, repository = loop.rollback, context.repository_or_none()
     tag, commit = next(reversed(loop.checkpoints.items()))
     if repository is None or rollback is None or commit is None:
         return
-    is_tagged = repository.resolved(f"refs/tags/{rollback.left}") == rollback.head
-    if is_tagged and repository.resolved(_UNDER_WAY) != rollback.head:
+    is_tagged = repository.resolved(f"refs/tags/{rollback.left}") == rollback.kept
+    if is_tagged and repository.resolved(_UNDER_WAY) != rollback.kept:
         return
     what = f"rollback to {tag.rpartition('/')[2]} ({commit[:7]}) on branch {rollback.branch}"
-    yield Effect(what, partial(_finish_move, repository, rollback, commit))
+    files = loop.snapshots.get(tag, commit)
+    yield Effect(what, partial(_finish_move, repository, rollback, commit, files))
 
 
-def _finish_move(repository: Repository, rollback: Rollback, commit: str) -> None:
+def _finish_move(repository: Repository, rollback: Rollback, commit: str, files: str) -> None:
     """Carry out a recorded rollback; raise Refused if the branch is no longer as it was."""
     if repository.branch() != rollback.branch:
         raise Refused(
             f"branch {rollback.branch} is not checked out", f"Run: git checkout {rollback.branch}"
         )
-    head = repository.head()
-    if head not in (rollback.head, commit):
+    if repository.head() not in (rollback.head, commit):
         raise Refused(f"branch {rollback.branch} has moved since", "Run the rollback again.")
-    if head != commit:
-        _require_clean(repository)
-    _move(repository, rollback, commit)
+    _move(repository, rollback, commit, files)
 
 
-def _move(repository: Repository, rollback: Rollback, commit: str) -> None:
-    """Tag the commit that is left, and move the branch; can be repeated."""
-    repository.set_ref(_UNDER_WAY, rollback.head)
-    repository.tag(rollback.left, rollback.head)
-    _reset(repository, commit)
+def _move(repository: Repository, rollback: Rollback, commit: str, files: str) -> None:
+    """Tag what is left, then restore files and branch; can be repeated."""
+    from gsd_fsm.git.snapshots import restore_files
+
+    repository.set_ref(_UNDER_WAY, rollback.kept)
+    repository.tag(rollback.left, rollback.kept)
+    restore_files(repository, rollback.kept, files)
+    repository.move_branch(commit)
     repository.drop_ref(_UNDER_WAY)
 
 
-def _move_unrecorded(step: Step, left: str | None) -> None:
-    """Tag the commit that is left, and move the branch, where no live loop is concerned."""
-    if left is None:
-        return
-    step.repository.tag(left)
-    try:
-        _reset(step.repository, step.target.commit)
-    except GsdError:
-        step.repository.untag(left)
-        raise
+def _move_unrecorded(step: Step, left: str) -> None:
+    """Tag what is left, then restore files and branch, where no live loop is concerned."""
+    from gsd_fsm.git.snapshots import restore_files
 
-
-def _reset(repository: Repository, commit: str) -> None:
-    """Move the branch; a hook of git that fails after the move does not count."""
+    repository, target = step.repository, step.target
+    repository.tag(left, step.now.commit)
     try:
-        if repository.head() != commit:
-            repository.reset_to(commit)
-    except GsdError:
-        if repository.head() != commit:
-            raise
+        restore_files(repository, step.now.commit, target.files)
+        repository.move_branch(target.commit)
+    except GsdError as error:
+        raise CannotWrite(
+            f"the rollback is not finished: {error.message}. The state before it is kept as {left}",
+            "Fix the cause, then run the same command again.",
+        ) from error
 
 
 def _require_permission(context: Context) -> None:
@@ -239,46 +258,64 @@ def no_checkpoints(phase: str) -> str:
     return f"Phase {phase} has no checkpoints."
 
 
-def _step(repository: Repository, phase: str, target: Checkpoint, loop: Loop | None) -> Step:
+def _step(
+    repository: Repository, phase: str, target: Checkpoint, loop: Loop | None, *, has_files: bool
+) -> Step:
     from gsd_fsm.git.checkpoints import lost_without, undone_by
+    from gsd_fsm.git.snapshots import restoration, take_snapshot
 
-    branch = repository.branch()
-    if target.commit == repository.head():
-        # An older version moved the branch first: it may have left tasks to reset.
-        reset = lost_without(repository, loop, target.commit) if loop else []
-        return Step(repository, phase, target, branch or "HEAD", 0, [], loop, reset)
-    if branch is None:
-        raise Refused("no branch is checked out (detached HEAD)", "Run: git checkout BRANCH")
-    _require_safety(repository, target, branch)
+    branch, head = repository.branch(), repository.head()
+    if not target.contained or head is None:
+        raise Refused(
+            f"{target.name} ({target.commit[:7]}) is not part of "
+            + (f"branch {branch}" if branch else "the current commit"),
+            f"Run: git log --oneline HEAD..{target.tag}",
+        )
+    now = take_snapshot(repository, head, f"Before a rollback to {target.tag}")
+    uncommitted = [change.path for change in repository.changes(head, now.commit)]
+    # Files that are not committed may be older than the checkpoint of an older version.
+    is_there = target.commit == head and not has_files
+    files = restoration(repository, now, now.commit if is_there else target.files)
+    if loop is None:
+        reset = []
+    elif is_there:  # an older version moved the branch first: it may have left tasks to reset
+        reset = lost_without(repository, loop, head)
+    else:
+        reset = undone_by(repository, loop, target)
     way = f"{target.commit}..HEAD"
     newest = repository.commits(f"--max-count={SHOWN}", way)
     subjects = [f"{commit.id[:7]} {commit.subject}" for commit in newest]
-    reset = undone_by(repository, loop, target) if loop else []
-    return Step(repository, phase, target, branch, repository.count(way), subjects, loop, reset)
+    count = repository.count(way)
+    step = Step(
+        *(repository, phase, target, has_files, branch or "HEAD", count, subjects, loop, reset),
+        *(now, uncommitted, files),
+    )
+    if step.leaves_something:
+        _require_safety(step)
+    return step
 
 
-def _require_safety(repository: Repository, target: Checkpoint, branch: str) -> None:
-    if not target.contained:
+def _require_safety(step: Step) -> None:
+    """Raise Refused if the rollback would lose something or cannot be carried out."""
+    from gsd_fsm.git.snapshots import listed, require_unblocked, uncommitted
+
+    repository, target = step.repository, step.target
+    repository.require_movable()
+    if step.uncommitted and not step.has_files:
+        raise uncommitted(step.uncommitted)
+    staged = repository.staged_only()
+    if staged:
         raise Refused(
-            f"{target.name} ({target.commit[:7]}) is not part of branch {branch}",
-            f"Run: git log --oneline {branch}..{target.tag}",
+            f"staged changes differ from the files, and no tag would keep them: {listed(staged)}",
+            "Commit them, or run: git reset",
         )
-    _require_clean(repository)
-    ours = [path for path in repository.changes_to(target.commit) if _is_ours(path)]
+    ours = [it.path for it in repository.changes("HEAD", target.commit) if _is_ours(it.path)]
     if ours:
         raise Refused(
             f"git tracks {', '.join(ours)}: a rollback would change the journal itself",
             f"Run: git rm --cached {' '.join(ours)}. Only later checkpoints can be rolled back to.",
         )
-    repository.require_reset(target.commit)
-
-
-def _require_clean(repository: Repository) -> None:
-    dirty = repository.dirty()
-    if dirty:
-        named = clean(", ".join(dirty[:SHOWN]))
-        more = f" and {len(dirty) - SHOWN} more" if len(dirty) > SHOWN else ""
-        raise Refused(f"uncommitted changes: {named}{more}", "Commit them, or run: git stash -u")
+    require_unblocked(step.files)
 
 
 def _is_ours(path: str) -> bool:

@@ -71,8 +71,11 @@ def test_finish_tasks_sets_missing_tags_on_their_branch_once_git_can(here: Here)
     git(here.root, "checkout", "-q", "-")
     made = {report.task: report.commit for report in reports}
     assert finish_tasks(context, loop_of(context)).keys() == made.keys()
-    assert {name: tags(here)[name] for name in made} == made
-    assert [event["data"]["task"] for event in here.lines()[-2:]] == ["T01", "T02"]
+    recorded = {event["data"]["task"]: event["data"] for event in here.lines()[-2:]}
+    assert {name: data["commit"] for name, data in recorded.items()} == made
+    # T01 is an earlier commit; T02 is HEAD, and 03.py is not committed.
+    assert tags(here)["T01"] == made["T01"]
+    assert tags(here)["T02"] == recorded["T02"]["snapshot"] != made["T02"]
     before = here.journal.read_bytes()
     assert finish_tasks(context, loop_of(context)) == {}
     assert here.journal.read_bytes() == before

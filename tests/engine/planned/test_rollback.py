@@ -44,8 +44,9 @@ def test_rollback_killed_after_event_keeps_files_and_later_commits(killed: Phase
 
 @pytest.mark.parametrize(
     ("call", "command"),
-    [("set_ref", "rollback T01 --yes"), ("tag", "resume"), ("reset_to", "note x"),
-     ("drop_ref", "note x")],
+    [("repo.Repository.set_ref", "rollback T01 --yes"), ("repo.Repository.tag", "resume"),
+     ("snapshots.restore_files", "pause"), ("repo.Repository.move_branch", "note x"),
+     ("repo.Repository.drop_ref", "note x")],
 )  # fmt: skip
 def test_killed_rollback_is_finished_by_next_command(phase: Phase, call: str, command: str) -> None:
     phase.killed_at(call, "rollback", "T01", "--yes")
@@ -161,7 +162,7 @@ def test_rollback_that_git_refuses_after_event_says_what_to_run(phase: Phase) ->
     lock.touch()
     answer = phase.here.run("rollback", "T01", "--yes")
     assert answer.code == 6
-    assert f"loop {phase.loop} records the rollback to T01, but branch main was not" in answer.err
+    assert f"loop {phase.loop} records the rollback to T01, but it is not finished" in answer.err
     assert "run the same command again" in answer.err
     assert (phase.head(), phase.tasks()) == (head, PENDING)
     lock.unlink()

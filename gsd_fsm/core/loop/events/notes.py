@@ -177,22 +177,40 @@ ISSUE = EventType(
 
 
 def record_checkpoint(loop: Loop, event: Event[CheckpointData]) -> None:
-    """Record the tag; `reset` names the tasks that a rollback has undone."""
+    """Record the tag; `reset` names the tasks that a rollback to it has undone."""
     data = event["data"]
-    loop.checkpoints.pop(data["name"], None)  # the last one set is the last one listed
-    loop.checkpoints[data["name"]] = data.get("commit")
+    name = data["name"]
+    if "reset" in data:
+        _drop_later_checkpoints(loop, name)
+    for values in (loop.checkpoints, loop.snapshots):
+        values.pop(name, None)  # the last one set is the last one listed
+    loop.checkpoints[name] = data.get("commit")
+    if "snapshot" in data:
+        loop.snapshots[name] = data["snapshot"]
+    loop.branch = data.get("branch", loop.branch)
     loop.rollback = None
     if "left" in data and "head" in data:  # without a head, the branch was moved before the event
-        loop.rollback = Rollback(data["left"], data["head"], data.get("branch", ""))
+        head, branch = data["head"], data.get("branch", "")
+        loop.rollback = Rollback(data["left"], head, branch, data.get("kept", head))
     for task_id in data.get("reset", ()):
         if task_id in loop.tasks:
             loop.put_task(loop.tasks[task_id].blank())
+
+
+def _drop_later_checkpoints(loop: Loop, name: str) -> None:
+    names = list(loop.checkpoints)
+    for later in names[names.index(name) + 1 :] if name in loop.checkpoints else ():
+        del loop.checkpoints[later]
+        loop.snapshots.pop(later, None)
 
 
 CHECKPOINT = EventType(
     "checkpoint",
     Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, record_checkpoint),)),
     required={"name": str},
-    optional={"commit": str, "task": ID, "left": str, "head": str, "branch": str, "reset": IDS},
+    optional={
+        "commit": str, "snapshot": str, "task": ID, "branch": str, "left": str, "head": str,
+        "kept": str, "reset": IDS,
+    },
     text="{name}[ {commit}][ {task}][ {left}]",
-)
+)  # fmt: skip
