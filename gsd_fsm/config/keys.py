@@ -169,7 +169,7 @@ KEYS: tuple[Key, ...] = (
     Key("base_url", None, "Address that the browser opens first.", _TEXT),
     Key("mcps", (), "MCP servers that tasks may use.", _NAMES),
     Key("commit", False, "Commit the changes of each task and fix.", _SWITCH),
-    Key("checkpoints", True, "Tag commits that rollback can return to.", _SWITCH),
+    Key("checkpoints", True, "Save checkpoints that rollback can return to, as tags.", _SWITCH),
     Key("counsel", None, "Advice to the agent after a failed verification.", _TEXT),
     Key("views", (), "Files that show a goal loop to people and other programs.", _VIEWS),
     Key(

@@ -13,6 +13,7 @@ from gsd_fsm.git.snapshots import is_snapshot
 from gsd_fsm.plans.phase_name import phase_key
 
 FIRST, LAST = "pre", "post"
+ROLLBACKS = "gsd/rollback/"
 TAG = re.compile("gsd/(?:checkpoint|rollback)/phase-(?P<phase>[^/]+)/(?P<name>[^/]+)")
 _NOT_IN_A_REF = re.compile(r"[^A-Za-z0-9._-]+|^\.|\.(?=\.|$)|\.lock$")
 _LONGEST = 64  # the limit of ids
@@ -36,6 +37,16 @@ class Checkpoint(NamedTuple):
         """Return the commit that has its files."""
         return self.snapshot or self.commit
 
+    def has_files(self, loops: Iterable[Loop]) -> bool:
+        """Return whether that commit has all files of its time, not only committed ones.
+
+        A tag on a commit may be of an older version, which did not save files. A rollback leaves
+        such a tag only if everything was committed.
+        """
+        is_left = self.tag.startswith(ROLLBACKS)
+        recorded = any(loop.snapshots.get(self.tag) == self.commit for loop in loops)
+        return self.snapshot is not None or is_left or recorded
+
 
 def checkpoint_tag(phase: int | str, name: str) -> str:
     """Return the tag of a checkpoint: `pre`, `post`, or the id of a task."""
@@ -44,7 +55,14 @@ def checkpoint_tag(phase: int | str, name: str) -> str:
 
 def rollback_tag(part: str, moment: str) -> str:
     """Return the tag that keeps what a rollback at this time leaves."""
-    return f"gsd/rollback/phase-{part}/{moment.replace('-', '').replace(':', '')}"
+    return f"{ROLLBACKS}phase-{part}/{moment.replace('-', '').replace(':', '')}"
+
+
+def is_rolled_back(repository: Repository, phase: int | str, moment: str) -> bool:
+    """Return whether this phase was rolled back after this time."""
+    part = phase_part(phase)
+    tags = repository.tags(f"{ROLLBACKS}phase-{part}/*")
+    return any(tag > rollback_tag(part, moment) for tag in tags)
 
 
 def phase_part(phase: int | str) -> str:

@@ -145,11 +145,11 @@ class Repository(NamedTuple):
         """Return the paths among these, in the project, that are changed or untracked."""
         return list(self._changed(paths))
 
-    def tags(self, pattern: str, *conditions: str) -> dict[str, str]:
+    def tags(self, pattern: str) -> dict[str, str]:
         """Return the commits of all tags that match, oldest first."""
         form = "--format=%(refname) %(objecttype) %(objectname) %(*objectname)"
         sort = "--sort=creatordate"
-        found = self._read("for-each-ref", form, sort, *conditions, "refs/tags/" + pattern)
+        found = self._read("for-each-ref", form, sort, "refs/tags/" + pattern)
         tags = {}
         for line in found.splitlines():
             name, kind, sha, peeled = line.split(" ")

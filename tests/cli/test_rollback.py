@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 
@@ -9,7 +10,8 @@ import pytest
 
 from tests.support import repositories
 from tests.support.command_line import AGENT, B, Here, send_prompt
-from tests.support.phases import Work, facts
+from tests.support.events import write
+from tests.support.phases import Phase, Work, facts
 from tests.support.repositories import commit, git, hook, posix_only
 
 _isolated_git = repositories._isolated_git  # a fixture
@@ -18,6 +20,15 @@ _isolated_git = repositories._isolated_git  # a fixture
 @pytest.fixture
 def work(here: Here) -> Work:
     return Work(here)
+
+
+@pytest.fixture
+def uncommitted(here: Here) -> Phase:
+    """Return a phase whose work is not committed."""
+    found = Phase(here, settings="")
+    write(found.root / ".git" / "info" / "exclude", "*.log\n")
+    (found.root / "kept.log").write_text("ignored")
+    return found
 
 
 def test_rollback_without_target_lists_checkpoints_newest_last(work: Work) -> None:
@@ -258,3 +269,120 @@ def test_rollback_escapes_subjects_and_paths(work: Work) -> None:
     answer = work.here.refused(4, "rollback", "T02", "--json")
     assert "\x1b" not in answer.err
     assert "path\N{REPLACEMENT CHARACTER}" in answer.json["error"]
+
+
+# checkpoints with uncommitted changes
+
+
+def changed(phase: Phase) -> str:
+    """Return the changed files, without those of gsd-fsm."""
+    return phase.git("status", "--porcelain", "--", ".", ":!.gsd")
+
+
+def test_rollback_without_commits_restores_files_and_keeps_what_it_leaves(
+    uncommitted: Phase,
+) -> None:
+    here, root, head = uncommitted.here, uncommitted.root, uncommitted.head()
+    assert here.ok("rollback").out.splitlines()[1:] == [
+        f"  pre  {head[:7]}  first",
+        f"  T01  {head[:7]}  first  (with uncommitted changes)",
+        f"  T02  {head[:7]}  first  (with uncommitted changes)",
+    ]
+    (root / "01.py").write_text("changed")
+    (root / "new").write_text("new")
+    uncommitted.git("add", "new")
+    before = here.journal.read_bytes()
+    assert here.ok("rollback", "T01").out.splitlines() == [
+        f"The files would go back to T01 ({head[:7]}).",
+        "Files that would be removed: 02.py, new.",
+        "Files that would be restored: 01.py.",
+        "Uncommitted changes that a tag would keep: 01.py, 02.py, new.",
+        "Tasks that would become pending: T02.",
+        "Nothing has been changed yet.",
+        "→ gsd-fsm rollback T01 --yes",
+    ]
+    assert (here.journal.read_bytes(), (root / "new").exists()) == (before, True)
+    output = here.ok("rollback", "T01", "--yes").out
+    (rollback,) = uncommitted.rollbacks()
+    left = rollback["left"]
+    assert f"The files are back at T01 ({head[:7]}). The state before is kept as {left}." in output
+    assert (uncommitted.head(), changed(uncommitted)) == (head, "?? 01.py")
+    assert ((root / "01.py").read_text(), (root / "kept.log").read_text()) == ("01", "ignored")
+    assert uncommitted.tasks() == {"T01": "complete", "T02": "pending"}
+    assert uncommitted.git("rev-parse", left) == rollback["kept"]
+    assert uncommitted.git("show", f"{left}:01.py") == "changed"
+    assert here.ok("rollback", "T01", "--yes").out == "Nothing to do: already at T01.\n"
+    here.ok("rollback", left, "--yes")
+    assert (root / "01.py").read_text() == "changed"
+    assert changed(uncommitted) == "?? 01.py\n?? 02.py\n?? new"
+    here.ok("rollback", "pre", "--yes")
+    assert changed(uncommitted) == ""
+    assert uncommitted.tasks() == {"T01": "pending", "T02": "pending"}
+    assert len(uncommitted.rollbacks()) == 3
+
+
+def test_rollback_over_commits_keeps_uncommitted_changes_and_restores_those_of_the_target(
+    here: Here,
+) -> None:
+    git(here.root, "init", "-q", "--template=", "-b", "main")
+    (here.root / "draft").write_text("before")  # the phase commits it
+    phase = Phase(here)
+    (here.root / "draft").write_text("changed before T01 was tagged")
+    phase.here.ok("rollback", "pre", "--yes")
+    assert (here.root / "draft").read_text() == "before"
+    for name in ("01", "02"):
+        (here.root / "draft").write_text(f"during {name}")
+        (here.root / f"{name}.py").write_text(name)
+        here.ok("report", f"T{name}", stdin=b"TASK COMPLETE\n")
+    last = phase.head()
+    (here.root / "draft").unlink()
+    answer = here.ok("rollback", "T01", "--yes", "--json")
+    assert facts(answer, "leaves", "removed", "restored") == [1, ["02.py"], ["draft"]]
+    assert (here.root / "draft").read_text() == "during 01"
+    assert changed(phase) == "M draft"
+    assert phase.git("log", "-1", "--format=%s") == "feat(1-01): Write 01."
+    left = answer.json["left"]
+    assert phase.git("rev-parse", f"{left}^") == last
+    assert "draft" not in phase.git("ls-tree", "--name-only", left).split()
+
+
+def test_rollback_after_the_phase_ended_is_not_undone_by_its_effects(uncommitted: Phase) -> None:
+    here, root = uncommitted.here, uncommitted.root
+    here.ok("complete")
+    uncommitted.summary.unlink()  # an effect that would be missing
+    assert "nothing was recorded" in here.ok("rollback", "pre", "--yes").out
+    assert not (root / "01.py").exists()
+    here.ok("start", "goal", "another")
+    assert not uncommitted.summary.exists()
+    shutil.rmtree(here.gsd)
+    answer = here.ok("rollback", "T02", "--phase", "1", "--yes", "--json")
+    assert facts(answer, "done", "restored") == [True, ["01.py", "02.py"]]
+
+
+def test_rollback_of_large_file_or_staged_content_loses_neither(uncommitted: Phase) -> None:
+    here, root = uncommitted.here, uncommitted.root
+    (root / "big").touch()
+    os.truncate(root / "big", 11 << 20)
+    (root / "02.py").write_text("staged")
+    uncommitted.git("add", "02.py")
+    (root / "02.py").write_text("later")
+    refused = here.refused(4, "rollback", "T01", "--yes").err
+    assert "staged changes differ from the files, and no tag would keep them: 02.py" in refused
+    assert uncommitted.git("show", ":02.py") == "staged"
+    uncommitted.git("add", "02.py")
+    for more in ((), ("--yes",)):
+        output = here.ok("rollback", "T01", *more).out
+        assert "Neither saved nor changed: big (over 10 MB)." in output
+    assert (root / "big").stat().st_size == 11 << 20
+    assert not (root / "02.py").exists()
+
+
+def test_rollback_to_checkpoint_of_older_version_refuses_uncommitted_changes(
+    uncommitted: Phase,
+) -> None:
+    uncommitted.here.ok("cancel")
+    tag = "gsd/checkpoint/phase-1/T01"
+    uncommitted.git("tag", "-f", tag, "HEAD")  # where versions that saved no files set it
+    assert "Nothing to do" in uncommitted.here.ok("rollback", "T01", "--yes").out
+    commit(uncommitted.root, "more")
+    assert "uncommitted changes: 01.py, 02.py" in uncommitted.here.refused(4, "rollback", tag).err

@@ -5,10 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import signal
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,12 +15,9 @@ from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
 from tests.support.command_line import A, Here
 from tests.support.events import append, draft
-from tests.support.faults import in_child, outcome
-from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock, wait_for_git
+from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock
 
 DOCS = "docs: complete phase 1"
-# Commands of git that only read: a kill before one leaves the files as a kill before the next step.
-READING = {"cat-file", "log", "merge-base", "rev-list", "rev-parse", "symbolic-ref"}
 NEXT_COMMANDS = (["complete"], ["start", "goal", "another"], ["note", "hello"])
 
 
@@ -103,26 +97,6 @@ def test_complete_names_only_commits_on_the_branch(phase: Phase) -> None:
     assert phase.git("rev-parse", "HEAD~1")[:7] in phase.summary.read_text()
 
 
-def killed_at_step(phase: Phase, number: int) -> bool:
-    """Run `complete`, killed before step `number`; return False if it has fewer steps."""
-
-    def child() -> None:
-        steps = itertools.count()
-
-        def kill_at(event: str, arguments: Any) -> None:
-            is_git = event == "subprocess.Popen" and READING.isdisjoint(arguments[1])
-            if (is_git or event == "os.rename") and next(steps) == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(kill_at)
-        phase.here.run("complete")
-
-    code = outcome(in_child(child))
-    wait_for_git(phase.root)
-    assert code in (0, -signal.SIGKILL)
-    return code != 0
-
-
 def test_complete_killed_at_any_step_is_finished_later(phase: Phase, tmp_path: Path) -> None:
     last = phase.head()
     # The state directory of the user remembers the head of the journal.
@@ -131,7 +105,7 @@ def test_complete_killed_at_any_step_is_finished_later(phase: Phase, tmp_path: P
         shutil.copytree(place, tmp_path / "before" / place.name)
     killed_after_event = 0
     for number in itertools.count():
-        if not killed_at_step(phase, number):
+        if not phase.killed_at_step(number, "complete"):
             break
         is_completed = phase.here.status()["status"] == "completed"
         killed_after_event += is_completed

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -33,6 +35,11 @@ PLAN = TITLE + "## Wave 1 (Parallel)\n" + task_text("01") + task_text("02")
 ROADMAP = "# Roadmap\n\n### Phase 1: Parts\n- [ ] Complete\n"
 TICKED = ROADMAP.replace("[ ]", "[x]")
 POST = "gsd/checkpoint/phase-1/post"
+# Commands of git that only read: a kill before one leaves the files as a kill before the next step.
+READING = {
+    "cat-file", "diff-files", "diff-index", "diff-tree", "for-each-ref", "log", "ls-files",
+    "merge-base", "rev-list", "rev-parse", "status", "symbolic-ref",
+}  # fmt: skip
 
 
 class Phase:
@@ -93,6 +100,25 @@ class Phase:
 
         assert outcome(in_child(child)) == -signal.SIGKILL
         wait_for_git(self.root)
+
+    def killed_at_step(self, number: int, *command: str) -> bool:
+        """Run a command, killed before its step `number`; return False if it has fewer steps."""
+
+        def child() -> None:
+            steps = itertools.count()
+
+            def kill_at(event: str, arguments: Any) -> None:
+                is_git = event == "subprocess.Popen" and READING.isdisjoint(arguments[1])
+                if (is_git or event == "os.rename") and next(steps) == number:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            sys.addaudithook(kill_at)
+            self.here.run(*command)
+
+        code = outcome(in_child(child))
+        wait_for_git(self.root)
+        assert code in (0, -signal.SIGKILL)
+        return code != 0
 
     def rollbacks(self) -> list[dict[str, Any]]:
         """Return the data of the recorded rollbacks."""

@@ -94,11 +94,16 @@ class Ending:
 
 
 def ending_effects(context: Context, loop: Loop) -> Iterator[Effect]:
-    """Return the effects that a completed phase lacks; none if another branch is checked out."""
+    """Return the effects that a completed phase lacks.
+
+    There are none if another branch is checked out, or the phase was rolled back since.
+    """
     from gsd_fsm.phase.ending import is_summarized
 
     repository = context.repository_or_none()
     if repository is not None and not _is_on_branch(repository, loop):
+        return
+    if repository is not None and _is_undone(repository, loop):
         return
     tag = last_tag(loop)
     commit = loop.snapshots.get(tag or "") or loop.checkpoints.get(tag or "")
@@ -118,6 +123,15 @@ def ending_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     if left:
         files = tuple(str(change.path) for change in unwritten)
         yield Effect(f"documents of the phase ({', '.join(left)})", ending.write, files)
+
+
+def _is_undone(repository: Repository, loop: Loop) -> bool:
+    """Return whether the phase was rolled back after its end."""
+    if loop.phase is None:
+        return False
+    from gsd_fsm.git.checkpoints import is_rolled_back
+
+    return is_rolled_back(repository, loop.phase, loop.last_event)
 
 
 def _is_on_branch(repository: Repository, loop: Loop) -> bool:

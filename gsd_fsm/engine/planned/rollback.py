@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from gsd_fsm.git.snapshots import Restoration, Snapshot
 
 SHOWN = 10
-# Marks the commit that a rollback is about to leave; each work tree has its own.
+# Marks a rollback that is not finished, in its work tree: first what it leaves, and then, once the
+# files are restored, its target.
 _UNDER_WAY = "refs/worktree/gsd-rollback"
 
 
@@ -75,12 +76,17 @@ def list_checkpoints(context: Context, phase: str | None) -> tuple[str, list[Che
 
 def plan_rollback(context: Context, target: str, phase: str | None) -> Step:
     """Return the rollback to this checkpoint; raise Refused if it would lose something."""
+    step = _planned(context, target, phase)
+    _require_safety(step)
+    return step
+
+
+def _planned(context: Context, target: str, phase: str | None) -> Step:
     loops, repository = _surroundings(context)
     wanted = _phase(context, loops, target, phase)
     loop = _live_loop(context, loops, wanted)
     found = _find(repository, wanted, target)
-    recorded = any(it.snapshots.get(found.tag) == found.commit for it in loops.by_id.values())
-    has_files = recorded or found.snapshot is not None
+    has_files = found.has_files(loops.by_id.values())
     return _step(repository, wanted, found, loop, has_files=has_files)
 
 
@@ -93,7 +99,7 @@ def roll_back(context: Context, target: str, phase: str | None) -> RolledBack:
     """
     from gsd_fsm.git.checkpoints import rollback_tag
 
-    step = plan_rollback(context, target, phase)
+    step = _planned(context, target, phase)
     if not step.is_needless:
         _require_permission(context)
         step = plan_rollback(context, target, phase)  # an earlier one may be finished by now
@@ -108,7 +114,8 @@ def roll_back(context: Context, target: str, phase: str | None) -> RolledBack:
         tx.append("checkpoint", _data(step, left))
     if tx.loop.rollback is not None:
         try:
-            _move(step.repository, tx.loop.rollback, step.target.commit, step.target.files)
+            _restore(step.repository, tx.loop.rollback, step.target.files)
+            _move_branch(step.repository, step.target.commit)
         except GsdError as error:
             raise CannotWrite(
                 f"loop {tx.loop.id} records the rollback to {step.target.name}, "
@@ -132,39 +139,50 @@ def _data(step: Step, left: str | None) -> dict[str, Any]:
 def rollback_effects(context: Context, loop: Loop) -> Iterator[Effect]:
     """Return the rollback that was recorded and not carried out.
 
-    It was carried out if its tag is there and its mark is not: the mark is set before files and
-    branch are changed, and removed afterwards.
+    It was carried out if its tag is there and its mark is not: the mark is set before the tag, and
+    removed last.
     """
     rollback, repository = loop.rollback, context.repository_or_none()
     tag, commit = next(reversed(loop.checkpoints.items()))
     if repository is None or rollback is None or commit is None:
         return
+    files = loop.snapshots.get(tag, commit)
     is_tagged = repository.resolved(f"refs/tags/{rollback.left}") == rollback.kept
-    if is_tagged and repository.resolved(_UNDER_WAY) != rollback.kept:
+    mark = repository.resolved(_UNDER_WAY) if is_tagged else None
+    if is_tagged and mark not in (rollback.kept, files):
         return
     what = f"rollback to {tag.rpartition('/')[2]} ({commit[:7]}) on branch {rollback.branch}"
-    files = loop.snapshots.get(tag, commit)
-    yield Effect(what, partial(_finish_move, repository, rollback, commit, files))
+    has_files = mark == files
+    finish = partial(_finish_move, repository, rollback, commit, files, has_files=has_files)
+    yield Effect(what, finish)
 
 
-def _finish_move(repository: Repository, rollback: Rollback, commit: str, files: str) -> None:
-    """Carry out a recorded rollback; raise Refused if the branch is no longer as it was."""
+def _finish_move(
+    repository: Repository, rollback: Rollback, commit: str, files: str, *, has_files: bool
+) -> None:
+    """Carry out the rest of a recorded rollback; raise Refused if the branch was changed since."""
     if repository.branch() != rollback.branch:
         raise Refused(
             f"branch {rollback.branch} is not checked out", f"Run: git checkout {rollback.branch}"
         )
     if repository.head() not in (rollback.head, commit):
         raise Refused(f"branch {rollback.branch} has moved since", "Run the rollback again.")
-    _move(repository, rollback, commit, files)
+    if not has_files:
+        _restore(repository, rollback, files)
+    _move_branch(repository, commit)
 
 
-def _move(repository: Repository, rollback: Rollback, commit: str, files: str) -> None:
-    """Tag what is left, then restore files and branch; can be repeated."""
+def _restore(repository: Repository, rollback: Rollback, files: str) -> None:
+    """Tag what is left, then restore the files; can be repeated."""
     from gsd_fsm.git.snapshots import restore_files
 
     repository.set_ref(_UNDER_WAY, rollback.kept)
     repository.tag(rollback.left, rollback.kept)
     restore_files(repository, rollback.kept, files)
+    repository.set_ref(_UNDER_WAY, files)
+
+
+def _move_branch(repository: Repository, commit: str) -> None:
     repository.move_branch(commit)
     repository.drop_ref(_UNDER_WAY)
 
@@ -272,10 +290,8 @@ def _step(
             f"Run: git log --oneline HEAD..{target.tag}",
         )
     now = take_snapshot(repository, head, f"Before a rollback to {target.tag}")
-    uncommitted = [change.path for change in repository.changes(head, now.commit)]
-    # Files that are not committed may be older than the checkpoint of an older version.
+    # Of an older version: whether the files that are not committed came later is not known.
     is_there = target.commit == head and not has_files
-    files = restoration(repository, now, now.commit if is_there else target.files)
     if loop is None:
         reset = []
     elif is_there:  # an older version moved the branch first: it may have left tasks to reset
@@ -284,21 +300,28 @@ def _step(
         reset = undone_by(repository, loop, target)
     way = f"{target.commit}..HEAD"
     newest = repository.commits(f"--max-count={SHOWN}", way)
-    subjects = [f"{commit.id[:7]} {commit.subject}" for commit in newest]
-    count = repository.count(way)
-    step = Step(
-        *(repository, phase, target, has_files, branch or "HEAD", count, subjects, loop, reset),
-        *(now, uncommitted, files),
+    return Step(
+        repository=repository,
+        phase=phase,
+        target=target,
+        has_files=has_files,
+        branch=branch or "HEAD",
+        leaves=repository.count(way),
+        subjects=[f"{commit.id[:7]} {commit.subject}" for commit in newest],
+        loop=loop,
+        reset=reset,
+        now=now,
+        uncommitted=[change.path for change in repository.changes(head, now.commit)],
+        files=restoration(repository, now, now.commit if is_there else target.files),
     )
-    if step.leaves_something:
-        _require_safety(step)
-    return step
 
 
 def _require_safety(step: Step) -> None:
     """Raise Refused if the rollback would lose something or cannot be carried out."""
     from gsd_fsm.git.snapshots import listed, require_unblocked, uncommitted
 
+    if not step.leaves_something:
+        return
     repository, target = step.repository, step.target
     repository.require_movable()
     if step.uncommitted and not step.has_files:
@@ -307,7 +330,7 @@ def _require_safety(step: Step) -> None:
     if staged:
         raise Refused(
             f"staged changes differ from the files, and no tag would keep them: {listed(staged)}",
-            "Commit them, or run: git reset",
+            "Commit them, or run: git stash -u",
         )
     ours = [it.path for it in repository.changes("HEAD", target.commit) if _is_ours(it.path)]
     if ours:

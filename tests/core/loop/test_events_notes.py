@@ -38,6 +38,22 @@ def test_fact_events_set_their_fields_of_the_loop() -> None:
     assert (loop.last_stop.code, loop.checkpoints) == ("background", {"before": "abc"})
 
 
+def test_rollback_drops_later_checkpoints_and_any_other_keeps_them() -> None:
+    story = Story("execute", tasks=[{"id": "T1"}])
+    for name in ("pre", "T1", "T2"):
+        story("checkpoint", name=name, commit="a", snapshot="b" + name, branch="main")
+    loop = story("checkpoint", name="T1", commit="a")
+    assert (list(loop.checkpoints), loop.snapshots) == (
+        ["pre", "T2", "T1"],
+        {"pre": "bpre", "T2": "bT2"},
+    )
+    loop = story("checkpoint", name="T2", commit="a", left="l", head="h", branch="b", reset=[])
+    assert (list(loop.checkpoints), list(loop.snapshots)) == (["pre", "T2"], ["pre"])
+    assert (loop.rollback.head, loop.rollback.kept, loop.branch) == ("h", "h", "b")
+    loop = story("checkpoint", name="new", left="l", head="h", kept="k", reset=[])
+    assert (list(loop.checkpoints), loop.rollback.kept) == (["pre", "T2", "new"], "k")
+
+
 def test_costs_add_up_and_a_meter_counts_from_its_first_total_and_from_zero_after_a_reset() -> None:
     story = Story("goal")
     for _ in range(100):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.support.command_line import Here
 from tests.support.hook_agent import Agent
+from tests.support.phases import Phase
 from tests.support.plan_loops import YOLO, report, report_complete, write_plan
 from tests.support.repositories import git, hook
 from tests.support.verification import document, task
@@ -73,6 +74,32 @@ def test_tag_and_commit_that_git_refuses_are_reported_and_undo_no_event(reposito
     assert status["status"] == "completed"
     assert f"loop {status['loop']} is completed, but its effects are unfinished" in unfinished.err
     assert f"run: gsd-fsm --loop {status['loop']} complete" in unfinished.err
+
+
+def test_complete_on_another_branch_is_refused_and_names_the_switch(phase: Phase) -> None:
+    phase.git("checkout", "-q", "-b", "other", "main~1")
+    refused = phase.here.refused(4, "complete").err
+    assert "its commits are on branch main, which is not checked out" in refused
+    assert f"Run: git switch main, then: gsd-fsm --loop {phase.loop} complete" in refused
+    phase.git("checkout", "-q", "--detach")
+    assert "git switch main" in phase.here.refused(4, "complete").err
+    phase.git("checkout", "-q", "-b", "merged", "main")  # which has all commits
+    phase.here.ok("complete")
+
+
+def test_complete_after_rewriting_or_without_the_branch_is_not_refused(phase: Phase) -> None:
+    phase.git("checkout", "-q", "-b", "other")
+    phase.git("commit", "-q", "--amend", "-m", "reworded")
+    phase.here.refused(4, "complete")
+    phase.git("branch", "-D", "main")
+    phase.here.ok("complete")
+
+
+def test_complete_without_commits_on_a_branch_with_other_history_is_refused(here: Here) -> None:
+    phase = Phase(here, settings="")
+    phase.git("checkout", "-q", "-b", "other")
+    phase.git("commit", "-q", "--amend", "-m", "other")
+    assert "git switch main" in phase.here.refused(4, "complete").err
 
 
 def test_hook_blocks_until_complete_ends_the_phase(here: Here, tmp_path: Path) -> None:

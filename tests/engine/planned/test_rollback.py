@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,6 +62,49 @@ def test_killed_rollback_is_finished_by_next_command(phase: Phase, call: str, co
     (rollback,) = phase.rollbacks()
     assert phase.git("rev-parse", rollback["left"]) == rollback["head"]
     assert phase.git("for-each-ref", "refs/worktree") == ""
+
+
+def test_rollback_with_uncommitted_changes_killed_at_any_step_is_finished_later(
+    phase: Phase, tmp_path: Path
+) -> None:
+    (phase.root / "01.py").write_text("changed")
+    (phase.root / "new").write_text("new")
+    phase.git("add", "new")
+    head, target = phase.head(), _target(phase)
+    # The state directory of the user remembers the head of the journal.
+    places = [phase.root, Path(os.environ["HOME"])]
+    for place in places:
+        shutil.copytree(place, tmp_path / "before" / place.name)
+    killed_after_event = 0
+    for number in itertools.count():
+        if not phase.killed_at_step(number, "rollback", "T01", "--yes"):
+            break
+        is_recorded = bool(phase.rollbacks())
+        killed_after_event += is_recorded
+        assert (phase.tasks() == PENDING) == is_recorded
+        command = ["note", "hello"] if is_recorded and number % 2 else ["rollback", "T01", "--yes"]
+        phase.here.ok(*command)
+        phase.here.ok("note", "later")
+        (rollback,) = phase.rollbacks()
+        assert (phase.head(), phase.tasks()) == (target, PENDING), number
+        assert (phase.root / "01.py").read_text() == "01", number
+        assert not {"02.py", "new"} & {it.name for it in phase.root.iterdir()}, number
+        kept = phase.git("ls-tree", "-r", "--name-only", rollback["left"]).split()
+        assert {"01.py", "02.py", "new"} < {*kept}, number
+        assert phase.git("show", f"{rollback['left']}:01.py") == "changed", number
+        assert phase.git("rev-parse", f"{rollback['left']}^") == head, number
+        assert phase.git("for-each-ref", "refs/worktree") == "", number
+        for place in places:
+            shutil.rmtree(place)
+            shutil.copytree(tmp_path / "before" / place.name, place)
+    assert killed_after_event > 5
+
+
+def test_rollback_killed_after_files_were_restored_leaves_later_changes(phase: Phase) -> None:
+    phase.killed_at("repo.Repository.move_branch", "rollback", "T01", "--yes")
+    (phase.root / "01.py").write_text("later")
+    assert "finished rollback to T01" in phase.here.ok("note", "hello").err
+    assert (phase.head(), (phase.root / "01.py").read_text()) == (_target(phase), "later")
 
 
 def test_killed_rollback_is_finished_on_its_branch_only(killed: Phase) -> None:
