@@ -9,11 +9,12 @@ from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.engine.content import tree_of
 from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.planned.checkpoints import rewritten_tasks
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan
 from gsd_fsm.engine.planned.proof import error_of
 from gsd_fsm.engine.planned.verify import require_same_tree
 from gsd_fsm.evidence.failure import failure_data
-from gsd_fsm.verify.run import file_jobs, look
+from gsd_fsm.verify.run import command_result, file_jobs, look, run_commands, task_jobs
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 def recheck(context: Context, loop: Loop) -> None:
     """Repeat all file and content checks of the plan; raise CheckFailed if one fails.
 
-    The task of a failed check has failed then, and is retried. Raise Refused if the content is not
-    that of the last round of a verify loop.
+    All checks of a task whose commit is no longer on the branch are repeated. The task of a failed
+    check has failed then, and is retried. Raise Refused if the content is not that of the last
+    round of a verify loop.
     """
     if loop.rules is None or not loop.is_planned or loop.kind == "goal":
         return
@@ -32,7 +34,10 @@ def recheck(context: Context, loop: Loop) -> None:
         require_same_tree(loop, tree_of(context, loop))
     elif open_tasks(loop) or not loop.rules.prove:
         return
-    failed = _failed_looks(context, frozen_plan(context.project, loop), loop)
+    plan = frozen_plan(context.project, loop)
+    failed = _failed_looks(context, plan, loop)
+    if loop.kind == "execute" and not failed:
+        failed = _failed_commands(context, plan, rewritten_tasks(context, loop))
     if not failed:
         return
     if loop.kind == "verify":
@@ -56,6 +61,26 @@ def _failed_looks(context: Context, plan: Plan, loop: Loop) -> dict[str, list[Re
         result = look(job, context.project)
         if result.passed is False:
             found.setdefault(result.task or "", []).append(result)
+    return found
+
+
+def _failed_commands(context: Context, plan: Plan, names: list[str]) -> dict[str, list[Result]]:
+    """Run the commands of these tasks again, because their history was rewritten; note that."""
+    tasks = [task for task in plan.tasks if task.id in names]
+    if not tasks:
+        return {}
+    jobs = [job for task in tasks for job in task_jobs(task) if job.command]
+    commands = dict.fromkeys(job.command or "" for job in jobs)
+    limit = float(context.settings()["check_timeout_seconds"])
+    outcomes = dict(run_commands(commands, context.project, limit, lambda: None))
+    found: dict[str, list[Result]] = {}
+    for job in jobs:
+        result = command_result(job, outcomes[job.command or ""])
+        if not result.passed:
+            found.setdefault(result.task or "", []).append(result)
+    named = ", ".join(task.id for task in tasks)
+    again = "their checks were repeated" if jobs else "they have no commands to repeat"
+    context.notices.append(f"the commits of {named} are no longer on this branch; {again}")
     return found
 
 

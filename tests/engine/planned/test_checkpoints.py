@@ -21,6 +21,7 @@ from tests.support.plan_loops import (
     PLAN,
     START_QUESTION,
     YOLO,
+    deliver,
     loop_of,
     ready,
     report_complete,
@@ -111,6 +112,7 @@ def test_repository_without_commits_has_no_checkpoints_and_says_so(here: Here) -
     write_plan(here)
     assert "No checkpoint was set: the repository has no commits yet." in here.ok(*YOLO).out
     assert here.ok("status").err == ""
+    deliver(here, "T01")
     errors = here.ok("report", "T01", stdin=b"TASK COMPLETE\n").err
     assert "phase-1/T01 was not set: the repository has no commits yet" in errors
     git(here.root, "commit", "-q", "--allow-empty", "-m", "first")
