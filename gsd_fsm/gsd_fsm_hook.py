@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "d4ac2d80310c8f43"  # digest of the parts
+IDENTITY = "070986ecda6d5464"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -3234,7 +3234,10 @@ if __name__ == "__main__":
 #     most = loop.limits.max_rounds
 #     rounds = "%d/%d" % (loop.round, most) if most else "%d" % loop.round
 #     words = "Verification found %s. Attempt automatic fix? (%s) [Y/n]"
-#     yield "gaps:%d" % times, words % (plural(len(found), "gap"), rounds)
+#     key = "gaps:%d" % times
+#     if loop.rules is not None:
+#         key += ":%d" % loop.round
+#     yield key, words % (plural(len(found), "gap"), rounds)
 # def _text_questions_wave(loop):
 #     if loop.rules is not None and unreviewed_wave(loop):
 #         return
@@ -4953,8 +4956,8 @@ if __name__ == "__main__":
 #         "request": "skip requested", "proving": "checks begun", "ended": "subagent ended",
 #     }
 #     words = next((text for name, text in facts.items() if name in data), data["status"])
-#     if "proven" in data:
-#         words += " (proven)"
+#     if data["status"] == "complete":
+#         words += " (proven)" if data.get("proven") else " (claimed)"
 #     details = [
 #         "%s %s" % (name, data[name])
 #         for name in ("phase", "ref", "commit", "verdict")

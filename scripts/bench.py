@@ -16,7 +16,7 @@ from statistics import median
 
 import orjson
 from bench_hook import bench_hook
-from bench_plans import bench_plans
+from bench_plans import bench_plans, bench_proofs
 from synthetic import events, write_journal
 
 from gsd_fsm.core.journal.journal import Author, Journal
@@ -237,6 +237,7 @@ def main() -> None:
         )
         bench_verbs(folder)
         bench_plans(folder, ENV, interleave, row, ratio)
+        bench_proofs(folder, ENV, interleave, row)
         bench_append(folder)
         bench_replay(folder)
 

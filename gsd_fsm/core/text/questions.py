@@ -181,7 +181,10 @@ def _fix(loop: Loop) -> Iterator[tuple[str, str]]:
     most = loop.limits.max_rounds
     rounds = "%d/%d" % (loop.round, most) if most else "%d" % loop.round
     words = "Verification found %s. Attempt automatic fix? (%s) [Y/n]"
-    yield "gaps:%d" % times, words % (plural(len(found), "gap"), rounds)
+    key = "gaps:%d" % times
+    if loop.rules is not None:  # also if a round has found the same gaps again
+        key += ":%d" % loop.round
+    yield key, words % (plural(len(found), "gap"), rounds)
 
 
 def _wave(loop: Loop) -> Iterator[tuple[str, str]]:

@@ -260,8 +260,8 @@ def _task_text(data: Any) -> str:
         "request": "skip requested", "proving": "checks begun", "ended": "subagent ended",
     }  # fmt: skip
     words = next((text for name, text in facts.items() if name in data), data["status"])
-    if "proven" in data:
-        words += " (proven)"
+    if data["status"] == "complete":
+        words += " (proven)" if data.get("proven") else " (claimed)"
     details = [
         "%s %s" % (name, data[name])
         for name in ("phase", "ref", "commit", "verdict")
