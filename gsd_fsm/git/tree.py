@@ -58,12 +58,6 @@ def read_content(root: Path) -> Content | None:
     return Content(digest.hexdigest()[:16], files)
 
 
-def content_tree(root: Path) -> str | None:
-    """Return the digest of the content that `read_content` returns."""
-    content = read_content(root)
-    return content.tree if content else None
-
-
 class WorkFiles:
     """The files of a work tree that git does not ignore, without those of gsd-fsm.
 

@@ -6,9 +6,9 @@ import pytest
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.git.repo import Repository
-from gsd_fsm.git.tree import content_tree
 from tests.support.repositories import (
     commit,
+    content_tree,
     files_of,
     git,
     hook,

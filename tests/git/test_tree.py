@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.git.tree import content_tree
-from tests.support.repositories import git, new_repository, posix_only
+from tests.support.repositories import content_tree, git, new_repository, posix_only
 from tests.support.verification import lay
 
 NOBODY = 65_534

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.git.repo import Repository
+from gsd_fsm.git.tree import read_content
 from tests.support.events import write
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
@@ -84,3 +85,9 @@ def status(repo: Path) -> list[str]:
     """Return the lines of `git status`."""
     records = git(repo, "status", "--porcelain", "-z", "-uall", "--no-renames", "--branch", **RAW)
     return [record for record in records.split("\0") if record][1:]
+
+
+def content_tree(root: Path) -> str | None:
+    """Return the digest of the content of the work tree around `root`, None without one."""
+    content = read_content(root)
+    return content.tree if content else None

@@ -19,12 +19,11 @@ from gsd_fsm.core.text.progress import progress
 from gsd_fsm.core.views.loop_json import LOOP_FILES, state, workflow_state
 from gsd_fsm.core.views.state_md import SECTION
 from gsd_fsm.core.views.write import project
-from gsd_fsm.git.tree import content_tree
 from tests.support import repositories as git_rig
 from tests.support.command_line import A, B, Here, here
 from tests.support.events import NOW, append, draft, new_journal, start_draft
 from tests.support.hook_project import HOOK, HookProject, interpreters, run_hook
-from tests.support.repositories import git
+from tests.support.repositories import content_tree, git
 
 __all__ = ["here"]
 _isolated_git, repo = git_rig._isolated_git, git_rig.repo  # fixtures
