@@ -1,4 +1,4 @@
-"""Golden journals of version 1: recorded once, kept byte for byte, and replayed by every version."""
+"""Golden journals of each version: recorded once, kept byte for byte, replayed by every version."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 from gsd_fsm.core.codec import encode_event
 
-DIRECTORY = Path(__file__).parents[1] / "journals" / "v1"
-NAMES = ("clock", "execute", "goal", "random-1", "random-2", "several", "shape", "verify")
+DIRECTORY = Path(__file__).parents[1] / "journals"
+NAMES = (
+    *("v1/clock", "v1/execute", "v1/goal", "v1/random-1", "v1/random-2", "v1/several", "v1/shape"),
+    *("v1/verify", "v2/execute", "v2/goal", "v2/verify"),
+)
 
 
 def write_lines(events: list[dict[str, Any]]) -> bytes:

@@ -1,4 +1,4 @@
-"""Golden journals: journals of version 1 always replay to the same result.
+"""Golden journals: journals of each version always replay to the same result.
 
 To record the replays again, run: GSD_RECORD=1 pytest tests/core/loop/test_golden.py
 """
@@ -40,5 +40,7 @@ def test_golden_journal_is_written_and_replays_to_recorded_bytes(name: str, here
 
 
 def test_golden_journals_are_complete() -> None:
-    assert sorted(path.stem for path in DIRECTORY.glob("*.jsonl")) == sorted(NAMES)
+    found = [f"{path.parent.name}/{path.stem}" for path in DIRECTORY.glob("*/*.jsonl")]
+    assert sorted(found) == sorted(NAMES)
+    assert {event["v"] for name in NAMES for event in golden_events(name)} == {1, 2}
     assert len({event["type"] for name in NAMES for event in golden_events(name)}) == 27
