@@ -35,7 +35,7 @@ for path in sys.argv[2:]:
 """
 
 
-@pytest.mark.parametrize("name", ["execute", "goal"])
+@pytest.mark.parametrize("name", ["v1/execute", "v2/execute", "v1/goal"])
 def test_replay_is_equal_for_every_hash_seed(name: str, project: Project) -> None:
     project.gsd.mkdir(mode=0o700)
     project.journal.write_bytes(journal_bytes(name))
