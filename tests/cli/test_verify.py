@@ -175,6 +175,23 @@ def test_verify_with_manual_checks_only_needs_verdicts_with_evidence(here: Here)
     here.ok("complete")
 
 
+def test_verdict_and_complete_are_refused_if_content_changed_since_the_round(
+    repository: Here,
+) -> None:
+    start_verify(repository, task("01", [("file", "a.txt exists"), ("manual", "Read it")], "a.txt"))
+    lay(repository.root, {"a.txt": "yes"})
+    repository.ok("verify")
+    judge = ("verify", "--verdict", "T01#2", "pass", "--evidence", "read it")
+    lay(repository.root, {"a.txt": "no"})
+    assert "the content has changed since round 1" in repository.refused(4, *judge).err
+    repository.ok("verify")
+    repository.ok(*judge)
+    lay(repository.root, {"a.txt": "yes"})
+    assert "the content has changed since round 2" in repository.refused(4, "complete").err
+    lay(repository.root, {"a.txt": "no"})
+    repository.ok("complete")
+
+
 def test_verify_without_verify_loop_says_how_to_start_one(here: Here) -> None:
     assert "gsd-fsm start verify --phase 2" in here.refused(3, "verify", "--phase", "2").err
     here.start("goal", "g")

@@ -235,6 +235,22 @@ def test_task_status_changes_along_its_arrows_only(before: str, allowed: set[str
             story.refused("task", task="T1", status=wanted)
 
 
+def test_task_with_checks_completes_only_as_proven_where_rules_ask_for_proofs() -> None:
+    tasks = [{"id": "T1", "checks": 1}, {"id": "T2"}]
+    story = execute(tasks=tasks, rules={"prove": True})
+    for name in ("T1", "T2"):
+        story.task(name, "running")
+        story.task(name, "reported", verdict="complete")
+    message = story.refused("task", task="T1", status="complete").message
+    assert "task T1 has checks and is complete only when they pass" in message
+    assert story.task("T1", "complete", proven=True).tasks["T1"].proof == "proven"
+    assert story.task("T2", "complete").tasks["T2"].proof == "claimed"
+    for rules in ({"rules": {"prove": False}}, {}):
+        story = execute(tasks=tasks, **rules)
+        story.task("T1", "running")
+        assert story.task("T1", "complete").tasks["T1"].proof == "claimed"
+
+
 def test_task_keeps_reference_commit_and_question() -> None:
     story = execute(tasks=[{"id": "T1", "title": "Login"}])
     story.task("T1", "running", ref="bg-1")
