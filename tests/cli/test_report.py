@@ -294,6 +294,17 @@ def test_report_of_fix_commits_the_file_of_its_gap_and_those_it_names(committing
     assert message(committing).startswith("fix(1-G1): ")
 
 
+def test_refused_report_of_closed_gap_commits_nothing(committing: Here) -> None:
+    committing.ok("cancel")
+    start_verify(committing, FILE, commit=True)
+    failed_round(committing)
+    committing.ok("gap", "close", "G1")
+    write(committing, "a.txt")
+    before = head(committing)
+    error = committing.refused(4, "report", "G1", stdin=b"TASK COMPLETE").err
+    assert ("gap G1 is already closed" in error, head(committing)) == (True, before)
+
+
 def test_report_tags_each_task_and_complete_tags_the_phase(committing: Here) -> None:
     assert tags(committing) == {"pre": head(committing)}
     for name in ("T01", "T02", "T03", "T04"):
