@@ -77,6 +77,12 @@ def test_verdict_before_a_round_that_passed_is_ignored(agent: Agent) -> None:
     before = agent.here.journal.read_bytes()
     ends(agent, "r-1", "VERDICT T01#2 PASS: kind")
     assert agent.here.journal.read_bytes() == before
+    lay(agent.here.root, {"a.txt": "kind"})
+    agent.do("verify", "gap found --description 'nobody imports it'")
+    before = agent.here.journal.read_bytes()
+    ends(agent, "r-1", "VERDICT T01#2 PASS: kind")
+    assert "needs a round that passed before verdicts" in agent.err
+    assert agent.here.journal.read_bytes() == before
 
 
 def test_task_of_a_subagent_that_ended_without_a_report_fails_after_two_idle_stops(
