@@ -184,7 +184,11 @@ OBJECT_NOTES: dict[str, dict[str, str]] = {
         "flaky": "the check passed and failed on the same content",
     },
     "result": {"check": "`ID#N`: the Nth check of a task; `ci:NAME`: a command of the settings"},
-    "rules": {"tree": "evidence is bound to the content of the git work tree"},
+    "rules": {
+        "prove": "default true; a task with checks is complete only when they have passed",
+        "tree": "evidence is bound to the content of the git work tree",
+        "report_grace": "default 2; idle blocks before a task fails whose subagent was silent",
+    },
 }
 # pause code -> why the loop paused
 PAUSE_NOTES = {
@@ -197,7 +201,7 @@ PAUSE_NOTES = {
     "minutes": "`max_minutes` of active time are used up",
     "oscillation": "a gap was closed and reopened twice since the last `resume`",
     "retries": "a failed task has no retry left, or a transient error occurred twice",
-    "blocking": "a failure of class `blocking`",
+    "blocking": "a failure of class `blocking`, a check without its program, or git that fails",
     "unknown": "a failure of class `unknown`",
     "client": "the client cannot continue (login, billing); only the hook writes it",
     "manual": "a user or agent paused it, or `auto_loop` is false",
