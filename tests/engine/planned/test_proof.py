@@ -146,3 +146,12 @@ def test_missing_program_pauses_and_a_time_limit_fails_the_task(here: Here) -> N
     assert here.run("report", "T01", stdin=b"TASK COMPLETE", env=AGENT).code == 7
     assert statuses(here) == ["failed"]
     assert "timed out" in here.status()["last_error"]
+
+
+def test_skip_by_agent_is_a_request_in_a_loop_without_plan(here: Here) -> None:
+    here.start("execute", "--task", "T1", "--mode", "yolo")
+    here.ok("task", "T1", "skipped", env=AGENT)
+    assert (statuses(here), here.last()["data"].get("request")) == (["pending"], True)
+    here.refused(4, "complete", env=AGENT)
+    here.ok("task", "T1", "skipped")
+    assert statuses(here) == ["skipped"]
