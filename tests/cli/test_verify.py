@@ -111,7 +111,9 @@ def test_verify_of_interactive_loop_asks_before_gaps_are_fixed(here: Here) -> No
     assert here.status()["status"] == "waiting"
     assert "waiting" in here.refused(4, "verify").err
     here.ok("answer", "y")
-    assert failed_round(here)["status"] == "fixing"
+    # The next round asks again, also about the same gaps.
+    assert failed_round(here)["status"] == "waiting"
+    assert "(2/20) [Y/n]" in here.status()["next"]
 
 
 def test_verify_that_is_refused_runs_nothing(here: Here) -> None:

@@ -142,7 +142,7 @@ def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, st
     seen = set()
     # The order of reads and locks differs a little between two runs, so kill before them, too.
     earlier = [changes[-1] - before for before in (4, 8, 16)]
-    for number in (*changes, *earlier, changes[-1] + 1):
+    for number in (*changes, *earlier, changes[-1] + 1, len(calls) - 1):
         faults.put_back(here.gsd, files)
         killed = in_child(partial(give_report_until, number))
         assert outcome(killed) == -signal.SIGKILL
