@@ -85,6 +85,20 @@ def test_tdd_prints_phase_goal_and_files_and_appends_only_the_first_time(cycle: 
     assert "May change: a.py, b.py, sub/c.py." in shown
 
 
+def test_next_step_of_tdd_task_is_report_only_after_green(here: Here) -> None:
+    start_plan(
+        here, plan=TDD_TASK.format(id="01", tests="true"), settings=f"ci_test = '{COMMAND}'\n"
+    )
+    (here.root / "test_a.py").write_text("a test\n")
+    here.ok("tdd", "T01")
+    for outcome, phase in ((1, "RED"), (0, "GREEN")):
+        step = here.status()["next"]
+        assert f"it is in {phase}, and its tests decide. Run: " in step
+        assert step.endswith(" tdd T01 --run")
+        run(here, outcome)
+    assert here.status()["next"].endswith(" report T01")
+
+
 def test_tdd_with_passing_or_missing_tests_stays_red(cycle: Here) -> None:
     for _ in range(7):
         answer = run(cycle, 0, 7)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     Advice = tuple[str, str]
 
 _LISTED_TASKS = 8
+# The phases of a TDD task in which it cannot be reported as complete.
+_TESTED = ("red", "green")
 # Seconds after which a client may kill a command.
 LONG_PROOF = 90
 _LONGEST = 6_000  # no text of the journal but a goal is longer
@@ -295,6 +297,9 @@ def _tasks(loop: Loop, run: str) -> Advice | None:
         (listed if task.mirrored and is_in_reach(loop, task) else own).append(task)
     for task in own:
         if task.status == "running":
+            if task.phase in _TESTED and loop.is_planned and loop.proves_tasks:
+                words = "Finish task %s: it is in %s, and its tests decide."
+                return words % (_named(task), task.phase.upper()), run + "tdd %s --run" % task.id
             report = "report %s" if loop.is_planned else "task %s complete"
             return "Finish task %s." % _named(task), run + report % task.id
         if task.status == "checkpoint":
