@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "070986ecda6d5464"  # digest of the parts
+IDENTITY = "9b4936e07fe980a6"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -2033,11 +2033,11 @@ if __name__ == "__main__":
 #     required={"passed": bool},
 #     optional={
 #         "report": str, "tree": TEXT_OR_NULL, "machine": COUNT, "verdicts": VERDICTS_DUE,
-#         "continued": bool, "verdict": str, "evidence": str, "agent": str, "relayed": bool,
-#         "unverified": bool,
+#         "continued": bool, "stale": bool, "verdict": str, "evidence": str, "agent": str,
+#         "relayed": bool, "unverified": bool,
 #     },
 #     text=_loop_events_gaps_verified_text,
-#     is_newer=lambda _loop, data: "verdict" in data or "continued" in data,
+#     is_newer=lambda _loop, data: any(it in data for it in ("verdict", "continued", "stale")),
 # )
 # # ── loop.events.tasks
 # ERROR_CLASSES = ("transient", "logic", "blocking", "unknown")
@@ -2895,6 +2895,7 @@ if __name__ == "__main__":
 #     return "".join(parts)
 # # ── text.next_step
 # _text_next_step_LISTED_TASKS = 8
+# _text_next_step_TESTED = ("red", "green")
 # LONG_PROOF = 90
 # _text_next_step_LONGEST = 6_000
 # _text_next_step_SCORE = "score --outcome N --scope N --constraints N --success N --done N"
@@ -3058,6 +3059,9 @@ if __name__ == "__main__":
 #         (listed if task.mirrored and is_in_reach(loop, task) else own).append(task)
 #     for task in own:
 #         if task.status == "running":
+#             if task.phase in _text_next_step_TESTED and loop.is_planned and loop.proves_tasks:
+#                 words = "Finish task %s: it is in %s, and its tests decide."
+#                 return words % (_text_next_step_named(task), task.phase.upper()), run + "tdd %s --run" % task.id
 #             report = "report %s" if loop.is_planned else "task %s complete"
 #             return "Finish task %s." % _text_next_step_named(task), run + report % task.id
 #         if task.status == "checkpoint":
@@ -4853,6 +4857,9 @@ if __name__ == "__main__":
 #     if "verdict" in data:
 #         _loop_events_gaps_record_verdict(loop, event)
 #         return
+#     if data.get("stale"):
+#         loop.verified = False
+#         return
 #     if not data.get("continued"):
 #         loop.round += 1
 #         loop.verified = data["passed"]
@@ -4887,6 +4894,7 @@ if __name__ == "__main__":
 # def _loop_events_gaps_verified_text(data):
 #     passed = "passed" if data["passed"] else "failed"
 #     if "verdict" not in data:
+#         passed = "stale" if data.get("stale") else passed
 #         return with_reason(passed, data.get("report"))
 #     by = " (reviewed by an agent)" if "agent" in data else ""
 #     return with_reason("verdict %s %s%s" % (data["verdict"], passed, by), data.get("evidence"))

@@ -177,21 +177,31 @@ def test_verify_with_manual_checks_only_needs_verdicts_with_evidence(here: Here)
     here.ok("complete")
 
 
+@pytest.mark.parametrize("text", ["no\n", "yes, and more\n"], ids=["failing", "passing"])
 def test_verdict_and_complete_are_refused_if_content_changed_since_the_round(
-    repository: Here,
+    repository: Here, text: str
 ) -> None:
-    start_verify(repository, task("01", [("file", "a.txt exists"), ("manual", "Read it")], "a.txt"))
-    lay(repository.root, {"a.txt": "yes"})
-    repository.ok("verify")
-    judge = ("verify", "--verdict", "T01#2", "pass", "--evidence", "read it")
-    lay(repository.root, {"a.txt": "no"})
-    assert "the content has changed since round 1" in repository.refused(4, *judge).err
-    repository.ok("verify")
-    repository.ok(*judge)
-    lay(repository.root, {"a.txt": "yes"})
-    assert "the content has changed since round 2" in repository.refused(4, "complete").err
-    lay(repository.root, {"a.txt": "no"})
-    repository.ok("complete")
+    here = repository
+    checks = [("content", 'It says "yes"'), ("manual", "Looks good")]
+    loop = start_verify(here, task("01", checks, "a.txt"))
+    lay(here.root, {"a.txt": "yes\n"})
+    here.ok("verify")
+    verdict = ("verify", "--verdict", "T01#2", "pass", "--evidence", "I looked")
+    lay(here.root, {"a.txt": text})
+    assert "the content has changed since round 1" in here.refused(4, *verdict).err
+    lay(here.root, {"a.txt": "yes\n"})
+    assert f"Run: gsd-fsm --loop {loop} complete" in here.ok(*verdict).out
+    lay(here.root, {"a.txt": text})
+    answer = here.run("complete")
+    assert (answer.code, "the content has changed since round 1" in answer.err) == (4, True)
+    assert here.status()["next"].endswith(f"Run: gsd-fsm --loop {loop} verify")
+    assert (here.last()["v"], here.last()["data"]["stale"], here.status()["round"]) == (2, True, 1)
+    assert here.refused(4, *verdict).err
+    lay(here.root, {"a.txt": "yes\n"})
+    here.refused(4, "complete")
+    here.ok("verify")
+    here.ok(*verdict)
+    here.ok("complete")
 
 
 def test_verify_without_verify_loop_says_how_to_start_one(here: Here) -> None:

@@ -360,6 +360,7 @@ VerifiedData = TypedDict(
         "machine": NotRequired[int],
         "verdicts": NotRequired[list[VerdictSpec]],
         "continued": NotRequired[bool],
+        "stale": NotRequired[bool],
         "verdict": NotRequired[str],
         "evidence": NotRequired[str],
         "agent": NotRequired[str],

@@ -25,28 +25,39 @@ def recheck(context: Context, loop: Loop) -> None:
     """Repeat all file and content checks of the plan; raise CheckFailed if one fails.
 
     All checks of a task whose commit is no longer on the branch are repeated. The task of a failed
-    check has failed then, and is retried. Raise Refused if the content is not that of the last
-    round of a verify loop.
+    check has failed then, and is retried. Raise Refused if the last round of a verify loop no longer
+    holds; another one is due then.
     """
     if loop.rules is None or not loop.is_planned or loop.kind == "goal":
         return
     if loop.kind == "verify":
+        _require_round(context, loop)
+    elif not open_tasks(loop) and loop.rules.prove:
+        plan = frozen_plan(context.project, loop)
+        failed = _failed_looks(context, plan, loop)
+        if not failed:
+            failed = _failed_commands(context, plan, rewritten_tasks(context, loop))
+        if failed:
+            fail_again(context, loop, failed)
+
+
+def _require_round(context: Context, loop: Loop) -> None:
+    """Raise Refused if the content is not that of the last round, or a check of files fails now."""
+    try:
         require_same_tree(loop, tree_of(context, loop))
-    elif open_tasks(loop) or not loop.rules.prove:
-        return
-    plan = frozen_plan(context.project, loop)
-    failed = _failed_looks(context, plan, loop)
-    if loop.kind == "execute" and not failed:
-        failed = _failed_commands(context, plan, rewritten_tasks(context, loop))
-    if not failed:
-        return
-    if loop.kind == "verify":
+        failed = _failed_looks(context, frozen_plan(context.project, loop), loop)
         results = [result for of_task in failed.values() for result in of_task]
-        raise Refused(
-            f"a check fails now: {one_line(error_of('', results), 300)}",
-            f"Run: gsd-fsm --loop {loop.id} verify",
-        )
-    fail_again(context, loop, failed)
+        if results:
+            raise Refused(
+                f"a check fails now: {one_line(error_of('', results), 300)}",
+                f"Run: gsd-fsm --loop {loop.id} verify",
+            )
+    except Refused as error:
+        with context.writing(loop) as tx:
+            if tx.loop.is_live and tx.loop.verified:
+                data = {"passed": False, "stale": True, "report": error.message}
+                tx.append("verified", data, by="cli")
+        raise
 
 
 def _failed_looks(context: Context, plan: Plan, loop: Loop) -> dict[str, list[Result]]:

@@ -144,10 +144,13 @@ VERDICTS_DUE = records(
 
 
 def record_round(loop: Loop, event: Event[VerifiedData]) -> None:
-    """Count the round and what it leaves to a human, or record one verdict of it."""
+    """Count the round and what it leaves to a human, or record a verdict or the staleness of it."""
     data = event["data"]
     if "verdict" in data:
         _record_verdict(loop, event)
+        return
+    if data.get("stale"):
+        loop.verified = False
         return
     if not data.get("continued"):
         loop.round += 1
@@ -190,6 +193,7 @@ def require_reviewer(loop: Loop, event: Event[VerifiedData], loops: Loops) -> No
 def _verified_text(data: Any) -> str:
     passed = "passed" if data["passed"] else "failed"
     if "verdict" not in data:
+        passed = "stale" if data.get("stale") else passed
         return with_reason(passed, data.get("report"))
     by = " (reviewed by an agent)" if "agent" in data else ""
     return with_reason("verdict %s %s%s" % (data["verdict"], passed, by), data.get("evidence"))
@@ -203,9 +207,9 @@ VERIFIED = EventType(
     required={"passed": bool},
     optional={
         "report": str, "tree": TEXT_OR_NULL, "machine": COUNT, "verdicts": VERDICTS_DUE,
-        "continued": bool, "verdict": str, "evidence": str, "agent": str, "relayed": bool,
-        "unverified": bool,
+        "continued": bool, "stale": bool, "verdict": str, "evidence": str, "agent": str,
+        "relayed": bool, "unverified": bool,
     },
     text=_verified_text,
-    is_newer=lambda _loop, data: "verdict" in data or "continued" in data,
+    is_newer=lambda _loop, data: any(it in data for it in ("verdict", "continued", "stale")),
 )  # fmt: skip
