@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tests.support.e2e.chat import Chat
-from tests.support.e2e.fake_model import Turn, bash, delegate, say
+from tests.support.e2e.fake_model import bash, say
+from tests.support.e2e.phase import hand_over, plan, report, subagent
 from tests.support.e2e.project import Rig
 from tests.support.repositories import git
 from tests.support.verification import document, task
@@ -26,33 +27,11 @@ PLAN = (
 
 @pytest.fixture
 def planned(rig: Rig) -> Rig:
-    """A repository with one commit, a plan, and leave to commit."""
-    place = rig.root / ".gsd" / "plans" / "phase-1"
-    place.mkdir(parents=True)
-    (place / "plan.md").write_text(PLAN)
-    (rig.gsd / "config.toml").write_text('commit = true\nmode = "yolo"\n')
+    """A repository with a plan, and leave to commit."""
+    plan(rig, PLAN, 'commit = true\nmode = "yolo"\n')
     (rig.gsd / "ROADMAP.md").write_text("# Roadmap\n\n### Phase 1: Small\n")
     (rig.gsd / "STATE.md").write_text("---\nmilestone: v1\n---\n\n## Session Context\nMine.\n")
-    git(rig.root, "config", "user.name", "T")
-    git(rig.root, "config", "user.email", "t@example.org")
-    git(rig.root, "commit", "-q", "--allow-empty", "-m", "first")
     return rig
-
-
-def subagent(rig: Rig, name: str, *attempts: tuple[str, str]) -> None:
-    """Let the subagents of a task run these commands and say these last words, one pair each."""
-    lane = rig.model.lane(name, f"SUBTASK {name}")
-    for work, words in attempts:
-        lane.then(bash(f"gsd-fsm next {name} | tee {name}.prompt; {work}"), say(words))
-
-
-def hand_over(name: str, agent: str = "general-purpose") -> Turn:
-    prompt = f"{name}: do what 'gsd-fsm next {name}' prints."
-    return delegate(prompt, background=False, agent=agent)
-
-
-def report(name: str, words: str) -> Turn:
-    return bash(f"gsd-fsm report {name} <<'REPORT'\n{words}\nREPORT")
 
 
 def test_phase_is_executed_with_retries_and_verified_without_gaps(planned: Rig) -> None:
@@ -62,8 +41,8 @@ def test_phase_is_executed_with_retries_and_verified_without_gaps(planned: Rig) 
     first = failed.format("no such word", "the list is empty", "fill the list")
     second = failed.format("still no word", "the list is read too late", "read it first")
     done, issue = "TASK COMPLETE", "TASK COMPLETE\n\nNEW ISSUE: [low] no tests"
-    subagent(rig, "T01", ("echo nothing > hello.txt", issue))
-    subagent(rig, "T02", ("true", first), ("true", second), ("echo earth > loops.txt", done))
+    subagent(rig, "T01", ("echo hello > hello.txt", issue))
+    subagent(rig, "T02", ("true", first), ("true", second), ("echo loops > loops.txt", done))
     subagent(rig, "T03", ("cat hello.txt loops.txt > all.txt", done))
     rig.model.main.then(
         bash("gsd-fsm next"), hand_over("T01"), report("T01", issue),
@@ -88,9 +67,10 @@ def test_phase_is_executed_with_retries_and_verified_without_gaps(planned: Rig) 
     assert "2 of 3" in prompts[2]
     kinds = ("task", "failure", "iteration", "complete")
     assert [event for event in rig.story(loop) if event.startswith(kinds)] == [
-        "task running", "task complete", "task running", "failure", "iteration", "task running",
-        "failure", "iteration", "task running", "task complete", "task running", "task complete",
-        "iteration", "complete",
+        "task reported", "task complete", "task reported", "failure", "iteration",
+        "task reported", "failure", "iteration", "task reported",
+        "task reported", "task reported",  # the command begins, and passes
+        "task complete", "task reported", "task complete", "iteration", "complete",
     ]  # fmt: skip
     checkpoints = ("T01", "T02", "T03", "post", "pre")
     tags = [f"gsd/checkpoint/phase-1/{name}" for name in checkpoints]
@@ -115,9 +95,11 @@ def test_phase_is_executed_with_retries_and_verified_without_gaps(planned: Rig) 
 
 
 def verify_phase(rig: Rig, chat: Chat) -> None:
+    for name in ("hello.txt", "loops.txt"):
+        (rig.root / name).write_text("nothing\n")
     loop = rig.start("verify", "--phase", "1")
-    subagent(rig, "G1", ("echo hello > hello.txt", "TASK COMPLETE"))
-    subagent(rig, "G2", ("echo loops > loops.txt", "TASK COMPLETE"))
+    subagent(rig, "G1", ("echo hello again > hello.txt", "TASK COMPLETE"))
+    subagent(rig, "G2", ("echo more loops > loops.txt", "TASK COMPLETE"))
     rig.model.main.then(
         bash("gsd-fsm verify"), say("It found gaps."), bash("gsd-fsm next"),
         hand_over("G1"), report("G1", "TASK COMPLETE"),

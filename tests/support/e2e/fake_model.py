@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
@@ -20,11 +20,12 @@ USAGE = {"input_tokens": 100, "output_tokens": 10}
 
 @dataclass(frozen=True)
 class Turn:
-    """A reply: a text, a tool call, both, or an error."""
+    """A reply: a text, a tool call, both, or an error; `more` has further tool calls."""
 
     text: str = ""
     tool: str = ""
     given: Json = field(default_factory=dict)
+    more: tuple[Turn, ...] = ()
     status: int = 200
     error: str = ""
 
@@ -65,6 +66,11 @@ def delegate(prompt: str, *, background: bool, agent: str = "general-purpose") -
     """Call a subagent, whose turns are those of the lane `sub`."""
     given = {"description": "sub work", "prompt": f"{SUBTASK} {prompt}", "subagent_type": agent}
     return Turn(tool="Agent", given={**given, "run_in_background": background})
+
+
+def together(first: Turn, *more: Turn) -> Turn:
+    """Return one reply with the tool calls of all these turns."""
+    return replace(first, more=more)
 
 
 class Held:
@@ -171,9 +177,9 @@ _serial = count(1)
 def _message(turn: Turn, model: str) -> Json:
     number = next(_serial)
     content: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
-    if turn.tool:
-        use = {"type": "tool_use", "id": f"toolu_fake_{number:06d}"}
-        content.append({**use, "name": turn.tool, "input": turn.given})
+    for call in (turn, *turn.more) if turn.tool else ():
+        use = {"type": "tool_use", "id": f"toolu_fake_{number:06d}_{len(content)}"}
+        content.append({**use, "name": call.tool, "input": call.given})
     reason = "tool_use" if turn.tool else "end_turn"
     return {
         "id": f"msg_fake_{number:06d}", "type": "message", "role": "assistant", "model": model,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import gsd_fsm
 from tests.support.command_line import Project
 from tests.support.e2e.chat import Chat
 from tests.support.e2e.fake_model import OVER, PATIENCE, FakeModel, Held, Turn, bash, say
@@ -17,6 +18,10 @@ from tests.support.hook_agent import user
 from tests.support.repositories import git
 
 KEY = "dummy-not-a-key"
+# Run the package that these tests import, whichever one is installed.
+COMMAND = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from gsd_fsm.__main__ import main; main()"
+)
 # Start a loop that one command can finish, as a user or an agent.
 GOAL = ("goal", "Ship it", "--mode", "yolo", "--criterion", "it is shipped")
 START = bash("gsd-fsm start " + shlex.join(GOAL))
@@ -42,7 +47,8 @@ class Rig(Project):
         git(root, "init", "-q", "--template=")
         launcher = scratch / "bin" / "gsd-fsm"  # on the PATH of the client
         launcher.parent.mkdir()
-        launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gsd_fsm "$@"\n')
+        run = shlex.join([sys.executable, "-c", COMMAND, str(Path(gsd_fsm.__file__).parents[1])])
+        launcher.write_text(f'#!/bin/sh\nexec {run} "$@"\n')
         launcher.chmod(0o755)
 
     @property
