@@ -70,17 +70,18 @@ def test_forked_session_owns_no_loop_until_resume(rig: Rig) -> None:
     chat, loop = rig.held_after_a_block()
     chat.terminate()
     rig.model.main.then(say("A fork."))
-    fork = rig.chat("--resume", chat.session, "--fork-session")
-    assert fork.ask("Who are you?")["result"] == "A fork."
-    assert fork.session != chat.session
+    fork = rig.screen("--resume", chat.session, "--fork-session")
+    fork.type("Who are you?")
+    fork.until("A fork.")
     heard = rig.model.asked()[3].heard
     assert f"belongs to session {chat.session}" in heard
     assert "[LOOP RESUME]" not in heard
     assert rig.status()["owner"] == chat.session
     rig.model.main.then(bash(f"gsd-fsm --loop {loop} resume"), say("I stop."), FINISH, say("Done."))
-    fork.ask("Take the loop over.")
-    fork.close()
-    assert owners(rig, loop) == [chat.session, fork.session]
+    fork.type("Take the loop over.")
+    fork.until(f"loop {loop} completed")
+    assert rig.status()["owner"] != chat.session
+    assert owners(rig, loop) == [chat.session, rig.status()["owner"]]
     assert rig.story(loop)[-1] == "complete"
 
 
@@ -107,11 +108,10 @@ def test_compaction_keeps_loop_in_context(rig: Rig) -> None:
     chat = rig.chat()
     chat.ask("Do the tasks.")
     chat.ask("/compact")
-    rig.model.main.then(
-        bash(f"gsd-fsm --loop {loop} answer yes"), say("Again, then."),
-        bash("gsd-fsm task T1 running && gsd-fsm task T1 complete"), say("The login works."),
-    )  # fmt: skip
-    chat.ask("Yes.")
+    rig.ok("--loop", loop, "answer", "yes")
+    work = bash("gsd-fsm task T1 running && gsd-fsm task T1 complete")
+    rig.model.main.then(work, say("The login works."))
+    chat.ask("Go on.")
     chat.close()
     assert len(rig.model.asked("summary")) == 1
     after = rig.model.asked()[2].text
@@ -131,14 +131,15 @@ def test_session_after_kill_learns_of_loop_and_can_resume(rig: Rig) -> None:
     before = rig.status()
     resume = bash(f"gsd-fsm --loop {loop} resume")
     rig.model.main.then(resume, say("I stop."), FINISH, say("It is shipped."))
-    heir = rig.chat()
-    assert heir.ask("What is left to do?")["result"] == "It is shipped."
-    heir.close()
+    heir = rig.screen()
+    heir.type("Take the loop over.")
+    heir.until(f"loop {loop} completed")
     heard = rig.model.asked()[3].heard
     assert f'[LOOP] gsd-fsm loop {loop} (goal, running) "Ship it"' in heard
     assert f"gsd-fsm --loop {loop} resume" in heard
     assert before["iteration"] == 1
     assert "iteration 2/20" in rig.sent_back()[1]
-    assert owners(rig, loop) == [chat.session, heir.session]
+    assert rig.status()["owner"] != chat.session
+    assert owners(rig, loop) == [chat.session, rig.status()["owner"]]
     assert rig.status()["started"] == before["started"]
     assert rig.story(loop)[-1] == "complete"
