@@ -9,6 +9,7 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.core.text.questions import plural
+from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.planned import rollback as engine
 from gsd_fsm.engine.planned.rollback import SHOWN, Step
 from gsd_fsm.git.snapshots import listed
@@ -40,10 +41,10 @@ def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) ->
         "reset": step.reset,
         "done": yes and not step.is_needless,
         "left": left,
-        "removed": step.files.removed,
-        "restored": step.files.restored,
-        "left_out": list(step.now.left_out),
-        "submodules": step.files.submodules,
+        "removed": [*map(clean, step.files.removed)],
+        "restored": [*map(clean, step.files.restored)],
+        "left_out": [*map(clean, step.now.left_out)],
+        "submodules": [*map(clean, step.files.submodules)],
     }
     if step.is_needless:
         call.answer(facts, f"Nothing to do: already at {step.target.name}.")

@@ -36,7 +36,7 @@ SHOWN = 10
 WHOLE_INDEX = ("-c", "core.splitIndex=false")
 # Commits need an identity, and the user may have none.
 IDENTITY = ("-c", "user.name=gsd-fsm", "-c", "user.email=gsd-fsm@localhost")
-AS_IT_IS = ("-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false")
+AS_IT_IS = ("-c", "core.safecrlf=false")
 
 
 class Snapshot(NamedTuple):
@@ -83,7 +83,7 @@ def take_snapshot(repository: Repository, head: str, about: str) -> Snapshot:
     # the branch.
     if tree == scratch.tree and not is_snapshot(*repository.commits("--no-walk", head)):
         return Snapshot(head, head, left_out)
-    message = f"{_subject((head,))}\n\n{about}\n".encode("utf-8", "replace")
+    message = f"{_subject(head)}\n\n{about}\n".encode("utf-8", "replace")
     command = (*IDENTITY, "commit-tree", "--no-gpg-sign", "-p", head, tree)
     made = output(repository.look(*command, stdin=message), refused)
     return Snapshot(made.decode("ascii").strip(), head, left_out)
@@ -91,11 +91,11 @@ def take_snapshot(repository: Repository, head: str, about: str) -> Snapshot:
 
 def is_snapshot(commit: Commit) -> bool:
     """Return whether `take_snapshot` made this commit; then its parent was HEAD."""
-    return len(commit.parents) == 1 and commit.subject == _subject(commit.parents)
+    return len(commit.parents) == 1 and commit.subject == _subject(commit.parents[0])
 
 
-def _subject(parents: tuple[str, ...]) -> str:
-    return f"gsd-fsm snapshot on {parents[0]}"
+def _subject(parent: str) -> str:
+    return f"gsd-fsm snapshot on {parent}"
 
 
 def restoration(repository: Repository, now: Snapshot, target: str) -> Restoration:
@@ -149,7 +149,7 @@ def _restoration(
     ours = {it.path: it.status for it in differing if is_ours(os.fsencode(it.path))}
     # Of our own files, those that are as in HEAD follow the branch.
     kept = set(repository.states(ours)) if ours else set()
-    kept |= {it for it, status in ours.items() if status == "A" and (repository.top / it).exists()}
+    kept |= {it for it in ours if ours[it] == "A" and os.path.lexists(repository.top / it)}
     changes, submodules = [], []
     for change in differing:
         if change.is_submodule:

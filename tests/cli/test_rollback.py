@@ -377,6 +377,16 @@ def test_rollback_of_large_file_or_staged_content_loses_neither(uncommitted: Pha
     assert not (root / "02.py").exists()
 
 
+@posix_only
+def test_rollback_prints_odd_paths_as_text_and_json(uncommitted: Phase) -> None:
+    (uncommitted.root / "\x1b]0;path\udcff").write_text("")
+    answer = uncommitted.here.ok("rollback", "T02")
+    assert "\x1b" not in answer.out
+    assert "path\N{REPLACEMENT CHARACTER}" in answer.out
+    found = uncommitted.here.ok("rollback", "T02", "--yes", "--json").json
+    assert "path\N{REPLACEMENT CHARACTER}" in found["removed"][0]
+
+
 def test_rollback_to_checkpoint_of_older_version_refuses_uncommitted_changes(
     uncommitted: Phase,
 ) -> None:

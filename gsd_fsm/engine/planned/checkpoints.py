@@ -62,8 +62,9 @@ def checkpoint_data(
     if head is None:
         raise Refused(NO_COMMITS, 'Run: git commit --allow-empty -m "Start"')
     data = {"name": tag, "commit": head, **({"branch": branch} if branch else {})}
-    if commit not in (None, head) and repository.contains(commit):
-        return {**data, "commit": repository.resolved(commit) or commit}
+    given = repository.resolved(commit) if commit and repository.contains(commit) else None
+    if given not in (None, head):
+        return {**data, "commit": given}
     found = take_snapshot(repository, head, f"{tag}\n\nRestore it: gsd-fsm rollback {tag}")
     if found.left_out:
         context.notices.append(f"checkpoint {tag} leaves out {found.omission}")
@@ -90,7 +91,7 @@ def awaits_first_checkpoint(loop: Loop) -> bool:
 
 
 def finish_task(context: Context, loop: Loop, task_id: str) -> str | None:
-    """Drop the TDD copies of a completed task and tag its commit; return the tag."""
+    """Drop the TDD copies of a completed task and set its checkpoint; return the tag."""
     drop_copies(context, loop)
     return try_checkpoint(context, loop, task_id, loop.tasks[task_id].commit)
 
