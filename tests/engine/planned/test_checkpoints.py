@@ -53,6 +53,7 @@ def test_loop_without_commit_setting_tags_and_never_commits(repository: Here) ->
     repository.ok("complete")
     assert git(repository.root, "rev-parse", "HEAD") == before
     assert tags(repository).keys() == {"pre", "T01", "T02", "T03", "T04", "post"}
+    assert git(repository.root, "show", f"{tags(repository)['post']}:01.py") == "x"
     assert "wait" not in [event["type"] for event in repository.lines()]  # in yolo mode
     (repository.gsd / "config.toml").write_text("checkpoints = false\n")
     write_plan(repository, PLAN.replace("phase: 1", "phase: 2"), ".gsd/plans/phase-2/plan.md")
