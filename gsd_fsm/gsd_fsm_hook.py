@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "9b4936e07fe980a6"  # digest of the parts
+IDENTITY = "3aeeac32adc7adbb"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -712,14 +712,17 @@ if __name__ == "__main__":
 # CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 # _hook_clients_DEFAULT_CAP = 8
 # _hook_clients_MOST_TASKS = 500
-# _hook_clients_MACHINE = ("<task-notification", "<system-reminder")
+# _hook_clients_MACHINE = (
+#     "<task-notification", "<system-reminder",
+#     "You have not yet marked the task as complete using the task_complete tool",
+# )
 # _hook_clients_TAG = "<loop-complete>"
 # _hook_clients_END = "</loop-complete>"
 # _hook_clients_FENCES = ("`", "~")
 # class Signal:
 #     __slots__ = (
 #         "active", "agent", "agent_transcript", "background", "cap", "client", "copy", "digest",
-#         "error", "event", "message", "pid", "prompt", "quiet", "reason", "session",
+#         "error", "event", "message", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
 #         "source", "subject", "task", "transcript",
 #     )
 #     def __init__(self, payload, text, copy, env):
@@ -742,8 +745,9 @@ if __name__ == "__main__":
 #         self.source = first("source")
 #         self.reason = first("reason", "trigger")
 #         self.prompt = first("prompt")
+#         self.prompt_id = session_name(first("prompt_id"))
 #         self.error = first("error")
-#         self.agent = session_name(first("agent_id"))
+#         self.agent = session_name(first("agent_id", "subagentId", "subagentType"))
 #         self.agent_transcript = first("agent_transcript_path")
 #         self.task = first("task_id")
 #         self.subject = first("task_subject")
@@ -1372,13 +1376,13 @@ if __name__ == "__main__":
 #         "last_event", "last_iteration", "last_seq", "last_signal", "last_stop", "limits",
 #         "meters", "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets",
 #         "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid",
-#         "plan", "priced_usd", "progressed", "prompted_elsewhere", "proof_seconds",
+#         "plan", "priced_usd", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
 #         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
 #         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
 #         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
 #         "rules", "scored", "session_only", "shape", "silent_stops", "snapshots", "spec", "spec_score",
 #         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
-#         "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
+#         "tasks", "transcript", "transcripts", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
 #         "verified", "viewed", "views", "wait_for", "wave_files", "waves_due",
 #     )
 #     def __init__(self, loop_id=""):
@@ -1414,6 +1418,8 @@ if __name__ == "__main__":
 #         self.pid = None
 #         self.human_spoke = True
 #         self.prompted_elsewhere = []
+#         self.prompts = []
+#         self.transcripts = {}
 #         self.before_wait = "running"
 #         self.before_pause = "running"
 #         self.pause_code = None
@@ -1915,6 +1921,11 @@ if __name__ == "__main__":
 # HOOK_VERSION = 2
 # STOP_FIELDS = {"signal": str, "copy": str, "hook": COUNT, "active": bool}
 # ALLOW = {**STOP_FIELDS, "said": str}
+# RELAYED = {"relayed": bool, "unverified": bool}
+# ASK_USER = (
+#     "Ask the user to send a message (a command typed with ! sends none), or to run this in another "
+#     "terminal."
+# )
 # YES = (
 #     "y", "yes", "yeah", "yep", "yes please", "ok", "okay", "sure", "fine", "go", "go on",
 #     "go ahead", "continue", "proceed", "do it", "start", "retry", "approved",
@@ -1926,9 +1937,11 @@ if __name__ == "__main__":
 # QUESTIONS = records(
 #     "questions", {"id": str, "about": str, "question": str}, ("id", "about", "question")
 # )
-# def clear_human_prompt(loop):
+# def consume_prompts(loop):
 #     loop.human_spoke = False
 #     loop.prompted_elsewhere = []
+#     if loop.prompts:
+#         loop.prompts = [prompt for prompt in loop.prompts if prompt.session != loop.owner]
 # WAIT = EventType(
 #     "wait",
 #     Trigger(verb="wait", arrows=(Arrow(ACTIVE, "waiting", wait),)),
@@ -1951,7 +1964,7 @@ if __name__ == "__main__":
 #         ),
 #     ),
 #     required={"text": str},
-#     optional={"question": str, "yes": bool, "relayed": bool, "unverified": bool},
+#     optional={"question": str, "yes": bool, **RELAYED},
 #     text="[{question}: ]{text}",
 #     is_newer=lambda loop, _data: loop is not None and bool(loop.questions),
 # )
@@ -1964,6 +1977,7 @@ if __name__ == "__main__":
 #     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
 #     optional={
 #         "source": str, "reason": str, "pid": COUNT, "transcript": COUNT, "signal": str, "copy": str,
+#         "file": str, "digest": str, "prompt": str,
 #     },
 #     text="{action}[ {source}][ {reason}]",
 # )
@@ -2398,7 +2412,9 @@ if __name__ == "__main__":
 #         rules=(require_human_for_looser_shape,),
 #         arrows=(Arrow(LIVE, SAME, record_score),),
 #     ),
-#     optional={"spec": OBJECT, "spec_score": COUNT, "fit_score": COUNT, "shape": one_of(*SHAPES)},
+#     optional={
+#         "spec": OBJECT, "spec_score": COUNT, "fit_score": COUNT, "shape": one_of(*SHAPES), **RELAYED,
+#     },
 #     text=_loop_events_goals_score_text,
 # )
 # # ── loop.events.lifecycle
@@ -2486,7 +2502,7 @@ if __name__ == "__main__":
 #     if loop.changed:
 #         loop.changed = {}
 #     loop.advice_given += bool(loop.failed_verifications and loop.kind == "goal")
-#     clear_human_prompt(loop)
+#     consume_prompts(loop)
 #     if event["by"] == "hook":
 #         loop.idle = 1 if data.get("activity") else loop.idle + 1
 #         if not data.get("activity"):
@@ -2537,7 +2553,9 @@ if __name__ == "__main__":
 #         rules=(require_free_session, require_human, require_failed_tasks, require_limits_left),
 #         arrows=(Arrow(ACTIVE, SAME, resume), Arrow(("waiting", "paused"), BACK, resume)),
 #     ),
-#     optional={"add": LIMITS, "retry": IDS, "reason": str, "views": TEXTS, "anew": bool},
+#     optional={
+#         "add": LIMITS, "retry": IDS, "reason": str, "views": TEXTS, "anew": bool, **RELAYED,
+#     },
 #     text=lambda data: ", ".join("+%s %s" % (v, k) for k, v in data.get("add", {}).items()),
 # )
 # COMPLETE = EventType(
@@ -2561,7 +2579,7 @@ if __name__ == "__main__":
 #         rules=(require_human,),
 #         arrows=(Arrow(LIVE, "cancelled", lambda loop, event: None),),
 #     ),
-#     optional={"reason": str},
+#     optional={"reason": str, **RELAYED},
 #     text="[{reason}]",
 # )
 # STOP = EventType(
@@ -2576,6 +2594,7 @@ if __name__ == "__main__":
 #     "mode",
 #     Trigger(verb="mode", arrows=(Arrow(LIVE, SAME, set_mode),)),
 #     required={"mode": one_of(*MODES)},
+#     optional=RELAYED,
 #     text="{mode}",
 # )
 # RESULTS = records(
@@ -2587,7 +2606,7 @@ if __name__ == "__main__":
 #     optional={
 #         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
 #         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
-#         "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS,
+#         "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, **RELAYED,
 #     },
 #     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
 # )
@@ -2620,12 +2639,12 @@ if __name__ == "__main__":
 #     required={"name": str},
 #     optional={
 #         "commit": str, "snapshot": str, "task": ID, "branch": str, "left": str, "head": str,
-#         "kept": str, "reset": IDS,
+#         "kept": str, "reset": IDS, **RELAYED,
 #     },
 #     text="{name}[ {commit}][ {task}][ {left}]",
 # )
 # # ── loop.fold
-# FOLD_VERSION = 13
+# FOLD_VERSION = 14
 # JOURNAL = EventType(
 #     "journal",
 #     required={"id": ID},
@@ -3169,8 +3188,12 @@ if __name__ == "__main__":
 #     return {"for": "human", "question": "\n".join([opening, *lines]), "questions": specs}
 # def _text_questions_skip(loop):
 #     wanted = [task for task in loop.tasks.values() if task.skip and not task.is_done]
-#     if not wanted or ready_tasks(loop) or reported_tasks(loop):
+#     if not wanted or ready_tasks(loop):
 #         return
+#     if reported_tasks(loop):
+#         deferring = defers_commands(loop)
+#         if not deferring or any(not loop.tasks[name].skip for name in deferring):
+#             return
 #     for task in wanted:
 #         why = ": %s" % one_line(task.skip_reason, 300) if task.skip_reason else ""
 #         title = " (%s)" % one_line(task.title, 120) if task.title else ""
@@ -3561,6 +3584,7 @@ if __name__ == "__main__":
 # _hook_sessions_TEMPORARY = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
 # _hook_sessions_CONTINUING = frozenset(("clear", "resume"))
 # _hook_sessions_TURN_LOST = "The client, not the loop, ended the turn after block %d"
+# _hook_sessions_LONGEST_PATH = 1000
 # # ── journal.scan
 # CHUNK = 1 << 16
 # SECTOR = 512
@@ -4118,6 +4142,7 @@ if __name__ == "__main__":
 #     "last_stop": AllowedStop,
 #     "errors": Failure,
 #     "delivered_notes": Note,
+#     "prompts": Prompt,
 #     "issues": Issue,
 #     "tasks": Task,
 #     "gaps": Gap,
@@ -4300,7 +4325,12 @@ if __name__ == "__main__":
 #     return session_name(name if len(name) <= 40 else digest_of(name))
 # def is_human(signal, last_block):
 #     prompt = signal.prompt.strip()
-#     return not prompt.startswith(_hook_clients_MACHINE) and (not last_block or last_block not in prompt)
+#     of_a_machine = signal.agent or (signal.client == "qwen" and not prompt)
+#     if of_a_machine or prompt.startswith(_hook_clients_MACHINE):
+#         return False
+#     return not last_block or last_block not in prompt
+# def prompt_digest(text):
+#     return digest_of(" ".join(text.split()))
 # def _hook_clients_inside_fence(text):
 #     fence = ""
 #     for line in text.split("\n"):
@@ -4421,6 +4451,16 @@ if __name__ == "__main__":
 #         self.ts = ts
 #         self.signal = signal
 #         self.copy = copy
+# class Prompt(Record):
+#     def __init__(self, event=None, file=None):
+#         self.session = event.get("session") if event else None
+#         self.client = event.get("client") if event else None
+#         data = event["data"] if event else {"action": "prompt"}
+#         self.pid = data.get("pid")
+#         self.file = data.get("file", file)
+#         self.offset = data.get("transcript", 0)
+#         self.digest = data.get("digest")
+#         self.id = data.get("prompt")
 # # ── loop.state, rarely
 # def listed(names):
 #     known = list(names)
@@ -4685,12 +4725,13 @@ if __name__ == "__main__":
 #     return [
 #         name
 #         for name, task in loop.tasks.items()
-#         if task.status in _loop_waves_DUE
-#         and not task.skip
-#         and (not task.wave or task.wave == wave)
-#         and can_start(loop, task)
+#         if task.status in _loop_waves_DUE and (not task.wave or task.wave == wave) and can_start(loop, task)
 #     ]
 # # ── loop.events.sessions, rarely
+# def clear_human_prompt(loop):
+#     loop.human_spoke = False
+#     loop.prompted_elsewhere = []
+#     loop.prompts = []
 # def wait(loop, event):
 #     data = event["data"]
 #     loop.before_wait = loop.status
@@ -4706,18 +4747,33 @@ if __name__ == "__main__":
 # def with_reason(what, text):
 #     return "%s: %s" % (what, text) if text else what
 # def may_decide(loop, by, session):
-#     return by != "agent" or loop.human_spoke or session in loop.prompted_elsewhere
+#     if by != "agent":
+#         return True
+#     if loop.rules is None:
+#         return loop.human_spoke or session in loop.prompted_elsewhere
+#     return bool(prompts_for(loop, session))
+# def prompts_for(loop, session):
+#     everyone = session is None or loop.owner is None
+#     return [it for it in reversed(loop.prompts) if everyone or it.session == session]
+# def decision_in(loop, kind, data, session):
+#     if kind == "cancel":
+#         return "cancel"
+#     if kind == "answer":
+#         return "answer for"
+#     if kind != "resume":
+#         return ""
+#     if data.get("add"):
+#         return "raise the limits of"
+#     if loop.status == "waiting" and loop.wait_for == "human":
+#         return "answer for"
+#     changes_owner = loop.rules is not None and loop.owner not in (None, session)
+#     return "change the owner of" if changes_owner else ""
 # def require_human(loop, event, loops):
-#     what = "cancel" if event["type"] == "cancel" else "answer for"
-#     if event["type"] == "resume":
-#         if event["data"].get("add"):
-#             what = "raise the limits of"
-#         elif loop.status != "waiting" or loop.wait_for != "human":
-#             return
-#     if not may_decide(loop, event["by"], event.get("session")):
+#     session = event.get("session")
+#     what = decision_in(loop, event["type"], event["data"], session)
+#     if what and not may_decide(loop, event["by"], session):
 #         raise Refused(
-#             "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
-#             "Ask the user.",
+#             "agents cannot %s loop %s until the user sends a message" % (what, loop.id), ASK_USER
 #         )
 # def decision_of(text):
 #     words = " ".join(text.replace("\u2019", "'").lower().split()).strip("\"'`").rstrip(".!")
@@ -4782,19 +4838,28 @@ if __name__ == "__main__":
 #     if "signal" in data:
 #         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
 #     read_transcript(loop, event)
+#     if "file" in data and len(loop.transcripts) < MAX_KEPT:
+#         loop.transcripts.setdefault(event.get("session") or "", data["file"])
 #     if action == "bind":
 #         become_owner(loop, event)
 #         loop.client = event.get("client")
 #     elif action == "release":
 #         loop.owner = None
 #     elif action == "prompt":
-#         _loop_events_sessions_record_prompt(loop, event.get("session"))
-# def _loop_events_sessions_record_prompt(loop, session):
-#     if loop.owner and session not in (None, loop.owner):
-#         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
-#     else:
-#         loop.human_spoke = loop.human_spoke_since_score = True
+#         _loop_events_sessions_record_prompt(loop, event)
+# def _loop_events_sessions_record_prompt(loop, event):
+#     session = event.get("session")
+#     is_own = not loop.owner or session in (None, loop.owner)
+#     is_typed = loop.rules is None or "source" not in event["data"]
+#     if loop.rules is not None and is_typed:
+#         prompt = Prompt(event, loop.transcripts.get(session or ""))
+#         loop.prompts = [*loop.prompts, prompt][-MAX_KEPT:]
+#     if is_own:
 #         loop.idle = 0
+#         loop.human_spoke = loop.human_spoke or is_typed
+#         loop.human_spoke_since_score = loop.human_spoke_since_score or is_typed
+#     elif loop.rules is None:
+#         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
 # def become_owner(loop, event, restart_meter=False):
 #     session = event.get("session")
 #     if session != loop.owner or restart_meter:
@@ -5114,11 +5179,12 @@ if __name__ == "__main__":
 #     loop.spec_score = data.get("spec_score", loop.spec_score)
 #     loop.fit_score = data.get("fit_score", loop.fit_score)
 #     loop.shape = data.get("shape", loop.shape)
-# def require_human_for_looser_shape(loop, event, loops):
-#     shape = event["data"].get("shape")
+# def loosens_shape(loop, shape):
 #     looser = loop.shape and shape and SHAPES.index(shape) < SHAPES.index(loop.shape)
-#     heard = loop.human_spoke_since_score or clarify_key(loop) in loop.answered
-#     if looser and event["by"] == "agent" and not heard:
+#     return bool(looser and clarify_key(loop) not in loop.answered)
+# def require_human_for_looser_shape(loop, event, loops):
+#     looser = loosens_shape(loop, event["data"].get("shape"))
+#     if looser and event["by"] == "agent" and not loop.human_spoke_since_score:
 #         raise Refused(
 #             "agents cannot loosen the shape of loop %s until the user sends a message" % loop.id,
 #             "Ask the user, then score again.",
@@ -5762,17 +5828,36 @@ if __name__ == "__main__":
 #     if signal.event == "UserPromptSubmit" and is_human(signal, ""):
 #         return unowned_loop(loops)
 #     return None
-# def paused_loops_of_others(loops, signal):
+# def loops_of_others(loops, signal):
 #     if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
 #         return []
 #     return [
 #         loop
 #         for loop in loops.live()
-#         if not loop.is_active and signal.session not in (loop.owner, *loop.prompted_elsewhere)
+#         if signal.session != loop.owner and not _hook_sessions_knows_prompts(loop, signal)
 #     ]
-# def append_prompts(tx, signal):
-#     for loop in paused_loops_of_others(tx.loops, signal):
-#         tx.append(loop, "session", {"action": "prompt"})
+# def _hook_sessions_knows_prompts(loop, signal):
+#     if loop.rules is None:
+#         return loop.is_active or signal.session in loop.prompted_elsewhere
+#     senders = [(prompt.session, prompt.pid or 0) for prompt in loop.prompts]
+#     return (signal.session, signal.pid) in senders
+# def append_prompts(tx, signal, source, transcript):
+#     for loop in loops_of_others(tx.loops, signal):
+#         data = {"action": "prompt"}
+#         if loop.rules is not None:
+#             if source:
+#                 continue
+#             data.update(_hook_sessions_place(loop, signal, transcript))
+#         tx.append(loop, "session", data)
+# def _hook_sessions_place(loop, signal, transcript):
+#     place = {"pid": signal.pid} if signal.pid else {}
+#     if transcript is not None:
+#         place["transcript"] = transcript
+#     return {**place, **_hook_sessions_file(loop, signal)}
+# def _hook_sessions_file(loop, signal):
+#     path = signal.transcript
+#     is_new = path and loop.rules is not None and loop.transcripts.get(signal.session) != path
+#     return {"file": path} if is_new and path.isprintable() and len(path) <= _hook_sessions_LONGEST_PATH else {}
 # def append_signal(
 #     tx,
 #     loop,
@@ -5780,6 +5865,7 @@ if __name__ == "__main__":
 #     nonce,
 #     transcript,
 #     tool_used,
+#     source,
 # ):
 #     event = signal.event
 #     if event in CLIENT_REPORTS or by_another_copy(loop.last_signal, signal, tx.now):
@@ -5792,6 +5878,8 @@ if __name__ == "__main__":
 #             data["pid"] = signal.pid
 #         if transcript is not None and action in ("bind", "prompt"):
 #             data["transcript"] = transcript
+#         if action in ("bind", "start", "prompt"):
+#             data.update(_hook_sessions_file(loop, signal))
 #         data.update(signal=signal.digest, copy=signal.copy)
 #         tx.append(loop, "session", {"action": action, **data})
 #     if event == "PreCompact":
@@ -5816,10 +5904,19 @@ if __name__ == "__main__":
 #     if event == "SessionStart":
 #         mark("start", source=signal.source)
 #         return resumption(loop, nonce), notice
-#     mark("prompt")
+#     mark("prompt", **_hook_sessions_identity(loop, signal, source))
 #     if bound:
 #         return "This session now owns the loop below.\n" + resumption(loop, nonce), notice
 #     return reminder(loop), notice
+# def _hook_sessions_identity(loop, signal, source):
+#     if loop.rules is None:
+#         return {}
+#     if source:
+#         return {"source": source}
+#     identity = {"digest": prompt_digest(signal.prompt)}
+#     if signal.prompt_id:
+#         identity["prompt"] = signal.prompt_id
+#     return identity
 # def _hook_sessions_is_new_prompt(loop, signal):
 #     answer = loop.last_answer
 #     return is_human(signal, answer.text if answer and answer.blocks else "")
@@ -5930,15 +6027,18 @@ if __name__ == "__main__":
 #     append_usage(tx, loop, signal)
 # def _hook_respond_respond_to_other(journal, loops, signal):
 #     own = loop_for_signal(loops, signal)
-#     if own is None:
-#         if paused_loops_of_others(loops, signal):
-#             with _hook_respond_transaction(journal, signal) as tx:
-#                 append_prompts(tx, signal)
+#     if own is None and not loops_of_others(loops, signal):
 #         return None
-#     if signal.event in CLIENT_REPORTS and not (_hook_respond_needs_usage(own) or _hook_respond_is_concerned(own, signal)):
+#     is_concerned = own is not None and (_hook_respond_needs_usage(own) or _hook_respond_is_concerned(own, signal))
+#     if own is not None and signal.event in CLIENT_REPORTS and not is_concerned:
 #         return {}
 #     nonce = system.urandom(8).hex()
 #     size = transcript_size(signal.transcript) if signal.transcript else None
+#     source = _hook_respond_prompt_source(loops, signal)
+#     if own is None:
+#         with _hook_respond_transaction(journal, signal) as tx:
+#             append_prompts(tx, signal, source, size)
+#         return None
 #     with _hook_respond_transaction(journal, signal) as tx:
 #         loop = loop_for_signal(tx.loops, signal)
 #         if loop is None:
@@ -5955,9 +6055,14 @@ if __name__ == "__main__":
 #             load("rare")
 #             append_subagent_end(tx, loop, signal)
 #         tx.loops.settle(loop.id)
-#         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used)
-#         append_prompts(tx, signal)
+#         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used, source)
+#         append_prompts(tx, signal, source, size)
 #     return _hook_respond_texts_answer(signal, context, notice)
+# def _hook_respond_prompt_source(loops, signal):
+#     if signal.event != "UserPromptSubmit" or all(loop.rules is None for loop in loops.live()):
+#         return ""
+#     load("rare")
+#     return prompt_source(signal.client)
 # # ── journal.snapshot, rarely
 # def pack(record):
 #     kind = type(record)
@@ -6961,6 +7066,239 @@ if __name__ == "__main__":
 #     if directory and directory == list_directory("auto", signal.session, getenv):
 #         change = created_task if signal.event == "TaskCreated" else completed_task
 #         yield from change(loop, signal.task, signal.subject, list_of(loop, signal.session))
+# # ── client_programs
+# _client_programs_PROGRAMS = {
+#     "claude": "claude", "codex": "codex", "gemini": "gemini", "qwen": "qwen", "copilot": "copilot",
+#     "kimi": "kimi", "kimi-cli": "kimi", "kimi-code": "kimi", "opencode": "opencode",
+#     "kilo": "kilo", "kilocode": "kilo", "cursor-agent": "cursor", "auggie": "auggie",
+#     "goose": "goose", "amp": "amp", "droid": "droid", "grok": "grok", "pi": "pi", "vibe": "vibe",
+#     "openhands": "openhands", "cline": "cline", "cn": "continue", "crush": "crush",
+#     "aider": "aider", "devin": "devin", "junie": "junie", "qodercli": "qoder",
+#     "kiro-cli-chat": "kiro", "qchat": "kiro",
+# }
+# _client_programs_PACKAGES = (
+#     ("/@anthropic-ai/claude-code", "claude"), ("/share/claude/versions/", "claude"),
+#     ("/@openai/codex", "codex"), ("/@google/gemini-cli/", "gemini"),
+#     ("/@qwen-code/qwen-code/", "qwen"), ("/@github/copilot", "copilot"),
+#     ("/node_modules/opencode-", "opencode"), ("/@kilocode/cli", "kilo"),
+#     ("/share/cursor-agent/versions/", "cursor"), ("/@augmentcode/auggie/", "auggie"),
+#     ("/@sourcegraph/amp/", "amp"), ("/pi-coding-agent/", "pi"),
+#     ("/@continuedev/cli/", "continue"), ("/node_modules/cline/", "cline"),
+# )
+# _client_programs_MODULES = {"kimi_cli": "kimi", "aider": "aider", "openhands": "openhands", "vibe": "vibe"}
+# _client_programs_INTERPRETERS = ("node", "bun", "deno", "python", "pypy")
+# _client_programs_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish"))
+# _client_programs_WITH_VALUE = frozenset(("-r", "--require", "--import", "--loader", "-W", "-X", "-o"))
+# _client_programs_PRINT = frozenset(("-p", "--print", "--prompt"))
+# _client_programs_ONE_PROMPT = {
+#     "codex": frozenset(("exec", "e")), "droid": frozenset(("exec",)),
+#     "opencode": frozenset(("run",)), "kilo": frozenset(("run",)), "crush": frozenset(("run",)),
+#     "goose": frozenset(("run",)), "amp": frozenset(("-x", "--execute")),
+#     "openhands": frozenset(("--headless",)), "aider": frozenset(("-m", "--message")),
+# }
+# def client_of_command(programs, arguments):
+#     names = [*programs, *arguments[:1]]
+#     for name in names:
+#         client = _client_programs_client_of_file(name)
+#         if client:
+#             return client
+#     if any(_client_programs_interprets(_client_programs_base(name)) for name in names):
+#         return _client_programs_client_of_script(arguments[1:])
+#     return ""
+# def is_headless_command(client, arguments):
+#     words = _client_programs_ONE_PROMPT.get(client, _client_programs_PRINT)
+#     for argument in arguments[1:]:
+#         if argument == "--":
+#             break
+#         if argument.partition("=")[0] in words:
+#             return True
+#     return False
+# def _client_programs_base(path):
+#     name = path.replace("\\", "/").rpartition("/")[2]
+#     return (name[:-4] if name.lower().endswith(".exe") else name).lstrip("-")
+# def _client_programs_client_of_file(path):
+#     client = _client_programs_PROGRAMS.get(_client_programs_base(path), "")
+#     if not client:
+#         plain = path.replace("\\", "/")
+#         client = next((name for part, name in _client_programs_PACKAGES if part in plain), "")
+#     return client
+# def _client_programs_interprets(name):
+#     return name in _client_programs_SHELLS or name.startswith(_client_programs_INTERPRETERS)
+# def _client_programs_client_of_script(arguments):
+#     skip = False
+#     for at, argument in enumerate(arguments):
+#         if skip:
+#             skip = False
+#         elif argument == "-m":
+#             module = arguments[at + 1] if at + 1 < len(arguments) else ""
+#             return _client_programs_MODULES.get(module.partition(".")[0], "")
+#         elif _client_programs_is_code_option(argument):
+#             return ""
+#         elif argument in _client_programs_WITH_VALUE:
+#             skip = True
+#         elif not argument.startswith("-") and argument != "run":
+#             return _client_programs_client_of_file(argument)
+#     return ""
+# def _client_programs_is_code_option(argument):
+#     if argument in ("--eval", "--print", "-p"):
+#         return True
+#     short = argument[1:] if argument.startswith("-") and not argument.startswith("--") else ""
+#     return "c" in short or "e" in short
+# # ── ancestors
+# PRETENDED = []
+# _ancestors_MOST = 64
+# _ancestors_MAX_ARGUMENTS = 1 << 16
+# _ancestors_SECONDS = 5
+# class Process:
+#     __slots__ = ("arguments", "parent", "pid", "programs")
+#     def __init__(self, pid, parent, programs, arguments):
+#         self.pid = pid
+#         self.parent = parent
+#         self.programs = programs
+#         self.arguments = arguments
+# class Client:
+#     __slots__ = ("headless", "name", "pid")
+#     def __init__(self, name, pid, headless):
+#         self.name = name
+#         self.pid = pid
+#         self.headless = headless
+# def ancestors():
+#     if PRETENDED:
+#         return PRETENDED[-1]
+#     try:
+#         if sys.platform == "win32":
+#             return _ancestors_climb(_ancestors_windows_finder())
+#         if exists("/proc/self/stat"):
+#             return _ancestors_climb(_ancestors_in_proc)
+#         return _ancestors_climb(_ancestors_ps_finder())
+#     except Exception:
+#         return []
+# def clients_among(processes):
+#     found = []
+#     below = ""
+#     for process in processes:
+#         name = client_of_command(process.programs, process.arguments)
+#         headless = is_headless_command(name, process.arguments) if name else False
+#         if name and name == below:
+#             found[-1].headless = found[-1].headless or headless
+#         elif name:
+#             found.append(Client(name, process.pid, headless))
+#         below = name
+#     return found
+# def _ancestors_climb(find):
+#     found = []
+#     process = find(system.getpid())
+#     while process is not None and process.parent > 0 and len(found) < _ancestors_MOST:
+#         process = find(process.parent)
+#         if process is not None:
+#             found.append(process)
+#     return found
+# def _ancestors_in_proc(pid):
+#     place = "/proc/%d/" % pid
+#     try:
+#         stat = _ancestors_read(place + "stat")
+#     except OSError:
+#         return None
+#     name, _, rest = stat.partition(b"(")[2].rpartition(b")")
+#     programs = [_ancestors_text(name)]
+#     try:
+#         programs.append(system.readlink(place + "exe"))
+#     except OSError:
+#         pass
+#     return Process(pid, int(rest.split()[1]), programs, _ancestors_arguments(place))
+# def _ancestors_arguments(place):
+#     try:
+#         return [_ancestors_text(word) for word in _ancestors_read(place + "cmdline")[:-1].split(b"\0")]
+#     except OSError:
+#         return []
+# def _ancestors_text(data):
+#     return data.decode("utf-8", "surrogateescape")
+# def _ancestors_read(path):
+#     fd = system.open(path, system.O_RDONLY)
+#     try:
+#         return bytes(system.read(fd, _ancestors_MAX_ARGUMENTS))
+#     finally:
+#         system.close(fd)
+# def _ancestors_ps_finder():
+#     from subprocess import DEVNULL, PIPE, run
+#     command = ["/bin/ps", "-A", "-ww", "-o", "pid=,ppid=,args="]
+#     done = run(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, timeout=_ancestors_SECONDS, check=False)
+#     known = {}
+#     for line in done.stdout.decode("utf-8", "replace").splitlines():
+#         pid, parent, *words = line.split()
+#         known[int(pid)] = Process(int(pid), int(parent), [], words)
+#     return known.get
+# def _ancestors_windows_finder():
+#     import ctypes
+#     if sys.platform != "win32":
+#         raise OSError("not Windows")
+#     word, pointer = ctypes.c_uint32, ctypes.c_void_p
+#     class Entry(ctypes.Structure):
+#         _fields_ = (
+#             ("size", word), ("uses", word), ("pid", word), ("heap", ctypes.c_size_t),
+#             ("module", word), ("threads", word), ("parent", word), ("priority", ctypes.c_int32),
+#             ("flags", word), ("program", ctypes.c_wchar * 260),
+#         )
+#     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+#     kernel.CreateToolhelp32Snapshot.restype = kernel.OpenProcess.restype = pointer
+#     snapshot = pointer(kernel.CreateToolhelp32Snapshot(2, 0))
+#     entry = Entry(size=ctypes.sizeof(Entry))
+#     known = {}
+#     more = kernel.Process32FirstW(snapshot, ctypes.byref(entry))
+#     while more:
+#         known[entry.pid] = Process(entry.pid, entry.parent, [entry.program], [])
+#         more = kernel.Process32NextW(snapshot, ctypes.byref(entry))
+#     kernel.CloseHandle(snapshot)
+#     def look_closer(pid):
+#         handle = pointer(kernel.OpenProcess(0x1000, False, pid))
+#         if not handle.value:
+#             return 0, ""
+#         try:
+#             times = (ctypes.c_uint64 * 4)()
+#             places = [ctypes.byref(times, 8 * n) for n in range(4)]
+#             began = int(times[0]) if kernel.GetProcessTimes(handle, *places) else 0
+#             answer = ctypes.create_string_buffer(_ancestors_MAX_ARGUMENTS + 1024)
+#             query = ctypes.WinDLL("ntdll").NtQueryInformationProcess
+#             if query(handle, 60, answer, len(answer), None):
+#                 return began, ""
+#             size = int.from_bytes(answer.raw[:2], "little")
+#             text = answer.raw[2 * ctypes.sizeof(pointer) :][:size]
+#             return began, text.decode("utf-16-le", "replace")
+#         finally:
+#             kernel.CloseHandle(handle)
+#     def find(pid):
+#         process = known.get(pid)
+#         if process is not None:
+#             began, line = look_closer(pid)
+#             process.arguments = split_command_line(line)
+#             if began and look_closer(process.parent)[0] > began:
+#                 process.parent = 0
+#         return process
+#     return find
+# def split_command_line(line):
+#     words = [""]
+#     quoted = False
+#     for char in line:
+#         if char == '"':
+#             quoted = not quoted
+#         elif char.isspace() and not quoted:
+#             words.append("")
+#         else:
+#             words[-1] += char
+#     return [word for word in words if word]
+# # ── hook.prompt_source
+# def prompt_source(client):
+#     clients = clients_among(ancestors())
+#     if len(clients) > 1:
+#         return "nested"
+#     if clients and clients[0].headless:
+#         return "headless"
+#     return "headless" if client in (None, "", "claude") and _hook_prompt_source_is_unattended() else ""
+# def _hook_prompt_source_is_unattended():
+#     attended = getenv("CLAUDE_CODE_SESSION_ATTENDED")
+#     if attended:
+#         return attended == "0"
+#     return getenv("CLAUDE_CODE_ENTRYPOINT").startswith("sdk-")
 # # ── views.state_md
 # SECTION = (
 #     "active", "type", "phase", "iteration", "max_iterations", "task_retries", "gaps_remaining",

@@ -36,8 +36,9 @@ PACKAGE = "gsd_fsm.core."
 ENTRY = "hook.main"
 ALLOWED = {"sys", "errno", "time", "posix", "nt", "fcntl", "msvcrt", "_thread", "pwd", "_json",
            "_sha2", "_sha256", "gc", "hashlib", "json", "marshal", "_frozen_importlib_external"}  # fmt: skip
-# Expensive modules, each imported by a function that needs it: to redact foreign text, to dry-run.
-LATE = {"text.redact": {"re"}, "journal.journal": {"copy"}}
+# Expensive modules, each imported by a function that needs it: to redact foreign text, to dry-run,
+# to read ancestors outside of Linux.
+LATE = {"text.redact": {"re"}, "journal.journal": {"copy"}, "ancestors": {"ctypes", "subprocess"}}
 SCOPES = (ast.FunctionDef, ast.ClassDef, ast.Lambda,
           ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
 # With a declared encoding, Python does not check the text of the parts at every start.

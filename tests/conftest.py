@@ -15,19 +15,31 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.evidence.interruption import SIGNALS
 from tests.support.command_line import Project
 from tests.support.events import new_journal
+from tests.support.orphan import leave_client, report_exit
 
 OF_AGENTS = {name for _, markers, session in CLIENTS for name in (*markers, session)}
 _untouched: list[Path] = []  # homes in which no test left a file
 
 
-def pytest_configure() -> None:
-    """Set no deadline for examples: their time depends on the machine, not on the code."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave the client that may run the tests; set no deadline for examples.
+
+    The time of an example depends on the machine, not on the code.
+    """
+    if not hasattr(config, "workerinput"):
+        leave_client()
     from hypothesis import HealthCheck, settings
 
     settings.register_profile(
         "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("patient")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if not hasattr(session.config, "workerinput"):
+        report_exit(int(exitstatus))
 
 
 def pytest_collection_finish() -> None:
@@ -46,7 +58,7 @@ def _own_home(
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     for name in list(os.environ):
-        if name in OF_AGENTS or name.startswith("GIT_"):
+        if name in OF_AGENTS or name.startswith(("GIT_", "GSD_FSM_", "CLAUDE_CODE_")):
             monkeypatch.delenv(name)
     yield
     if not any(home.iterdir()):

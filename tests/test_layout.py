@@ -42,9 +42,10 @@ text
 loop
 """
 # Modules of core that read or write files. All others are pure, except for `clock.now_ms`.
-IMPURE = {"system", "syscalls", "project", "journal.journal", "journal.snapshot", "journal.repair",
-          "hook.hook_log", "hook.activity", "hook.respond", "hook.main", "hook.once", "views.write",
-          "usage.transcript", "usage.task_list", "hook.client_usage", "hook.subagents"}  # fmt: skip
+IMPURE = {"system", "syscalls", "project", "ancestors", "journal.journal", "journal.snapshot",
+          "journal.repair", "hook.hook_log", "hook.activity", "hook.respond", "hook.main",
+          "hook.once", "hook.prompt_source", "views.write", "usage.transcript", "usage.task_list",
+          "hook.client_usage", "hook.subagents"}  # fmt: skip
 MOST_FILES = {"cli": 24, "engine": 17}  # all others: 12
 # Modules and functions with effects or random results.
 IMPURE_MODULES = {"os", "posix", "nt", "io", "pathlib", "random", "secrets", "socket", "subprocess",

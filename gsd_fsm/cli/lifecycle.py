@@ -105,7 +105,7 @@ def mode(call: Call, *, name: str) -> None:
 def _print(call: Call, words: str, decision: engine.Decision) -> None:
     loop = decision.receipt.loop
     asked = loop.question if loop.status == "waiting" else ""
-    elsewhere = loop.is_active and loop.owner not in (None, call.context.author.session)
+    elsewhere = loop.is_active and loop.owner not in (None, call.context.session)
     how = "To continue, send any message in the session of the loop." if elsewhere else ""
     texts = filter(None, (words, decision.note, asked, how))
     call.print_receipt(decision.receipt, " ".join(texts))

@@ -165,6 +165,10 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
     Damage is printed with line and byte. Exit code 0 without damage, 5 with damage. A repair keeps
     the damaged file.
     """
+    if repair:
+        from gsd_fsm.engine.journals import refuse_agents
+
+        refuse_agents(call.context, "repair a journal", "fsck --repair")
     journal = call.context.journal
     newer = None
     try:

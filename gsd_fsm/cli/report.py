@@ -50,7 +50,8 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None, timeout: 
     reported = report_task(call.context, task_id, output, commit, timeout=timeout, watch=watch)
     facts: dict[str, Any] = {"task": reported.task, "verdict": reported.result.verdict}
     facts |= {"commit": reported.commit, "tag": reported.tag, **settled_facts(reported.settled)}
-    is_passed = reported.settled is None or not reported.settled.failed
+    settled = reported.settled
+    is_passed = settled is None or not (settled.failed or settled.missing)
     with call.checked(is_passed=is_passed):
         lines = _settled(reported)
         call.print_receipt(reported.receipt, _words(reported, lines), lines, **facts)

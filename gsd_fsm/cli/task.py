@@ -75,7 +75,7 @@ def task(
             "" if lines else words,
             settled_facts(change.settled),
             lines=lines,
-            is_passed=not change.settled.failed,
+            is_passed=not (change.settled.failed or change.settled.missing),
         )
         return
     call.print_receipt(change.receipt, f"{words}{_asked(change.receipt.loop)}")

@@ -63,7 +63,7 @@ def complete(context: Context) -> Completion:
     with context.transaction() as whole:
         tx = LoopTransaction(whole, _chosen(context, whole.loops))
         loop = tx.loop
-        outdated, left = _append_obstacles(tx, tree, loop.owner or context.author.session or "")
+        outdated, left = _append_obstacles(tx, tree, loop.owner or context.session or "")
         if not outdated and not left:
             if checkpoint is not None:
                 tx.append("checkpoint", checkpoint, by="cli")
@@ -78,7 +78,7 @@ def complete(context: Context) -> Completion:
 def _chosen(context: Context, loops: Loops) -> Loop:
     """Return the loop to complete, or the caller's own that ended last."""
     loop = context.loop_or_last(loops)
-    session = context.author.session
+    session = context.session
     is_foreign = session is not None and loop.owner not in (None, session)
     is_over = loop.status == "cancelled" or is_foreign
     if context.loop_id is None and not loop.is_live and is_over:

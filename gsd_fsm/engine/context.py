@@ -10,11 +10,11 @@ from itertools import islice
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from gsd_fsm.config.caller import caller
+from gsd_fsm.config.caller import above, caller, caller_by_variables
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.journal.journal import Author, Journal, Transaction
-from gsd_fsm.core.loop.events.sessions import may_decide
+from gsd_fsm.core.loop.events.sessions import ASK_USER, decision_in, may_decide, prompts_for
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import Loop
@@ -39,6 +39,12 @@ R = TypeVar("R")
 ID_RULE = "An id has 1 to 64 letters, digits, dots, dashes or underscores."
 # Long enough for the git hooks of a commit.
 _PATIENCE = 60.0
+_USE_TERMINAL = "Ask the user to run this in a terminal."
+# Why the messages that an agent's client got do not count, by their source.
+_NOBODY_TYPED = {
+    "headless": "messages to a headless client do not count",
+    "nested": "messages to a client that runs below another client do not count",
+}
 
 
 class Receipt(NamedTuple):
@@ -63,13 +69,22 @@ class Effect(NamedTuple):
 class LoopTransaction:
     """A transaction on one loop. Its events are durable when the block ends."""
 
-    def __init__(self, tx: Transaction, loop: Loop) -> None:
+    def __init__(self, tx: Transaction, loop: Loop, context: Context | None = None) -> None:
         self._tx = tx
+        self._context = context
         self.loop = loop
         self.now = tx.now
 
     def append(self, kind: str, data: Mapping[str, object], by: str = "") -> None:
-        """Append an event, as `Transaction.append` does."""
+        """Append an event, as `Transaction.append` does.
+
+        An event that decides for the user says whose message an agent relies on.
+        """
+        if self._context is not None and not by:
+            what = decision_in(self.loop, kind, data, self._context.session)
+            if what:
+                self._context.require_human(self.loop, what)
+            data = {**data, **self._context.relayed}
         self._tx.append(self.loop, kind, data, by)
 
     def pause(self, code: str, reason: str) -> None:
@@ -100,10 +115,22 @@ class Context:
             raise UsageError(f"not a loop id: {loop_id}", "Run: gsd-fsm ps")
         self.directory = _existing(directory)
         self.loop_id = loop_id
-        self.author = caller() if author is None else author
+        self._author = author
         # What happened besides the result of the call; the command line prints it.
         self.notices: list[str] = []
+        # What the events of this call say about a message of the user that they rely on.
+        self.relayed: dict[str, bool] = {}
         self._is_at_work = False
+
+    @cached_property
+    def author(self) -> Author:
+        """Return who makes this call; finding out takes time, so ask only if it matters."""
+        return caller() if self._author is None else self._author
+
+    @cached_property
+    def session(self) -> str | None:
+        """Return the session that this call comes from."""
+        return (self._author or caller_by_variables()).session
 
     @cached_property
     def gsd(self) -> str:
@@ -193,7 +220,7 @@ class Context:
 
     def only_one(self, live: list[Loop]) -> Loop | None:
         """Return the caller's loop among these, else the only one, None if there is none."""
-        session = self.author.session
+        session = self.session
         own = [loop for loop in live if session is not None and loop.owner == session]
         if len(live) > 1 and not own:
             names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in live)
@@ -211,7 +238,10 @@ class Context:
         """Begin a transaction on this loop, by default on the selected one."""
         with self.transaction() as tx:
             found = self.loop(tx.loops) if loop is None else _named(tx.loops, loop.id)
-            yield LoopTransaction(tx, found)
+            try:
+                yield LoopTransaction(tx, found, self)
+            finally:
+                self.relayed = {}
 
     @contextmanager
     def dry_run(self, loop: Loop) -> Iterator[LoopTransaction]:
@@ -275,15 +305,42 @@ class Context:
 
     def may_decide(self, loop: Loop) -> bool:
         """Return whether the caller can decide for the user, as an agent can after a message."""
-        return may_decide(loop, self.author.by, self.author.session)
+        try:
+            self.require_human(loop, "decide about")
+        except Refused:
+            return False
+        return True
 
     def require_human(self, loop: Loop, what: str) -> None:
-        """Raise Refused if an agent does `what` to this loop before the user sent a message."""
-        if not self.may_decide(loop):
-            raise Refused(
-                f"agents cannot {what} loop {loop.id} until the user sends a message",
-                "Ask the user.",
-            )
+        """Raise Refused if an agent does `what` to this loop without a message of the user.
+
+        The agent's events of this call then say that they rely on the message.
+        """
+        author = self.author
+        if author.by != "agent":
+            return
+        refusal = f"agents cannot {what} loop {loop.id}"
+        if not may_decide(loop, author.by, author.session):
+            from gsd_fsm.core.hook.prompt_source import prompt_source
+
+            source = prompt_source(author.client) if loop.rules is not None else ""
+            if source:
+                raise Refused(f"{refusal}: {_NOBODY_TYPED[source]}", _USE_TERMINAL)
+            raise Refused(f"{refusal} until the user sends a message", ASK_USER)
+        if loop.rules is not None:
+            self.relayed = self._relay(loop, refusal)
+
+    def _relay(self, loop: Loop, refusal: str) -> dict[str, bool]:
+        """Return what to record of the message that the agent relies on; raise Refused if it is forged."""
+        from gsd_fsm.evidence.prompts import weigh
+
+        prompts = prompts_for(loop, self.author.session)
+        over = above()
+        client = over.client or self.author.client
+        found = weigh(prompts, loop.transcripts, client, over.pids if over.client else ())
+        if found.problem:
+            raise Refused(f"{refusal}: {found.problem}", ASK_USER)
+        return {"relayed": True} if found.verified else {"relayed": True, "unverified": True}
 
 
 def _named(loops: Loops, loop_id: str) -> Loop:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import Refused, UsageError
-from gsd_fsm.core.loop.events.goals import STAGES
+from gsd_fsm.core.loop.events.goals import STAGES, loosens_shape
 from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 from gsd_fsm.engine.context import Context, Receipt
@@ -168,6 +168,8 @@ def score(context: Context, points: dict[str, int], familiarity: int = 0) -> Rec
                 f"cannot score loop {loop.id} ({loop.kind}): only goal loops are scored",
                 "Run: gsd-fsm next",
             )
+        if loop.rules is not None and loosens_shape(loop, found.shape):
+            context.require_human(loop, "loosen the shape of")
         tx.append("score", data)
         if found.spec < LEAST_SPEC and loop.stage != "intent":
             tx.append("stage", {"stage": "intent"}, by="cli")

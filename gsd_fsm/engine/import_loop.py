@@ -80,7 +80,7 @@ def import_loop(context: Context, file: str, *, fresh: bool = False) -> Imported
     cancelled: list[str] = []
     with context.transaction() as tx:
         if fresh:
-            cancelled = cancel_conflicting(tx, context.author, "import --fresh")
+            cancelled = cancel_conflicting(tx, context, "import --fresh")
         cancelled += _cancel_interrupted(tx, preview)
         _require_room(tx, preview.file, context.author)
         loop = _append(tx, preview.loop.id, preview.events)

@@ -56,8 +56,7 @@ def _registered() -> list[tuple[str, str]]:
 
 def inspect_journal(context: Context) -> Foreign:
     """Return what the journal here would tell an agent and run; agents cannot trust it."""
-    if context.author.by == "agent":
-        raise CannotWrite("agents cannot trust a journal", "Ask the user to run: gsd-fsm trust")
+    refuse_agents(context, "trust a journal", "trust")
     journal = context.journal
     loops = journal.read()
     if not loops.seq:
@@ -70,6 +69,12 @@ def inspect_journal(context: Context) -> Foreign:
         list(loops.by_id.values()),
         {loop.id: _plan_commands(context, loop) for loop in planned},
     )
+
+
+def refuse_agents(context: Context, what: str, command: str) -> None:
+    """Raise CannotWrite if an agent does `what` with this command, whatever the user said."""
+    if context.author.by == "agent":
+        raise CannotWrite(f"agents cannot {what}", f"Ask the user to run: gsd-fsm {command}")
 
 
 def _plan_commands(context: Context, loop: Loop) -> list[str]:

@@ -252,7 +252,7 @@ def _data(context: Context, loop: Loop, add: Mapping[str, float]) -> dict[str, A
         data.update({"views": views} if views != loop.views else {})
     retried = used_up_tasks(loop) if "max_retries" in add else []
     data.update({"retry": retried} if retried else {})
-    if is_resting(loop) or loop.owner != context.author.session:
+    if is_resting(loop) or loop.owner != context.session:
         data["anew"] = True
     return data
 

@@ -34,6 +34,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gsd_fsm.config.caller import CLIENTS, scratch_environment
+from gsd_fsm.core.ancestors import PRETENDED
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.hook.main import reply
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal
@@ -138,11 +139,13 @@ def simulation(run: Run, journal: Path | None = None) -> Iterator[Simulation]:
     with tempfile.TemporaryDirectory(
         prefix="gsd-fsm-simulate-", ignore_cleanup_errors=True
     ) as folder:
+        PRETENDED.append([])  # the result must not depend on who runs it
         try:
             _replace_environment(scratch_environment(folder))
             yield Simulation(run, Path(folder), journal)
         finally:
             _replace_environment(before)
+            PRETENDED.pop()
 
 
 def _replace_environment(variables: dict[str, str]) -> None:
@@ -214,8 +217,7 @@ class Simulation:
             case "stop":
                 return self._stop(step)
             case "prompt":
-                self._blocked = False
-                return self._signal("UserPromptSubmit", prompt=step.text or "continue")
+                return self._prompt(step.text or "continue")
             case "failure":
                 return self._signal("StopFailure", error=step.text or "unknown")
             case "session":
@@ -250,6 +252,14 @@ class Simulation:
         )
         return self._blocked, output, code
 
+    def _prompt(self, text: str) -> tuple[bool, str, int]:
+        self._blocked = False
+        answer = self._signal("UserPromptSubmit", prompt=text)
+        row = {"type": "user", "message": {"role": "user", "content": text}}
+        with self._transcript().open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        return answer
+
     def _start_session(self, step: Step) -> tuple[bool, str, int]:
         source = step.text or "startup"
         if source not in _SOURCES:
@@ -270,7 +280,7 @@ class Simulation:
         return self._signal("SessionStart", source=source)
 
     def _transcript(self) -> Path:
-        return self.folder / f"transcript-{self._sessions}.jsonl"
+        return self.folder / f"{self._session.replace('/', '-')}.jsonl"
 
     def _signal(self, event: str, **more: Any) -> tuple[bool, str, int]:
         self._transcript().touch()

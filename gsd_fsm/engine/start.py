@@ -197,7 +197,7 @@ def start(context: Context, request: StartRequest) -> Started:
     cancelled: list[str] = []
     with context.transaction() as tx:
         if request.fresh:
-            cancelled = cancel_conflicting(tx, context.author, "start --fresh")
+            cancelled = cancel_conflicting(tx, context, "start --fresh")
         loop = draft.append(tx)
     outcome = carry_out(context, loop)
     if draft.question is None:  # the answer may check out another branch
@@ -360,11 +360,11 @@ def rehearsal(author: Author) -> Iterator[Transaction]:
         yield tx
 
 
-def cancel_conflicting(tx: Transaction, author: Author, reason: str) -> list[str]:
+def cancel_conflicting(tx: Transaction, context: Context, reason: str) -> list[str]:
     """Cancel the live loops of this session; return their ids."""
-    conflicting = [loop for loop in tx.loops.live() if loop.owner == author.session]
+    conflicting = [loop for loop in tx.loops.live() if loop.owner == context.session]
     for loop in conflicting:
-        tx.append(loop, "cancel", {"reason": reason})
+        LoopTransaction(tx, loop, context).append("cancel", {"reason": reason})
     return [loop.id for loop in conflicting]
 
 
@@ -384,7 +384,7 @@ def current_hook(context: Context, loops: Loops | None) -> list[str]:
         from gsd_fsm.install.installer import refresh_hook
 
         notes.append(f"Updated the installed hook: {refresh_hook()}.")
-    others = [it for it in loops.live() if it.owner != context.author.session] if loops else []
+    others = [it for it in loops.live() if it.owner != context.session] if loops else []
     held = [it.id for it in others if it.last_answer and it.last_answer.hook < HOOK_VERSION]
     if held:
         notes.append(

@@ -394,9 +394,11 @@ def test_signal_ends_every_command_of_verify_and_records_nothing(here: Here, num
 
 def test_other_commands_can_append_or_cancel_while_check_and_verify_run(here: Here) -> None:
     note, cancel = (" ".join([*COMMAND, *words]) for words in (("note", "n"), ("cancel",)))
-    here.start("goal", "g", "--check", f"c={note}", "--check", f"d={cancel}")
+    elsewhere = f"env -u GSD_FSM_CHECK {cancel}"  # as from another terminal
+    here.start("goal", "g", "--check", f"c={note}", "--check", f"d={elsewhere}")
     here.ok("check", "c")
     assert [event["type"] for event in here.lines()[2:]] == ["note", "criterion"]
+    assert here.lines()[2]["by"] == "agent"
     assert here.run("check", "d").code == 4
     assert here.last()["type"] == "cancel"
     start_verify_loop(here, FILE, ci_test=note)

@@ -89,7 +89,8 @@ def test_command_in_agent_environment_is_recorded_as_agent(here: Here) -> None:
     left_behind = {"CLAUDE_CODE_SESSION_ID": "left-behind"}
     for env in (
         *({"CLAUDECODE": "1"}, {"GEMINI_CLI": "1"}, {"CODEX_THREAD_ID": "1"}, {"COPILOT_CLI": "1"}),
-        *({"CURSOR_AGENT": "1"}, {"AI_AGENT": "1"}),
+        *({"CURSOR_AGENT": "1"}, {"AI_AGENT": "1"}, {"GROK_AGENT": "1"}, {"PI_CODING_AGENT": "1"}),
+        {"GSD_FSM_CHECK": "1"},
         *({"GEMINI_CLI": "1", **left_behind}, {"AI_AGENT": "1", **left_behind}),
     ):
         here.ok("note", "n", env=env)
@@ -100,6 +101,8 @@ def test_command_in_agent_environment_is_recorded_as_agent(here: Here) -> None:
     assert "client" not in here.last()
     here.start("goal", "g", env={"QWEN_CODE": "1", "QWEN_CODE_SESSION_ID": "q-1"})
     assert (here.last()["session"], here.last()["client"]) == ("q-1", "qwen")
+    here.start("goal", "g", env={"CODEX_THREAD_ID": "subagent", "CODEX_SESSION_ID": "c-1"})
+    assert (here.last()["session"], here.last()["client"]) == ("c-1", "codex")
 
 
 def test_cancel_by_agent_is_refused_until_the_user_sends_a_message(here: Here) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gsd_fsm.evidence import prompts
 from tests.support.command_line import here, repository
 from tests.support.hook_agent import GOAL, Agent, agent, start
 
@@ -22,3 +23,9 @@ def looping(agent: Agent) -> Agent:
     """A session with a goal loop of one criterion."""
     start(agent, *GOAL)
     return agent
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait for rows of a transcript that nobody writes."""
+    monkeypatch.setattr(prompts, "_PAUSES", (0.0, 0.01))

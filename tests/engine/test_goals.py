@@ -42,6 +42,7 @@ def taken_over(agent: Agent, session: str = "s-2") -> list[str]:
     """Return the lines that another session reads once it continues the loop."""
     later = agent.other(session)
     offer = later.starts()
+    later.prompt("continue here")
     agent.here.ok(*offer.rpartition("gsd-fsm ")[2].split(), env=later.shell)
     return later.starts("resume").split("\n")
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from gsd_fsm.cli import run
+from gsd_fsm.core.hook.clients import prompt_digest
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.engine.goals import DIMENSIONS
 from tests.support.events import append, draft, write
@@ -127,10 +128,18 @@ def repository(here: Here) -> Here:
     return here
 
 
-def send_prompt(here: Here, loop: str) -> None:
-    """Record a prompt of the user to session A, as the hook does."""
-    event = draft("session", loop, "hook", {"action": "prompt"}, session="session-a")
-    append(Journal(str(here.gsd)), event)
+# The row of a prompt in the transcript of Claude Code.
+TYPED = {"type": "user", "origin": {"kind": "human"}, "promptSource": "typed"}
+
+
+def send_prompt(here: Here, loop: str, text: str = "go on") -> None:
+    """Record a prompt of the user to session A, as the hook and the client do."""
+    transcript = here.root.parent / "session-a.jsonl"
+    with transcript.open("a") as file:
+        place = {"file": str(transcript), "transcript": file.tell()}
+        data = {"action": "prompt", "digest": prompt_digest(text), **place}
+        append(Journal(str(here.gsd)), draft("session", loop, "hook", data, session="session-a"))
+        file.write(json.dumps({**TYPED, "message": {"role": "user", "content": text}}) + "\n")
 
 
 CLEAR = (2, 2, 2, 2, 2)

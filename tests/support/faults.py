@@ -36,6 +36,7 @@ MODULES = [
     module
     for found in pkgutil.walk_packages(gsd_fsm.core.__path__, "gsd_fsm.core.")
     if hasattr(module := import_module(found.name), "system")
+    and found.name != "gsd_fsm.core.ancestors"  # their number depends on who runs the tests
 ]
 HARMLESS = ("getpid", "geteuid", "getcwd", "stat_result")
 

@@ -16,7 +16,7 @@ import pytest
 from gsd_fsm import gsd_fsm_hook
 from gsd_fsm.install.hook_entries import CODE
 from gsd_fsm.install.interpreter import SWITCHES
-from tests.support.command_line import Here
+from tests.support.command_line import TYPED, Here
 from tests.support.hook_project import HOOK, HookRun, run_command
 
 PYTHON = getattr(sys, "_base_executable", None) or sys.executable
@@ -190,7 +190,21 @@ class Agent:
         return str((self.answer or {}).get("systemMessage", ""))
 
     def prompt(self, text: str = "go on", **how: Any) -> str:
+        """Let the user type a prompt; the client records it once the hook has answered."""
+        said = self.forged_prompt(text, **how)
+        self.write(
+            {**TYPED, "sessionId": self.session, "message": {"role": "user", "content": text}}
+        )
+        return said
+
+    def forged_prompt(self, text: str = "go on", **how: Any) -> str:
+        """Send the signal of a prompt that no user has typed."""
         return self.context("UserPromptSubmit", prompt=text, permission_mode="default", **how)
+
+    def takes_over(self, loop: str = "") -> None:
+        """Let the user ask for the loop in this session, and resume it here."""
+        self.prompt("continue here")
+        self.do(f"--loop {loop} resume" if loop else "resume")
 
     def starts(self, source: str = "startup", **how: Any) -> str:
         return self.context("SessionStart", source=source, **how)

@@ -63,7 +63,10 @@ _DEFAULT_CAP = 8
 # More background tasks would not fit into an event.
 _MOST_TASKS = 500
 # Prefixes of prompts written by a client, not a human.
-_MACHINE = ("<task-notification", "<system-reminder")
+_MACHINE = (
+    "<task-notification", "<system-reminder",
+    "You have not yet marked the task as complete using the task_complete tool",
+)  # fmt: skip
 _TAG = "<loop-complete>"
 _END = "</loop-complete>"
 _FENCES = ("`", "~")
@@ -74,7 +77,7 @@ class Signal:
 
     __slots__ = (
         "active", "agent", "agent_transcript", "background", "cap", "client", "copy", "digest",
-        "error", "event", "message", "pid", "prompt", "quiet", "reason", "session",
+        "error", "event", "message", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
         "source", "subject", "task", "transcript",
     )  # fmt: skip
 
@@ -99,8 +102,9 @@ class Signal:
         self.source = first("source")
         self.reason = first("reason", "trigger")
         self.prompt = first("prompt")
+        self.prompt_id = session_name(first("prompt_id"))
         self.error = first("error")
-        self.agent = session_name(first("agent_id"))
+        self.agent = session_name(first("agent_id", "subagentId", "subagentType"))
         self.agent_transcript = first("agent_transcript_path")
         self.task = first("task_id")
         self.subject = first("task_subject")
@@ -193,9 +197,18 @@ def block_cap(client: str, wanted: str) -> int:
 
 
 def is_human(signal: Signal, last_block: str) -> bool:
-    """Return whether a human wrote this prompt: not the client, and not we with our last block."""
+    """Return whether a human wrote this prompt: no client, no agent, and not we with our last block."""
     prompt = signal.prompt.strip()
-    return not prompt.startswith(_MACHINE) and (not last_block or last_block not in prompt)
+    # Qwen repeats the signal after every tool call, without a text.
+    of_a_machine = signal.agent or (signal.client == "qwen" and not prompt)
+    if of_a_machine or prompt.startswith(_MACHINE):
+        return False
+    return not last_block or last_block not in prompt
+
+
+def prompt_digest(text: str) -> str:
+    """Return a digest of a prompt that does not depend on its blanks and line ends."""
+    return digest_of(" ".join(text.split()))
 
 
 def claims_completion(message: str) -> bool:

@@ -27,7 +27,7 @@ from gsd_fsm.core.hook.sessions import (
     append_prompts,
     append_signal,
     loop_for_signal,
-    paused_loops_of_others,
+    loops_of_others,
 )
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.events.sessions import HOOK_VERSION
@@ -224,15 +224,18 @@ def _answer(signal: Signal, text: str, blocks: bool) -> dict[str, Any]:
 
 def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[str, Any] | None:
     own = loop_for_signal(loops, signal)
-    if own is None:
-        if paused_loops_of_others(loops, signal):
-            with _transaction(journal, signal) as tx:
-                append_prompts(tx, signal)
+    if own is None and not loops_of_others(loops, signal):
         return None
-    if signal.event in CLIENT_REPORTS and not (_needs_usage(own) or _is_concerned(own, signal)):
+    is_concerned = own is not None and (_needs_usage(own) or _is_concerned(own, signal))
+    if own is not None and signal.event in CLIENT_REPORTS and not is_concerned:
         return {}
     nonce = system.urandom(8).hex()
     size = transcript_size(signal.transcript) if signal.transcript else None
+    source = _prompt_source(loops, signal)
+    if own is None:
+        with _transaction(journal, signal) as tx:
+            append_prompts(tx, signal, source, size)
+        return None
     with _transaction(journal, signal) as tx:
         loop = loop_for_signal(tx.loops, signal)
         if loop is None:
@@ -250,6 +253,15 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
 
             append_subagent_end(tx, loop, signal)
         tx.loops.settle(loop.id)
-        context, notice = append_signal(tx, loop, signal, nonce, size, tool_used)
-        append_prompts(tx, signal)
+        context, notice = append_signal(tx, loop, signal, nonce, size, tool_used, source)
+        append_prompts(tx, signal, source, size)
     return _texts_answer(signal, context, notice)
+
+
+def _prompt_source(loops: Loops, signal: Signal) -> str:
+    """Return why a prompt does not count, "" if it does or if no loop asks."""
+    if signal.event != "UserPromptSubmit" or all(loop.rules is None for loop in loops.live()):
+        return ""
+    from gsd_fsm.core.hook.prompt_source import prompt_source
+
+    return prompt_source(signal.client)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import to_iso
-from gsd_fsm.core.hook.clients import CLIENT_REPORTS, is_human
+from gsd_fsm.core.hook.clients import CLIENT_REPORTS, is_human, prompt_digest
 from gsd_fsm.core.hook.decide import by_another_copy, own_loop, unowned_loop
 from gsd_fsm.core.text.notices import lost_turn_notice, reminder, resumption
 
@@ -21,6 +21,7 @@ _TEMPORARY = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_
 # Reasons for which a session ends while its client continues with another one.
 _CONTINUING = frozenset(("clear", "resume"))
 _TURN_LOST = "The client, not the loop, ended the turn after block %d"
+_LONGEST_PATH = 1000
 
 
 def loop_for_signal(loops: Loops, signal: Signal) -> Loop | None:
@@ -36,21 +37,48 @@ def loop_for_signal(loops: Loops, signal: Signal) -> Loop | None:
     return None
 
 
-def paused_loops_of_others(loops: Loops, signal: Signal) -> list[Loop]:
-    """Return the loops of other sessions that are not active while a human prompts here."""
+def loops_of_others(loops: Loops, signal: Signal) -> list[Loop]:
+    """Return the loops of other sessions that do not know yet that a human prompts here."""
     if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
         return []
     return [
         loop
         for loop in loops.live()
-        if not loop.is_active and signal.session not in (loop.owner, *loop.prompted_elsewhere)
+        if signal.session != loop.owner and not _knows_prompts(loop, signal)
     ]
 
 
-def append_prompts(tx: Transaction, signal: Signal) -> None:
+def _knows_prompts(loop: Loop, signal: Signal) -> bool:
+    if loop.rules is None:
+        return loop.is_active or signal.session in loop.prompted_elsewhere
+    senders = [(prompt.session, prompt.pid or 0) for prompt in loop.prompts]
+    return (signal.session, signal.pid) in senders
+
+
+def append_prompts(tx: Transaction, signal: Signal, source: str, transcript: int | None) -> None:
     """Record a human prompt for loops of other sessions: it permits resuming them from here."""
-    for loop in paused_loops_of_others(tx.loops, signal):
-        tx.append(loop, "session", {"action": "prompt"})
+    for loop in loops_of_others(tx.loops, signal):
+        data: dict[str, Any] = {"action": "prompt"}
+        if loop.rules is not None:
+            if source:
+                continue  # nobody typed it
+            data.update(_place(loop, signal, transcript))
+        tx.append(loop, "session", data)
+
+
+def _place(loop: Loop, signal: Signal, transcript: int | None) -> dict[str, Any]:
+    """Return which process sent a prompt, and where its client records it."""
+    place: dict[str, Any] = {"pid": signal.pid} if signal.pid else {}
+    if transcript is not None:
+        place["transcript"] = transcript
+    return {**place, **_file(loop, signal)}
+
+
+def _file(loop: Loop, signal: Signal) -> dict[str, Any]:
+    """Return the transcript of a session, unless that is known or cannot be a path."""
+    path = signal.transcript
+    is_new = path and loop.rules is not None and loop.transcripts.get(signal.session) != path
+    return {"file": path} if is_new and path.isprintable() and len(path) <= _LONGEST_PATH else {}
 
 
 def append_signal(
@@ -60,10 +88,12 @@ def append_signal(
     nonce: str,
     transcript: int | None,
     tool_used: bool,
+    source: str,
 ) -> tuple[str, str]:
     """Append the events of a signal that is not a stop; return texts for the model and the user.
 
-    `transcript`: its size. `tool_used`: whether it has a tool call since the last block.
+    `transcript`: its size. `tool_used`: whether it has a tool call since the last block. `source`:
+    why a prompt does not count.
     """
     event = signal.event
     if event in CLIENT_REPORTS or by_another_copy(loop.last_signal, signal, tx.now):
@@ -77,6 +107,8 @@ def append_signal(
             data["pid"] = signal.pid
         if transcript is not None and action in ("bind", "prompt"):
             data["transcript"] = transcript
+        if action in ("bind", "start", "prompt"):
+            data.update(_file(loop, signal))
         data.update(signal=signal.digest, copy=signal.copy)
         tx.append(loop, "session", {"action": action, **data})
 
@@ -103,10 +135,22 @@ def append_signal(
     if event == "SessionStart":
         mark("start", source=signal.source)
         return resumption(loop, nonce), notice
-    mark("prompt")
+    mark("prompt", **_identity(loop, signal, source))
     if bound:
         return "This session now owns the loop below.\n" + resumption(loop, nonce), notice
     return reminder(loop), notice
+
+
+def _identity(loop: Loop, signal: Signal, source: str) -> dict[str, Any]:
+    """Return what identifies a prompt in the transcript, or why it does not count."""
+    if loop.rules is None:
+        return {}
+    if source:
+        return {"source": source}
+    identity = {"digest": prompt_digest(signal.prompt)}
+    if signal.prompt_id:
+        identity["prompt"] = signal.prompt_id
+    return identity
 
 
 def _is_new_prompt(loop: Loop, signal: Signal) -> bool:

@@ -295,6 +295,8 @@ ResumeData = TypedDict(
         "reason": NotRequired[str],
         "views": NotRequired[list[str]],
         "anew": NotRequired[bool],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )
 PauseData = TypedDict(
@@ -327,6 +329,8 @@ CancelData = TypedDict(
     "CancelData",
     {
         "reason": NotRequired[str],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )
 SessionData = TypedDict(
@@ -339,6 +343,9 @@ SessionData = TypedDict(
         "transcript": NotRequired[int],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
+        "file": NotRequired[str],
+        "digest": NotRequired[str],
+        "prompt": NotRequired[str],
     },
 )
 CriterionData = TypedDict(
@@ -387,6 +394,8 @@ ScoreData = TypedDict(
         "spec_score": NotRequired[int],
         "fit_score": NotRequired[int],
         "shape": NotRequired[Literal["tool", "tool-review", "colleague", "blocked"]],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )
 PlanData = TypedDict(
@@ -406,12 +415,16 @@ PlanData = TypedDict(
         "wave": NotRequired[int],
         "modified": NotRequired[dict[str, str | None]],
         "baseline": NotRequired[list[ResultSpec]],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )
 ModeData = TypedDict(
     "ModeData",
     {
         "mode": Required[Literal["interactive", "yolo"]],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )
 SpendData = TypedDict(
@@ -469,5 +482,7 @@ CheckpointData = TypedDict(
         "head": NotRequired[str],
         "kept": NotRequired[str],
         "reset": NotRequired[list[str]],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )

@@ -10,11 +10,13 @@ if TYPE_CHECKING:
 
     from gsd_fsm.core.loop.payloads import (
         CriterionSpec,
+        Event,
         FailureData,
         GapData,
         ProofData,
         QuestionSpec,
         ReviewData,
+        SessionData,
         VerdictSpec,
     )
 
@@ -416,6 +418,24 @@ class SeenSignal(Record):
         self.ts = ts
         self.signal = signal
         self.copy = copy
+
+
+class Prompt(Record):
+    """A human prompt since the last decision was due, and where its client recorded it.
+
+    `digest` and `id` identify it in the transcript `file`, from `offset` on. Without them, it stands
+    for all prompts of that session since then.
+    """
+
+    def __init__(self, event: Event[SessionData] | None = None, file: str | None = None) -> None:
+        self.session = event.get("session") if event else None
+        self.client = event.get("client") if event else None
+        data: SessionData = event["data"] if event else {"action": "prompt"}
+        self.pid = data.get("pid")
+        self.file = data.get("file", file)
+        self.offset = data.get("transcript", 0)
+        self.digest = data.get("digest")
+        self.id = data.get("prompt")
 
 
 class AllowedStop(Record):

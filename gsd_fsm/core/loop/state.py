@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         HookAnswer,
         Issue,
         Note,
+        Prompt,
         Question,
         Review,
         Rollback,
@@ -70,13 +71,13 @@ class Loop(Record):
         "last_event", "last_iteration", "last_seq", "last_signal", "last_stop", "limits",
         "meters", "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets",
         "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid",
-        "plan", "priced_usd", "progressed", "prompted_elsewhere", "proof_seconds",
+        "plan", "priced_usd", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
         "rules", "scored", "session_only", "shape", "silent_stops", "snapshots", "spec", "spec_score",
         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
-        "tasks", "transcript", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
+        "tasks", "transcript", "transcripts", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
         "verified", "viewed", "views", "wait_for", "wave_files", "waves_due",
     )  # fmt: skip
 
@@ -121,6 +122,9 @@ class Loop(Record):
         # sessions that do not own the loop.
         self.human_spoke = True
         self.prompted_elsewhere: list[str] = []
+        # Of a loop with rules, these prompts one by one; and the transcripts of sessions.
+        self.prompts: list[Prompt] = []
+        self.transcripts: dict[str, str] = {}
 
         self.before_wait: Status = "running"
         self.before_pause: Status = "running"

@@ -240,10 +240,7 @@ def defers_commands(loop: Loop) -> list[str]:
     return [
         name
         for name, task in loop.tasks.items()
-        if task.status in _DUE
-        and not task.skip
-        and (not task.wave or task.wave == wave)
-        and can_start(loop, task)
+        if task.status in _DUE and (not task.wave or task.wave == wave) and can_start(loop, task)
     ]
 
 

@@ -11,6 +11,7 @@ from gsd_fsm.core.loop.events.goals import clarify_key
 from gsd_fsm.core.loop.state import failed_tasks, open_gaps, open_work
 from gsd_fsm.core.loop.waves import (
     current_wave,
+    defers_commands,
     loop_retry_key,
     ready_tasks,
     reported_tasks,
@@ -93,8 +94,12 @@ def is_yes_or_no(key: str | None) -> bool:
 def _skip(loop: Loop) -> Iterator[tuple[str, str]]:
     """Ask about requests to skip a task, once no other task can proceed."""
     wanted = [task for task in loop.tasks.values() if task.skip and not task.is_done]
-    if not wanted or ready_tasks(loop) or reported_tasks(loop):
+    if not wanted or ready_tasks(loop):
         return
+    if reported_tasks(loop):
+        deferring = defers_commands(loop)
+        if not deferring or any(not loop.tasks[name].skip for name in deferring):
+            return  # their checks come first
     for task in wanted:
         why = ": %s" % one_line(task.skip_reason, 300) if task.skip_reason else ""
         title = " (%s)" % one_line(task.title, 120) if task.title else ""

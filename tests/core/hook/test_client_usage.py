@@ -125,7 +125,7 @@ def test_spending_before_a_session_took_the_loop_over_does_not_count(agent: Agen
     other.write({"type": "user", "timestamp": now})
     reply(other, "msg_1", 900, timestamp=now)
     time.sleep(0.01)
-    other.do("resume")
+    other.takes_over()
     total(other, 5.0)
     other.blocked()
     reply(other, "msg_2", 50)
@@ -139,7 +139,7 @@ def test_spending_of_a_session_while_another_owned_the_loop_does_not_count(agent
     start(agent, "goal", "g", "--budget", "50")
     other = agent.other("s-2")
     for session, totals in ((agent, (1.0, 2.0)), (other, (7.0, 7.5)), (agent, (6.0, 6.25))):
-        session.do("resume")
+        session.takes_over()
         for usd in totals:
             status_line(session, usd)
     assert agent.status("spent_usd") == 1.75
@@ -296,7 +296,8 @@ def test_open_tasks_of_an_earlier_session_hold_the_loop_until_settled(agent: Age
     put("2", "pending", name=agent.session)
     agent.blocked()
     later = agent.other("s-later")
-    later.do("resume", "exit-signal")
+    later.takes_over()
+    later.do("exit-signal")
     put("1", "pending", name=later.session, subject="subject 1")
     text = later.blocked()
     assert "task 1 is running; task 2 is pending; task client-1 is pending" in text

@@ -98,3 +98,67 @@ def test_prompt_before_wait_pause_failure_or_iteration_does_not_permit(later: st
 
 def test_agent_can_resume_pause_without_reached_limit() -> None:
     assert in_status("paused")("resume", _by="agent", _session="s-1").status == "running"
+
+
+# loops with rules
+
+
+def ruled(**owner: str) -> Story:
+    return Story().then(("start", {**START, "rules": {}, "_session": "s-1", **owner}))
+
+
+def prompt(story: Story, session: str, **data: Any) -> None:
+    story("session", action="prompt", **data, _by="hook", _session=session)
+
+
+@pytest.mark.parametrize("session", ["s-2", None])
+def test_agent_cannot_take_a_loop_from_its_session_without_a_prompt(session: str | None) -> None:
+    who = {"_by": "agent", **({"_session": session} if session else {})}
+    story = ruled()
+    refusal = story.refused("resume", **who)
+    assert "cannot change the owner of loop lp-1 until the user sends a message" in refusal.message
+    story("resume", _by="agent", _session="s-1")
+    prompt(story, "s-3")
+    if session:
+        story.refused("resume", **who)  # the user wrote to another session
+        prompt(story, session)
+    assert story("resume", **who).owner == session
+    assert Story().then(("start", START))("resume", **who).owner == session  # not owned before
+
+
+def test_loop_without_rules_can_be_taken_over_by_any_agent() -> None:
+    assert owned(_session="s-1")("resume", _by="agent", _session="s-2").owner == "s-2"
+
+
+def test_prompt_counts_for_its_session_until_the_owner_goes_on_or_a_decision_is_due() -> None:
+    story = ruled()
+    prompt(story, "s-1")
+    prompt(story, "s-2")
+    story.refused("cancel", _by="agent", _session="s-3")
+    story("iteration", _by="hook", _session="s-1")
+    story.refused("cancel", _by="agent", _session="s-1")
+    story("resume", _by="agent", _session="s-2")  # it has not acted on its prompt yet
+    story("iteration", _by="hook", _session="s-2")
+    story.refused("cancel", _by="agent", _session="s-2")
+    prompt(story, "s-1")
+    story("wait", for_="human", question="Which?", _by="hook")
+    story.refused("resume", _by="agent", _session="s-1")
+
+
+@pytest.mark.parametrize("source", ["headless", "nested"])
+def test_prompt_that_nobody_typed_permits_nothing(source: str) -> None:
+    story = ruled()
+    prompt(story, "s-1", source=source)
+    story.refused("cancel", _by="agent", _session="s-1")
+    assert not story.loop.human_spoke
+
+
+def test_first_transcript_of_a_session_is_remembered() -> None:
+    story = ruled()
+    prompt(story, "s-1", file="/t/s-1.jsonl", transcript=7, digest="d", prompt="p-1", pid=4)
+    prompt(story, "s-1", digest="e")
+    prompt(story, "s-1", file="/forged/s-1.jsonl", digest="f")
+    assert [it.file for it in story.loop.prompts] == ["/t/s-1.jsonl"] * 2 + ["/forged/s-1.jsonl"]
+    assert story.loop.transcripts == {"s-1": "/t/s-1.jsonl"}
+    first = story.loop.prompts[0]
+    assert (first.offset, first.digest, first.id, first.pid) == (7, "d", "p-1", 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.completion import is_missing, latest_tree
+from gsd_fsm.core.loop.events.sessions import RELAYED
 from gsd_fsm.core.loop.events.tasks import TASK_TABLE, clear_failed_verifications
 from gsd_fsm.core.loop.limits import require_room
 from gsd_fsm.core.loop.records import Review
@@ -329,12 +330,16 @@ def record_score(loop: Loop, event: Event[ScoreData]) -> None:
     loop.shape = data.get("shape", loop.shape)
 
 
+def loosens_shape(loop: Loop, shape: str | None) -> bool:
+    """Return whether this shape gives the user less to decide than one that no answer made clearer."""
+    looser = loop.shape and shape and SHAPES.index(shape) < SHAPES.index(loop.shape)
+    return bool(looser and clarify_key(loop) not in loop.answered)
+
+
 def require_human_for_looser_shape(loop: Loop, event: Event[ScoreData], loops: Loops) -> None:
     """Refuse an agent that gives the user less to decide, unless the user made the goal clearer."""
-    shape = event["data"].get("shape")
-    looser = loop.shape and shape and SHAPES.index(shape) < SHAPES.index(loop.shape)
-    heard = loop.human_spoke_since_score or clarify_key(loop) in loop.answered
-    if looser and event["by"] == "agent" and not heard:
+    looser = loosens_shape(loop, event["data"].get("shape"))
+    if looser and event["by"] == "agent" and not loop.human_spoke_since_score:
         raise Refused(
             "agents cannot loosen the shape of loop %s until the user sends a message" % loop.id,
             "Ask the user, then score again.",
@@ -354,6 +359,8 @@ SCORE = EventType(
         rules=(require_human_for_looser_shape,),
         arrows=(Arrow(LIVE, SAME, record_score),),
     ),
-    optional={"spec": OBJECT, "spec_score": COUNT, "fit_score": COUNT, "shape": one_of(*SHAPES)},
+    optional={
+        "spec": OBJECT, "spec_score": COUNT, "fit_score": COUNT, "shape": one_of(*SHAPES), **RELAYED,
+    },
     text=_score_text,
-)
+)  # fmt: skip

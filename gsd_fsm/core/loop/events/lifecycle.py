@@ -7,9 +7,10 @@ from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.completion import completes_from_pause, first_missing
 from gsd_fsm.core.loop.events.sessions import (
     ALLOW,
+    RELAYED,
     STOP_FIELDS,
     become_owner,
-    clear_human_prompt,
+    consume_prompts,
     read_transcript,
     remember_answered,
     require_free_session,
@@ -217,7 +218,7 @@ def count_iteration(loop: Loop, event: Event[IterationData]) -> None:
     if loop.changed:
         loop.changed = {}
     loop.advice_given += bool(loop.failed_verifications and loop.kind == "goal")
-    clear_human_prompt(loop)
+    consume_prompts(loop)
     if event["by"] == "hook":
         loop.idle = 1 if data.get("activity") else loop.idle + 1
         if not data.get("activity"):
@@ -352,9 +353,11 @@ RESUME = EventType(
         rules=(require_free_session, require_human, require_failed_tasks, require_limits_left),
         arrows=(Arrow(ACTIVE, SAME, resume), Arrow(("waiting", "paused"), BACK, resume)),
     ),
-    optional={"add": LIMITS, "retry": IDS, "reason": str, "views": TEXTS, "anew": bool},
+    optional={
+        "add": LIMITS, "retry": IDS, "reason": str, "views": TEXTS, "anew": bool, **RELAYED,
+    },
     text=lambda data: ", ".join("+%s %s" % (v, k) for k, v in data.get("add", {}).items()),
-)
+)  # fmt: skip
 
 
 # the end
@@ -404,7 +407,7 @@ CANCEL = EventType(
         rules=(require_human,),
         arrows=(Arrow(LIVE, "cancelled", lambda loop, event: None),),
     ),
-    optional={"reason": str},
+    optional={"reason": str, **RELAYED},
     text="[{reason}]",
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.loop.events.lifecycle import CRITERIA, MODES, TASKS
+from gsd_fsm.core.loop.events.sessions import RELAYED
 from gsd_fsm.core.loop.limits import require_room
 from gsd_fsm.core.loop.records import Criterion, Issue, Note, Rollback, Task
 from gsd_fsm.core.loop.schema import (
@@ -47,6 +48,7 @@ MODE = EventType(
     "mode",
     Trigger(verb="mode", arrows=(Arrow(LIVE, SAME, set_mode),)),
     required={"mode": one_of(*MODES)},
+    optional=RELAYED,
     text="{mode}",
 )
 
@@ -89,7 +91,7 @@ PLAN = EventType(
     optional={
         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
-        "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS,
+        "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, **RELAYED,
     },
     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
 )  # fmt: skip
@@ -210,7 +212,7 @@ CHECKPOINT = EventType(
     required={"name": str},
     optional={
         "commit": str, "snapshot": str, "task": ID, "branch": str, "left": str, "head": str,
-        "kept": str, "reset": IDS,
+        "kept": str, "reset": IDS, **RELAYED,
     },
     text="{name}[ {commit}][ {task}][ {left}]",
 )  # fmt: skip

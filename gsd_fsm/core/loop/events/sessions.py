@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.records import Question, SeenSignal
+from gsd_fsm.core.loop.records import Prompt, Question, SeenSignal
 from gsd_fsm.core.loop.schema import (
     BACK,
     COUNT,
@@ -34,6 +34,12 @@ HOOK_VERSION = 2
 STOP_FIELDS: Fields = {"signal": str, "copy": str, "hook": COUNT, "active": bool}
 # An allowed stop may notify the user; the text of a block is its `reason`.
 ALLOW: Fields = {**STOP_FIELDS, "said": str}
+# What an agent's decision adds: it relies on a prompt of the user, which no transcript confirms.
+RELAYED: Fields = {"relayed": bool, "unverified": bool}
+ASK_USER = (
+    "Ask the user to send a message (a command typed with ! sends none), or to run this in another "
+    "terminal."
+)
 # Answers to a question that a yes or a no decides, in lower case and without a final mark.
 YES = (
     "y", "yes", "yeah", "yep", "yes please", "ok", "okay", "sure", "fine", "go", "go on",
@@ -52,6 +58,15 @@ def clear_human_prompt(loop: Loop) -> None:
     """Clear the record of human prompts."""
     loop.human_spoke = False
     loop.prompted_elsewhere = []
+    loop.prompts = []
+
+
+def consume_prompts(loop: Loop) -> None:
+    """Clear the prompts that the owner has acted on; other sessions may still act on theirs."""
+    loop.human_spoke = False
+    loop.prompted_elsewhere = []
+    if loop.prompts:
+        loop.prompts = [prompt for prompt in loop.prompts if prompt.session != loop.owner]
 
 
 def wait(loop: Loop, event: Event[WaitData]) -> None:
@@ -89,23 +104,44 @@ def with_reason(what: str, text: str | None) -> str:
 def may_decide(loop: Loop, by: str, session: str | None) -> bool:
     """Return whether this caller may decide for the user: agents only after a human prompt.
 
-    A prompt counts until the next iteration, wait or pause.
+    A prompt counts until the next iteration, wait or pause, and for the session that got it.
     """
-    return by != "agent" or loop.human_spoke or session in loop.prompted_elsewhere
+    if by != "agent":
+        return True
+    if loop.rules is None:
+        return loop.human_spoke or session in loop.prompted_elsewhere
+    return bool(prompts_for(loop, session))
+
+
+def prompts_for(loop: Loop, session: str | None) -> list[Prompt]:
+    """Return the prompts that a decision from this session relies on, the latest first."""
+    everyone = session is None or loop.owner is None
+    return [it for it in reversed(loop.prompts) if everyone or it.session == session]
+
+
+def decision_in(loop: Loop, kind: str, data: Any, session: str | None) -> str:
+    """Return what such an event decides for the user, "" if an agent may append it."""
+    if kind == "cancel":
+        return "cancel"
+    if kind == "answer":
+        return "answer for"
+    if kind != "resume":
+        return ""
+    if data.get("add"):
+        return "raise the limits of"
+    if loop.status == "waiting" and loop.wait_for == "human":
+        return "answer for"
+    changes_owner = loop.rules is not None and loop.owner not in (None, session)
+    return "change the owner of" if changes_owner else ""
 
 
 def require_human(loop: Loop, event: Event[Any], loops: Loops) -> None:
-    """Refuse an agent that answers, cancels or raises limits before the user sent a message."""
-    what = "cancel" if event["type"] == "cancel" else "answer for"
-    if event["type"] == "resume":
-        if event["data"].get("add"):
-            what = "raise the limits of"
-        elif loop.status != "waiting" or loop.wait_for != "human":
-            return
-    if not may_decide(loop, event["by"], event.get("session")):
+    """Refuse an agent that decides for the user before the user sent a message."""
+    session = event.get("session")
+    what = decision_in(loop, event["type"], event["data"], session)
+    if what and not may_decide(loop, event["by"], session):
         raise Refused(
-            "agents cannot %s loop %s until the user sends a message" % (what, loop.id),
-            "Ask the user.",
+            "agents cannot %s loop %s until the user sends a message" % (what, loop.id), ASK_USER
         )
 
 
@@ -200,7 +236,7 @@ ANSWER = EventType(
         ),
     ),
     required={"text": str},
-    optional={"question": str, "yes": bool, "relayed": bool, "unverified": bool},
+    optional={"question": str, "yes": bool, **RELAYED},
     text="[{question}: ]{text}",
     is_newer=lambda loop, _data: loop is not None and bool(loop.questions),
 )
@@ -217,22 +253,31 @@ def record_session(loop: Loop, event: Event[SessionData]) -> None:
     if "signal" in data:
         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
     read_transcript(loop, event)
+    if "file" in data and len(loop.transcripts) < MAX_KEPT:
+        loop.transcripts.setdefault(event.get("session") or "", data["file"])
     if action == "bind":
         become_owner(loop, event)
         loop.client = event.get("client")
     elif action == "release":
         loop.owner = None
     elif action == "prompt":
-        _record_prompt(loop, event.get("session"))
+        _record_prompt(loop, event)
 
 
-def _record_prompt(loop: Loop, session: str | None) -> None:
-    if loop.owner and session not in (None, loop.owner):
+def _record_prompt(loop: Loop, event: Event[SessionData]) -> None:
+    session = event.get("session")
+    is_own = not loop.owner or session in (None, loop.owner)
+    is_typed = loop.rules is None or "source" not in event["data"]
+    if loop.rules is not None and is_typed:
+        prompt = Prompt(event, loop.transcripts.get(session or ""))
+        loop.prompts = [*loop.prompts, prompt][-MAX_KEPT:]
+    if is_own:
+        loop.idle = 0
+        loop.human_spoke = loop.human_spoke or is_typed
+        loop.human_spoke_since_score = loop.human_spoke_since_score or is_typed
+    elif loop.rules is None:
         # From another session the user may resume, answer or cancel a loop that is not active.
         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
-    else:
-        loop.human_spoke = loop.human_spoke_since_score = True
-        loop.idle = 0
 
 
 def read_transcript(loop: Loop, event: Event[Any]) -> None:
@@ -283,6 +328,7 @@ SESSION = EventType(
     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
     optional={
         "source": str, "reason": str, "pid": COUNT, "transcript": COUNT, "signal": str, "copy": str,
+        "file": str, "digest": str, "prompt": str,
     },
     text="{action}[ {source}][ {reason}]",
 )  # fmt: skip

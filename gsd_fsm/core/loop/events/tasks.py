@@ -61,7 +61,7 @@ _DETAILS = frozenset((
     "ref", "commit", "question", "locked", "exit_code", "summary", "fixes", "message", "verdict",
     "error",
 ))  # fmt: skip
-# The result of one check of a reported task. `run`: the program could be started.
+# The result of one check of a reported task.
 PROOF = record(
     "proof",
     {
