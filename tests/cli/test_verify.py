@@ -204,6 +204,23 @@ def test_verdict_and_complete_are_refused_if_content_changed_since_the_round(
     here.ok("complete")
 
 
+def test_verdict_on_changed_content_is_refused_and_ends_the_wait(repository: Here) -> None:
+    here = repository
+    loop = start_verify(here, task("01", [("manual", "Looks good")], "a.txt"), mode="interactive")
+    lay(here.root, {"a.txt": "yes\n"})
+    here.ok("verify")
+    assert here.status()["status"] == "waiting"
+    lay(here.root, {"a.txt": "no\n"})
+    verdict = ("verify", "--verdict", "T01#1", "pass", "--evidence", "I looked")
+    answer = here.run(*verdict)
+    assert (answer.code, "the content has changed since round 1" in answer.err) == (4, True)
+    assert here.status()["status"] == "running"
+    assert here.status()["next"].endswith(f"Run: gsd-fsm --loop {loop} verify")
+    here.ok("verify")
+    here.ok(*verdict)
+    here.ok("complete")
+
+
 def test_verify_without_verify_loop_says_how_to_start_one(here: Here) -> None:
     assert "gsd-fsm start verify --phase 2" in here.refused(3, "verify", "--phase", "2").err
     here.start("goal", "g")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gsd_fsm.core.errors import CheckFailed, Refused
+from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.sanitize import one_line
-from gsd_fsm.engine.content import tree_of
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.planned.checkpoints import rewritten_tasks
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan
 from gsd_fsm.engine.planned.proof import error_of
-from gsd_fsm.engine.planned.verify import require_same_tree
+from gsd_fsm.engine.planned.verify import refute_round, require_same_tree
 from gsd_fsm.evidence.failure import failure_data
 from gsd_fsm.verify.run import command_result, file_jobs, look, run_commands, task_jobs
 
@@ -43,21 +42,11 @@ def recheck(context: Context, loop: Loop) -> None:
 
 def _require_round(context: Context, loop: Loop) -> None:
     """Raise Refused if the content is not that of the last round, or a check of files fails now."""
-    try:
-        require_same_tree(loop, tree_of(context, loop))
-        failed = _failed_looks(context, frozen_plan(context.project, loop), loop)
-        results = [result for of_task in failed.values() for result in of_task]
-        if results:
-            raise Refused(
-                f"a check fails now: {one_line(error_of('', results), 300)}",
-                f"Run: gsd-fsm --loop {loop.id} verify",
-            )
-    except Refused as error:
-        with context.writing(loop) as tx:
-            if tx.loop.is_live and tx.loop.verified:
-                data = {"passed": False, "stale": True, "report": error.message}
-                tx.append("verified", data, by="cli")
-        raise
+    require_same_tree(context, loop)
+    failed = _failed_looks(context, frozen_plan(context.project, loop), loop)
+    results = [result for of_task in failed.values() for result in of_task]
+    if results:
+        refute_round(context, loop, f"a check fails now: {one_line(error_of('', results), 300)}")
 
 
 def _failed_looks(context: Context, plan: Plan, loop: Loop) -> dict[str, list[Result]]:

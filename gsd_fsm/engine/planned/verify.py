@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.loop.completion import has_tree, is_complete, latest_tree, open_verdicts
@@ -441,7 +441,7 @@ def give_verdict(context: Context, verdict_id: str, *, passed: bool, evidence: s
             f"Run: gsd-fsm verify --verdict {verdict_id} pass --evidence TEXT",
         )
     loop = context.loop(context.read())
-    require_same_tree(loop, tree_of(context, loop))
+    require_same_tree(context, loop)
     data = {"verdict": verdict_id, "passed": passed}
     with context.writing(loop) as tx:
         if verdict_id not in tx.loop.verdicts:
@@ -457,13 +457,21 @@ def give_verdict(context: Context, verdict_id: str, *, passed: bool, evidence: s
     return Judged(tx.receipt, [it.id for it in open_verdicts(tx.loop)])
 
 
-def require_same_tree(loop: Loop, tree: str | None) -> None:
-    """Raise Refused if the content is not that of the last round."""
-    if loop.verified and loop.round_tree not in (None, tree):
-        raise Refused(
-            f"the content has changed since round {loop.round} of loop {loop.id}",
-            f"Run: gsd-fsm --loop {loop.id} verify",
-        )
+def require_same_tree(context: Context, loop: Loop) -> None:
+    """Raise Refused if the content is not that of the last round; another one is due then."""
+    if loop.verified and loop.round_tree not in (None, tree_of(context, loop)):
+        why = f"the content has changed since round {loop.round} of loop {loop.id}"
+        refute_round(context, loop, why)
+
+
+def refute_round(context: Context, loop: Loop, why: str) -> NoReturn:
+    """Record that the last round no longer holds, end a wait for its verdicts, and raise Refused."""
+    with context.writing(loop) as tx:
+        if tx.loop.is_live and tx.loop.verified:
+            tx.append("verified", {"passed": False, "stale": True, "report": why}, by="cli")
+            if tx.loop.questions and tx.loop.status == "waiting" and not open_questions(tx.loop):
+                tx.append("answer", {"text": why}, by="cli")
+    raise Refused(why, f"Run: gsd-fsm --loop {loop.id} verify")
 
 
 def used_up_rounds(loop: Loop, now: int) -> LimitReached | None:

@@ -151,6 +151,10 @@ def record_round(loop: Loop, event: Event[VerifiedData]) -> None:
         return
     if data.get("stale"):
         loop.verified = False
+        for verdict_id in loop.verdicts:  # the next round asks for its own
+            question = loop.questions.get(verdict_id)
+            if question is not None:
+                question.answer = "stale"
         return
     if not data.get("continued"):
         loop.round += 1
