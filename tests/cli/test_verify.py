@@ -188,14 +188,16 @@ def test_verdict_and_complete_are_refused_if_content_changed_since_the_round(
     here.ok("verify")
     verdict = ("verify", "--verdict", "T01#2", "pass", "--evidence", "I looked")
     lay(here.root, {"a.txt": text})
-    assert "the content has changed since round 1" in here.refused(4, *verdict).err
+    answer = here.run(*verdict)
+    assert (answer.code, "the content has changed since round 1" in answer.err) == (4, True)
     lay(here.root, {"a.txt": "yes\n"})
+    here.ok("verify")
     assert f"Run: gsd-fsm --loop {loop} complete" in here.ok(*verdict).out
     lay(here.root, {"a.txt": text})
     answer = here.run("complete")
-    assert (answer.code, "the content has changed since round 1" in answer.err) == (4, True)
+    assert (answer.code, "the content has changed since round 2" in answer.err) == (4, True)
     assert here.status()["next"].endswith(f"Run: gsd-fsm --loop {loop} verify")
-    assert (here.last()["v"], here.last()["data"]["stale"], here.status()["round"]) == (2, True, 1)
+    assert (here.last()["v"], here.last()["data"]["stale"], here.status()["round"]) == (2, True, 2)
     assert here.refused(4, *verdict).err
     lay(here.root, {"a.txt": "yes\n"})
     here.refused(4, "complete")

@@ -20,6 +20,8 @@ from gsd_fsm.core import ancestors
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.completion import proof_counts
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.loop.waves import ready_tasks
+from gsd_fsm.core.text.next_step import next_step
 from tests.support.command_line import Here
 from tests.support.faults import torture, wired, without_sync
 from tests.support.hook_agent import call_here, user
@@ -66,6 +68,8 @@ COMMANDS = (
     *("tdd {task} --run", "tdd {task}", "rollback pre --yes", "trust", "fsck --repair --yes"),
     *("note x", "wait why", "spend 1", "next review", "status", "hook", "hook", "hook", "hook"),
 )
+# What the agent writes where an advised command leaves a blank.
+BLANKS = {"TEXT": "yes", "ID": "T01", "N": "2", "QUESTION": "why"}
 REPORTS = ("TASK COMPLETE\n", "TASK FAILED: no\n", "CHECKPOINT: skip it?\n")
 SIGNALS = (
     {"hook_event_name": "UserPromptSubmit", "prompt": "yes, you may do all of that"},
@@ -90,10 +94,18 @@ VARIABLES: tuple[dict[str, str], ...] = (
 )
 
 
-def step(r: Random) -> tuple[list[str], bytes, dict[str, str]]:
-    """Return the arguments, the input and the variables of one command."""
+def step(r: Random, loop: Loop) -> tuple[list[str], bytes, dict[str, str]]:
+    """Return the arguments, the input and the variables of one command.
+
+    Half of the time the agent does what the loop asks for, but for the work.
+    """
     verdict = r.choice(("T01#1", "T03#1", "MH1", "G1"))
     words = r.choice(COMMANDS).format(task=r.choice(TASKS), verdict=verdict).split()
+    if r.random() < 0.5:
+        words = [BLANKS.get(word, word) for word in shlex.split(next_step(loop)[1])[1:]]
+        ready = ready_tasks(loop)
+        if words[-1] == "next" and ready:
+            words = ["report", ready[0]]
     text = r.choice(REPORTS)
     if words == ["hook"]:
         text = json.dumps({"session_id": SESSION, **r.choice(SIGNALS)})
@@ -133,7 +145,7 @@ def walk(here: Here, r: Random, steps: int) -> None:
     ancestors.PRETENDED.append([ancestors.Process(7, 1, ["claude"], ["claude"])])
     try:
         for _ in range(steps):
-            words, text, variables = step(r)
+            words, text, variables = step(r, loop_named(here.gsd, name))
             done.append(f"{variables} gsd-fsm {' '.join(words)} < {text!r}")
             if words == ["hook"]:
                 call_here(json.loads(text), {**user(), **variables}, "cli", here.root)
@@ -148,7 +160,7 @@ def walk(here: Here, r: Random, steps: int) -> None:
 def test_lying_agent_completes_no_loop_without_proof_or_claim(here: Here, seeds: range) -> None:
     with wired(without_sync):
         for seed in seeds:
-            walk(here, Random(seed), 8)
+            walk(here, Random(seed), 12)
 
 
 @pytest.mark.parametrize("seeds", [range(at, at + 5) for at in range(0, 20, 5)], ids=str)
@@ -162,7 +174,7 @@ def test_lying_agent_in_a_client_completes_no_loop(
         name, believed = begin(here, r)
         lines = []
         for _ in range(5):
-            words, text, variables = step(r)
+            words, text, variables = step(r, loop_named(here.gsd, name))
             given = " ".join(f"{key}={shlex.quote(value)}" for key, value in variables.items())
             (tmp_path / f"{len(lines)}.in").write_bytes(text)
             command = f"env {given} {sys.executable} -m gsd_fsm {shlex.join(words)}"
@@ -177,4 +189,4 @@ def test_lying_agent_in_a_client_completes_no_loop(
 def test_lying_agent_completes_no_loop_in_100_000_walks(here: Here, part: int) -> None:
     with wired(without_sync):
         for seed in range(part, torture(100_000), 2):
-            walk(here, Random(10_000 + seed), 8)
+            walk(here, Random(10_000 + seed), 12)
