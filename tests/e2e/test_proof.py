@@ -56,7 +56,7 @@ def test_parallel_subagents_are_proven_together_and_the_wrong_one_is_retried(rig
         COMPLETE, say("The phase is complete."),
     )  # fmt: skip
     first, second = heard(rig)[3:5]
-    assert "Reported: T01. The commands that prove them run once these are reported: T02." in first
+    assert "Reported: T01. Their commands (T01#1) run once these are reported: T02." in first
     assert "Exit code" not in first
     assert second.startswith("Exit code 7")
     assert "Task T01 is complete (proven)." in second
