@@ -111,8 +111,12 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "background": "ids of the background work that the agent waits for",
     },
     "session": {
+        "source": "how the session began; of a prompt: why it does not count",
         "pid": "process id of the client",
         "transcript": "length of the transcript",
+        "file": "path of the transcript, as the client names it",
+        "digest": "digest of the prompt, with its blanks collapsed",
+        "prompt": "the client's id of the prompt",
         "signal": "digest of the signal that reported it",
         "copy": "name of the copy of the hook that was called",
     },
