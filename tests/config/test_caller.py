@@ -124,3 +124,12 @@ def test_scratch_environment_has_no_agent_and_only_homes_in_its_folder(
     homes = ["HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA"]
     for name in [*homes, "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"]:
         assert tmp_path in Path(found[name]).parents
+
+
+def test_simulation_does_not_depend_on_who_runs_it(project: Project) -> None:
+    script = project.root / "script.txt"
+    asked = ("start goal g --criterion c", "wait Which?", "CLAUDECODE=1 answer this => 4")
+    decided = ("prompt this one", "CLAUDECODE=1 answer this => 0", "cancel => 0")
+    script.write_text("\n".join((*asked, *decided)))
+    attended = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ATTENDED": "0", **SESSION}
+    Below(project.root, "codex", "sh", "claude").ok("simulate", str(script), env=attended)
