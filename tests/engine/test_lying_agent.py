@@ -160,7 +160,7 @@ def walk(here: Here, r: Random, steps: int) -> None:
 def test_lying_agent_completes_no_loop_without_proof_or_claim(here: Here, seeds: range) -> None:
     with wired(without_sync):
         for seed in seeds:
-            walk(here, Random(seed), 10)
+            walk(here, Random(seed), 8)
 
 
 @pytest.mark.parametrize("seeds", [range(at, at + 5) for at in range(0, 20, 5)], ids=str)
