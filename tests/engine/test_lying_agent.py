@@ -122,7 +122,7 @@ def judge(loop: Loop, believed: bool, walk: list[str]) -> None:
         return
     proven, claimed = proof_counts(loop)
     assert believed, walk
-    assert not proven, walk
+    assert proven.keys() <= {"verification"}, walk  # the CI command of the settings passes
     assert claimed, walk
 
 
