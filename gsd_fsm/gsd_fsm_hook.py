@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "a05a40be6cf5dc63"  # digest of the parts
+IDENTITY = "607c8e074ef74872"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -2083,7 +2083,7 @@ if __name__ == "__main__":
 #     "proof",
 #     {
 #         "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
-#         "seconds": AMOUNT, "timed_out": bool,
+#         "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT,
 #     },
 #     ("check", "passed"),
 # )
@@ -4788,6 +4788,8 @@ if __name__ == "__main__":
 #     return word.lower() in ("n", "no", "nope")
 # def open_questions(loop):
 #     return [question for question in loop.questions.values() if question.answer is None]
+# def is_decided(loop):
+#     return loop.status == "waiting" and bool(loop.questions) and not open_questions(loop)
 # def leaves_questions(loop, event):
 #     answered = event["data"].get("question")
 #     return any(question.id != answered for question in open_questions(loop))
@@ -6674,7 +6676,7 @@ if __name__ == "__main__":
 #             log_failure(error, [tx.path], "ignoring a verdict")
 #     append_decided(tx, loop)
 # def append_decided(tx, loop):
-#     if loop.questions and loop.status == "waiting" and not open_questions(loop):
+#     if is_decided(loop):
 #         tx.append(loop, "answer", {"text": "all verdicts are given"})
 #     for kind, data in due_events(loop):
 #         tx.append(loop, kind, data)

@@ -181,8 +181,8 @@ def _judge(rows: Sequence[dict[str, Any]], prompt: Prompt) -> Found | None:
 def _is_by_user(row: dict[str, Any]) -> bool:
     """Return whether a user typed what this row delivers."""
     attachment = row.get("attachment")
-    told = attachment if isinstance(attachment, dict) else row
-    origin = told.get("origin")
+    source = attachment if isinstance(attachment, dict) else row
+    origin = source.get("origin")
     if isinstance(origin, dict):
         is_human = origin.get("kind") == "human"
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.hook.hook_log import log_failure
 from gsd_fsm.core.loop.decisions import due_events
-from gsd_fsm.core.loop.events.sessions import open_questions
+from gsd_fsm.core.loop.events.sessions import is_decided
 from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.text.sanitize import clean
 
@@ -45,7 +45,7 @@ def append_subagent_end(tx: Transaction, loop: Loop, signal: Signal) -> None:
 
 def append_decided(tx: Transaction, loop: Loop) -> None:
     """End a wait whose questions are all decided, and append what follows from decisions."""
-    if loop.questions and loop.status == "waiting" and not open_questions(loop):
+    if is_decided(loop):
         tx.append(loop, "answer", {"text": "all verdicts are given"})
     for kind, data in due_events(loop):
         tx.append(loop, kind, data)

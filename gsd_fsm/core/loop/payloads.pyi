@@ -119,6 +119,7 @@ ProofData = TypedDict(
         "evidence": NotRequired[str],
         "seconds": NotRequired[float],
         "timed_out": NotRequired[bool],
+        "reruns": NotRequired[int],
     },
 )
 VerdictSpec = TypedDict(

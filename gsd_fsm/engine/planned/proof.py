@@ -51,11 +51,11 @@ class Settled(NamedTuple):
     failed: dict[str, list[Result]]
     deferred: dict[str, list[str]]
     awaited: list[str]
-    missing: str = ""
-    notes: tuple[str, ...] = ()
-    commits: dict[str, str | None] = {}  # noqa: RUF012 - never changed
-    tags: dict[str, str | None] = {}  # noqa: RUF012 - never changed
-    is_slow: bool = False
+    missing: str
+    notes: list[str]
+    commits: dict[str, str | None]
+    tags: dict[str, str | None]
+    is_slow: bool
 
 
 class _Case:
@@ -110,6 +110,7 @@ class _Run:
         self.context, self.project, self.watch = context, context.project, watch
         self.loop = loop
         self.limit = float(timeout or context.settings()["check_timeout_seconds"])
+        self.reruns = int(context.settings()["check_reruns"])
         self.begun = time.monotonic()
         self.judged: set[str] = set()
         self.open_checks: dict[str, list[str]] = {}
@@ -121,16 +122,17 @@ class _Run:
         self.tags: dict[str, str | None] = {}
 
     def settled(self) -> Settled:
-        loop = self.context.receipt(self.loop).loop
+        receipt = self.context.receipt(self.loop)
+        loop = receipt.loop
         left = reported_tasks(loop)
         return Settled(
-            self.context.receipt(loop),
+            receipt,
             self.complete,
             self.failed,
             {name: self.open_checks.get(name, []) for name in left},
             defers_commands(loop) if left else [],
             self.missing,
-            tuple(self.notes),
+            self.notes,
             self.commits,
             self.tags,
             time.monotonic() - self.begun > LONG_PROOF,
@@ -183,7 +185,7 @@ class _Run:
             )
 
     def _settle_other_reports(self, tasks: list[Task]) -> None:
-        """Append the failure or the checkpoint of tasks that were reported while the loop rested."""
+        """Append the failure or the checkpoint of tasks reported during a wait or a pause."""
         with self.context.writing(self.loop) as tx:
             for task in tasks:
                 append_other_verdict(tx, task)
@@ -238,7 +240,9 @@ class _Run:
         outcomes: dict[str, Outcome | str] = {}
         with (
             self.watch() as output,
-            closing(run_commands(commands, self.project, self.limit, output.poll)) as finished,
+            closing(
+                run_commands(commands, self.project, self.limit, output.poll, self.reruns)
+            ) as finished,
         ):
             for command, outcome in finished:
                 outcomes[command] = outcome
@@ -257,6 +261,8 @@ class _Run:
             case.failing.append(result)
             return
         case.passed.append(result.key)
+        if result.flaky:
+            self.notes.append(f"check {result.key} is flaky: it failed first and passed on a rerun")
         self._append_proof(case.task, {"proof": proof_data(result, outcome)})
 
     def _append_proof(self, task: Task, data: dict[str, Any]) -> None:
@@ -391,6 +397,8 @@ def proof_data(result: Result, outcome: Outcome | str) -> dict[str, Any]:
         data["command"] = redact_and_truncate(outcome.command, MAX_ERROR)
         data["exit_code"] = outcome.exit_code
         data["timed_out"] = outcome.timed_out
+        if outcome.reruns:
+            data["reruns"] = outcome.reruns
     return data
 
 

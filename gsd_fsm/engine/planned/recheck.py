@@ -71,8 +71,9 @@ def _failed_commands(context: Context, plan: Plan, names: list[str]) -> dict[str
         return {}
     jobs = [job for task in tasks for job in task_jobs(task) if job.command]
     commands = dict.fromkeys(job.command or "" for job in jobs)
-    limit = float(context.settings()["check_timeout_seconds"])
-    outcomes = dict(run_commands(commands, context.project, limit, lambda: None))
+    settings = context.settings()
+    limit, reruns = float(settings["check_timeout_seconds"]), int(settings["check_reruns"])
+    outcomes = dict(run_commands(commands, context.project, limit, lambda: None, reruns))
     found: dict[str, list[Result]] = {}
     for job in jobs:
         result = command_result(job, outcomes[job.command or ""])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.loop.completion import has_tree, is_complete, latest_tree, open_verdicts
 from gsd_fsm.core.loop.decisions import due_events, free_gap_id
-from gsd_fsm.core.loop.events.sessions import open_questions
+from gsd_fsm.core.loop.events.sessions import is_decided
 from gsd_fsm.core.loop.limits import LimitReached, oscillation, used_up_limit
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
@@ -449,7 +449,7 @@ def give_verdict(context: Context, verdict_id: str, *, passed: bool, evidence: s
             raise UsageError(f"loop {loop.id} needs no verdict on {verdict_id}", known)
         context.require_human(tx.loop, f"judge {verdict_id} in")
         tx.append("verified", {**data, "evidence": redact_and_truncate(evidence, MAX_EVIDENCE)})
-        if tx.loop.questions and tx.loop.status == "waiting" and not open_questions(tx.loop):
+        if is_decided(tx.loop):
             tx.append("answer", {"text": "all verdicts are given"})
         for kind, consequence in due_events(tx.loop):
             tx.append(kind, consequence, by="cli")
@@ -469,7 +469,7 @@ def refute_round(context: Context, loop: Loop, why: str) -> NoReturn:
     with context.writing(loop) as tx:
         if tx.loop.is_live and tx.loop.verified:
             tx.append("verified", {"passed": False, "stale": True, "report": why}, by="cli")
-            if tx.loop.questions and tx.loop.status == "waiting" and not open_questions(tx.loop):
+            if is_decided(tx.loop):
                 tx.append("answer", {"text": why}, by="cli")
     raise Refused(why, f"Run: gsd-fsm --loop {loop.id} verify")
 

@@ -136,6 +136,16 @@ def test_report_of_paused_loop_runs_nothing_until_check_after_resume(
     assert statuses(here) == ["failed" if "FAILED" in words else "checkpoint"]
 
 
+def test_command_that_passes_on_a_rerun_proves_its_task_and_is_marked(here: Here) -> None:
+    flaky = "test -e second || { touch second; exit 1; }"
+    start(here, task("01", flaky), settings="check_reruns = 1\n")
+    deliver(here, "01")
+    shown = here.ok("report", "T01", stdin=b"TASK COMPLETE").out
+    assert "check T01#1 is flaky: it failed first and passed on a rerun" in shown
+    proofs = [it["data"]["proof"] for it in here.lines() if "proof" in it["data"]]
+    assert [(proof["passed"], proof["reruns"]) for proof in proofs] == [(True, 1)]
+
+
 def test_task_complete_obeys_the_same_rule_as_report(here: Here) -> None:
     start(here, task("01", "test -s 01.txt"), task("02", files="02.txt"))
     here.ok("task", "T01", "running")

@@ -167,6 +167,11 @@ def open_questions(loop: Loop) -> list[Question]:
     return [question for question in loop.questions.values() if question.answer is None]
 
 
+def is_decided(loop: Loop) -> bool:
+    """Return whether the wait had several questions, and verdicts have closed the last of them."""
+    return loop.status == "waiting" and bool(loop.questions) and not open_questions(loop)
+
+
 def leaves_questions(loop: Loop, event: Event[AnswerData]) -> bool:
     """Return whether other questions of the wait stay open."""
     answered = event["data"].get("question")

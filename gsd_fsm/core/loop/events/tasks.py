@@ -66,7 +66,7 @@ PROOF = record(
     "proof",
     {
         "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
-        "seconds": AMOUNT, "timed_out": bool,
+        "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT,
     },
     ("check", "passed"),
 )  # fmt: skip
