@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "607c8e074ef74872"  # digest of the parts
+IDENTITY = "02d369847ed2473e"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "money", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -722,7 +722,7 @@ if __name__ == "__main__":
 # class Signal:
 #     __slots__ = (
 #         "active", "agent", "agent_transcript", "background", "cap", "client", "copy", "digest",
-#         "error", "event", "message", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
+#         "error", "event", "message", "mode", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
 #         "source", "subject", "task", "transcript",
 #     )
 #     def __init__(self, payload, text, copy, env):
@@ -742,6 +742,7 @@ if __name__ == "__main__":
 #         self.message = first("last_assistant_message", "prompt_response")
 #         self.active = payload.get("stop_hook_active") is True
 #         self.background = _hook_clients_running_tasks(payload.get("background_tasks"))
+#         self.mode = first("permission_mode")
 #         self.source = first("source")
 #         self.reason = first("reason", "trigger")
 #         self.prompt = first("prompt")
@@ -1350,6 +1351,49 @@ if __name__ == "__main__":
 #         self.seq = seq
 #         self.code = code
 #         self.reason = reason
+# # ── loop.spending
+# MOST_SOURCES = 2_000
+# FAST, LONG = " fast", " long"
+# _loop_spending_SMALL_USD = 0.1
+# class Usage(Record):
+#     def __init__(self):
+#         self.prices = {}
+#         self.totals = {}
+#         self.reported_usd = {}
+#         self.replies_usd = {}
+#         self.estimated = {}
+#         self.resets = {}
+#         self.offsets = {}
+#         self.sources = {}
+#         self.stops = 0
+#     def take_prices(self, rows):
+#         for row in rows:
+#             mark = FAST if row.get("fast") else LONG if "above" in row else ""
+#             self.prices[row["model"] + mark] = {
+#                 name: float(it)
+#                 for name, it in row.items()
+#                 if type(it) in (int, float)
+#             }
+#     def counted_usd(self, session):
+#         return max(self.reported_usd.get(session, 0), self.replies_usd.get(session, 0))
+#     @property
+#     def is_estimate(self):
+#         return any(
+#             self.replies_usd.get(session, 0) > self.reported_usd.get(session, 0)
+#             for session in self.estimated
+#         )
+#     def begin_session(self):
+#         self.sources = {}
+#         self.stops = 0
+# def missing_source(loop):
+#     usage, limits = loop.usage, loop.limits
+#     if loop.rules is None or usage.stops < 1:
+#         return ""
+#     if limits.budget_usd and "usd" not in usage.sources:
+#         return "the budget"
+#     return "the token limit" if limits.max_tokens and "tokens" not in usage.sources else ""
+# def spent(loop):
+#     return ("~" if loop.usage.is_estimate else "") + money(loop.spent_usd)
 # # ── loop.state
 # ACTIVE = ("running", "retrying", "fixing", "reviewing")
 # LIVE = (*ACTIVE, "waiting", "paused")
@@ -1374,15 +1418,15 @@ if __name__ == "__main__":
 #         "gaps", "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id",
 #         "idle", "imported", "issues", "iteration", "kind", "last_answer", "last_error",
 #         "last_event", "last_iteration", "last_seq", "last_signal", "last_stop", "limits",
-#         "meters", "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets",
+#         "milestones", "mode", "must_not", "notes",
 #         "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid",
-#         "plan", "priced_usd", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
+#         "plan", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
 #         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
 #         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
 #         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
 #         "rules", "scored", "session_only", "shape", "silent_stops", "snapshots", "spec", "spec_score",
 #         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
-#         "tasks", "transcript", "transcripts", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
+#         "tasks", "transcript", "transcripts", "transient", "transient_tasks", "unconfirmed", "until", "usage", "verdicts",
 #         "verified", "viewed", "views", "wait_for", "wave_files", "waves_due",
 #     )
 #     def __init__(self, loop_id=""):
@@ -1450,10 +1494,7 @@ if __name__ == "__main__":
 #         self.milestones = {}
 #         self.spent_usd = 0
 #         self.spent_tokens = 0
-#         self.meters = {}
-#         self.priced_usd = {}
-#         self.meters_to_reset = {}
-#         self.offsets = {}
+#         self.usage = Usage()
 #         self.tasks = {}
 #         self.accepts_tasks = True
 #         self.errors = []
@@ -1777,32 +1818,40 @@ if __name__ == "__main__":
 # BUDGET = ("budget", "tokens")
 # def has_budget(loop):
 #     return bool(loop.limits.budget_usd or loop.limits.max_tokens)
+# class Counted:
+#     __slots__ = ("limit", "step", "used", "words")
+#     def __init__(
+#         self, limit, used, words, step
+#     ):
+#         self.limit = limit
+#         self.used = used
+#         self.words = words
+#         self.step = step
+#     def sentence(self, loop, amount, most):
+#         if self.limit == "budget_usd":
+#             return self.words % (spent(loop), money(most))
+#         return self.words % (amount, most)
+#     def more(self, amount, most):
+#         if self.step:
+#             return int(amount - most) + self.step
+#         parts = (10_000 if most < 1 else 100) if self.limit == "budget_usd" else 1
+#         wanted = round((amount - most + most / 2) * parts, 3)
+#         return (int(wanted) + (wanted > int(wanted))) / parts
 # COUNTED = {
-#     "iterations": (
-#         "max_iterations",
-#         lambda loop, _now: loop.iteration,
-#         "%d of %d iterations are used",
-#         10,
+#     "iterations": Counted(
+#         "max_iterations", lambda loop, _now: loop.iteration, "%d of %d iterations are used", 10
 #     ),
-#     "rounds": (
+#     "rounds": Counted(
 #         "max_rounds",
 #         lambda loop, _now: loop.round if loop.kind == "verify" else 0,
 #         "%d of %d verification rounds are used",
 #         10,
 #     ),
-#     "budget": (
-#         "budget_usd",
-#         lambda loop, _now: loop.spent_usd,
-#         "%.2f of %.2f USD are spent",
-#         10,
+#     "budget": Counted("budget_usd", lambda loop, _now: loop.spent_usd, "%s of %s are spent", 0),
+#     "tokens": Counted(
+#         "max_tokens", lambda loop, _now: loop.spent_tokens, "%d of %d tokens are used", 0
 #     ),
-#     "tokens": (
-#         "max_tokens",
-#         lambda loop, _now: loop.spent_tokens,
-#         "%d of %d tokens are used",
-#         1_000_000,
-#     ),
-#     "minutes": ("max_minutes", active_minutes, "%.1f of %g minutes are used", 30),
+#     "minutes": Counted("max_minutes", active_minutes, "%.1f of %g minutes are used", 30),
 # }
 # def used_up_limit(
 #     loop, limits, now_ms, codes=tuple(COUNTED)
@@ -1810,13 +1859,22 @@ if __name__ == "__main__":
 #     first = reason = ""
 #     remedy = _loop_limits_RESUME % loop.id
 #     for code in codes:
-#         name, used, sentence, more = COUNTED[code]
-#         most = getattr(limits, name)
-#         amount = used(loop, now_ms) if most else 0
+#         row = COUNTED[code]
+#         most = getattr(limits, row.limit)
+#         amount = row.used(loop, now_ms) if most else 0
 #         if most and amount >= most:
-#             remedy += " --add-%s %d" % (code, int(amount - most) + more)
-#             first, reason = first or code, reason or sentence % (amount, most)
+#             remedy += " --add-%s %.10g" % (code, row.more(amount, most))
+#             first, reason = first or code, reason or row.sentence(loop, amount, most)
 #     return LimitReached("budget" if first in BUDGET else first, reason, remedy) if first else None
+# def unmetered(loop):
+#     limit = missing_source(loop)
+#     if not limit:
+#         return None
+#     reason = (
+#         "%s cannot be enforced: neither a status line nor a transcript of this session reports "
+#         "what it uses" % limit
+#     )
+#     return LimitReached("budget", reason, _loop_limits_RESUME % loop.id)
 # def repeated_error(loop):
 #     if loop.repeated_errors < REPEATED_LIMIT:
 #         return None
@@ -2433,6 +2491,14 @@ if __name__ == "__main__":
 #     },
 #     ("id",),
 # )
+# PRICES = records(
+#     "prices",
+#     {
+#         "model": str, "input": AMOUNT, "output": AMOUNT, "cache_read": AMOUNT, "cache_write": AMOUNT,
+#         "cache_write_1h": AMOUNT, "fast": bool, "above": COUNT,
+#     },
+#     ("model", "input", "output"),
+# )
 # IMPORTED = record(
 #     "imported",
 #     {
@@ -2462,6 +2528,7 @@ if __name__ == "__main__":
 #     if "rules" in data:
 #         loop.rules = Rules(data["rules"])
 #         loop.human_spoke = False
+#     loop.usage.take_prices(data.get("prices", ()))
 #     loop.review_needed = data.get("review", False)
 #     if "plan" in data:
 #         loop.plan.update(data["plan"])
@@ -2489,6 +2556,7 @@ if __name__ == "__main__":
 #         "goal": str, "phase": PHASE, "plan": OBJECT, "branch": str, "criteria": CRITERIA,
 #         "tasks": TASKS, "must_not": TEXTS, "auto_loop": bool, "review": bool, "carried": IMPORTED,
 #         "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool, "rules": RULES,
+#         "prices": PRICES, "prices_of": str,
 #     },
 #     text="{kind}, {mode}[: {goal}]",
 #     is_newer=lambda _loop, data: "rules" in data,
@@ -2526,6 +2594,7 @@ if __name__ == "__main__":
 #     answer.signal, answer.copy = data["signal"], data.get("copy", "")
 #     answer.hook = data.get("hook", 0)
 #     answer.text = data.get("reason" if answer.blocks else "said", "")
+#     loop.usage.stops += 1
 #     before = loop.last_answer
 #     answer.notified = event["seq"] if answer.text else before.notified if before else 0
 #     loop.last_answer = answer
@@ -2615,7 +2684,8 @@ if __name__ == "__main__":
 #     Trigger(verb="spend", arrows=(Arrow(LIVE, SAME, record_spending),)),
 #     optional={
 #         "usd": AMOUNT, "tokens": COUNT, "what": str, "meter": str, "total_usd": AMOUNT,
-#         "source": str, "counted": COUNT, "messages": TEXTS,
+#         "source": str, "counted": COUNT, "messages": TEXTS, "replies_usd": AMOUNT,
+#         "estimated": bool, "whole": bool,
 #     },
 #     text=_loop_events_notes_spend_text,
 # )
@@ -2644,7 +2714,7 @@ if __name__ == "__main__":
 #     text="{name}[ {commit}][ {task}][ {left}]",
 # )
 # # ── loop.fold
-# FOLD_VERSION = 14
+# FOLD_VERSION = 15
 # JOURNAL = EventType(
 #     "journal",
 #     required={"id": ID},
@@ -3464,9 +3534,14 @@ if __name__ == "__main__":
 # def decide_stop(loop, signal, seen, now):
 #     if seen.disabled_by:
 #         return _hook_decide_allow("disabled", "The hook is disabled by %s" % seen.disabled_by)
+#     if signal.mode == "plan":
+#         return _hook_decide_allow("plan-mode", "The client is in plan mode")
 #     if loop.status in ("paused", "waiting"):
 #         message = "" if _hook_decide_user_knows(loop) else notice(loop)
 #         return _hook_decide_allow(loop.status, _hook_decide_why_not_active(loop), message)
+#     spent = budget_pause(loop, now)
+#     if spent is not None:
+#         return spent
 #     work = background_work(loop, signal)
 #     if work is not None:
 #         reason, ids = work
@@ -3492,6 +3567,11 @@ if __name__ == "__main__":
 #     if seen.commit is not None:
 #         data["commit"] = seen.commit
 #     return Decision("iteration", data, text, blocks=True)
+# def budget_pause(loop, now):
+#     limit = used_up_limit(loop, loop.limits, now, BUDGET) or unmetered(loop)
+#     if limit is None or not loop.is_active or is_complete(loop, latest_tree(loop)):
+#         return None
+#     return _hook_decide_pause_at(loop, limit)
 # def _hook_decide_has_committed(loop, seen):
 #     return None not in (seen.commit, loop.commit) and seen.commit != loop.commit
 # def background_work(loop, signal):
@@ -4069,6 +4149,7 @@ if __name__ == "__main__":
 # ):
 #     if loop_for_stop(loops, signal) is None and answered_before(loops, signal, now_ms()) is None:
 #         return None
+#     _hook_respond_await_usage(loops, signal)
 #     with _hook_respond_transaction(journal, signal) as tx:
 #         before = answered_before(tx.loops, signal, tx.now)
 #         if before is not None and first_time(
@@ -4102,18 +4183,25 @@ if __name__ == "__main__":
 #         tx.append(loop, "session", {"action": "bind"})
 #     if loop.status == "waiting" and loop.wait_for == "throttled":
 #         tx.append(loop, "resume", {"reason": "the client works again"})
-#     if not loop.is_active or background_work(loop, signal) is not None:
+#     if not loop.is_active:
+#         return
+#     if _hook_respond_needs_usage(loop):
+#         _hook_respond_append_usage(tx, loop, signal)
+#     if background_work(loop, signal) is not None:
 #         return
 #     if loop.silent_stops:
 #         load("rare")
 #         append_silent_failures(tx, loop)
-#     if _hook_respond_needs_usage(loop):
-#         _hook_respond_append_usage(tx, loop, signal)
 #     claims = loop.kind == "goal" and not loop.exit_signal and claims_completion(signal.message)
 #     if claims and not unmet(loop):
 #         tx.append(loop, "exit", {"reason": "the completion mark"})
 # def _hook_respond_needs_usage(loop):
 #     return has_budget(loop) or bool(mirrored_list(loop, getenv(TASK_LIST)))
+# def _hook_respond_await_usage(loops, signal):
+#     loop = own_loop(loops, signal.session)
+#     if loop is not None and has_budget(loop):
+#         load("rare")
+#         await_usage(loop, signal)
 # def _hook_respond_about(signal, decision):
 #     about = {"signal": signal.digest, "active": signal.active}
 #     about["hook"] = HOOK_VERSION
@@ -4136,6 +4224,7 @@ if __name__ == "__main__":
 #     "limits": Limits,
 #     "plan": FrozenPlan,
 #     "rules": Rules,
+#     "usage": Usage,
 #     "rollback": Rollback,
 #     "last_answer": HookAnswer,
 #     "last_signal": SeenSignal,
@@ -4165,7 +4254,8 @@ if __name__ == "__main__":
 # _journal_snapshot_OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")
 # def unpack(packed):
 #     loop = _journal_snapshot_fill(Loop(), packed)
-#     loop.offsets = {name: (at, last) for name, (at, last) in loop.offsets.items()}
+#     offsets = loop.usage.offsets
+#     loop.usage.offsets = {name: (at, last) for name, (at, last) in offsets.items()}
 #     loop.transcript = tuple(loop.transcript) if loop.transcript else None
 #     loop.index()
 #     return loop
@@ -4461,6 +4551,48 @@ if __name__ == "__main__":
 #         self.offset = data.get("transcript", 0)
 #         self.digest = data.get("digest")
 #         self.id = data.get("prompt")
+# # ── loop.spending, rarely
+# def record_spending(loop, event):
+#     data, usage = event["data"], loop.usage
+#     session = data.get("meter", event.get("session") or "")
+#     before = usage.counted_usd(session)
+#     if "replies_usd" in data:
+#         usage.replies_usd[session] = _loop_spending_sum(usage.replies_usd.get(session, 0), data["replies_usd"])
+#     if data.get("estimated"):
+#         usage.estimated[session] = None
+#     if "meter" in data:
+#         _loop_spending_record_total(usage, session, data)
+#     if "counted" in data:
+#         _loop_spending_record_offset(loop, data)
+#     usd = data.get("usd", 0) + usage.counted_usd(session) - before
+#     loop.spent_usd = _loop_spending_sum(loop.spent_usd, usd)
+#     loop.spent_tokens += data.get("tokens", 0)
+#     for source in ("usd", "tokens"):
+#         if data.keys() & {source, "total_" + source, "replies_" + source}:
+#             usage.sources[source] = None
+# def _loop_spending_record_total(usage, session, data):
+#     total = data.get("total_usd", 0)
+#     last = usage.totals.get(session)
+#     usage.totals[session] = total
+#     if session in usage.resets or (last is None and not data.get("whole")):
+#         usage.resets.pop(session, None)
+#         usage.reported_usd[session] = usage.counted_usd(session)
+#         return
+#     growth = total - last if last is not None and total >= last else total
+#     usage.reported_usd[session] = _loop_spending_sum(usage.reported_usd.get(session, 0), growth)
+# def _loop_spending_record_offset(loop, data):
+#     offsets, source = loop.usage.offsets, data.get("source", "")
+#     offsets.pop(source, None)
+#     offsets[source] = (data["counted"], data.get("messages", []))
+#     if len(offsets) > MOST_SOURCES:
+#         del offsets[next(name for name in offsets if name != loop.owner)]
+# def _loop_spending_sum(one, other):
+#     return round(one + other, 6)
+# def money(amount):
+#     return "$%.*f" % (4 if 0 < amount < _loop_spending_SMALL_USD else 2, amount)
+# def spent_of_budget(loop):
+#     budget = loop.limits.budget_usd
+#     return "%s of %s" % (spent(loop), money(budget)) if budget else spent(loop)
 # # ── loop.state, rarely
 # def listed(names):
 #     known = list(names)
@@ -4866,8 +4998,9 @@ if __name__ == "__main__":
 #     session = event.get("session")
 #     if session != loop.owner or restart_meter:
 #         loop.owner, loop.owned_since = session, event["ts"]
-#     if restart_meter and session in loop.meters:
-#         loop.meters_to_reset[session] = None
+#         loop.usage.begin_session()
+#     if restart_meter and session in loop.usage.totals:
+#         loop.usage.resets[session] = None
 # def require_free_session(loop, event, loops):
 #     _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
 # def require_binding(loop, event, loops):
@@ -5246,7 +5379,7 @@ if __name__ == "__main__":
 #     become_owner(loop, event, data.get("anew", False))
 #     loop.client = event.get("client", loop.client)
 #     loop.pid = None
-#     loop.stalled = loop.idle = loop.repeated_errors = loop.transient = 0
+#     loop.stalled = loop.idle = loop.repeated_errors = loop.transient = loop.usage.stops = 0
 #     for task_id in loop.transient_tasks:
 #         loop.tasks[task_id].transient = 0
 #     loop.transient_tasks = {}
@@ -5338,33 +5471,12 @@ if __name__ == "__main__":
 #     if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline"}:
 #         loop.plan.update(data)
 #         loop.plan.task_count = data.get("count", loop.plan.task_count)
-# def record_spending(loop, event):
-#     data = event["data"]
-#     usd = data.get("usd", 0)
-#     if "meter" in data:
-#         usd += _loop_events_notes_metered(loop, data["meter"], data.get("total_usd", 0))
-#     if "counted" in data:
-#         source = data.get("source", "")
-#         loop.offsets.pop(source, None)
-#         loop.offsets[source] = (data["counted"], data.get("messages", []))
-#         if len(loop.offsets) > MAX_KEPT:
-#             del loop.offsets[next(name for name in loop.offsets if name != loop.owner)]
-#         if "usd" in data and "meter" not in data:
-#             session = event.get("session", "")
-#             loop.priced_usd[session] = round(loop.priced_usd.get(session, 0) + data["usd"], 6)
-#     loop.spent_usd = round(loop.spent_usd + usd, 6)
-#     loop.spent_tokens += data.get("tokens", 0)
-# def _loop_events_notes_metered(loop, meter, total):
-#     before = loop.meters.get(meter, total)
-#     if meter in loop.meters_to_reset:
-#         del loop.meters_to_reset[meter]
-#         before = total
-#     loop.meters[meter] = total
-#     return total - before if total >= before else total
 # def _loop_events_notes_spend_text(data):
-#     amounts = ["%.2f USD" % data["usd"]] if "usd" in data else []
+#     amounts = [money(data["usd"])] if "usd" in data else []
+#     mark = "~" if data.get("estimated") else ""
+#     amounts += [mark + money(data["replies_usd"])] if "replies_usd" in data else []
 #     amounts += ["%d tokens" % data["tokens"]] if "tokens" in data else []
-#     amounts += ["%.2f USD in total" % data["total_usd"]] if "total_usd" in data else []
+#     amounts += ["%s in total" % money(data["total_usd"])] if "total_usd" in data else []
 #     return "%s %s" % (", ".join(amounts), data.get("what", ""))
 # def keep_note(loop, event):
 #     data = event["data"]
@@ -5649,7 +5761,7 @@ if __name__ == "__main__":
 #         plural(minutes, "minute") if minutes else "less than a minute",
 #     ]
 #     if loop.spent_usd:
-#         took.append("%.2f USD" % loop.spent_usd)
+#         took.append(spent(loop))
 #     elif loop.spent_tokens:
 #         took.append(plural(loop.spent_tokens, "token"))
 #     status = loop.status if loop.status in FINAL else "completed"
@@ -6038,6 +6150,8 @@ if __name__ == "__main__":
 #     is_concerned = own is not None and (_hook_respond_needs_usage(own) or _hook_respond_is_concerned(own, signal))
 #     if own is not None and signal.event in CLIENT_REPORTS and not is_concerned:
 #         return {}
+#     if signal.event == "SubagentStop":
+#         _hook_respond_await_usage(loops, signal)
 #     nonce = system.urandom(8).hex()
 #     size = transcript_size(signal.transcript) if signal.transcript else None
 #     source = _hook_respond_prompt_source(loops, signal)
@@ -6062,6 +6176,10 @@ if __name__ == "__main__":
 #             append_subagent_end(tx, loop, signal)
 #         tx.loops.settle(loop.id)
 #         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used, source)
+#         pause = budget_pause(loop, tx.now) if signal.event == "SubagentStop" else None
+#         if pause is not None:
+#             tx.append(loop, pause.event, pause.data)
+#             notice = pause.message
 #         append_prompts(tx, signal, source, size)
 #     return _hook_respond_texts_answer(signal, context, notice)
 # def _hook_respond_prompt_source(loops, signal):
@@ -6260,7 +6378,7 @@ if __name__ == "__main__":
 #     budget, most = loop.limits.budget_usd, loop.limits.max_tokens
 #     if loop.spent_usd or budget:
 #         limit = "/$" + ("%d" if budget == int(budget) else "%.2f") % budget if budget else ""
-#         costs.append("Cost: $%.2f%s" % (loop.spent_usd, limit))
+#         costs.append("Cost: %s%s" % (spent(loop), limit))
 #     if not loop.spent_usd and (loop.spent_tokens or most):
 #         costs.append("Tokens: %d%s" % (loop.spent_tokens, "/%d" % most if most else ""))
 #     return costs
@@ -6932,21 +7050,79 @@ if __name__ == "__main__":
 #         else:
 #             yield {"task": task_id, "status": "complete"}
 #     status[task_id] = wanted
+# # ── usage.prices
+# _usage_prices_MILLION = 1_000_000
+# _usage_prices_PARTS = (
+#     ("input_tokens", "input"),
+#     ("output_tokens", "output"),
+#     ("cache_read_input_tokens", "cache_read"),
+# )
+# _usage_prices_RELATIVE = {"cache_read": 0.1, "cache_write": 1.25, "cache_write_1h": 2.0}
+# PRICE_KINDS = ("input", "output", *_usage_prices_RELATIVE)
+# _usage_prices_GEO = {"us": 1.1}
+# _usage_prices_SEARCH = 0.01
+# _usage_prices_MOST_TOKENS = 1_000_000_000
+# def tokens_of(usage):
+#     kinds = (*[kind for kind, _ in _usage_prices_PARTS], "cache_creation_input_tokens")
+#     return sum([_usage_prices_count(usage, kind) for kind in kinds])
+# def reply_usd(prices, model, usage):
+#     name = model_name(model)
+#     price = prices.get(name) or _usage_prices_most_expensive(prices)
+#     if usage.get("speed") == "fast":
+#         price = prices.get(name + FAST, price)
+#     long = prices.get(name + LONG)
+#     prompt = tokens_of(usage) - _usage_prices_count(usage, "output_tokens")
+#     if long is not None and prompt > long.get("above", 0):
+#         price = long
+#     cost = sum([_usage_prices_count(usage, kind) * _usage_prices_part(price, part) for kind, part in _usage_prices_PARTS])
+#     written = _usage_prices_count(usage, "cache_creation_input_tokens")
+#     details = usage.get("cache_creation")
+#     hours = _usage_prices_count(details, "ephemeral_1h_input_tokens") if type(details) is dict else 0
+#     hours = min(hours, written)
+#     cost += hours * _usage_prices_part(price, "cache_write_1h") + (written - hours) * _usage_prices_part(price, "cache_write")
+#     cost *= _usage_prices_GEO.get(str(usage.get("inference_geo")), 1.0)
+#     tools = usage.get("server_tool_use")
+#     searches = _usage_prices_count(tools, "web_search_requests") if type(tools) is dict else 0
+#     return cost / _usage_prices_MILLION + searches * _usage_prices_SEARCH
+# def model_name(model):
+#     name = model.lower().rpartition("/")[2]
+#     at = name.find("claude-")
+#     name = name[at:] if at > 0 else name
+#     for end in "[@:":
+#         name = name.partition(end)[0]
+#     head, _, tail = name.rpartition("-v")
+#     name = head if head and tail.isdigit() else name
+#     head, _, tail = name.rpartition("-")
+#     return head if head and (tail == "latest" or (len(tail) == 8 and tail.isdigit())) else name
+# def _usage_prices_most_expensive(prices):
+#     rows = [price for name, price in prices.items() if not name.endswith(FAST)]
+#     return {kind: max([_usage_prices_part(row, kind) for row in rows]) for kind in PRICE_KINDS} if rows else {}
+# def _usage_prices_part(price, kind):
+#     found = price.get(kind)
+#     if found is None:
+#         return float(price.get("input", 0)) * _usage_prices_RELATIVE.get(kind, 0)
+#     return float(found)
+# def _usage_prices_count(record, name):
+#     count = record.get(name)
+#     return count if type(count) is int and 0 <= count <= _usage_prices_MOST_TOKENS else 0
 # # ── usage.transcript
-# _usage_transcript_MOST_READ = 8 << 20
+# _usage_transcript_PART = 4 << 20
+# _usage_transcript_MOST_READ = 256 << 20
 # _usage_transcript_LONGEST_ROW = 1 << 20
+# _usage_transcript_LAST_PART = 1 << 18
 # _usage_transcript_MOST_SPENT = 1_000_000_000
 # _usage_transcript_LAST_REPLIES = 16
 # _usage_transcript_REPLY = b'"type":"assistant"'
 # _usage_transcript_TIMESTAMP = b'"timestamp":"'
-# _usage_transcript_TOKENS = (
-#     "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens",
-# )
+# _usage_transcript_LOOKS = 20
+# _usage_transcript_LOOK_SECONDS = 0.01
 # class Spending:
-#     __slots__ = ("messages", "offset", "tokens", "total_usd", "usd")
-#     def __init__(self, messages):
+#     __slots__ = ("is_estimate", "messages", "offset", "prices", "tokens", "total_usd", "usd")
+#     def __init__(self, messages, prices):
+#         self.prices = prices
 #         self.tokens = 0
 #         self.usd = 0.0
+#         self.is_estimate = False
 #         self.total_usd = None
 #         self.offset = 0
 #         self.messages = messages
@@ -6962,42 +7138,73 @@ if __name__ == "__main__":
 #         return len(start) < _usage_transcript_LONGEST_ROW
 #     first = replies[0].partition(_usage_transcript_TIMESTAMP)[2][:24].decode("ascii", "replace")
 #     return bool(first) and first >= moment
-# def unpaid(loop, session, total):
-#     return float(max(0, round(total - loop.priced_usd.get(session, 0), 6)))
-# def read_spending(path, counted, messages, since):
+# def total_of(loop, session, total, path):
+#     data = {"meter": session, "total_usd": total}
+#     if session not in loop.usage.totals and is_younger(path, loop.owned_since):
+#         data["whole"] = True
+#     return data
+# def read_spending(
+#     path, counted, messages, since, prices
+# ):
+#     found = Spending(messages[-_usage_transcript_LAST_REPLIES:], prices)
+#     known = set(found.messages)
 #     try:
-#         rows, offset = _usage_transcript_new_rows(path, counted)
+#         for rows, offset in _usage_transcript_parts(path, counted, _usage_transcript_MOST_READ):
+#             for raw in rows:
+#                 if b'"usage"' in raw or b'"cost-state"' in raw:
+#                     row = _usage_transcript_parsed(raw)
+#                     if row is not None and not _usage_transcript_is_older(row, since):
+#                         _usage_transcript_take_row(found, row, known)
+#             found.offset = offset
 #     except (OSError, ValueError):
 #         return None
-#     found = Spending(messages[-_usage_transcript_LAST_REPLIES:])
-#     known = set(found.messages)
-#     for raw in rows:
-#         if len(raw) <= _usage_transcript_LONGEST_ROW and (b'"usage"' in raw or b'"cost-state"' in raw):
-#             row = _usage_transcript_parsed(raw)
-#             if row is not None and not _usage_transcript_is_older(row, since):
-#                 _usage_transcript_take_row(found, row, known)
-#     found.offset = offset
 #     found.usd = round(found.usd, 6)
 #     return found if found.tokens or found.usd or found.total_usd is not None else None
-# def _usage_transcript_new_rows(path, counted):
+# def await_reply(path, text, known):
+#     from time import sleep
+#     wanted = text.strip()
+#     for _ in range(_usage_transcript_LOOKS if wanted else 0):
+#         try:
+#             rows = [row for rows, _ in _usage_transcript_parts(path, 0, _usage_transcript_LAST_PART) for row in rows]
+#         except (OSError, ValueError):
+#             rows = []
+#         if any(_usage_transcript_is_reply(raw, wanted, known) for raw in reversed(rows)):
+#             return
+#         sleep(_usage_transcript_LOOK_SECONDS)
+# def _usage_transcript_is_reply(raw, text, known):
+#     row = _usage_transcript_parsed(raw) if _usage_transcript_REPLY in raw else None
+#     reply = row.get("message") if row is not None else None
+#     if type(reply) is not dict or reply.get("id") in known:
+#         return False
+#     blocks = reply.get("content")
+#     return any(
+#         type(block) is dict and str(block.get("text", "")).strip() == text
+#         for block in (blocks if type(blocks) is list else ())
+#     )
+# def _usage_transcript_parts(path, counted, most):
 #     fd = system.open(path, READ)
 #     try:
 #         info = system.fstat(fd)
 #         if not is_regular(info):
 #             raise ValueError("not a regular file")
-#         start = counted if 0 <= counted <= info.st_size else 0
-#         skipped = info.st_size - start > _usage_transcript_MOST_READ
-#         if skipped:
-#             start = info.st_size - _usage_transcript_MOST_READ
-#         data = read_at(fd, start, info.st_size - start)
+#         size = info.st_size
+#         at = counted if 0 <= counted <= size else 0
+#         is_cut = size - at > most
+#         at = size - most if is_cut else at
+#         while at < size:
+#             data = read_at(fd, at, min(_usage_transcript_PART, size - at))
+#             end = data.rfind(b"\n") + 1
+#             if not end and len(data) < _usage_transcript_PART:
+#                 return
+#             rows = data[:end].split(b"\n")
+#             at += end or len(data)
+#             yield rows[is_cut:], at
+#             is_cut = not end
 #     finally:
 #         close(fd)
-#     end = data.rfind(b"\n") + 1
-#     rows = data[:end].split(b"\n")
-#     return rows[1:] if skipped else rows, start + end
 # def _usage_transcript_parsed(raw):
 #     try:
-#         row = parse_json(raw.decode("utf-8").strip())
+#         row = parse_json(raw.decode("utf-8").strip()) if len(raw) <= _usage_transcript_LONGEST_ROW else None
 #     except ValueError:
 #         return None
 #     return row if type(row) is dict else None
@@ -7020,13 +7227,17 @@ if __name__ == "__main__":
 #     if name in known:
 #         return
 #     known.add(name)
-#     tokens = [usage.get(kind) for kind in _usage_transcript_TOKENS]
-#     found.tokens += sum(n for n in tokens if type(n) is int and 0 <= n <= _usage_transcript_MOST_SPENT)
+#     found.tokens += tokens_of(usage)
 #     if _usage_transcript_is_figure(row.get("costUSD")):
 #         found.usd += row["costUSD"]
+#     elif found.prices and tokens_of(usage):
+#         found.usd += reply_usd(found.prices, str(message.get("model") or ""), usage)
+#         found.is_estimate = True
 # def _usage_transcript_is_figure(value):
 #     return type(value) in (int, float) and 0 <= value <= _usage_transcript_MOST_SPENT
 # # ── hook.client_usage
+# _hook_client_usage_AGENT, _hook_client_usage_ROWS = "agent-", ".jsonl"
+# _hook_client_usage_LAST_OF_SUBAGENT = 2
 # def append_usage(tx, loop, signal):
 #     try:
 #         if has_budget(loop) and not is_resting(loop):
@@ -7040,30 +7251,60 @@ if __name__ == "__main__":
 #                 tx.append(loop, "task", data)
 #     except (Refused, UsageError) as error:
 #         log_failure(error, [tx.path], "ignoring the rest of the client's report")
+# def await_usage(loop, signal):
+#     if signal.client in ("", "claude") and has_budget(loop) and not is_resting(loop):
+#         ended = signal.event == "SubagentStop"
+#         source, path = _hook_client_usage_own_transcript(signal) if ended else (signal.session, signal.transcript)
+#         if path:
+#             await_reply(path, signal.message, loop.usage.offsets.get(source, (0, []))[1])
+# def _hook_client_usage_own_transcript(signal):
+#     return signal.agent, signal.agent_transcript
 # def _hook_client_usage_transcripts(loop, signal):
 #     if signal.event == "SubagentStop":
-#         return [(signal.agent, signal.agent_transcript)] if signal.agent else []
-#     place = signal.transcript[: -len(".jsonl")] + "/subagents/agent-%s.jsonl"
-#     agents = [name for name in loop.offsets if name != signal.session and is_id(name)]
-#     return [(signal.session, signal.transcript), *((name, place % name) for name in agents)]
+#         if signal.agent:
+#             yield _hook_client_usage_own_transcript(signal)
+#         return
+#     yield signal.session, signal.transcript
+#     yield from _hook_client_usage_of_subagents(loop, signal.transcript)
+# def _hook_client_usage_of_subagents(loop, transcript):
+#     place = join(transcript[: -len(_hook_client_usage_ROWS)], "subagents")
+#     offsets = loop.usage.offsets
+#     try:
+#         names = system.listdir(place)
+#     except OSError:
+#         return
+#     for name in sorted(names):
+#         agent = name[len(_hook_client_usage_AGENT) : -len(_hook_client_usage_ROWS)]
+#         if not (name.startswith(_hook_client_usage_AGENT) and name.endswith(_hook_client_usage_ROWS) and is_id(agent)):
+#             continue
+#         path = join(place, name)
+#         counted = offsets[agent][0] if agent in offsets else 0
+#         if agent not in offsets and len(offsets) >= MOST_SOURCES:
+#             continue
+#         try:
+#             info = system.stat(path)
+#         except OSError:
+#             continue
+#         if info.st_size != counted and info.st_mtime * 1000 >= ms_of(loop.owned_since):
+#             yield agent, path
 # def _hook_client_usage_spending(loop, session, source, path):
-#     counted, messages = loop.offsets.get(source, (0, []))
-#     found = read_spending(path, counted, messages, loop.owned_since)
+#     usage = loop.usage
+#     counted, messages = usage.offsets.get(source, (0, []))
+#     found = read_spending(path, counted, messages, loop.owned_since, usage.prices)
 #     if found is None:
-#         is_new = source not in loop.offsets and source != session
-#         return {"source": source, "counted": 0} if is_new else None
-#     data = {"source": source, "counted": found.offset, "messages": found.messages}
+#         return None
+#     kept = found.messages if source == session else found.messages[-_hook_client_usage_LAST_OF_SUBAGENT:]
+#     data = {"source": source, "counted": found.offset, "messages": kept}
 #     if found.tokens:
 #         data["tokens"] = found.tokens
+#     if found.usd:
+#         data["replies_usd"] = found.usd
+#     if found.is_estimate:
+#         data["estimated"] = True
 #     total = found.total_usd
-#     if total is None:
-#         if found.usd and session not in loop.meters:
-#             data["usd"] = found.usd
-#     elif total > loop.meters.get(session, -1):
-#         data.update({"meter": session, "total_usd": total})
-#         if session not in loop.meters and is_younger(path, loop.owned_since):
-#             data["usd"] = unpaid(loop, session, total)
-#     return data if data.keys() & {"tokens", "usd", "total_usd"} else None
+#     if total is not None and total > usage.totals.get(session, -1):
+#         data.update(total_of(loop, session, total, path))
+#     return data if data.keys() & {"tokens", "replies_usd", "total_usd"} else None
 # def _hook_client_usage_list_events(loop, signal, name):
 #     if signal.event not in ("TaskCreated", "TaskCompleted"):
 #         yield from list_changes(loop, signal.session) if loop.is_active else ()

@@ -68,6 +68,7 @@ _RECORDS = {
     "proof": ("ProofData", False),
     "verdicts": ("VerdictSpec", True),
     "questions": ("QuestionSpec", True),
+    "prices": ("PriceSpec", True),
 }
 # kinds whose object has another name in docs/journal.md; "" for one that is not shown there
 _OBJECTS = {
@@ -77,6 +78,7 @@ _OBJECTS = {
     "results": "result",
     "verdicts": "verdict",
     "questions": "question",
+    "prices": "price",
 }
 # kinds with another name in the documentation
 _KINDS = {

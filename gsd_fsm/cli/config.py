@@ -49,7 +49,7 @@ def _shown(value: Any) -> str:
         return "not set"
     if isinstance(value, bool):
         return str(value).lower()
-    text = (", ".join(value) or "none") if isinstance(value, tuple) else str(value) or '""'
+    text = (", ".join(value) or "none") if isinstance(value, (tuple, dict)) else str(value) or '""'
     return one_line(text, WIDEST)
 
 

@@ -29,7 +29,7 @@ _UNITS = {
     "minutes": "minutes of active time",
     "retries": "retries per task",
 }
-_ADDED = {**{code: row[0] for code, row in COUNTED.items()}, "retries": "max_retries"}
+_ADDED = {**{code: row.limit for code, row in COUNTED.items()}, "retries": "max_retries"}
 
 
 @click.command()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from gsd_fsm.core.errors import CannotWrite
+from gsd_fsm.core.loop.spending import spent_of_budget
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import error_to_fix, next_step
 from gsd_fsm.core.text.sanitize import fenced, harmless, one_line
@@ -139,7 +140,7 @@ def spent_words(loop: Loop) -> str:
     parts = []
     budget, most = loop.limits.budget_usd, loop.limits.max_tokens
     if loop.spent_usd or budget:
-        parts.append(f"{loop.spent_usd:.2f}{f' of {budget:.2f}' if budget else ''} USD")
+        parts.append(spent_of_budget(loop))
     if loop.spent_tokens or most:
         parts.append(f"{loop.spent_tokens}{f' of {most}' if most else ''} tokens")
     return ", ".join(parts)

@@ -18,12 +18,13 @@ from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.schema import session_name
+from gsd_fsm.core.loop.spending import spent
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, open_gaps, open_tasks, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.project import find_gsd, is_registered
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.core.usage.transcript import is_resting, is_younger, unpaid
+from gsd_fsm.core.usage.transcript import is_resting, total_of
 from gsd_fsm.engine.context import LoopTransaction
 from gsd_fsm.engine.tasks import append_spending
 
@@ -136,9 +137,7 @@ def _recorded(journal: Journal, loop: Loop, signal: dict[str, Any]) -> Loop:
             current = tx.loops.by_id.get(loop.id)
             if current is None or current.owner != meter or not _is_news(current, meter, total):
                 return loop
-            data = {"meter": meter, "total_usd": total, "what": "status line"}
-            if meter not in current.meters and is_younger(transcript, current.owned_since):
-                data["usd"] = unpaid(current, meter, total)
+            data = {**total_of(current, meter, total, transcript), "what": "status line"}
             append_spending(LoopTransaction(tx, current), data)
         return current
     return loop
@@ -147,7 +146,7 @@ def _recorded(journal: Journal, loop: Loop, signal: dict[str, Any]) -> Loop:
 def _is_news(loop: Loop, meter: str, total: float) -> bool:
     if loop.status not in LIVE or is_resting(loop):
         return False
-    known = loop.meters.get(meter)
+    known = loop.usage.totals.get(meter)
     # Calls may arrive out of order; a total that fell by half was reset.
     least = _CENT if loop.limits.budget_usd else _TENTH
     return known is None or total - known >= least or 0 < total < known / 2
@@ -180,7 +179,7 @@ def _spent(loop: Loop) -> list[str]:
     budget, tokens = loop.limits.budget_usd, loop.limits.max_tokens
     found = []
     if budget or loop.spent_usd:
-        found.append(f"${loop.spent_usd:.2f}" + (f"/${_plain(budget)}" if budget else ""))
+        found.append(spent(loop) + (f"/${_plain(budget)}" if budget else ""))
     if tokens:
         found.append(f"{loop.spent_tokens}/{tokens} tokens")
     return found

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.usage.prices import PRICE_KINDS
 
 # Far beyond any sensible limit, yet safe as a timeout in seconds and exact in every JSON reader.
 LARGEST = 1_000_000_000
@@ -89,6 +90,15 @@ def _one_of(*words: str) -> Rule:
     return Rule(" or ".join(f'"{word}"' for word in words), lambda value: value in words)
 
 
+def _is_price(price: Any) -> bool:
+    """Return whether this prices input and output, and only tokens."""
+    return (
+        type(price) is dict
+        and set(PRICE_KINDS[:2]) <= price.keys() <= set(PRICE_KINDS)
+        and all(map(_AMOUNT.accepts, price.values()))
+    )
+
+
 VIEWS = ("workflow-state", "state", "progress", "status-block", "report")
 _COUNT = _number("a whole number", 0, int)
 _POSITIVE = _number("a whole number", 1, int)
@@ -111,6 +121,14 @@ _TEXT = Rule(
 _NAMES = Rule(
     f"a list of at most {MOST_NAMES} names of at most {LONGEST_NAME} characters",
     _list_of(lambda name: is_line(name, LONGEST_NAME)),
+)
+_PRICES = Rule(
+    f"a table for each model with numbers for input and output, and optionally {', '.join(PRICE_KINDS[2:])}",
+    lambda value: (
+        type(value) is dict
+        and len(value) <= MOST_NAMES
+        and all(is_line(name, LONGEST_NAME) and _is_price(price) for name, price in value.items())
+    ),
 )
 _VIEWS = Rule(f"a list of views, each one of {', '.join(VIEWS)}", _list_of(VIEWS.__contains__))
 
@@ -135,6 +153,12 @@ KEYS: tuple[Key, ...] = (
     Key("stuck_limit", 5, "Iterations without progress before the loop pauses (0: off).", _COUNT),
     Key("idle_limit", 3, "Consecutive blocks without activity before a pause (0: off).", _COUNT),
     Key("budget_usd", None, "US dollars that a loop may spend (not set: no limit).", _AMOUNT),
+    Key(
+        "prices",
+        None,
+        "US dollars for a million tokens, by model (not set: the table of this version).",
+        _PRICES,
+    ),
     Key("max_minutes", None, "Active minutes that a loop may take (not set: no limit).", _AMOUNT),
     Key(
         "prove_tasks",

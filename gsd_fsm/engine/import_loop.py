@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gsd_fsm.config.prices import frozen_prices
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.journal.journal import Author, Transaction
@@ -136,6 +137,7 @@ def _events(old: OldLoop, name: str, settings: Mapping[str, Any], tree: bool) ->
         old.notes.append(
             "auto_loop is off in the settings but on for this loop, because it has gaps."
         )
+    start.update(frozen_prices(settings, start["limits"]))
     start["carried"] = {"from": old.format, "file": name, **start["carried"]}
     return [("start", start), *later]
 

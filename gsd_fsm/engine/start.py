@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gsd_fsm.config.prices import frozen_prices
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal, Transaction, create_journal
@@ -121,7 +122,8 @@ class _Draft:
             self._follow_plan()
         tasks = sum(map(len, self.parts)) if request.kind == "execute" else 0
         data.update(frozen_limits(self.settings, request, tasks, tree=has_tree(context)))
-        self.notes += budget_notes(context.directory, data["limits"])
+        data.update(frozen_prices(self.settings, data["limits"]))
+        self.notes += budget_notes(data)
         if request.kind == "goal":
             data.update(frozen_goal_settings(self.settings, request.task_list))
             if request.shape_file:
@@ -438,14 +440,13 @@ def _has_live_loop(project: Path, name: str) -> bool:
     return False
 
 
-def budget_notes(directory: str, limits: Mapping[str, Any]) -> list[str]:
-    """Return a note if there is a budget in money, and no status line that counts the cost."""
-    if not limits.get("budget_usd"):
+def budget_notes(data: Mapping[str, Any]) -> list[str]:
+    """Return a note on how the money of this loop is counted."""
+    if not data["limits"].get("budget_usd"):
         return []
-    from gsd_fsm.install.installer import survey
-    from gsd_fsm.install.status_line import our_status_line
-
-    if any(our_status_line(place.document) for place in survey(directory)):
-        return []
-    counting = "run gsd-fsm init --status-line, or gsd-fsm spend; --max-tokens needs neither"
-    return [f"Claude Code reports its cost only to a status line: {counting}."]
+    words = (
+        "Spending is the client's own total or, where that is smaller or missing, its tokens at the "
+        f"prices of {data['prices_of']}. It is tested at each stop, so the work between two stops "
+        "can exceed the budget."
+    )
+    return [words]

@@ -35,7 +35,7 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "text or null": {"type": ["string", "null"]},
 }
 # kinds of structured fields that are lists
-_LISTS = ("criteria", "tasks", "verdicts", "questions", "results")
+_LISTS = ("criteria", "tasks", "verdicts", "questions", "results", "prices")
 
 
 def event_schema() -> dict[str, Any]:

@@ -9,6 +9,7 @@ from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.loop.completion import awaits_complete, latest_tree, missing
 from gsd_fsm.core.loop.fold import EVENTS
 from gsd_fsm.core.loop.limits import active_minutes
+from gsd_fsm.core.loop.spending import spent_of_budget
 from gsd_fsm.core.loop.state import Loop
 
 Event = dict[str, Any]
@@ -58,7 +59,7 @@ def counts(loop: Loop) -> str:
     if loop.kind == "verify":
         parts.append(f"round {loop.round}/{limits.max_rounds or 'unlimited'}")
     if limits.budget_usd:
-        parts.append(f"spent {loop.spent_usd:.2f}/{limits.budget_usd:.2f} USD")
+        parts.append(f"spent {spent_of_budget(loop)}")
     if limits.max_tokens:
         parts.append(f"used {loop.spent_tokens}/{limits.max_tokens} tokens")
     if limits.max_minutes:

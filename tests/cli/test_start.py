@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gsd_fsm.config.prices import price_table
 from tests.support.command_line import A, B, Here
 from tests.support.foreign_files import RALPH
 from tests.support.lines import sums_of
@@ -42,7 +43,9 @@ def test_start_freezes_every_option_into_its_event(here: Here) -> None:
         *("--budget", "2.5", "--max-minutes", "30", "--criterion", "c one", "--check", "t=true"),
         *("--task", "T1:First", "--task", "T2", "--step", "look", "--must-not", "break it"),
     )
-    assert here.last()["data"] == {
+    data = here.last()["data"]
+    assert (data.pop("prices"), data.pop("prices_of")) == tuple(price_table().values())[::-1]
+    assert data == {
         "kind": "execute", "goal": "the goal", "phase": 3, "mode": "yolo", "auto_loop": True,
         "criteria": [{"name": "c one"}, {"name": "t", "check": "true"}],
         "tasks": [{"id": "T1", "title": "First"}, {"id": "T2"},

@@ -139,7 +139,7 @@ def test_why_explains_the_last_decision_or_any_event(here: Here) -> None:
     assert list(facts) == ["loop", "seq", "type", "decision", "code", "why"]
     assert (facts["seq"], facts["decision"]) == (3, "block")
     assert "task T1 is pending" in facts["why"]
-    assert "(iteration 1/1, stuck 1/5, idle 0/3, spent 0.00/5.00 USD)" in facts["why"]
+    assert "(iteration 1/1, stuck 1/5, idle 0/3, spent $0.00 of $5.00)" in facts["why"]
     here.run("iterate")
     here.ok("note", "later")
     shown = here.ok("why").out

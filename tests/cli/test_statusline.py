@@ -185,9 +185,7 @@ def test_statusline_without_budget_records_steps_of_ten_cents(here: Here) -> Non
 def test_statusline_pauses_the_loop_when_its_budget_is_spent(here: Here) -> None:
     here.start(*GOAL, "--budget", "2", env=A)
     shown(here, signal(here, 10))
-    assert shown(here, signal(here, 12.25)).endswith(
-        "$2.25/$2 · paused: 2.25 of 2.00 USD are spent"
-    )
+    assert shown(here, signal(here, 12.25)).endswith("$2.25/$2 · paused: $2.25 of $2.00 are spent")
     shown(here, signal(here, 12.5))
     assert spends(here) == [10, 12.25, 12.5]
     assert [event["type"] for event in here.lines()].count("pause") == 1

@@ -36,6 +36,10 @@ VALUES: tuple[tuple[tuple[str, ...], tuple[Any, ...], tuple[Any, ...]], ...] = (
      ("-", "--", " ", "/", "a//", "a b/", "..", "a..", ".", "a/.", "a.lock/", "a~", "x" * 200, 1)),
     (("mcps",), ([], ["postgres", "github"], ["x" * 200] * 100),
      ("github", 1, {}, [1], [""], [" "], [["a"]], ["a", True], ["a\nb"], ["x" * 201], ["x"] * 101)),
+    (("prices",),
+     ({}, {"m": {"input": 1, "output": 0.5}}, {"m-1": {"input": 0, "output": 1, "cache_read": 2}}),
+     ([], {"m": 1}, {"m": {"input": 1}}, {"m": {"input": "1", "output": 1}}, {"a\nb": {}},
+      {"m": {"input": 1, "output": -1}}, {"m": {"input": 1, "output": 1, "other": 1}})),
     (("views",), ([], ["state", "report"]), ("state", ["other"], [1])),
 )  # fmt: skip
 BAD_BRANCHES = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.hook.hook_log import log_failure
 from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.schema import is_id
+from gsd_fsm.core.loop.spending import MOST_SOURCES
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list
-from gsd_fsm.core.system import getenv
+from gsd_fsm.core.system import getenv, join, system
 from gsd_fsm.core.usage.task_list import (
     completed_task,
     created_task,
@@ -15,7 +17,7 @@ from gsd_fsm.core.usage.task_list import (
     list_directory,
     list_of,
 )
-from gsd_fsm.core.usage.transcript import is_resting, is_younger, read_spending, unpaid
+from gsd_fsm.core.usage.transcript import await_reply, is_resting, read_spending, total_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
     from gsd_fsm.core.hook.clients import Signal
     from gsd_fsm.core.journal.journal import Transaction
     from gsd_fsm.core.loop.state import Loop
+
+# The name of a subagent's transcript.
+_AGENT, _ROWS = "agent-", ".jsonl"
+# Replies of a subagent that are remembered: one may be split over two reads.
+_LAST_OF_SUBAGENT = 2
 
 
 def append_usage(tx: Transaction, loop: Loop, signal: Signal) -> None:
@@ -45,37 +52,76 @@ def append_usage(tx: Transaction, loop: Loop, signal: Signal) -> None:
         log_failure(error, [tx.path], "ignoring the rest of the client's report")
 
 
-def _transcripts(loop: Loop, signal: Signal) -> list[tuple[str, str]]:
-    """Return the session or agent and the path of each transcript to read.
+def await_usage(loop: Loop, signal: Signal) -> None:
+    """Wait a moment for what the client has not written to its transcript yet."""
+    if signal.client in ("", "claude") and has_budget(loop) and not is_resting(loop):
+        ended = signal.event == "SubagentStop"
+        source, path = _own_transcript(signal) if ended else (signal.session, signal.transcript)
+        if path:
+            await_reply(path, signal.message, loop.usage.offsets.get(source, (0, []))[1])
 
-    Transcripts of stopped subagents are read again, because they are written late.
+
+def _own_transcript(signal: Signal) -> tuple[str, str]:
+    return signal.agent, signal.agent_transcript
+
+
+def _transcripts(loop: Loop, signal: Signal) -> Iterator[tuple[str, str]]:
+    """Yield the session or agent and the path of each transcript to read.
+
+    Those of subagents are read at every stop, because they run on and are written late.
     """
     if signal.event == "SubagentStop":
-        return [(signal.agent, signal.agent_transcript)] if signal.agent else []
-    place = signal.transcript[: -len(".jsonl")] + "/subagents/agent-%s.jsonl"
-    agents = [name for name in loop.offsets if name != signal.session and is_id(name)]
-    return [(signal.session, signal.transcript), *((name, place % name) for name in agents)]
+        if signal.agent:
+            yield _own_transcript(signal)
+        return
+    yield signal.session, signal.transcript
+    yield from _of_subagents(loop, signal.transcript)
+
+
+def _of_subagents(loop: Loop, transcript: str) -> Iterator[tuple[str, str]]:
+    """Yield the transcripts of the session's subagents that have grown since they were read."""
+    place = join(transcript[: -len(_ROWS)], "subagents")
+    offsets = loop.usage.offsets
+    try:
+        names = system.listdir(place)
+    except OSError:
+        return  # there are none
+    for name in sorted(names):
+        agent = name[len(_AGENT) : -len(_ROWS)]
+        if not (name.startswith(_AGENT) and name.endswith(_ROWS) and is_id(agent)):
+            continue
+        path = join(place, name)
+        counted = offsets[agent][0] if agent in offsets else 0
+        if agent not in offsets and len(offsets) >= MOST_SOURCES:
+            continue  # it would be counted again and again
+        try:
+            info = system.stat(path)
+        except OSError:
+            continue
+        if info.st_size != counted and info.st_mtime * 1000 >= ms_of(loop.owned_since):
+            yield agent, path
 
 
 def _spending(loop: Loop, session: str, source: str, path: str) -> dict[str, Any] | None:
     """Return the data of the `spend` event for the new part of a transcript, None for no event."""
-    counted, messages = loop.offsets.get(source, (0, []))
-    found = read_spending(path, counted, messages, loop.owned_since)
+    usage = loop.usage
+    counted, messages = usage.offsets.get(source, (0, []))
+    found = read_spending(path, counted, messages, loop.owned_since, usage.prices)
     if found is None:
-        is_new = source not in loop.offsets and source != session
-        return {"source": source, "counted": 0} if is_new else None
-    data: dict[str, Any] = {"source": source, "counted": found.offset, "messages": found.messages}
+        return None
+    kept = found.messages if source == session else found.messages[-_LAST_OF_SUBAGENT:]
+    data: dict[str, Any] = {"source": source, "counted": found.offset, "messages": kept}
     if found.tokens:
         data["tokens"] = found.tokens
+    if found.usd:
+        data["replies_usd"] = found.usd
+    if found.is_estimate:
+        data["estimated"] = True
     total = found.total_usd
-    if total is None:
-        if found.usd and session not in loop.meters:
-            data["usd"] = found.usd
-    elif total > loop.meters.get(session, -1):  # the status line may have reported more
-        data.update({"meter": session, "total_usd": total})
-        if session not in loop.meters and is_younger(path, loop.owned_since):
-            data["usd"] = unpaid(loop, session, total)
-    return data if data.keys() & {"tokens", "usd", "total_usd"} else None
+    # The status line may have reported more.
+    if total is not None and total > usage.totals.get(session, -1):
+        data.update(total_of(loop, session, total, path))
+    return data if data.keys() & {"tokens", "replies_usd", "total_usd"} else None
 
 
 def _list_events(loop: Loop, signal: Signal, name: str) -> Iterator[dict[str, Any]]:

@@ -77,7 +77,7 @@ class Signal:
 
     __slots__ = (
         "active", "agent", "agent_transcript", "background", "cap", "client", "copy", "digest",
-        "error", "event", "message", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
+        "error", "event", "message", "mode", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
         "source", "subject", "task", "transcript",
     )  # fmt: skip
 
@@ -99,6 +99,7 @@ class Signal:
         self.message = first("last_assistant_message", "prompt_response")
         self.active = payload.get("stop_hook_active") is True
         self.background = _running_tasks(payload.get("background_tasks"))
+        self.mode = first("permission_mode")
         self.source = first("source")
         self.reason = first("reason", "trigger")
         self.prompt = first("prompt")

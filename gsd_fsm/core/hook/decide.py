@@ -12,7 +12,7 @@ from gsd_fsm.core.loop.completion import (
     is_complete,
     latest_tree,
 )
-from gsd_fsm.core.loop.limits import reached_limit
+from gsd_fsm.core.loop.limits import BUDGET, reached_limit, unmetered, used_up_limit
 from gsd_fsm.core.loop.waves import busy_tasks
 from gsd_fsm.core.text.block_text import next_action, short_list
 from gsd_fsm.core.text.next_step import asks_reviewer
@@ -79,9 +79,16 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     if seen.disabled_by:
         return _allow("disabled", "The hook is disabled by %s" % seen.disabled_by)
 
+    if signal.mode == "plan":
+        return _allow("plan-mode", "The client is in plan mode")
+
     if loop.status in ("paused", "waiting"):
         message = "" if _user_knows(loop) else notice(loop)
         return _allow(loop.status, _why_not_active(loop), message)
+
+    spent = budget_pause(loop, now)
+    if spent is not None:
+        return spent
 
     work = background_work(loop, signal)
     if work is not None:
@@ -112,6 +119,17 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     if seen.commit is not None:
         data["commit"] = seen.commit
     return Decision("iteration", data, text, blocks=True)
+
+
+def budget_pause(loop: Loop, now: int) -> Decision | None:
+    """Return the pause of an active loop whose budget is used up or cannot be enforced.
+
+    A loop that is done spends nothing more: it may complete.
+    """
+    limit = used_up_limit(loop, loop.limits, now, BUDGET) or unmetered(loop)
+    if limit is None or not loop.is_active or is_complete(loop, latest_tree(loop)):
+        return None
+    return _pause_at(loop, limit)
 
 
 def _pause_at(loop: Loop, limit: LimitReached) -> Decision:

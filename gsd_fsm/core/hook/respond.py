@@ -16,10 +16,12 @@ from gsd_fsm.core.hook.decide import (
     Observed,
     answered_before,
     background_work,
+    budget_pause,
     by_another_copy,
     decide_stop,
     ended_loop,
     loop_for_stop,
+    own_loop,
 )
 from gsd_fsm.core.hook.hook_log import log_failure
 from gsd_fsm.core.hook.once import first_time
@@ -129,6 +131,7 @@ def _respond_to_stop(
 ) -> dict[str, Any] | None:
     if loop_for_stop(loops, signal) is None and answered_before(loops, signal, now_ms()) is None:
         return None
+    _await_usage(loops, signal)
     with _transaction(journal, signal) as tx:
         before = answered_before(tx.loops, signal, tx.now)
         # Two calls of the same copy look alike, but the second is a new stop.
@@ -171,14 +174,16 @@ def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
         tx.append(loop, "session", {"action": "bind"})
     if loop.status == "waiting" and loop.wait_for == "throttled":
         tx.append(loop, "resume", {"reason": "the client works again"})
-    if not loop.is_active or background_work(loop, signal) is not None:
+    if not loop.is_active:
+        return
+    if _needs_usage(loop):
+        _append_usage(tx, loop, signal)
+    if background_work(loop, signal) is not None:
         return
     if loop.silent_stops:
         from gsd_fsm.core.hook.subagents import append_silent_failures
 
         append_silent_failures(tx, loop)
-    if _needs_usage(loop):
-        _append_usage(tx, loop, signal)
     claims = loop.kind == "goal" and not loop.exit_signal and claims_completion(signal.message)
     if claims and not unmet(loop):
         tx.append(loop, "exit", {"reason": "the completion mark"})
@@ -192,6 +197,14 @@ def _is_concerned(loop: Loop, signal: Signal) -> bool:
     from gsd_fsm.core.hook.subagents import concerns_subagent
 
     return signal.event == "SubagentStop" and concerns_subagent(loop, signal)
+
+
+def _await_usage(loops: Loops, signal: Signal) -> None:
+    loop = own_loop(loops, signal.session)
+    if loop is not None and has_budget(loop):
+        from gsd_fsm.core.hook.client_usage import await_usage
+
+        await_usage(loop, signal)
 
 
 def _append_usage(tx: Transaction, loop: Loop, signal: Signal) -> None:
@@ -229,6 +242,8 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
     is_concerned = own is not None and (_needs_usage(own) or _is_concerned(own, signal))
     if own is not None and signal.event in CLIENT_REPORTS and not is_concerned:
         return {}
+    if signal.event == "SubagentStop":
+        _await_usage(loops, signal)
     nonce = system.urandom(8).hex()
     size = transcript_size(signal.transcript) if signal.transcript else None
     source = _prompt_source(loops, signal)
@@ -254,6 +269,10 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
             append_subagent_end(tx, loop, signal)
         tx.loops.settle(loop.id)
         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used, source)
+        pause = budget_pause(loop, tx.now) if signal.event == "SubagentStop" else None
+        if pause is not None:
+            tx.append(loop, pause.event, pause.data)
+            notice = pause.message
         append_prompts(tx, signal, source, size)
     return _texts_answer(signal, context, notice)
 

@@ -31,6 +31,7 @@ from gsd_fsm.core.loop.records import (
     Task,
     Verdict,
 )
+from gsd_fsm.core.loop.spending import Usage
 from gsd_fsm.core.loop.state import INDEXES, Loop
 from gsd_fsm.core.syscalls import (
     CREATE,
@@ -61,6 +62,7 @@ _RECORDS: dict[str, type[Record]] = {
     "limits": Limits,
     "plan": FrozenPlan,
     "rules": Rules,
+    "usage": Usage,
     "rollback": Rollback,
     "last_answer": HookAnswer,
     "last_signal": SeenSignal,
@@ -121,7 +123,8 @@ def _packed(name: str, value: Any) -> Any:
 def unpack(packed: dict[str, Any]) -> Loop:
     """Return the loop that was packed, with its indexes."""
     loop: Loop = _fill(Loop(), packed)
-    loop.offsets = {name: (at, last) for name, (at, last) in loop.offsets.items()}
+    offsets = loop.usage.offsets
+    loop.usage.offsets = {name: (at, last) for name, (at, last) in offsets.items()}
     loop.transcript = tuple(loop.transcript) if loop.transcript else None  # type: ignore[assignment]
     loop.index()
     return loop

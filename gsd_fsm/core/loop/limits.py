@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.loop.spending import missing_source, money, spent
 from gsd_fsm.core.loop.state import ACTIVE, failed_tasks
 
 TYPE_CHECKING = False
@@ -59,34 +60,51 @@ def has_budget(loop: Loop) -> bool:
     return bool(loop.limits.budget_usd or loop.limits.max_tokens)
 
 
-# What is used up over time: the limit, how much of it is used, a sentence, and what the suggested
-# `resume --add-CODE` adds beyond the overshoot.
-COUNTED: dict[str, tuple[str, Callable[[Loop, int], float], str, int]] = {
-    "iterations": (
-        "max_iterations",
-        lambda loop, _now: loop.iteration,
-        "%d of %d iterations are used",
-        10,
+class Counted:
+    """A limit on what is used up over time: its field, how much is used, and how people read that.
+
+    `step`: what the suggested `resume --add-CODE` adds beyond the overshoot; 0: half of the limit.
+    """
+
+    __slots__ = ("limit", "step", "used", "words")
+
+    def __init__(
+        self, limit: str, used: Callable[[Loop, int], float], words: str, step: int
+    ) -> None:
+        self.limit = limit
+        self.used = used
+        self.words = words
+        self.step = step
+
+    def sentence(self, loop: Loop, amount: float, most: float) -> str:
+        if self.limit == "budget_usd":
+            return self.words % (spent(loop), money(most))
+        return self.words % (amount, most)
+
+    def more(self, amount: float, most: float) -> float:
+        """Return what to add so that the loop can continue, rounded up."""
+        if self.step:
+            return int(amount - most) + self.step
+        parts = (10_000 if most < 1 else 100) if self.limit == "budget_usd" else 1
+        wanted = round((amount - most + most / 2) * parts, 3)
+        return (int(wanted) + (wanted > int(wanted))) / parts
+
+
+COUNTED: dict[str, Counted] = {
+    "iterations": Counted(
+        "max_iterations", lambda loop, _now: loop.iteration, "%d of %d iterations are used", 10
     ),
-    "rounds": (
+    "rounds": Counted(
         "max_rounds",
         lambda loop, _now: loop.round if loop.kind == "verify" else 0,
         "%d of %d verification rounds are used",
         10,
     ),
-    "budget": (
-        "budget_usd",
-        lambda loop, _now: loop.spent_usd,
-        "%.2f of %.2f USD are spent",
-        10,
+    "budget": Counted("budget_usd", lambda loop, _now: loop.spent_usd, "%s of %s are spent", 0),
+    "tokens": Counted(
+        "max_tokens", lambda loop, _now: loop.spent_tokens, "%d of %d tokens are used", 0
     ),
-    "tokens": (
-        "max_tokens",
-        lambda loop, _now: loop.spent_tokens,
-        "%d of %d tokens are used",
-        1_000_000,
-    ),
-    "minutes": ("max_minutes", active_minutes, "%.1f of %g minutes are used", 30),
+    "minutes": Counted("max_minutes", active_minutes, "%.1f of %g minutes are used", 30),
 }
 
 
@@ -97,13 +115,25 @@ def used_up_limit(
     first = reason = ""
     remedy = _RESUME % loop.id
     for code in codes:
-        name, used, sentence, more = COUNTED[code]
-        most = getattr(limits, name)
-        amount = used(loop, now_ms) if most else 0
+        row = COUNTED[code]
+        most = getattr(limits, row.limit)
+        amount = row.used(loop, now_ms) if most else 0
         if most and amount >= most:
-            remedy += " --add-%s %d" % (code, int(amount - most) + more)
-            first, reason = first or code, reason or sentence % (amount, most)
+            remedy += " --add-%s %.10g" % (code, row.more(amount, most))
+            first, reason = first or code, reason or row.sentence(loop, amount, most)
     return LimitReached("budget" if first in BUDGET else first, reason, remedy) if first else None
+
+
+def unmetered(loop: Loop) -> LimitReached | None:
+    """Return a reached limit if nothing reports what the limit of this loop is about."""
+    limit = missing_source(loop)
+    if not limit:
+        return None
+    reason = (
+        "%s cannot be enforced: neither a status line nor a transcript of this session reports "
+        "what it uses" % limit
+    )
+    return LimitReached("budget", reason, _RESUME % loop.id)
 
 
 def repeated_error(loop: Loop) -> LimitReached | None:

@@ -138,6 +138,19 @@ QuestionSpec = TypedDict(
         "question": Required[str],
     },
 )
+PriceSpec = TypedDict(
+    "PriceSpec",
+    {
+        "model": Required[str],
+        "input": Required[float],
+        "output": Required[float],
+        "cache_read": NotRequired[float],
+        "cache_write": NotRequired[float],
+        "cache_write_1h": NotRequired[float],
+        "fast": NotRequired[bool],
+        "above": NotRequired[int],
+    },
+)
 JournalData = TypedDict(
     "JournalData",
     {
@@ -175,6 +188,8 @@ StartData = TypedDict(
         "task_list": NotRequired[str],
         "session_only": NotRequired[bool],
         "rules": NotRequired[RulesData],
+        "prices": NotRequired[list[PriceSpec]],
+        "prices_of": NotRequired[str],
     },
 )
 IterationData = TypedDict(
@@ -439,6 +454,9 @@ SpendData = TypedDict(
         "source": NotRequired[str],
         "counted": NotRequired[int],
         "messages": NotRequired[list[str]],
+        "replies_usd": NotRequired[float],
+        "estimated": NotRequired[bool],
+        "whole": NotRequired[bool],
     },
 )
 NoteData = TypedDict(

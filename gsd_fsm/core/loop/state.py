@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.records import DONE, FrozenPlan, Limits, Record
+from gsd_fsm.core.loop.spending import Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,15 +70,15 @@ class Loop(Record):
         "gaps", "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id",
         "idle", "imported", "issues", "iteration", "kind", "last_answer", "last_error",
         "last_event", "last_iteration", "last_seq", "last_signal", "last_stop", "limits",
-        "meters", "meters_to_reset", "milestones", "mode", "must_not", "notes", "offsets",
+        "milestones", "mode", "must_not", "notes",
         "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid",
-        "plan", "priced_usd", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
+        "plan", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
         "rules", "scored", "session_only", "shape", "silent_stops", "snapshots", "spec", "spec_score",
         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
-        "tasks", "transcript", "transcripts", "transient", "transient_tasks", "unconfirmed", "until", "verdicts",
+        "tasks", "transcript", "transcripts", "transient", "transient_tasks", "unconfirmed", "until", "usage", "verdicts",
         "verified", "viewed", "views", "wait_for", "wave_files", "waves_due",
     )  # fmt: skip
 
@@ -164,13 +165,7 @@ class Loop(Record):
 
         self.spent_usd: float = 0
         self.spent_tokens = 0
-        # The client's own totals by session, what its replies cost by session, and sessions whose
-        # next total is only a starting point.
-        self.meters: dict[str, float] = {}
-        self.priced_usd: dict[str, float] = {}
-        self.meters_to_reset: dict[str, None] = {}
-        # How far each transcript was counted, and the last replies in it.
-        self.offsets: dict[str, tuple[int, list[str]]] = {}
+        self.usage = Usage()
 
         self.tasks: dict[str, Task] = {}
         self.accepts_tasks = True

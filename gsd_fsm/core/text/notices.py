@@ -11,6 +11,7 @@ from gsd_fsm.core.loop.completion import (
     proof_counts,
 )
 from gsd_fsm.core.loop.limits import active_minutes
+from gsd_fsm.core.loop.spending import spent
 from gsd_fsm.core.loop.state import ACTIVE, FINAL, open_tasks, open_work, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.text.block_text import GROUND_RULES
@@ -220,7 +221,7 @@ def result(loop: Loop, now: int) -> str:
         plural(minutes, "minute") if minutes else "less than a minute",
     ]
     if loop.spent_usd:
-        took.append("%.2f USD" % loop.spent_usd)
+        took.append(spent(loop))
     elif loop.spent_tokens:
         took.append(plural(loop.spent_tokens, "token"))
     status = loop.status if loop.status in FINAL else "completed"

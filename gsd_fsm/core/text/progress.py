@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.loop.completion import NO_TREE, lacks_tree
+from gsd_fsm.core.loop.spending import spent
 from gsd_fsm.core.loop.state import FINAL, open_gaps, open_tasks, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.text.next_step import retry_count
@@ -116,7 +117,7 @@ def _costs(loop: Loop) -> list[str]:
     budget, most = loop.limits.budget_usd, loop.limits.max_tokens
     if loop.spent_usd or budget:
         limit = "/$" + ("%d" if budget == int(budget) else "%.2f") % budget if budget else ""
-        costs.append("Cost: $%.2f%s" % (loop.spent_usd, limit))
+        costs.append("Cost: %s%s" % (spent(loop), limit))
     if not loop.spent_usd and (loop.spent_tokens or most):
         costs.append("Tokens: %d%s" % (loop.spent_tokens, "/%d" % most if most else ""))
     return costs

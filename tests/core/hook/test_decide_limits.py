@@ -53,8 +53,8 @@ def test_used_up_iterations_pause_the_loop(agent: Agent, limit: list[str], count
          " --add-rounds 10"),
         (GOAL, ["fail --error boom --class logic"] * 3,
          "(repeated): the same error occurred 3 times: boom", ""),
-        ((*GOAL, "--budget", "1"), ["spend 0.75"] * 2, "(budget): 1.50 of 1.00 USD are spent",
-         " --add-budget 10"),
+        ((*GOAL, "--budget", "1"), ["spend 0.75"] * 2, "(budget): $1.50 of $1.00 are spent",
+         " --add-budget 1"),
     ],
 )  # fmt: skip
 def test_limit_that_a_command_uses_up_pauses_the_loop_at_once(

@@ -221,7 +221,7 @@ def test_disabled_hook_answers_and_records_no_signal(looping: Agent) -> None:
 @pytest.mark.parametrize(
     ("halt", "command"),
     [
-        ("spend 2", "resume --add-budget 10"),
+        ("spend 2", "resume --add-budget 1.5"),
         ("spend 2", "cancel"),
         ("wait Which?", "answer this"),
         ("wait Which?", "resume"),
@@ -255,7 +255,7 @@ def test_human_prompt_elsewhere_is_recorded_once_and_counts_until_the_resume(age
     later.prompt("and again")
     assert agent.new(before) == []
     agent.do("resume", "spend 2")
-    later.refused("resume --add-budget 10")
+    later.refused("resume --add-budget 1.5")
 
 
 # prompts that an agent relies on

@@ -16,7 +16,7 @@ RESUME = "gsd-fsm --loop lp-1 resume"
 SPENT: list[Any] = [
     ("iterations", "max_iterations", [("iteration", {})] * 2, " --add-iterations 10"),
     ("rounds", "max_rounds", [("verified", {"passed": False})] * 2, " --add-rounds 10"),
-    ("budget", "budget_usd", [("spend", {"usd": 2})], " --add-budget 10"),
+    ("budget", "budget_usd", [("spend", {"usd": 2})], " --add-budget 1"),
     ("minutes", "max_minutes", [("iteration", {"_after": 2 * MINUTE})], " --add-minutes 30"),
 ]
 
@@ -56,8 +56,8 @@ def test_resume_needs_addition_to_every_reached_limit() -> None:
     story = Story("goal", limits={"max_iterations": 2, "budget_usd": 2})
     story.then(("iteration", {}), ("iteration", {}), ("spend", {"usd": 2}))
     story("pause", code="iterations")
-    assert story.refused("resume").hint.endswith("resume --add-iterations 10 --add-budget 10")
-    assert story.refused("resume", add={"max_iterations": 1}).hint.endswith("--add-budget 10")
+    assert story.refused("resume").hint.endswith("resume --add-iterations 10 --add-budget 1")
+    assert story.refused("resume", add={"max_iterations": 1}).hint.endswith("--add-budget 1")
     story("resume", add={"max_iterations": 1, "budget_usd": 0.5})
 
 

@@ -64,14 +64,6 @@ def test_costs_add_up_and_a_meter_counts_from_its_first_total_and_from_zero_afte
     assert story.loop.spent_usd == 12.75
 
 
-def test_only_latest_transcripts_are_remembered() -> None:
-    story = Story("goal", _session="s-1")
-    for source in ("s-1", *(f"agent-{number}" for number in range(60))):
-        story("spend", tokens=1, source=source, counted=10, messages=["m"])
-    assert story.loop.spent_tokens == 61
-    assert list(story.loop.offsets) == ["s-1", *[f"agent-{n}" for n in range(11, 60)]]
-
-
 def test_task_that_a_changed_plan_replaces_keeps_its_new_wave() -> None:
     story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2", "depends": ["T1"]}])
     story("plan", tasks=[{"id": "T2", "wave": 5}])

@@ -139,7 +139,7 @@ def test_next_step_for_used_up_limits_raises_all_of_them() -> None:
     story("spend", usd=50)
     story.now += 100 * 60_000
     story("pause", code="budget", reason="50.00 of 1.00 USD are spent")
-    options = "--add-iterations 10 --add-rounds 12 --add-budget 59 --add-minutes 129"
+    options = "--add-iterations 10 --add-rounds 12 --add-budget 49.5 --add-minutes 129"
     assert next_step(story.loop)[1] == RUN + "resume " + options
     add = {"max_iterations": 10, "max_rounds": 12, "budget_usd": 59, "max_minutes": 129}
     assert story("resume", add=add).status == "running"

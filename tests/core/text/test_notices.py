@@ -114,7 +114,7 @@ def test_result_names_time_cost_proofs_claims_and_skipped_tasks() -> None:
     proofs = (
         "Proven: 2 criteria. Claimed: 1 criterion, 2 tasks. Skipped: 1 task. Left open: 1 task."
     )
-    took = f"after 0 iterations, 22 minutes, 0.40 USD. {proofs}"
+    took = f"after 0 iterations, 22 minutes, $0.40. {proofs}"
     assert result(story.loop, story.now + 10 * MINUTE) == f"completed {took}"
     story("cancel", _after=10 * MINUTE)
     assert result(story.loop, 0) == f"cancelled {took}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.codec import check_value
 from gsd_fsm.core.usage import transcript as module
-from gsd_fsm.core.usage.transcript import Spending, read_spending
+from gsd_fsm.core.usage.transcript import Spending, await_reply, read_spending
 
 SINCE = "2026-11-15T23:00:00.000Z"
 BEFORE = "2026-11-15T22:59:59.999Z"
@@ -59,7 +60,7 @@ class Transcript:
                 file.write(row if isinstance(row, bytes) else line(row))
 
     def read(self) -> Spending | None:
-        found = read_spending(str(self.path), self.offset, self.messages, SINCE)
+        found = read_spending(str(self.path), self.offset, self.messages, SINCE, {})
         if found is not None:
             self.offset, self.messages = found.offset, found.messages
             self.tokens += found.tokens
@@ -164,7 +165,7 @@ def test_replaced_transcript_is_read_from_its_start(transcript: Transcript) -> N
     transcript.read()
     assert transcript.tokens == 4 * EACH
     assert transcript.offset == transcript.path.stat().st_size
-    assert read_spending(str(transcript.path), -5, [], "") is not None
+    assert read_spending(str(transcript.path), -5, [], "", {}) is not None
 
 
 def test_huge_new_part_is_read_only_at_its_end(
@@ -179,13 +180,41 @@ def test_huge_new_part_is_read_only_at_its_end(
     assert transcript.read() is None
 
 
+def test_rows_longer_than_a_part_are_left_out(
+    transcript: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PART", 2 * len(line(reply("msg_0"))))
+    for number in range(5):
+        transcript.write(reply(f"msg_{number}"), b"x" * 5_000 + b'"usage"\n', reply(f"a{number}"))
+    transcript.read()
+    assert (transcript.tokens, transcript.messages[-1]) == (10 * EACH, "a4")
+
+
+def test_reply_that_is_being_written_is_awaited_even_if_its_text_is_known(
+    transcript: Transcript,
+) -> None:
+    said = {"id": "msg_1", "content": [{"type": "text", "text": "I stop. "}], "usage": usage()}
+    transcript.write({**reply("msg_1"), "message": said})
+    late = threading.Timer(
+        0.05, transcript.write, [{**reply("msg_2"), "message": {**said, "id": "msg_2"}}]
+    )
+    late.start()
+    await_reply(str(transcript.path), "I stop.", ["msg_1"])
+    transcript.read()
+    late.join()
+    assert transcript.messages == ["msg_1", "msg_2"]
+    await_reply(str(transcript.path), "I stop.", [])
+    await_reply(str(transcript.path), "", [])
+    await_reply("/dev/null", "never said", [])
+
+
 def test_irregular_transcript_is_not_read(tmp_path: Path, transcript: Transcript) -> None:
     transcript.write(reply("msg_1"))
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
     link.symlink_to(transcript.path)
     for path in (tmp_path, pipe, link, tmp_path / "missing", "/dev/zero", "", "a\0b", "x" * 9_000):
-        assert read_spending(str(path), 0, [], "") is None
+        assert read_spending(str(path), 0, [], "", {}) is None
 
 
 rows = st.one_of(

@@ -90,6 +90,15 @@ TASKS = records(
     },
     ("id",),
 )  # fmt: skip
+# What a million tokens cost, in US dollars; `fast`: of fast replies; `above`: of longer prompts.
+PRICES = records(
+    "prices",
+    {
+        "model": str, "input": AMOUNT, "output": AMOUNT, "cache_read": AMOUNT, "cache_write": AMOUNT,
+        "cache_write_1h": AMOUNT, "fast": bool, "above": COUNT,
+    },
+    ("model", "input", "output"),
+)  # fmt: skip
 # The counts of a loop of another tool, where that was imported.
 IMPORTED = record(
     "imported",
@@ -126,6 +135,7 @@ def begin(loop: Loop, event: Event[StartData]) -> None:
         loop.rules = Rules(data["rules"])
         # What the user wrote before the loop began is not about one of its decisions.
         loop.human_spoke = False
+    loop.usage.take_prices(data.get("prices", ()))
     loop.review_needed = data.get("review", False)
     if "plan" in data:
         loop.plan.update(data["plan"])
@@ -199,6 +209,7 @@ START = EventType(
         "goal": str, "phase": PHASE, "plan": OBJECT, "branch": str, "criteria": CRITERIA,
         "tasks": TASKS, "must_not": TEXTS, "auto_loop": bool, "review": bool, "carried": IMPORTED,
         "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool, "rules": RULES,
+        "prices": PRICES, "prices_of": str,
     },
     text="{kind}, {mode}[: {goal}]",
     is_newer=lambda _loop, data: "rules" in data,
@@ -245,6 +256,7 @@ def record_answer(loop: Loop, event: Event[Any]) -> None:
     answer.signal, answer.copy = data["signal"], data.get("copy", "")
     answer.hook = data.get("hook", 0)
     answer.text = data.get("reason" if answer.blocks else "said", "")
+    loop.usage.stops += 1
     before = loop.last_answer
     answer.notified = event["seq"] if answer.text else before.notified if before else 0
     loop.last_answer = answer
@@ -292,7 +304,7 @@ def resume(loop: Loop, event: Event[ResumeData]) -> None:
     become_owner(loop, event, data.get("anew", False))
     loop.client = event.get("client", loop.client)
     loop.pid = None
-    loop.stalled = loop.idle = loop.repeated_errors = loop.transient = 0
+    loop.stalled = loop.idle = loop.repeated_errors = loop.transient = loop.usage.stops = 0
     for task_id in loop.transient_tasks:
         loop.tasks[task_id].transient = 0
     loop.transient_tasks = {}

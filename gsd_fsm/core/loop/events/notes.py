@@ -21,6 +21,7 @@ from gsd_fsm.core.loop.schema import (
     one_of,
     records,
 )
+from gsd_fsm.core.loop.spending import money, record_spending
 from gsd_fsm.core.loop.state import LIVE, MAX_KEPT
 from gsd_fsm.core.loop.waves import lay_waves
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         ModeData,
         NoteData,
         PlanData,
-        SpendData,
     )
     from gsd_fsm.core.loop.state import Loop
 
@@ -97,39 +97,12 @@ PLAN = EventType(
 )  # fmt: skip
 
 
-def record_spending(loop: Loop, event: Event[SpendData]) -> None:
-    data = event["data"]
-    usd = data.get("usd", 0)
-    if "meter" in data:
-        usd += _metered(loop, data["meter"], data.get("total_usd", 0))
-    if "counted" in data:
-        source = data.get("source", "")
-        loop.offsets.pop(source, None)
-        loop.offsets[source] = (data["counted"], data.get("messages", []))
-        if len(loop.offsets) > MAX_KEPT:
-            del loop.offsets[next(name for name in loop.offsets if name != loop.owner)]
-        if "usd" in data and "meter" not in data:
-            session = event.get("session", "")
-            loop.priced_usd[session] = round(loop.priced_usd.get(session, 0) + data["usd"], 6)
-    # Cents do not add up in binary: six digits are kept, as they are written.
-    loop.spent_usd = round(loop.spent_usd + usd, 6)
-    loop.spent_tokens += data.get("tokens", 0)
-
-
-def _metered(loop: Loop, meter: str, total: float) -> float:
-    """Return what a growing total adds; the first one is a starting point, a smaller one is new."""
-    before = loop.meters.get(meter, total)
-    if meter in loop.meters_to_reset:
-        del loop.meters_to_reset[meter]
-        before = total
-    loop.meters[meter] = total
-    return total - before if total >= before else total
-
-
 def _spend_text(data: Any) -> str:
-    amounts = ["%.2f USD" % data["usd"]] if "usd" in data else []
+    amounts = [money(data["usd"])] if "usd" in data else []
+    mark = "~" if data.get("estimated") else ""
+    amounts += [mark + money(data["replies_usd"])] if "replies_usd" in data else []
     amounts += ["%d tokens" % data["tokens"]] if "tokens" in data else []
-    amounts += ["%.2f USD in total" % data["total_usd"]] if "total_usd" in data else []
+    amounts += ["%s in total" % money(data["total_usd"])] if "total_usd" in data else []
     return "%s %s" % (", ".join(amounts), data.get("what", ""))
 
 
@@ -138,7 +111,8 @@ SPEND = EventType(
     Trigger(verb="spend", arrows=(Arrow(LIVE, SAME, record_spending),)),
     optional={
         "usd": AMOUNT, "tokens": COUNT, "what": str, "meter": str, "total_usd": AMOUNT,
-        "source": str, "counted": COUNT, "messages": TEXTS,
+        "source": str, "counted": COUNT, "messages": TEXTS, "replies_usd": AMOUNT,
+        "estimated": bool, "whole": bool,
     },
     text=_spend_text,
 )  # fmt: skip

@@ -296,8 +296,9 @@ def become_owner(loop: Loop, event: Event[Any], restart_meter: bool = False) -> 
     session = event.get("session")
     if session != loop.owner or restart_meter:
         loop.owner, loop.owned_since = session, event["ts"]
-    if restart_meter and session in loop.meters:
-        loop.meters_to_reset[session] = None
+        loop.usage.begin_session()
+    if restart_meter and session in loop.usage.totals:
+        loop.usage.resets[session] = None
 
 
 def require_free_session(loop: Loop, event: Event[Any], loops: Loops) -> None:
